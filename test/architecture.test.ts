@@ -1,0 +1,123 @@
+import { globSync, mkdirSync, mkdtempDisposableSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { cruise, type ICruiseResult } from 'dependency-cruiser';
+import readRules from 'dependency-cruiser/config-utl/extract-depcruise-options';
+import { describe, expect, test } from 'vitest';
+
+const rules = await readRules('./.dependency-cruiser.js');
+
+/** What the cruiser found in a `src` folder; our own, if no other is named. */
+async function look(baseDir = process.cwd()) {
+  const { output } = await cruise(['src'], { ...rules, validate: true, baseDir });
+  // Only a reporter turns the result into text, and none is asked for.
+  const { modules, summary } = output as ICruiseResult;
+  return {
+    modules: modules.map((module) => module.source).filter((source) => source.startsWith('src/')),
+    offences: summary.violations.map(({ rule, from, to }) => `${rule.name}: ${from} → ${to}`),
+    broken: [...new Set(summary.violations.map(({ rule }) => rule.name))],
+  };
+}
+
+/** The same, over a `src` made of these files. */
+async function plant(files: Record<string, string>) {
+  using root = mkdtempDisposableSync(join(tmpdir(), 'architecture-'));
+  for (const [name, text] of Object.entries({ 'package.json': '{"type":"module"}', ...files })) {
+    mkdirSync(dirname(join(root.path, name)), { recursive: true });
+    writeFileSync(join(root.path, name), text);
+  }
+  return await look(root.path);
+}
+
+describe('our own modules', async () => {
+  const found = await look();
+
+  test('are all seen', () => {
+    const ours = globSync('src/**/*.{ts,tsx}');
+    expect(ours.length).toBeGreaterThan(0);
+    expect(found.modules.toSorted()).toEqual(ours.toSorted());
+  });
+
+  test('keep every rule', () => {
+    expect(found.offences).toEqual([]);
+  });
+});
+
+describe('a planted offence is caught', () => {
+  const known = {
+    'src/contract/fact.ts': '',
+    'src/core/memory.ts': '',
+    'src/core/clock.ts': `import './circle.ts';`,
+    'src/listeners/rest.ts': '',
+    'src/main/config.ts': '',
+    'src/renderer/src/app.ts': '',
+  };
+  const value = (what: string) => `import { x } from '${what}'; x();`;
+  const type = (what: string) => `import type { X } from '${what}'; export const x: X = 1;`;
+
+  const offences: Record<string, [file: string, text: string][]> = {
+    'contract-stands-alone': [
+      ['src/contract/a.ts', value('node:fs')],
+      ['src/contract/a.ts', value('hono')],
+      ['src/contract/a.ts', type('../core/memory.ts')],
+    ],
+    'core-below-listeners': [
+      ['src/core/a.ts', type('../listeners/rest.ts')],
+      ['src/core/packs/a.ts', value('../../main/config.ts')],
+    ],
+    'core-speaks-no-wire': [
+      ['src/core/a.ts', value('electron')],
+      ['src/core/a.ts', value('node:http')],
+      ['src/core/a.ts', value('https')],
+      ['src/core/a.ts', value('node:net')],
+      ['src/core/a.ts', value('hono/cors')],
+      ['src/core/a.ts', value('@modelcontextprotocol/sdk/server/index.js')],
+      ['src/core/a.ts', `export async function a() { await using b = await import('electron'); return b; }`],
+    ],
+    'listeners-below-main': [['src/listeners/a.ts', value('../main/config.ts')]],
+    'listeners-own-no-window-and-no-file': [
+      ['src/listeners/a.ts', value('electron')],
+      ['src/listeners/mcp/a.ts', value('better-sqlite3')],
+    ],
+    'main-beside-the-window': [['src/main/a.ts', value('../renderer/src/app.ts')]],
+    'electron-in-the-shell': [['src/main/assemble.ts', value('electron')]],
+    'preload-carries-types-only': [
+      ['src/preload/index.ts', value('zod')],
+      ['src/preload/index.ts', value('../contract/fact.ts')],
+    ],
+    'preload-knows-the-contract': [['src/preload/index.ts', type('../core/memory.ts')]],
+    'window-knows-the-contract': [['src/renderer/src/a.tsx', type('../../core/memory.ts')]],
+    'window-has-no-node': [['src/renderer/src/a.ts', value('node:fs')]],
+    'window-carries-no-zod': [
+      ['src/renderer/src/a.ts', value('../../contract/fact.ts')],
+      ['src/renderer/src/a.ts', value('zod')],
+    ],
+    'no-circle': [['src/core/circle.ts', value('./clock.ts')]],
+  };
+
+  test.each(Object.entries(offences).flatMap(([rule, cases]) => cases.map(([file, text]) => ({ rule, file, text }))))(
+    '$rule: $file with $text',
+    async ({ rule, file, text }) => {
+      const { broken } = await plant({ ...known, [file]: text });
+      expect(broken).toContain(rule);
+    },
+  );
+
+  test('by every rule there is', () => {
+    expect(Object.keys(offences).toSorted()).toEqual(rules.ruleSet?.forbidden?.map(({ name }) => name).toSorted());
+  });
+});
+
+test('what the layers allow is let through', async () => {
+  const { offences } = await plant({
+    'src/contract/fact.ts': `import { z } from 'zod'; import { TTL } from './limits.ts'; z(TTL);`,
+    'src/contract/limits.ts': 'export const TTL = 1;',
+    'src/core/memory.ts': `import Database from 'better-sqlite3'; import { fact } from '../contract/fact.ts'; fact(Database);`,
+    'src/listeners/rest.ts': `import { Hono } from 'hono'; import { memory } from '../core/memory.ts'; memory(Hono);`,
+    'src/main/index.ts': `import { app } from 'electron'; import { rest } from '../listeners/rest.ts'; app(rest);`,
+    'src/main/shell/tray.ts': `import { Tray } from 'electron'; Tray();`,
+    'src/preload/index.ts': `import { ipcRenderer } from 'electron'; import type { F } from '../contract/fact.ts'; ipcRenderer(1 as F);`,
+    'src/renderer/src/app.tsx': `import { TTL } from '../../contract/limits.ts'; import type { F } from '../../contract/fact.ts'; TTL as F;`,
+  });
+  expect(offences).toEqual([]);
+});
