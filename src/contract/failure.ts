@@ -1,0 +1,49 @@
+/** Everything a caller can be told went wrong: the code, and how HTTP and JSON-RPC number it. */
+export const failures = {
+  invalid_input: { http: 400, rpc: -32602 },
+  missing_bearer: { http: 401 },
+  invalid_token: { http: 401 },
+  forbidden_origin: { http: 403 },
+  forbidden_host: { http: 403 },
+  insufficient_scope: { http: 403 },
+  not_found: { http: 404, rpc: -32602 },
+  method_not_allowed: { http: 405, rpc: -32601 },
+  payload_too_large: { http: 413 },
+  unsupported_media_type: { http: 415 },
+  quota_exceeded: { http: 429 },
+  rate_limited: { http: 429 },
+  handler_failed: { http: 502 },
+  invalid_output: { http: 502 },
+  session_unavailable: { http: 503, rpc: -32603 },
+  key_unavailable: { http: 503, rpc: -32603 },
+  qmd_unavailable: { http: 503, rpc: -32603 },
+  store_unavailable: { http: 503, rpc: -32603 },
+  timeout: { http: 504 },
+  disk_full: { http: 507 },
+  internal: { http: 500, rpc: -32603 },
+} as const satisfies Record<string, { http: number; rpc?: number }>;
+
+export type FailureCode = keyof typeof failures;
+
+/**
+ * The one error that crosses a boundary. `message` is one sentence for the person or agent who asked:
+ * what is wrong and what to do. It never holds a value, a key, a token or a path of this machine's internals;
+ * what a developer needs travels as `cause` and stays inside.
+ */
+export class Failure extends Error {
+  override readonly name = 'Failure';
+  readonly code: FailureCode;
+
+  constructor(code: FailureCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** What is thrown by accident is our fault, never the caller's: it is told as `internal`, without its text. */
+export const asFailure = (error: unknown): Failure =>
+  error instanceof Failure
+    ? error
+    : new Failure('internal', 'Something went wrong inside Helmdeck Memory; try again, and look at its log if it stays.', {
+        cause: error,
+      });

@@ -1,0 +1,23 @@
+/** Where the key that seals the memory stands. Each state carries what the owner can do about it. */
+export type KeyState =
+  | { at: 'ok'; source: string }
+  | { at: 'ephemeral'; remedy: string }
+  | { at: 'locked'; why: string; remedy: string }
+  | { at: 'absent'; remedy: string }
+  | { at: 'mismatch'; why: string; remedy: string }
+  | { at: 'unavailable'; why: string; remedy: string };
+
+/** The health of the file: `open`, or why it cannot be used at present. */
+export type FileState = { at: 'open' } | { at: 'failed'; why: string; remedy: string };
+
+export interface StoreStatus {
+  /** `file` is sealed on disk; `memory` is gone when the program ends. */
+  kept: 'file' | 'memory';
+  key: KeyState;
+  file: FileState;
+  /** Entries whose seal was found broken since the program started. They are left out of every answer. */
+  quarantined: number;
+  /** Bytes of expired entries wait for this long, because the clock jumped; 0 when they go as usual. */
+  purgeHeldSeconds: number;
+  rotation: { at: 'none' } | { at: 'running'; done: number; of: number };
+}

@@ -1,0 +1,104 @@
+import { describe, expect, test } from 'vitest';
+import { ForgetInput, needsKey, parseScope, spellScope } from '../../src/contract/forget.ts';
+import { refusal } from './asking.ts';
+
+describe('a scope', () => {
+  test.each([
+    { text: 'all', scope: { kind: 'all' } },
+    { text: 'facts', scope: { kind: 'facts' } },
+    { text: 'packs', scope: { kind: 'packs' } },
+    { text: 'pipelines', scope: { kind: 'pipelines' } },
+    { text: 'pack:github.list_issues', scope: { kind: 'pack', name: 'github.list_issues' } },
+    { text: 'pipeline:daily', scope: { kind: 'pipeline', name: 'daily' } },
+    { text: 'key:preferences/editor', scope: { kind: 'key', name: 'preferences/editor' } },
+    { text: 'prefix:preferences/', scope: { kind: 'prefix', name: 'preferences/' } },
+    { text: 'category:preferences', scope: { kind: 'category', name: 'preferences' } },
+    { text: 'tag:frontend', scope: { kind: 'tag', name: 'frontend' } },
+    { text: 'client:Claude Desktop', scope: { kind: 'client', name: 'Claude Desktop' } },
+  ])('may be $text (R-FORGET-01)', ({ text, scope }) => {
+    expect(parseScope(text)).toEqual(scope);
+    expect(ForgetInput.parse({ scope: text })).toEqual({ scope, dry_run: false });
+  });
+
+  test.each([
+    { why: 'a colon', text: 'key:a:b', name: 'a:b' },
+    { why: 'blanks', text: 'key: a ', name: ' a ' },
+    { why: 'letter case', text: 'category:Preferences', name: 'Preferences' },
+    { why: 'what other languages take for a pattern', text: 'prefix:%_*\\', name: '%_*\\' },
+    { why: 'width', text: 'key:ｋｅｙ', name: 'ｋｅｙ' },
+    { why: 'a decomposed accent', text: 'tag:cafe\u0301', name: 'cafe\u0301' },
+    { why: 'the name of a scope', text: 'key:all', name: 'all' },
+  ])('keeps $why after the first colon (R-FORGET-02)', ({ text, name }) => {
+    expect(parseScope(text)).toMatchObject({ name });
+  });
+
+  test.each([
+    {},
+    { scope: '' },
+    { scope: ' ' },
+    { scope: ':' },
+    { scope: ':a' },
+    { scope: '*' },
+    { scope: 'key' },
+    { scope: 'key:' },
+    { scope: 'key:  ' },
+    { scope: 'prefix:' },
+    { scope: 'pack:' },
+    { scope: 'category:\t' },
+    { scope: 'All' },
+    { scope: ' all' },
+    { scope: 'all ' },
+    { scope: 'all:' },
+    { scope: 'all:x' },
+    { scope: 'facts:x' },
+    { scope: 'KEY:a' },
+    { scope: 'keys:a' },
+    { scope: 'ａｌｌ' },
+    { scope: 'constructor:a' },
+    { scope: '__proto__' },
+    { scope: null },
+    { scope: ['all'] },
+    { scope: true },
+    { scope: 'key:\ud800' },
+  ])('is refused with the list of scopes: %j (R-FORGET-03)', (input) => {
+    expect(refusal(ForgetInput, input)).toMatch(/^scope must say what to forget; send one of all, facts, .*client:<name>\.$/);
+  });
+
+  test.each([undefined, null, '', 'all', [], 0])('is not guessed from a body of %j (R-FORGET-03)', (body) => {
+    expect(refusal(ForgetInput, body)).toMatch(/^The request must be a JSON object; send it with scope, dry_run\.$/);
+  });
+
+  test('is spelled as it was read (R-FORGET-02)', () => {
+    for (const text of ['all', 'key:a:b ', 'prefix:%']) {
+      const scope = parseScope(text);
+      expect(scope && spellScope(scope)).toBe(text);
+    }
+  });
+});
+
+describe('a dry run (R-FORGET-09)', () => {
+  test.each([
+    { dry_run: undefined, meant: false },
+    { dry_run: false, meant: false },
+    { dry_run: true, meant: true },
+  ])('is asked for in so many words: $dry_run', ({ dry_run, meant }) => {
+    expect(ForgetInput.parse({ scope: 'all', dry_run }).dry_run).toBe(meant);
+  });
+
+  // Taken for false, such a word would erase what was only to be counted; taken for an unknown field, likewise.
+  test.each([{ dry_run: 'true' }, { dry_run: 1 }, { dry_run: null }, { dryRun: true }])('is never overheard: %j', (input) => {
+    expect(refusal(ForgetInput, { scope: 'all', ...input })).toMatch(/^(dry_run must be true or false|The request has a field)/);
+  });
+});
+
+describe('without the key (R-FORGET-11)', () => {
+  test.each(['all', 'facts', 'packs', 'pipelines', 'category:a'])('%s still works', (text) => {
+    const scope = parseScope(text);
+    expect(scope && needsKey(scope)).toBe(false);
+  });
+
+  test.each(['pack:a', 'pipeline:a', 'key:a', 'prefix:a', 'tag:a', 'client:a'])('%s cannot', (text) => {
+    const scope = parseScope(text);
+    expect(scope && needsKey(scope)).toBe(true);
+  });
+});

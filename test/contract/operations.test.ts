@@ -1,0 +1,146 @@
+import { describe, expect, expectTypeOf, test } from 'vitest';
+import * as z from 'zod';
+import { type Input, isOperation, operations, type Output, type Request } from '../../src/contract/operations.ts';
+
+interface Schema {
+  type?: string;
+  title?: string;
+  description?: string;
+  properties?: Record<string, Schema>;
+  items?: Schema;
+  anyOf?: Schema[];
+  oneOf?: Schema[];
+}
+
+const generated = (schema: z.ZodType) => z.toJSONSchema(schema, { io: 'input' }) as Schema;
+
+/** The paths of all fields without a word to a model; those in a list or in alternatives included. */
+function undescribed(schema: Schema, path = ''): string[] {
+  const fields = Object.entries(schema.properties ?? {}).flatMap(([name, field]) => [
+    ...(field.description ? [] : [`${path}.${name}`]),
+    ...undescribed(field, `${path}.${name}`),
+  ]);
+  const inner = [schema.items, ...(schema.anyOf ?? []), ...(schema.oneOf ?? [])].filter((each) => each !== undefined);
+  return [...fields, ...inner.flatMap((each) => undescribed(each, `${path}[]`))];
+}
+
+describe.each(Object.entries(operations))('%s (R-OPS-02)', (_name, { input, output }) => {
+  test('is asked with an object that has a title and is explained', () => {
+    expect(generated(input)).toMatchObject({ type: 'object', title: expect.any(String), description: expect.any(String) });
+  });
+
+  test('is answered with an object', () => {
+    expect(generated(output)).toMatchObject({ type: 'object' });
+  });
+
+  test('explains every field', () => {
+    expect([...undescribed(generated(input)), ...undescribed(generated(output))]).toEqual([]);
+  });
+});
+
+test('a field without a word is found', () => {
+  const bare = z.object({ a: z.string(), b: z.array(z.object({ c: z.string() })).describe('b') });
+  expect(undescribed(generated(bare))).toEqual(['.a', '.b[].c']);
+});
+
+test('no two inputs share a title (R-OPS-02)', () => {
+  const titles = Object.values(operations).map(({ input }) => generated(input).title);
+  expect(new Set(titles).size).toBe(titles.length);
+});
+
+test('the schema of a fact states what it can of the rule (R-OPS-02)', () => {
+  expect(generated(operations.remember.input)).toMatchObject({
+    required: ['key', 'value'],
+    additionalProperties: false,
+    properties: {
+      category: { default: 'user_facts' },
+      tags: { default: [], maxItems: 32 },
+      ttl_seconds: { type: 'integer', default: 7_776_000, minimum: 0, maximum: 31_536_000 },
+    },
+  });
+});
+
+describe('the table (R-OPS-01)', () => {
+  test('holds everything memory can be asked', () => {
+    expect(Object.keys(operations)).toEqual([
+      'remember',
+      'recall',
+      'list',
+      'patch',
+      'forget',
+      'history',
+      'undo',
+      'activity',
+      'search',
+      'query',
+      'context',
+      'myMemory',
+      'myDefaults',
+      'callers',
+      'status',
+    ]);
+  });
+
+  test.each(['remember', 'forget', 'status'])('knows %s', (name) => {
+    expect(isOperation(name)).toBe(true);
+  });
+
+  test.each(['', 'Remember', 'constructor', 'toString', '__proto__', 'hasOwnProperty'])('does not know "%s"', (name) => {
+    expect(isOperation(name)).toBe(false);
+  });
+
+  test('no input names whose memory is meant (R-ISO-02)', () => {
+    const fields = Object.values(operations).flatMap(({ input }) => Object.keys(generated(input).properties ?? {}));
+    expect(fields.filter((field) => /namespace|subject|caller|session/.test(field))).toEqual([]);
+  });
+
+  test('is typed on both sides of the parser', () => {
+    expectTypeOf<Request<'remember'>['ttl_seconds']>().toEqualTypeOf<number | undefined>();
+    expectTypeOf<Input<'remember'>['ttl_seconds']>().toEqualTypeOf<number>();
+    expectTypeOf<Request<'forget'>['scope']>().toEqualTypeOf<string>();
+    expectTypeOf<Output<'remember'>['status']>().toEqualTypeOf<'created' | 'updated' | 'unchanged'>();
+  });
+});
+
+describe('a list of facts', () => {
+  test('is the newest 50, without values', () => {
+    expect(operations.list.input.parse({})).toEqual({ sort: 'updated', limit: 50, values: false });
+  });
+
+  test.each([
+    { limit: 0 },
+    { limit: 201 },
+    { limit: '50' },
+    { sort: 'created' },
+    { values: 1 },
+    { values: 'true' },
+    { expiring_within: 0 },
+    { expiring_within: 31_536_001 },
+    { cursor: 7 },
+    { cursor: 'a'.repeat(1025) },
+    { prefix: null },
+    { order: 'asc' },
+  ])('is refused for %j (R-OPS-03)', (input) => {
+    expect(operations.list.input.safeParse(input).success).toBe(false);
+  });
+});
+
+describe('a time', () => {
+  const { since } = operations.undo.input.shape;
+
+  test.each(['2026-11-18T09:00:00Z', '2024-02-29T23:59:59.999Z'])('may be %s', (time) => {
+    expect(since.parse(time)).toBe(time);
+  });
+
+  test.each([
+    '',
+    'yesterday',
+    '2026-11-18',
+    '2026-11-18T09:00:00',
+    '2026-11-18T09:00:00+01:00',
+    '2026-02-29T00:00:00Z',
+    1_790_000_000,
+  ])('is refused: %j', (time) => {
+    expect(since.safeParse(time).success).toBe(false);
+  });
+});

@@ -1,0 +1,175 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, test, vi } from 'vitest';
+import * as z from 'zod';
+import { FactInput } from '../../src/contract/fact.ts';
+import { parseScope, spellScope } from '../../src/contract/forget.ts';
+import { operations } from '../../src/contract/operations.ts';
+import { fold } from '../../src/contract/text.ts';
+import { aFact, misleading, refusal } from './asking.ts';
+
+const anyText = fc.string({ unit: 'binary' });
+/** Texts that a rule may well accept, so that what holds for accepted ones is not proved on refused ones alone. */
+const likelyText = fc.oneof(
+  anyText,
+  fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }),
+  fc.stringMatching(/^ ?[A-Za-z0-9_.-]{1,70} ?$/),
+);
+
+const likelyFact = fc.record(
+  {
+    key: likelyText,
+    value: likelyText,
+    category: likelyText,
+    tags: fc.array(likelyText, { maxLength: 40 }),
+    ttl_seconds: fc.oneof(fc.constant(0), fc.integer({ min: 3000, max: 40_000_000 })),
+  },
+  { requiredKeys: ['key', 'value'] },
+);
+
+describe('the canonical form', () => {
+  test('of a fact is validated to itself (R-FACT-12)', () => {
+    let seen = 0;
+    fc.assert(
+      fc.property(likelyFact, (sent) => {
+        const once = FactInput.safeParse(sent);
+        if (!once.success) return;
+        seen += 1;
+        expect(FactInput.parse(once.data)).toEqual(once.data);
+      }),
+      { numRuns: 5000 },
+    );
+    expect(seen).toBeGreaterThan(100);
+  });
+
+  test('of a folded text is folded to itself (R-FACT-06)', () => {
+    fc.assert(
+      fc.property(anyText, (text) => {
+        expect(fold(fold(text))).toBe(fold(text));
+      }),
+    );
+  });
+
+  test('of every single character is folded to itself (R-FACT-06)', () => {
+    const restless = Array.from({ length: 0x110000 }, (_, point) => String.fromCodePoint(point)).filter((character) => {
+      const folded = fold(character);
+      return fold(folded) !== folded;
+    });
+    expect(restless).toEqual([]);
+  });
+});
+
+describe('a scope', () => {
+  const kinds = ['pack', 'pipeline', 'key', 'prefix', 'category', 'tag', 'client'] as const;
+
+  test('is spelled and read back without loss (R-FORGET-02)', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...kinds), fc.string({ unit: 'grapheme' }), (kind, name) => {
+        fc.pre(name.trim() !== '');
+        expect(parseScope(spellScope({ kind, name }))).toEqual({ kind, name });
+      }),
+    );
+  });
+
+  test('is read, if at all, as exactly the text that was sent (R-FORGET-02)', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          anyText,
+          fc.constantFrom(...kinds).chain((kind) => anyText.map((rest) => `${kind}:${rest}`)),
+        ),
+        (text) => {
+          const scope = parseScope(text);
+          expect(scope === undefined || spellScope(scope) === text).toBe(true);
+        },
+      ),
+    );
+  });
+});
+
+describe('any input at all', () => {
+  const names = Object.keys(operations) as (keyof typeof operations)[];
+  const fields = [...new Set(names.flatMap((name) => Object.keys(operations[name].input.shape)))];
+  const anything = fc.oneof(
+    fc.anything({ withBigInt: true, withDate: true, withNullPrototype: true, withSparseArray: true }),
+    fc.dictionary(fc.constantFrom(...fields, '__proto__', 'constructor'), fc.anything(), { maxKeys: 6 }),
+  );
+
+  test.each(names)('is accepted by %s or refused as a ZodError (R-OPS-03)', (name) => {
+    fc.assert(
+      fc.property(anything, (input) => {
+        const parsed = operations[name].input.safeParse(input);
+        expect(parsed.success || parsed.error instanceof z.ZodError).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test.each(names)(
+    'that %s refuses is refused in one sentence, with a remedy, and without what was sent (R-FACT-11, R-ERR-02)',
+    (name) => {
+      const secret = 'Hunter2';
+      const planted = fc.oneof(
+        fc.constant(secret),
+        fc.constant({ [secret]: secret }),
+        fc.array(fc.oneof(fc.constant(secret), fc.constant(-1), fc.constant({ type: secret, query: 7 })), { maxLength: 3 }),
+        fc.constant(secret.repeat(20_000)),
+        fc.constant(-1),
+        fc.constant(null),
+      );
+      const input = fc.dictionary(fc.constantFrom(...fields, secret), planted, { minKeys: 1, maxKeys: 6 });
+      fc.assert(
+        fc.property(input, (sent) => {
+          const says = refusal(operations[name].input, sent);
+          if (says === undefined) return;
+          expect(says).toMatch(/^(The request|[a-z_A-Z]+(\.[a-z0-9]+)*) (must|is|has|holds|begins|belongs)\b[^\n]*; [^\n]+\.$/);
+          expect(says).not.toContain(secret);
+          expect(says).not.toMatch(misleading);
+        }),
+        { numRuns: 500 },
+      );
+    },
+  );
+});
+
+describe('the work of validating (R-FACT-13)', () => {
+  /** A group that repeats and holds something that repeats: the shape whose cost can explode. */
+  const nested = /\((?:[^()\\]|\\.)*(?:[+*]|\{\d+,\d*\})(?:[^()\\]|\\.)*\)(?:[+*]|\{\d+,)/;
+
+  const folder = resolve('src/contract');
+  const patterns = readdirSync(folder).flatMap((file) =>
+    [
+      ...readFileSync(resolve(folder, file), 'utf8').matchAll(
+        /[=(\s]\/(?![/*])((?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+)\/[a-z]*[,;.)\s]/g,
+      ),
+    ].map(([, pattern = '']) => pattern),
+  );
+
+  test('has no pattern that nests quantifiers', () => {
+    expect(patterns.length).toBeGreaterThan(3);
+    expect(patterns.filter((pattern) => nested.test(pattern))).toEqual([]);
+  });
+
+  test.each(['(a+)+', '(a*)*b', String.raw`(\d+,)*`, '(x{2,})+'])('would be told apart by %s', (pattern) => {
+    expect(pattern).toMatch(nested);
+  });
+
+  const huge = ['a', ' a', 'ü', '\u{1d41a}', '\ufdfa', 'e\u0301', '\u200b'].map((unit) => unit.repeat(100_000 / unit.length));
+
+  test.each(['key', 'category', 'tags'])('normalises no %s that is too long', (field) => {
+    const normalize: (this: string, form?: string) => string = Reflect.get(String.prototype, 'normalize');
+    let worked = 0;
+    vi.spyOn(String.prototype, 'normalize').mockImplementation(function (this: string, form) {
+      worked += this.length;
+      return normalize.call(this, form);
+    });
+    for (const text of huge) refusal(FactInput, { ...aFact, [field]: field === 'tags' ? [text] : text });
+    expect(worked).toBeLessThan(2000);
+  });
+
+  test('looks at no tag of too many', () => {
+    const parsed = FactInput.safeParse({ ...aFact, tags: Array(30_000).fill('') });
+    expect(parsed.error?.issues).toHaveLength(1);
+  });
+});
