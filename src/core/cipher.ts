@@ -1,0 +1,132 @@
+import { createCipheriv, createDecipheriv, randomFillSync } from 'node:crypto';
+import { frame, unframe } from './frame.ts';
+import { KEY_ID_BYTES, type KeyRing, type SealingKey } from './key-ring.ts';
+import type { Author, Kind, Namespace } from './store.ts';
+
+/**
+ * format ‖ key id ‖ segment ‖ nonce ‖ ciphertext ‖ tag
+ *
+ * The first two are read before anything is opened and are sealed in with everything else (R-SEAL).
+ */
+const FORMAT = 1;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const SEGMENT_AT = 1 + KEY_ID_BYTES;
+const NONCE_AT = SEGMENT_AT + 4;
+const BODY_AT = NONCE_AT + NONCE_BYTES;
+
+/** Everything about an entry that stands beside its seal. Changed anywhere, the seal will not open. */
+export interface Place {
+  readonly namespace: Namespace;
+  readonly kind: Kind;
+  readonly keyHash: Buffer;
+  readonly category: string;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly expiresAt: number;
+}
+
+/** What only the key opens. */
+export interface Body {
+  readonly key: string;
+  readonly value: string;
+  readonly tags: readonly string[];
+  readonly author: Author;
+}
+
+/** The seal does not fit its place: the row was edited, moved, cut or sealed with a key we do not hold. */
+export class BrokenSeal extends Error {
+  override readonly name = 'BrokenSeal';
+}
+
+export function seal(key: SealingKey, place: Place, body: Body): Buffer {
+  const { key: name, value, tags, author } = body;
+  return sealBytes(key, placeOf(place), frame([name, value, author.client, author.transport, author.token, ...tags]));
+}
+
+export function open(ring: KeyRing, place: Place, sealed: Buffer): Body {
+  const [key, value, client, transport, token, ...tags] = unframe(openBytes(ring, placeOf(place), sealed));
+  if (!key || !value || !client || !transport || !token) throw new BrokenSeal('The sealed fields are incomplete.');
+  return {
+    key: text(key),
+    value: text(value),
+    tags: tags.map(text),
+    author: { client: text(client), transport: text(transport), token: text(token) },
+  };
+}
+
+/** The same seal for the few secrets that are not entries, bound to their name. */
+export function sealBytes(key: SealingKey, place: readonly (string | Buffer)[], plain: Buffer): Buffer {
+  const { segment, secret } = key.nextSegment();
+  const sealed = Buffer.allocUnsafe(BODY_AT + plain.length + TAG_BYTES);
+  sealed.writeUInt8(FORMAT, 0);
+  sealed.set(key.id, 1);
+  sealed.writeUInt32BE(segment, SEGMENT_AT);
+  nextNonce().copy(sealed, NONCE_AT);
+  const cipher = createCipheriv('aes-256-gcm', secret, sealed.subarray(NONCE_AT, BODY_AT), { authTagLength: TAG_BYTES });
+  cipher.setAAD(frame([sealed.subarray(0, SEGMENT_AT), ...place]));
+  sealed.set(cipher.update(plain), BODY_AT);
+  cipher.final();
+  sealed.set(cipher.getAuthTag(), BODY_AT + plain.length);
+  return sealed;
+}
+
+export function openBytes(ring: KeyRing, place: readonly (string | Buffer)[], sealed: Buffer): Buffer {
+  if (sealed.length < BODY_AT + TAG_BYTES || sealed[0] !== FORMAT) throw new BrokenSeal('This is not a sealed entry.');
+  const key = ring.find(sealed.subarray(1, SEGMENT_AT));
+  if (!key) throw new BrokenSeal('It was sealed with another key.');
+  // Node takes tags of 4 bytes unless told otherwise; those fall to a few hours of guessing.
+  const decipher = createDecipheriv(
+    'aes-256-gcm',
+    key.segment(sealed.readUInt32BE(SEGMENT_AT)),
+    sealed.subarray(NONCE_AT, BODY_AT),
+    {
+      authTagLength: TAG_BYTES,
+    },
+  );
+  decipher.setAAD(frame([sealed.subarray(0, SEGMENT_AT), ...place]));
+  decipher.setAuthTag(sealed.subarray(sealed.length - TAG_BYTES));
+  const plain = decipher.update(sealed.subarray(BODY_AT, sealed.length - TAG_BYTES));
+  try {
+    decipher.final();
+  } catch (cause) {
+    throw new BrokenSeal('The seal is broken.', { cause });
+  }
+  return plain;
+}
+
+/** Which key a blob says it was sealed with; what it says is proved only by opening it. */
+export const sealedWith = (sealed: Buffer): Buffer => sealed.subarray(1, SEGMENT_AT);
+
+const placeOf = (place: Place): (string | Buffer)[] => {
+  const times = Buffer.allocUnsafe(24);
+  // Doubles hold every millisecond we write exactly, and take whatever an edited column may hold without throwing.
+  times.writeDoubleBE(place.createdAt, 0);
+  times.writeDoubleBE(place.updatedAt, 8);
+  times.writeDoubleBE(place.expiresAt, 16);
+  const { subject, session } = place.namespace;
+  return [
+    place.kind,
+    subject,
+    session ?? '',
+    place.keyHash,
+    place.category,
+    times.subarray(0, 8),
+    times.subarray(8, 16),
+    times.subarray(16),
+  ];
+};
+
+const text = (bytes: Buffer): string => bytes.toString();
+
+/** Random bytes cost less by the page than by the dozen. */
+const pool = Buffer.alloc(NONCE_BYTES * 1024);
+let used = pool.length;
+
+function nextNonce(): Buffer {
+  if (used === pool.length) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  return pool.subarray(used, (used += NONCE_BYTES));
+}

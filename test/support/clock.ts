@@ -1,0 +1,63 @@
+import type { Clock } from '../../src/core/clock.ts';
+
+export const SECOND = 1000;
+export const MINUTE = 60 * SECOND;
+export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+
+/** Where every hand-set clock starts. */
+export const START = Date.UTC(2026, 5, 3, 14, 2);
+
+export interface HandClock extends Clock {
+  /** Time passes: both clocks move, and what was due meanwhile is done. */
+  pass(ms: number): Promise<void>;
+  /** The wall clock is set to another time; nothing else moves. */
+  jump(ms: number): void;
+  /** How many things wait for their time. */
+  readonly waiting: number;
+}
+
+/** A clock that a test moves by hand. */
+export function handClock(start = START): HandClock {
+  let wall = start;
+  let steady = 0;
+  const timers = new Set<{ at: number; action: () => void }>();
+  const due = () => [...timers].filter(({ at }) => at <= steady).toSorted((one, other) => one.at - other.at)[0];
+  return {
+    now: () => wall,
+    steady: () => steady,
+    after(ms, action) {
+      const timer = { at: steady + ms, action };
+      timers.add(timer);
+      return { [Symbol.dispose]: () => void timers.delete(timer) };
+    },
+    async pass(ms) {
+      const until = steady + ms;
+      for (;;) {
+        const next = Math.min(until, ...[...timers].map(({ at }) => at));
+        if (next > steady) {
+          wall += next - steady;
+          steady = next;
+        }
+        for (let timer = due(); timer; timer = due()) {
+          timers.delete(timer);
+          timer.action();
+          // What it started ends before time goes on.
+          await settled();
+        }
+        if (steady >= until) return;
+      }
+    },
+    jump(ms) {
+      wall += ms;
+    },
+    get waiting() {
+      return timers.size;
+    },
+  };
+}
+
+/** Lets everything that is under way in this process come to rest. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,60 @@
+import { onTestFinished } from 'vitest';
+import type { Clock } from '../../src/core/clock.ts';
+import { environmentSource } from '../../src/core/keys/environment.ts';
+import type { KeySource } from '../../src/core/keys/key-source.ts';
+import { type KeySources, openStore } from '../../src/core/open-store.ts';
+import type { Author, Draft, MemoryStore } from '../../src/core/store.ts';
+import { DAY } from './clock.ts';
+
+export const A_KEY = '5e'.repeat(32);
+export const ANOTHER_KEY = 'c4'.repeat(32);
+
+export const anAuthor: Author = { client: 'claude-code', transport: 'mcp', token: 'token-1' };
+
+export const aDraft = (over: Partial<Draft> = {}): Draft => ({
+  key: 'preferences/frontend-framework',
+  value: 'React over Vue (Konflux project constraint)',
+  category: 'preferences',
+  tags: ['frontend', 'konflux'],
+  author: anAuthor,
+  lifetime: 90 * DAY,
+  ...over,
+});
+
+/** Sources as a headless start has them: the environment alone. */
+export const keyFrom =
+  (environment: Record<string, string>): KeySources =>
+  () => {
+    const source = environmentSource(environment);
+    return source ? [source] : [];
+  };
+
+export const withKey = (key = A_KEY): KeySources => keyFrom({ HELMDECK_MEMORY_KEY: key });
+
+/** A source that a test moves through its states by hand. */
+export function handSource(
+  reading: Awaited<ReturnType<KeySource['read']>>,
+): KeySource & { set(next: typeof reading): void; asked: number } {
+  let present = reading;
+  const source = {
+    name: 'the keychain of the test',
+    createsOnFirstStart: false,
+    asked: 0,
+    // A copy: whoever reads a key may wipe it afterwards.
+    read: async () => {
+      source.asked += 1;
+      return present.at === 'found' ? { at: 'found' as const, key: Buffer.from(present.key) } : present;
+    },
+    set(next: typeof reading) {
+      present = next;
+    },
+  };
+  return source;
+}
+
+/** Opens a kept memory that the test closes, or that closes after it. */
+export async function openMemory(folder: string, clock: Clock, sources: KeySources = withKey()): Promise<MemoryStore> {
+  const store = await openStore({ folder, clock, sources });
+  onTestFinished(() => store[Symbol.asyncDispose]());
+  return store;
+}
