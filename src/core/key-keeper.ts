@@ -1,0 +1,186 @@
+import { randomBytes } from 'node:crypto';
+import { Failure } from '../contract/failure.ts';
+import type { KeyState } from '../contract/status.ts';
+import { BrokenSeal, openBytes, sealBytes } from './cipher.ts';
+import type { Clock } from './clock.ts';
+import type { Connection } from './connection.ts';
+import { type Custody, findKeys, type KeyRecord, makeFirstKey } from './custody.ts';
+import type { KeyRing, SealingKey } from './key-ring.ts';
+import type { KeySource } from './keys/key-source.ts';
+
+/** A key's place is not asked again sooner than this: a keyring may answer by asking its owner on the screen. */
+const ASK_AGAIN_MS = 2000;
+export const TOMBSTONE_KEY = 'tombstone key';
+
+type WithoutKey = Exclude<KeyState, { at: 'ok' | 'ephemeral' }>;
+
+/**
+ * Holds the keys while they may be held, and says where they stand. Everything that seals or opens asks here, so
+ * dropping them here is locking the memory.
+ */
+export class KeyKeeper {
+  readonly #connection: Connection;
+  readonly #clock: Clock;
+  readonly sources: readonly KeySource[];
+  #custody: Custody | undefined;
+  #state: WithoutKey = { at: 'locked', why: 'its key has not been asked for yet', remedy: 'Try again.' };
+  #lockedByOwner = false;
+  #askedAt = -Infinity;
+  #asking: Promise<KeyState> | undefined;
+
+  constructor(connection: Connection, clock: Clock, sources: readonly KeySource[]) {
+    this.#connection = connection;
+    this.#clock = clock;
+    this.sources = sources;
+  }
+
+  get state(): KeyState {
+    return this.#custody ? { at: 'ok', source: this.#custody.source.name } : this.#state;
+  }
+
+  /** The keys, or the failure that says where they are and what to do. */
+  get ring(): KeyRing {
+    return this.held().ring;
+  }
+
+  get custody(): Custody | undefined {
+    return this.#custody;
+  }
+
+  /** The same, and where they came from. */
+  held(): Custody {
+    if (this.#custody) return this.#custody;
+    throw refusal(this.#state);
+  }
+
+  /** Asks the key's place once more if it was closed before: an unlocked keyring needs no restart of ours. */
+  async ready(): Promise<void> {
+    if (this.#custody || this.#lockedByOwner) return;
+    if (this.#asking || this.#clock.steady() - this.#askedAt >= ASK_AGAIN_MS) await this.unlock();
+  }
+
+  lock(): void {
+    this.#custody = undefined;
+    this.#lockedByOwner = true;
+    this.#state = {
+      at: 'locked',
+      why: 'its owner locked it',
+      remedy: 'Unlock it in the window, or with: helmdeck-memory unlock.',
+    };
+  }
+
+  unlock(): Promise<KeyState> {
+    this.#asking ??= this.#ask().finally(() => (this.#asking = undefined));
+    return this.#asking;
+  }
+
+  /** The key to seal with, with room for at least one record. Only inside a transaction: it may open a segment. */
+  sealing(): SealingKey {
+    const key = this.ring.current;
+    if (key.left === 0) {
+      const kept = this.records().find((record) => record.id.equals(key.id))?.segment ?? 0;
+      const segment = Math.max(kept, key.currentSegment) + 1;
+      this.#connection.sql.keepSegment.run(segment, key.id);
+      key.openSegment(segment);
+    }
+    return key;
+  }
+
+  /** The transaction that may have opened a segment did not hold. */
+  abandonSegment(): void {
+    this.#custody?.ring.current.abandonSegment();
+  }
+
+  records(): (KeyRecord & { segment: number })[] {
+    return this.#connection.sql.keyRecords.all() as (KeyRecord & { segment: number })[];
+  }
+
+  /** Takes over new keys, as a rotation brings them. */
+  take(custody: Custody): void {
+    this.#custody = custody;
+  }
+
+  /** A secret of the database's own, sealed with the key and bound to its name. Undefined if it is not there or broken. */
+  secret(name: string): Buffer | undefined {
+    const sealed = this.#connection.meta(name);
+    try {
+      return Buffer.isBuffer(sealed) ? openBytes(this.ring, ['secret', name], sealed) : undefined;
+    } catch (error) {
+      if (error instanceof BrokenSeal) return undefined;
+      throw error;
+    }
+  }
+
+  /** What hashes the names of the forgotten. Rotations hand it on, so that old backups stay covered. Only inside a transaction. */
+  tombstoneKey(): Buffer {
+    const kept = this.secret(TOMBSTONE_KEY);
+    if (kept) return kept;
+    const made = randomBytes(32);
+    this.keepSecret(TOMBSTONE_KEY, made);
+    return made;
+  }
+
+  /** Only inside a transaction. */
+  keepSecret(name: string, secret: Buffer): void {
+    this.#connection.keepMeta(name, sealBytes(this.sealing(), ['secret', name], secret));
+  }
+
+  async #ask(): Promise<KeyState> {
+    this.#askedAt = this.#clock.steady();
+    const records = this.records();
+    const found = await findKeys(records, this.sources);
+    const custody = found.at === 'ok' ? found.custody : found.at === 'none' ? await makeFirstKey(this.sources) : undefined;
+    if (custody) {
+      this.#lockedByOwner = false;
+      this.#custody = custody;
+      if (records.length === 0) this.#begin(custody);
+      else await settle(custody);
+    } else {
+      this.#custody = undefined;
+      this.#state = found.at === 'none' || found.at === 'ok' ? NO_KEY : found;
+    }
+    return this.state;
+  }
+
+  /** From now on this memory has a key, and nothing else will do. */
+  #begin({ ring, source }: Custody): void {
+    this.#connection.begin();
+    try {
+      this.#connection.sql.keepKeyRecord.run(ring.current.id, 'current', ring.current.proof(), source.name);
+      this.tombstoneKey();
+      this.#connection.commit();
+    } catch (error) {
+      this.#connection.rollback();
+      this.abandonSegment();
+      this.#custody = undefined;
+      throw error;
+    }
+  }
+}
+
+/** A rotation that ended in the database but not yet in the key's place ends here. Until it does, the next slot serves. */
+async function settle({ ring, source, slot }: Custody): Promise<void> {
+  if (ring.retiring || !source.keep) return;
+  const bytes = ring.current.export();
+  try {
+    const next = await source.read('next');
+    if (next.at !== 'found' || !next.key.equals(bytes)) return;
+    if (slot === 'next') await source.keep('current', bytes);
+    await source.remove?.('next');
+  } catch {
+    // The place is busy or closed just now; the next start tries again.
+  } finally {
+    bytes.fill(0);
+  }
+}
+
+const NO_KEY: WithoutKey = {
+  at: 'absent',
+  remedy: 'Make a key with: helmdeck-memory key init --file, or hand one in with HELMDECK_MEMORY_KEY.',
+};
+
+/** Names the state and what to do about it. */
+const refusal = (state: WithoutKey): Failure => {
+  const why = 'why' in state ? `${state.at}: ${state.why}` : state.at;
+  return new Failure('key_unavailable', `The key of this memory is ${why}. ${state.remedy}`);
+};

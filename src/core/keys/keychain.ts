@@ -1,0 +1,133 @@
+import { Failure } from '../../contract/failure.ts';
+import { type KeyReading, type KeySource, parseKey, type Slot } from './key-source.ts';
+
+/** The three calls of keytar that are safe. `findCredentials` ends the process on a locked keyring; it is not here. */
+export interface Keychain {
+  getPassword(service: string, account: string): Promise<string | null>;
+  setPassword(service: string, account: string, password: string): Promise<void>;
+  deletePassword(service: string, account: string): Promise<boolean>;
+}
+
+const SERVICE = 'helmdeck-memory';
+const CANARY = 'canary';
+/** A keyring that asks its owner on the screen answers when the owner does. The program does not wait for that. */
+const PATIENCE_MS = 5000;
+
+const waiting = 'it is waiting for you to unlock it';
+
+/** Loaded when first needed: where the system's library is missing the program runs without it. */
+export async function loadKeychain(): Promise<Keychain | undefined> {
+  try {
+    return (await import('keytar')).default;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The OS keychain. Each memory has items of its own, so that rotating one does not lock another out.
+ *
+ * A locked keyring says "nothing here" exactly like an empty one. So an item of ours with no secret in it, the canary,
+ * stands beside the keys: only where it can be seen, or written, does "nothing" mean absent (R-KEY). It is looked for
+ * first, because the question itself may make the owner unlock the keyring.
+ */
+export function keychainSource(
+  memory: string,
+  options: { load?: typeof loadKeychain; patience?: number; creates: boolean },
+): Required<KeySource> {
+  const { load = loadKeychain, patience = PATIENCE_MS } = options;
+  const account = (slot: Slot) => `${slot === 'current' ? 'master-key' : 'next-master-key'} ${memory}`;
+
+  const keychain = async (): Promise<Keychain> => {
+    const loaded = await load();
+    if (!loaded) throw new Error('its system library is not installed');
+    return loaded;
+  };
+
+  /** Why it shows nothing; undefined if it shows what it holds. */
+  const whyClosed = async (chain: Keychain): Promise<string | undefined> => {
+    const canary = await ask(chain, patience, () => chain.getPassword(SERVICE, CANARY));
+    if (canary === late) return waiting;
+    if (canary !== null) return undefined;
+    try {
+      const written = await ask(chain, patience, () => chain.setPassword(SERVICE, CANARY, 'here'));
+      return written === late ? waiting : undefined;
+    } catch (error) {
+      return reason(error);
+    }
+  };
+
+  return {
+    name: 'the OS keychain',
+    createsOnFirstStart: options.creates,
+    async read(slot): Promise<KeyReading> {
+      try {
+        const chain = await keychain();
+        const why = await whyClosed(chain);
+        if (why !== undefined) return { at: 'locked', why };
+        const found = await ask(chain, patience, () => chain.getPassword(SERVICE, account(slot)));
+        if (found === late) return { at: 'locked', why: waiting };
+        if (found === null) return { at: 'absent' };
+        return { at: 'found', key: parseKey(found, 'The item of Helmdeck Memory in the OS keychain') };
+      } catch (error) {
+        if (error instanceof Failure) throw error;
+        return { at: 'unavailable', why: reason(error) };
+      }
+    },
+    async keep(slot, key) {
+      const hex = key.toString('hex');
+      await done('did not keep the key', async () => {
+        const chain = await keychain();
+        const kept = await ask(chain, patience, () => chain.setPassword(SERVICE, account(slot), hex));
+        return kept !== late && (await ask(chain, patience, () => chain.getPassword(SERVICE, account(slot)))) === hex;
+      });
+    },
+    async remove(slot) {
+      await done('did not remove the key', async () => {
+        const chain = await keychain();
+        return (await ask(chain, patience, () => chain.deletePassword(SERVICE, account(slot)))) !== late;
+      });
+    },
+  };
+}
+
+/** What the keychain itself says against it is for developers; the owner is told what to do. */
+async function done(what: string, step: () => Promise<boolean>): Promise<void> {
+  const told = (options?: ErrorOptions) =>
+    new Failure('key_unavailable', `The OS keychain ${what}; unlock it and try again.`, options);
+  const fulfilled = await step().catch((cause: unknown) => {
+    throw told({ cause });
+  });
+  if (!fulfilled) throw told();
+}
+
+const late = Symbol('late');
+
+/** Keychains that still owe an answer nobody waits for any more. */
+const owing = new WeakSet<Keychain>();
+
+/**
+ * The call goes on; only the waiting ends. Until it is answered no other one is made: each would hold one of Node's
+ * few threads, and put one more question on the owner's screen.
+ */
+async function ask<T>(chain: Keychain, patience: number, question: () => Promise<T>): Promise<T | typeof late> {
+  if (owing.has(chain)) return late;
+  const answer = question();
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<typeof late>((resolve) => {
+    timer = setTimeout(resolve, patience, late);
+  });
+  try {
+    const first = await Promise.race([answer, limit]);
+    if (first === late) {
+      owing.add(chain);
+      const answered = () => void owing.delete(chain);
+      answer.then(answered, answered);
+    }
+    return first;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const reason = (error: unknown): string => (error instanceof Error ? error.message : 'it gave no reason');

@@ -1,0 +1,19 @@
+import type { KeySources } from '../open-store.ts';
+import { environmentSource } from './environment.ts';
+import { fileSource } from './file.ts';
+import { keychainSource } from './keychain.ts';
+
+interface Places {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly folder: string;
+  /** A desktop makes its key in the keychain at the first start; a server's owner says where. */
+  readonly desktop: boolean;
+}
+
+/** Where a key is sought, in this order (R-KEY-01). What the environment names is what its owner wants, and nothing else is asked. */
+export const keySources =
+  ({ environment, folder, desktop }: Places): KeySources =>
+  (memory) => {
+    const named = environmentSource(environment);
+    return named ? [named] : [keychainSource(memory, { creates: desktop }), fileSource(folder)];
+  };

@@ -1,0 +1,69 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { environmentSource } from '../../../src/core/keys/environment.ts';
+import { A_KEY, ANOTHER_KEY } from '../../support/store.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+
+const file = (content: string): string => {
+  const path = join(tempFolder(), 'key');
+  writeFileSync(path, content);
+  return path;
+};
+
+describe('a key from the environment (R-KEY-01)', () => {
+  test('nothing named is no source at all', () => {
+    expect(environmentSource({})).toBeUndefined();
+    expect(environmentSource({ HELMDECK_MEMORY_KEY_NEXT: A_KEY })).toBeUndefined();
+  });
+
+  test('64 hexadecimal characters, in either case', async () => {
+    expect(await environmentSource({ HELMDECK_MEMORY_KEY: A_KEY.toUpperCase() })?.read('current')).toEqual({
+      at: 'found',
+      key: Buffer.from(A_KEY, 'hex'),
+    });
+  });
+
+  test('or the file that holds them, with the line end an editor leaves', async () => {
+    for (const end of ['', '\n', '\r\n']) {
+      const source = environmentSource({ HELMDECK_MEMORY_KEY_FILE: file(A_KEY + end) });
+      expect(await source?.read('current')).toEqual({ at: 'found', key: Buffer.from(A_KEY, 'hex') });
+    }
+  });
+
+  test('the value goes before the file', async () => {
+    const source = environmentSource({ HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_MEMORY_KEY_FILE: file(ANOTHER_KEY) });
+    expect(await source?.read('current')).toMatchObject({ key: Buffer.from(A_KEY, 'hex') });
+  });
+
+  test('the next key has names of its own', async () => {
+    const source = environmentSource({ HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_MEMORY_KEY_NEXT_FILE: file(ANOTHER_KEY) });
+    expect(await source?.read('next')).toMatchObject({ key: Buffer.from(ANOTHER_KEY, 'hex') });
+    expect(await environmentSource({ HELMDECK_MEMORY_KEY: A_KEY })?.read('next')).toEqual({ at: 'absent' });
+  });
+
+  test.each([
+    { what: 'an empty value', value: '' },
+    { what: '31 bytes', value: 'ab'.repeat(31) },
+    { what: '33 bytes', value: 'ab'.repeat(33) },
+    { what: 'a line end', value: `${A_KEY}\n` },
+    { what: 'a blank', value: ` ${A_KEY}` },
+    { what: 'a prefix', value: `0x${'ab'.repeat(31)}` },
+    { what: 'letters that are no digits', value: 'xy'.repeat(32) },
+  ])('$what stops the start, by name and without what stood there (R-KEY-02)', async ({ value }) => {
+    const refused = environmentSource({ HELMDECK_MEMORY_KEY: value })?.read('current');
+    await expect(refused).rejects.toMatchObject({
+      code: 'key_unavailable',
+      message:
+        'HELMDECK_MEMORY_KEY must hold exactly 64 hexadecimal characters; put the right key there, or make one with: openssl rand -hex 32.',
+    });
+  });
+
+  test.each([
+    { what: 'is missing', path: () => join(tempFolder(), 'nowhere'), says: /HELMDECK_MEMORY_KEY_FILE names cannot be read/ },
+    { what: 'is malformed', path: () => file(`${A_KEY}\n\n`), says: /HELMDECK_MEMORY_KEY_FILE must hold exactly 64/ },
+  ])('a key file that $what stops the start (R-KEY-02)', async ({ path, says }) => {
+    const refused = environmentSource({ HELMDECK_MEMORY_KEY_FILE: path() })?.read('current');
+    await expect(refused).rejects.toMatchObject({ code: 'key_unavailable', message: expect.stringMatching(says) as string });
+  });
+});
