@@ -1,0 +1,61 @@
+import { statfsSync } from 'node:fs';
+import { Failure } from '../contract/failure.ts';
+
+/** Less than this free counts as a full disk when a flush fails without saying why. */
+const NEARLY_NOTHING = 1024 * 1024;
+
+export interface DiskTrouble {
+  readonly told: Failure;
+  /** What the connection believes may not be what the disk holds: it must be replaced. */
+  readonly doubtful: boolean;
+}
+
+/** What a database error means to a caller; undefined for errors that do not come from the database. */
+export function diskTrouble(error: unknown, folder: string): DiskTrouble | undefined {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (code === 'SQLITE_FULL') return { told: diskFull(error), doubtful: false };
+  if (code.startsWith('SQLITE_IOERR')) {
+    return { told: nearlyFull(folder) ? diskFull(error) : diskFails(error), doubtful: true };
+  }
+  if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') return { told: corrupt(error), doubtful: false };
+  if (code.startsWith('SQLITE_READONLY')) return { told: readOnly(error), doubtful: false };
+  if (code.startsWith('SQLITE_CANTOPEN')) return { told: nearlyFull(folder) ? diskFull(error) : readOnly(error), doubtful: true };
+  if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) return { told: busy(error), doubtful: false };
+  return undefined;
+}
+
+function nearlyFull(folder: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize < NEARLY_NOTHING;
+  } catch {
+    return false;
+  }
+}
+
+const diskFull = (cause: unknown): Failure =>
+  new Failure(
+    'disk_full',
+    'The disk is full, so nothing was kept; free some space and try again. Reading and forgetting still work.',
+    { cause },
+  );
+
+const diskFails = (cause: unknown): Failure =>
+  new Failure('store_unavailable', 'The disk reported an error, so nothing is known to be kept; check the disk and try again.', {
+    cause,
+  });
+
+const corrupt = (cause: unknown): Failure =>
+  new Failure('store_unavailable', 'The file memory.db is damaged; restore the last backup with: helmdeck-memory restore.', {
+    cause,
+  });
+
+const readOnly = (cause: unknown): Failure =>
+  new Failure(
+    'store_unavailable',
+    'The file memory.db cannot be opened and written; check the permissions of the data folder, and whether its disk is read-only.',
+    { cause },
+  );
+
+const busy = (cause: unknown): Failure =>
+  new Failure('store_unavailable', 'Another program holds the file memory.db; close it and try again.', { cause });

@@ -1,0 +1,128 @@
+import { closeSync, lstatSync, mkdirSync, openSync, rmSync, type Stats, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite, { type Database } from 'better-sqlite3';
+import { Failure } from '../contract/failure.ts';
+import { diskTrouble } from './disk-failure.ts';
+
+/** Set aside so that forgetting still finds room for its log when the disk is full. */
+const RESERVE_BYTES = 1024 * 1024;
+const LEAST_RESERVE_BYTES = 128 * 1024;
+
+/** Nobody but the owner may look into the data folder, and it must be the owner's. */
+export function prepareFolder(folder: string): void {
+  const { mode, uid } = made(folder);
+  if ((mode & 0o170000) !== 0o040000) {
+    throw new Failure(
+      'store_unavailable',
+      'The data folder must be a folder and not a link; set HELMDECK_DATA_DIR to the real one.',
+    );
+  }
+  if (process.platform === 'win32') return;
+  if (uid !== process.getuid?.()) {
+    throw new Failure('store_unavailable', 'The data folder belongs to another user; set HELMDECK_DATA_DIR to one of your own.');
+  }
+  if ((mode & 0o077) !== 0) {
+    throw new Failure(
+      'store_unavailable',
+      'Others may look into the data folder; run chmod 700 on it, or set HELMDECK_DATA_DIR to another.',
+    );
+  }
+}
+
+function made(folder: string): Stats {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return lstatSync(folder);
+  } catch (cause) {
+    throw new Failure(
+      'store_unavailable',
+      'The data folder cannot be made or read; set HELMDECK_DATA_DIR to a folder of your own.',
+      { cause },
+    );
+  }
+}
+
+/**
+ * One process per data folder, for life: an exclusive transaction on a database of its own. The operating system
+ * ends it with the process, however that ends, so there is never a stale lock (R-DUR).
+ */
+export function lockFolder(folder: string): Disposable {
+  const file = join(folder, 'lock.db');
+  let db: Database | undefined;
+  try {
+    createPrivately(file);
+    db = new Sqlite(file, { timeout: 0 });
+    // Nothing is ever written to it, and a full disk must not keep anybody out.
+    db.pragma('journal_mode = MEMORY');
+    db.exec('BEGIN EXCLUSIVE');
+  } catch (cause) {
+    db?.close();
+    throw refused(cause, folder);
+  }
+  const held = db;
+  return { [Symbol.dispose]: () => held.close() };
+}
+
+function refused(cause: unknown, folder: string): Failure {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+  if (code === 'SQLITE_BUSY') {
+    return new Failure(
+      'store_unavailable',
+      'Another Helmdeck Memory is using this data folder; use that one, close it, or choose another folder.',
+      { cause },
+    );
+  }
+  if (code === 'SQLITE_NOTADB') {
+    return new Failure(
+      'store_unavailable',
+      'The file lock.db in the data folder is damaged; it holds nothing, so delete it and start again.',
+      { cause },
+    );
+  }
+  return (
+    diskTrouble(cause, folder)?.told ??
+    new Failure('store_unavailable', 'The data folder cannot be written; check its permissions and its disk.', { cause })
+  );
+}
+
+/** Space that is given up when a forget finds none, and taken again when there is some. */
+export class Reserve {
+  readonly #file: string;
+
+  constructor(folder: string) {
+    this.#file = join(folder, 'reserve');
+    this.refill();
+  }
+
+  release(): void {
+    rmSync(this.#file, { force: true });
+  }
+
+  /** Takes what there is, up to the whole. */
+  refill(): void {
+    if (statSync(this.#file, { throwIfNoEntry: false })?.size === RESERVE_BYTES) return;
+    for (let bytes = RESERVE_BYTES; bytes >= LEAST_RESERVE_BYTES; bytes /= 2) {
+      this.release();
+      if (this.#take(bytes)) return;
+    }
+    this.release();
+  }
+
+  #take(bytes: number): boolean {
+    try {
+      writeFileSync(this.#file, Buffer.alloc(bytes), { mode: 0o600, flag: 'wx' });
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}
+
+/** SQLite would make it with whatever the umask allows. */
+function createPrivately(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600));
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  }
+}

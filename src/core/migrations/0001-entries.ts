@@ -1,0 +1,60 @@
+import type { Database } from 'better-sqlite3';
+
+/**
+ * In clear stands only what queries need. Key, value, tags and author are inside `sealed`, which also vouches for
+ * every other column of its row.
+ */
+export function entries(db: Database): void {
+  db.exec(`
+    CREATE TABLE meta (
+      name TEXT PRIMARY KEY,
+      value ANY NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    -- Recognises the master key and counts the segments opened under it. Two rows only while a rotation runs.
+    CREATE TABLE master_key (
+      id BLOB PRIMARY KEY,
+      role TEXT NOT NULL UNIQUE CHECK (role IN ('current', 'retiring')),
+      proof BLOB NOT NULL,
+      source TEXT NOT NULL,
+      segment INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    -- A session of its own has a namespace of its own; an empty session is the subject's lasting memory.
+    CREATE TABLE namespace (
+      id INTEGER PRIMARY KEY,
+      subject TEXT NOT NULL,
+      session TEXT NOT NULL,
+      UNIQUE (subject, session)
+    ) STRICT;
+
+    -- kind: 1 fact, 2 history (an earlier version of a fact), 3 audit, 4 cache, 5 pack, 6 activity
+    CREATE TABLE entry (
+      namespace INTEGER NOT NULL,
+      kind INTEGER NOT NULL CHECK (kind BETWEEN 1 AND 6),
+      key_hash BLOB NOT NULL,
+      category TEXT NOT NULL,
+      created_at INTEGER NOT NULL,
+      updated_at INTEGER NOT NULL,
+      expires_at INTEGER NOT NULL,
+      sealed BLOB NOT NULL
+    ) STRICT;
+    CREATE UNIQUE INDEX entry_key ON entry (namespace, kind, key_hash) WHERE kind <> 2;
+    CREATE INDEX entry_version ON entry (namespace, key_hash, updated_at) WHERE kind = 2;
+    CREATE INDEX entry_newest ON entry (namespace, kind, updated_at) WHERE kind <> 2;
+    CREATE INDEX entry_category ON entry (namespace, kind, category, updated_at) WHERE kind <> 2;
+    CREATE INDEX entry_expiry ON entry (namespace, kind, expires_at);
+
+    -- Keeps the forgotten forgotten when a backup is restored: a keyed hash of one key, or a whole scope.
+    CREATE TABLE tombstone (
+      at INTEGER NOT NULL,
+      hash BLOB,
+      subject TEXT,
+      session TEXT,
+      kind INTEGER,
+      category TEXT,
+      CHECK ((hash IS NULL) <> (subject IS NULL))
+    ) STRICT;
+    CREATE INDEX tombstone_age ON tombstone (at);
+  `);
+}

@@ -1,0 +1,18 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { documents } from '../build/tasks/docs.ts';
+
+test.each(Object.entries(documents))('%s is what `npm run docs` writes today', async (path, write) => {
+  expect(readFileSync(path, 'utf8')).toBe(await write());
+});
+
+test('docs/dependencies.md has a line for every package in its present version, and no other', () => {
+  // npm's own file; its shape is its promise.
+  const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as Record<string, Record<string, string>>;
+  const wanted = { ...manifest['dependencies'], ...manifest['optionalDependencies'], ...manifest['devDependencies'] };
+  const rows = readFileSync('docs/dependencies.md', 'utf8').matchAll(/^\| `(?<name>[^`]+)` +\| (?<version>\S+) /gm);
+  const told = [...rows].map(({ groups }) => `${groups?.['name']} ${groups?.['version']}`);
+  // An alias is written npm:name@version.
+  const known = Object.entries(wanted).map(([name, version]) => `${name} ${version.replace(/^npm:.+@/, '')}`);
+  expect(told.toSorted()).toEqual(known.toSorted());
+});
