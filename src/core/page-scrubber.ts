@@ -1,0 +1,110 @@
+import { closeSync, fdatasyncSync, fstatSync, openSync, readSync, writeSync } from 'node:fs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { PAGE_BYTES } from './database.ts';
+
+const PAGE = PAGE_BYTES;
+const LOG_HEADER = 32;
+/** A header of 24 bytes, which begins with the page's number, and the page. */
+const FRAME = 24 + PAGE;
+const PAGES_AT_ONCE = 256;
+
+/** First bytes of the pages that hold rows or index entries, and how long their header is. Every other page begins with 0. */
+const HEADERS = new Map([
+  [2, 12],
+  [5, 12],
+  [10, 8],
+  [13, 8],
+]);
+
+/**
+ * Overwrites what SQLite leaves behind. `secure_delete` clears a row where it stood last, but when a page is split or
+ * merged with its neighbours, copies of its rows stay behind in the unused middle of the page, and nothing ever clears
+ * those (R-PURGE-01). Which pages have changed is read from the log before it is emptied.
+ *
+ * It writes only where the file format says that nothing is stored, only while the log is empty and no statement runs.
+ * The handle stays open as long as the database does: closing it would take away the locks SQLite holds on the file.
+ */
+export class PageScrubber {
+  readonly #log: string;
+  readonly #handle: number;
+  readonly #changed = new Set<number>();
+  #noted = 0;
+  #closed = false;
+
+  constructor(file: string) {
+    this.#log = `${file}-wal`;
+    this.#handle = openSync(file, 'r+');
+  }
+
+  /** Remembers which pages the log holds, of so many frames as it has now. */
+  note(frames: number): void {
+    if (frames <= this.#noted) return;
+    const log = openSync(this.#log, 'r');
+    try {
+      const bytes = Buffer.allocUnsafe((frames - this.#noted) * FRAME);
+      readSync(log, bytes, 0, bytes.length, LOG_HEADER + this.#noted * FRAME);
+      for (let at = 0; at < bytes.length; at += FRAME) this.#changed.add(bytes.readUInt32BE(at));
+      this.#noted = frames;
+    } finally {
+      closeSync(log);
+    }
+  }
+
+  /** The log has been moved into the file as a whole, so the next frame will be its first again. */
+  logMoved(): void {
+    this.#noted = 0;
+  }
+
+  /** True when something was overwritten: whoever holds copies of pages in memory must forget them. */
+  scrub(): boolean {
+    let scrubbed = false;
+    const page = Buffer.allocUnsafe(PAGE);
+    for (const number of this.#changed) {
+      const at = (number - 1) * PAGE;
+      if (readSync(this.#handle, page, 0, PAGE, at) < PAGE) continue;
+      const unused = unusedPart(page, number);
+      if (!unused || isClear(page, unused)) continue;
+      writeSync(this.#handle, Buffer.alloc(unused.end - unused.start), 0, unused.end - unused.start, at + unused.start);
+      scrubbed = true;
+    }
+    this.#changed.clear();
+    if (scrubbed) fdatasyncSync(this.#handle);
+    return scrubbed;
+  }
+
+  /** Looks for what an earlier run left behind when it was killed. True when there is something to scrub. */
+  async survey(): Promise<boolean> {
+    const pages = Math.floor(fstatSync(this.#handle).size / PAGE);
+    const bytes = Buffer.allocUnsafe(PAGES_AT_ONCE * PAGE);
+    for (let first = 0; first < pages && !this.#closed; first += PAGES_AT_ONCE) {
+      const read = Math.floor(readSync(this.#handle, bytes, 0, bytes.length, first * PAGE) / PAGE);
+      for (let index = 0; index < read; index += 1) {
+        const page = bytes.subarray(index * PAGE, (index + 1) * PAGE);
+        const unused = unusedPart(page, first + index + 1);
+        if (unused && !isClear(page, unused)) this.#changed.add(first + index + 1);
+      }
+      await nextTurn();
+    }
+    return this.#changed.size > 0;
+  }
+
+  close(): void {
+    this.#closed = true;
+    closeSync(this.#handle);
+  }
+}
+
+/** Between the list of cells, which grows down the page, and the cells themselves, which grow up from its end. */
+function unusedPart(page: Buffer, number: number): { start: number; end: number } | undefined {
+  const header = number === 1 ? 100 : 0;
+  const length = HEADERS.get(page.readUInt8(header));
+  if (length === undefined) return undefined;
+  const start = header + length + 2 * page.readUInt16BE(header + 3);
+  const end = page.readUInt16BE(header + 5) || 65_536;
+  return start <= end && end <= PAGE ? { start, end } : undefined;
+}
+
+const NOTHING = Buffer.alloc(PAGE);
+
+const isClear = (page: Buffer, { start, end }: { start: number; end: number }): boolean =>
+  page.compare(NOTHING, 0, end - start, start, end) === 0;
