@@ -1,0 +1,27 @@
+import { Failure } from '../contract/failure.ts';
+import { TTL } from '../contract/limits.ts';
+import type { Draft, Entry } from './store.ts';
+
+/** The first version of an entry. */
+export const entryOf = ({ lifetime, ...draft }: Draft, now: number): Entry => ({
+  ...draft,
+  createdAt: now,
+  updatedAt: now,
+  expiresAt: endOf(lifetime, now),
+});
+
+/** Whoever asks, nothing lives for ever (R-TIME-02). */
+export function endOf(lifetime: number, now: number): number {
+  if (lifetime > 0 && lifetime <= TTL.max * 1000) return now + lifetime;
+  throw new Failure(
+    'invalid_input',
+    `A lifetime must be more than nothing and at most ${TTL.max} seconds; ask for a shorter one.`,
+  );
+}
+
+/** Says the same: another hand or another end of life makes no new version. */
+export const sameContent = (one: Entry, other: Entry): boolean =>
+  one.value === other.value &&
+  one.category === other.category &&
+  one.tags.length === other.tags.length &&
+  one.tags.every((tag, index) => tag === other.tags[index]);

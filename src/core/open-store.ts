@@ -1,0 +1,89 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Database } from 'better-sqlite3';
+import { asFailure } from '../contract/failure.ts';
+import { copyBeforeMigration, removeDrafts } from './backup.ts';
+import type { Clock } from './clock.ts';
+import { Connection } from './connection.ts';
+import { findKeys } from './custody.ts';
+import { openDatabase } from './database.ts';
+import { lockFolder, prepareFolder, Reserve } from './folder.ts';
+import { KeyKeeper } from './key-keeper.ts';
+import type { KeySource } from './keys/key-source.ts';
+import { migrations } from './migrations/index.ts';
+import { RamStore } from './ram-store.ts';
+import { SqliteStore } from './sqlite-store.ts';
+import type { MemoryStore } from './store.ts';
+
+/** Where keys may be, in the order in which they are asked. `memory` tells the memories of one machine apart. */
+export type KeySources = (memory: string) => readonly KeySource[];
+
+export interface StoreOptions {
+  readonly folder: string;
+  readonly clock: Clock;
+  readonly sources: KeySources;
+}
+
+export const MEMORY_FILE = 'memory.db';
+
+/**
+ * The memory of a data folder. Where there is no key, and nothing that was sealed with one, it is kept in RAM and says so;
+ * where there is a file, nothing but its own key will do (R-KEY).
+ */
+export async function openStore(options: StoreOptions): Promise<MemoryStore> {
+  const { folder, clock, sources } = options;
+  prepareFolder(folder);
+  const lock = lockFolder(folder);
+  try {
+    const made = randomBytes(8).toString('hex');
+    if (!existsSync(join(folder, MEMORY_FILE)) && (await nothingToSealWith(sources(made)))) {
+      lock[Symbol.dispose]();
+      return new RamStore(clock);
+    }
+    return await openKept(options, lock, made);
+  } catch (error) {
+    lock[Symbol.dispose]();
+    throw error;
+  }
+}
+
+async function openKept({ folder, clock, sources }: StoreOptions, lock: Disposable, made: string): Promise<SqliteStore> {
+  const file = join(folder, MEMORY_FILE);
+  removeDrafts(folder);
+  const backUp = (db: Database, version: number): void => copyBeforeMigration(db, folder, version, clock.now());
+  const reserve = new Reserve(folder);
+  const connection = new Connection(
+    file,
+    openInAnySpace(() => openDatabase(file, migrations, backUp), reserve),
+  );
+  try {
+    if (connection.meta('memory') === undefined) connection.keepMeta('memory', made);
+    const keys = new KeyKeeper(connection, clock, sources(String(connection.meta('memory'))));
+    await keys.unlock();
+    const store = new SqliteStore({ connection, keys, clock, folder, reserve, lock });
+    store.upkeep.resume();
+    return store;
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+}
+
+/** On a full disk the reserve makes room for what SQLite needs beside the file, so that reading and forgetting still work. */
+function openInAnySpace<T>(open: () => T, reserve: Reserve): T {
+  try {
+    return open();
+  } catch (error) {
+    if (asFailure(error).code !== 'disk_full') throw error;
+    reserve.release();
+    const opened = open();
+    reserve.refill();
+    return opened;
+  }
+}
+
+async function nothingToSealWith(sources: readonly KeySource[]): Promise<boolean> {
+  const found = await findKeys([], sources);
+  return found.at === 'none' && (found.unreadable || !sources.some((source) => source.createsOnFirstStart));
+}

@@ -1,0 +1,180 @@
+import { randomBytes } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Failure } from '../contract/failure.ts';
+import { sealedWith } from './cipher.ts';
+import type { CommitQueue } from './commit-queue.ts';
+import { ALL_KINDS, type Connection, KINDS, type Row } from './connection.ts';
+import { named } from './forgetting.ts';
+import { type KeyKeeper, TOMBSTONE_KEY } from './key-keeper.ts';
+import { KeyRing, MASTER_KEY_BYTES, SealingKey } from './key-ring.ts';
+import type { KeySource } from './keys/key-source.ts';
+import { lockUp } from './recovery-key.ts';
+import type { SealedRows } from './sealed-rows.ts';
+import type { Kind } from './store.ts';
+
+/** A slice ends after this long, so that nobody waiting behind it notices. */
+const SLICE_MS = 8;
+const ROWS_AT_ONCE = 64;
+const PLACE = 'rotation';
+
+const KIND_OF = new Map<number, Kind>(ALL_KINDS.map((kind) => [KINDS[kind], kind]));
+
+export type RotationState = { at: 'none' } | { at: 'running'; done: number; of: number };
+
+interface Deps {
+  readonly connection: Connection;
+  readonly keys: KeyKeeper;
+  readonly rows: SealedRows;
+  readonly queue: CommitQueue;
+}
+
+interface WalkedRow extends Row {
+  readonly kind: number;
+  readonly namespace: number;
+}
+
+/**
+ * Leaves one master key for another, row by row, while everything stays readable and writable. Each slice is one commit
+ * that also keeps the place reached, so a killed program goes on where it stood. The old key is let go only after every
+ * row has been looked at once more (R-KEY).
+ */
+export class Rotation {
+  readonly #deps: Deps;
+  #state: RotationState = { at: 'none' };
+  #stopped = false;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  get state(): RotationState {
+    return this.#state;
+  }
+
+  /** Ends the work at the next slice; the next start goes on from there. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  /** Makes a new key, or takes the one that its owner handed in as the next, and moves everything under it. */
+  async run(): Promise<void> {
+    if (this.#state.at === 'running')
+      throw new Failure('invalid_input', 'The key is being rotated already; wait until that has ended.');
+    const { keys } = this.#deps;
+    // The failure that says why there is no key.
+    const { retiring } = keys.ring;
+    this.#state = { at: 'running', done: 0, of: 0 };
+    try {
+      if (!retiring) await this.#begin();
+      await this.#walk();
+    } finally {
+      this.#state = { at: 'none' };
+    }
+  }
+
+  async #begin(): Promise<void> {
+    const { keys, queue, connection } = this.#deps;
+    const { source, ring } = keys.held();
+    const bytes = await nextKey(source);
+    const next = new SealingKey(bytes);
+    bytes.fill(0);
+    if (next.id.equals(ring.current.id)) {
+      throw new Failure('invalid_input', 'The next key is the one in use; hand in a new one, made with: openssl rand -hex 32.');
+    }
+    await queue.run(() => {
+      connection.sql.retireKey.run();
+      connection.sql.keepKeyRecord.run(next.id, 'current', next.proof(), source.name);
+      connection.keepMeta(PLACE, 0);
+    });
+    keys.take({ ring: new KeyRing(next, ring.current), source, slot: 'next' });
+  }
+
+  async #walk(): Promise<void> {
+    const { connection, queue } = this.#deps;
+    const of = connection.sql.countRows.get() as number;
+    let done = 0;
+    // Twice: the second time nothing may be left to do, or the old key is still needed.
+    for (let moved = -1; moved !== 0;) {
+      moved = 0;
+      for (;;) {
+        if (this.#stopped) throw new Failure('store_unavailable', 'The rotation was interrupted; it goes on at the next start.');
+        const slice = await queue.run(() => this.#slice());
+        moved += slice.moved;
+        done += slice.seen;
+        this.#state = { at: 'running', done: Math.min(done, of), of };
+        if (slice.seen === 0) break;
+        await nextTurn();
+      }
+      await queue.run(() => connection.keepMeta(PLACE, 0));
+    }
+    await this.#end();
+  }
+
+  /** Inside a transaction. */
+  #slice(): { seen: number; moved: number } {
+    const { connection, rows, keys } = this.#deps;
+    const namespaces = new Map(connection.namespaces().map((row) => [row.id, named(row)]));
+    const { retiring } = keys.ring;
+    let place = Number(connection.meta(PLACE) ?? 0);
+    let seen = 0;
+    let moved = 0;
+    const until = performance.now() + SLICE_MS;
+    while (performance.now() < until) {
+      const walked = connection.sql.walk.all(place, ROWS_AT_ONCE) as WalkedRow[];
+      for (const row of walked) {
+        const namespace = namespaces.get(row.namespace);
+        const kind = KIND_OF.get(row.kind);
+        place = row.row;
+        // Versions move with their fact.
+        if (!namespace || !kind || kind === 'history' || !retiring?.id.equals(sealedWith(row.sealed))) continue;
+        const entry = rows.open(namespace, kind, row);
+        // A broken seal opens under no key; the row stays, counted, until it is forgotten or expires.
+        if (!entry) continue;
+        rows.replace(namespace, kind, row, entry);
+        moved += 1;
+      }
+      seen += walked.length;
+      if (walked.length < ROWS_AT_ONCE) break;
+    }
+    connection.keepMeta(PLACE, place);
+    return { seen, moved };
+  }
+
+  /** First the database lets the old key go, then its place: whatever dies between, the key in use is there. */
+  async #end(): Promise<void> {
+    const { connection, keys, queue } = this.#deps;
+    const { ring, source } = keys.held();
+    const bytes = ring.current.export();
+    await queue.run(() => {
+      keys.keepSecret(TOMBSTONE_KEY, keys.tombstoneKey());
+      const recovery = keys.secret('recovery public key');
+      if (recovery) {
+        keys.keepSecret('recovery public key', recovery);
+        connection.keepMeta('recovery', lockUp(bytes, recovery));
+      }
+      connection.sql.dropRetired.run();
+    });
+    connection.emptyLog();
+    keys.take({ ring: new KeyRing(ring.current), source, slot: 'current' });
+    if (source.keep) {
+      await source.keep('current', bytes);
+      await source.remove?.('next');
+    }
+    bytes.fill(0);
+  }
+}
+
+/** Kept in its place before anything is sealed with it. */
+async function nextKey(source: KeySource): Promise<Buffer> {
+  const waiting = await source.read('next');
+  if (waiting.at === 'found') return waiting.key;
+  if (!source.keep) {
+    throw new Failure(
+      'invalid_input',
+      `This key comes from ${source.name}; hand in the new one as HELMDECK_MEMORY_KEY_NEXT and rotate again.`,
+    );
+  }
+  const key = randomBytes(MASTER_KEY_BYTES);
+  await source.keep('next', key);
+  return key;
+}

@@ -1,0 +1,34 @@
+import type { Scope } from '../contract/forget.ts';
+import type { Selection } from './store.ts';
+
+/** What a scope names, in the words of the store. One reading for every surface. */
+export function selectionOf(scope: Scope): Selection {
+  switch (scope.kind) {
+    case 'all':
+      return { kinds: ['fact', 'history', 'audit', 'cache', 'pack', 'activity'] };
+    case 'facts':
+      return { kinds: ['fact'] };
+    case 'packs':
+      return { kinds: ['audit'], category: 'pack_history' };
+    case 'pipelines':
+      return { kinds: ['audit'], category: 'pipeline_history' };
+    // Audit rows stand under `pack_history/<pack>/<time>`, cache rows under `<pack>/<hash>`.
+    case 'pack':
+      return {
+        kinds: ['audit', 'cache'],
+        matches: ({ key }) => key.startsWith(`pack_history/${scope.name}/`) || key.startsWith(`${scope.name}/`),
+      };
+    case 'pipeline':
+      return { kinds: ['audit'], matches: ({ key }) => key.startsWith(`pipeline_history/${scope.name}/`) };
+    case 'key':
+      return { kinds: ['fact'], key: scope.name };
+    case 'prefix':
+      return { kinds: ['fact'], matches: ({ key }) => key.startsWith(scope.name) };
+    case 'category':
+      return { kinds: ['fact'], category: scope.name };
+    case 'tag':
+      return { kinds: ['fact'], matches: ({ tags }) => tags.includes(scope.name) };
+    case 'client':
+      return { kinds: ['fact'], matches: ({ author }) => author.client === scope.name };
+  }
+}

@@ -1,0 +1,56 @@
+import type { Clock } from './clock.ts';
+import type { Swept } from './store.ts';
+
+/** Entries removed in one commit: few enough that nobody waiting behind them notices. */
+const SLICE = 200;
+/** After a failure, a full disk for instance. */
+const AGAIN_MS = 60_000;
+
+interface Deps {
+  sweep(limit: number): Promise<Swept>;
+  now(): number;
+  readonly clock: Clock;
+}
+
+/** Removes what has expired when it expires. Between one expiry and the next it sleeps. */
+export class Sweeper {
+  readonly #deps: Deps;
+  #planned: { at: number; timer: Disposable } | undefined;
+  #sweeping = false;
+  #stopped = false;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** Something ends at this moment. */
+  at(moment: number): void {
+    if (this.#stopped || (this.#planned && this.#planned.at <= moment)) return;
+    this.#planned?.timer[Symbol.dispose]();
+    const timer = this.#deps.clock.after(Math.max(0, moment - this.#deps.now()), () => {
+      this.#planned = undefined;
+      void this.#sweep();
+    });
+    this.#planned = { at: moment, timer };
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#planned?.timer[Symbol.dispose]();
+  }
+
+  async #sweep(): Promise<void> {
+    if (this.#sweeping) return;
+    this.#sweeping = true;
+    try {
+      let swept: Swept;
+      do swept = await this.#deps.sweep(SLICE);
+      while (swept.removed >= SLICE && !this.#stopped);
+      if (swept.next !== undefined) this.at(swept.next);
+    } catch {
+      this.at(this.#deps.now() + AGAIN_MS);
+    } finally {
+      this.#sweeping = false;
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import { Failure } from '../contract/failure.ts';
+import { listBackups, writeBackup } from './backup.ts';
+import type { CommitQueue } from './commit-queue.ts';
+import { Connection } from './connection.ts';
+import { connect } from './database.ts';
+import type { KeyKeeper } from './key-keeper.ts';
+import { lockUp, makeRecoveryPair } from './recovery-key.ts';
+import { Rotation, type RotationState } from './rotation.ts';
+import { SealedRows } from './sealed-rows.ts';
+import type { Backup, MadeBackup, Upkeep, Verification } from './store.ts';
+import { verify } from './verification.ts';
+
+interface Deps {
+  readonly connection: Connection;
+  readonly keys: KeyKeeper;
+  readonly rows: SealedRows;
+  readonly queue: CommitQueue;
+  readonly folder: string;
+  now(): number;
+}
+
+export class FileUpkeep implements Upkeep {
+  readonly #deps: Deps;
+  readonly #rotation: Rotation;
+  #working: Promise<unknown> = Promise.resolve();
+  #backingUp = 0;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    this.#rotation = new Rotation(deps);
+  }
+
+  get rotating(): RotationState {
+    return this.#rotation.state;
+  }
+
+  async rotate(): Promise<void> {
+    if (this.#backingUp > 0)
+      throw new Failure('store_unavailable', 'A backup is being made; rotate the key when that has ended.');
+    return this.#keep(this.#rotation.run());
+  }
+
+  /** Goes on with a rotation that an earlier run did not end. */
+  resume(): void {
+    if (this.rotating.at === 'none' && this.#deps.keys.custody?.ring.retiring) this.rotate().catch(() => undefined);
+  }
+
+  async makeRecoveryKey(): Promise<string> {
+    const { connection, keys, queue } = this.#deps;
+    const { words, publicKey } = makeRecoveryPair();
+    await queue.run(() => {
+      const bytes = keys.ring.current.export();
+      keys.keepSecret('recovery public key', publicKey);
+      connection.keepMeta('recovery', lockUp(bytes, publicKey));
+      bytes.fill(0);
+    });
+    return words;
+  }
+
+  async backup(): Promise<MadeBackup> {
+    const { connection, folder } = this.#deps;
+    if (this.rotating.at === 'running') {
+      throw new Failure('store_unavailable', 'The key is being rotated; make the backup when that has ended.');
+    }
+    this.#backingUp += 1;
+    try {
+      return await this.#keep(writeBackup(connection.db, folder, this.#deps.now(), (file) => this.#verifyCopy(file)));
+    } finally {
+      this.#backingUp -= 1;
+    }
+  }
+
+  async #verifyCopy(file: string): Promise<Verification> {
+    const copy = new Connection(file, connect(file));
+    try {
+      return await verify(copy, new SealedRows(copy, this.#deps.keys));
+    } finally {
+      copy.close();
+    }
+  }
+
+  backups(): readonly Backup[] {
+    return listBackups(this.#deps.folder);
+  }
+
+  verify(): Promise<Verification> {
+    return this.#keep(verify(this.#deps.connection, this.#deps.rows));
+  }
+
+  /** Lets what is running come to a safe end. */
+  async stop(): Promise<void> {
+    this.#rotation.stop();
+    await this.#working;
+  }
+
+  #keep<T>(work: Promise<T>): Promise<T> {
+    this.#working = Promise.allSettled([this.#working, work]);
+    return work;
+  }
+}

@@ -1,0 +1,242 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { type KeySources, openStore } from '../../src/core/open-store.ts';
+import type { MemoryStore } from '../../src/core/store.ts';
+import { handClock, MINUTE, SECOND } from '../support/clock.ts';
+import { A_KEY, aDraft, anAuthor, ANOTHER_KEY, handSource, keyFrom, openMemory, withKey } from '../support/store.ts';
+import { filesBelow, tempFolder } from '../support/temp-folder.ts';
+
+const key = Buffer.from(A_KEY, 'hex');
+const facts = (store: MemoryStore) => store.space({ subject: 'me' }, 'fact');
+const fingerprint = (folder: string): string =>
+  createHash('sha256')
+    .update(readFileSync(join(folder, 'memory.db')))
+    .digest('hex');
+
+/** A memory that holds one fact, closed. */
+async function sealedMemory(sources: KeySources = withKey()): Promise<string> {
+  const folder = tempFolder();
+  await using store = await openStore({ folder, clock: handClock(), sources });
+  await facts(store).put(aDraft());
+  return folder;
+}
+
+describe('no key and no memory yet', () => {
+  test('everything is kept in RAM, and says so with the way out (R-KEY-03, R-KEY-05)', async () => {
+    const folder = tempFolder();
+    const store = await openMemory(folder, handClock(), keyFrom({}));
+    await facts(store).put(aDraft());
+    expect(store.status()).toMatchObject({
+      kept: 'memory',
+      key: { at: 'ephemeral', remedy: expect.stringMatching(/key init --file.*HELMDECK_MEMORY_KEY/) as string },
+    });
+    expect(filesBelow(folder).map(({ path }) => path.slice(folder.length + 1))).not.toContain('memory.db');
+    expect(store.upkeep).toBeUndefined();
+    expect(() => store.lock()).toThrow(/no key/);
+  });
+
+  test('a place that may make a key makes it, and the next start finds it (R-KEY-01)', async () => {
+    const folder = tempFolder();
+    let kept: Buffer | undefined;
+    const sources: KeySources = () => [
+      {
+        name: 'the OS keychain',
+        createsOnFirstStart: true,
+        read: (slot) => Promise.resolve(kept && slot === 'current' ? { at: 'found', key: Buffer.from(kept) } : { at: 'absent' }),
+        keep: (_slot, made) => {
+          kept = Buffer.from(made);
+          return Promise.resolve();
+        },
+      },
+    ];
+    {
+      await using first = await openStore({ folder, clock: handClock(), sources });
+      await facts(first).put(aDraft());
+      expect(first.status().key).toEqual({ at: 'ok', source: 'the OS keychain' });
+    }
+    expect(kept).toHaveLength(32);
+    const second = await openMemory(folder, handClock(), sources);
+    expect(await facts(second).get(aDraft().key)).toBeDefined();
+  });
+
+  test('a locked place makes nobody go on in RAM: it waits for its key (R-KEY-06, R-KEY-08)', async () => {
+    const folder = tempFolder();
+    const clock = handClock();
+    const source = handSource({ at: 'locked', why: 'nobody is logged in' });
+    const store = await openMemory(folder, clock, () => [source]);
+    expect(store.status()).toMatchObject({ kept: 'file', key: { at: 'locked' } });
+    await expect(facts(store).put(aDraft())).rejects.toMatchObject({ code: 'key_unavailable' });
+    source.set({ at: 'found', key });
+    await clock.pass(MINUTE);
+    await facts(store).put(aDraft());
+    expect(store.status().key).toEqual({ at: 'ok', source: source.name });
+  });
+
+  test('a malformed key stops the start with its name (R-KEY-02)', async () => {
+    const folder = tempFolder();
+    const start = openStore({ folder, clock: handClock(), sources: keyFrom({ HELMDECK_MEMORY_KEY: 'abc' }) });
+    await expect(start).rejects.toMatchObject({
+      code: 'key_unavailable',
+      message: expect.stringMatching(/^HELMDECK_MEMORY_KEY must/) as string,
+    });
+    // And leaves the folder free for the next.
+    await openMemory(folder, handClock());
+  });
+});
+
+describe('a memory without its key', () => {
+  const states = [
+    { state: 'locked', reading: { at: 'locked', why: 'nobody is logged in' }, remedy: /Unlock/ },
+    { state: 'unavailable', reading: { at: 'unavailable', why: 'no bus' }, remedy: /HELMDECK_MEMORY_KEY/ },
+    { state: 'absent', reading: { at: 'absent' }, remedy: /key recovery/ },
+    { state: 'mismatch', reading: { at: 'found', key: Buffer.from(ANOTHER_KEY, 'hex') }, remedy: /key recovery/ },
+  ] as const;
+
+  test.each(states)(
+    '$state: nothing is read, written or made, and the file stays as it was (R-KEY-04, R-KEY-05, R-KEY-07)',
+    async ({ state, reading, remedy }) => {
+      const source = handSource({ at: 'found', key });
+      const folder = await sealedMemory(() => [source]);
+      const before = fingerprint(folder);
+      source.set(reading);
+      {
+        await using store = await openStore({ folder, clock: handClock(), sources: () => [source] });
+        expect(store.status().key).toMatchObject({ at: state, remedy: expect.stringMatching(remedy) as string });
+        const refused = {
+          code: 'key_unavailable',
+          message: expect.stringMatching(new RegExp(`${state}.*${remedy.source}`)) as string,
+        };
+        await expect(facts(store).get(aDraft().key)).rejects.toMatchObject(refused);
+        await expect(facts(store).put(aDraft())).rejects.toMatchObject(refused);
+        await expect(facts(store).change(aDraft().key, { lifetime: MINUTE, author: anAuthor })).rejects.toMatchObject(refused);
+        await expect(facts(store).page({ sort: 'updated', limit: 1 })).rejects.toMatchObject(refused);
+        await expect(facts(store).history(aDraft().key)).rejects.toMatchObject(refused);
+        await expect(store.forget('me', { kinds: ['fact'], key: aDraft().key })).rejects.toMatchObject(refused);
+        await expect(store.upkeep?.rotate()).rejects.toMatchObject(refused);
+        await expect(store.upkeep?.makeRecoveryKey()).rejects.toMatchObject(refused);
+        // What stands beside the seals can be told.
+        expect(await facts(store).count()).toBe(1);
+        expect(await store.namespaces()).toEqual([{ namespace: { subject: 'me' }, count: 1 }]);
+      }
+      expect(fingerprint(folder)).toBe(before);
+    },
+  );
+
+  test.each(states)('$state: whole kinds and categories can still be forgotten (R-FORGET-11)', async ({ reading }) => {
+    const source = handSource({ at: 'found', key });
+    const folder = await sealedMemory(() => [source]);
+    source.set(reading);
+    const store = await openMemory(folder, handClock(), () => [source]);
+    expect(await store.forget('me', { kinds: ['fact'], category: 'nothing' })).toMatchObject({ deleted: 0, purged: true });
+    expect(await store.forget('me', { kinds: ['fact'], category: 'preferences' })).toMatchObject({ deleted: 1, purged: true });
+    expect(await store.forget('me', { kinds: ['fact', 'history', 'activity'] })).toMatchObject({ deleted: 0, purged: true });
+    expect(await facts(store).count()).toBe(0);
+  });
+
+  test.each(states)('$state: when the key is back it goes on, by itself and when asked (R-KEY-08)', async ({ reading }) => {
+    const source = handSource({ at: 'found', key });
+    const folder = await sealedMemory(() => [source]);
+    source.set(reading);
+    const clock = handClock();
+    const store = await openMemory(folder, clock, () => [source]);
+    source.set({ at: 'found', key });
+    await clock.pass(2 * SECOND);
+    expect(await facts(store).get(aDraft().key)).toBeDefined();
+    store.lock();
+    expect(await store.unlock()).toEqual({ at: 'ok', source: source.name });
+    expect(await facts(store).get(aDraft().key)).toBeDefined();
+  });
+
+  test('a place that may make keys makes none for a memory that has one (R-KEY-04)', async () => {
+    const folder = await sealedMemory();
+    let made = 0;
+    const store = await openMemory(folder, handClock(), () => [
+      {
+        name: 'p',
+        createsOnFirstStart: true,
+        read: () => Promise.resolve({ at: 'absent' }),
+        keep: () => Promise.resolve(void (made += 1)),
+      },
+    ]);
+    expect(store.status().key.at).toBe('absent');
+    expect(await store.unlock()).toMatchObject({ at: 'absent' });
+    expect(made).toBe(0);
+  });
+
+  test('a key’s place is not asked at every request (R-KEY-06)', async () => {
+    const source = handSource({ at: 'found', key });
+    const folder = await sealedMemory(() => [source]);
+    source.set({ at: 'locked', why: 'still' });
+    const clock = handClock();
+    const store = await openMemory(folder, clock, () => [source]);
+    const { asked } = source;
+    for (let turn = 0; turn < 20; turn += 1)
+      await expect(facts(store).get('a')).rejects.toMatchObject({ code: 'key_unavailable' });
+    expect(source.asked - asked).toBe(0);
+    await clock.pass(2 * SECOND);
+    for (let turn = 0; turn < 20; turn += 1)
+      await expect(facts(store).get('a')).rejects.toMatchObject({ code: 'key_unavailable' });
+    expect(source.asked - asked).toBeLessThanOrEqual(2);
+  });
+});
+
+describe('the order in which keys are sought (R-KEY-01)', () => {
+  test('a second place serves when the first has none', async () => {
+    const first = handSource({ at: 'absent' });
+    const second = handSource({ at: 'found', key });
+    const folder = await sealedMemory(() => [first, second]);
+    const store = await openMemory(folder, handClock(), () => [first, second]);
+    expect(store.status().key.at).toBe('ok');
+  });
+
+  test('a key in a second place serves while the first is out of reach', async () => {
+    const second = handSource({ at: 'found', key });
+    const folder = await sealedMemory(() => [second]);
+    const store = await openMemory(folder, handClock(), () => [handSource({ at: 'unavailable', why: 'no bus' }), second]);
+    expect(store.status().key.at).toBe('ok');
+  });
+
+  test('the key that fits is taken, not the first that is found', async () => {
+    const folder = await sealedMemory();
+    const other = handSource({ at: 'found', key: Buffer.from(ANOTHER_KEY, 'hex') });
+    const store = await openMemory(folder, handClock(), () => [other, handSource({ at: 'found', key })]);
+    expect(await facts(store).get(aDraft().key)).toBeDefined();
+  });
+});
+
+describe('locking (R-KEY-05)', () => {
+  test('drops the key: nothing is read or written until the owner unlocks, whatever time passes', async () => {
+    const clock = handClock();
+    const store = await openMemory(tempFolder(), clock);
+    await facts(store).put(aDraft());
+    store.lock();
+    const refused = { code: 'key_unavailable', message: expect.stringMatching(/its owner locked it/) as string };
+    await expect(facts(store).get(aDraft().key)).rejects.toMatchObject(refused);
+    await clock.pass(MINUTE);
+    await expect(facts(store).put(aDraft())).rejects.toMatchObject(refused);
+    expect(store.status().key.at).toBe('locked');
+    expect((await store.unlock()).at).toBe('ok');
+    expect(await facts(store).get(aDraft().key)).toBeDefined();
+  });
+
+  test('a write that waits for its turn is refused too, and nothing of it is kept', async () => {
+    const store = await openMemory(tempFolder(), handClock());
+    const waiting = facts(store).put(aDraft());
+    store.lock();
+    await expect(waiting).rejects.toMatchObject({ code: 'key_unavailable' });
+    await store.unlock();
+    expect(await facts(store).count()).toBe(0);
+  });
+
+  test('what expires while it is locked goes all the same (R-PURGE-02)', async () => {
+    const clock = handClock();
+    const store = await openMemory(tempFolder(), clock);
+    await facts(store).put(aDraft({ lifetime: MINUTE }));
+    store.lock();
+    await clock.pass(MINUTE);
+    expect(await store.sweep(10)).toEqual({ removed: 0 });
+    expect(await facts(store).count()).toBe(0);
+  });
+});
