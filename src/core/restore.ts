@@ -1,0 +1,272 @@
+import { chmodSync, constants, copyFileSync, existsSync, linkSync, renameSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { Failure } from '../contract/failure.ts';
+import { backupName } from './backup.ts';
+import type { Clock } from './clock.ts';
+import { CommitQueue } from './commit-queue.ts';
+import { Connection, KINDS } from './connection.ts';
+import { openDatabase } from './database.ts';
+import { syncFile, syncFolder } from './files.ts';
+import { lockFolder, prepareFolder } from './folder.ts';
+import { tombstoneHash } from './forgetting.ts';
+import { KeyKeeper } from './key-keeper.ts';
+import type { KeySource } from './keys/key-source.ts';
+import { type KeySources, MEMORY_FILE } from './open-store.ts';
+import { recover } from './recovery-key.ts';
+import { Rotation } from './rotation.ts';
+import { SealedRows } from './sealed-rows.ts';
+import { walk, type WalkedEntry } from './verification.ts';
+
+export interface RestoreOptions {
+  readonly folder: string;
+  readonly backup: string;
+  readonly clock: Clock;
+  readonly sources: KeySources;
+  /** For a backup whose key is not at hand any more. */
+  readonly recoveryKey?: string;
+}
+
+export interface Restored {
+  readonly entries: number;
+  /** Entries of the backup that had been forgotten since, or while it was made, and stay so. */
+  readonly keptForgotten: number;
+  readonly broken: number;
+  /** Where the memory lies that stood here before. */
+  readonly before: string | undefined;
+  /** False when the memory that stood here could not be read: then what was forgotten after the backup may be back. */
+  readonly forgottenSince: boolean;
+}
+
+interface Tombstone {
+  readonly at: number;
+  readonly hash: Buffer | null;
+  readonly subject: string | null;
+  readonly session: string | null;
+  readonly kind: number | null;
+  readonly category: string | null;
+}
+
+/**
+ * Puts a backup in the place of the memory. Nothing is lost on the way: the copy is made ready beside it, what stood
+ * here before is put with the backups, and one renaming exchanges them. Lifetimes go on as they were.
+ */
+export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
+  const { folder, backup, clock } = options;
+  prepareFolder(folder);
+  using _lock = lockFolder(folder);
+  const file = join(folder, MEMORY_FILE);
+  const draft = join(folder, 'memory.restoring.db');
+  removeDatabase(draft);
+  try {
+    copy(backup, draft);
+    const since = tombstonesOf(file);
+    const result = await makeReady(draft, options, since ?? []);
+    const before = putAside(file, folder, clock.now());
+    renameSync(draft, file);
+    syncFolder(folder);
+    return { ...result, before, forgottenSince: since !== undefined };
+  } finally {
+    removeDatabase(draft);
+  }
+}
+
+/** Brings a lost master key back into its place, from the recovery key that the owner wrote down. */
+export async function recoverKey({
+  folder,
+  sources,
+  clock,
+  recoveryKey,
+}: Omit<RestoreOptions, 'backup'> & { recoveryKey: string }): Promise<void> {
+  prepareFolder(folder);
+  using _lock = lockFolder(folder);
+  const file = join(folder, MEMORY_FILE);
+  if (!existsSync(file))
+    throw new Failure('not_found', 'There is no memory in this data folder; restore a backup into it first.');
+  const connection = new Connection(file, openDatabase(file));
+  try {
+    const places = sources(String(connection.meta('memory')));
+    const key = recoveredFrom(connection, recoveryKey);
+    const keys = new KeyKeeper(connection, clock, [handedIn(key)]);
+    if ((await keys.unlock()).at !== 'ok')
+      throw new Failure('key_unavailable', 'The recovered key does not fit this memory; restore a backup instead.');
+    await keepIn(places, key, keys.records().find(({ role }) => role === 'current')?.source);
+  } finally {
+    connection.close();
+  }
+}
+
+async function makeReady(
+  draft: string,
+  { sources, clock, recoveryKey }: RestoreOptions,
+  since: readonly Tombstone[],
+): Promise<Omit<Restored, 'before' | 'forgottenSince'>> {
+  const connection = new Connection(draft, openDatabase(draft));
+  try {
+    const places = sources(String(connection.meta('memory')));
+    const keys = new KeyKeeper(
+      connection,
+      clock,
+      recoveryKey === undefined ? places : [handedIn(recoveredFrom(connection, recoveryKey))],
+    );
+    await keys.unlock();
+    // Without the key of the backup its failure says what is missing.
+    void keys.ring;
+    const rows = new SealedRows(connection, keys);
+    const result = await forgetAgain(connection, keys, rows, since);
+    if (recoveryKey !== undefined) await bringUnderPresentKey(connection, keys, rows, places);
+    connection.emptyLog();
+    connection.db.pragma('journal_mode = DELETE');
+    return result;
+  } finally {
+    connection.close();
+    syncFile(draft);
+  }
+}
+
+/** Removes what was forgotten after it was written, by this backup's own list and by that of the memory it replaces. */
+async function forgetAgain(
+  connection: Connection,
+  keys: KeyKeeper,
+  rows: SealedRows,
+  since: readonly Tombstone[],
+): Promise<Omit<Restored, 'before' | 'forgottenSince'>> {
+  const tombstones = [...(connection.sql.tombstones.all() as Tombstone[]), ...since];
+  const scopes = tombstones.filter(({ hash }) => hash === null);
+  const hashes = new Map<string, number>();
+  for (const { hash, at } of tombstones)
+    if (hash) hashes.set(hash.toString('hex'), Math.max(at, hashes.get(hash.toString('hex')) ?? 0));
+  connection.begin();
+  const secret = keys.tombstoneKey();
+  const forgotten = ({ row, namespace, kind, entry }: WalkedEntry): boolean => {
+    const real = kind === 'history' ? 'fact' : kind;
+    if (scopes.some((scope) => row.updated_at <= scope.at && covers(scope, namespace, KINDS[real], row.category))) return true;
+    const at = entry && hashes.get(tombstoneHash(secret, namespace, real, entry.key).toString('hex'));
+    return at !== undefined && row.updated_at <= at;
+  };
+  let entries = 0;
+  let keptForgotten = 0;
+  let broken = 0;
+  try {
+    for await (const slice of walk(connection, rows)) {
+      for (const walked of slice) {
+        if (forgotten(walked)) {
+          connection.sql.deleteRow.run(walked.row.row);
+          keptForgotten += 1;
+        } else if (walked.entry) entries += 1;
+        else broken += 1;
+      }
+    }
+    for (const { at, hash, subject, session, kind, category } of since) {
+      if (hash) connection.sql.keepHashTombstone.run(at, hash);
+      else connection.sql.keepScopeTombstone.run(at, subject, session, kind, category);
+    }
+    connection.dropEmptySessions();
+    connection.commit();
+  } catch (error) {
+    connection.rollback();
+    throw error;
+  }
+  return { entries, keptForgotten, broken };
+}
+
+const covers = (
+  scope: Tombstone,
+  { subject, session = '' }: { subject: string; session?: string },
+  kind: number,
+  category: string,
+): boolean =>
+  scope.subject === subject &&
+  scope.kind === kind &&
+  (scope.session === null || scope.session === session) &&
+  (scope.category === null || scope.category === category);
+
+/** A machine that has a key of its own for this memory keeps that one; else the recovered key becomes it. */
+async function bringUnderPresentKey(
+  connection: Connection,
+  keys: KeyKeeper,
+  rows: SealedRows,
+  places: readonly KeySource[],
+): Promise<void> {
+  const recovered = keys.ring.current.export();
+  for (const place of places) {
+    const present = await place.read('current').catch(() => undefined);
+    if (present?.at !== 'found') continue;
+    if (present.key.equals(recovered)) return;
+    const source: KeySource = { name: place.name, createsOnFirstStart: false, read: () => Promise.resolve(present) };
+    keys.take({ ...keys.held(), source });
+    const queue = new CommitQueue(connection, (error) => error);
+    await new Rotation({ connection, keys, rows, queue }).run();
+    return;
+  }
+  await keepIn(places, recovered, undefined);
+}
+
+/**
+ * Back to where the key was, or else to the first place that can keep one. A key that stands there and does not fit is
+ * of no use to this memory and makes room; a place that is closed is never passed over for a weaker one.
+ */
+async function keepIn(places: readonly KeySource[], key: Buffer, from: string | undefined): Promise<void> {
+  const able = places.filter(({ keep }) => keep);
+  const place = able.find(({ name }) => name === from) ?? able[0];
+  const reading = place && (await place.read('current').catch(() => undefined));
+  if (place?.keep && reading?.at !== 'locked' && reading?.at !== 'unavailable') return place.keep('current', key);
+  const closed = reading && 'why' in reading ? `${place?.name} is ${reading.at}: ${reading.why}` : 'no place here can keep a key';
+  throw new Failure(
+    'key_unavailable',
+    `The recovered key was not kept, because ${closed}. Open that place, or choose another, and try again.`,
+  );
+}
+
+const handedIn = (key: Buffer): KeySource => ({
+  name: 'the recovery key',
+  createsOnFirstStart: false,
+  read: (slot) => Promise.resolve(slot === 'current' ? { at: 'found', key: Buffer.from(key) } : { at: 'absent' }),
+});
+
+function recoveredFrom(connection: Connection, recoveryKey: string): Buffer {
+  const lockedUp = connection.meta('recovery');
+  if (!Buffer.isBuffer(lockedUp))
+    throw new Failure('not_found', 'No recovery key was ever made for this memory; only its own key opens it.');
+  return recover(recoveryKey, lockedUp);
+}
+
+/** Undefined when the memory that stands here cannot be read. */
+function tombstonesOf(file: string): readonly Tombstone[] | undefined {
+  if (!existsSync(file)) return [];
+  try {
+    const connection = new Connection(file, openDatabase(file));
+    try {
+      return connection.sql.tombstones.all() as Tombstone[];
+    } finally {
+      connection.close();
+    }
+  } catch {
+    return undefined;
+  }
+}
+
+/** A second name first, so that there is no moment without a memory. A log that could not be emptied goes along. */
+function putAside(file: string, folder: string, now: number): string | undefined {
+  if (!existsSync(file)) return undefined;
+  const aside = backupName(folder, 'before-restore', now);
+  linkSync(file, aside);
+  if (existsSync(`${file}-wal`)) renameSync(`${file}-wal`, `${aside}-wal`);
+  rmSync(`${file}-shm`, { force: true });
+  syncFolder(dirname(aside));
+  return aside;
+}
+
+function copy(backup: string, draft: string): void {
+  try {
+    copyFileSync(backup, draft, constants.COPYFILE_EXCL);
+  } catch (cause) {
+    throw new Failure('invalid_input', 'The backup cannot be read; check its path with: helmdeck-memory backup --list.', {
+      cause,
+    });
+  }
+  chmodSync(draft, 0o600);
+}
+
+function removeDatabase(file: string): void {
+  for (const part of [file, `${file}-wal`, `${file}-shm`, `${file}-journal`]) rmSync(part, { force: true });
+}
