@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest';
+import { type Machine, readConfig } from '../../src/main/config.ts';
+
+const linux: Machine = { environment: {}, platform: 'linux', home: () => '/home/ada' };
+const mac: Machine = { environment: {}, platform: 'darwin', home: () => '/Users/ada' };
+const windows: Machine = { environment: {}, platform: 'win32', home: () => String.raw`C:\Users\ada` };
+const homeless = (): string => {
+  throw new Error('no entry for this user');
+};
+
+describe('the data folder (R-STORE-03)', () => {
+  test.each([
+    { where: 'on Linux', machine: linux, folder: '/home/ada/.local/share/helmdeck-memory' },
+    {
+      where: 'on Linux with a place for data',
+      machine: { ...linux, environment: { XDG_DATA_HOME: '/data' } },
+      folder: '/data/helmdeck-memory',
+    },
+    {
+      where: 'on Linux with a relative place, which its specification has ignored',
+      machine: { ...linux, environment: { XDG_DATA_HOME: 'data' } },
+      folder: '/home/ada/.local/share/helmdeck-memory',
+    },
+    {
+      where: 'on Linux with an empty place',
+      machine: { ...linux, environment: { XDG_DATA_HOME: '' } },
+      folder: '/home/ada/.local/share/helmdeck-memory',
+    },
+    { where: 'on macOS', machine: mac, folder: '/Users/ada/Library/Application Support/Helmdeck Memory' },
+    {
+      where: 'on Windows',
+      machine: { ...windows, environment: { APPDATA: String.raw`D:\Roaming` } },
+      folder: String.raw`D:\Roaming\Helmdeck Memory`,
+    },
+    {
+      where: 'on Windows without APPDATA',
+      machine: windows,
+      folder: String.raw`C:\Users\ada\AppData\Roaming\Helmdeck Memory`,
+    },
+    {
+      where: 'where the owner wants it',
+      machine: { ...linux, environment: { HELMDECK_DATA_DIR: '/srv/memory', XDG_DATA_HOME: '/data' } },
+      folder: '/srv/memory',
+    },
+    {
+      where: 'where the owner wants it on Windows',
+      machine: { ...windows, environment: { HELMDECK_DATA_DIR: String.raw`E:\memory` } },
+      folder: String.raw`E:\memory`,
+    },
+    {
+      where: 'where the owner wants it, without a home',
+      machine: { ...linux, home: homeless, environment: { HELMDECK_DATA_DIR: '/srv/memory' } },
+      folder: '/srv/memory',
+    },
+  ])('is found $where', ({ machine, folder }) => {
+    expect(readConfig(machine)).toEqual({ folder });
+  });
+
+  test.each([
+    { what: 'a relative path', machine: { ...linux, environment: { HELMDECK_DATA_DIR: 'secret-place' } } },
+    {
+      what: 'a path that a shell would have resolved',
+      machine: { ...linux, environment: { HELMDECK_DATA_DIR: '~/secret-place' } },
+    },
+    { what: 'nothing', machine: { ...linux, environment: { HELMDECK_DATA_DIR: '' } } },
+    { what: 'a relative path on Windows', machine: { ...windows, environment: { HELMDECK_DATA_DIR: 'secret-place' } } },
+    { what: 'no home, and no folder named', machine: { ...linux, home: homeless } },
+    { what: 'an empty home, and no folder named', machine: { ...mac, home: () => '' } },
+  ])('is refused with the name of its setting: $what', ({ machine }) => {
+    expect(() => readConfig(machine)).toThrow(
+      expect.objectContaining({
+        name: 'Failure',
+        message: expect.stringMatching(/^(?!.*secret-place).*HELMDECK_DATA_DIR/) as string,
+      }),
+    );
+  });
+});

@@ -1,0 +1,191 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { systemClock } from '../../src/core/clock.ts';
+import { lockFolder } from '../../src/core/folder.ts';
+import { openStore } from '../../src/core/open-store.ts';
+import { A_KEY, aDraft, ANOTHER_KEY, withKey } from '../support/store.ts';
+import { filesBelow, tempFolder } from '../support/temp-folder.ts';
+
+const UNBUILT = 'src/main/headless.ts';
+const BUILT = 'out/main/headless.js';
+
+interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly said: string;
+  readonly complained: string;
+}
+
+interface Started {
+  /** What it has said by now. */
+  readonly said: string;
+  end(...signals: readonly NodeJS.Signals[]): Promise<Ended>;
+}
+
+/** Starts the real program in a home of its own, where no keychain is; fulfils when it runs or has ended. */
+async function start(environment: Record<string, string>, program = UNBUILT): Promise<Started> {
+  // The program, not its caller, must see to it that nobody else can read what it writes.
+  const child = spawn('/bin/sh', ['-c', 'umask 0; exec "$0" "$1"', process.execPath, program], {
+    env: { PATH: process.env['PATH'], HOME: tempFolder(), ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let said = '';
+  let complained = '';
+  const ended = once(child, 'close').then(([code, signal]): Ended => ({ code, signal, said, complained }));
+  child.stderr.on('data', (text: Buffer) => (complained += text.toString()));
+  const running = new Promise<void>((resolve) => {
+    child.stdout.on('data', (text: Buffer) => {
+      said += text.toString();
+      if (said.includes('is running')) resolve();
+    });
+  });
+  await Promise.race([running, ended]);
+  return {
+    get said() {
+      return said;
+    },
+    end(...signals) {
+      for (const signal of signals) child.kill(signal);
+      return ended;
+    },
+  };
+}
+
+const aFolder = (): string => join(tempFolder(), 'data');
+const withAKey = (folder: string): Record<string, string> => ({ HELMDECK_DATA_DIR: folder, HELMDECK_MEMORY_KEY: A_KEY });
+const names = (folder: string): string[] => filesBelow(folder).map(({ path }) => path.slice(folder.length + 1));
+const free = (folder: string) => () => lockFolder(folder)[Symbol.dispose]();
+
+beforeAll(() => {
+  execFileSync(process.execPath, ['node_modules/electron-vite/bin/electron-vite.js', 'build', '--ignoreConfigWarning']);
+});
+
+describe.each([UNBUILT, BUILT])('the program %s', (program) => {
+  test('starts with a key file of its owner, and ends without leaving anything open (R-KEY-01, R-DUR-12)', async () => {
+    const folder = aFolder();
+    const keyFile = join(tempFolder(), 'key');
+    writeFileSync(keyFile, `${A_KEY}\n`, { mode: 0o600 });
+    const running = await start({ HELMDECK_DATA_DIR: folder, HELMDECK_MEMORY_KEY_FILE: keyFile }, program);
+    expect(running.said).toMatch(join(folder, 'memory.db'));
+    expect(running.said).toMatch('Its key was found in the environment (HELMDECK_MEMORY_KEY_FILE).');
+    expect(free(folder)).toThrow(/Another Helmdeck Memory/);
+    const { code, said, complained } = await running.end('SIGTERM');
+    expect({ code, complained }).toEqual({ code: 0, complained: '' });
+    expect(said).not.toMatch(/WARNING/);
+    expect(names(folder).toSorted()).toEqual(['lock.db', 'memory.db', 'reserve']);
+    expect(free(folder)).not.toThrow();
+  });
+});
+
+describe('the program', () => {
+  test('opens what was remembered before, and leaves it there', async () => {
+    const folder = aFolder();
+    const open = () => openStore({ folder, clock: systemClock, sources: withKey() });
+    {
+      await using store = await open();
+      await store.space({ subject: 'me' }, 'fact').put(aDraft());
+    }
+    await (await start(withAKey(folder))).end('SIGINT');
+    await using store = await open();
+    expect(await store.space({ subject: 'me' }, 'fact').get(aDraft().key)).toMatchObject({ value: aDraft().value });
+  });
+
+  test('makes files and folders that only its owner can read, whatever the umask (R-STORE-03)', async () => {
+    const folder = aFolder();
+    const running = await start(withAKey(folder));
+    const modes = Object.fromEntries(filesBelow(folder).map(({ path }) => [path, statSync(path).mode & 0o777]));
+    expect(Object.keys(modes)).toContain(join(folder, 'memory.db-wal'));
+    expect(new Set(Object.values(modes))).toEqual(new Set([0o600]));
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+    await running.end('SIGTERM');
+  });
+
+  test('ends well when a signal comes more than once', async () => {
+    const folder = aFolder();
+    const running = await start(withAKey(folder));
+    expect(await running.end('SIGINT', 'SIGINT', 'SIGTERM')).toMatchObject({ code: 0, complained: '' });
+    expect(names(folder)).not.toContain('memory.db-wal');
+  });
+
+  test('is not kept from starting by one that was killed (R-DUR-12)', async () => {
+    const folder = aFolder();
+    expect(await (await start(withAKey(folder))).end('SIGKILL')).toMatchObject({ signal: 'SIGKILL' });
+    const next = await start(withAKey(folder));
+    expect(next.said).toMatch('Its key was found');
+    expect(await next.end('SIGTERM')).toMatchObject({ code: 0 });
+  });
+
+  test('says loudly that without a key it keeps nothing, and keeps nothing (R-KEY-03)', async () => {
+    const folder = aFolder();
+    const running = await start({ HELMDECK_DATA_DIR: folder });
+    expect(running.said).toMatch(/^WARNING: THERE IS NO KEY, SO NOTHING IS KEPT\./);
+    expect(await running.end('SIGTERM')).toMatchObject({ code: 0, complained: '' });
+    expect(names(folder)).toEqual(['lock.db']);
+  });
+
+  test('finds the key file that it told its owner to make (R-KEY-01, R-KEY-03)', async () => {
+    const folder = join(tempFolder(), "o'hara's $data");
+    const first = await start({ HELMDECK_DATA_DIR: folder });
+    const command = /^ {2}(\(umask.*\))$/m.exec(first.said)?.[1] ?? '';
+    await first.end('SIGTERM');
+    execFileSync('/bin/sh', ['-c', command]);
+    const second = await start({ HELMDECK_DATA_DIR: folder });
+    expect(second.said).toMatch('Its key was found in the key file.');
+    await second.end('SIGTERM');
+  });
+
+  test('says when the key is another, with the remedy, and leaves the memory as it was (R-KEY-04, R-KEY-07)', async () => {
+    const folder = aFolder();
+    await (await start(withAKey(folder))).end('SIGTERM');
+    const before = readFileSync(join(folder, 'memory.db'));
+    const running = await start({ ...withAKey(folder), HELMDECK_MEMORY_KEY: ANOTHER_KEY });
+    expect(running.said).toMatch(/WARNING: ITS KEY IS MISMATCH: .*\nProvide the key that was kept in/);
+    expect(await running.end('SIGTERM')).toMatchObject({ code: 0 });
+    expect(readFileSync(join(folder, 'memory.db')).equals(before)).toBe(true);
+  });
+});
+
+describe('a start that is refused says so in one line', () => {
+  const refused = async (environment: Record<string, string>): Promise<string> => {
+    const { code, said, complained } = await (await start(environment)).end();
+    expect({ code, said }).toEqual({ code: 1, said: '' });
+    expect(complained).toMatch(/^Helmdeck Memory cannot start: .*\n$/);
+    return complained;
+  };
+
+  test('because another one is running, which goes on (R-DUR-12)', async () => {
+    const folder = aFolder();
+    const first = await start(withAKey(folder));
+    expect(await refused(withAKey(folder))).toMatch(/Another Helmdeck Memory is using this data folder/);
+    expect(await first.end('SIGTERM')).toMatchObject({ code: 0, complained: '' });
+  });
+
+  test('because the key is malformed, without what it holds (R-KEY-02)', async () => {
+    const folder = aFolder();
+    const complaint = await refused({ HELMDECK_DATA_DIR: folder, HELMDECK_MEMORY_KEY: 'not-a-key-5e5e' });
+    expect(complaint).toMatch('HELMDECK_MEMORY_KEY must hold');
+    expect(complaint).not.toMatch('5e5e');
+    expect(existsSync(join(folder, 'memory.db'))).toBe(false);
+  });
+
+  test('because a file of the environment cannot be read (R-KEY-02)', async () => {
+    const complaint = await refused({ HELMDECK_DATA_DIR: aFolder(), HELMDECK_MEMORY_KEY_FILE: '/nowhere/key' });
+    expect(complaint).toMatch('HELMDECK_MEMORY_KEY_FILE');
+  });
+
+  test('because a setting cannot be honoured', async () => {
+    expect(await refused({ HELMDECK_DATA_DIR: 'data' })).toMatch('HELMDECK_DATA_DIR must be an absolute path');
+  });
+
+  test('because the memory is damaged, which stays as it was (R-DUR-05)', async () => {
+    const folder = aFolder();
+    await (await start(withAKey(folder))).end('SIGTERM');
+    writeFileSync(join(folder, 'memory.db'), 'not a database');
+    expect(await refused(withAKey(folder))).toMatch(/memory\.db is damaged/);
+    expect(readFileSync(join(folder, 'memory.db'), 'utf8')).toBe('not a database');
+  });
+});

@@ -1,0 +1,39 @@
+import { describe, expect, test } from 'vitest';
+import type { KeyState, StoreStatus } from '../../src/contract/status.ts';
+import { startReport } from '../../src/main/start-report.ts';
+
+const report = (key: KeyState, kept: StoreStatus['kept'] = 'file'): string =>
+  startReport(
+    { kept, key, file: { at: 'open' }, quarantined: 0, purgeHeldSeconds: 0, rotation: { at: 'none' } },
+    "/home/ada/o'hara",
+  ).join('\n');
+
+describe('what the owner is told at the start (R-KEY-03, R-KEY-05)', () => {
+  test('a memory with its key: where both are, and no warning', () => {
+    const told = report({ at: 'ok', source: 'the OS keychain' });
+    expect(told).toMatch("/home/ada/o'hara/memory.db");
+    expect(told).toMatch('the OS keychain');
+    expect(told).not.toMatch('WARNING');
+  });
+
+  const remedy = 'Do this.';
+  test.each<KeyState>([
+    { at: 'locked', why: 'nobody is logged in', remedy },
+    { at: 'absent', remedy },
+    { at: 'mismatch', why: 'it is another', remedy },
+    { at: 'unavailable', why: 'there is no bus', remedy },
+  ])('a memory whose key is $at: a warning with the reason, the remedy, and what works today', (key) => {
+    const told = report(key);
+    expect(told).toMatch(`WARNING: ITS KEY IS ${key.at.toUpperCase()}`);
+    expect(told).toMatch('why' in key ? key.why : remedy);
+    expect(told).toMatch(remedy);
+    expect(told).toMatch(/HELMDECK_MEMORY_KEY or HELMDECK_MEMORY_KEY_FILE/);
+  });
+
+  test('a memory in RAM: a warning, and a key file to make, spelled for a shell', () => {
+    const told = report({ at: 'ephemeral', remedy }, 'memory');
+    expect(told).toMatch(/^WARNING: THERE IS NO KEY.*gone when this program ends/);
+    expect(told).toMatch(String.raw`> '/home/ada/o'\''hara/memory.key'`);
+    expect(told).toMatch(/HELMDECK_MEMORY_KEY.*HELMDECK_MEMORY_KEY_FILE/);
+  });
+});
