@@ -1,0 +1,13 @@
+import { reads } from './reads.ts';
+/**
+ * What the store costs over bare SQLite: the same tables, indexes, pragmas and bytes, in the same run. A floor does nothing
+ * but put the bytes there or fetch them, and where something must be opened, open it.
+ */
+import { report, type Result } from './report.ts';
+import { rotation } from './rotation.ts';
+import { size } from './size.ts';
+import { writes } from './writes.ts';
+
+const results: Result[] = [];
+for (const measure of [writes, reads, rotation, size]) results.push(...(await measure()));
+process.exitCode = report(results) ? 0 : 1;

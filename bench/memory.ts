@@ -1,0 +1,119 @@
+import { createDecipheriv, createHmac, createSecretKey, randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Database } from 'better-sqlite3';
+import { systemClock } from '../src/core/clock.ts';
+import { openDatabase } from '../src/core/database.ts';
+import { fileSource } from '../src/core/keys/file.ts';
+import { openStore } from '../src/core/open-store.ts';
+import type { Draft, MemoryStore, Space } from '../src/core/store.ts';
+
+const DAY = 86_400_000;
+
+/** A fact with a value of 200 bytes, as an agent would store it. */
+export const aFact = (index: number): Draft => ({
+  key: `preferences/area/${index}`,
+  value: `${index} `.padEnd(200, 'what the owner said about it, in plain words; '),
+  category: 'user_facts',
+  tags: ['frontend'],
+  author: { client: 'claude-code', transport: 'mcp', token: 'c2f1e0d9' },
+  lifetime: 90 * DAY,
+});
+
+/** What our row of that fact holds beside the open columns. */
+const SEALED_BYTES = 315;
+
+export interface Ours extends AsyncDisposable {
+  readonly store: MemoryStore;
+  readonly facts: Space;
+  readonly file: string;
+}
+
+export interface Floor extends Disposable {
+  readonly db: Database;
+  readonly file: string;
+  insert(index: number): void;
+  batch(from: number, count: number): void;
+  get(index: number): Buffer;
+  /** The newest fifty from a moment back. */
+  page(from: number): Buffer[];
+}
+
+const folderFor = (name: string): string => mkdtempSync(join(tmpdir(), `helmdeck-bench-${name}-`));
+
+/** Our store with so many facts in it. */
+export async function ours(facts: number): Promise<Ours> {
+  const folder = folderFor('ours');
+  await fileSource(folder).keep('current', randomBytes(32));
+  const store = await openStore({ folder, clock: systemClock, sources: () => [fileSource(folder)] });
+  const space = store.space({ subject: 'me' }, 'fact');
+  for (let from = 0; from < facts; from += 256) {
+    await Promise.all(Array.from({ length: Math.min(256, facts - from) }, (_, more) => space.put(aFact(from + more))));
+  }
+  return {
+    store,
+    facts: space,
+    file: join(folder, 'memory.db'),
+    async [Symbol.asyncDispose]() {
+      await store[Symbol.asyncDispose]();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+/** The same file with the same rows, and nothing of ours around it. */
+export function floor(facts: number): Floor {
+  const folder = folderFor('floor');
+  const file = join(folder, 'memory.db');
+  const db = openDatabase(file);
+  db.exec("INSERT INTO namespace (id, subject, session) VALUES (1, 'me', '')");
+  const hashes = createSecretKey(randomBytes(32));
+  const secret = createSecretKey(randomBytes(32));
+  const hash = (index: number): Buffer => createHmac('sha256', hashes).update(`${index}`).digest().subarray(0, 16);
+  const put = db.prepare(
+    'INSERT INTO entry (namespace, kind, key_hash, category, created_at, updated_at, expires_at, sealed) VALUES (1, 1, ?, ?, ?, ?, ?, ?)',
+  );
+  const begin = db.prepare('BEGIN IMMEDIATE');
+  const commit = db.prepare('COMMIT');
+  const columns = 'rowid AS row, key_hash, category, created_at, updated_at, expires_at, sealed';
+  const one = db.prepare(`SELECT ${columns} FROM entry WHERE namespace = 1 AND kind = 1 AND kind <> 2 AND key_hash = ?`);
+  const newest = db.prepare(
+    `SELECT ${columns} FROM entry WHERE namespace = 1 AND kind = 1 AND kind <> 2 AND updated_at <= ? ORDER BY updated_at DESC, rowid DESC LIMIT 50`,
+  );
+  const sealed = randomBytes(SEALED_BYTES);
+  const open = (bytes: Buffer): Buffer => {
+    const decipher = createDecipheriv('aes-256-gcm', secret, bytes.subarray(9, 21), { authTagLength: 16 });
+    decipher.setAAD(bytes.subarray(0, 64));
+    decipher.setAuthTag(bytes.subarray(-16));
+    const plain = decipher.update(bytes.subarray(21, -16));
+    try {
+      decipher.final();
+    } catch {
+      // The bytes are random, and checking them costs the same.
+    }
+    return plain;
+  };
+  const insert = (index: number): void => {
+    const now = Date.now();
+    put.run(hash(index), 'user_facts', now, now, now + 90 * DAY, sealed);
+  };
+  const batch = (from: number, count: number): void => {
+    begin.run();
+    for (let more = 0; more < count; more += 1) insert(from + more);
+    commit.run();
+  };
+  for (let from = 0; from < facts; from += 256) batch(from, Math.min(256, facts - from));
+  return {
+    db,
+    file,
+    insert,
+    batch,
+    get: (index) => open((one.get(hash(index)) as { sealed: Buffer }).sealed),
+    page: (from) => (newest.all(from) as { sealed: Buffer }[]).map((row) => open(row.sealed)),
+    [Symbol.dispose]() {
+      db.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
