@@ -1,0 +1,19 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { check } from './keychain-check.ts';
+
+const src = join(import.meta.dirname, '../../src');
+
+/** keytar's `findCredentials` ends the process on a locked keyring, and no test could catch it then. */
+export async function calls(): Promise<void> {
+  const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) => /\.tsx?$/.test(name));
+  const those = (pattern: RegExp): string[] => files.filter((name) => pattern.test(readFileSync(join(src, name), 'utf8')));
+  await check('R-KEY-06 nothing calls findCredentials or findPassword', () => {
+    assert.deepEqual(those(/find(Credentials|Password)['"\]?.]*\(|[.['"]find(Credentials|Password)/), []);
+    return `${files.length} files`;
+  });
+  await check('R-KEY-06 keytar is reached through one file alone', () =>
+    assert.deepEqual(those(/['"]keytar['"]/), ['core/keys/keychain.ts']),
+  );
+}

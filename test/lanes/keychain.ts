@@ -1,0 +1,36 @@
+import { calls } from './keychain-calls.ts';
+import { environment, malformed, mismatch } from './keychain-keys.ts';
+import * as life from './keychain-life.ts';
+import * as states from './keychain-states.ts';
+
+/** `keychain.ts <case>`, as keychain.sh calls it: on the right bus and in a home that may be spoiled. */
+const cases: Readonly<Record<string, () => Promise<void>>> = {
+  'first-start': states.firstStart,
+  locked: states.locked,
+  'locked-first-start': states.lockedFirstStart,
+  'no-keyring-yet': states.noKeyringYet,
+  'silent-prompter': states.silentPrompter,
+  'stopped-service': states.stoppedService,
+  'no-service': states.noService,
+  'no-bus': states.noBus,
+  'bus-dies': states.busDies,
+  'keyring-restarts': states.keyringRestarts,
+  'bus-restarts': states.busRestarts,
+  'next-start': states.startedNext,
+  absent: states.absent,
+  'no-library': states.noLibrary,
+  'library-later': states.libraryLater,
+  mismatch,
+  malformed,
+  environment,
+  calls,
+  rotation: life.rotation,
+  'interrupted-rotation': life.interruptedRotation,
+  recovery: life.recovery,
+  'another-machine': life.anotherMachine,
+};
+
+const [, , name = ''] = process.argv;
+const run = cases[name];
+if (!run) throw new Error(`There is no case ${name}; there are ${Object.keys(cases).join(', ')}.`);
+await run();
