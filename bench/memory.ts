@@ -67,6 +67,8 @@ export function floor(facts: number): Floor {
   const folder = folderFor('floor');
   const file = join(folder, 'memory.db');
   const db = openDatabase(file);
+  // As SQLite does it when nobody tells it otherwise.
+  db.pragma('wal_autocheckpoint = 1000');
   db.exec("INSERT INTO namespace (id, subject, session) VALUES (1, 'me', '')");
   const hashes = createSecretKey(randomBytes(32));
   const secret = createSecretKey(randomBytes(32));

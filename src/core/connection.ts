@@ -1,7 +1,8 @@
-import type { Database, Statement } from 'better-sqlite3';
+import type { Database } from 'better-sqlite3';
 import type { Transactions } from './commit-queue.ts';
 import { connect } from './database.ts';
 import { PageScrubber } from './page-scrubber.ts';
+import { type KindStatements, prepare, prepareKinds, type Statements } from './statements.ts';
 import type { Kind, Namespace } from './store.ts';
 
 /** A row as it stands in the file; the open columns are claims until the seal has been opened. */
@@ -15,13 +16,12 @@ export interface Row {
   sealed: Buffer;
 }
 
-/** How kinds are written in the file. Numbers that have shipped never change their meaning. */
-export const KINDS = { fact: 1, history: 2, audit: 3, cache: 4, pack: 5, activity: 6 } as const satisfies Record<Kind, number>;
-export const ALL_KINDS = Object.keys(KINDS) as readonly Kind[];
-
 export interface NamespaceRow extends Required<Namespace> {
   id: number;
 }
+
+/** A longer log is moved into the file after the commit that made it so. */
+const LOG_FRAMES = 1000;
 
 /**
  * The one connection to the file, with its statements. After a disk error it is replaced by a new one that reads the
@@ -32,6 +32,7 @@ export class Connection implements Transactions {
   readonly #scrubber: PageScrubber;
   #db: Database;
   #sql: Statements;
+  #kinds: Record<Kind, KindStatements>;
   #ids = new Map<string, number>();
   #logLimit = LOG_FRAMES;
 
@@ -39,6 +40,7 @@ export class Connection implements Transactions {
     this.#file = file;
     this.#db = db;
     this.#sql = prepare(db);
+    this.#kinds = prepareKinds(db);
     this.#scrubber = new PageScrubber(file);
   }
 
@@ -50,11 +52,16 @@ export class Connection implements Transactions {
     return this.#sql;
   }
 
+  of(kind: Kind): KindStatements {
+    return this.#kinds[kind];
+  }
+
   reopen(): void {
     this.#ids.clear();
     this.#db.close();
     this.#db = connect(this.#file);
     this.#sql = prepare(this.#db);
+    this.#kinds = prepareKinds(this.#db);
   }
 
   close(): void {
@@ -163,90 +170,4 @@ export class Connection implements Transactions {
   keepMeta(name: string, value: number | Buffer | string): void {
     this.#sql.keepMeta.run(name, value);
   }
-}
-
-const COLUMNS = 'rowid AS row, key_hash, category, created_at, updated_at, expires_at, sealed';
-
-/** A longer log is moved into the file after the commit that made it so. */
-const LOG_FRAMES = 1000;
-
-/** `kind <> 2` repeats the condition of the partial indexes, word for word: without it SQLite does not use them. */
-const HERE = 'namespace = ? AND kind = ? AND kind <> 2';
-
-/** Both ends of a page are places in an index, so the last page costs what the first does. */
-const NEWEST_FIRST = 'AND updated_at <= ? AND (updated_at < ? OR rowid < ?) ORDER BY updated_at DESC, rowid DESC';
-const SOONEST_FIRST = 'AND expires_at >= ? AND (expires_at > ? OR rowid > ?) ORDER BY expires_at, rowid';
-
-export type Statements = Record<keyof ReturnType<typeof prepare>, Statement>;
-
-function prepare(db: Database) {
-  const page = (where: string, after: string): Statement =>
-    db.prepare(`SELECT ${COLUMNS} FROM entry WHERE ${HERE} AND expires_at > ? AND expires_at < ? ${where} ${after} LIMIT ?`);
-  return {
-    begin: db.prepare('BEGIN IMMEDIATE'),
-    commit: db.prepare('COMMIT'),
-    rollback: db.prepare('ROLLBACK'),
-    savepoint: db.prepare('SAVEPOINT job'),
-    release: db.prepare('RELEASE job'),
-    rollbackTo: db.prepare('ROLLBACK TO job'),
-
-    // Asks how long the log is, and does nothing.
-    logSize: db.prepare('PRAGMA wal_checkpoint(NOOP)'),
-    checkpoint: db.prepare('PRAGMA wal_checkpoint(PASSIVE)'),
-    truncateLog: db.prepare('PRAGMA wal_checkpoint(TRUNCATE)'),
-    dropPages: db.prepare('PRAGMA shrink_memory'),
-
-    meta: db.prepare('SELECT value FROM meta WHERE name = ?').pluck(),
-    keepMeta: db.prepare('INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value'),
-
-    namespaceId: db.prepare('SELECT id FROM namespace WHERE subject = ? AND session = ?').pluck(),
-    insertNamespace: db.prepare('INSERT INTO namespace (subject, session) VALUES (?, ?)'),
-    namespaces: db.prepare('SELECT id, subject, session FROM namespace'),
-    deleteEmptySessions: db.prepare(
-      "DELETE FROM namespace WHERE session <> '' AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.namespace = namespace.id)",
-    ),
-
-    find: db.prepare(`SELECT ${COLUMNS} FROM entry WHERE ${HERE} AND key_hash = ?`),
-    insert: db.prepare(
-      'INSERT INTO entry (namespace, kind, key_hash, category, created_at, updated_at, expires_at, sealed) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
-    ),
-    update: db.prepare('UPDATE entry SET key_hash = ?, category = ?, updated_at = ?, expires_at = ?, sealed = ? WHERE rowid = ?'),
-    deleteRow: db.prepare('DELETE FROM entry WHERE rowid = ?'),
-
-    versions: db.prepare(
-      `SELECT ${COLUMNS} FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ? AND expires_at > ? ORDER BY updated_at DESC`,
-    ),
-    trimVersions: db.prepare(
-      `DELETE FROM entry WHERE rowid IN (
-         SELECT rowid FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ? ORDER BY updated_at DESC LIMIT -1 OFFSET ?)`,
-    ),
-    deleteVersions: db.prepare('DELETE FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ?'),
-
-    newest: page('', NEWEST_FIRST),
-    newestInCategory: page('AND category = ?', NEWEST_FIRST),
-    soonest: page('', SOONEST_FIRST),
-    soonestInCategory: page('AND category = ?', SOONEST_FIRST),
-    count: db.prepare(`SELECT count(*) FROM entry WHERE ${HERE} AND expires_at > ?`).pluck(),
-    countInCategory: db.prepare(`SELECT count(*) FROM entry WHERE ${HERE} AND expires_at > ? AND category = ?`).pluck(),
-
-    all: db.prepare(`SELECT ${COLUMNS} FROM entry WHERE namespace = ? AND kind = ?`),
-
-    expired: db.prepare('SELECT rowid AS row, key_hash FROM entry WHERE namespace = ? AND kind = ? AND expires_at <= ? LIMIT ?'),
-    nextExpiry: db.prepare('SELECT min(expires_at) FROM entry WHERE namespace = ? AND kind = ?').pluck(),
-
-    keyRecords: db.prepare('SELECT id, role, proof, source, segment FROM master_key'),
-    keepKeyRecord: db.prepare('INSERT INTO master_key (id, role, proof, source, segment) VALUES (?, ?, ?, ?, 0)'),
-    keepSegment: db.prepare('UPDATE master_key SET segment = ? WHERE id = ?'),
-    retireKey: db.prepare("UPDATE master_key SET role = 'retiring' WHERE role = 'current'"),
-    dropRetired: db.prepare("DELETE FROM master_key WHERE role = 'retiring'"),
-    keepKeySource: db.prepare("UPDATE master_key SET source = ? WHERE role = 'current'"),
-
-    walk: db.prepare(`SELECT ${COLUMNS}, kind, namespace FROM entry WHERE rowid > ? ORDER BY rowid LIMIT ?`),
-    countRows: db.prepare('SELECT count(*) FROM entry').pluck(),
-
-    keepHashTombstone: db.prepare('INSERT INTO tombstone (at, hash) VALUES (?, ?)'),
-    keepScopeTombstone: db.prepare('INSERT INTO tombstone (at, subject, session, kind, category) VALUES (?, ?, ?, ?, ?)'),
-    tombstones: db.prepare('SELECT at, hash, subject, session, kind, category FROM tombstone'),
-    dropOldTombstones: db.prepare('DELETE FROM tombstone WHERE at <= ?'),
-  };
 }

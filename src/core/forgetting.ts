@@ -1,9 +1,10 @@
 import { createHmac } from 'node:crypto';
-import { type Connection, KINDS, type NamespaceRow, type Row } from './connection.ts';
+import type { Connection, NamespaceRow, Row } from './connection.ts';
 import type { Reserve } from './folder.ts';
 import { frame } from './frame.ts';
 import type { KeyKeeper } from './key-keeper.ts';
 import type { SealedRows } from './sealed-rows.ts';
+import { KINDS } from './statements.ts';
 import type { Kind, Namespace, Selection } from './store.ts';
 
 /** Kinds that live long enough to stand in a backup and be missed there. */
@@ -108,7 +109,7 @@ export class Forgetting {
       const row = rows.find(named(namespace), kind, key);
       return row && (category === undefined || row.category === category) ? [row] : [];
     }
-    const all = connection.sql.all.all(namespace.id, KINDS[kind]) as Row[];
+    const all = connection.of(kind).all.all(namespace.id) as Row[];
     return category === undefined ? all : all.filter((row) => row.category === category);
   }
 

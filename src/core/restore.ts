@@ -4,7 +4,7 @@ import { Failure } from '../contract/failure.ts';
 import { backupName } from './backup.ts';
 import type { Clock } from './clock.ts';
 import { CommitQueue } from './commit-queue.ts';
-import { Connection, KINDS } from './connection.ts';
+import { Connection } from './connection.ts';
 import { openDatabase } from './database.ts';
 import { syncFile, syncFolder } from './files.ts';
 import { lockFolder, prepareFolder } from './folder.ts';
@@ -15,6 +15,7 @@ import { type KeySources, MEMORY_FILE } from './open-store.ts';
 import { recover } from './recovery-key.ts';
 import { Rotation } from './rotation.ts';
 import { SealedRows } from './sealed-rows.ts';
+import { KINDS } from './statements.ts';
 import { walk, type WalkedEntry } from './verification.ts';
 
 export interface RestoreOptions {

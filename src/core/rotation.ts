@@ -3,21 +3,19 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../contract/failure.ts';
 import { sealedWith } from './cipher.ts';
 import type { CommitQueue } from './commit-queue.ts';
-import { ALL_KINDS, type Connection, KINDS, type Row } from './connection.ts';
+import type { Connection, Row } from './connection.ts';
 import { named } from './forgetting.ts';
 import { type KeyKeeper, TOMBSTONE_KEY } from './key-keeper.ts';
 import { KeyRing, MASTER_KEY_BYTES, SealingKey } from './key-ring.ts';
 import type { KeySource } from './keys/key-source.ts';
 import { lockUp } from './recovery-key.ts';
 import type { SealedRows } from './sealed-rows.ts';
-import type { Kind } from './store.ts';
+import { KIND_OF } from './statements.ts';
 
 /** A slice ends after this long, so that nobody waiting behind it notices. */
 const SLICE_MS = 8;
 const ROWS_AT_ONCE = 64;
 const PLACE = 'rotation';
-
-const KIND_OF = new Map<number, Kind>(ALL_KINDS.map((kind) => [KINDS[kind], kind]));
 
 export type RotationState = { at: 'none' } | { at: 'running'; done: number; of: number };
 

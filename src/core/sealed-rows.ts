@@ -1,6 +1,7 @@
 import { BrokenSeal, open, type Place, seal } from './cipher.ts';
-import { type Connection, KINDS, type Row } from './connection.ts';
+import type { Connection, Row } from './connection.ts';
 import type { KeyKeeper } from './key-keeper.ts';
+import { KINDS } from './statements.ts';
 import type { Entry, Kind, Namespace } from './store.ts';
 
 /** Asked for what expires after it, a query leaves nothing out. */
@@ -27,7 +28,7 @@ export class SealedRows {
     const id = this.#connection.namespaceId(namespace);
     if (id === undefined) return undefined;
     for (const hash of this.#keys.ring.hashes(namespace, key)) {
-      const row = this.#connection.sql.find.get(id, KINDS[kind], hash) as Row | undefined;
+      const row = this.#connection.of(kind).find.get(id, hash) as Row | undefined;
       if (row) return row;
     }
     return undefined;

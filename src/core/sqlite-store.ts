@@ -3,7 +3,7 @@ import { HISTORY_VERSIONS, TOMBSTONE_TTL } from '../contract/limits.ts';
 import type { FileState, KeyState, StoreStatus } from '../contract/status.ts';
 import type { Clock } from './clock.ts';
 import { CommitQueue, type Transactions } from './commit-queue.ts';
-import { ALL_KINDS, type Connection, KINDS, type Row } from './connection.ts';
+import type { Connection, Row } from './connection.ts';
 import { diskTrouble } from './disk-failure.ts';
 import { endOf, entryOf, sameContent } from './entry.ts';
 import type { Reserve } from './folder.ts';
@@ -11,6 +11,7 @@ import { Forgetting, named, needsKey } from './forgetting.ts';
 import type { KeyKeeper } from './key-keeper.ts';
 import { Purger } from './purger.ts';
 import { SealedRows } from './sealed-rows.ts';
+import { ALL_KINDS } from './statements.ts';
 import type {
   Change,
   Cursor,
@@ -284,9 +285,9 @@ export class SqliteStore implements MemoryStore {
   #rowsAfter(id: number, kind: Kind, query: PageQuery, after: Cursor | undefined, limit: number): Row[] {
     const { sort, category, expiresBefore } = query;
     const { at, row } = after ?? (sort === 'updated' ? NEWEST : SOONEST);
-    const scope = [id, KINDS[kind], this.now(), expiresBefore ?? Number.MAX_SAFE_INTEGER];
+    const scope = [id, this.now(), expiresBefore ?? Number.MAX_SAFE_INTEGER];
     const place = [at, at, row, limit];
-    const { newest, newestInCategory, soonest, soonestInCategory } = this.#connection.sql;
+    const { newest, newestInCategory, soonest, soonestInCategory } = this.#connection.of(kind);
     if (category === undefined) return (sort === 'updated' ? newest : soonest).all(...scope, ...place) as Row[];
     return (sort === 'updated' ? newestInCategory : soonestInCategory).all(...scope, category, ...place) as Row[];
   }
@@ -294,8 +295,8 @@ export class SqliteStore implements MemoryStore {
   #count(namespace: Namespace, kind: Kind, category?: string): number {
     const id = this.#connection.namespaceId(namespace);
     if (id === undefined) return 0;
-    const { count, countInCategory } = this.#connection.sql;
-    const scope = [id, KINDS[kind], this.now()];
+    const { count, countInCategory } = this.#connection.of(kind);
+    const scope = [id, this.now()];
     return (category === undefined ? count.get(...scope) : countInCategory.get(...scope, category)) as number;
   }
 
@@ -307,10 +308,10 @@ export class SqliteStore implements MemoryStore {
     let next: number | undefined;
     for (const { id } of connection.namespaces()) {
       for (const kind of ALL_KINDS) {
-        const expired = connection.sql.expired.all(id, KINDS[kind], now, limit - removed) as Pick<Row, 'row' | 'key_hash'>[];
+        const expired = connection.of(kind).expired.all(id, now, limit - removed) as Pick<Row, 'row' | 'key_hash'>[];
         for (const row of expired) rows.delete(id, kind, row);
         removed += expired.length;
-        const first = connection.sql.nextExpiry.get(id, KINDS[kind]) as number | null;
+        const first = connection.of(kind).nextExpiry.get(id) as number | null;
         if (first !== null) next = Math.min(next ?? first, first);
       }
     }

@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { ALL_KINDS, type Connection, KINDS, type Row } from './connection.ts';
+import type { Connection, Row } from './connection.ts';
 import { named } from './forgetting.ts';
 import type { SealedRows } from './sealed-rows.ts';
+import { KIND_OF } from './statements.ts';
 import type { Entry, Kind, Namespace, Verification } from './store.ts';
 
 const ROWS_AT_ONCE = 200;
-const KIND_OF = new Map<number, Kind>(ALL_KINDS.map((kind) => [KINDS[kind], kind]));
 
 export interface WalkedEntry {
   readonly row: Row;

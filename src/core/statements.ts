@@ -1,0 +1,104 @@
+import type { Database, Statement } from 'better-sqlite3';
+import type { Kind } from './store.ts';
+
+/** How kinds are written in the file. Numbers that have shipped never change their meaning. */
+export const KINDS = { fact: 1, history: 2, audit: 3, cache: 4, pack: 5, activity: 6 } as const satisfies Record<Kind, number>;
+export const ALL_KINDS = Object.keys(KINDS) as readonly Kind[];
+export const KIND_OF: ReadonlyMap<number, Kind> = new Map(ALL_KINDS.map((kind) => [KINDS[kind], kind]));
+
+const COLUMNS = 'rowid AS row, key_hash, category, created_at, updated_at, expires_at, sealed';
+
+export type Statements = Record<keyof ReturnType<typeof prepare>, Statement>;
+export type KindStatements = Record<keyof ReturnType<typeof prepareKind>, Statement>;
+
+/** What is asked of one kind of entry in one namespace. */
+export const prepareKinds = (db: Database): Record<Kind, KindStatements> => ({
+  fact: prepareKind(db, 'fact'),
+  history: prepareKind(db, 'history'),
+  audit: prepareKind(db, 'audit'),
+  cache: prepareKind(db, 'cache'),
+  pack: prepareKind(db, 'pack'),
+  activity: prepareKind(db, 'activity'),
+});
+
+/** Both ends of a page are places in an index, so the last page costs what the first does. */
+const NEWEST_FIRST = 'AND updated_at <= ? AND (updated_at < ? OR rowid < ?) ORDER BY updated_at DESC, rowid DESC';
+const SOONEST_FIRST = 'AND expires_at >= ? AND (expires_at > ? OR rowid > ?) ORDER BY expires_at, rowid';
+
+function prepareKind(db: Database, kind: Kind) {
+  // The kind stands in the text: bound to a parameter that a partial index asks about, it would make SQLite plan the
+  // statement anew at every call, which costs more than the search.
+  const all = `namespace = ? AND kind = ${KINDS[kind]}`;
+  // Word for word the condition of the partial indexes: without it SQLite does not use them.
+  const here = `${all} AND kind <> 2`;
+  const page = (where: string, after: string): Statement =>
+    db.prepare(`SELECT ${COLUMNS} FROM entry WHERE ${here} AND expires_at > ? AND expires_at < ? ${where} ${after} LIMIT ?`);
+  return {
+    find: db.prepare(`SELECT ${COLUMNS} FROM entry WHERE ${here} AND key_hash = ?`),
+    newest: page('', NEWEST_FIRST),
+    newestInCategory: page('AND category = ?', NEWEST_FIRST),
+    soonest: page('', SOONEST_FIRST),
+    soonestInCategory: page('AND category = ?', SOONEST_FIRST),
+    count: db.prepare(`SELECT count(*) FROM entry WHERE ${here} AND expires_at > ?`).pluck(),
+    countInCategory: db.prepare(`SELECT count(*) FROM entry WHERE ${here} AND expires_at > ? AND category = ?`).pluck(),
+    all: db.prepare(`SELECT ${COLUMNS} FROM entry WHERE ${all}`),
+    expired: db.prepare(`SELECT rowid AS row, key_hash FROM entry WHERE ${all} AND expires_at <= ? LIMIT ?`),
+    nextExpiry: db.prepare(`SELECT min(expires_at) FROM entry WHERE ${all}`).pluck(),
+  };
+}
+
+export function prepare(db: Database) {
+  return {
+    begin: db.prepare('BEGIN IMMEDIATE'),
+    commit: db.prepare('COMMIT'),
+    rollback: db.prepare('ROLLBACK'),
+    savepoint: db.prepare('SAVEPOINT job'),
+    release: db.prepare('RELEASE job'),
+    rollbackTo: db.prepare('ROLLBACK TO job'),
+
+    // Asks how long the log is, and does nothing.
+    logSize: db.prepare('PRAGMA wal_checkpoint(NOOP)'),
+    checkpoint: db.prepare('PRAGMA wal_checkpoint(PASSIVE)'),
+    truncateLog: db.prepare('PRAGMA wal_checkpoint(TRUNCATE)'),
+    dropPages: db.prepare('PRAGMA shrink_memory'),
+
+    meta: db.prepare('SELECT value FROM meta WHERE name = ?').pluck(),
+    keepMeta: db.prepare('INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value'),
+
+    namespaceId: db.prepare('SELECT id FROM namespace WHERE subject = ? AND session = ?').pluck(),
+    insertNamespace: db.prepare('INSERT INTO namespace (subject, session) VALUES (?, ?)'),
+    namespaces: db.prepare('SELECT id, subject, session FROM namespace'),
+    deleteEmptySessions: db.prepare(
+      "DELETE FROM namespace WHERE session <> '' AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.namespace = namespace.id)",
+    ),
+
+    insert: db.prepare(
+      'INSERT INTO entry (namespace, kind, key_hash, category, created_at, updated_at, expires_at, sealed) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+    ),
+    update: db.prepare('UPDATE entry SET key_hash = ?, category = ?, updated_at = ?, expires_at = ?, sealed = ? WHERE rowid = ?'),
+    deleteRow: db.prepare('DELETE FROM entry WHERE rowid = ?'),
+
+    versions: db.prepare(
+      `SELECT ${COLUMNS} FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ? AND expires_at > ? ORDER BY updated_at DESC`,
+    ),
+    trimVersions: db.prepare(
+      `DELETE FROM entry WHERE rowid IN (
+         SELECT rowid FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ? ORDER BY updated_at DESC LIMIT -1 OFFSET ?)`,
+    ),
+    deleteVersions: db.prepare('DELETE FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ?'),
+
+    keyRecords: db.prepare('SELECT id, role, proof, source, segment FROM master_key'),
+    keepKeyRecord: db.prepare('INSERT INTO master_key (id, role, proof, source, segment) VALUES (?, ?, ?, ?, 0)'),
+    keepSegment: db.prepare('UPDATE master_key SET segment = ? WHERE id = ?'),
+    retireKey: db.prepare("UPDATE master_key SET role = 'retiring' WHERE role = 'current'"),
+    dropRetired: db.prepare("DELETE FROM master_key WHERE role = 'retiring'"),
+
+    walk: db.prepare(`SELECT ${COLUMNS}, kind, namespace FROM entry WHERE rowid > ? ORDER BY rowid LIMIT ?`),
+    countRows: db.prepare('SELECT count(*) FROM entry').pluck(),
+
+    keepHashTombstone: db.prepare('INSERT INTO tombstone (at, hash) VALUES (?, ?)'),
+    keepScopeTombstone: db.prepare('INSERT INTO tombstone (at, subject, session, kind, category) VALUES (?, ?, ?, ?, ?)'),
+    tombstones: db.prepare('SELECT at, hash, subject, session, kind, category FROM tombstone'),
+    dropOldTombstones: db.prepare('DELETE FROM tombstone WHERE at <= ?'),
+  };
+}
