@@ -167,6 +167,10 @@ export class Connection implements Transactions {
     return this.#sql.meta.get(name);
   }
 
+  dropMeta(name: string): void {
+    this.#sql.dropMeta.run(name);
+  }
+
   keepMeta(name: string, value: number | Buffer | string): void {
     this.#sql.keepMeta.run(name, value);
   }

@@ -25,6 +25,11 @@ const PUBLIC_HEAD = Buffer.from('302a300506032b656e032100', 'hex');
 /** Crockford's alphabet: no letter that looks like a digit. */
 const LETTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
+/** Where the database keeps the public half, sealed, and the master keys locked up with it. */
+export const RECOVERY_PUBLIC_KEY = 'recovery public key';
+export const RECOVERY = 'recovery';
+export const RECOVERY_RETIRING = 'recovery of the retiring key';
+
 export interface RecoveryPair {
   /** Shown once, never kept. */
   readonly words: string;

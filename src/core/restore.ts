@@ -12,7 +12,7 @@ import { tombstoneHash } from './forgetting.ts';
 import { KeyKeeper } from './key-keeper.ts';
 import type { KeySource } from './keys/key-source.ts';
 import { type KeySources, MEMORY_FILE } from './open-store.ts';
-import { recover } from './recovery-key.ts';
+import { recover, RECOVERY, RECOVERY_RETIRING } from './recovery-key.ts';
 import { Rotation } from './rotation.ts';
 import { SealedRows } from './sealed-rows.ts';
 import { KINDS } from './statements.ts';
@@ -36,6 +36,11 @@ export interface Restored {
   readonly before: string | undefined;
   /** False when the memory that stood here could not be read: then what was forgotten after the backup may be back. */
   readonly forgottenSince: boolean;
+}
+
+interface Keys {
+  readonly current: Buffer;
+  readonly next?: Buffer;
 }
 
 interface Tombstone {
@@ -86,11 +91,11 @@ export async function recoverKey({
   const connection = new Connection(file, openDatabase(file));
   try {
     const places = sources(String(connection.meta('memory')));
-    const key = recoveredFrom(connection, recoveryKey);
-    const keys = new KeyKeeper(connection, clock, [handedIn(key)]);
+    const recovered = recoveredFrom(connection, recoveryKey);
+    const keys = new KeyKeeper(connection, clock, [handedIn(recovered)]);
     if ((await keys.unlock()).at !== 'ok')
       throw new Failure('key_unavailable', 'The recovered key does not fit this memory; restore a backup instead.');
-    await keepIn(places, key, keys.records().find(({ role }) => role === 'current')?.source);
+    await keepIn(places, recovered, keys.records().find(({ role }) => role === 'current')?.source);
   } finally {
     connection.close();
   }
@@ -188,11 +193,11 @@ async function bringUnderPresentKey(
   rows: SealedRows,
   places: readonly KeySource[],
 ): Promise<void> {
-  const recovered = keys.ring.current.export();
+  const recovered = { current: keys.ring.current.export() };
   for (const place of places) {
     const present = await place.read('current').catch(() => undefined);
     if (present?.at !== 'found') continue;
-    if (present.key.equals(recovered)) return;
+    if (present.key.equals(recovered.current)) return;
     const source: KeySource = { name: place.name, createsOnFirstStart: false, read: () => Promise.resolve(present) };
     keys.take({ ...keys.held(), source });
     const queue = new CommitQueue(connection, (error) => error);
@@ -206,11 +211,14 @@ async function bringUnderPresentKey(
  * Back to where the key was, or else to the first place that can keep one. A key that stands there and does not fit is
  * of no use to this memory and makes room; a place that is closed is never passed over for a weaker one.
  */
-async function keepIn(places: readonly KeySource[], key: Buffer, from: string | undefined): Promise<void> {
+async function keepIn(places: readonly KeySource[], keys: Keys, from: string | undefined): Promise<void> {
   const able = places.filter(({ keep }) => keep);
   const place = able.find(({ name }) => name === from) ?? able[0];
   const reading = place && (await place.read('current').catch(() => undefined));
-  if (place?.keep && reading?.at !== 'locked' && reading?.at !== 'unavailable') return place.keep('current', key);
+  if (place?.keep && reading?.at !== 'locked' && reading?.at !== 'unavailable') {
+    if (keys.next) await place.keep('next', keys.next);
+    return place.keep('current', keys.current);
+  }
   const closed = reading && 'why' in reading ? `${place?.name} is ${reading.at}: ${reading.why}` : 'no place here can keep a key';
   throw new Failure(
     'key_unavailable',
@@ -218,17 +226,22 @@ async function keepIn(places: readonly KeySource[], key: Buffer, from: string | 
   );
 }
 
-const handedIn = (key: Buffer): KeySource => ({
+const handedIn = (keys: Keys): KeySource => ({
   name: 'the recovery key',
   createsOnFirstStart: false,
-  read: (slot) => Promise.resolve(slot === 'current' ? { at: 'found', key: Buffer.from(key) } : { at: 'absent' }),
+  read: (slot) => {
+    const key = keys[slot];
+    return Promise.resolve(key ? { at: 'found', key: Buffer.from(key) } : { at: 'absent' });
+  },
 });
 
-function recoveredFrom(connection: Connection, recoveryKey: string): Buffer {
-  const lockedUp = connection.meta('recovery');
+/** In the middle of a rotation there are two, as they then stand in their place. */
+function recoveredFrom(connection: Connection, recoveryKey: string): Keys {
+  const [lockedUp, retiring] = [connection.meta(RECOVERY), connection.meta(RECOVERY_RETIRING)];
   if (!Buffer.isBuffer(lockedUp))
     throw new Failure('not_found', 'No recovery key was ever made for this memory; only its own key opens it.');
-  return recover(recoveryKey, lockedUp);
+  const key = recover(recoveryKey, lockedUp);
+  return Buffer.isBuffer(retiring) ? { current: recover(recoveryKey, retiring), next: key } : { current: key };
 }
 
 /** Undefined when the memory that stands here cannot be read. */

@@ -8,7 +8,7 @@ import { named } from './forgetting.ts';
 import { type KeyKeeper, TOMBSTONE_KEY } from './key-keeper.ts';
 import { KeyRing, MASTER_KEY_BYTES, SealingKey } from './key-ring.ts';
 import type { KeySource } from './keys/key-source.ts';
-import { lockUp } from './recovery-key.ts';
+import { lockUp, RECOVERY, RECOVERY_PUBLIC_KEY, RECOVERY_RETIRING } from './recovery-key.ts';
 import type { SealedRows } from './sealed-rows.ts';
 import { KIND_OF } from './statements.ts';
 
@@ -75,7 +75,6 @@ export class Rotation {
     const { source, ring } = keys.held();
     const bytes = await nextKey(source);
     const next = new SealingKey(bytes);
-    bytes.fill(0);
     if (next.id.equals(ring.current.id)) {
       throw new Failure('invalid_input', 'The next key is the one in use; hand in a new one, made with: openssl rand -hex 32.');
     }
@@ -83,7 +82,15 @@ export class Rotation {
       connection.sql.retireKey.run();
       connection.sql.keepKeyRecord.run(next.id, 'current', next.proof(), source.name);
       connection.keepMeta(PLACE, 0);
+      // Until the end both keys are needed, so both can be recovered.
+      const recovery = keys.secret(RECOVERY_PUBLIC_KEY);
+      const lockedUp = connection.meta(RECOVERY);
+      if (recovery && Buffer.isBuffer(lockedUp)) {
+        connection.keepMeta(RECOVERY_RETIRING, lockedUp);
+        connection.keepMeta(RECOVERY, lockUp(bytes, recovery));
+      }
     });
+    bytes.fill(0);
     keys.take({ ring: new KeyRing(next, ring.current), source, slot: 'next' });
   }
 
@@ -145,11 +152,9 @@ export class Rotation {
     const bytes = ring.current.export();
     await queue.run(() => {
       keys.keepSecret(TOMBSTONE_KEY, keys.tombstoneKey());
-      const recovery = keys.secret('recovery public key');
-      if (recovery) {
-        keys.keepSecret('recovery public key', recovery);
-        connection.keepMeta('recovery', lockUp(bytes, recovery));
-      }
+      const recovery = keys.secret(RECOVERY_PUBLIC_KEY);
+      if (recovery) keys.keepSecret(RECOVERY_PUBLIC_KEY, recovery);
+      connection.dropMeta(RECOVERY_RETIRING);
       connection.sql.dropRetired.run();
     });
     connection.emptyLog();

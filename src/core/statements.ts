@@ -64,6 +64,7 @@ export function prepare(db: Database) {
 
     meta: db.prepare('SELECT value FROM meta WHERE name = ?').pluck(),
     keepMeta: db.prepare('INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value'),
+    dropMeta: db.prepare('DELETE FROM meta WHERE name = ?'),
 
     namespaceId: db.prepare('SELECT id FROM namespace WHERE subject = ? AND session = ?').pluck(),
     insertNamespace: db.prepare('INSERT INTO namespace (subject, session) VALUES (?, ?)'),

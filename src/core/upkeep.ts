@@ -4,7 +4,7 @@ import type { CommitQueue } from './commit-queue.ts';
 import { Connection } from './connection.ts';
 import { connect } from './database.ts';
 import type { KeyKeeper } from './key-keeper.ts';
-import { lockUp, makeRecoveryPair } from './recovery-key.ts';
+import { lockUp, makeRecoveryPair, RECOVERY, RECOVERY_PUBLIC_KEY } from './recovery-key.ts';
 import { Rotation, type RotationState } from './rotation.ts';
 import { SealedRows } from './sealed-rows.ts';
 import type { Backup, MadeBackup, Upkeep, Verification } from './store.ts';
@@ -49,9 +49,11 @@ export class FileUpkeep implements Upkeep {
     const { connection, keys, queue } = this.#deps;
     const { words, publicKey } = makeRecoveryPair();
     await queue.run(() => {
+      if (keys.ring.retiring)
+        throw new Failure('store_unavailable', 'The key is being rotated; make a recovery key when that has ended.');
       const bytes = keys.ring.current.export();
-      keys.keepSecret('recovery public key', publicKey);
-      connection.keepMeta('recovery', lockUp(bytes, publicKey));
+      keys.keepSecret(RECOVERY_PUBLIC_KEY, publicKey);
+      connection.keepMeta(RECOVERY, lockUp(bytes, publicKey));
       bytes.fill(0);
     });
     return words;

@@ -435,6 +435,31 @@ describe('the recovery key (R-KEY-10)', () => {
     expect(await facts(await openMemory(folder, clock, sources)).get(aDraft().key)).toBeDefined();
   });
 
+  test('opens a memory whose rotation was interrupted: both keys come back, and it goes on', async () => {
+    const folder = tempFolder();
+    const clock = handClock();
+    await fileSource(folder).keep('current', Buffer.from(A_KEY, 'hex'));
+    const sources = underKeyFile(folder);
+    const store = await openMemory(folder, clock, sources);
+    await Promise.all(Array.from({ length: 2000 }, (_, index) => facts(store).put(aDraft({ key: `k${index}` }))));
+    const recoveryKey = await store.upkeep!.makeRecoveryKey();
+    const rotating = store.upkeep!.rotate();
+    for (let state = store.status().rotation; state.at !== 'running' || state.done === 0; state = store.status().rotation)
+      await new Promise(setImmediate);
+    await expect(store.upkeep!.makeRecoveryKey()).rejects.toMatchObject({ code: 'store_unavailable' });
+    await Promise.all([expect(rotating).rejects.toThrow(/goes on at the next start/), store[Symbol.asyncDispose]()]);
+    for (const name of ['memory.key', 'memory.key.next']) rmSync(join(folder, name));
+    await recoverKey({ folder, clock, sources, recoveryKey });
+    const again = await openMemory(folder, clock, sources);
+    while (again.status().rotation.at === 'running') await new Promise(setImmediate);
+    expect(await again.upkeep!.verify()).toEqual({ entries: 2000, broken: 0, structure: [] });
+    // And what was made before the rotation still opens what came after it.
+    await again[Symbol.asyncDispose]();
+    rmSync(join(folder, 'memory.key'));
+    await recoverKey({ folder, clock, sources, recoveryKey });
+    expect(await facts(await openMemory(folder, clock, sources)).count()).toBe(2000);
+  });
+
   test('that was never made says so, and so does an empty folder', async () => {
     const folder = tempFolder();
     const clock = handClock();
