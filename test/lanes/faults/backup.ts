@@ -1,0 +1,93 @@
+import { copyFileSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileSource } from '../../../src/core/keys/file.ts';
+import { killAfter, runWorker, startWorker } from './child.ts';
+import { Disk } from './disk.ts';
+import { type Check, mustBeEmpty } from './lane.ts';
+import { openMemory } from './memory.ts';
+import { randomFrom } from './random.ts';
+
+const ROWS = 5000;
+const FEW_ROWS = 200;
+const FINAL = /^memory-\d+\.db$/;
+
+export const backupKilled: Check = {
+  name: 'R-DUR-10 a backup killed at random moments',
+  async run({ large, seed, folder }) {
+    const random = randomFrom(seed);
+    const kills = large ? 300 : 30;
+    const memory = join(folder, 'memory');
+    const wrong: string[] = [];
+    const examined = new Set<string>();
+    const made: string[] = [];
+    await runWorker('fill for rotation', { folder: memory, rows: ROWS });
+    for (let kill = 1; kill <= kills; kill += 1) {
+      const worker = await startWorker(
+        'back up for ever',
+        { folder: memory },
+        { hear: (line) => void (line.says === 'done' && made.push(String(line.figures['file']))) },
+      );
+      const ended = await killAfter(worker, random.between(0, 250));
+      if (ended.signal !== 'SIGKILL') wrong.push(`the worker ended by itself: ${ended.stderr.slice(-500)}`);
+      const backups = join(memory, 'backups');
+      const names = existsSync(backups) ? readdirSync(backups).filter((name) => FINAL.test(name)) : [];
+      const newest = made.at(-1);
+      if (newest !== undefined && !names.includes(newest)) wrong.push(`${newest} was acknowledged and is gone`);
+      for (const name of names.filter((one) => !examined.has(one))) {
+        examined.add(name);
+        const problem = await broken(join(backups, name), memory, join(folder, `copy-${examined.size}`), ROWS);
+        if (problem !== undefined) wrong.push(`${name}: ${problem}`);
+      }
+    }
+    const figures = `${kills} kills, ${made.length} backups acknowledged, ${examined.size} examined, seed ${seed}`;
+    mustBeEmpty(wrong, figures);
+    return `${figures}: each complete and authentic`;
+  },
+};
+
+/** The first backup makes the folder for all; each must be found again by its name. */
+export const backupSurvives: Check = {
+  name: 'R-DUR-02 R-DUR-10 an acknowledged backup survives a power cut',
+  async run({ large, seed, folder }) {
+    const random = randomFrom(seed);
+    const disk = new Disk(folder);
+    const cuts = large ? 50 : 6;
+    const wrong: string[] = [];
+    let acknowledged = 0;
+    for (let cut = 1; cut <= cuts; cut += 1) {
+      disk.begin();
+      await runWorker('fill for rotation', { folder: join(disk.live, 'memory'), rows: FEW_ROWS });
+      let newest: string | undefined;
+      const worker = await startWorker(
+        'back up for ever',
+        { folder: join(disk.live, 'memory') },
+        { environment: disk.environment, hear: (line) => void (line.says === 'done' && (newest = String(line.figures['file']))) },
+      );
+      await killAfter(worker, random.between(50, 400));
+      if (newest === undefined) continue;
+      acknowledged += 1;
+      const memory = join(disk.afterCut('only what was flushed', random), 'memory');
+      const file = join(memory, 'backups', newest);
+      const problem = existsSync(file) ? await broken(file, memory, join(folder, `copy-${cut}`), FEW_ROWS) : 'its name is gone';
+      if (problem !== undefined) wrong.push(`cut ${cut}: ${newest}: ${problem}`);
+    }
+    if (acknowledged === 0) throw new Error('no backup was ever acknowledged');
+    mustBeEmpty(wrong, `${cuts} cuts`);
+    return `${cuts} cuts, ${acknowledged} of them after a backup: each found and authentic`;
+  },
+};
+
+/** Opens a backup as a memory of its own. */
+async function broken(backup: string, memory: string, copy: string, rows: number): Promise<string | undefined> {
+  mkdirSync(copy, { mode: 0o700 });
+  copyFileSync(backup, join(copy, 'memory.db'));
+  copyFileSync(join(memory, 'memory.key'), join(copy, 'memory.key'));
+  try {
+    await using store = await openMemory(copy, fileSource(copy));
+    const verified = await store.upkeep?.verify();
+    const sound = verified?.entries === rows && verified.broken === 0 && verified.structure.length === 0;
+    return sound ? undefined : JSON.stringify(verified);
+  } catch (error) {
+    return String(error);
+  }
+}

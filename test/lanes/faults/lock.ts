@@ -1,0 +1,51 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Child, startWorker } from './child.ts';
+import { type Check, mustBeEmpty } from './lane.ts';
+
+const STARTS = 20;
+/** A second start must be refused at once; this leaves room for a busy machine. */
+const REFUSED_WITHIN_MS = 2000;
+
+export const oneHolder: Check = {
+  name: 'R-DUR-12 twenty starts at once on one folder',
+  async run({ large, folder }) {
+    const rounds = large ? 50 : 10;
+    const wrong: string[] = [];
+    let slowest = 0;
+    for (let round = 1; round <= rounds; round += 1) {
+      // Every other round begins with no folder at all; the others follow a holder that was killed.
+      const memory = join(folder, `memory-${Math.ceil(round / 2)}`);
+      const signal = join(folder, `start-${round}`);
+      const answers: { how: string; ms: number }[] = [];
+      const { promise: answered, resolve } = Promise.withResolvers<void>();
+      const start = (): Promise<Child> =>
+        startWorker(
+          'hold the folder',
+          { folder: memory, signal },
+          {
+            hear(line) {
+              if (line.says !== 'done') return;
+              answers.push({ how: String(line.figures['how']), ms: Number(line.figures['ms']) });
+              if (answers.length === STARTS) resolve();
+            },
+          },
+        );
+      const children = await Promise.all(Array.from({ length: STARTS }, start));
+      writeFileSync(signal, '');
+      await Promise.race([answered, Promise.all(children.map(({ ended }) => ended))]);
+      for (const child of children) child.kill();
+      await Promise.all(children.map(({ ended }) => ended));
+
+      const holders = answers.filter(({ how }) => how === 'holds').length;
+      if (holders !== 1) wrong.push(`round ${round}: ${holders} hold the folder`);
+      const refused = answers.filter(({ how }) => how !== 'holds');
+      slowest = Math.max(slowest, ...refused.map(({ ms }) => ms));
+      for (const { how } of refused) if (how !== 'store_unavailable') wrong.push(`round ${round}: refused with ${how}`);
+    }
+    if (slowest > REFUSED_WITHIN_MS) wrong.push(`a refusal took ${slowest} ms`);
+    const figures = `${rounds} rounds of ${STARTS}, slowest refusal ${slowest} ms`;
+    mustBeEmpty(wrong, figures);
+    return `${figures}: one holder each time, also after the last was killed`;
+  },
+};

@@ -1,0 +1,16 @@
+import { systemClock } from '../../../src/core/clock.ts';
+import { environmentSource } from '../../../src/core/keys/environment.ts';
+import type { KeySource } from '../../../src/core/keys/key-source.ts';
+import { openStore } from '../../../src/core/open-store.ts';
+import type { Author, MemoryStore } from '../../../src/core/store.ts';
+
+/** The owner of everything that the lane writes. */
+export const OWNER = 'the-owner';
+export const AUTHOR: Author = { client: 'fault-lane', transport: 'mcp', token: 'token-1' };
+export const LIFETIME = 90 * 24 * 3600 * 1000;
+
+const KEY = environmentSource({ HELMDECK_MEMORY_KEY: '5e'.repeat(32) });
+
+/** The program's own store on its own clock. */
+export const openMemory = (folder: string, source: KeySource | undefined = KEY): Promise<MemoryStore> =>
+  openStore({ folder, clock: systemClock, sources: () => (source ? [source] : []) });

@@ -1,0 +1,39 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { Missing } from './lane.ts';
+
+/** Ends the check here if system calls cannot be traced on this machine. */
+export function needStrace(): void {
+  const { error, status, stderr } = spawnSync('strace', ['-f', '-qq', '-o', '/dev/null', 'true']);
+  if (error) throw new Missing('strace');
+  if (status !== 0) throw new Missing(`permission for strace (${stderr.toString().trim()})`);
+}
+
+/** Counts calls into a file. */
+export const counting = (file: string, calls: readonly string[]): string[] => [
+  'strace',
+  '-f',
+  '-c',
+  '-o',
+  file,
+  '-e',
+  `trace=${calls.join(',')}`,
+];
+
+/** What was counted there, by call. */
+export function counted(file: string): Map<string, number> {
+  const rows = readFileSync(file, 'utf8').matchAll(/^ *[\d.]+ +[\d.]+ +\d+ +(\d+) +(?:\d+ +)?(\w+)$/gm);
+  return new Map([...rows].filter(([, , name]) => name !== 'total').map(([, calls, name = '']) => [name, Number(calls)]));
+}
+
+/** Lets a range of one call fail, counted from 1. */
+export const failing = (call: string, error: string, from: number, to: number): string[] =>
+  injecting(call, `error=${error}:when=${from}..${to}`);
+
+/** Kills the program at one call. */
+export const killing = (call: string, at: number): string[] => injecting(call, `signal=KILL:when=${at}`);
+
+/** The call must be traced as well, or nothing is injected; and with --seccomp-bpf no signal ever is. */
+const injecting = (call: string, what: string): string[] => {
+  return ['strace', '-f', '-qq', '-o', '/dev/null', '-e', `trace=${call}`, '-e', `inject=${call}:${what}`];
+};

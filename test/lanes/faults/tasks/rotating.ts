@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import { prepareFolder } from '../../../../src/core/folder.ts';
+import { fileSource } from '../../../../src/core/keys/file.ts';
+import type { KeySource, Slot } from '../../../../src/core/keys/key-source.ts';
+import type { Put, Space } from '../../../../src/core/store.ts';
+import { AUTHOR, LIFETIME, openMemory, OWNER } from '../memory.ts';
+import { randomFrom } from '../random.ts';
+import type { Tell } from '../worker.ts';
+
+/** Moments between what the database says and what stands in the key's place. */
+export type Moment = `${'before' | 'after'} ${'keep' | 'remove'} ${Slot}`;
+
+interface Given {
+  readonly folder: string;
+  readonly rows: number;
+  readonly seed: number;
+  /** The program kills itself then. */
+  readonly dieAt?: Moment;
+}
+
+const PUTS_AT_ONCE = 250;
+const SPOT_CHECKS = 50;
+
+export async function fillForRotation({ folder, rows }: Given, tell: Tell): Promise<void> {
+  const source = fileSource(folder);
+  prepareFolder(folder);
+  await source.keep('current', randomBytes(32));
+  await using store = await openMemory(folder, source);
+  tell({ says: 'ready', pid: process.pid });
+  const facts = store.space({ subject: OWNER }, 'fact');
+  for (let row = 0; row < rows; row += PUTS_AT_ONCE) {
+    await Promise.all(Array.from({ length: Math.min(PUTS_AT_ONCE, rows - row) }, (_, index) => putRow(facts, row + index, 1)));
+  }
+}
+
+/** Goes on with the rotation that was interrupted, or makes a new one, while rows are read and written. */
+export async function rotate({ folder, rows, seed, dieAt }: Given, tell: Tell): Promise<void> {
+  const random = randomFrom(seed);
+  await using store = await openMemory(folder, dieAt === undefined ? fileSource(folder) : mortal(fileSource(folder), dieAt));
+  tell({ says: 'ready', pid: process.pid });
+  const facts = store.space({ subject: OWNER }, 'fact');
+  const mustRead = async (row: number): Promise<void> => {
+    const found = (await facts.get(`row-${row}`))?.value;
+    if (!found?.startsWith(`row ${row}, version `)) throw new Error(`row ${row} reads ${found ?? 'nothing'}`);
+  };
+  for (let check = 0; check < SPOT_CHECKS; check += 1) await mustRead(random.between(0, rows - 1));
+
+  const resumed = store.status().rotation.at === 'running';
+  const isOver = (): boolean => store.status().rotation.at === 'none';
+  const rotated = resumed ? untilItIs(isOver) : (store.upkeep?.rotate() ?? Promise.resolve());
+  rotated.catch(() => undefined);
+  for (let version = 2; !isOver(); version += 1) {
+    const row = random.between(0, rows - 1);
+    await putRow(facts, row, version);
+    await mustRead(row);
+    await wait(5);
+  }
+  await rotated;
+
+  for (let row = 0; row < rows; row += 1) await mustRead(row);
+  const verified = await store.upkeep?.verify();
+  tell({
+    says: 'done',
+    figures: { resumed: String(resumed), broken: verified?.broken ?? -1, structure: String(verified?.structure) },
+  });
+}
+
+const putRow = (facts: Space, row: number, version: number): Promise<Put> =>
+  facts.put({
+    key: `row-${row}`,
+    value: `row ${row}, version ${version}`,
+    category: 'user_facts',
+    tags: ['rotated'],
+    author: AUTHOR,
+    lifetime: LIFETIME,
+  });
+
+async function untilItIs(over: () => boolean): Promise<void> {
+  while (!over()) await wait(5);
+}
+
+/** A key's place that takes the program with it. */
+function mortal(source: Required<KeySource>, moment: Moment): Required<KeySource> {
+  const at = (now: Moment): void => {
+    if (now === moment) process.kill(process.pid, 'SIGKILL');
+  };
+  return {
+    ...source,
+    async keep(slot, key) {
+      at(`before keep ${slot}`);
+      await source.keep(slot, key);
+      at(`after keep ${slot}`);
+    },
+    async remove(slot) {
+      at(`before remove ${slot}`);
+      await source.remove(slot);
+      at(`after remove ${slot}`);
+    },
+  };
+}
