@@ -24,7 +24,10 @@ export const readRequirements = (text: string): Requirement[] =>
 
 export const requirements: readonly Requirement[] = readRequirements(contract);
 
-export const cited = (text: string): string[] => text.match(citation) ?? [];
+/** A promise is cited where a test is named, not where a comment speaks of it. */
+const comment = /^\s*(?:\/\/|\/?\*|#).*$/gm;
+
+export const cited = (text: string): string[] => text.replace(comment, '').match(citation) ?? [];
 
 /** What is wrong between promises and tests, a line for each; none when every promise that is built is proved. */
 export function gaps(promises: readonly Requirement[], tests: readonly TestFile[]): string[] {

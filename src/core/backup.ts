@@ -71,7 +71,9 @@ export function listBackups(folder: string, label = '[a-z0-9-]+'): readonly Back
 export function removeDrafts(folder: string): void {
   for (const place of [folder, join(folder, FOLDER)]) {
     if (!existsSync(place)) continue;
-    const drafts = readdirSync(place).filter((name) => /\.db\.new(-wal|-shm|-journal)?$|^memory\.restoring\.db/.test(name));
+    const drafts = readdirSync(place).filter((name) =>
+      /\.db\.new(-wal|-shm|-journal)?$|^memory\.restoring\.db|^memory\.key(\.next)?\.new$/.test(name),
+    );
     for (const draft of drafts) rmSync(join(place, draft), { force: true });
   }
 }
@@ -89,7 +91,7 @@ function asOneFile(file: string): void {
 /** A name among the backups that nothing stands under yet. */
 export function backupName(folder: string, label: string, now: number): string {
   const target = join(folder, FOLDER);
-  mkdirSync(target, { recursive: true, mode: 0o700 });
+  if (mkdirSync(target, { recursive: true, mode: 0o700 }) !== undefined) syncFolder(folder);
   for (let at = now; ; at += 1) {
     const file = join(target, `${label}-${at}.db`);
     if (!existsSync(file)) return file;

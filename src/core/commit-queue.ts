@@ -26,13 +26,16 @@ const MOST_AT_ONCE = 256;
  */
 export class CommitQueue {
   readonly #transactions: Transactions;
-  readonly #failed: (error: unknown) => unknown;
+  readonly #failed: (error: unknown) => { told: unknown; doubtful: boolean };
   #waiting: Job[] = [];
   #scheduled: NodeJS.Immediate | undefined;
   #idle: (() => void)[] = [];
 
-  /** `failed` is told of every error that ended a transaction, and says what its callers are told. */
-  constructor(transactions: Transactions, failed: (error: unknown) => unknown) {
+  /**
+   * `failed` is told of every error that ended a transaction. It says what its callers are told, and whether it is in
+   * doubt what the disk holds.
+   */
+  constructor(transactions: Transactions, failed: (error: unknown) => { told: unknown; doubtful: boolean }) {
     this.#transactions = transactions;
     this.#failed = failed;
   }
@@ -66,13 +69,11 @@ export class CommitQueue {
       this.#transactions.commit();
     } catch (error) {
       this.#transactions.rollback();
-      if (jobs.length > 1) {
-        // One job can exhaust what all needed, the disk for instance. Nothing of them was kept, so each may try alone.
-        for (const job of jobs) this.#commit([job]);
-        return;
-      }
-      const told = this.#failed(error);
-      for (const job of jobs) job.reject(told);
+      const { told, doubtful } = this.#failed(error);
+      // One job can exhaust what all needed, the disk for instance. Nothing of them was kept, so each may try alone; but
+      // a flush that failed is never tried again as if nothing had been.
+      if (jobs.length > 1 && !doubtful) for (const job of jobs) this.#commit([job]);
+      else for (const job of jobs) job.reject(told);
       return;
     }
     for (const tell of outcomes) tell();
@@ -93,7 +94,9 @@ export class CommitQueue {
     } catch (error) {
       if (!this.#transactions.open) throw error;
       this.#transactions.rollbackToSavepoint();
-      return () => job.reject(this.#failed(error));
+      const { told, doubtful } = this.#failed(error);
+      if (doubtful) throw error;
+      return () => job.reject(told);
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { Database } from 'better-sqlite3';
 import type { Transactions } from './commit-queue.ts';
-import { connect } from './database.ts';
+import { connect, PAGE_BYTES } from './database.ts';
 import { PageScrubber } from './page-scrubber.ts';
 import { type KindStatements, prepare, prepareKinds, type Statements } from './statements.ts';
 import type { Kind, Namespace } from './store.ts';
@@ -16,12 +16,17 @@ export interface Row {
   sealed: Buffer;
 }
 
+/** Asked for what expires after it, a query leaves nothing out. */
+export const EVER = -Number.MAX_SAFE_INTEGER;
+
 export interface NamespaceRow extends Required<Namespace> {
   id: number;
 }
 
-/** A longer log is moved into the file after the commit that made it so. */
+/** A longer log is moved into the file soon after the commit that made it so. */
 const LOG_FRAMES = 1000;
+/** More pages that may have to be cleared are not left for later. */
+const CHANGED_PAGES = 700;
 
 /**
  * The one connection to the file, with its statements. After a disk error it is replaced by a new one that reads the
@@ -35,6 +40,8 @@ export class Connection implements Transactions {
   #kinds: Record<Kind, KindStatements>;
   #ids = new Map<string, number>();
   #logLimit = LOG_FRAMES;
+  /** How long the file is, as far as that is known. */
+  #room = 0;
 
   constructor(file: string, db: Database) {
     this.#file = file;
@@ -56,9 +63,12 @@ export class Connection implements Transactions {
     return this.#kinds[kind];
   }
 
+  /** What changed in the meantime is not known: `survey` has to look for it. */
   reopen(): void {
     this.#ids.clear();
     this.#db.close();
+    this.#logMoved();
+    this.#logLimit = LOG_FRAMES;
     this.#db = connect(this.#file);
     this.#sql = prepare(this.#db);
     this.#kinds = prepareKinds(this.#db);
@@ -78,12 +88,8 @@ export class Connection implements Transactions {
   }
 
   commit(): void {
+    this.#makeRoom();
     this.#sql.commit.run();
-    try {
-      this.#keepLogShort();
-    } catch {
-      // What was committed is on the disk; whatever is wrong with it meets the next one who writes.
-    }
   }
 
   rollback(): void {
@@ -112,10 +118,29 @@ export class Connection implements Transactions {
   emptyLog(): boolean {
     this.#scrubber.note(this.#logFrames());
     if ((this.#sql.truncateLog.get() as { busy: number }).busy !== 0) return false;
-    this.#scrubber.logMoved();
+    this.#logMoved();
     this.#logLimit = LOG_FRAMES;
-    // Pages that SQLite holds in memory would bring back what was cleared.
-    if (this.#scrubber.scrub()) this.#sql.dropPages.run();
+    return this.#scrub();
+  }
+
+  #logMoved(): void {
+    this.#scrubber.logMoved();
+    // SQLite has cut the file to what it holds.
+    this.#room = 0;
+  }
+
+  /** As the only one who may write, and only if nobody has written since the log was emptied. */
+  #scrub(): boolean {
+    this.#sql.begin.run();
+    let scrubbed = false;
+    try {
+      if (!this.#scrubber.logIsEmpty()) return false;
+      scrubbed = this.#scrubber.scrub();
+    } finally {
+      this.#sql.rollback.run();
+      // Pages that SQLite holds in memory would bring back what was cleared.
+      if (scrubbed) this.#sql.dropPages.run();
+    }
     return true;
   }
 
@@ -124,14 +149,28 @@ export class Connection implements Transactions {
     return this.#scrubber.survey();
   }
 
-  #keepLogShort(): void {
+  /**
+   * A commit needs room in the log only; that the file has to grow shows when the log is moved. On a disk that is full by
+   * then nothing could be purged any more, so the room is taken now, and a commit that finds none is refused.
+   */
+  #makeRoom(): void {
+    const needed = (this.#sql.pageCount.get() as number) * PAGE_BYTES;
+    if (needed > this.#room) this.#room = this.#scrubber.growTo(needed);
+  }
+
+  /**
+   * Moves a long log into the file. Not part of the commit: nobody's answer has to wait for it. True when so many pages
+   * have changed that they should be cleared before they become more, in a step of its own.
+   */
+  keepLogShort(): boolean {
     const frames = this.#logFrames();
-    if (frames < this.#logLimit) return;
+    if (frames < this.#logLimit) return false;
     this.#scrubber.note(frames);
     const { checkpointed } = this.#sql.checkpoint.get() as { checkpointed: number };
-    if (checkpointed === frames) this.#scrubber.logMoved();
+    if (checkpointed === frames) this.#logMoved();
     // Somebody reads it: try again when it has grown by as much once more.
     this.#logLimit = checkpointed === frames ? LOG_FRAMES : frames + LOG_FRAMES;
+    return this.#scrubber.changed >= CHANGED_PAGES;
   }
 
   #logFrames(): number {

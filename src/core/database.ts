@@ -1,4 +1,15 @@
-import { closeSync, existsSync, openSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { Failure } from '../contract/failure.ts';
@@ -38,6 +49,7 @@ export function openDatabase(
 
 /** A connection as every part of the program must have it. */
 export function connect(file: string): Database {
+  if (hasLog(file)) flushAgain(`${file}-wal`);
   const db = new Sqlite(file, { fileMustExist: true, timeout: 0 });
   try {
     return settled(db);
@@ -141,6 +153,21 @@ function inspect(file: string, version: number): void {
   if (hasLog(file)) return;
   const pageSize = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16);
   if (statSync(file).size < header.readUInt32BE(28) * pageSize) throw damaged('it has been cut short');
+}
+
+/**
+ * After a flush that failed, the system may hold parts of the log in memory as if they were on the disk. SQLite would read
+ * them, go on behind them, and everything from there on would be lost with the power. Written again, they are flushed.
+ */
+function flushAgain(log: string): void {
+  const handle = openSync(log, 'r+');
+  try {
+    const bytes = readFileSync(handle);
+    writeSync(handle, bytes, 0, bytes.length, 0);
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
 }
 
 const hasLog = (file: string): boolean => existsSync(`${file}-wal`) && statSync(`${file}-wal`).size > 0;

@@ -10,9 +10,12 @@ export interface DiskTrouble {
   readonly doubtful: boolean;
 }
 
-/** What a database error means to a caller; undefined for errors that do not come from the database. */
+/** What an error of the database or of the disk under it means to a caller; undefined for any other. */
 export function diskTrouble(error: unknown, folder: string): DiskTrouble | undefined {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (code === 'ENOSPC' || code === 'EDQUOT') return { told: diskFull(error), doubtful: false };
+  if (code === 'EIO') return { told: diskFails(error), doubtful: false };
+  if (code === 'EROFS') return { told: readOnly(error), doubtful: false };
   if (code === 'SQLITE_FULL') return { told: diskFull(error), doubtful: false };
   if (code.startsWith('SQLITE_IOERR')) {
     return { told: nearlyFull(folder) ? diskFull(error) : diskFails(error), doubtful: true };

@@ -1,8 +1,9 @@
 import { closeSync, lstatSync, mkdirSync, openSync, rmSync, type Stats, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { Failure } from '../contract/failure.ts';
 import { diskTrouble } from './disk-failure.ts';
+import { syncFolder } from './files.ts';
 
 /** Set aside so that forgetting still finds room for its log when the disk is full. */
 const RESERVE_BYTES = 1024 * 1024;
@@ -10,7 +11,7 @@ const LEAST_RESERVE_BYTES = 128 * 1024;
 
 /** Nobody but the owner may look into the data folder, and it must be the owner's. */
 export function prepareFolder(folder: string): void {
-  const { mode, uid } = made(folder);
+  const { mode, uid } = made(resolve(folder));
   if ((mode & 0o170000) !== 0o040000) {
     throw new Failure(
       'store_unavailable',
@@ -29,9 +30,15 @@ export function prepareFolder(folder: string): void {
   }
 }
 
+/** Each new folder's name is durable only when the folder it stands in is. */
+function syncNames(first: string, last: string): void {
+  for (let folder = last; folder.length >= first.length; folder = dirname(folder)) syncFolder(dirname(folder));
+}
+
 function made(folder: string): Stats {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
+    if (first !== undefined) syncNames(first, folder);
     return lstatSync(folder);
   } catch (cause) {
     throw new Failure(
@@ -51,7 +58,8 @@ export function lockFolder(folder: string): Disposable {
   let db: Database | undefined;
   try {
     createPrivately(file);
-    db = new Sqlite(file, { timeout: 0 });
+    // Two that start at once may hold each other off for a moment; one of them gets it.
+    db = new Sqlite(file, { timeout: 200 });
     // Nothing is ever written to it, and a full disk must not keep anybody out.
     db.pragma('journal_mode = MEMORY');
     db.exec('BEGIN EXCLUSIVE');
@@ -88,24 +96,32 @@ function refused(cause: unknown, folder: string): Failure {
 /** Space that is given up when a forget finds none, and taken again when there is some. */
 export class Reserve {
   readonly #file: string;
+  #whole = false;
 
   constructor(folder: string) {
     this.#file = join(folder, 'reserve');
     this.refill();
   }
 
+  /** False while there was no room for all of it. */
+  get whole(): boolean {
+    return this.#whole;
+  }
+
   release(): void {
     rmSync(this.#file, { force: true });
+    this.#whole = false;
   }
 
   /** Takes what there is, up to the whole. */
   refill(): void {
-    if (statSync(this.#file, { throwIfNoEntry: false })?.size === RESERVE_BYTES) return;
-    for (let bytes = RESERVE_BYTES; bytes >= LEAST_RESERVE_BYTES; bytes /= 2) {
+    this.#whole ||= statSync(this.#file, { throwIfNoEntry: false })?.size === RESERVE_BYTES;
+    for (let bytes = RESERVE_BYTES; !this.#whole && bytes >= LEAST_RESERVE_BYTES; bytes /= 2) {
       this.release();
-      if (this.#take(bytes)) return;
+      if (!this.#take(bytes)) continue;
+      this.#whole = bytes === RESERVE_BYTES;
+      return;
     }
-    this.release();
   }
 
   #take(bytes: number): boolean {
@@ -113,6 +129,8 @@ export class Reserve {
       writeFileSync(this.#file, Buffer.alloc(bytes), { mode: 0o600, flag: 'wx' });
       return true;
     } catch {
+      // Half written it would keep the room from others and be of no use.
+      this.release();
       return false;
     }
   }

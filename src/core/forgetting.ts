@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { Connection, NamespaceRow, Row } from './connection.ts';
+import { type Connection, EVER, type NamespaceRow, type Row } from './connection.ts';
 import type { Reserve } from './folder.ts';
 import { frame } from './frame.ts';
 import type { KeyKeeper } from './key-keeper.ts';
@@ -11,8 +11,8 @@ import type { Kind, Namespace, Selection } from './store.ts';
 const LASTING: ReadonlySet<Kind> = new Set(['fact', 'audit', 'pack']);
 /** Kinds no caller can list: they go with what they belong to. */
 const UNSEEN: ReadonlySet<Kind> = new Set(['history', 'activity']);
-/** Rows deleted in one commit when the disk is full; the reserve holds their log. */
-const FEW = 32;
+/** What is deleted in one commit when the disk is full, so that the reserve holds its log. */
+const HANDFUL = { rows: 16, bytes: 256 * 1024 };
 
 interface Doomed {
   readonly namespace: NamespaceRow;
@@ -45,33 +45,39 @@ export class Forgetting {
   /** Inside a transaction. */
   run(subject: string, selection: Selection): number {
     const doomed = this.#doomed(subject, selection);
-    this.#bury(subject, selection, doomed);
+    if (this.#isWhole(selection)) this.#buryWhole(subject, selection);
+    else this.#bury(subject, selection, doomed);
     this.#delete(doomed);
     this.#deps.connection.dropEmptySessions();
     return this.#seen(doomed);
   }
 
   /**
-   * The same on a full disk: a few rows at a time, each handful out of the log before the next. The reserve gives the
-   * room that the first one needs. Interrupted, it has forgotten some, and asked again forgets the rest.
+   * The same on a full disk: a handful of rows at a time, versions before their fact, and each handful out of the log
+   * before the next. The reserve gives the room that the first one needs. Interrupted, it has forgotten some, and asked
+   * again forgets the rest.
    */
   runInLittleSpace(subject: string, selection: Selection, reserve: Reserve): number {
     const { connection, keys } = this.#deps;
     reserve.release();
     let deleted = 0;
     try {
-      makeRoom(connection);
-      for (;;) {
-        const doomed = this.#doomed(subject, selection).slice(0, FEW);
-        connection.begin();
-        this.#bury(subject, selection, doomed);
-        this.#delete(doomed);
-        if (doomed.length < FEW) connection.dropEmptySessions();
-        connection.commit();
+      const doomed = this.#doomed(subject, selection);
+      const rest = doomed.flatMap((one) => [...this.#versionsOf(one), one]);
+      const whole = this.#isWhole(selection);
+      for (let first = true; first || rest.length > 0; first = false) {
         makeRoom(connection);
-        deleted += this.#seen(doomed);
-        if (doomed.length < FEW) return deleted;
+        const handful = takeHandful(rest);
+        connection.begin();
+        if (!whole) this.#bury(subject, selection, handful);
+        else if (first) this.#buryWhole(subject, selection);
+        this.#delete(handful);
+        if (rest.length === 0) connection.dropEmptySessions();
+        connection.commit();
+        deleted += this.#seen(handful);
       }
+      makeRoom(connection);
+      return deleted;
     } catch (error) {
       keys.abandonSegment();
       connection.rollback();
@@ -79,6 +85,12 @@ export class Forgetting {
     } finally {
       reserve.refill();
     }
+  }
+
+  #versionsOf({ namespace, kind, row }: Doomed): Doomed[] {
+    if (kind !== 'fact') return [];
+    const versions = this.#deps.connection.sql.versions.all(namespace.id, row.key_hash, EVER) as Row[];
+    return versions.map((version) => ({ namespace, kind: 'history', row: version }));
   }
 
   /** Expired rows are doomed too: after a clock was wrong they might otherwise come back. */
@@ -94,7 +106,7 @@ export class Forgetting {
           const { matches } = selection;
           if (matches) {
             const entry = rows.open(named(namespace), kind, row);
-            if (!entry || !matches(entry)) continue;
+            if (!entry || !matches(entry, kind)) continue;
           }
           doomed.push({ namespace, kind, row });
         }
@@ -122,25 +134,46 @@ export class Forgetting {
     return doomed.filter(({ kind, row }) => !UNSEEN.has(kind) && row.expires_at > now).length;
   }
 
+  /** A whole kind, or a category when there is no key to hash names with, is remembered as what it is. */
+  #isWhole(selection: Selection): boolean {
+    return !needsKey(selection) && (selection.category === undefined || !this.#deps.keys.custody);
+  }
+
+  #buryWhole(subject: string, { kinds, session, category }: Selection): void {
+    const { connection } = this.#deps;
+    const at = this.#deps.now();
+    for (const kind of kinds.filter((one) => LASTING.has(one))) {
+      connection.sql.keepScopeTombstone.run(at, subject, session ?? null, KINDS[kind], category ?? null);
+    }
+  }
+
   #bury(subject: string, selection: Selection, doomed: readonly Doomed[]): void {
     const { connection, keys, rows } = this.#deps;
-    const now = this.#deps.now();
-    const whole = !needsKey(selection) && (selection.category === undefined || !keys.custody);
-    if (whole) {
-      for (const kind of selection.kinds.filter((one) => LASTING.has(one))) {
-        connection.sql.keepScopeTombstone.run(now, subject, selection.session ?? null, KINDS[kind], selection.category ?? null);
-      }
-      return;
-    }
+    const at = this.#deps.now();
     const secret = keys.tombstoneKey();
     for (const { namespace, kind, row } of doomed) {
       if (!LASTING.has(kind)) continue;
       const key = selection.key ?? rows.open(named(namespace), kind, row)?.key;
-      if (key !== undefined) connection.sql.keepHashTombstone.run(now, tombstoneHash(secret, named(namespace), kind, key));
-      // Its name is lost with its seal, but a copy in a backup may be whole.
-      else connection.sql.keepScopeTombstone.run(now, subject, namespace.session, KINDS[kind], row.category);
+      if (secret && key !== undefined) {
+        connection.sql.keepHashTombstone.run(at, tombstoneHash(secret, named(namespace), kind, key));
+      } else {
+        // Its name is lost with its seal, or what hashes names is; but a copy in a backup may be whole.
+        connection.sql.keepScopeTombstone.run(at, subject, namespace.session, KINDS[kind], row.category);
+      }
     }
   }
+}
+
+/** Takes from the front what may go in one commit; one row at least. */
+function takeHandful(rest: Doomed[]): Doomed[] {
+  let bytes = 0;
+  let rows = 0;
+  for (const { row } of rest) {
+    bytes += row.sealed.length;
+    if (rows > 0 && (rows === HANDFUL.rows || bytes > HANDFUL.bytes)) break;
+    rows += 1;
+  }
+  return rest.splice(0, rows);
 }
 
 /** What the log holds may need room in the file itself; then it stays, and the reserve has to do. */

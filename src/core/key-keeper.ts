@@ -11,6 +11,7 @@ import type { KeySource } from './keys/key-source.ts';
 /** A key's place is not asked again sooner than this: a keyring may answer by asking its owner on the screen. */
 const ASK_AGAIN_MS = 2000;
 export const TOMBSTONE_KEY = 'tombstone key';
+export const KEPT_CLOCK = 'clock';
 
 type WithoutKey = Exclude<KeyState, { at: 'ok' | 'ephemeral' }>;
 
@@ -25,8 +26,10 @@ export class KeyKeeper {
   #custody: Custody | undefined;
   #state: WithoutKey = { at: 'locked', why: 'its key has not been asked for yet', remedy: 'Try again.' };
   #lockedByOwner = false;
+  #locks = 0;
   #askedAt = -Infinity;
   #asking: Promise<KeyState> | undefined;
+  readonly #broken = new Set<string>();
 
   constructor(connection: Connection, clock: Clock, sources: readonly KeySource[]) {
     this.#connection = connection;
@@ -60,6 +63,7 @@ export class KeyKeeper {
   }
 
   lock(): void {
+    this.#locks += 1;
     this.#custody = undefined;
     this.#lockedByOwner = true;
     this.#state = {
@@ -95,26 +99,37 @@ export class KeyKeeper {
     return this.#connection.sql.keyRecords.all() as (KeyRecord & { segment: number })[];
   }
 
-  /** Takes over new keys, as a rotation brings them. */
+  /** Takes over new keys, as a rotation brings them; not if the memory was locked meanwhile. */
   take(custody: Custody): void {
+    this.held();
     this.#custody = custody;
   }
 
   /** A secret of the database's own, sealed with the key and bound to its name. Undefined if it is not there or broken. */
   secret(name: string): Buffer | undefined {
     const sealed = this.#connection.meta(name);
+    if (!Buffer.isBuffer(sealed)) return undefined;
     try {
-      return Buffer.isBuffer(sealed) ? openBytes(this.ring, ['secret', name], sealed) : undefined;
+      const secret = openBytes(this.ring, ['secret', name], sealed);
+      this.#broken.delete(name);
+      return secret;
     } catch (error) {
-      if (error instanceof BrokenSeal) return undefined;
-      throw error;
+      if (!(error instanceof BrokenSeal)) throw error;
+      this.#broken.add(name);
+      return undefined;
     }
   }
 
+  /** Secrets whose seal was found broken. */
+  get broken(): number {
+    return this.#broken.size;
+  }
+
   /** What hashes the names of the forgotten. Rotations hand it on, so that old backups stay covered. Only inside a transaction. */
-  tombstoneKey(): Buffer {
+  tombstoneKey(): Buffer | undefined {
     const kept = this.secret(TOMBSTONE_KEY);
-    if (kept) return kept;
+    // A new one in the place of a broken one would not know the names that the old one hashed.
+    if (kept || this.#broken.has(TOMBSTONE_KEY)) return kept;
     const made = randomBytes(32);
     this.keepSecret(TOMBSTONE_KEY, made);
     return made;
@@ -127,9 +142,12 @@ export class KeyKeeper {
 
   async #ask(): Promise<KeyState> {
     this.#askedAt = this.#clock.steady();
+    const locks = this.#locks;
     const records = this.records();
     const found = await findKeys(records, this.sources);
     const custody = found.at === 'ok' ? found.custody : found.at === 'none' ? await makeFirstKey(this.sources) : undefined;
+    // Locked while the key's place was asked: that was the owner's later word.
+    if (locks !== this.#locks) return this.state;
     if (custody) {
       this.#lockedByOwner = false;
       this.#custody = custody;
@@ -144,8 +162,8 @@ export class KeyKeeper {
 
   /** From now on this memory has a key, and nothing else will do. */
   #begin({ ring, source }: Custody): void {
-    this.#connection.begin();
     try {
+      this.#connection.begin();
       this.#connection.sql.keepKeyRecord.run(ring.current.id, 'current', ring.current.proof(), source.name);
       this.tombstoneKey();
       this.#connection.commit();

@@ -8,6 +8,7 @@ import type { Clock } from './clock.ts';
 import { Connection } from './connection.ts';
 import { findKeys } from './custody.ts';
 import { openDatabase } from './database.ts';
+import { diskTrouble } from './disk-failure.ts';
 import { lockFolder, prepareFolder, Reserve } from './folder.ts';
 import { KeyKeeper } from './key-keeper.ts';
 import type { KeySource } from './keys/key-source.ts';
@@ -44,7 +45,7 @@ export async function openStore(options: StoreOptions): Promise<MemoryStore> {
     return await openKept(options, lock, made);
   } catch (error) {
     lock[Symbol.dispose]();
-    throw error;
+    throw diskTrouble(error, folder)?.told ?? error;
   }
 }
 

@@ -1,4 +1,4 @@
-import { closeSync, fdatasyncSync, fstatSync, openSync, readSync, writeSync } from 'node:fs';
+import { closeSync, fdatasyncSync, fstatSync, openSync, readSync, statSync, writeSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { PAGE_BYTES } from './database.ts';
 
@@ -7,6 +7,7 @@ const LOG_HEADER = 32;
 /** A header of 24 bytes, which begins with the page's number, and the page. */
 const FRAME = 24 + PAGE;
 const PAGES_AT_ONCE = 256;
+const AHEAD = 128 * PAGE;
 
 /** First bytes of the pages that hold rows or index entries, and how long their header is. Every other page begins with 0. */
 const HEADERS = new Map([
@@ -17,11 +18,11 @@ const HEADERS = new Map([
 ]);
 
 /**
- * Overwrites what SQLite leaves behind. `secure_delete` clears a row where it stood last, but when a page is split or
+ * What has to be done to the file beside SQLite. Above all it overwrites what SQLite leaves behind. `secure_delete` clears a row where it stood last, but when a page is split or
  * merged with its neighbours, copies of its rows stay behind in the unused middle of the page, and nothing ever clears
  * those (R-PURGE-01). Which pages have changed is read from the log before it is emptied.
  *
- * It writes only where the file format says that nothing is stored, only while the log is empty and no statement runs.
+ * It writes only where the file format says that nothing is stored, only while the log is empty and nobody else may write.
  * The handle stays open as long as the database does: closing it would take away the locks SQLite holds on the file.
  */
 export class PageScrubber {
@@ -36,13 +37,19 @@ export class PageScrubber {
     this.#handle = openSync(file, 'r+');
   }
 
+  /** Pages that changed since they were last cleared. */
+  get changed(): number {
+    return this.#changed.size;
+  }
+
   /** Remembers which pages the log holds, of so many frames as it has now. */
   note(frames: number): void {
     if (frames <= this.#noted) return;
     const log = openSync(this.#log, 'r');
     try {
       const bytes = Buffer.allocUnsafe((frames - this.#noted) * FRAME);
-      readSync(log, bytes, 0, bytes.length, LOG_HEADER + this.#noted * FRAME);
+      const read = readSync(log, bytes, 0, bytes.length, LOG_HEADER + this.#noted * FRAME);
+      if (read < bytes.length) throw new Error('The log is shorter than SQLite says.');
       for (let at = 0; at < bytes.length; at += FRAME) this.#changed.add(bytes.readUInt32BE(at));
       this.#noted = frames;
     } finally {
@@ -53,6 +60,27 @@ export class PageScrubber {
   /** The log has been moved into the file as a whole, so the next frame will be its first again. */
   logMoved(): void {
     this.#noted = 0;
+  }
+
+  /** Makes the file as long as it will have to be, and a little longer where there is room; says how long it is then. */
+  growTo(bytes: number): number {
+    const size = fstatSync(this.#handle).size;
+    if (size >= bytes) return size;
+    try {
+      return this.#fill(size, bytes + AHEAD);
+    } catch {
+      return this.#fill(size, bytes);
+    }
+  }
+
+  #fill(from: number, to: number): number {
+    const nothing = Buffer.alloc(to - from);
+    for (let at = from; at < to;) at += writeSync(this.#handle, nothing, 0, to - at, at);
+    return to;
+  }
+
+  logIsEmpty(): boolean {
+    return statSync(this.#log).size === 0;
   }
 
   /** True when something was overwritten: whoever holds copies of pages in memory must forget them. */
@@ -67,8 +95,8 @@ export class PageScrubber {
       writeSync(this.#handle, Buffer.alloc(unused.end - unused.start), 0, unused.end - unused.start, at + unused.start);
       scrubbed = true;
     }
-    this.#changed.clear();
     if (scrubbed) fdatasyncSync(this.#handle);
+    this.#changed.clear();
     return scrubbed;
   }
 

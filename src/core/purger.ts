@@ -11,6 +11,7 @@ export class Purger {
   readonly #emptyLog: () => boolean;
   readonly #clock: Clock;
   #planned: Disposable | undefined;
+  #stopped = false;
 
   /** `emptyLog` answers false while somebody still reads the log. */
   constructor(emptyLog: () => boolean, clock: Clock) {
@@ -20,20 +21,27 @@ export class Purger {
 
   /** True once nothing deleted is left. If not now, then as soon as it can be. */
   now(): boolean {
-    this.cancel();
+    this.#cancel();
     const gone = this.#tryToEmpty();
     if (!gone) this.soon();
     return gone;
   }
 
   soon(): void {
+    if (this.#stopped) return;
     this.#planned ??= this.#clock.after(SOON_MS, () => {
       this.#planned = undefined;
       this.now();
     });
   }
 
-  cancel(): void {
+  /** Nothing is planned any more, now or later. */
+  stop(): void {
+    this.#stopped = true;
+    this.#cancel();
+  }
+
+  #cancel(): void {
     this.#planned?.[Symbol.dispose]();
     this.#planned = undefined;
   }

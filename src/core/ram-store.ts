@@ -165,8 +165,8 @@ export class RamStore implements MemoryStore {
     if (!before) return undefined;
     const { entry, versions } = before;
     const now = this.now();
-    if (note) this.#keepNote(namespace, note);
     const expiresAt = change.lifetime === undefined ? entry.expiresAt : endOf(change.lifetime, now);
+    if (note) this.#keepNote(namespace, note);
     const changed = { ...entry, category: change.category ?? entry.category, tags: change.tags ?? entry.tags, expiresAt };
     if (sameContent(entry, changed)) {
       this.#keep(namespace, kind, changed, versions);
@@ -230,7 +230,7 @@ export class RamStore implements MemoryStore {
         kinds.includes(kind) &&
         (category === undefined || entry.category === category) &&
         (key === undefined || entry.key === key) &&
-        (matches === undefined || matches(entry)),
+        (matches === undefined || matches(entry, kind)),
     );
   }
 

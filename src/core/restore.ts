@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { chmodSync, constants, copyFileSync, existsSync, linkSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Failure } from '../contract/failure.ts';
@@ -6,6 +7,7 @@ import type { Clock } from './clock.ts';
 import { CommitQueue } from './commit-queue.ts';
 import { Connection } from './connection.ts';
 import { openDatabase } from './database.ts';
+import { diskTrouble } from './disk-failure.ts';
 import { syncFile, syncFolder } from './files.ts';
 import { lockFolder, prepareFolder } from './folder.ts';
 import { tombstoneHash } from './forgetting.ts';
@@ -142,7 +144,7 @@ async function forgetAgain(
   for (const { hash, at } of tombstones)
     if (hash) hashes.set(hash.toString('hex'), Math.max(at, hashes.get(hash.toString('hex')) ?? 0));
   connection.begin();
-  const secret = keys.tombstoneKey();
+  const secret = keys.tombstoneKey() ?? randomBytes(32);
   const forgotten = ({ row, namespace, kind, entry }: WalkedEntry): boolean => {
     const real = kind === 'history' ? 'fact' : kind;
     if (scopes.some((scope) => row.updated_at <= scope.at && covers(scope, namespace, KINDS[real], row.category))) return true;
@@ -200,7 +202,7 @@ async function bringUnderPresentKey(
     if (present.key.equals(recovered.current)) return;
     const source: KeySource = { name: place.name, createsOnFirstStart: false, read: () => Promise.resolve(present) };
     keys.take({ ...keys.held(), source });
-    const queue = new CommitQueue(connection, (error) => error);
+    const queue = new CommitQueue(connection, (told) => ({ told, doubtful: true }));
     await new Rotation({ connection, keys, rows, queue }).run();
     return;
   }
@@ -263,7 +265,13 @@ function tombstonesOf(file: string): readonly Tombstone[] | undefined {
 function putAside(file: string, folder: string, now: number): string | undefined {
   if (!existsSync(file)) return undefined;
   const aside = backupName(folder, 'before-restore', now);
-  linkSync(file, aside);
+  try {
+    linkSync(file, aside);
+  } catch {
+    // Not every disk can give a file a second name.
+    copyFileSync(file, aside);
+    syncFile(aside);
+  }
   if (existsSync(`${file}-wal`)) renameSync(`${file}-wal`, `${aside}-wal`);
   rmSync(`${file}-shm`, { force: true });
   syncFolder(dirname(aside));
@@ -274,9 +282,12 @@ function copy(backup: string, draft: string): void {
   try {
     copyFileSync(backup, draft, constants.COPYFILE_EXCL);
   } catch (cause) {
-    throw new Failure('invalid_input', 'The backup cannot be read; check its path with: helmdeck-memory backup --list.', {
-      cause,
-    });
+    throw (
+      diskTrouble(cause, dirname(draft))?.told ??
+      new Failure('invalid_input', 'The backup cannot be read; check its path with: helmdeck-memory backup --list.', {
+        cause,
+      })
+    );
   }
   chmodSync(draft, 0o600);
 }

@@ -5,16 +5,17 @@ import { sealedWith } from './cipher.ts';
 import type { CommitQueue } from './commit-queue.ts';
 import type { Connection, Row } from './connection.ts';
 import { named } from './forgetting.ts';
-import { type KeyKeeper, TOMBSTONE_KEY } from './key-keeper.ts';
+import { KEPT_CLOCK, type KeyKeeper, TOMBSTONE_KEY } from './key-keeper.ts';
 import { KeyRing, MASTER_KEY_BYTES, SealingKey } from './key-ring.ts';
 import type { KeySource } from './keys/key-source.ts';
 import { lockUp, RECOVERY, RECOVERY_PUBLIC_KEY, RECOVERY_RETIRING } from './recovery-key.ts';
 import type { SealedRows } from './sealed-rows.ts';
 import { KIND_OF } from './statements.ts';
+import { walk } from './verification.ts';
 
 /** A slice ends after this long, so that nobody waiting behind it notices. */
-const SLICE_MS = 8;
-const ROWS_AT_ONCE = 64;
+const SLICE_MS = 3;
+const ROWS_AT_ONCE = 32;
 const PLACE = 'rotation';
 
 export type RotationState = { at: 'none' } | { at: 'running'; done: number; of: number };
@@ -79,6 +80,8 @@ export class Rotation {
       throw new Failure('invalid_input', 'The next key is the one in use; hand in a new one, made with: openssl rand -hex 32.');
     }
     await queue.run(() => {
+      // It may have been locked while the key's place was asked.
+      keys.held();
       connection.sql.retireKey.run();
       connection.sql.keepKeyRecord.run(next.id, 'current', next.proof(), source.name);
       connection.keepMeta(PLACE, 0);
@@ -96,30 +99,51 @@ export class Rotation {
 
   async #walk(): Promise<void> {
     const { connection, queue } = this.#deps;
-    const of = connection.sql.countRows.get() as number;
-    let done = 0;
-    // Twice: the second time nothing may be left to do, or the old key is still needed.
     for (let moved = -1; moved !== 0;) {
-      moved = 0;
-      for (;;) {
-        if (this.#stopped) throw new Failure('store_unavailable', 'The rotation was interrupted; it goes on at the next start.');
-        const slice = await queue.run(() => this.#slice());
-        moved += slice.moved;
-        done += slice.seen;
-        this.#state = { at: 'running', done: Math.min(done, of), of };
-        if (slice.seen === 0) break;
-        await nextTurn();
-      }
+      moved = await this.#pass();
       await queue.run(() => connection.keepMeta(PLACE, 0));
     }
+    await this.#verify();
     await this.#end();
+  }
+
+  /** Once through all rows, from the place that an earlier run reached; how many were moved. */
+  async #pass(): Promise<number> {
+    const { connection, queue } = this.#deps;
+    const of = connection.sql.countRows.get() as number;
+    let done = 0;
+    for (let moved = 0; ;) {
+      this.#requireTime();
+      const slice = await queue.run(() => this.#slice());
+      moved += slice.moved;
+      done += slice.seen;
+      this.#state = { at: 'running', done: Math.min(done, of), of };
+      if (slice.seen === 0) return moved;
+      await nextTurn();
+    }
+  }
+
+  /** Opens everything once more. What was known to be broken before may be left behind, nothing else. */
+  async #verify(): Promise<void> {
+    const { connection, rows } = this.#deps;
+    const known = rows.broken;
+    for await (const _slice of walk(connection, rows)) this.#requireTime();
+    if (rows.broken <= known) return;
+    throw new Failure(
+      'store_unavailable',
+      `${rows.broken - known} entries do not open under the new key, so the old one is kept; rotate again to leave them behind.`,
+    );
+  }
+
+  #requireTime(): void {
+    if (this.#stopped) throw new Failure('store_unavailable', 'The rotation was interrupted; it goes on at the next start.');
   }
 
   /** Inside a transaction. */
   #slice(): { seen: number; moved: number } {
     const { connection, rows, keys } = this.#deps;
     const namespaces = new Map(connection.namespaces().map((row) => [row.id, named(row)]));
-    const { retiring } = keys.ring;
+    const { current } = keys.ring;
     let place = Number(connection.meta(PLACE) ?? 0);
     let seen = 0;
     let moved = 0;
@@ -131,7 +155,7 @@ export class Rotation {
         const kind = KIND_OF.get(row.kind);
         place = row.row;
         // Versions move with their fact.
-        if (!namespace || !kind || kind === 'history' || !retiring?.id.equals(sealedWith(row.sealed))) continue;
+        if (!namespace || !kind || kind === 'history' || current.id.equals(sealedWith(row.sealed))) continue;
         const entry = rows.open(namespace, kind, row);
         // A broken seal opens under no key; the row stays, counted, until it is forgotten or expires.
         if (!entry) continue;
@@ -149,15 +173,21 @@ export class Rotation {
   async #end(): Promise<void> {
     const { connection, keys, queue } = this.#deps;
     const { ring, source } = keys.held();
+    // The log still holds rows as they were under the old key.
+    if (!connection.emptyLog()) {
+      throw new Failure('store_unavailable', 'Another program is reading the file memory.db; close it and rotate again.');
+    }
     const bytes = ring.current.export();
     await queue.run(() => {
-      keys.keepSecret(TOMBSTONE_KEY, keys.tombstoneKey());
+      const names = keys.tombstoneKey();
+      if (names) keys.keepSecret(TOMBSTONE_KEY, names);
       const recovery = keys.secret(RECOVERY_PUBLIC_KEY);
       if (recovery) keys.keepSecret(RECOVERY_PUBLIC_KEY, recovery);
+      const clock = keys.secret(KEPT_CLOCK);
+      if (clock) keys.keepSecret(KEPT_CLOCK, clock);
       connection.dropMeta(RECOVERY_RETIRING);
       connection.sql.dropRetired.run();
     });
-    connection.emptyLog();
     keys.take({ ring: new KeyRing(ring.current), source, slot: 'current' });
     if (source.keep) {
       await source.keep('current', bytes);

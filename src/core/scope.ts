@@ -16,7 +16,7 @@ export function selectionOf(scope: Scope): Selection {
     case 'pack':
       return {
         kinds: ['audit', 'cache'],
-        matches: ({ key }) => key.startsWith(`pack_history/${scope.name}/`) || key.startsWith(`${scope.name}/`),
+        matches: ({ key }, kind) => key.startsWith(kind === 'audit' ? `pack_history/${scope.name}/` : `${scope.name}/`),
       };
     case 'pipeline':
       return { kinds: ['audit'], matches: ({ key }) => key.startsWith(`pipeline_history/${scope.name}/`) };

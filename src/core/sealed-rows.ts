@@ -1,11 +1,8 @@
 import { BrokenSeal, open, type Place, seal } from './cipher.ts';
-import type { Connection, Row } from './connection.ts';
+import { type Connection, EVER, type Row } from './connection.ts';
 import type { KeyKeeper } from './key-keeper.ts';
 import { KINDS } from './statements.ts';
 import type { Entry, Kind, Namespace } from './store.ts';
-
-/** Asked for what expires after it, a query leaves nothing out. */
-const EVER = -Number.MAX_SAFE_INTEGER;
 
 /** Entries in, rows out, and back. Everything here is one synchronous step of a transaction or of a read. */
 export class SealedRows {
@@ -57,7 +54,8 @@ export class SealedRows {
 
   replace(namespace: Namespace, kind: Kind, row: Row, entry: Entry): void {
     const { hash, sealed } = this.#seal(namespace, kind, entry);
-    this.#connection.sql.update.run(hash, entry.category, entry.updatedAt, entry.expiresAt, sealed, row.row);
+    const { category, createdAt, updatedAt, expiresAt } = entry;
+    this.#connection.sql.update.run(hash, category, createdAt, updatedAt, expiresAt, sealed, row.row);
     if (kind === 'fact' && !hash.equals(row.key_hash)) this.#bringVersions(namespace, entry.key, row.key_hash);
   }
 

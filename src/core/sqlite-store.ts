@@ -8,7 +8,8 @@ import { diskTrouble } from './disk-failure.ts';
 import { endOf, entryOf, sameContent } from './entry.ts';
 import type { Reserve } from './folder.ts';
 import { Forgetting, named, needsKey } from './forgetting.ts';
-import type { KeyKeeper } from './key-keeper.ts';
+import { bringBackFromFuture } from './future.ts';
+import { KEPT_CLOCK, type KeyKeeper } from './key-keeper.ts';
 import { Purger } from './purger.ts';
 import { SealedRows } from './sealed-rows.ts';
 import { ALL_KINDS } from './statements.ts';
@@ -36,6 +37,10 @@ import { FileUpkeep } from './upkeep.ts';
 
 /** How far the clock may run ahead of what the file remembers of it, in case the program is killed. */
 const CLOCK_KEPT_EVERY_MS = 60_000;
+/** Also when nobody writes. */
+const CLOCK_KEPT_AT_LEAST_EVERY_MS = 3_600_000;
+/** Asking a full disk for space costs as much as a write. */
+const RESERVE_EVERY_MS = 100;
 const NEWEST: Cursor = { at: Number.MAX_SAFE_INTEGER, row: Number.MAX_SAFE_INTEGER };
 const SOONEST: Cursor = { at: Number.MIN_SAFE_INTEGER, row: Number.MIN_SAFE_INTEGER };
 
@@ -62,9 +67,13 @@ export class SqliteStore implements MemoryStore {
   readonly #sweeper: Sweeper;
   readonly #forgetting: Forgetting;
   #file: FileState = { at: 'open' };
-  #clockKept: number;
+  #clockKept = 0;
+  #refilledAt = -Infinity;
+  #keyedOnce = false;
+  #keepingLog = false;
   #closed = false;
-  readonly #surveyed: Promise<void>;
+  /** Whether the file has been looked through for what an earlier run left. */
+  #surveyed: Promise<boolean>;
 
   constructor(parts: SqliteParts) {
     const { connection, keys, clock } = parts;
@@ -72,9 +81,8 @@ export class SqliteStore implements MemoryStore {
     this.#connection = connection;
     this.#keys = keys;
     this.#rows = new SealedRows(connection, keys);
-    const trusted = connection.meta('clock') as number | undefined;
-    this.#time = new Timekeeper(clock, trusted);
-    this.#clockKept = trusted ?? 0;
+    // What is kept of the clock is sealed; until it can be read, nothing that seems expired is destroyed.
+    this.#time = new Timekeeper(clock, connection.meta(KEPT_CLOCK) === undefined ? undefined : 0);
     this.#queue = new CommitQueue(this.#transactions(), (error) => this.#explain(error));
     this.#purger = new Purger(() => connection.emptyLog(), clock);
     this.#sweeper = new Sweeper({ sweep: (limit) => this.sweep(limit), now: () => this.now(), clock });
@@ -82,11 +90,9 @@ export class SqliteStore implements MemoryStore {
     this.upkeep = new FileUpkeep({ ...parts, rows: this.#rows, queue: this.#queue, now: () => this.now() });
     // What a killed program left in the log may have been deleted since, and what it left in the file was not cleared.
     this.#purger.now();
-    this.#surveyed = connection.survey().then(
-      (found) => (found ? this.#purger.soon() : undefined),
-      () => undefined,
-    );
+    this.#surveyed = this.#survey();
     this.#sweeper.at(this.now());
+    this.#keyed();
   }
 
   space(namespace: Namespace, kind: SpaceKind): Space {
@@ -123,9 +129,19 @@ export class SqliteStore implements MemoryStore {
       if (asFailure(error).code !== 'disk_full') throw error;
       return this.#explained(() => this.#forgetting.runInLittleSpace(subject, selection, this.#parts.reserve));
     });
-    await this.#surveyed;
+    const surveyed = await this.#surveyed;
     // Copies made before are outside the live files, and their owner must know of them.
-    return { deleted, purged: this.#purger.now(), olderBackups: this.upkeep.backups().length };
+    return { deleted, purged: this.#purge() && surveyed, olderBackups: this.upkeep.backups().length };
+  }
+
+  /** On a full disk the file itself may have to grow before the log can be emptied. */
+  #purge(): boolean {
+    if (this.#closed) return false;
+    if (this.#purger.now()) return true;
+    this.#parts.reserve.release();
+    const gone = this.#purger.now();
+    this.#parts.reserve.refill();
+    return gone;
   }
 
   async countMatching(subject: string, selection: Selection): Promise<number> {
@@ -135,6 +151,7 @@ export class SqliteStore implements MemoryStore {
 
   async sweep(limit: number): Promise<Swept> {
     this.#requireOpen();
+    this.#tick();
     const swept = await this.#queue.run(() => this.#sweep(limit));
     if (swept.removed > 0) this.#purger.soon();
     this.#parts.reserve.refill();
@@ -146,7 +163,7 @@ export class SqliteStore implements MemoryStore {
       kept: 'file',
       key: this.#keys.state,
       file: this.#file,
-      quarantined: this.#rows.broken,
+      quarantined: this.#rows.broken + this.#keys.broken,
       purgeHeldSeconds: Math.ceil(this.#time.held() / 1000),
       rotation: this.upkeep.rotating,
     };
@@ -157,13 +174,18 @@ export class SqliteStore implements MemoryStore {
   }
 
   async unlock(): Promise<KeyState> {
-    const state = await this.#keys.unlock();
-    this.upkeep.resume();
+    this.#requireOpen();
+    const state = await this.#keys.unlock().catch((error: unknown) => {
+      throw this.#explain(error).told;
+    });
+    this.#keyed();
     return state;
   }
 
   now(): number {
-    return this.#time.now();
+    const now = this.#time.now();
+    this.#sweeper.noticed(now);
+    return now;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -173,10 +195,10 @@ export class SqliteStore implements MemoryStore {
     await this.#surveyed;
     await this.upkeep.stop();
     await this.#queue.idle();
-    this.#purger.cancel();
+    this.#purger.stop();
     try {
       // Without a key nothing has been written, and the file stays as it was found.
-      if (this.#keys.custody) this.#connection.keepMeta('clock', this.#time.trusted());
+      if (this.#keys.custody) await this.#queue.run(() => this.#keepClock());
       this.#connection.emptyLog();
     } catch {
       // A disk that fails now has kept everything that was acknowledged; the next start empties the log.
@@ -321,31 +343,19 @@ export class SqliteStore implements MemoryStore {
   }
 
   async #write<T>(job: () => T): Promise<T> {
-    this.#requireOpen();
-    if (!this.#keys.custody) await this.#awake();
+    await this.#ready();
+    this.#refillReserve();
     return this.#queue.run(() => {
       const result = job();
-      const trusted = this.#time.trusted();
-      if (trusted - this.#clockKept >= CLOCK_KEPT_EVERY_MS) {
-        this.#connection.keepMeta('clock', trusted);
-        this.#clockKept = trusted;
-      }
+      if (this.#time.trusted() - this.#clockKept >= CLOCK_KEPT_EVERY_MS) this.#keepClock();
       return result;
     });
   }
 
   async #read<T>(query: () => T): Promise<T> {
-    this.#requireOpen();
-    if (!this.#keys.custody) await this.#awake();
+    await this.#ready();
     void this.#keys.ring;
     return this.#explained(query);
-  }
-
-  /** The key's place may have been opened since; and what waited for the key goes on. */
-  async #awake(): Promise<void> {
-    if (this.#keys.custody) return;
-    await this.#keys.ready();
-    this.upkeep.resume();
   }
 
   /** For what stands beside the seals: it is told in every key state. */
@@ -354,25 +364,109 @@ export class SqliteStore implements MemoryStore {
     return this.#explained(query);
   }
 
-  #explained<T>(step: () => T): T {
+  async #ready(): Promise<void> {
+    this.#requireOpen();
+    if (!this.#keys.custody) await this.#awake();
+    this.#tick();
+  }
+
+  /** The key's place may have been opened since. */
+  async #awake(): Promise<void> {
+    if (this.#keys.custody) return;
+    await this.#keys.ready().catch((error: unknown) => {
+      throw this.#explain(error).told;
+    });
+    this.#keyed();
+  }
+
+  /** What waited for the key goes on. */
+  #keyed(): void {
+    if (!this.#keys.custody) return;
+    this.upkeep.resume();
+    if (this.#keyedOnce) return;
+    this.#keyedOnce = true;
+    const kept = this.#keys.secret(KEPT_CLOCK)?.readDoubleBE();
+    if (kept !== undefined) {
+      this.#time.learn(kept);
+      this.#clockKept = kept;
+    }
+    this.#bringBackFromFuture();
+  }
+
+  /** What only the passing of time asks for; it is noticed when somebody comes by. */
+  #tick(): void {
+    if (!this.#keys.custody) return;
+    if (this.#time.takeCorrection()) this.#bringBackFromFuture();
+    if (this.#time.trusted() - this.#clockKept < CLOCK_KEPT_AT_LEAST_EVERY_MS) return;
+    this.#clockKept = this.#time.trusted();
+    this.#queue.run(() => this.#keepClock()).catch(() => undefined);
+  }
+
+  #bringBackFromFuture(): void {
+    // While the clock itself is in doubt nobody knows what the future is.
+    if (this.#time.held() > 0) return;
+    const deps = { connection: this.#connection, rows: this.#rows };
+    this.#queue.run(() => bringBackFromFuture(deps, this.now())).catch(() => undefined);
+  }
+
+  /** Each step in a turn of its own, so that others come in between. */
+  #keepLogShort(step: () => boolean): void {
+    this.#keepingLog = false;
+    if (this.#closed) return;
     try {
-      return step();
-    } catch (error) {
-      throw this.#explain(error);
+      if (!step()) return;
+      this.#keepingLog = true;
+      setImmediate(() => this.#keepLogShort(() => this.#connection.emptyLog() && false));
+    } catch {
+      // What was committed is on the disk; whatever is wrong with it meets the next one who writes.
     }
   }
 
-  #explain(error: unknown): Failure {
-    const trouble = diskTrouble(error, this.#parts.folder);
-    if (!trouble) return asFailure(error);
+  /** What a full disk took is taken back when there is space, before writers use that up. */
+  #refillReserve(): void {
+    const { reserve, clock } = this.#parts;
+    if (reserve.whole || clock.steady() - this.#refilledAt < RESERVE_EVERY_MS) return;
+    this.#refilledAt = clock.steady();
+    reserve.refill();
+  }
+
+  /** Inside a transaction. A moment still in doubt is not kept. */
+  #keepClock(): void {
+    const bytes = Buffer.alloc(8);
+    this.#clockKept = this.#time.trusted();
+    bytes.writeDoubleBE(this.#clockKept);
+    this.#keys.keepSecret(KEPT_CLOCK, bytes);
+  }
+
+  async #survey(): Promise<boolean> {
+    try {
+      if (await this.#connection.survey()) this.#purger.soon();
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  #explained<T>(step: () => T): T {
+    this.#requireFile();
+    try {
+      return step();
+    } catch (error) {
+      throw this.#explain(error).told;
+    }
+  }
+
+  #explain(error: unknown): { told: Failure; doubtful: boolean } {
+    const trouble = diskTrouble(error, this.#parts.folder) ?? { told: asFailure(error), doubtful: false };
     if (trouble.doubtful) this.#reopen();
-    return trouble.told;
+    return trouble;
   }
 
   #reopen(): void {
     try {
       this.#connection.reopen();
       this.#file = { at: 'open' };
+      this.#surveyed = this.#survey();
     } catch {
       this.#file = {
         at: 'failed',
@@ -384,6 +478,10 @@ export class SqliteStore implements MemoryStore {
 
   #requireOpen(): void {
     if (this.#closed) throw new Failure('store_unavailable', 'The memory has been closed; start Helmdeck Memory again.');
+    this.#requireFile();
+  }
+
+  #requireFile(): void {
     if (this.#file.at === 'open') return;
     this.#reopen();
     if (this.#file.at === 'failed')
@@ -393,8 +491,17 @@ export class SqliteStore implements MemoryStore {
   #transactions(): Transactions {
     const { connection, keys } = { connection: this.#connection, keys: this.#keys };
     return {
-      begin: () => connection.begin(),
-      commit: () => connection.commit(),
+      begin: () => {
+        // A job of the same turn may have met the error that closed it.
+        this.#requireFile();
+        connection.begin();
+      },
+      commit: () => {
+        connection.commit();
+        if (this.#keepingLog) return;
+        this.#keepingLog = true;
+        setImmediate(() => this.#keepLogShort(() => connection.keepLogShort()));
+      },
       rollback: () => {
         keys.abandonSegment();
         connection.rollback();

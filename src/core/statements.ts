@@ -42,6 +42,7 @@ function prepareKind(db: Database, kind: Kind) {
     count: db.prepare(`SELECT count(*) FROM entry WHERE ${here} AND expires_at > ?`).pluck(),
     countInCategory: db.prepare(`SELECT count(*) FROM entry WHERE ${here} AND expires_at > ? AND category = ?`).pluck(),
     all: db.prepare(`SELECT ${COLUMNS} FROM entry WHERE ${all}`),
+    future: db.prepare(`SELECT ${COLUMNS} FROM entry WHERE ${all} AND updated_at > ? ORDER BY updated_at, rowid`),
     expired: db.prepare(`SELECT rowid AS row, key_hash FROM entry WHERE ${all} AND expires_at <= ? LIMIT ?`),
     nextExpiry: db.prepare(`SELECT min(expires_at) FROM entry WHERE ${all}`).pluck(),
   };
@@ -60,6 +61,7 @@ export function prepare(db: Database) {
     logSize: db.prepare('PRAGMA wal_checkpoint(NOOP)'),
     checkpoint: db.prepare('PRAGMA wal_checkpoint(PASSIVE)'),
     truncateLog: db.prepare('PRAGMA wal_checkpoint(TRUNCATE)'),
+    pageCount: db.prepare('PRAGMA page_count').pluck(),
     dropPages: db.prepare('PRAGMA shrink_memory'),
 
     meta: db.prepare('SELECT value FROM meta WHERE name = ?').pluck(),
@@ -76,7 +78,9 @@ export function prepare(db: Database) {
     insert: db.prepare(
       'INSERT INTO entry (namespace, kind, key_hash, category, created_at, updated_at, expires_at, sealed) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
     ),
-    update: db.prepare('UPDATE entry SET key_hash = ?, category = ?, updated_at = ?, expires_at = ?, sealed = ? WHERE rowid = ?'),
+    update: db.prepare(
+      'UPDATE entry SET key_hash = ?, category = ?, created_at = ?, updated_at = ?, expires_at = ?, sealed = ? WHERE rowid = ?',
+    ),
     deleteRow: db.prepare('DELETE FROM entry WHERE rowid = ?'),
 
     versions: db.prepare(
@@ -100,6 +104,7 @@ export function prepare(db: Database) {
     keepHashTombstone: db.prepare('INSERT INTO tombstone (at, hash) VALUES (?, ?)'),
     keepScopeTombstone: db.prepare('INSERT INTO tombstone (at, subject, session, kind, category) VALUES (?, ?, ?, ?, ?)'),
     tombstones: db.prepare('SELECT at, hash, subject, session, kind, category FROM tombstone'),
+    pullTombstones: db.prepare('UPDATE tombstone SET at = ? WHERE at > ?'),
     dropOldTombstones: db.prepare('DELETE FROM tombstone WHERE at <= ?'),
   };
 }

@@ -114,7 +114,7 @@ export interface Selection {
   /** Needs the key: exactly this one. */
   readonly key?: string;
   /** Needs the key: entries are opened and asked about. */
-  readonly matches?: (entry: Entry) => boolean;
+  readonly matches?: (entry: Entry, kind: Kind) => boolean;
   /** Only this session of the subject. */
   readonly session?: string;
 }

@@ -27,11 +27,19 @@ export class Sweeper {
   at(moment: number): void {
     if (this.#stopped || (this.#planned && this.#planned.at <= moment)) return;
     this.#planned?.timer[Symbol.dispose]();
-    const timer = this.#deps.clock.after(Math.max(0, moment - this.#deps.now()), () => {
-      this.#planned = undefined;
-      void this.#sweep();
-    });
+    const timer = this.#deps.clock.after(Math.max(0, moment - this.#deps.now()), () => this.#start());
     this.#planned = { at: moment, timer };
+  }
+
+  #start(): void {
+    this.#planned?.timer[Symbol.dispose]();
+    this.#planned = undefined;
+    void this.#sweep();
+  }
+
+  /** It is later than the timer knows: the machine slept, or its clock was set forward. */
+  noticed(now: number): void {
+    if (this.#planned && this.#planned.at < now) this.#start();
   }
 
   stop(): void {

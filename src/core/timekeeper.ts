@@ -19,8 +19,9 @@ export class Timekeeper {
   #trusted: number;
   #trustedAt: number;
   #heldSince: number | undefined;
+  #corrected = false;
 
-  /** `trusted` is the latest moment known from earlier runs; undefined for a new memory. */
+  /** `trusted` is the latest moment known from earlier runs: undefined for a new memory, 0 if it cannot be read. */
   constructor(clock: Clock, trusted: number | undefined) {
     this.#clock = clock;
     this.#trusted = trusted ?? clock.now();
@@ -36,6 +37,8 @@ export class Timekeeper {
       this.#heldSince ??= steady;
       if (steady - this.#heldSince < TRUST) return wall;
     }
+    // Put right within the hour, as against believed after it.
+    if (this.#heldSince !== undefined && wall - expected <= JUMP) this.#corrected = true;
     this.#heldSince = undefined;
     this.#trusted = Math.max(wall, Math.floor(expected));
     this.#trustedAt = steady;
@@ -46,6 +49,22 @@ export class Timekeeper {
   held(): number {
     this.now();
     return this.#heldSince === undefined ? 0 : TRUST - (this.#clock.steady() - this.#heldSince);
+  }
+
+  /** What an earlier run knew, learnt late. */
+  learn(trusted: number): void {
+    if (trusted <= this.#trusted) return;
+    this.#trusted = trusted;
+    this.#trustedAt = this.#clock.steady();
+    this.now();
+  }
+
+  /** Once after each time the clock was put right: what was written meanwhile bears moments yet to come. */
+  takeCorrection(): boolean {
+    this.now();
+    const corrected = this.#corrected;
+    this.#corrected = false;
+    return corrected;
   }
 
   /** What the next run should start from. A moment still in doubt is not handed on. */

@@ -3,6 +3,7 @@ import { listBackups, writeBackup } from './backup.ts';
 import type { CommitQueue } from './commit-queue.ts';
 import { Connection } from './connection.ts';
 import { connect } from './database.ts';
+import { diskTrouble } from './disk-failure.ts';
 import type { KeyKeeper } from './key-keeper.ts';
 import { lockUp, makeRecoveryPair, RECOVERY, RECOVERY_PUBLIC_KEY } from './recovery-key.ts';
 import { Rotation, type RotationState } from './rotation.ts';
@@ -67,6 +68,8 @@ export class FileUpkeep implements Upkeep {
     this.#backingUp += 1;
     try {
       return await this.#keep(writeBackup(connection.db, folder, this.#deps.now(), (file) => this.#verifyCopy(file)));
+    } catch (error) {
+      throw diskTrouble(error, folder)?.told ?? error;
     } finally {
       this.#backingUp -= 1;
     }

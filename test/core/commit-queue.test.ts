@@ -10,6 +10,7 @@ describe('writes that arrive together (R-DUR-01)', () => {
   let connection: Connection;
   let commits: number;
   let queue: CommitQueue;
+  let doubt: boolean;
 
   const keep = (name: string) => (): string => {
     connection.keepMeta(name, 'kept');
@@ -23,6 +24,7 @@ describe('writes that arrive together (R-DUR-01)', () => {
     const one = connection;
     onTestFinished(() => one.close());
     commits = 0;
+    doubt = false;
     const counted = {
       begin: () => connection.begin(),
       commit: () => {
@@ -37,7 +39,7 @@ describe('writes that arrive together (R-DUR-01)', () => {
         return connection.open;
       },
     };
-    queue = new CommitQueue(counted, (error) => error);
+    queue = new CommitQueue(counted, (told) => ({ told, doubtful: doubt }));
   });
 
   test('are committed together, and each gets its own answer', async () => {
@@ -93,6 +95,16 @@ describe('writes that arrive together (R-DUR-01)', () => {
     const [kept1, failed, kept2] = await Promise.allSettled([queue.run(keep('a')), queue.run(givesUp), queue.run(keep('b'))]);
     expect([kept1.status, failed.status, kept2.status]).toEqual(['fulfilled', 'rejected', 'fulfilled']);
     expect([kept('a'), kept('b')]).toEqual([true, true]);
+  });
+
+  test('but not when it is in doubt what the disk holds: then all of them are told (R-DUR-04)', async () => {
+    doubt = true;
+    const fails = (): never => {
+      throw new Error('flush failed');
+    };
+    const outcomes = await Promise.allSettled([queue.run(keep('a')), queue.run(fails), queue.run(keep('b'))]);
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+    expect([kept('a'), kept('b')]).toEqual([false, false]);
   });
 
   test('very many do not keep others waiting for all of them', async () => {

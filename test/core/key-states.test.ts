@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
+import type { KeySource } from '../../src/core/keys/key-source.ts';
 import { type KeySources, openStore } from '../../src/core/open-store.ts';
 import type { MemoryStore } from '../../src/core/store.ts';
 import { handClock, MINUTE, SECOND } from '../support/clock.ts';
@@ -182,6 +184,31 @@ describe('a memory without its key', () => {
   });
 });
 
+describe('the first key of a memory', () => {
+  test('is not used unless the memory could take note of it', async () => {
+    const folder = tempFolder();
+    const clock = handClock();
+    const source = handSource({ at: 'locked', why: 'not yet' });
+    const store = await openMemory(folder, clock, () => [source]);
+    source.set({ at: 'found', key });
+    const other = new Sqlite(join(folder, 'memory.db'));
+    other.exec('BEGIN IMMEDIATE');
+    await expect(store.unlock()).rejects.toMatchObject({
+      code: 'store_unavailable',
+      message: expect.stringMatching(/Another program/) as string,
+    });
+    expect(store.status().key.at).not.toBe('ok');
+    other.exec('ROLLBACK');
+    other.close();
+    expect((await store.unlock()).at).toBe('ok');
+    await facts(store).put(aDraft());
+    await store[Symbol.asyncDispose]();
+    // So that any other key is refused from now on.
+    const wrong = await openMemory(folder, clock, withKey(ANOTHER_KEY));
+    expect(wrong.status().key.at).toBe('mismatch');
+  });
+});
+
 describe('the order in which keys are sought (R-KEY-01)', () => {
   test('a second place serves when the first has none', async () => {
     const first = handSource({ at: 'absent' });
@@ -228,6 +255,61 @@ describe('locking (R-KEY-05)', () => {
     await expect(waiting).rejects.toMatchObject({ code: 'key_unavailable' });
     await store.unlock();
     expect(await facts(store).count()).toBe(0);
+  });
+
+  test('is the last word, also while the key’s place is still being asked', async () => {
+    const source = handSource({ at: 'found', key });
+    let answer: (() => void) | undefined;
+    const slow: KeySource = {
+      ...source,
+      read: async (slot) => {
+        if (answer) await new Promise<void>((resolve) => (answer = resolve));
+        return source.read(slot);
+      },
+    };
+    const store = await openMemory(tempFolder(), handClock(), () => [slow]);
+    await facts(store).put(aDraft());
+    store.lock();
+    answer = () => undefined;
+    const asking = store.unlock();
+    await new Promise(setImmediate);
+    store.lock();
+    answer();
+    expect((await asking).at).toBe('locked');
+    await expect(facts(store).get(aDraft().key)).rejects.toMatchObject({ code: 'key_unavailable' });
+  });
+
+  test('is not undone by a rotation that was waiting for the key’s place', async () => {
+    const kept = new Map<string, Buffer>([['current', key]]);
+    const waiting: (() => void)[] = [];
+    const source: KeySource = {
+      name: 'a slow place',
+      createsOnFirstStart: false,
+      read: (slot) => {
+        const found = kept.get(slot);
+        return Promise.resolve(found ? { at: 'found', key: Buffer.from(found) } : { at: 'absent' });
+      },
+      keep: async (slot, made) => {
+        await new Promise<void>((resolve) => waiting.push(resolve));
+        kept.set(slot, Buffer.from(made));
+      },
+    };
+    const store = await openMemory(tempFolder(), handClock(), () => [source]);
+    await facts(store).put(aDraft());
+    const rotating = store.upkeep?.rotate();
+    while (waiting.length === 0) await new Promise(setImmediate);
+    store.lock();
+    waiting.pop()?.();
+    await expect(rotating).rejects.toMatchObject({ code: 'key_unavailable' });
+    expect(store.status().key.at).toBe('locked');
+    await store.unlock();
+    expect(await facts(store).get(aDraft().key)).toBeDefined();
+  });
+
+  test('after closing there is nothing to unlock', async () => {
+    const store = await openMemory(tempFolder(), handClock());
+    await store[Symbol.asyncDispose]();
+    await expect(store.unlock()).rejects.toMatchObject({ code: 'store_unavailable' });
   });
 
   test('what expires while it is locked goes all the same (R-PURGE-02)', async () => {

@@ -28,11 +28,16 @@ describe('what SQLite leaves in its pages (R-PURGE-01)', () => {
     random = 1;
   });
 
+  /** As the store does it. */
+  const commit = (): void => {
+    connection.commit();
+    connection.keepLogShort();
+  };
   const insert = (from: number, to: number): void => {
     const put = db.prepare("INSERT INTO entry VALUES (1, 1, ?, 'x', ?, 1, 1, ?)");
     connection.begin();
     for (let index = from; index < to; index += 1) put.run(createHash('md5').update(`${index}`).digest(), index, blobOf(index));
-    connection.commit();
+    commit();
   };
 
   let random: number;
@@ -48,7 +53,7 @@ describe('what SQLite leaves in its pages (R-PURGE-01)', () => {
       connection.begin();
       if (change % 4 === 0) remove.run(index);
       else resize.run(Buffer.concat([blob, blob, blob]).subarray(0, 64 + upTo(2 * blob.length)), index);
-      connection.commit();
+      commit();
     }
   };
   /** Most rows go, one by one: pages that are left nearly empty are merged. */
@@ -56,7 +61,7 @@ describe('what SQLite leaves in its pages (R-PURGE-01)', () => {
     connection.begin();
     const remove = db.prepare('DELETE FROM entry WHERE created_at = ?');
     for (let index = 0; index < 2000; index += 1) if (index % 9 > 1) remove.run(index);
-    connection.commit();
+    commit();
   };
   const removed = (): number[] => {
     const left = new Set(db.prepare('SELECT created_at FROM entry').pluck().all() as number[]);

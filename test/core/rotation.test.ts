@@ -214,6 +214,34 @@ describe('rotating the key (R-KEY-09)', () => {
     expect(await store.upkeep?.verify()).toEqual({ entries: 152, broken: 1, structure: [] });
   });
 
+  test('a row that was damaged on the way keeps the old key, until its owner leaves the row behind', async () => {
+    const { store, folder } = await underKeyFile(3000);
+    const rotating = store.upkeep?.rotate();
+    const moved = (): number | undefined => {
+      const db = new Sqlite(join(folder, 'memory.db'), { readonly: true });
+      const old = new SealingKey(key).id;
+      const row = db.prepare('SELECT rowid FROM entry WHERE substr(sealed, 2, 4) <> ? LIMIT 1').pluck().get(old) as
+        | number
+        | undefined;
+      db.close();
+      return row;
+    };
+    let row = moved();
+    for (; row === undefined; row = moved()) await new Promise(setImmediate);
+    const db = new Sqlite(join(folder, 'memory.db'));
+    db.prepare('UPDATE entry SET expires_at = expires_at + 1 WHERE rowid = ?').run(row);
+    db.close();
+    await expect(rotating).rejects.toMatchObject({
+      code: 'store_unavailable',
+      message: expect.stringMatching(/1 entries do not open.*old one is kept/) as string,
+    });
+    expect(keyRecords(folder)).toHaveLength(2);
+    expect(readFileSync(join(folder, 'memory.key'), 'utf8').trim()).toBe(A_KEY);
+    await store.upkeep?.rotate();
+    expect(keyRecords(folder)).toHaveLength(1);
+    expect(store.status().quarantined).toBe(1);
+  });
+
   test('what died between the file and the key’s place is settled at the next start', async () => {
     const { store, folder, sources } = await underKeyFile(100);
     await store.upkeep?.rotate();

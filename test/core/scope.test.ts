@@ -44,6 +44,7 @@ describe('what each scope of the forget language deletes', () => {
     { scope: 'pipelines', goes: audits.filter((key) => key.startsWith('pipeline_')), id: 'R-FORGET-06' },
     { scope: 'pack:gh', goes: ['pack_history/gh/00000000000000000001', 'gh/00'], id: 'R-FORGET-06' },
     { scope: 'pack:g', goes: [], id: 'R-FORGET-06' },
+    { scope: 'pack:pack_history', goes: [], id: 'R-FORGET-06' },
     { scope: 'pipeline:gh', goes: ['pipeline_history/gh/00000000000000000001'], id: 'R-FORGET-06' },
     { scope: 'key:prefs/a', goes: ['prefs/a'], id: 'R-FORGET-07' },
     { scope: 'key:prefs', goes: [], id: 'R-FORGET-07' },
