@@ -1,16 +1,15 @@
 import { asFailure, Failure } from '../contract/failure.ts';
 import { HISTORY_VERSIONS, TOMBSTONE_TTL } from '../contract/limits.ts';
-import type { FileState, KeyState, StoreStatus } from '../contract/status.ts';
+import type { KeyState, StoreStatus } from '../contract/status.ts';
 import type { Clock } from './clock.ts';
-import { CommitQueue, type Transactions } from './commit-queue.ts';
+import { CommitQueue } from './commit-queue.ts';
 import type { Connection, Row } from './connection.ts';
-import { diskTrouble } from './disk-failure.ts';
+import { Disk } from './disk.ts';
 import { endOf, entryOf, sameContent } from './entry.ts';
 import type { Reserve } from './folder.ts';
 import { Forgetting, named, needsKey } from './forgetting.ts';
-import { bringBackFromFuture } from './future.ts';
-import { KEPT_CLOCK, type KeyKeeper } from './key-keeper.ts';
-import { Purger } from './purger.ts';
+import { KeptClock } from './kept-clock.ts';
+import type { KeyKeeper } from './key-keeper.ts';
 import { SealedRows } from './sealed-rows.ts';
 import { ALL_KINDS } from './statements.ts';
 import type {
@@ -32,15 +31,8 @@ import type {
   Swept,
 } from './store.ts';
 import { Sweeper } from './sweeper.ts';
-import { Timekeeper } from './timekeeper.ts';
 import { FileUpkeep } from './upkeep.ts';
 
-/** How far the clock may run ahead of what the file remembers of it, in case the program is killed. */
-const CLOCK_KEPT_EVERY_MS = 60_000;
-/** Also when nobody writes. */
-const CLOCK_KEPT_AT_LEAST_EVERY_MS = 3_600_000;
-/** Asking a full disk for space costs as much as a write. */
-const RESERVE_EVERY_MS = 100;
 const NEWEST: Cursor = { at: Number.MAX_SAFE_INTEGER, row: Number.MAX_SAFE_INTEGER };
 const SOONEST: Cursor = { at: Number.MIN_SAFE_INTEGER, row: Number.MIN_SAFE_INTEGER };
 
@@ -62,18 +54,11 @@ export class SqliteStore implements MemoryStore {
   readonly #keys: KeyKeeper;
   readonly #rows: SealedRows;
   readonly #queue: CommitQueue;
-  readonly #time: Timekeeper;
-  readonly #purger: Purger;
+  readonly #disk: Disk;
+  readonly #time: KeptClock;
   readonly #sweeper: Sweeper;
   readonly #forgetting: Forgetting;
-  #file: FileState = { at: 'open' };
-  #clockKept = 0;
-  #refilledAt = -Infinity;
-  #keyedOnce = false;
-  #keepingLog = false;
   #closed = false;
-  /** Whether the file has been looked through for what an earlier run left. */
-  #surveyed: Promise<boolean>;
 
   constructor(parts: SqliteParts) {
     const { connection, keys, clock } = parts;
@@ -81,16 +66,12 @@ export class SqliteStore implements MemoryStore {
     this.#connection = connection;
     this.#keys = keys;
     this.#rows = new SealedRows(connection, keys);
-    // What is kept of the clock is sealed; until it can be read, nothing that seems expired is destroyed.
-    this.#time = new Timekeeper(clock, connection.meta(KEPT_CLOCK) === undefined ? undefined : 0);
-    this.#queue = new CommitQueue(this.#transactions(), (error) => this.#explain(error));
-    this.#purger = new Purger(() => connection.emptyLog(), clock);
+    this.#disk = new Disk({ ...parts, takenBack: () => keys.abandonSegment() });
+    this.#queue = new CommitQueue(this.#disk.transactions(), (error) => this.#disk.explain(error));
+    this.#time = new KeptClock({ connection, keys, rows: this.#rows, queue: this.#queue, clock });
     this.#sweeper = new Sweeper({ sweep: (limit) => this.sweep(limit), now: () => this.now(), clock });
     this.#forgetting = new Forgetting({ connection, keys, rows: this.#rows, now: () => this.now() });
     this.upkeep = new FileUpkeep({ ...parts, rows: this.#rows, queue: this.#queue, now: () => this.now() });
-    // What a killed program left in the log may have been deleted since, and what it left in the file was not cleared.
-    this.#purger.now();
-    this.#surveyed = this.#survey();
     this.#sweeper.at(this.now());
     this.#keyed();
   }
@@ -127,21 +108,10 @@ export class SqliteStore implements MemoryStore {
     };
     const deleted = await this.#queue.run(forget).catch((error: unknown) => {
       if (asFailure(error).code !== 'disk_full') throw error;
-      return this.#explained(() => this.#forgetting.runInLittleSpace(subject, selection, this.#parts.reserve));
+      return this.#disk.attempt(() => this.#forgetting.runInLittleSpace(subject, selection, this.#parts.reserve));
     });
-    const surveyed = await this.#surveyed;
     // Copies made before are outside the live files, and their owner must know of them.
-    return { deleted, purged: this.#purge() && surveyed, olderBackups: this.upkeep.backups().length };
-  }
-
-  /** On a full disk the file itself may have to grow before the log can be emptied. */
-  #purge(): boolean {
-    if (this.#closed) return false;
-    if (this.#purger.now()) return true;
-    this.#parts.reserve.release();
-    const gone = this.#purger.now();
-    this.#parts.reserve.refill();
-    return gone;
+    return { deleted, purged: await this.#disk.purge(), olderBackups: this.upkeep.backups().length };
   }
 
   async countMatching(subject: string, selection: Selection): Promise<number> {
@@ -151,10 +121,10 @@ export class SqliteStore implements MemoryStore {
 
   async sweep(limit: number): Promise<Swept> {
     this.#requireOpen();
-    this.#tick();
+    this.#time.tick();
     const swept = await this.#queue.run(() => this.#sweep(limit));
-    if (swept.removed > 0) this.#purger.soon();
-    this.#parts.reserve.refill();
+    if (swept.removed > 0) this.#disk.purgeSoon();
+    this.#disk.refillReserve();
     return swept;
   }
 
@@ -162,7 +132,7 @@ export class SqliteStore implements MemoryStore {
     return {
       kept: 'file',
       key: this.#keys.state,
-      file: this.#file,
+      file: this.#disk.state,
       quarantined: this.#rows.broken + this.#keys.broken,
       purgeHeldSeconds: Math.ceil(this.#time.held() / 1000),
       rotation: this.upkeep.rotating,
@@ -176,7 +146,7 @@ export class SqliteStore implements MemoryStore {
   async unlock(): Promise<KeyState> {
     this.#requireOpen();
     const state = await this.#keys.unlock().catch((error: unknown) => {
-      throw this.#explain(error).told;
+      throw this.#disk.explain(error).told;
     });
     this.#keyed();
     return state;
@@ -192,18 +162,11 @@ export class SqliteStore implements MemoryStore {
     if (this.#closed) return;
     this.#closed = true;
     this.#sweeper.stop();
-    await this.#surveyed;
     await this.upkeep.stop();
     await this.#queue.idle();
-    this.#purger.stop();
-    try {
-      // Without a key nothing has been written, and the file stays as it was found.
-      if (this.#keys.custody) await this.#queue.run(() => this.#keepClock());
-      this.#connection.emptyLog();
-    } catch {
-      // A disk that fails now has kept everything that was acknowledged; the next start empties the log.
-    }
-    this.#connection.close();
+    // Without a key nothing has been written, and the file stays as it was found.
+    if (this.#keys.custody) await this.#queue.run(() => this.#time.keep()).catch(() => undefined);
+    await this.#disk.close();
     this.#parts.lock[Symbol.dispose]();
   }
 
@@ -217,7 +180,7 @@ export class SqliteStore implements MemoryStore {
       // What has expired or cannot be opened is not an earlier version: it makes room, with its own versions.
       if (found) this.#rows.delete(this.#connection.keepNamespace(namespace), kind, found);
       this.#rows.insert(namespace, kind, fresh);
-      if (found) this.#purger.soon();
+      if (found) this.#disk.purgeSoon();
       return { status: 'created', entry: this.#ends(fresh) };
     }
     if (sameContent(before, fresh)) {
@@ -256,7 +219,7 @@ export class SqliteStore implements MemoryStore {
       const [hash] = this.#keys.ring.hashes(namespace, after.key);
       left = this.#connection.sql.trimVersions.run(this.#connection.keepNamespace(namespace), hash, HISTORY_VERSIONS).changes;
     }
-    if (left > 0) this.#purger.soon();
+    if (left > 0) this.#disk.purgeSoon();
   }
 
   #keepNote(namespace: Namespace, note: Note): void {
@@ -344,10 +307,10 @@ export class SqliteStore implements MemoryStore {
 
   async #write<T>(job: () => T): Promise<T> {
     await this.#ready();
-    this.#refillReserve();
+    this.#disk.refillReserve();
     return this.#queue.run(() => {
       const result = job();
-      if (this.#time.trusted() - this.#clockKept >= CLOCK_KEPT_EVERY_MS) this.#keepClock();
+      this.#time.keepAlong();
       return result;
     });
   }
@@ -355,26 +318,26 @@ export class SqliteStore implements MemoryStore {
   async #read<T>(query: () => T): Promise<T> {
     await this.#ready();
     void this.#keys.ring;
-    return this.#explained(query);
+    return this.#disk.attempt(query);
   }
 
   /** For what stands beside the seals: it is told in every key state. */
   async #readUnopened<T>(query: () => T): Promise<T> {
     this.#requireOpen();
-    return this.#explained(query);
+    return this.#disk.attempt(query);
   }
 
   async #ready(): Promise<void> {
     this.#requireOpen();
     if (!this.#keys.custody) await this.#awake();
-    this.#tick();
+    this.#time.tick();
   }
 
   /** The key's place may have been opened since. */
   async #awake(): Promise<void> {
     if (this.#keys.custody) return;
     await this.#keys.ready().catch((error: unknown) => {
-      throw this.#explain(error).told;
+      throw this.#disk.explain(error).told;
     });
     this.#keyed();
   }
@@ -382,139 +345,12 @@ export class SqliteStore implements MemoryStore {
   /** What waited for the key goes on. */
   #keyed(): void {
     if (!this.#keys.custody) return;
+    this.#time.learn();
     this.upkeep.resume();
-    if (this.#keyedOnce) return;
-    this.#keyedOnce = true;
-    const kept = this.#keys.secret(KEPT_CLOCK)?.readDoubleBE();
-    if (kept !== undefined) {
-      this.#time.learn(kept);
-      this.#clockKept = kept;
-    }
-    this.#bringBackFromFuture();
-  }
-
-  /** What only the passing of time asks for; it is noticed when somebody comes by. */
-  #tick(): void {
-    if (!this.#keys.custody) return;
-    if (this.#time.takeCorrection()) this.#bringBackFromFuture();
-    if (this.#time.trusted() - this.#clockKept < CLOCK_KEPT_AT_LEAST_EVERY_MS) return;
-    this.#clockKept = this.#time.trusted();
-    this.#queue.run(() => this.#keepClock()).catch(() => undefined);
-  }
-
-  #bringBackFromFuture(): void {
-    // While the clock itself is in doubt nobody knows what the future is.
-    if (this.#time.held() > 0) return;
-    const deps = { connection: this.#connection, rows: this.#rows };
-    this.#queue.run(() => bringBackFromFuture(deps, this.now())).catch(() => undefined);
-  }
-
-  /** Each step in a turn of its own, so that others come in between. */
-  #keepLogShort(step: () => boolean): void {
-    this.#keepingLog = false;
-    if (this.#closed) return;
-    try {
-      if (!step()) return;
-      this.#keepingLog = true;
-      setImmediate(() => this.#keepLogShort(() => this.#connection.emptyLog() && false));
-    } catch {
-      // What was committed is on the disk; whatever is wrong with it meets the next one who writes.
-    }
-  }
-
-  /** What a full disk took is taken back when there is space, before writers use that up. */
-  #refillReserve(): void {
-    const { reserve, clock } = this.#parts;
-    if (reserve.whole || clock.steady() - this.#refilledAt < RESERVE_EVERY_MS) return;
-    this.#refilledAt = clock.steady();
-    reserve.refill();
-  }
-
-  /** Inside a transaction. A moment still in doubt is not kept. */
-  #keepClock(): void {
-    const bytes = Buffer.alloc(8);
-    this.#clockKept = this.#time.trusted();
-    bytes.writeDoubleBE(this.#clockKept);
-    this.#keys.keepSecret(KEPT_CLOCK, bytes);
-  }
-
-  async #survey(): Promise<boolean> {
-    try {
-      if (await this.#connection.survey()) this.#purger.soon();
-      return true;
-    } catch {
-      return false;
-    }
-  }
-
-  #explained<T>(step: () => T): T {
-    this.#requireFile();
-    try {
-      return step();
-    } catch (error) {
-      throw this.#explain(error).told;
-    }
-  }
-
-  #explain(error: unknown): { told: Failure; doubtful: boolean } {
-    const trouble = diskTrouble(error, this.#parts.folder) ?? { told: asFailure(error), doubtful: false };
-    if (trouble.doubtful) this.#reopen();
-    return trouble;
-  }
-
-  #reopen(): void {
-    try {
-      this.#connection.reopen();
-      this.#file = { at: 'open' };
-      this.#surveyed = this.#survey();
-    } catch {
-      this.#file = {
-        at: 'failed',
-        why: 'the disk reports errors',
-        remedy: 'Check the disk; the program goes on by itself when it works again.',
-      };
-    }
   }
 
   #requireOpen(): void {
     if (this.#closed) throw new Failure('store_unavailable', 'The memory has been closed; start Helmdeck Memory again.');
-    this.#requireFile();
-  }
-
-  #requireFile(): void {
-    if (this.#file.at === 'open') return;
-    this.#reopen();
-    if (this.#file.at === 'failed')
-      throw new Failure('store_unavailable', `The memory cannot be reached: ${this.#file.why}. ${this.#file.remedy}`);
-  }
-
-  #transactions(): Transactions {
-    const { connection, keys } = { connection: this.#connection, keys: this.#keys };
-    return {
-      begin: () => {
-        // A job of the same turn may have met the error that closed it.
-        this.#requireFile();
-        connection.begin();
-      },
-      commit: () => {
-        connection.commit();
-        if (this.#keepingLog) return;
-        this.#keepingLog = true;
-        setImmediate(() => this.#keepLogShort(() => connection.keepLogShort()));
-      },
-      rollback: () => {
-        keys.abandonSegment();
-        connection.rollback();
-      },
-      savepoint: () => connection.savepoint(),
-      release: () => connection.release(),
-      rollbackToSavepoint: () => {
-        keys.abandonSegment();
-        connection.rollbackToSavepoint();
-      },
-      get open() {
-        return connection.open;
-      },
-    };
+    this.#disk.require();
   }
 }

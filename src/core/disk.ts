@@ -1,0 +1,176 @@
+import { asFailure, Failure } from '../contract/failure.ts';
+import type { FileState } from '../contract/status.ts';
+import type { Clock } from './clock.ts';
+import type { Transactions } from './commit-queue.ts';
+import type { Connection } from './connection.ts';
+import { type DiskTrouble, diskTrouble } from './disk-failure.ts';
+import type { Reserve } from './folder.ts';
+import { Purger } from './purger.ts';
+
+/** Asking a full disk for space costs as much as a write. */
+const RESERVE_EVERY_MS = 100;
+
+interface Deps {
+  readonly connection: Connection;
+  readonly folder: string;
+  readonly reserve: Reserve;
+  readonly clock: Clock;
+  /** A transaction, or a job of it, was taken back. */
+  takenBack(): void;
+}
+
+/**
+ * The file under the store, and what may go wrong with it: errors that leave in doubt what it holds, a disk that is full,
+ * a log that grows, deleted bytes that still stand somewhere.
+ */
+export class Disk {
+  readonly #deps: Deps;
+  readonly #purger: Purger;
+  #state: FileState = { at: 'open' };
+  /** Whether the file has been looked through for what an earlier run left. */
+  #surveyed: Promise<boolean>;
+  #keepingLog = false;
+  #refilledAt = -Infinity;
+  #closed = false;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    this.#purger = new Purger(() => deps.connection.emptyLog(), deps.clock);
+    // What a killed program left in the log may have been deleted since, and what it left in the file was not cleared.
+    this.#purger.now();
+    this.#surveyed = this.#survey();
+  }
+
+  get state(): FileState {
+    return this.#state;
+  }
+
+  /** Runs a step on the file; whatever goes wrong is told as what it means. */
+  attempt<T>(step: () => T): T {
+    this.require();
+    try {
+      return step();
+    } catch (error) {
+      throw this.explain(error).told;
+    }
+  }
+
+  /** What an error means to a caller. If it leaves in doubt what the disk holds, the file has been opened anew. */
+  explain(error: unknown): DiskTrouble {
+    const trouble = diskTrouble(error, this.#deps.folder) ?? { told: asFailure(error), doubtful: false };
+    if (trouble.doubtful) this.#reopen();
+    return trouble;
+  }
+
+  /** The file is open, or can be opened again. */
+  require(): void {
+    if (this.#state.at === 'open') return;
+    this.#reopen();
+    if (this.#state.at === 'failed') {
+      throw new Failure('store_unavailable', `The memory cannot be reached: ${this.#state.why}. ${this.#state.remedy}`);
+    }
+  }
+
+  transactions(): Transactions {
+    const { connection } = this.#deps;
+    const takenBack = (): void => this.#deps.takenBack();
+    return {
+      begin: () => {
+        // A job of the same turn may have met the error that closed it.
+        this.require();
+        connection.begin();
+      },
+      commit: () => {
+        connection.commit();
+        this.#keepLogShortSoon(() => connection.keepLogShort());
+      },
+      rollback: () => {
+        takenBack();
+        connection.rollback();
+      },
+      savepoint: () => connection.savepoint(),
+      release: () => connection.release(),
+      rollbackToSavepoint: () => {
+        takenBack();
+        connection.rollbackToSavepoint();
+      },
+      get open() {
+        return connection.open;
+      },
+    };
+  }
+
+  /** True once no byte of what was deleted is left. On a full disk the reserve makes room for it. */
+  async purge(): Promise<boolean> {
+    const surveyed = await this.#surveyed;
+    if (this.#closed) return false;
+    if (this.#purger.now()) return surveyed;
+    this.#deps.reserve.release();
+    const gone = this.#purger.now();
+    this.#deps.reserve.refill();
+    return gone && surveyed;
+  }
+
+  purgeSoon(): void {
+    this.#purger.soon();
+  }
+
+  /** What a full disk took is taken back when there is space, before writers use that up. */
+  refillReserve(): void {
+    const { reserve, clock } = this.#deps;
+    if (reserve.whole || clock.steady() - this.#refilledAt < RESERVE_EVERY_MS) return;
+    this.#refilledAt = clock.steady();
+    reserve.refill();
+  }
+
+  /** Leaves the file without a log, if it can; the next start empties what is left. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#purger.stop();
+    await this.#surveyed;
+    try {
+      this.#deps.connection.emptyLog();
+    } catch {
+      // A disk that fails now has kept everything that was acknowledged.
+    }
+    this.#deps.connection.close();
+  }
+
+  /** Each step in a turn of its own, so that others come in between. */
+  #keepLogShortSoon(step: () => boolean): void {
+    if (this.#keepingLog) return;
+    this.#keepingLog = true;
+    setImmediate(() => {
+      this.#keepingLog = false;
+      if (this.#closed) return;
+      try {
+        if (step()) this.#keepLogShortSoon(() => this.#deps.connection.emptyLog() && false);
+      } catch {
+        // What was committed is on the disk; whatever is wrong with it meets the next one who writes.
+      }
+    });
+  }
+
+  async #survey(): Promise<boolean> {
+    try {
+      if (await this.#deps.connection.survey()) this.#purger.soon();
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  #reopen(): void {
+    try {
+      this.#deps.connection.reopen();
+      this.#state = { at: 'open' };
+      this.#surveyed = this.#survey();
+    } catch {
+      this.#state = {
+        at: 'failed',
+        why: 'the disk reports errors',
+        remedy: 'Check the disk; the program goes on by itself when it works again.',
+      };
+    }
+  }
+}
