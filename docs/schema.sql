@@ -43,6 +43,7 @@ CREATE INDEX entry_expiry ON entry (namespace, kind, expires_at);
 
 CREATE TABLE tombstone (
   at INTEGER NOT NULL,
+  trusted INTEGER NOT NULL,
   hash BLOB,
   subject TEXT,
   session TEXT,

@@ -17,6 +17,17 @@ interface Job {
   reject(error: unknown): void;
 }
 
+/** A job met an error after which the whole transaction is in doubt, and its meaning is known already. */
+class Doubt extends Error {
+  readonly told: unknown;
+  readonly doubtful = true;
+
+  constructor(told: unknown) {
+    super('The disk is in doubt.');
+    this.told = told;
+  }
+}
+
 /** More would keep readers waiting. */
 const MOST_AT_ONCE = 256;
 
@@ -68,8 +79,8 @@ export class CommitQueue {
       for (const job of jobs) outcomes.push(job === alone && jobs.length === 1 ? this.#run(job) : this.#runApart(job));
       this.#transactions.commit();
     } catch (error) {
-      this.#transactions.rollback();
-      const { told, doubtful } = this.#failed(error);
+      this.#takeBack();
+      const { told, doubtful } = error instanceof Doubt ? error : this.#failed(error);
       // One job can exhaust what all needed, the disk for instance. Nothing of them was kept, so each may try alone; but
       // a flush that failed is never tried again as if nothing had been.
       if (jobs.length > 1 && !doubtful) for (const job of jobs) this.#commit([job]);
@@ -77,6 +88,15 @@ export class CommitQueue {
       return;
     }
     for (const tell of outcomes) tell();
+  }
+
+  /** Where even that fails the transaction is lost with its connection. */
+  #takeBack(): void {
+    try {
+      this.#transactions.rollback();
+    } catch {
+      // What ended the transaction is told; this would say no more.
+    }
   }
 
   #run(job: Job): () => void {
@@ -95,7 +115,7 @@ export class CommitQueue {
       if (!this.#transactions.open) throw error;
       this.#transactions.rollbackToSavepoint();
       const { told, doubtful } = this.#failed(error);
-      if (doubtful) throw error;
+      if (doubtful) throw new Doubt(told);
       return () => job.reject(told);
     }
   }

@@ -1,4 +1,4 @@
-import type { Database } from 'better-sqlite3';
+import type { Database, Statement } from 'better-sqlite3';
 import type { Transactions } from './commit-queue.ts';
 import { connect, PAGE_BYTES } from './database.ts';
 import { PageScrubber } from './page-scrubber.ts';
@@ -117,15 +117,25 @@ export class Connection implements Transactions {
    */
   emptyLog(): boolean {
     this.#scrubber.note(this.#logFrames());
-    if ((this.#sql.truncateLog.get() as { busy: number }).busy !== 0) return false;
-    this.#logMoved();
+    if (this.#checkpoint(this.#sql.truncateLog).busy !== 0) return false;
     this.#logLimit = LOG_FRAMES;
     return this.#scrub();
   }
 
+  /**
+   * Whatever it answers, SQLite may have moved all of the log and begin it anew with the next commit, and may have cut
+   * the file to what it holds: nothing that was known of either is known any more.
+   */
+  #checkpoint(statement: Statement): { busy: number; checkpointed: number } {
+    try {
+      return statement.get() as { busy: number; checkpointed: number };
+    } finally {
+      this.#logMoved();
+    }
+  }
+
   #logMoved(): void {
     this.#scrubber.logMoved();
-    // SQLite has cut the file to what it holds.
     this.#room = 0;
   }
 
@@ -166,8 +176,7 @@ export class Connection implements Transactions {
     const frames = this.#logFrames();
     if (frames < this.#logLimit) return false;
     this.#scrubber.note(frames);
-    const { checkpointed } = this.#sql.checkpoint.get() as { checkpointed: number };
-    if (checkpointed === frames) this.#logMoved();
+    const { checkpointed } = this.#checkpoint(this.#sql.checkpoint);
     // Somebody reads it: try again when it has grown by as much once more.
     this.#logLimit = checkpointed === frames ? LOG_FRAMES : frames + LOG_FRAMES;
     return this.#scrubber.changed >= CHANGED_PAGES;

@@ -163,7 +163,7 @@ function flushAgain(log: string): void {
   const handle = openSync(log, 'r+');
   try {
     const bytes = readFileSync(handle);
-    writeSync(handle, bytes, 0, bytes.length, 0);
+    for (let at = 0; at < bytes.length;) at += writeSync(handle, bytes, at, bytes.length - at, at);
     fsyncSync(handle);
   } finally {
     closeSync(handle);

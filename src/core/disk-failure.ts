@@ -15,7 +15,7 @@ export function diskTrouble(error: unknown, folder: string): DiskTrouble | undef
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (code === 'ENOSPC' || code === 'EDQUOT') return { told: diskFull(error), doubtful: false };
   if (code === 'EIO') return { told: diskFails(error), doubtful: false };
-  if (code === 'EROFS') return { told: readOnly(error), doubtful: false };
+  if (code === 'EROFS' || code === 'EACCES' || code === 'EPERM') return { told: readOnly(error), doubtful: false };
   if (code === 'SQLITE_FULL') return { told: diskFull(error), doubtful: false };
   if (code.startsWith('SQLITE_IOERR')) {
     return { told: nearlyFull(folder) ? diskFull(error) : diskFails(error), doubtful: true };

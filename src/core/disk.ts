@@ -82,7 +82,7 @@ export class Disk {
       },
       commit: () => {
         connection.commit();
-        this.#keepLogShortSoon(() => connection.keepLogShort());
+        this.#keepLogShortSoon();
       },
       rollback: () => {
         takenBack();
@@ -136,19 +136,25 @@ export class Disk {
     this.#deps.connection.close();
   }
 
-  /** Each step in a turn of its own, so that others come in between. */
-  #keepLogShortSoon(step: () => boolean): void {
+  /** After the commit, and each step in a turn of its own, so that others come in between. */
+  #keepLogShortSoon(): void {
     if (this.#keepingLog) return;
     this.#keepingLog = true;
     setImmediate(() => {
       this.#keepingLog = false;
-      if (this.#closed) return;
-      try {
-        if (step()) this.#keepLogShortSoon(() => this.#deps.connection.emptyLog() && false);
-      } catch {
-        // What was committed is on the disk; whatever is wrong with it meets the next one who writes.
-      }
+      const manyChanged = this.#quietly(() => this.#deps.connection.keepLogShort());
+      if (manyChanged) setImmediate(() => this.#quietly(() => this.#deps.connection.emptyLog()));
     });
+  }
+
+  #quietly(step: () => boolean): boolean {
+    if (this.#closed) return false;
+    try {
+      return step();
+    } catch {
+      // What was committed is on the disk; whatever is wrong with it meets the next one who writes.
+      return false;
+    }
   }
 
   async #survey(): Promise<boolean> {

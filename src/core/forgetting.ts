@@ -25,6 +25,8 @@ interface Deps {
   readonly keys: KeyKeeper;
   readonly rows: SealedRows;
   now(): number;
+  /** The latest moment that is not in doubt. */
+  trusted(): number;
 }
 
 /** Whether the selection asks about what only the key opens. */
@@ -63,7 +65,7 @@ export class Forgetting {
     let deleted = 0;
     try {
       const doomed = this.#doomed(subject, selection);
-      const rest = doomed.flatMap((one) => [...this.#versionsOf(one), one]);
+      const rest = doomed.flatMap((one) => [...this.#versionsOf(one, selection.kinds), one]);
       const whole = this.#isWhole(selection);
       for (let first = true; first || rest.length > 0; first = false) {
         makeRoom(connection);
@@ -87,8 +89,8 @@ export class Forgetting {
     }
   }
 
-  #versionsOf({ namespace, kind, row }: Doomed): Doomed[] {
-    if (kind !== 'fact') return [];
+  #versionsOf({ namespace, kind, row }: Doomed, listed: readonly Kind[]): Doomed[] {
+    if (kind !== 'fact' || listed.includes('history')) return [];
     const versions = this.#deps.connection.sql.versions.all(namespace.id, row.key_hash, EVER) as Row[];
     return versions.map((version) => ({ namespace, kind: 'history', row: version }));
   }
@@ -134,6 +136,11 @@ export class Forgetting {
     return doomed.filter(({ kind, row }) => !UNSEEN.has(kind) && row.expires_at > now).length;
   }
 
+  #moment(): { at: number; trusted: number } {
+    const at = this.#deps.now();
+    return { at, trusted: Math.min(at, this.#deps.trusted()) };
+  }
+
   /** A whole kind, or a category when there is no key to hash names with, is remembered as what it is. */
   #isWhole(selection: Selection): boolean {
     return !needsKey(selection) && (selection.category === undefined || !this.#deps.keys.custody);
@@ -141,24 +148,24 @@ export class Forgetting {
 
   #buryWhole(subject: string, { kinds, session, category }: Selection): void {
     const { connection } = this.#deps;
-    const at = this.#deps.now();
+    const { at, trusted } = this.#moment();
     for (const kind of kinds.filter((one) => LASTING.has(one))) {
-      connection.sql.keepScopeTombstone.run(at, subject, session ?? null, KINDS[kind], category ?? null);
+      connection.sql.keepScopeTombstone.run(at, trusted, subject, session ?? null, KINDS[kind], category ?? null);
     }
   }
 
   #bury(subject: string, selection: Selection, doomed: readonly Doomed[]): void {
     const { connection, keys, rows } = this.#deps;
-    const at = this.#deps.now();
+    const { at, trusted } = this.#moment();
     const secret = keys.tombstoneKey();
     for (const { namespace, kind, row } of doomed) {
       if (!LASTING.has(kind)) continue;
       const key = selection.key ?? rows.open(named(namespace), kind, row)?.key;
       if (secret && key !== undefined) {
-        connection.sql.keepHashTombstone.run(at, tombstoneHash(secret, named(namespace), kind, key));
+        connection.sql.keepHashTombstone.run(at, trusted, tombstoneHash(secret, named(namespace), kind, key));
       } else {
         // Its name is lost with its seal, or what hashes names is; but a copy in a backup may be whole.
-        connection.sql.keepScopeTombstone.run(at, subject, namespace.session, KINDS[kind], row.category);
+        connection.sql.keepScopeTombstone.run(at, trusted, subject, namespace.session, KINDS[kind], row.category);
       }
     }
   }

@@ -1,9 +1,7 @@
 import type { Clock } from './clock.ts';
 import type { CommitQueue } from './commit-queue.ts';
 import type { Connection } from './connection.ts';
-import { bringBackFromFuture } from './future.ts';
 import { KEPT_CLOCK, type KeyKeeper } from './key-keeper.ts';
-import type { SealedRows } from './sealed-rows.ts';
 import { Timekeeper } from './timekeeper.ts';
 
 /** How far the clock may run ahead of what the file remembers of it, in case the program is killed. */
@@ -14,7 +12,6 @@ const AT_LEAST_MS = 3_600_000;
 interface Deps {
   readonly connection: Connection;
   readonly keys: KeyKeeper;
-  readonly rows: SealedRows;
   readonly queue: CommitQueue;
   readonly clock: Clock;
 }
@@ -25,6 +22,7 @@ export class KeptClock {
   readonly #time: Timekeeper;
   #kept = 0;
   #learnt = false;
+  #keeping = false;
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -44,38 +42,36 @@ export class KeptClock {
   /** As soon as there is a key. */
   learn(): void {
     if (this.#learnt) return;
-    this.#learnt = true;
     const kept = this.#deps.keys.secret(KEPT_CLOCK)?.readDoubleBE();
     if (kept !== undefined) this.#time.learn(kept);
     this.#kept = kept ?? 0;
-    this.#bringBack();
+    this.#learnt = true;
+  }
+
+  /** The latest moment that is not in doubt. */
+  trusted(): number {
+    return this.#time.trusted();
   }
 
   /** What only the passing of time asks for; it is noticed when somebody comes by. */
   tick(): void {
-    if (!this.#deps.keys.custody) return;
-    if (this.#time.takeCorrection()) this.#bringBack();
-    if (this.#time.trusted() - this.#kept < AT_LEAST_MS) return;
-    this.#kept = this.#time.trusted();
-    this.#deps.queue.run(() => this.keep()).catch(() => undefined);
+    if (!this.#deps.keys.custody || this.#keeping || this.trusted() - this.#kept < AT_LEAST_MS) return;
+    this.#keeping = true;
+    // If it cannot be kept now, the next one who comes by tries again.
+    const done = (): boolean => (this.#keeping = false);
+    this.#deps.queue.run(() => this.keep()).then(done, done);
   }
 
   /** Inside a transaction that somebody else began. */
   keepAlong(): void {
-    if (this.#time.trusted() - this.#kept >= WHILE_WRITING_MS) this.keep();
+    if (this.trusted() - this.#kept >= WHILE_WRITING_MS) this.keep();
   }
 
   /** Inside a transaction. A moment still in doubt is not kept. */
   keep(): void {
     const bytes = Buffer.alloc(8);
-    this.#kept = this.#time.trusted();
+    this.#kept = this.trusted();
     bytes.writeDoubleBE(this.#kept);
     this.#deps.keys.keepSecret(KEPT_CLOCK, bytes);
-  }
-
-  #bringBack(): void {
-    // While the clock itself is in doubt nobody knows what the future is.
-    if (this.held() > 0) return;
-    this.#deps.queue.run(() => bringBackFromFuture(this.#deps, this.now())).catch(() => undefined);
   }
 }

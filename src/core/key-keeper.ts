@@ -28,7 +28,7 @@ export class KeyKeeper {
   #lockedByOwner = false;
   #locks = 0;
   #askedAt = -Infinity;
-  #asking: Promise<KeyState> | undefined;
+  #asking: { locks: number; answer: Promise<KeyState> } | undefined;
   readonly #broken = new Set<string>();
 
   constructor(connection: Connection, clock: Clock, sources: readonly KeySource[]) {
@@ -74,8 +74,19 @@ export class KeyKeeper {
   }
 
   unlock(): Promise<KeyState> {
-    this.#asking ??= this.#ask().finally(() => (this.#asking = undefined));
-    return this.#asking;
+    if (this.#asking?.locks === this.#locks) return this.#asking.answer;
+    // An answer to what was asked before the owner locked is no answer any more.
+    const before = this.#asking?.answer.catch(() => undefined);
+    const asking = {
+      locks: this.#locks,
+      answer: Promise.resolve(before)
+        .then(() => this.#ask())
+        .finally(() => {
+          if (this.#asking === asking) this.#asking = undefined;
+        }),
+    };
+    this.#asking = asking;
+    return asking.answer;
   }
 
   /** The key to seal with, with room for at least one record. Only inside a transaction: it may open a segment. */

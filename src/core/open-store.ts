@@ -62,9 +62,7 @@ async function openKept({ folder, clock, sources }: StoreOptions, lock: Disposab
     if (connection.meta('memory') === undefined) connection.keepMeta('memory', made);
     const keys = new KeyKeeper(connection, clock, sources(String(connection.meta('memory'))));
     await keys.unlock();
-    const store = new SqliteStore({ connection, keys, clock, folder, reserve, lock });
-    store.upkeep.resume();
-    return store;
+    return new SqliteStore({ connection, keys, clock, folder, reserve, lock });
   } catch (error) {
     connection.close();
     throw error;

@@ -1,4 +1,4 @@
-import { closeSync, fdatasyncSync, fstatSync, openSync, readSync, statSync, writeSync } from 'node:fs';
+import { closeSync, fdatasyncSync, fstatSync, ftruncateSync, openSync, readSync, statSync, writeSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { PAGE_BYTES } from './database.ts';
 
@@ -7,7 +7,6 @@ const LOG_HEADER = 32;
 /** A header of 24 bytes, which begins with the page's number, and the page. */
 const FRAME = 24 + PAGE;
 const PAGES_AT_ONCE = 256;
-const AHEAD = 128 * PAGE;
 
 /** First bytes of the pages that hold rows or index entries, and how long their header is. Every other page begins with 0. */
 const HEADERS = new Map([
@@ -22,7 +21,7 @@ const HEADERS = new Map([
  * merged with its neighbours, copies of its rows stay behind in the unused middle of the page, and nothing ever clears
  * those (R-PURGE-01). Which pages have changed is read from the log before it is emptied.
  *
- * It writes only where the file format says that nothing is stored, only while the log is empty and nobody else may write.
+ * It clears only where the file format says that nothing is stored, only while the log is empty and nobody else may write.
  * The handle stays open as long as the database does: closing it would take away the locks SQLite holds on the file.
  */
 export class PageScrubber {
@@ -30,6 +29,7 @@ export class PageScrubber {
   readonly #handle: number;
   readonly #changed = new Set<number>();
   #noted = 0;
+  #unflushed = false;
   #closed = false;
 
   constructor(file: string) {
@@ -46,12 +46,13 @@ export class PageScrubber {
   note(frames: number): void {
     if (frames <= this.#noted) return;
     const log = openSync(this.#log, 'r');
+    const number = Buffer.alloc(4);
     try {
-      const bytes = Buffer.allocUnsafe((frames - this.#noted) * FRAME);
-      const read = readSync(log, bytes, 0, bytes.length, LOG_HEADER + this.#noted * FRAME);
-      if (read < bytes.length) throw new Error('The log is shorter than SQLite says.');
-      for (let at = 0; at < bytes.length; at += FRAME) this.#changed.add(bytes.readUInt32BE(at));
-      this.#noted = frames;
+      for (; this.#noted < frames; this.#noted += 1) {
+        const read = readSync(log, number, 0, number.length, LOG_HEADER + this.#noted * FRAME);
+        if (read < number.length) throw new Error('The log is shorter than SQLite says.');
+        this.#changed.add(number.readUInt32BE());
+      }
     } finally {
       closeSync(log);
     }
@@ -62,21 +63,19 @@ export class PageScrubber {
     this.#noted = 0;
   }
 
-  /** Makes the file as long as it will have to be, and a little longer where there is room; says how long it is then. */
+  /** Makes the file as long as it will have to be; says how long it is then. */
   growTo(bytes: number): number {
     const size = fstatSync(this.#handle).size;
     if (size >= bytes) return size;
+    const nothing = Buffer.alloc(bytes - size);
     try {
-      return this.#fill(size, bytes + AHEAD);
-    } catch {
-      return this.#fill(size, bytes);
+      for (let at = size; at < bytes;) at += writeSync(this.#handle, nothing, 0, bytes - at, at);
+      return bytes;
+    } catch (error) {
+      // Half of the room is of use to nobody, and of harm to a forget that needs the rest.
+      ftruncateSync(this.#handle, size);
+      throw error;
     }
-  }
-
-  #fill(from: number, to: number): number {
-    const nothing = Buffer.alloc(to - from);
-    for (let at = from; at < to;) at += writeSync(this.#handle, nothing, 0, to - at, at);
-    return to;
   }
 
   logIsEmpty(): boolean {
@@ -91,11 +90,14 @@ export class PageScrubber {
       const at = (number - 1) * PAGE;
       if (readSync(this.#handle, page, 0, PAGE, at) < PAGE) continue;
       const unused = unusedPart(page, number);
-      if (!unused || isClear(page, unused)) continue;
+      if (!unused || (isClear(page, unused) && !this.#unflushed)) continue;
       writeSync(this.#handle, Buffer.alloc(unused.end - unused.start), 0, unused.end - unused.start, at + unused.start);
       scrubbed = true;
     }
+    // What a flush that failed has written looks written, and is not.
+    this.#unflushed = scrubbed;
     if (scrubbed) fdatasyncSync(this.#handle);
+    this.#unflushed = false;
     this.#changed.clear();
     return scrubbed;
   }

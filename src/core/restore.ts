@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { Failure } from '../contract/failure.ts';
 import { backupName } from './backup.ts';
 import type { Clock } from './clock.ts';
-import { CommitQueue } from './commit-queue.ts';
+import { CommitQueue, type Transactions } from './commit-queue.ts';
 import { Connection } from './connection.ts';
 import { openDatabase } from './database.ts';
 import { diskTrouble } from './disk-failure.ts';
@@ -47,6 +47,7 @@ interface Keys {
 
 interface Tombstone {
   readonly at: number;
+  readonly trusted: number;
   readonly hash: Buffer | null;
   readonly subject: string | null;
   readonly session: string | null;
@@ -120,7 +121,7 @@ async function makeReady(
     // Without the key of the backup its failure says what is missing.
     void keys.ring;
     const rows = new SealedRows(connection, keys);
-    const result = await forgetAgain(connection, keys, rows, since);
+    const result = await forgetAgain(connection, keys, rows, since, clock.now());
     if (recoveryKey !== undefined) await bringUnderPresentKey(connection, keys, rows, places);
     connection.emptyLog();
     connection.db.pragma('journal_mode = DELETE');
@@ -137,19 +138,22 @@ async function forgetAgain(
   keys: KeyKeeper,
   rows: SealedRows,
   since: readonly Tombstone[],
+  now: number,
 ): Promise<Omit<Restored, 'before' | 'forgottenSince'>> {
   const tombstones = [...(connection.sql.tombstones.all() as Tombstone[]), ...since];
   const scopes = tombstones.filter(({ hash }) => hash === null);
-  const hashes = new Map<string, number>();
-  for (const { hash, at } of tombstones)
-    if (hash) hashes.set(hash.toString('hex'), Math.max(at, hashes.get(hash.toString('hex')) ?? 0));
+  const names = Map.groupBy(
+    tombstones.filter(({ hash }) => hash !== null),
+    ({ hash }) => hash?.toString('hex'),
+  );
   connection.begin();
   const secret = keys.tombstoneKey() ?? randomBytes(32);
   const forgotten = ({ row, namespace, kind, entry }: WalkedEntry): boolean => {
     const real = kind === 'history' ? 'fact' : kind;
-    if (scopes.some((scope) => row.updated_at <= scope.at && covers(scope, namespace, KINDS[real], row.category))) return true;
-    const at = entry && hashes.get(tombstoneHash(secret, namespace, real, entry.key).toString('hex'));
-    return at !== undefined && row.updated_at <= at;
+    const named = entry && names.get(tombstoneHash(secret, namespace, real, entry.key).toString('hex'));
+    return [...scopes.filter((scope) => covers(scope, namespace, KINDS[real], row.category)), ...(named ?? [])].some(
+      (tombstone) => wasThere(row.updated_at, tombstone, now),
+    );
   };
   let entries = 0;
   let keptForgotten = 0;
@@ -164,9 +168,9 @@ async function forgetAgain(
         else broken += 1;
       }
     }
-    for (const { at, hash, subject, session, kind, category } of since) {
-      if (hash) connection.sql.keepHashTombstone.run(at, hash);
-      else connection.sql.keepScopeTombstone.run(at, subject, session, kind, category);
+    for (const { at, trusted, hash, subject, session, kind, category } of since) {
+      if (hash) connection.sql.keepHashTombstone.run(at, trusted, hash);
+      else connection.sql.keepScopeTombstone.run(at, trusted, subject, session, kind, category);
     }
     connection.dropEmptySessions();
     connection.commit();
@@ -176,6 +180,13 @@ async function forgetAgain(
   }
   return { entries, keptForgotten, broken };
 }
+
+/**
+ * Whether something written at that moment was there to be forgotten. Moments yet to come were given by a clock that was
+ * wrong: such a row may be older than any tombstone, and such a tombstone is as old as the last moment before the doubt.
+ */
+const wasThere = (writtenAt: number, { at, trusted }: Tombstone, now: number): boolean =>
+  writtenAt > now || writtenAt <= (at > now ? trusted : at);
 
 const covers = (
   scope: Tombstone,
@@ -187,6 +198,21 @@ const covers = (
   scope.kind === kind &&
   (scope.session === null || scope.session === session) &&
   (scope.category === null || scope.category === category);
+
+const keepingLogShort = (connection: Connection): Transactions => ({
+  begin: () => connection.begin(),
+  commit: () => {
+    connection.commit();
+    connection.keepLogShort();
+  },
+  rollback: () => connection.rollback(),
+  savepoint: () => connection.savepoint(),
+  release: () => connection.release(),
+  rollbackToSavepoint: () => connection.rollbackToSavepoint(),
+  get open() {
+    return connection.open;
+  },
+});
 
 /** A machine that has a key of its own for this memory keeps that one; else the recovered key becomes it. */
 async function bringUnderPresentKey(
@@ -202,7 +228,7 @@ async function bringUnderPresentKey(
     if (present.key.equals(recovered.current)) return;
     const source: KeySource = { name: place.name, createsOnFirstStart: false, read: () => Promise.resolve(present) };
     keys.take({ ...keys.held(), source });
-    const queue = new CommitQueue(connection, (told) => ({ told, doubtful: true }));
+    const queue = new CommitQueue(keepingLogShort(connection), (told) => ({ told, doubtful: true }));
     await new Rotation({ connection, keys, rows, queue }).run();
     return;
   }

@@ -10,7 +10,8 @@ import { KeyRing, MASTER_KEY_BYTES, SealingKey } from './key-ring.ts';
 import type { KeySource } from './keys/key-source.ts';
 import { lockUp, RECOVERY, RECOVERY_PUBLIC_KEY, RECOVERY_RETIRING } from './recovery-key.ts';
 import type { SealedRows } from './sealed-rows.ts';
-import { KIND_OF } from './statements.ts';
+import { ALL_KINDS, KIND_OF } from './statements.ts';
+import type { Kind } from './store.ts';
 import { walk } from './verification.ts';
 
 /** A slice ends after this long, so that nobody waiting behind it notices. */
@@ -19,6 +20,9 @@ const ROWS_AT_ONCE = 32;
 const PLACE = 'rotation';
 
 export type RotationState = { at: 'none' } | { at: 'running'; done: number; of: number };
+
+const EVERYTHING: ReadonlySet<Kind> = new Set(ALL_KINDS);
+const FACTS_WITH_VERSIONS: ReadonlySet<Kind> = new Set(ALL_KINDS.filter((kind) => kind !== 'history'));
 
 interface Deps {
   readonly connection: Connection;
@@ -99,22 +103,25 @@ export class Rotation {
 
   async #walk(): Promise<void> {
     const { connection, queue } = this.#deps;
-    for (let moved = -1; moved !== 0;) {
-      moved = await this.#pass();
-      await queue.run(() => connection.keepMeta(PLACE, 0));
+    // Versions move with their fact. Those whose fact is broken are left, and move in a pass of their own.
+    for (const kinds of [FACTS_WITH_VERSIONS, EVERYTHING]) {
+      for (let moved = -1; moved !== 0;) {
+        moved = await this.#pass(kinds);
+        await queue.run(() => connection.keepMeta(PLACE, 0));
+      }
     }
     await this.#verify();
     await this.#end();
   }
 
   /** Once through all rows, from the place that an earlier run reached; how many were moved. */
-  async #pass(): Promise<number> {
+  async #pass(kinds: ReadonlySet<Kind>): Promise<number> {
     const { connection, queue } = this.#deps;
     const of = connection.sql.countRows.get() as number;
     let done = 0;
     for (let moved = 0; ;) {
       this.#requireTime();
-      const slice = await queue.run(() => this.#slice());
+      const slice = await queue.run(() => this.#slice(kinds));
       moved += slice.moved;
       done += slice.seen;
       this.#state = { at: 'running', done: Math.min(done, of), of };
@@ -125,13 +132,18 @@ export class Rotation {
 
   /** Opens everything once more. What was known to be broken before may be left behind, nothing else. */
   async #verify(): Promise<void> {
-    const { connection, rows } = this.#deps;
+    const { connection, rows, keys } = this.#deps;
     const known = rows.broken;
-    for await (const _slice of walk(connection, rows)) this.#requireTime();
-    if (rows.broken <= known) return;
+    let left = 0;
+    for await (const slice of walk(connection, rows)) {
+      this.#requireTime();
+      left += slice.filter(({ row, entry }) => entry && !keys.ring.current.id.equals(sealedWith(row.sealed))).length;
+    }
+    const broken = rows.broken - known + left;
+    if (broken <= 0) return;
     throw new Failure(
       'store_unavailable',
-      `${rows.broken - known} entries do not open under the new key, so the old one is kept; rotate again to leave them behind.`,
+      `${broken} entries do not open under the new key, so the old one is kept; rotate again to leave them behind.`,
     );
   }
 
@@ -140,7 +152,7 @@ export class Rotation {
   }
 
   /** Inside a transaction. */
-  #slice(): { seen: number; moved: number } {
+  #slice(kinds: ReadonlySet<Kind>): { seen: number; moved: number } {
     const { connection, rows, keys } = this.#deps;
     const namespaces = new Map(connection.namespaces().map((row) => [row.id, named(row)]));
     const { current } = keys.ring;
@@ -154,8 +166,7 @@ export class Rotation {
         const namespace = namespaces.get(row.namespace);
         const kind = KIND_OF.get(row.kind);
         place = row.row;
-        // Versions move with their fact.
-        if (!namespace || !kind || kind === 'history' || current.id.equals(sealedWith(row.sealed))) continue;
+        if (!namespace || !kind || !kinds.has(kind) || current.id.equals(sealedWith(row.sealed))) continue;
         const entry = rows.open(namespace, kind, row);
         // A broken seal opens under no key; the row stays, counted, until it is forgotten or expires.
         if (!entry) continue;

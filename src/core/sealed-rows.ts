@@ -54,8 +54,7 @@ export class SealedRows {
 
   replace(namespace: Namespace, kind: Kind, row: Row, entry: Entry): void {
     const { hash, sealed } = this.#seal(namespace, kind, entry);
-    const { category, createdAt, updatedAt, expiresAt } = entry;
-    this.#connection.sql.update.run(hash, category, createdAt, updatedAt, expiresAt, sealed, row.row);
+    this.#connection.sql.update.run(hash, entry.category, entry.updatedAt, entry.expiresAt, sealed, row.row);
     if (kind === 'fact' && !hash.equals(row.key_hash)) this.#bringVersions(namespace, entry.key, row.key_hash);
   }
 

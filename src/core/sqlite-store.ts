@@ -68,9 +68,15 @@ export class SqliteStore implements MemoryStore {
     this.#rows = new SealedRows(connection, keys);
     this.#disk = new Disk({ ...parts, takenBack: () => keys.abandonSegment() });
     this.#queue = new CommitQueue(this.#disk.transactions(), (error) => this.#disk.explain(error));
-    this.#time = new KeptClock({ connection, keys, rows: this.#rows, queue: this.#queue, clock });
+    this.#time = new KeptClock({ connection, keys, queue: this.#queue, clock });
     this.#sweeper = new Sweeper({ sweep: (limit) => this.sweep(limit), now: () => this.now(), clock });
-    this.#forgetting = new Forgetting({ connection, keys, rows: this.#rows, now: () => this.now() });
+    this.#forgetting = new Forgetting({
+      connection,
+      keys,
+      rows: this.#rows,
+      now: () => this.now(),
+      trusted: () => this.#time.trusted(),
+    });
     this.upkeep = new FileUpkeep({ ...parts, rows: this.#rows, queue: this.#queue, now: () => this.now() });
     this.#sweeper.at(this.now());
     this.#keyed();
@@ -148,6 +154,7 @@ export class SqliteStore implements MemoryStore {
     const state = await this.#keys.unlock().catch((error: unknown) => {
       throw this.#disk.explain(error).told;
     });
+    this.#requireOpen();
     this.#keyed();
     return state;
   }
@@ -178,7 +185,7 @@ export class SqliteStore implements MemoryStore {
     if (note) this.#keepNote(namespace, note);
     if (!found || !before) {
       // What has expired or cannot be opened is not an earlier version: it makes room, with its own versions.
-      if (found) this.#rows.delete(this.#connection.keepNamespace(namespace), kind, found);
+      if (found) this.#makeWay(namespace, kind, found);
       this.#rows.insert(namespace, kind, fresh);
       if (found) this.#disk.purgeSoon();
       return { status: 'created', entry: this.#ends(fresh) };
@@ -191,6 +198,14 @@ export class SqliteStore implements MemoryStore {
     const updated = { ...fresh, createdAt: before.createdAt, updatedAt: Math.max(now, before.updatedAt + 1) };
     this.#supersede(namespace, kind, found, before, updated);
     return { status: 'updated', entry: this.#ends(updated) };
+  }
+
+  /** While the clock is in doubt it may not have expired at all, and becomes a version that shows when the clock is put right. */
+  #makeWay(namespace: Namespace, kind: Kind, found: Row): void {
+    const doubtful = kind === 'fact' && this.#time.held() > 0 ? this.#rows.open(namespace, kind, found) : undefined;
+    if (!doubtful) return this.#rows.delete(this.#connection.keepNamespace(namespace), kind, found);
+    this.#connection.sql.deleteRow.run(found.row);
+    this.#rows.insert(namespace, 'history', doubtful);
   }
 
   #change(namespace: Namespace, kind: Kind, key: string, change: Change, note: Note | undefined): Entry | undefined {
@@ -345,7 +360,7 @@ export class SqliteStore implements MemoryStore {
   /** What waited for the key goes on. */
   #keyed(): void {
     if (!this.#keys.custody) return;
-    this.#time.learn();
+    this.#disk.attempt(() => this.#time.learn());
     this.upkeep.resume();
   }
 

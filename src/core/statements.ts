@@ -42,7 +42,6 @@ function prepareKind(db: Database, kind: Kind) {
     count: db.prepare(`SELECT count(*) FROM entry WHERE ${here} AND expires_at > ?`).pluck(),
     countInCategory: db.prepare(`SELECT count(*) FROM entry WHERE ${here} AND expires_at > ? AND category = ?`).pluck(),
     all: db.prepare(`SELECT ${COLUMNS} FROM entry WHERE ${all}`),
-    future: db.prepare(`SELECT ${COLUMNS} FROM entry WHERE ${all} AND updated_at > ? ORDER BY updated_at, rowid`),
     expired: db.prepare(`SELECT rowid AS row, key_hash FROM entry WHERE ${all} AND expires_at <= ? LIMIT ?`),
     nextExpiry: db.prepare(`SELECT min(expires_at) FROM entry WHERE ${all}`).pluck(),
   };
@@ -78,9 +77,7 @@ export function prepare(db: Database) {
     insert: db.prepare(
       'INSERT INTO entry (namespace, kind, key_hash, category, created_at, updated_at, expires_at, sealed) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
     ),
-    update: db.prepare(
-      'UPDATE entry SET key_hash = ?, category = ?, created_at = ?, updated_at = ?, expires_at = ?, sealed = ? WHERE rowid = ?',
-    ),
+    update: db.prepare('UPDATE entry SET key_hash = ?, category = ?, updated_at = ?, expires_at = ?, sealed = ? WHERE rowid = ?'),
     deleteRow: db.prepare('DELETE FROM entry WHERE rowid = ?'),
 
     versions: db.prepare(
@@ -101,10 +98,11 @@ export function prepare(db: Database) {
     walk: db.prepare(`SELECT ${COLUMNS}, kind, namespace FROM entry WHERE rowid > ? ORDER BY rowid LIMIT ?`),
     countRows: db.prepare('SELECT count(*) FROM entry').pluck(),
 
-    keepHashTombstone: db.prepare('INSERT INTO tombstone (at, hash) VALUES (?, ?)'),
-    keepScopeTombstone: db.prepare('INSERT INTO tombstone (at, subject, session, kind, category) VALUES (?, ?, ?, ?, ?)'),
-    tombstones: db.prepare('SELECT at, hash, subject, session, kind, category FROM tombstone'),
-    pullTombstones: db.prepare('UPDATE tombstone SET at = ? WHERE at > ?'),
+    keepHashTombstone: db.prepare('INSERT INTO tombstone (at, trusted, hash) VALUES (?, ?, ?)'),
+    keepScopeTombstone: db.prepare(
+      'INSERT INTO tombstone (at, trusted, subject, session, kind, category) VALUES (?, ?, ?, ?, ?, ?)',
+    ),
+    tombstones: db.prepare('SELECT at, trusted, hash, subject, session, kind, category FROM tombstone'),
     dropOldTombstones: db.prepare('DELETE FROM tombstone WHERE at <= ?'),
   };
 }

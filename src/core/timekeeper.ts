@@ -19,7 +19,6 @@ export class Timekeeper {
   #trusted: number;
   #trustedAt: number;
   #heldSince: number | undefined;
-  #corrected = false;
 
   /** `trusted` is the latest moment known from earlier runs: undefined for a new memory, 0 if it cannot be read. */
   constructor(clock: Clock, trusted: number | undefined) {
@@ -37,8 +36,6 @@ export class Timekeeper {
       this.#heldSince ??= steady;
       if (steady - this.#heldSince < TRUST) return wall;
     }
-    // Put right within the hour, as against believed after it.
-    if (this.#heldSince !== undefined && wall - expected <= JUMP) this.#corrected = true;
     this.#heldSince = undefined;
     this.#trusted = Math.max(wall, Math.floor(expected));
     this.#trustedAt = steady;
@@ -57,14 +54,6 @@ export class Timekeeper {
     this.#trusted = trusted;
     this.#trustedAt = this.#clock.steady();
     this.now();
-  }
-
-  /** Once after each time the clock was put right: what was written meanwhile bears moments yet to come. */
-  takeCorrection(): boolean {
-    this.now();
-    const corrected = this.#corrected;
-    this.#corrected = false;
-    return corrected;
   }
 
   /** What the next run should start from. A moment still in doubt is not handed on. */

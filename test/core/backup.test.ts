@@ -202,6 +202,39 @@ describe('restoring (R-DUR-10, R-FORGET-15)', () => {
     expect(await keys(await restore(all))).toEqual(['c']);
   });
 
+  test('when the clock was wrong at the forgetting, what was stored again after it was put right stays', async () => {
+    const all = await scene();
+    all.clock.jump(3 * 365 * DAY);
+    await facts(all.store).put(aDraft({ key: 'a', lifetime: 30 * DAY }));
+    await all.store.forget('me', { kinds: ['fact'], key: 'a' });
+    await all.store.forget('me', { kinds: ['pack'] });
+    await all.clock.pass(MINUTE);
+    all.clock.jump(-3 * 365 * DAY);
+    // The forgetting of the wrong hour still holds for what was there before it.
+    await all.store[Symbol.asyncDispose]();
+    const before = join(tempFolder(), 'before.db');
+    copyFileSync(all.backup.file, before);
+    await restoreBackup({ folder: all.folder, backup: before, clock: all.clock, sources: withKey() });
+    const store = await openMemory(all.folder, all.clock);
+    expect(await keys(store)).toEqual(['b', 'c']);
+    await facts(store).put(aDraft({ key: 'a', value: 'anew' }));
+    const second = await store.upkeep!.backup();
+    await all.clock.pass(SECOND);
+    const again = await restore({ ...all, store, backup: second });
+    expect(await facts(again).get('a')).toMatchObject({ value: 'anew' });
+  });
+
+  test('what a backup holds from a time when the clock was wrong is forgotten again too', async () => {
+    const all = await scene();
+    all.clock.jump(3 * 365 * DAY);
+    await facts(all.store).put(aDraft({ key: 'd' }));
+    const ahead = await all.store.upkeep!.backup();
+    await all.clock.pass(MINUTE);
+    all.clock.jump(-3 * 365 * DAY);
+    await all.store.forget('me', { kinds: ['fact'], key: 'd' });
+    expect(await keys(await restore({ ...all, backup: ahead }))).toEqual(['a', 'b', 'c']);
+  });
+
   test('but not what was stored anew since, nor what another had', async () => {
     const all = await scene();
     await all.store.forget('me', everything);
@@ -415,6 +448,32 @@ describe('the recovery key (R-KEY-10)', () => {
     const found = await openMemory(folder, clock, sources);
     expect(await keys(found)).toEqual(['a', 'c']);
     expect(await found.upkeep!.verify()).toMatchObject({ broken: 0 });
+  });
+
+  test('keeps the log short while it brings many rows under the key of today', async () => {
+    const folder = tempFolder();
+    const clock = handClock();
+    await fileSource(folder).keep('current', Buffer.from(A_KEY, 'hex'));
+    const sources = underKeyFile(folder);
+    const store = await openMemory(folder, clock, sources);
+    for (let from = 0; from < 6000; from += 500) {
+      await Promise.all(
+        Array.from({ length: 500 }, (_, more) => facts(store).put(aDraft({ key: `k${from + more}`, value: 'v'.repeat(800) }))),
+      );
+    }
+    const recoveryKey = await store.upkeep!.makeRecoveryKey();
+    const { file } = await store.upkeep!.backup();
+    await store.upkeep!.rotate();
+    await store[Symbol.asyncDispose]();
+    let longest = 0;
+    const watching = setInterval(() => {
+      const log = statSync(join(folder, 'memory.restoring.db-wal'), { throwIfNoEntry: false });
+      longest = Math.max(longest, log?.size ?? 0);
+    }, 1);
+    await restoreBackup({ folder, backup: file, clock, sources, recoveryKey });
+    clearInterval(watching);
+    expect(longest).toBeGreaterThan(0);
+    expect(longest).toBeLessThan(8 * 1024 * 1024);
   });
 
   test('still opens after a rotation, and an older one does not after a newer was made', async () => {

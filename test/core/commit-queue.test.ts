@@ -119,6 +119,61 @@ describe('writes that arrive together (R-DUR-01)', () => {
     expect(turns).toBeGreaterThan(2);
   });
 
+  test('when not even the taking back works, all are told and the next ones go on', async () => {
+    const broken = new CommitQueue(
+      {
+        begin: () => connection.begin(),
+        commit: () => connection.commit(),
+        rollback: () => {
+          connection.rollback();
+          throw new Error('gone');
+        },
+        savepoint: () => connection.savepoint(),
+        release: () => connection.release(),
+        rollbackToSavepoint: () => connection.rollbackToSavepoint(),
+        open: true,
+      },
+      (told) => ({ told, doubtful: true }),
+    );
+    const fails = (): never => {
+      throw new Error('no');
+    };
+    await expect(broken.run(fails)).rejects.toThrow('no');
+    expect(await broken.run(keep('next'))).toBe('next');
+    await broken.idle();
+  });
+
+  test('an error that leaves the disk in doubt is asked about once', async () => {
+    const asked: unknown[] = [];
+    const doubting = new CommitQueue(
+      {
+        begin: () => connection.begin(),
+        commit: () => connection.commit(),
+        rollback: () => connection.rollback(),
+        savepoint: () => connection.savepoint(),
+        release: () => connection.release(),
+        rollbackToSavepoint: () => connection.rollbackToSavepoint(),
+        get open() {
+          return connection.open;
+        },
+      },
+      (told) => {
+        asked.push(told);
+        return { told, doubtful: true };
+      },
+    );
+    const error = new Error('flush failed');
+    const fails = (): never => {
+      throw error;
+    };
+    const outcomes = await Promise.allSettled([doubting.run(keep('a')), doubting.run(fails)]);
+    expect(outcomes).toEqual([
+      { status: 'rejected', reason: error },
+      { status: 'rejected', reason: error },
+    ]);
+    expect(asked).toEqual([error]);
+  });
+
   test('idle means that nothing waits any more', async () => {
     await queue.idle();
     void queue.run(keep('x'));

@@ -274,9 +274,15 @@ describe('locking (R-KEY-05)', () => {
     const asking = store.unlock();
     await new Promise(setImmediate);
     store.lock();
+    // And so is unlocking it again: an answer to what was asked before is none to that.
+    const again = store.unlock();
     answer();
     expect((await asking).at).toBe('locked');
     await expect(facts(store).get(aDraft().key)).rejects.toMatchObject({ code: 'key_unavailable' });
+    const answering = setInterval(() => answer?.(), 1);
+    expect((await again).at).toBe('ok');
+    clearInterval(answering);
+    expect(await facts(store).get(aDraft().key)).toBeDefined();
   });
 
   test('is not undone by a rotation that was waiting for the key’s place', async () => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Database } from 'better-sqlite3';
+import Sqlite, { type Database } from 'better-sqlite3';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { Connection } from '../../src/core/connection.ts';
 import { openDatabase } from '../../src/core/database.ts';
@@ -124,6 +124,32 @@ describe('what SQLite leaves in its pages (R-PURGE-01)', () => {
     expect(standing()).toBe(0);
     expect(await next.survey()).toBe(false);
     next.close();
+  });
+
+  test('is found also after somebody read the log while it should be emptied', async () => {
+    insert(0, 1000);
+    connection.emptyLog();
+    insert(1000, 2000);
+    const reader = new Sqlite(file);
+    reader.exec('BEGIN');
+    reader.prepare('SELECT count(*) FROM entry').get();
+    expect(connection.emptyLog()).toBe(false);
+    reader.exec('COMMIT');
+    reader.close();
+    // The next commit begins the log anew, with fewer pages than were seen before.
+    thin();
+    expect(connection.emptyLog()).toBe(true);
+    expect(await connection.survey()).toBe(false);
+    expect(standing()).toBe(0);
+  });
+
+  test('room is made in the file before a commit needs it, and given back after', () => {
+    insert(0, 2000);
+    const pages = db.pragma('page_count', { simple: true }) as number;
+    expect(statSync(file).size).toBeGreaterThanOrEqual(pages * 4096);
+    connection.emptyLog();
+    expect(statSync(file).size).toBe(pages * 4096);
+    expect(db.pragma('integrity_check', { simple: true })).toBe('ok');
   });
 
   test('rows that live are never touched', () => {

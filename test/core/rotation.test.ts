@@ -242,6 +242,16 @@ describe('rotating the key (R-KEY-09)', () => {
     expect(store.status().quarantined).toBe(1);
   });
 
+  test('versions of a fact that was edited come along too', async () => {
+    const { store, folder } = await underKeyFile(100);
+    const db = new Sqlite(join(folder, 'memory.db'));
+    db.exec('UPDATE entry SET expires_at = expires_at + 1 WHERE rowid = 1');
+    db.close();
+    await store.upkeep?.rotate();
+    expect(await store.upkeep?.verify()).toEqual({ entries: 152, broken: 1, structure: [] });
+    expect([...rowsByKey(folder).values()].toSorted((one, other) => one - other)).toEqual([1, 151]);
+  });
+
   test('what died between the file and the key’s place is settled at the next start', async () => {
     const { store, folder, sources } = await underKeyFile(100);
     await store.upkeep?.rotate();

@@ -45,9 +45,11 @@ export function entries(db: Database): void {
     CREATE INDEX entry_category ON entry (namespace, kind, category, updated_at) WHERE kind <> 2;
     CREATE INDEX entry_expiry ON entry (namespace, kind, expires_at);
 
-    -- Keeps the forgotten forgotten when a backup is restored: a keyed hash of one key, or a whole scope.
+    -- Keeps the forgotten forgotten when a backup is restored: a keyed hash of one key, or a whole scope. While the clock
+    -- is in doubt, trusted is the latest moment before that; else it is the same as at.
     CREATE TABLE tombstone (
       at INTEGER NOT NULL,
+      trusted INTEGER NOT NULL,
       hash BLOB,
       subject TEXT,
       session TEXT,
