@@ -167,7 +167,7 @@ export const Status = z.object({
         ])
         .describe('The health of the file.'),
       quarantined: count('Entries left out because their seal is broken.'),
-      purgeHeldSeconds: z.number().min(0).describe('How long bytes of expired entries wait because the clock jumped.'),
+      purge_held_seconds: z.number().min(0).describe('How long bytes of expired entries wait because the clock jumped.'),
       rotation: z
         .discriminatedUnion('at', [
           z.object({ at: z.literal('none').describe('No key rotation is running.') }),

@@ -18,6 +18,6 @@ export interface StoreStatus {
   /** Entries whose seal was found broken since the program started. They are left out of every answer. */
   quarantined: number;
   /** Bytes of expired entries wait for this long, because the clock jumped; 0 when they go as usual. */
-  purgeHeldSeconds: number;
+  purge_held_seconds: number;
   rotation: { at: 'none' } | { at: 'running'; done: number; of: number };
 }

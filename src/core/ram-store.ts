@@ -115,7 +115,7 @@ export class RamStore implements MemoryStore {
       key: EPHEMERAL,
       file: { at: 'open' },
       quarantined: 0,
-      purgeHeldSeconds: Math.ceil(this.#time.held() / 1000),
+      purge_held_seconds: Math.ceil(this.#time.held() / 1000),
       rotation: { at: 'none' },
     };
   }

@@ -140,7 +140,7 @@ export class SqliteStore implements MemoryStore {
       key: this.#keys.state,
       file: this.#disk.state,
       quarantined: this.#rows.broken + this.#keys.broken,
-      purgeHeldSeconds: Math.ceil(this.#time.held() / 1000),
+      purge_held_seconds: Math.ceil(this.#time.held() / 1000),
       rotation: this.upkeep.rotating,
     };
   }

@@ -71,7 +71,7 @@ describe('what a memory knows of the time', () => {
     const clock = handClock(START + 2 * HOUR);
     const store = await openMemory(folder, clock);
     await store.sweep(100);
-    expect(store.status().purgeHeldSeconds).toBe(3600);
+    expect(store.status().purge_held_seconds).toBe(3600);
     expect(rowsIn(folder)).toBe(2);
     expect(await facts(store).get('long')).toBeDefined();
     await clock.pass(HOUR + MINUTE);

@@ -216,12 +216,12 @@ export function promisesOfAStore(name: string, open: (clock: HandClock) => Promi
       await facts.put(aDraft());
       clock.jump(365 * DAY);
       expect(await facts.get(aDraft().key)).toBeUndefined();
-      expect(store.status().purgeHeldSeconds).toBe(3600);
+      expect(store.status().purge_held_seconds).toBe(3600);
       expect(await store.sweep(100)).toMatchObject({ removed: 0 });
       await clock.pass(HOUR - MINUTE);
       clock.jump(-365 * DAY);
       expect(await facts.get(aDraft().key)).toBeDefined();
-      expect(store.status().purgeHeldSeconds).toBe(0);
+      expect(store.status().purge_held_seconds).toBe(0);
     });
 
     test('what is put over a fact while the clock is in doubt destroys nothing (R-TIME-03)', async () => {
@@ -241,7 +241,7 @@ export function promisesOfAStore(name: string, open: (clock: HandClock) => Promi
       clock.jump(365 * DAY);
       await store.sweep(100);
       await clock.pass(HOUR);
-      expect(store.status().purgeHeldSeconds).toBe(0);
+      expect(store.status().purge_held_seconds).toBe(0);
       clock.jump(-365 * DAY);
       expect(await facts.get(aDraft().key)).toBeUndefined();
     });

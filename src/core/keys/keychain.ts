@@ -40,7 +40,7 @@ export function keychainSource(
 
   const keychain = async (): Promise<Keychain> => {
     const loaded = await load();
-    if (!loaded) throw new Error('its system library is not installed');
+    if (!loaded) throw new NoLibrary('its system library is not installed');
     return loaded;
   };
 
@@ -52,8 +52,8 @@ export function keychainSource(
     try {
       const written = await ask(chain, patience, () => chain.setPassword(SERVICE, CANARY, 'here'));
       return written === late ? waiting : undefined;
-    } catch (error) {
-      return reason(error);
+    } catch {
+      return 'it keeps nothing';
     }
   };
 
@@ -71,7 +71,7 @@ export function keychainSource(
         return { at: 'found', key: parseKey(found, 'The item of Helmdeck Memory in the OS keychain') };
       } catch (error) {
         if (error instanceof Failure) throw error;
-        return { at: 'unavailable', why: reason(error) };
+        return { at: 'unavailable', why: error instanceof NoLibrary ? error.message : 'it does not answer' };
       }
     },
     async keep(slot, key) {
@@ -130,4 +130,8 @@ async function ask<T>(chain: Keychain, patience: number, question: () => Promise
   }
 }
 
-const reason = (error: unknown): string => (error instanceof Error ? error.message : 'it gave no reason');
+/**
+ * The one reason we can name. What a keychain says itself is not passed on: it may hold paths, and words that clients
+ * take for something else.
+ */
+class NoLibrary extends Error {}

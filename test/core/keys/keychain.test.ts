@@ -55,14 +55,18 @@ describe('the OS keychain', () => {
     {
       what: 'a locked one',
       chain: keychain({ locked: true }),
-      reading: { at: 'locked', why: 'Cannot create an item in a locked collection' },
+      reading: { at: 'locked', why: 'it keeps nothing' },
     },
     {
       what: 'one that waits for its owner',
       chain: keychain({ hangs: true }),
       reading: { at: 'locked', why: 'it is waiting for you to unlock it' },
     },
-    { what: 'one that cannot be reached', chain: keychain({ fails: 'no bus' }), reading: { at: 'unavailable', why: 'no bus' } },
+    {
+      what: 'one that cannot be reached',
+      chain: keychain({ fails: 'Timeout was reached on /run/user/0/bus' }),
+      reading: { at: 'unavailable', why: 'it does not answer' },
+    },
     {
       what: 'one without its library',
       chain: undefined,
