@@ -25,8 +25,10 @@ export interface NamespaceRow extends Required<Namespace> {
 
 /** A longer log is moved into the file soon after the commit that made it so. */
 const LOG_FRAMES = 1000;
+/** A file that grows makes the next flush of the log dear, so it grows seldom and by much. */
+const AHEAD_BYTES = 128 * PAGE_BYTES;
 /** More pages that may have to be cleared are not left for later. */
-const CHANGED_PAGES = 700;
+const CHANGED_PAGES = 4000;
 
 /**
  * The one connection to the file, with its statements. After a disk error it is replaced by a new one that reads the
@@ -42,6 +44,7 @@ export class Connection implements Transactions {
   #logLimit = LOG_FRAMES;
   /** How long the file is, as far as that is known. */
   #room = 0;
+  #ahead = AHEAD_BYTES;
 
   constructor(file: string, db: Database) {
     this.#file = file;
@@ -154,6 +157,11 @@ export class Connection implements Transactions {
     return true;
   }
 
+  /** Pages that changed since they were last cleared. */
+  get changed(): number {
+    return this.#scrubber.changed;
+  }
+
   /** True when an earlier run left something to clear. */
   survey(): Promise<boolean> {
     return this.#scrubber.survey();
@@ -165,7 +173,17 @@ export class Connection implements Transactions {
    */
   #makeRoom(): void {
     const needed = (this.#sql.pageCount.get() as number) * PAGE_BYTES;
-    if (needed > this.#room) this.#room = this.#scrubber.growTo(needed);
+    if (needed > this.#room) this.#room = this.#scrubber.grow(needed, this.#ahead);
+  }
+
+  /** Where every byte counts, no commit takes more room than it needs. */
+  inLittleSpace<T>(step: () => T): T {
+    this.#ahead = 0;
+    try {
+      return step();
+    } finally {
+      this.#ahead = AHEAD_BYTES;
+    }
   }
 
   /**

@@ -3,15 +3,13 @@
  * hashed over a frame can be read as another list (R-SEAL).
  */
 export function frame(fields: readonly (string | Uint8Array)[]): Buffer {
+  const lengths = fields.map((field) => (typeof field === 'string' ? Buffer.byteLength(field) : field.length));
   let total = 0;
-  for (const field of fields) {
-    const length = typeof field === 'string' ? Buffer.byteLength(field) : field.length;
-    total += length + (length < 0x80 ? 1 : length < 0x4000 ? 2 : 5);
-  }
+  for (const length of lengths) total += length + (length < 0x80 ? 1 : length < 0x4000 ? 2 : 5);
   const bytes = Buffer.allocUnsafe(total);
   let at = 0;
-  for (const field of fields) {
-    const length = typeof field === 'string' ? Buffer.byteLength(field) : field.length;
+  for (const [index, field] of fields.entries()) {
+    const length = lengths[index] ?? 0;
     at = writeLength(bytes, at, length);
     if (typeof field === 'string') bytes.write(field, at);
     else bytes.set(field, at);

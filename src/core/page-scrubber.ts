@@ -7,6 +7,7 @@ const LOG_HEADER = 32;
 /** A header of 24 bytes, which begins with the page's number, and the page. */
 const FRAME = 24 + PAGE;
 const PAGES_AT_ONCE = 256;
+const FRAMES_AT_ONCE = 64;
 
 /** First bytes of the pages that hold rows or index entries, and how long their header is. Every other page begins with 0. */
 const HEADERS = new Map([
@@ -46,12 +47,14 @@ export class PageScrubber {
   note(frames: number): void {
     if (frames <= this.#noted) return;
     const log = openSync(this.#log, 'r');
-    const number = Buffer.alloc(4);
+    const bytes = Buffer.allocUnsafe(FRAMES_AT_ONCE * FRAME);
     try {
-      for (; this.#noted < frames; this.#noted += 1) {
-        const read = readSync(log, number, 0, number.length, LOG_HEADER + this.#noted * FRAME);
-        if (read < number.length) throw new Error('The log is shorter than SQLite says.');
-        this.#changed.add(number.readUInt32BE());
+      while (this.#noted < frames) {
+        const count = Math.min(FRAMES_AT_ONCE, frames - this.#noted);
+        const read = readSync(log, bytes, 0, count * FRAME, LOG_HEADER + this.#noted * FRAME);
+        if (read < count * FRAME) throw new Error('The log is shorter than SQLite says.');
+        for (let frame = 0; frame < count; frame += 1) this.#changed.add(bytes.readUInt32BE(frame * FRAME));
+        this.#noted += count;
       }
     } finally {
       closeSync(log);
@@ -63,10 +66,18 @@ export class PageScrubber {
     this.#noted = 0;
   }
 
-  /** Makes the file as long as it will have to be; says how long it is then. */
-  growTo(bytes: number): number {
+  /** Makes a file that is shorter than it will have to be so much longer, and more ahead; says how long it is then. */
+  grow(needed: number, ahead: number): number {
     const size = fstatSync(this.#handle).size;
-    if (size >= bytes) return size;
+    if (size >= needed) return size;
+    try {
+      return this.#growFrom(size, needed + ahead);
+    } catch {
+      return this.#growFrom(size, needed);
+    }
+  }
+
+  #growFrom(size: number, bytes: number): number {
     const nothing = Buffer.alloc(bytes - size);
     try {
       for (let at = size; at < bytes;) at += writeSync(this.#handle, nothing, 0, bytes - at, at);

@@ -17,6 +17,7 @@ import { walk } from './verification.ts';
 /** A slice ends after this long, so that nobody waiting behind it notices. */
 const SLICE_MS = 3;
 const ROWS_AT_ONCE = 32;
+const PAGES_AT_ONCE = 700;
 const PLACE = 'rotation';
 
 export type RotationState = { at: 'none' } | { at: 'running'; done: number; of: number };
@@ -127,6 +128,18 @@ export class Rotation {
       this.#state = { at: 'running', done: Math.min(done, of), of };
       if (slice.seen === 0) return moved;
       await nextTurn();
+      this.#clear();
+    }
+  }
+
+  /** Every page of the file changes; cleared by and by, nobody has to wait for all of them at the end. */
+  #clear(): void {
+    const { connection } = this.#deps;
+    if (connection.changed < PAGES_AT_ONCE) return;
+    try {
+      connection.emptyLog();
+    } catch {
+      // Somebody reads or writes the file just now; the next slice comes soon.
     }
   }
 

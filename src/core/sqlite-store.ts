@@ -114,7 +114,8 @@ export class SqliteStore implements MemoryStore {
     };
     const deleted = await this.#queue.run(forget).catch((error: unknown) => {
       if (asFailure(error).code !== 'disk_full') throw error;
-      return this.#disk.attempt(() => this.#forgetting.runInLittleSpace(subject, selection, this.#parts.reserve));
+      const inHandfuls = (): number => this.#forgetting.runInLittleSpace(subject, selection, this.#parts.reserve);
+      return this.#disk.attempt(() => this.#connection.inLittleSpace(inHandfuls));
     });
     // Copies made before are outside the live files, and their owner must know of them.
     return { deleted, purged: await this.#disk.purge(), olderBackups: this.upkeep.backups().length };
@@ -321,7 +322,9 @@ export class SqliteStore implements MemoryStore {
   }
 
   async #write<T>(job: () => T): Promise<T> {
-    await this.#ready();
+    this.#requireOpen();
+    if (!this.#keys.custody) await this.#awake();
+    this.#time.tick();
     this.#disk.refillReserve();
     return this.#queue.run(() => {
       const result = job();
@@ -331,7 +334,9 @@ export class SqliteStore implements MemoryStore {
   }
 
   async #read<T>(query: () => T): Promise<T> {
-    await this.#ready();
+    this.#requireOpen();
+    if (!this.#keys.custody) await this.#awake();
+    this.#time.tick();
     void this.#keys.ring;
     return this.#disk.attempt(query);
   }
@@ -340,12 +345,6 @@ export class SqliteStore implements MemoryStore {
   async #readUnopened<T>(query: () => T): Promise<T> {
     this.#requireOpen();
     return this.#disk.attempt(query);
-  }
-
-  async #ready(): Promise<void> {
-    this.#requireOpen();
-    if (!this.#keys.custody) await this.#awake();
-    this.#time.tick();
   }
 
   /** The key's place may have been opened since. */
