@@ -17,7 +17,7 @@ import { walk } from './verification.ts';
 /** A slice ends after this long, so that nobody waiting behind it notices. */
 const SLICE_MS = 3;
 const ROWS_AT_ONCE = 32;
-const PAGES_AT_ONCE = 700;
+const PAGES_AT_ONCE = 200;
 const PLACE = 'rotation';
 
 export type RotationState = { at: 'none' } | { at: 'running'; done: number; of: number };
