@@ -1,0 +1,441 @@
+/**
+ * Tells text that gives a credential away, so that memory is not where one ends up (R-FACT-18). It looks for what is known
+ * of credentials, not for whatever looks random: digests, ids and public keys are ordinary facts. A guard against mistakes,
+ * not against someone who wants to hide a secret in a fact.
+ *
+ * The work grows linearly with the text: every repetition has an upper bound, none stands within another, and a pattern is
+ * tried only where the text holds its hint (R-FACT-13).
+ */
+interface Mark {
+  /** Plain words that complete "looks like"; all a refusal says, for the text itself must not travel. */
+  readonly kind: string;
+  /** Lower case. Without one of these in the text the pattern cannot match. */
+  readonly hints: readonly string[];
+  readonly pattern: RegExp;
+  /** Gets what the pattern captured. */
+  readonly plausible: (...captured: string[]) => boolean;
+}
+
+/** The first credential found in the text, named by its kind and never quoted. */
+export function findSecret(text: string): { kind: string } | undefined {
+  const lower = text.toLowerCase();
+  const found = marks.find(
+    ({ hints, pattern, plausible }) =>
+      hints.some((hint) => lower.includes(hint)) && text.matchAll(pattern).some(([, ...captured]) => plausible(...captured)),
+  );
+  return found && { kind: found.kind };
+}
+
+const alnum = '[A-Za-z0-9]';
+const upper = '[A-Z0-9]';
+const small = '[a-z0-9]';
+const hex = '[0-9a-f]';
+const url = '[A-Za-z0-9_-]';
+const base64 = '[A-Za-z0-9+/=_-]';
+
+/** A token whose issuer gave it a beginning of its own. */
+const begins = (kind: string, prefix: string, body: string): Mark => ({
+  kind,
+  hints: [prefix.toLowerCase()],
+  pattern: new RegExp(`(?<![A-Za-z0-9])${RegExp.escape(prefix)}(${body})`, 'g'),
+  plausible: real,
+});
+
+/** A token known by more than its beginning. */
+const like = (kind: string, hints: string | readonly string[], pattern: RegExp, plausible: Mark['plausible'] = real): Mark => ({
+  kind,
+  hints: [hints].flat(),
+  pattern,
+  plausible,
+});
+
+const passwordWord =
+  'password|passwd|passphrase|passcode|pass|pwd|passwort|kennwort|wachtwoord|contraseña|contrasena|mot de passe|senha|parola|' +
+  'hasło|heslo|lösenord|adgangskode|salasana|şifre|пароль|密码|密碼|パスワード|비밀번호';
+const secretWord = 'secret|token|credential|credentials|auth|apikey|key|pat';
+const verb = 'is|was|ist|lautet|war|es|est|è|é|to|auf|це|это';
+const PASSWORD_WORDS = passwordWord.split('|');
+const SECRET_WORDS = secretWord.split('|');
+
+/**
+ * `name = value` in any of its spellings: .env, YAML, JSON, headers, tables. The value is only looked at, for it may be the
+ * next name; its first 40 letters tell enough, and so many names in a row cost little.
+ */
+const assigned = (words: string): RegExp =>
+  new RegExp(
+    String.raw`(?=[:=>|：\s])(?<=([\p{L}\p{N}_ .$-]{0,24})(${words})[\\"'\x60*\])}]{0,4}\s{0,3})(?:[:=>|：]{1,3}|\s(?=["']))` +
+      String.raw`([\\\s"'\x60*(]{0,5})(?=([^\s"'\x60]{6,40}))`,
+    'giu',
+  );
+
+const marks: readonly Mark[] = [
+  like(
+    'a private key',
+    'private key',
+    /-----BEGIN [A-Z0-9 ]{0,20}PRIVATE KEY[A-Z ]{0,6}-----([\s\S]{0,400})/g,
+    (body) => /[A-Za-z0-9+/]{40}/.test(body) && !standIn(body),
+  ),
+  like('a private key', 'begin ssh2', /---- BEGIN SSH2 [A-Z ]{0,20}PRIVATE KEY ----[\s\S]{0,400}?([A-Za-z0-9+/]{40})/g),
+  like('a private key', 'private-lines', /Private-Lines: \d{1,3}\s{1,2}([A-Za-z0-9+/]{40})/g),
+  begins('an age key', 'AGE-SECRET-KEY-1', `${upper}{58}`),
+  begins('an age key', 'AGE-SECRET-KEY-PQ-1', `${upper}{58}`),
+
+  like('a recovery key', '-', /(?<![\w-])([0-9A-HJKMNP-TV-Z-]{69})(?![\w-])/gi, (words) =>
+    words.split('-').every(({ length }, _at, { length: groups }) => length === 4 && groups === 14),
+  ),
+
+  begins('an AWS access key', 'AKIA', '[A-Z2-7]{16}(?![A-Za-z0-9])'),
+  begins('an AWS access key', 'ASIA', '[A-Z2-7]{16}(?![A-Za-z0-9])'),
+  begins('an AWS access key', 'ABIA', '[A-Z2-7]{16}(?![A-Za-z0-9])'),
+  begins('an AWS session token', 'IQoJb3JpZ2lu', `${base64}{80,2000}`),
+  begins('an AWS session token', 'FwoGZXIvYXdz', `${base64}{80,2000}`),
+  begins('an AWS Bedrock key', 'ABSK', '[A-Za-z0-9+/=]{100,300}'),
+  begins('a Google API key', 'AIza', `${url}{35}(?!${url})`),
+  begins('a Google OAuth token', 'ya29.', `${url}{20,1000}`),
+  begins('a Google OAuth token', '1//0', `${url}{40,200}`),
+  begins('a Google client secret', 'GOCSPX-', `${url}{28}`),
+  like('an Azure client secret', 'q~', /(?<![\w~.-])([\w~.-]{3}\dQ~[\w~.-]{31,34})(?![\w~.-])/g),
+  like('an Azure shared access signature', 'sig=', /[?&;]sig=([A-Za-z0-9%+/=]{40,100})/g),
+  begins('an Alibaba Cloud key', 'LTAI', `${alnum}{12,24}(?!${alnum})`),
+  begins('a Tencent Cloud key', 'AKID', `${alnum}{32}(?!${alnum})`),
+
+  ...['ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_'].map((prefix) => begins('a GitHub token', prefix, `${alnum}{36,255}`)),
+  begins('a GitHub token', 'github_pat_', `${alnum}{22}_${alnum}{59}`),
+  ...['pat', 'oas', 'dt', 'rt', 'rtr', 'cbt', 'ptt', 'ft', 'imt', 'agent', 'soat', 'ffct'].map((what) =>
+    begins('a GitLab token', `gl${what}-`, `${url}{20,300}`),
+  ),
+  begins('a GitLab token', 'GR1348941', `${url}{20}`),
+  begins('a Bitbucket token', 'ATBB', `${alnum}{32}(?!${alnum})`),
+  begins('an Atlassian token', 'ATATT3', `${base64}{60,300}`),
+  begins('an Atlassian token', 'ATCTT3', `${base64}{60,300}`),
+
+  like('a Slack token', 'xox', /(?<![A-Za-z0-9])xox[a-z](?:\.xox[a-z])?-([A-Za-z0-9-]{20,250})/g),
+  begins('a Slack token', 'xapp-', '[0-9]-[A-Z0-9]{8,14}-[0-9]{8,16}-[a-z0-9]{40,80}'),
+  begins('a Slack webhook', 'hooks.slack.com/', `[a-z]{4,12}/[TE][A-Z0-9]{6,14}/[A-Z0-9]{6,20}/${alnum}{16,40}`),
+  like('a Discord webhook', '/api/webhooks/', /discord(?:app)?\.com\/api\/webhooks\/\d{15,20}\/([\w-]{50,100})/g),
+  like('a Discord token', '.', /(?<![\w.-])([MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,38})(?![\w-])/g),
+  like('a Telegram bot token', ':aa', /(?<!\w)\d{8,10}:AA([\w-]{33})(?![\w-])/g),
+  like('a Teams webhook', 'webhook.office.com', /webhook\.office\.com\/webhookb2\/[\w@-]{30,90}\/IncomingWebhook\/([\w-]{32})/g),
+
+  begins('a signing secret', 'whsec_', '[A-Za-z0-9+/=]{24,100}'),
+  ...['sk_live_', 'rk_live_', 'sk_test_', 'rk_test_'].map((prefix) => begins('a Stripe key', prefix, `${alnum}{16,250}`)),
+  begins('a Square token', 'sq0atp-', `${url}{22}`),
+  begins('a Square token', 'sq0csp-', `${url}{43}`),
+  begins('a Square token', 'EAAA', `${url}{60}(?!${url})`),
+  ...['at', 'ca', 'pa', 'ss'].map((what) => begins('a Shopify token', `shp${what}_`, '[0-9a-fA-F]{32}')),
+  begins('a Flutterwave key', 'FLWSECK', '(?:_TEST)?-[0-9a-zA-Z]{12,40}-X'),
+  like('a Plaid token', 'access-', /(?<!\w)access-(?:sandbox|development|production)-([0-9a-f]{8}-[0-9a-f-]{27})/g),
+
+  begins('an Anthropic key', 'sk-ant-', `${url}{40,300}`),
+  begins('an ElevenLabs key', 'sk_', `${hex}{48}(?!${alnum})`),
+  begins('an OpenAI key', 'sk-', `${alnum}${url}{30,300}`),
+  begins('a Hugging Face token', 'hf_', `${alnum}{30,40}`),
+  begins('a Replicate token', 'r8_', `${alnum}{37,40}`),
+  begins('a Groq key', 'gsk_', `${alnum}{48,60}`),
+  begins('an xAI key', 'xai-', `${alnum}{70,100}`),
+  begins('a Perplexity key', 'pplx-', `${alnum}{40,60}`),
+  like('a LangSmith key', 'lsv2_', /lsv2_(?:pt|sk)_([0-9a-f]{32}_[0-9a-f]{10})/g),
+
+  begins('an npm token', 'npm_', `${alnum}{36}`),
+  begins('a PyPI token', 'pypi-', `${url}{50,400}`),
+  begins('a RubyGems key', 'rubygems_', `${hex}{48}`),
+  begins('a crates.io token', 'cio', `${alnum}{32}(?!${alnum})`),
+  begins('a NuGet key', 'oy2', `${small}{43}(?!${alnum})`),
+  begins('a Docker Hub token', 'dckr_pat_', `${url}{27}`),
+  begins('a Docker Hub token', 'dckr_oat_', `${url}{27,60}`),
+  begins('an Artifactory key', 'AKCp', `${alnum}{60,80}`),
+
+  begins('a SendGrid key', 'SG.', `${url}{16,32}\\.${url}{32,64}`),
+  begins('a Twilio key', 'SK', `${hex}{32}(?!${alnum})`),
+  begins('a Mailgun key', 'key-', `${hex}{32}(?!${alnum})`),
+  like('a Mailgun key', '-', /(?<![\w-])([0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8})(?![\w-])/g),
+  like('a Mailchimp key', '-us', /(?<!\w)([0-9a-f]{32})-us\d{1,2}(?!\w)/g),
+  begins('a Brevo key', 'xkeysib-', `${hex}{64}-${alnum}{16}`),
+  begins('a Resend key', 're_', `${alnum}{8}_${alnum}{20,30}`),
+
+  begins('a DigitalOcean token', 'dop_v1_', `${hex}{64}`),
+  begins('a DigitalOcean token', 'doo_v1_', `${hex}{64}`),
+  begins('a DigitalOcean token', 'dor_v1_', `${hex}{64}`),
+  begins('a Heroku key', 'HRKU-', `${url}{36,80}`),
+  ...['hvs.', 'hvb.', 'hvr.'].map((prefix) => begins('a Vault token', prefix, `${url}{24,300}`)),
+  like('a Terraform Cloud token', '.atlasv1.', /(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.([\w=-]{60,80})/g),
+  begins('a Databricks token', 'dapi', `${hex}{32}(?!${hex})`),
+  begins('a Fly token', 'FlyV1 ', 'fm[12][ar]?_[A-Za-z0-9+/=_,-]{60,2000}'),
+  begins('a Fly token', 'fo1_', `${url}{43}`),
+  begins('a Netlify token', 'nfp_', `${alnum}{36}`),
+  begins('a Vercel token', 'vercel_blob_rw_', `${alnum}{10,30}_${alnum}{20,50}`),
+  ...['vcp_', 'vci_', 'vca_', 'vcr_', 'vck_'].map((prefix) => begins('a Vercel token', prefix, `${alnum}{24,80}`)),
+  begins('a Supabase token', 'sbp_', `${hex}{40}`),
+  begins('a Supabase key', 'sb_secret_', `${url}{20,60}`),
+  begins('a PlanetScale token', 'pscale_tkn_', `${base64}{32,64}`),
+  begins('a PlanetScale password', 'pscale_pw_', `${base64}{32,64}`),
+  begins('a Pulumi token', 'pul-', `${hex}{40}`),
+  like('a Tailscale key', 'tskey-', /(?<!\w)tskey-[a-z]{3,12}-[A-Za-z0-9]{8,24}-([A-Za-z0-9]{20,60})/g),
+  like('a Cloudflare key', 'v1.0-', /(?<!\w)v1\.0-([0-9a-f]{24}-[0-9a-f]{100,160})/g),
+  like('a Doppler token', 'dp.', /(?<!\w)dp\.(?:pt|st|ct|sa|scim|audit)\.([\w.-]{40,80})/g),
+  begins('a 1Password token', 'ops_', `eyJ${base64}{100,2000}`),
+  like(
+    'a 1Password secret key',
+    'a3-',
+    /(?<!\w)A3-([A-Z0-9]{6}-[A-Z0-9]{6,11}-[A-Z0-9]{5}-[A-Z0-9-]{11,17})(?!\w)/g,
+    (found) => !standIn(found),
+  ),
+
+  begins('a New Relic key', 'NRAK-', `${upper}{27}`),
+  begins('a New Relic key', 'NRII-', `${url}{32}`),
+  like('a New Relic key', 'nral', /(?<!\w)([0-9a-f]{36}NRAL)(?!\w)/g),
+  begins('a Sentry token', 'sntrys_', `${base64}{50,400}`),
+  begins('a Sentry token', 'sntryu_', `${hex}{64}`),
+  begins('a Grafana token', 'glsa_', `${alnum}{32}_[A-Fa-f0-9]{8}`),
+  begins('a Grafana token', 'glc_', `eyJ${base64}{40,400}`),
+  begins('a PostHog key', 'phx_', `${url}{40,60}`),
+  ...['sqp_', 'squ_', 'sqa_'].map((prefix) => begins('a SonarQube token', prefix, `${hex}{40}`)),
+  begins('a Buildkite token', 'bkua_', `${hex}{40}`),
+  begins('a CircleCI token', 'CCIPAT_', `${alnum}{22}_${hex}{40}`),
+
+  begins('a Linear key', 'lin_api_', `${alnum}{32,48}`),
+  begins('a Linear key', 'lin_oauth_', `${alnum}{32,64}`),
+  begins('a Notion token', 'ntn_', `${alnum}{40,50}`),
+  begins('a Notion token', 'secret_', `${alnum}{43}(?!${alnum})`),
+  begins('a Figma token', 'figd_', `${url}{36,60}`),
+  begins('an Airtable token', 'pat', `${alnum}{14}\\.${hex}{64}`),
+  begins('a Postman key', 'PMAK-', `${hex}{24}-${hex}{34}`),
+  begins('a Contentful token', 'CFPAT-', `${url}{43}`),
+  begins('a Typeform token', 'tfp_', `${url}{40,70}`),
+  begins('a Dropbox token', 'sl.', `${url}{100,1500}`),
+  begins('a Facebook token', 'EAA', `${alnum}{100,400}`),
+
+  like(
+    'a signed token',
+    'eyj',
+    /(?<![\w.-])(eyJ[\w-]{10,2000})\.([\w-]{2,8000})\.([\w-]{20,1400})/g,
+    (header, claims, signature) => algorithm(header) && !documented.has(claims) && real(signature),
+  ),
+  like('an authorization header', 'bearer', /\bbearer["']?[\s:=]{1,3}["']?([\w.~+/=-]{16,300})/gi, strong),
+  like('an authorization header', 'authorization', /\bauthorization["']?[\s:=,]{1,4}["']?basic ([\w+/=-]{8,300})/gi, signsIn),
+  like(
+    'an authorization header',
+    'authorization',
+    /\bauthorization["']?[\s:=,]{1,4}["']?(?:token|apikey) ([\w.=-]{16,300})/gi,
+    strong,
+  ),
+  like(
+    'a password in a URL',
+    '://',
+    /:\/\/([^\s:@/"'<>?]{0,128}):([^\s@/"'<>?]{3,256})@/g,
+    (user, password) => user !== password && chosen(password),
+  ),
+
+  like('a password', 'password', /\blogin\s{1,9}\S{1,100}\s{1,9}password\s{1,9}(\S{6,200})/g, memorised),
+  like('a password', ':', /^[\w.*-]{1,100}:(?:\d{4,5}|\*):[\w*-]{1,64}:[\w*.-]{1,64}:([^\s:]{6,200})$/gm, memorised),
+  like('a password', 'sshpass', /\bsshpass -p ?["']?([^\s"']{6,200})/g, memorised),
+  like('a password', 'curl', /\bcurl [^\n]{0,200}?(?:-u|--user) ?["']?[\w.@-]{1,80}:([^\s"']{6,200})/g, memorised),
+  like('a password', 'mysql', /\bmysql(?:dump)? [^\n]{0,100}? -p([^\s"']{6,200})/g, memorised),
+  like('a password', PASSWORD_WORDS, assigned(passwordWord), keepsPassword),
+  like('a password', PASSWORD_WORDS, paired(passwordWord), keepsPassword),
+  like('a password', PASSWORD_WORDS, told(String.raw`(?:${passwordWord})`), guessedPassword),
+  like('a password', PASSWORD_WORDS, told(String.raw`(?:${passwordWord})[^\n:=]{0,30}?\s(?:${verb})`), guessedPassword),
+  like('a password', '--pass', /--[a-z-]{0,24}pass(?:word|wd|phrase)?\s{1,3}["']?([^\s"'-][^\s"']{5,200})/g, memorised),
+  like('a secret', SECRET_WORDS, assigned(secretWord), keepsSecret),
+  like('a secret', SECRET_WORDS, paired(secretWord), keepsSecret),
+  like('a secret', '--', /--[a-z-]{0,24}(?:token|secret|api-?key|access-key)\s{1,3}["']?([^\s"'-][^\s"']{15,300})/g, strong),
+  like(
+    'a seed phrase',
+    ['seed', 'recovery phrase', 'mnemonic'],
+    /\b(?:seed phrase|seed words|recovery phrase|mnemonic)[^\n:=]{0,20}[:=]\s{0,3}["'`]?([a-z ]{40,240})/gi,
+    seedWords,
+  ),
+];
+
+/** Name and value as two fields of one record, as Kubernetes, XML and lists of settings have them. */
+function paired(words: string): RegExp {
+  return new RegExp(
+    String.raw`(?:name|key)["']?\s?[:=]\s?["']?([\w.-]{0,32})(${words})["']?[\s,]{1,16}["']?value["']?\s?[:=]\s?(["']?)([^\s"']{6,40})`,
+    'gi',
+  );
+}
+
+/** A value after the word itself or a verb, as people tell it in a sentence. */
+function told(before: string): RegExp {
+  return new RegExp(String.raw`(?<!\p{L})(?!pass\s)${before}\s{1,2}(["'\x60“„«]?)([^\s"'\x60“”„«»]{6,200})`, 'giu');
+}
+
+/** In a sentence an ordinary word may follow: only what nobody writes otherwise counts. */
+function guessedPassword(lead: string, value: string): boolean {
+  const guess = bare(value);
+  if (!memorised(guess) || code(value)) return false;
+  return lead !== '' || (guess.length >= 8 && classes(guess) >= 3 && (sign.test(guess) || !/[-_./:]/.test(guess)));
+}
+
+function keepsPassword(before: string, word: string, lead: string, value: string): boolean {
+  return namesPassword(before, word) && (quoted(lead) ? memorised(value) : memorised(bare(value)) && !code(value));
+}
+
+function keepsSecret(before: string, word: string, lead: string, value: string): boolean {
+  return namesSecret(before, word) && (quoted(lead) ? strong(value) : strong(bare(value)) && !code(value));
+}
+
+const glued = (before: string): boolean => /\p{L}$/u.test(before);
+
+function namesPassword(before: string, word: string): boolean {
+  return word.toLowerCase() !== 'pass' || !glued(before);
+}
+
+const set = (words: string): ReadonlySet<string> => new Set(words.split(' '));
+
+/** What stands before `key` where the key opens something. */
+const OPENING = set(
+  'api access secret private account encryption encrypt signing master auth storage shared service admin app application deploy ' +
+    'webhook write subscription client consumer integration memory recovery session license licence crypt cipher hmac jwt ' +
+    'preshared psk',
+);
+/** What stands before `token` or `key` where it opens nothing. */
+const HARMLESS = set(
+  'public publishable page next continuation sync resume cursor csrf xsrf pad eos bos sep mask unk cls stop cache primary ' +
+    'partition sort foreign idempotency routing dedup host site max min',
+);
+
+function namesSecret(before: string, word: string): boolean {
+  const words = before.match(/\p{Lu}?\p{Ll}+|\p{Lu}+|\d+/gu)?.map((one) => one.toLowerCase()) ?? [];
+  const last = words.at(-1) ?? '';
+  if (HARMLESS.has(last) || words.slice(-3).includes('public')) return false;
+  switch (word.toLowerCase()) {
+    case 'key':
+      return OPENING.has(last) || /(?:^|[^\p{L}\p{N}])[A-Z][A-Z0-9_]{1,31}_$/u.test(before);
+    case 'pat':
+    case 'auth':
+      return !glued(before);
+    default:
+      return true;
+  }
+}
+
+/** What an issuer's random letters look like: not a stand-in, and not words-between-dashes. */
+function real(token: string): boolean {
+  return !standIn(token) && !(/[-_.]/.test(token) && wordy(token));
+}
+
+/** What a person would choose and remember. */
+function memorised(value: string): boolean {
+  return (
+    classes(value) >= 2 && value.length >= 6 && !wordy(value) && !standIn(value) && !elsewhere(value) && !technical.test(value)
+  );
+}
+
+/** Enough letters, and disorder enough, to open something. */
+function strong(value: string): boolean {
+  const long = value.length >= 16 && pieces(value).some((piece) => piece.length >= 7 && !readable(piece));
+  const mixed = value.length >= 8 && value.length < 16 && classes(value) === 4 && !technical.test(value);
+  if (!long && !mixed) return false;
+  return !standIn(value) && !elsewhere(value) && !scheme.test(value) && !wordy(value) && (mixed || bits(value) >= 2.8);
+}
+
+const quoted = (lead: string): boolean => /["']/.test(lead);
+
+/** Without quotes the value ends where another field or the sentence does. */
+function bare(value: string): string {
+  const end = value.search(/[;&<]/);
+  return (end < 0 ? value : value.slice(0, end)).replace(/[.,!?)\]}\\|*]{1,4}$/, '');
+}
+
+const code = (value: string): boolean => /[\w$\]]\(|=>|\?\./.test(value);
+
+/** A name of the place where the secret is kept, or another text that speaks of secrets without being one. */
+function elsewhere(value: string): boolean {
+  return (
+    /^(?:\$[\w{(]|[{[<()]|%\w+%|op:|arn:|vault:|env:|secrets?[.:/]|ENC\[|ssh-|ecdsa-|\d{4}-\d\d-\d\d)/.test(value) ||
+    /:\/\/|process\.env|import\.meta|os\.environ|getenv/.test(value) ||
+    (/^(?:[~.]{0,2}\/|[A-Za-z]:\\)/.test(value) && wordShare(value) > 0.3)
+  );
+}
+
+/** A digest that says so, or the name of a technique and more. */
+const scheme = /^(?:sha-?\d{1,3}[-:]|md5[-:]|blake\w{1,3}[-:]|base64|base32|argon2|pbkdf2|oauth)/i;
+/** Names of techniques, which mix letters and digits like passwords do. */
+const technical =
+  /(?<![a-z])(?:sha-?\d|md5|bcrypt|scrypt|argon2|pbkdf2|oauth|base64|base32|utf-?\d|1password|auth0|totp|x509|ed25519|rsa-?\d|aes-?\d|[hre]s256|k8s|log4j|oidc)/i;
+
+/** Passwords that every manual uses, and every machine of a developer. */
+const stock =
+  /^(?:[A-Z_]+|[a-z_-]{0,16}pass(?:word|wd)?|pw|pwd|secret|admin|root|postgres|mysql|guest|test|dev|user|minio|minioadmin|token|key|x-oauth-basic)$/;
+
+/** Where only a password can stand, whatever somebody chose is one. */
+function chosen(password: string): boolean {
+  return !stock.test(password) && !standIn(password) && !elsewhere(password);
+}
+
+const placeholder =
+  /example|change.?me|placeholder|redacted|dummy|sample|insert|replace|goes.here|(?:^|[-_ <{[])your|xxxx|\.\.\.|…|\*\*\*|<[^>]|\$\{|\{\{|%s|not.?real|fake/i;
+
+/** What stands where a secret would: a manual's example, stars, one letter again and again, letters as they are counted. */
+function standIn(text: string): boolean {
+  return placeholder.test(text) || new Set(text).size <= Math.min(4, text.length / 3) || counted(text);
+}
+
+function counted(text: string): boolean {
+  let steps = 0;
+  for (let at = 1; at < text.length; at += 1) if (text.charCodeAt(at) - text.charCodeAt(at - 1) === 1) steps += 1;
+  return steps > text.length / 2;
+}
+
+function wordy(text: string): boolean {
+  return wordShare(text) >= 0.6;
+}
+
+/** A sign inside a word is no hyphen: it makes the word a password. */
+const pieces = (text: string): readonly string[] => text.split(/[^\p{L}\p{N}!#$^]|^[!#$^]+|[!#$^]+$/u);
+
+/** How much of the text is words and numbers, by letters. */
+function wordShare(text: string): number {
+  let words = 0;
+  let all = 0;
+  for (const piece of pieces(text)) {
+    all += piece.length;
+    if (readable(piece)) words += piece.length;
+  }
+  return words / Math.max(1, all);
+}
+
+/** `words`, `Words`, `WORDS`, `camelCaseWords` or a number. Random letters change case too often, or go on for too long. */
+function readable(piece: string): boolean {
+  if (/^(?:[a-z]{3,24}|\d+|0x[\dA-Fa-f]{1,8})$/.test(piece)) return true;
+  if (piece.length < 3 || !/^\p{L}+$/u.test(piece)) return false;
+  if (oneCase.test(piece)) return piece.length <= 24;
+  const humps = piece.split(/(?<=\p{Ll})(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u);
+  return humps.length * 3.5 <= piece.length && humps.every((hump) => hump.length <= 24 && oneCase.test(hump));
+}
+
+const oneCase = /^(?:\p{Lu}+|.\P{Lu}*)$/u;
+
+const sign = /[!-,;-@[-^`{-~]/;
+
+/** How many of small letters, capitals, digits and signs it mixes; signs that join words do not count. */
+const classes = (text: string): number => [/[a-z]/, /[A-Z]/, /\d/, sign].filter((one) => one.test(text)).length;
+
+/** Shannon's measure of disorder, in bits per letter. */
+function bits(text: string): number {
+  const counts = new Map<string, number>();
+  for (const letter of text) counts.set(letter, (counts.get(letter) ?? 0) + 1);
+  return counts.values().reduce((sum, count) => sum - (count / text.length) * Math.log2(count / text.length), 0);
+}
+
+/** The claims of the token that jwt.io shows to everybody. */
+const documented = new Set(['eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIiwiaWF0IjoxNTE2MjM5MDIyfQ']);
+
+function algorithm(header: string): boolean {
+  const json = Buffer.from(header, 'base64url').toString();
+  return /"alg"\s{0,3}:\s{0,3}"[^"]/.test(json) && !/"alg"\s{0,3}:\s{0,3}"none"/i.test(json);
+}
+
+/** Basic authorization is a name and a password, in letters that only look random. */
+function signsIn(encoded: string): boolean {
+  const [name, password] = Buffer.from(encoded, 'base64').toString().split(':');
+  if (name === undefined || password === undefined || !/^[\x20-\x7e]+$/.test(name + password)) return false;
+  return chosen(password) && password !== 'open sesame';
+}
+
+/** BIP 39 knows 12, 15, 18, 21 or 24 words of 3 to 8 letters. */
+function seedWords(phrase: string): boolean {
+  const words = phrase.trim().split(/ +/);
+  return words.length >= 12 && words.length % 3 === 0 && words.every(({ length }) => length >= 3 && length <= 8);
+}

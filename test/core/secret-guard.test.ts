@@ -1,0 +1,172 @@
+import { describe, expect, test } from 'vitest';
+import { findSecret } from '../../src/core/secret-guard.ts';
+import { credentials } from './secrets/credentials.ts';
+import { ordinaryFacts } from './secrets/ordinary-facts.ts';
+
+const SEEDS = Array.from({ length: 40 }, (_, index) => index + 1);
+
+describe('what looks like a credential (R-FACT-18)', () => {
+  test.each(credentials(1))('is called $kind: $text', ({ kind, text }) => {
+    expect(findSecret(text)).toEqual({ kind });
+  });
+
+  test('is told from at least a hundred examples', () => {
+    expect(credentials(1).length).toBeGreaterThanOrEqual(100);
+  });
+
+  test('is found whatever its letters are', () => {
+    const all = SEEDS.flatMap((seed) => credentials(seed));
+    const missed = all.filter(({ text }) => !findSecret(text));
+    expect(missed.length / all.length).toBeLessThan(0.001);
+  });
+
+  test('is found in the middle of a long text', () => {
+    const talk = ordinaryFacts.filter((fact) => !fact.includes('PRIVATE KEY')).join('\n\n');
+    expect(findSecret(talk)).toBeUndefined();
+    for (const { kind, text } of credentials(2)) expect(findSecret(`${talk}\n\n${text}\n\n${talk}`), text).toEqual({ kind });
+  });
+
+  test('is found behind a stand-in', () => {
+    const text = `password: <your password>\npassword: changeme\npassword=password=Tr0ub4dor&3`;
+    expect(findSecret(text)).toEqual({ kind: 'a password' });
+  });
+
+  test('is named, never quoted', () => {
+    const kinds = new Set(credentials(3).map(({ text }) => findSecret(text)?.kind));
+    for (const kind of kinds) expect(kind).toMatch(/^an? [\w .-]{3,40}$/);
+    for (const { text } of credentials(3)) expect(Object.keys(findSecret(text)!)).toEqual(['kind']);
+  });
+});
+
+describe('an ordinary fact (R-FACT-18)', () => {
+  test.each(ordinaryFacts)('passes: %s', (fact) => {
+    expect(findSecret(fact)).toBeUndefined();
+  });
+
+  test('is told from at least three hundred examples', () => {
+    expect(new Set(ordinaryFacts).size).toBeGreaterThanOrEqual(300);
+  });
+
+  test('passes when it is a digest or an id, in whatever spelling', () => {
+    for (const [index, seed] of SEEDS.entries()) {
+      const digest = Array.from({ length: 64 }, (_, at) => ((seed * 7919 + at * at * 31 + index * at) % 16).toString(16)).join(
+        '',
+      );
+      for (const text of [
+        digest,
+        digest.toUpperCase(),
+        `sha256:${digest}`,
+        `commit ${digest.slice(0, 40)}`,
+        `${digest.slice(0, 12)} is it`,
+      ])
+        expect(findSecret(text), text).toBeUndefined();
+    }
+  });
+});
+
+describe('the search for credentials (R-FACT-13)', () => {
+  const SIZE = 100_000;
+  const LIMIT_MS = 50;
+  const fill = (unit: string, size = SIZE): string => unit.repeat(Math.ceil(size / unit.length)).slice(0, size);
+
+  /** What else the machine does must not count, so a slow run is tried again. */
+  const cost = (text: string, enough = LIMIT_MS): number => {
+    let best = Infinity;
+    for (let run = 0; run < 5 && best >= enough; run += 1) {
+      const from = performance.now();
+      findSecret(text);
+      best = Math.min(best, performance.now() - from);
+    }
+    return best;
+  };
+
+  const single = ['A', 'a', '0', '-', '/', '=', ':', '_', '.', '"', '\n', ' ', '\\', '(', 'é', '密', '\u{1f511}'];
+  const pairs = [
+    'a:',
+    'a=',
+    'a.',
+    'f0',
+    'a-',
+    'M',
+    'N.',
+    '1:',
+    'x:1:',
+    'AbC1',
+    'aB1-',
+    '://',
+    '://a:',
+    '://a:b',
+    'a b ',
+    ' "',
+    '=\n',
+  ];
+  const beginnings = [
+    'eyJ',
+    'eyJa.',
+    'eyJhbGciOiJIUzI1NiJ9.',
+    'sk-',
+    'sk-ant-',
+    'ghp_',
+    'AKIA',
+    'EAA',
+    'SK',
+    'pat',
+    'dp.',
+    'xoxb-',
+    'npm_',
+    '-----BEGIN ',
+    '-----BEGIN PRIVATE KEY-----',
+    'Private-Lines: 1\n',
+    'sig=',
+    '?sig=',
+    'v1.0-',
+    'A3-',
+    'tskey-auth-',
+  ];
+  const assignments = [
+    'password',
+    'password=',
+    'password: ',
+    'password ',
+    'password"',
+    'password is ',
+    'password=a1b2c3',
+    'pass',
+    'p a s s ',
+    'token=a1',
+    'token: aaaa1aaaaaaaaaaaaaaaab',
+    'token token: ',
+    'API_KEY=ab12/',
+    'key:',
+    'key="a1B2c3D4"',
+    '密码',
+    '密码：',
+    'login a password ',
+    '--password ',
+    '--token ',
+    'curl ',
+    'curl -u',
+    'mysql -p',
+    'mnemonic: ',
+    'name: a_password value: ',
+    'Bearer ',
+    'Bearer a1B2c3D4e5F6g7H8',
+    'authorization: basic ',
+    'a.b-c_d:1/e=2!f ',
+  ];
+
+  test.each([...single, ...pairs, ...beginnings, ...assignments])('takes no longer for a run of %j', (unit) => {
+    expect(cost(fill(unit))).toBeLessThan(LIMIT_MS);
+  });
+
+  test.each([...beginnings, ...assignments])('takes no longer for %j and then one long word', (unit) => {
+    for (const letter of ['a', 'A', '-', '=', ' ', 'aB1']) expect(cost(unit + fill(letter)), letter).toBeLessThan(LIMIT_MS);
+  });
+
+  test('grows with the text, not faster', () => {
+    for (const unit of ['password=', '密码：', 'sk-ant-', 'token=a1']) {
+      const short = cost(fill(unit, SIZE));
+      expect(cost(fill(unit, 4 * SIZE), 0), unit).toBeLessThan(12 * short + 5);
+    }
+  });
+});
