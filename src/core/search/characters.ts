@@ -1,0 +1,51 @@
+/** What a UTF-16 unit is to a reader of words. */
+export const GAP = 0;
+export const SMALL = 1;
+export const CAPITAL = 2;
+export const DIGIT = 3;
+/** Of a script that leaves no blanks between words; a pictograph is one too. */
+export const DENSE = 4;
+/** Belongs to whatever stands before it. */
+export const MARK = 5;
+
+const dense =
+  /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}\p{Extended_Pictographic}]/u;
+const letter = /[\p{L}\p{Extended_Pictographic}]/u;
+const capital = /[\p{Lu}\p{Lt}]/u;
+const digit = /\p{N}/u;
+const mark = /[\p{M}\p{Default_Ignorable_Code_Point}]/u;
+
+function kindOf(point: number): number {
+  const character = String.fromCodePoint(point);
+  if (mark.test(character)) return MARK;
+  if (letter.test(character)) {
+    if (dense.test(character)) return DENSE;
+    return capital.test(character) ? CAPITAL : SMALL;
+  }
+  return digit.test(character) ? DIGIT : GAP;
+}
+
+const UNKNOWN = 255;
+/** Filled as characters are met, because asking five patterns about each of 65 536 would delay the start. */
+const kinds = new Uint8Array(0x10000).fill(UNKNOWN);
+
+const isHigh = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;
+const isLow = (unit: number): boolean => unit >= 0xdc00 && unit < 0xe000;
+
+/** What stands at a place. The second half of a pair is a mark: it goes with the first. */
+export function kindAt(text: string, at: number): number {
+  const unit = text.charCodeAt(at);
+  const known = kinds[unit] ?? UNKNOWN;
+  if (known !== UNKNOWN) return known;
+  if (isLow(unit)) return MARK;
+  if (isHigh(unit)) return kindOf(text.codePointAt(at) ?? unit);
+  const kind = kindOf(unit);
+  kinds[unit] = kind;
+  return kind;
+}
+
+export const isDense = (term: string): boolean => kindAt(term, 0) === DENSE;
+
+/** Moves a cut back so that it does not fall inside a character. */
+export const beforeCharacter = (text: string, at: number): number =>
+  at > 0 && at < text.length && isLow(text.charCodeAt(at)) && isHigh(text.charCodeAt(at - 1)) ? at - 1 : at;

@@ -1,0 +1,19 @@
+/** Room for a number more, with some ahead, so that growing one by one costs little in sum. */
+const roomFor = (length: number): number => Math.max(64, length + (length >> 2) + 1);
+
+type Numbers =
+  | Uint8Array<ArrayBuffer>
+  | Uint16Array<ArrayBuffer>
+  | Uint32Array<ArrayBuffer>
+  | Int32Array<ArrayBuffer>
+  | Float32Array<ArrayBuffer>
+  | Float64Array<ArrayBuffer>;
+
+/** The same numbers in an array long enough for an index. */
+export function reaching<Kind extends Numbers>(numbers: Kind, index: number): Kind {
+  if (index < numbers.length) return numbers;
+  // Each of these makes its own kind from a length; the compiler sees only their union.
+  const longer = new (numbers.constructor as new (length: number) => Kind)(roomFor(index));
+  longer.set(numbers);
+  return longer;
+}

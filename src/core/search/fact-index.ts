@@ -1,0 +1,197 @@
+import { Categories } from './categories.ts';
+import { Chains } from './chains.ts';
+import { reaching } from './columns.ts';
+import { hash, SECRET } from './hash.ts';
+import { Postings } from './postings.ts';
+import { Texts } from './texts.ts';
+import { Vocabulary } from './vocabulary.ts';
+import { type Word, wordsOf } from './words.ts';
+
+export type Id = number | string;
+
+/** What can be searched of a fact. */
+export interface Searchable {
+  readonly key: string;
+  readonly category: string;
+  readonly tags: readonly string[];
+  readonly value: string;
+  /** Milliseconds since 1970. */
+  readonly updatedAt: number;
+}
+
+/** How much a word counts where it stands: the key names the fact, a category is shared by many. */
+const KEY = 2.2;
+const TAG = 1.4;
+const CATEGORY = 0.7;
+
+/** A word says less about a long text. Fixed, so that one fact's weight does not hang on all the others. */
+const USUAL_WORDS = 60;
+const LENGTH_MATTERS = 0.6;
+/** How soon saying a word again adds nothing. */
+const SATURATION = 0.8;
+
+/** Of a fact of more different terms, the first are found: a fact of noise must not hold up everything else. */
+const MOST_TERMS = 4096;
+
+/** A posting is the number of a fact and, in its lowest byte, how much the term weighs there. */
+export const WEIGHTS = 256;
+const MOST_FACTS = 1 << 24;
+const NOWHERE = 0xffffffff;
+
+/** Facts by number, and for each term the facts it stands in. A number is free again once no list holds it. */
+export class FactIndex {
+  readonly vocabulary = new Vocabulary();
+  readonly #postings = new Postings({
+    lives: (posting) => this.lives(posting >>> 8),
+    left: (posting) => this.#leave(posting >>> 8),
+  });
+  readonly #texts = new Texts((fact, address) => {
+    this.#addresses[fact] = address;
+  });
+  readonly #numbers = new Chains((number) => hash(spell(this.idOf(number)), SECRET));
+  #top = 0;
+  readonly #spare: number[] = [];
+  readonly #categories = new Categories();
+  #addresses = new Uint32Array(0);
+  #updatedAt = new Float64Array(0);
+  #category = new Uint32Array(0);
+  /** How many lists still hold a fact. */
+  #held = new Uint32Array(0);
+
+  /** Living facts. */
+  get size(): number {
+    return this.#numbers.size;
+  }
+
+  /** No fact's number is as high. */
+  get top(): number {
+    return this.#top;
+  }
+
+  /** All of it is outside the heap. */
+  get bytes(): number {
+    const columns = 20 * this.#addresses.length;
+    return this.vocabulary.bytes + this.#postings.bytes + this.#texts.bytes + this.#numbers.bytes + columns;
+  }
+
+  add(id: Id, fact: Searchable): void {
+    this.remove(id);
+    const number = this.#spare.pop() ?? this.#top++;
+    if (number >= MOST_FACTS) throw new RangeError('There are more facts than can be told apart.');
+    this.#addresses = reaching(this.#addresses, number);
+    this.#updatedAt = reaching(this.#updatedAt, number);
+    this.#category = reaching(this.#category, number);
+    this.#held = reaching(this.#held, number);
+    const spelled = id === fact.key ? '' : spell(id);
+    this.#addresses[number] = this.#texts.keep(number, [fact.key, spelled, fact.value, ...fact.tags]);
+    this.#numbers.add(number);
+    this.#updatedAt[number] = fact.updatedAt;
+    this.#category[number] = this.#categories.enter(fact.category);
+    const terms = weighTerms(fact);
+    for (const [term, weight] of terms) {
+      this.#postings.add(
+        this.vocabulary.learn(term),
+        number * WEIGHTS + Math.round((WEIGHTS - 1) * (weight / (weight + SATURATION))),
+      );
+    }
+    this.#held[number] = terms.size;
+  }
+
+  /** False when there is no such fact. */
+  remove(id: Id): boolean {
+    const number = this.#find(id);
+    if (number === undefined) return false;
+    const terms = weighTerms(this.fact(number));
+    this.#numbers.remove(number);
+    this.#texts.drop(this.#addresses[number] ?? 0);
+    this.#addresses[number] = NOWHERE;
+    this.#categories.leave(this.#category[number] ?? 0);
+    for (const term of terms.keys()) {
+      const list = this.vocabulary.find(term) ?? 0;
+      this.#postings.bury(list);
+      if (this.#postings.size(list) === 0) this.vocabulary.unlearn(list);
+    }
+    if (terms.size === 0) this.#spare.push(number);
+    return true;
+  }
+
+  /** Overwrites every text. Nothing may be asked of this index any more. */
+  clear(): void {
+    this.#texts.clear();
+    this.vocabulary.clear();
+  }
+
+  /** False for a number that is free, or will be. */
+  lives(number: number): boolean {
+    return this.#addresses[number] !== NOWHERE;
+  }
+
+  idOf(number: number): Id {
+    const [key = '', spelled = ''] = this.#texts.read(this.#addresses[number] ?? 0, 2);
+    if (spelled === '') return key;
+    return spelled.startsWith('#') ? Number(spelled.slice(1)) : spelled.slice(1);
+  }
+
+  updatedAt(number: number): number {
+    return this.#updatedAt[number] ?? 0;
+  }
+
+  fact(number: number): Searchable {
+    const [key = '', , value = '', ...tags] = this.#texts.read(this.#addresses[number] ?? 0);
+    const category = this.#categories.name(this.#category[number] ?? 0);
+    return { key, category, value, tags, updatedAt: this.updatedAt(number) };
+  }
+
+  isIn(number: number, category: number): boolean {
+    return this.#category[number] === category;
+  }
+
+  /** The number of a category that some fact is in. */
+  findCategory(category: string): number | undefined {
+    return this.#categories.find(category);
+  }
+
+  /** In how many facts a term stands. */
+  count(term: number): number {
+    return this.#postings.size(term);
+  }
+
+  /** Shows the newest postings of a term, at most so many, in `postings`; says how many. */
+  read(term: number, most: number): number {
+    return this.#postings.read(term, most);
+  }
+
+  get postings(): Uint32Array {
+    return this.#postings.entries;
+  }
+
+  #find(id: Id): number | undefined {
+    return this.#numbers.find(hash(spell(id), SECRET), (number) => this.idOf(number) === id);
+  }
+
+  #leave(number: number): void {
+    const held = (this.#held[number] ?? 0) - 1;
+    this.#held[number] = held;
+    if (held === 0) this.#spare.push(number);
+  }
+}
+
+/** The number 7 is not the text "7". */
+const spell = (id: Id): string => (typeof id === 'number' ? `#${id}` : `=${id}`);
+
+/** Each term of a fact, and how much the fact is about it. */
+function weighTerms({ key, category, tags, value }: Searchable): Map<string, number> {
+  const weights = new Map<string, number>();
+  const weigh = (words: readonly Word[], weight: number): void => {
+    for (const { term } of words) {
+      const known = weights.get(term);
+      if (known !== undefined || weights.size < MOST_TERMS) weights.set(term, (known ?? 0) + weight);
+    }
+  };
+  weigh(wordsOf(key), KEY);
+  weigh(wordsOf(category), CATEGORY);
+  for (const tag of tags) weigh(wordsOf(tag), TAG);
+  const words = wordsOf(value);
+  weigh(words, 1 / (1 - LENGTH_MATTERS + (LENGTH_MATTERS * words.length) / USUAL_WORDS));
+  return weights;
+}

@@ -1,0 +1,11 @@
+import { randomInt } from 'node:crypto';
+
+/** Where hashes begin that decide what a look-up costs: who writes facts must not be able to choose ones that collide. */
+export const SECRET = randomInt(2 ** 32);
+
+/** FNV-1a over UTF-16 units: for tables in memory, not for secrets. */
+export function hash(text: string, start = 0x811c9dc5): number {
+  let hashed = start;
+  for (let at = 0; at < text.length; at += 1) hashed = Math.imul(hashed ^ text.charCodeAt(at), 0x01000193);
+  return (hashed ^ (hashed >>> 15)) >>> 0;
+}

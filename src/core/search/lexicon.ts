@@ -1,0 +1,115 @@
+import { Chains } from './chains.ts';
+import { reaching } from './columns.ts';
+import { hash, SECRET } from './hash.ts';
+import { TERM_UNITS } from './words.ts';
+
+const PAGE = 1 << 15;
+/** A UTF-16 unit takes up to three bytes of UTF-8. */
+const MOST_BYTES = 3 * TERM_UNITS;
+
+/** The term being looked for, in bytes: only ever used within one call. */
+const sought = Buffer.alloc(MOST_BYTES);
+
+/**
+ * Numbers for terms, and back. It takes far less room than a Map of strings, and what is forgotten is overwritten,
+ * as it cannot be in a string.
+ */
+export class Lexicon {
+  readonly #pages: Buffer[] = [];
+  #pageUsed = PAGE;
+  /** Addresses given back, by length. */
+  readonly #free: number[][] = Array.from({ length: MOST_BYTES + 1 }, () => []);
+  #addresses = new Uint32Array(0);
+  #lengths = new Uint8Array(0);
+  readonly #chains = new Chains((id) => hash(this.text(id), SECRET));
+  readonly #spare: number[] = [];
+  #used = 0;
+
+  get size(): number {
+    return this.#chains.size;
+  }
+
+  /** No number handed out is higher. */
+  get top(): number {
+    return this.#used;
+  }
+
+  get bytes(): number {
+    return this.#pages.length * PAGE + this.#addresses.length * 5 + this.#chains.bytes;
+  }
+
+  find(term: string): number | undefined {
+    if (term.length > TERM_UNITS) return undefined;
+    const length = sought.write(term);
+    return this.#chains.find(hash(term, SECRET), (id) => this.#isSought(id, length));
+  }
+
+  /** The number of a term that has none yet; it is at most `TERM_UNITS` long. */
+  add(term: string): number {
+    const id = this.#spare.pop() ?? this.#used++;
+    this.#addresses = reaching(this.#addresses, id);
+    this.#lengths = reaching(this.#lengths, id);
+    const length = sought.write(term);
+    this.#addresses[id] = this.#take(length);
+    this.#lengths[id] = length;
+    sought.copy(this.#pageOf(id), this.#at(id), 0, length);
+    this.#chains.add(id);
+    return id;
+  }
+
+  text(id: number): string {
+    return this.#pageOf(id).toString('utf8', this.#at(id), this.#at(id) + this.#length(id));
+  }
+
+  /** Takes the term away and overwrites it. The number stays taken until `recycle`. */
+  erase(id: number): void {
+    this.#chains.remove(id);
+    this.#pageOf(id).fill(0, this.#at(id), this.#at(id) + this.#length(id));
+    this.#free[this.#length(id)]?.push(this.#addresses[id] ?? 0);
+    this.#lengths[id] = 0;
+  }
+
+  /** Nothing refers to an erased number any more. */
+  recycle(id: number): void {
+    this.#spare.push(id);
+  }
+
+  clear(): void {
+    for (const page of this.#pages) page.fill(0);
+    sought.fill(0);
+  }
+
+  #at(id: number): number {
+    return (this.#addresses[id] ?? 0) % PAGE;
+  }
+
+  #length(id: number): number {
+    return this.#lengths[id] ?? 0;
+  }
+
+  #isSought(id: number, length: number): boolean {
+    if (this.#lengths[id] !== length) return false;
+    const page = this.#pageOf(id);
+    const start = this.#at(id);
+    for (let at = 0; at < length; at += 1) if (page[start + at] !== sought[at]) return false;
+    return true;
+  }
+
+  #pageOf(id: number): Buffer {
+    const page = this.#pages[Math.floor((this.#addresses[id] ?? 0) / PAGE)];
+    if (page === undefined) throw new RangeError('A term lies outside its pages.');
+    return page;
+  }
+
+  #take(length: number): number {
+    const free = this.#free[length]?.pop();
+    if (free !== undefined) return free;
+    if (this.#pageUsed + length > PAGE) {
+      this.#pages.push(Buffer.alloc(PAGE));
+      this.#pageUsed = 0;
+    }
+    const address = (this.#pages.length - 1) * PAGE + this.#pageUsed;
+    this.#pageUsed += length;
+    return address;
+  }
+}

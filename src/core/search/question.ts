@@ -1,0 +1,110 @@
+import { type Alternative, alternativesOf, sameWord } from './alternatives.ts';
+import { isDense } from './characters.ts';
+import type { FactIndex } from './fact-index.ts';
+import { plain } from './plain.ts';
+import { questionWords } from './question-words.ts';
+import { type Word, wordsOf } from './words.ts';
+
+/** One word of a question. */
+interface Asked {
+  readonly term: string;
+  /** How much it tells: the rarer, the more. */
+  readonly worth: number;
+  /** The surest first. */
+  readonly alternatives: readonly Alternative[];
+  /** Carries no meaning of its own, as "what" and "the". */
+  readonly small: boolean;
+}
+
+export interface Question {
+  /** Each once, in the order they were asked. */
+  readonly words: readonly Asked[];
+  /** The words as a phrase, each between blanks. */
+  readonly phrase: string;
+  /** From the first word to the last, letter for letter. */
+  readonly literal: string;
+  /** What a fact would get that is about every word. */
+  readonly ideal: number;
+}
+
+const SMALL_WORD = 0.12;
+/** Pairs of kana are mostly endings and particles; short parts of names and versions are in many of them. */
+const ENDING = 0.35;
+const SHORT_PART = 0.45;
+/** A word no fact knows: it lowers the score, because the question is not answered, but less than one that is. */
+const UNKNOWN = 0.5;
+const JOINED = 0.95;
+
+const kana = /^[\u3040-\u309f\u30fc]+$/;
+
+/** What a question asks of these facts; only its first words, so that the work has an end. */
+export function understand(text: string, facts: FactIndex, most: number): Question {
+  const all = wordsOf(text);
+  const sequence = all.filter(({ parts }) => parts === 0);
+  const wholes = all.filter(({ parts }) => parts > 0);
+  const asked = new Map<string, Word>();
+  // A whole without parts, as a-b is, stands for itself.
+  const alone = wholes.filter((whole) => !sequence.some((word) => covers(whole, word)));
+  for (const word of [...sequence, ...alone]) if (!asked.has(word.term)) asked.set(word.term, word);
+  const words = chosen([...asked.values()], most).map((word) => {
+    const names = wholes.filter((whole) => covers(whole, word));
+    return weigh(word, [...names.map(({ term }) => term), ...neighbours(word, sequence)], names.length > 0, facts);
+  });
+  return {
+    words,
+    phrase: phraseOf(all),
+    literal: plain(text.slice(all[0]?.start, all.at(-1)?.end)),
+    ideal: words.reduce((sum, { worth, alternatives }) => sum + worth * (alternatives.length > 0 ? 1 : UNKNOWN), 0),
+  };
+}
+
+/** The words of a text as one string in which a phrase can be looked for. */
+export const phraseOf = (words: readonly Word[]): string => {
+  let phrase = ' ';
+  for (const { term, parts } of words) if (parts === 0) phrase += `${term} `;
+  return phrase;
+};
+
+const covers = (whole: Word, { position }: Word): boolean =>
+  position >= whole.position && position < whole.position + whole.parts;
+
+function chosen(words: readonly Word[], most: number): readonly Word[] {
+  if (words.length <= most) return words;
+  const telling = words.filter(({ term }) => !questionWords.has(term));
+  return telling.slice(0, most);
+}
+
+/** The word written together with the one before or behind it: data base, database. */
+function neighbours(word: Word, sequence: readonly Word[]): string[] {
+  if (isDense(word.term) || questionWords.has(word.term)) return [];
+  const at = sequence.indexOf(word);
+  const [before, after] = [sequence[at - 1], sequence[at + 1]];
+  const usable = (other: Word | undefined): other is Word =>
+    other !== undefined && !isDense(other.term) && !questionWords.has(other.term);
+  return [...(usable(before) ? [before.term + word.term] : []), ...(usable(after) ? [word.term + after.term] : [])];
+}
+
+function weigh({ term }: Word, joined: readonly string[], part: boolean, facts: FactIndex): Asked {
+  const { vocabulary } = facts;
+  const small = questionWords.has(term);
+  const alternatives = small ? sameWord(term, vocabulary) : alternativesOf(term, vocabulary);
+  for (const whole of joined) {
+    const id = vocabulary.find(whole);
+    if (id === undefined) continue;
+    const known = alternatives.findIndex((alternative) => alternative.id === id);
+    if (known >= 0) alternatives.splice(known, 1);
+    alternatives.push({ id, term: whole, weight: JOINED, manner: 'joined' });
+  }
+  alternatives.sort((one, other) => other.weight - one.weight);
+  const importance = small ? SMALL_WORD : kana.test(term) ? ENDING : part && term.length < 3 ? SHORT_PART : 1;
+  return { term, alternatives, small, worth: importance * rarity(alternatives, facts) };
+}
+
+/** As BM25 has it, of the facts that hold the word or what is nearly as sure. */
+function rarity(alternatives: readonly Alternative[], facts: FactIndex): number {
+  const [surest] = alternatives;
+  let count = 0;
+  for (const { id, weight } of alternatives) if (weight >= 0.9 * (surest?.weight ?? 0)) count += facts.count(id);
+  count = Math.min(count, facts.size);
+  return Math.log(1 + (facts.size - count + 0.5) / (count + 0.5));
+}

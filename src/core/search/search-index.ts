@@ -1,0 +1,72 @@
+import { FactIndex, type Id, type Searchable } from './fact-index.ts';
+import { fuse, type Hit, Inquiry } from './inquiry.ts';
+import { Ranking, type Wanted } from './ranking.ts';
+
+export type { Id, Searchable } from './fact-index.ts';
+export type { Hit } from './inquiry.ts';
+
+export interface Search {
+  /** Several texts ask the same in other words: their hits are fused. A blank one lists the newest. */
+  readonly text: string | readonly string[];
+  readonly limit: number;
+  readonly category?: string;
+  /** What else must be true of a fact, as that it has not expired. */
+  readonly accept?: (id: Id) => boolean;
+}
+
+/**
+ * Ranked search over the facts it was told of, in memory only. Every call does a bounded amount of work, so a large
+ * memory is told fact by fact between other things; what was told is found by the very next search.
+ */
+export class SearchIndex {
+  #facts = new FactIndex();
+  #ranking = new Ranking(this.#facts);
+
+  get size(): number {
+    return this.#facts.size;
+  }
+
+  /** The room it takes, as good as all of it outside the heap. */
+  get bytes(): number {
+    return this.#facts.bytes + this.#ranking.bytes;
+  }
+
+  /** Replaces what was told under the same id. */
+  add(fact: Searchable & { readonly id: Id }): void {
+    this.#facts.add(fact.id, fact);
+  }
+
+  /** False when it was never told of it. */
+  remove(id: Id): boolean {
+    return this.#facts.remove(id);
+  }
+
+  /** Drops everything at once; texts and terms are overwritten first. */
+  clear(): void {
+    this.#facts.clear();
+    this.#facts = new FactIndex();
+    this.#ranking = new Ranking(this.#facts);
+  }
+
+  /** Best first; among equals the newest. */
+  search({ text, limit, category, accept }: Search): Hit[] {
+    const texts = typeof text === 'string' ? [text] : [...new Set(text)];
+    const asked = texts.filter((one) => one.trim() !== '');
+    const wanted = this.#wanted(category, accept);
+    if (wanted === undefined) return [];
+    const inquiry = new Inquiry(this.#facts, this.#ranking, wanted, limit, asked.length);
+    const [only, ...more] = asked;
+    if (only === undefined) return inquiry.newest();
+    return more.length === 0 ? inquiry.ask(only) : fuse(asked.map((one) => inquiry.ask(one))).slice(0, limit);
+  }
+
+  /** Undefined when nothing can be: no fact is in that category. */
+  #wanted(category: string | undefined, accept: Search['accept']): Wanted | undefined {
+    const number = category === undefined ? undefined : this.#facts.findCategory(category);
+    if (category !== undefined && number === undefined) return undefined;
+    return (fact) => {
+      if (number !== undefined && !this.#facts.isIn(fact, number)) return false;
+      return accept === undefined || accept(this.#facts.idOf(fact));
+    };
+  }
+}

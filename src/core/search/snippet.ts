@@ -1,0 +1,57 @@
+import { beforeCharacter } from './characters.ts';
+import type { Span } from './reading.ts';
+
+export interface Snippet {
+  readonly text: string;
+  /** Where it begins and ends in the value. */
+  readonly start: number;
+  readonly end: number;
+}
+
+const blank = /\s/;
+/** How far a cut may move to fall between words. */
+const REACH = 24;
+
+/** The part of a value, at most so many characters long, with the most different words of the question in it. */
+export function snippetOf(value: string, spans: readonly Span[], most: number): Snippet {
+  if (value.length <= most) return { text: value, start: 0, end: value.length };
+  const { first, last } = densest(spans, most);
+  // What was found stands in the middle, as far as the value has text on both sides.
+  const spare = Math.max(0, most - (last - first));
+  const wanted = Math.max(0, Math.min(first - (spare >> 1), value.length - most));
+  const start = wanted === 0 ? 0 : afterBlank(value, wanted, first);
+  const limit = Math.min(value.length, start + most);
+  const end = limit === value.length ? limit : beforeBlank(value, limit, last);
+  return { text: value.slice(start, end), start, end };
+}
+
+/** The stretch with the most different words, the earliest of several. */
+function densest(spans: readonly Span[], most: number): { first: number; last: number } {
+  const ordered = spans.toSorted((one, other) => one.start - other.start);
+  const inside = new Map<number, number>();
+  let best = { words: 0, first: 0, last: 0 };
+  let from = 0;
+  for (const span of ordered) {
+    inside.set(span.word, (inside.get(span.word) ?? 0) + 1);
+    for (let oldest = ordered[from]; oldest && span.end - oldest.start > most && oldest !== span; oldest = ordered[from]) {
+      const left = (inside.get(oldest.word) ?? 0) - 1;
+      if (left === 0) inside.delete(oldest.word);
+      else inside.set(oldest.word, left);
+      from += 1;
+    }
+    if (inside.size > best.words) best = { words: inside.size, first: ordered[from]?.start ?? 0, last: span.end };
+  }
+  return best;
+}
+
+function afterBlank(value: string, at: number, latest: number): number {
+  const most = Math.min(at + REACH, latest);
+  for (let place = at; place < most; place += 1) if (blank.test(value.charAt(place))) return place + 1;
+  return beforeCharacter(value, at);
+}
+
+function beforeBlank(value: string, at: number, earliest: number): number {
+  const least = Math.max(at - REACH, earliest);
+  for (let place = at; place > least; place -= 1) if (blank.test(value.charAt(place))) return place;
+  return beforeCharacter(value, at);
+}

@@ -1,0 +1,138 @@
+import { isDense } from './characters.ts';
+import { reaching } from './columns.ts';
+import { hash } from './hash.ts';
+import { Lexicon } from './lexicon.ts';
+import { Postings } from './postings.ts';
+import { stemOf } from './stem.ts';
+
+const STEMS = 1 << 15;
+const GRAMS = 1 << 15;
+const HEAD_PIECES = 2;
+/** Stand before and behind a term, so that its beginning and its end are told from its middle. */
+export const BEGINNING = '\u0002';
+const END = '\u0003';
+
+/**
+ * Every term that some fact holds, and the ways to come upon one: by itself, by its stem, by three characters of it.
+ * A pattern of characters is looked for among the terms, not among the facts: there are fewer of them, and they repeat.
+ */
+export class Vocabulary {
+  readonly #lexicon = new Lexicon();
+  /** How many lists of grams still hold a term. */
+  #held = new Uint16Array(0);
+  #alive = new Uint8Array(0);
+  readonly #grams = new Postings({
+    lives: (id) => this.#alive[id] === 1,
+    left: (id) => this.#leave(id),
+  });
+  readonly #stems = new Postings({
+    lives: (id) => this.#alive[id] === 1,
+    left: (id) => this.#leave(id),
+  });
+
+  get bytes(): number {
+    return this.#lexicon.bytes + this.#grams.bytes + this.#stems.bytes + this.#held.length * 3;
+  }
+
+  get size(): number {
+    return this.#lexicon.size;
+  }
+
+  get top(): number {
+    return this.#lexicon.top;
+  }
+
+  find(term: string): number | undefined {
+    return this.#lexicon.find(term);
+  }
+
+  text(id: number): string {
+    return this.#lexicon.text(id);
+  }
+
+  learn(term: string): number {
+    const known = this.#lexicon.find(term);
+    if (known !== undefined) return known;
+    const id = this.#lexicon.add(term);
+    this.#held = reaching(this.#held, id);
+    this.#alive = reaching(this.#alive, id);
+    this.#alive[id] = 1;
+    const grams = gramsOf(term);
+    for (const gram of grams) this.#grams.add(gram, id);
+    const stem = stemNumber(term);
+    if (stem !== undefined) this.#stems.add(stem, id);
+    this.#held[id] = grams.size + (stem === undefined ? 0 : 1);
+    return id;
+  }
+
+  unlearn(id: number): void {
+    const term = this.#lexicon.text(id);
+    this.#alive[id] = 0;
+    this.#lexicon.erase(id);
+    for (const gram of gramsOf(term)) this.#grams.bury(gram);
+    const stem = stemNumber(term);
+    if (stem !== undefined) this.#stems.bury(stem);
+  }
+
+  /** Other terms with the same stem. */
+  kin(term: string): number[] {
+    const list = stemNumber(term);
+    if (list === undefined) return [];
+    const stem = stemOf(term);
+    return this.#living(this.#stems, list, Infinity).filter((id) => {
+      const text = this.#lexicon.text(id);
+      return text !== term && stemOf(text) === stem;
+    });
+  }
+
+  /** How many terms may hold this gram; others of the same hash are counted with them. */
+  countWith(gram: string): number {
+    return this.#grams.size(gramNumber(gram));
+  }
+
+  /** Terms that may hold this gram, the newest first, at most so many. */
+  with(gram: string, most: number): number[] {
+    return this.#living(this.#grams, gramNumber(gram), most);
+  }
+
+  clear(): void {
+    this.#lexicon.clear();
+  }
+
+  #living(lists: Postings, list: number, most: number): number[] {
+    const ids: number[] = [];
+    const count = lists.read(list, most);
+    for (let index = 0; index < count; index += 1) {
+      const id = lists.entries[index] ?? 0;
+      if (this.#alive[id] === 1) ids.push(id);
+    }
+    return ids;
+  }
+
+  #leave(id: number): void {
+    const held = (this.#held[id] ?? 0) - 1;
+    this.#held[id] = held;
+    if (held === 0) this.#lexicon.recycle(id);
+  }
+}
+
+const gramNumber = (gram: string): number => hash(gram) % GRAMS;
+
+/** Neither numbers nor names with numbers in them have other forms, nor does a script without letters. */
+const stemNumber = (term: string): number | undefined =>
+  isDense(term) || digit.test(term) ? undefined : hash(stemOf(term)) % STEMS;
+
+const digit = /\d/;
+
+/** Three characters each, with the ends marked; a script of many characters is found by every single one. */
+export function spelled(term: string): string[] {
+  if (isDense(term)) return Array.from(term);
+  const marked = BEGINNING + term + END;
+  return Array.from({ length: marked.length - 2 }, (_, at) => marked.slice(at, at + 3));
+}
+
+/** What a term is listed under. Names with numbers in them are often in one fact only, and are asked for from their beginning. */
+function gramsOf(term: string): Set<number> {
+  const pieces = spelled(term);
+  return new Set((digit.test(term) ? pieces.slice(0, HEAD_PIECES) : pieces).map(gramNumber));
+}

@@ -1,0 +1,159 @@
+import { beforeCharacter, CAPITAL, DENSE, DIGIT, GAP, kindAt, MARK, SMALL } from './characters.ts';
+import { plain } from './plain.ts';
+
+/** Longer ones, as in encoded data, are told apart by their beginning. */
+export const TERM_UNITS = 64;
+
+/** Names of more parts, as in paths of hashes, are not taken apart further. */
+const MOST_PARTS = 8;
+
+export interface Word {
+  /** As it is compared: see `plain`. */
+  readonly term: string;
+  readonly start: number;
+  readonly end: number;
+  /** Counts the words before it. A name as a whole stands where its first part does. */
+  readonly position: number;
+  /** How many of these words it is the whole of, as `useCart` is of `use` and `Cart`; 0 for a word that is itself one. */
+  readonly parts: number;
+}
+
+const isLetterOrDigit = (kind: number): boolean => kind === SMALL || kind === CAPITAL || kind === DIGIT;
+
+/** A text being read. */
+interface Reading {
+  readonly text: string;
+  readonly words: Word[];
+  position: number;
+}
+
+/**
+ * The words of a text. A name written in camel, kebab or snake case, with digits or as a version, gives its parts and
+ * then itself as a whole, written together. Scripts without blanks give each pair of neighbouring characters.
+ */
+export function wordsOf(text: string): Word[] {
+  const reading: Reading = { text, words: [], position: 0 };
+  for (let at = 0; at < text.length;) {
+    const kind = kindAt(text, at);
+    if (kind === DENSE) at = readDense(reading, at);
+    else if (isLetterOrDigit(kind)) at = readName(reading, at);
+    else at += 1;
+  }
+  return reading.words;
+}
+
+/** A character that only carries marks leaves nothing once they are gone. */
+function say(reading: Reading, term: string, { start, end }: { start: number; end: number }): void {
+  if (term === '') return;
+  reading.words.push({ term, start, end, position: reading.position, parts: 0 });
+  reading.position += 1;
+}
+
+function readDense(reading: Reading, start: number): number {
+  const { text } = reading;
+  let end = start + 1;
+  while (end < text.length && (kindAt(text, end) === DENSE || kindAt(text, end) === MARK)) end += 1;
+  const run = plain(text.slice(start, end));
+  // Where folding changed the length, as of half-width kana, there is no telling where in the run a pair stood.
+  const exact = run.length === end - start;
+  const characters = Array.from(run);
+  const pairs = Math.max(1, characters.length - 1);
+  let at = start;
+  for (let index = 0; index < pairs; index += 1) {
+    const term = (characters[index] ?? '') + (characters[index + 1] ?? '');
+    const place = exact ? { start: at, end: at + term.length } : { start, end };
+    say(reading, term, place);
+    at += characters[index]?.length ?? 0;
+  }
+  return end;
+}
+
+interface Part {
+  readonly start: number;
+  readonly end: number;
+  /** Begins after a hyphen, an underscore or the point of a version, not merely with another kind of character. */
+  readonly joined: boolean;
+}
+
+function readName(reading: Reading, start: number): number {
+  const { text, words, position } = reading;
+  const { parts, end } = partsOfName(text, start);
+  const told = parts.length <= MOST_PARTS ? parts : coarse(parts);
+  for (const part of told) {
+    // A letter that only a digit set apart, as the v of v2, means nothing alone.
+    if (told.length > 1 && part.end - part.start === 1 && kindAt(text, part.start) !== DIGIT) continue;
+    say(reading, short(plain(text.slice(part.start, part.end))), part);
+  }
+  const term = told.length > 1 ? wholeName(text, parts) : '';
+  if (term !== '') {
+    words.push({ term, start, end, position, parts: Math.max(1, reading.position - position) });
+    reading.position = Math.max(reading.position, position + 1);
+  }
+  return end;
+}
+
+const short = (term: string): string => term.slice(0, beforeCharacter(term, TERM_UNITS));
+
+function partsOfName(text: string, start: number): { parts: Part[]; end: number } {
+  const parts: Part[] = [];
+  let begin = start;
+  let joined = false;
+  let last = kindAt(text, start);
+  let at = start + 1;
+  for (; at < text.length; at += 1) {
+    const kind = kindAt(text, at);
+    if (kind === MARK) continue;
+    if (isLetterOrDigit(kind)) {
+      if (parted(last, kind, text, at)) {
+        parts.push({ start: begin, end: at, joined });
+        begin = at;
+        joined = false;
+      }
+      last = kind;
+      continue;
+    }
+    const next = at + 1 < text.length ? kindAt(text, at + 1) : GAP;
+    if (!joins(text.charCodeAt(at), last, next)) break;
+    parts.push({ start: begin, end: at, joined });
+    begin = at + 1;
+    joined = true;
+    last = next;
+    at += 1;
+  }
+  parts.push({ start: begin, end: at, joined });
+  return { parts, end: at };
+}
+
+/** fooBar, HTTPServer, abc123. */
+const parted = (last: number, kind: number, text: string, at: number): boolean =>
+  (last === SMALL && kind === CAPITAL) ||
+  (last === CAPITAL && kind === CAPITAL && at + 1 < text.length && kindAt(text, at + 1) === SMALL) ||
+  (last === DIGIT) !== (kind === DIGIT);
+
+const HYPHEN = 0x2d;
+const UNDERSCORE = 0x5f;
+const POINT = 0x2e;
+
+const joins = (unit: number, last: number, next: number): boolean =>
+  unit === POINT ? last === DIGIT && next === DIGIT : (unit === HYPHEN || unit === UNDERSCORE) && isLetterOrDigit(next);
+
+/** Parted where it is joined, and nowhere else. */
+function coarse(parts: readonly Part[]): Part[] {
+  const merged: Part[] = [];
+  for (const part of parts) {
+    const open = merged.at(-1);
+    if (open && !part.joined) merged[merged.length - 1] = { ...open, end: part.end };
+    else merged.push(part);
+  }
+  return merged;
+}
+
+/** Written together; the points of a version stay, or 1.11 would be 11.1. */
+function wholeName(text: string, parts: readonly Part[]): string {
+  let whole = '';
+  for (const part of parts) {
+    if (part.joined && text.charCodeAt(part.start - 1) === POINT) whole += '.';
+    whole += text.slice(part.start, part.end);
+  }
+  return short(plain(whole));
+}

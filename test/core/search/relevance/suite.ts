@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs';
+import type { Searchable } from '../../../../src/core/search/search-index.ts';
+
+/** A question with the facts that answer it: 3 is the one looked for, 1 one that is worth seeing. */
+export interface Judged {
+  readonly kind: string;
+  readonly text: string;
+  readonly relevant: Readonly<Record<string, number>>;
+  /** Kept out of sight while the search is tuned. */
+  readonly held?: true;
+}
+
+const lines = (name: string): unknown[] =>
+  readFileSync(new URL(name, import.meta.url), 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as unknown);
+
+// Both files are ours, and a test checks their shape.
+export const facts: readonly Searchable[] = (lines('facts.jsonl') as Omit<Searchable, 'updatedAt'>[]).map((fact, index) => ({
+  ...fact,
+  updatedAt: 1_700_000_000_000 + index * 60_000,
+}));
+
+export const queries = lines('queries.jsonl') as readonly Judged[];

@@ -1,0 +1,139 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { FactIndex } from '../../../src/core/search/fact-index.ts';
+import { Lexicon } from '../../../src/core/search/lexicon.ts';
+import { Postings } from '../../../src/core/search/postings.ts';
+import { Texts } from '../../../src/core/search/texts.ts';
+
+describe('lists of numbers', () => {
+  test('hold what was put on them and has not died, whatever the order', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.nat(3), fc.boolean()), { maxLength: 4000 }), (steps) => {
+        const living = new Map<number, number>();
+        const left: number[] = [];
+        const lists = new Postings({ lives: (entry) => living.has(entry), left: (entry) => left.push(entry) });
+        let next = 0;
+        let died = 0;
+        for (const [list, grow] of steps) {
+          const oldest = [...living].find(([, where]) => where === list)?.[0];
+          if (grow || oldest === undefined) {
+            lists.add(list, next);
+            living.set(next, list);
+            next += 1;
+          } else {
+            living.delete(oldest);
+            lists.bury(list);
+            died += 1;
+          }
+        }
+        for (const list of [0, 1, 2, 3]) {
+          const count = lists.read(list, Infinity);
+          const held = [...lists.entries.subarray(0, count)].filter((entry) => living.has(entry));
+          const expected = [...living].filter(([, where]) => where === list).map(([entry]) => entry);
+          expect(held.toSorted((one, other) => one - other)).toEqual(expected);
+          expect(lists.size(list)).toBe(expected.length);
+        }
+        expect(new Set(left).size).toBe(left.length);
+        expect(left.length).toBeLessThanOrEqual(died);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test('give their newest entries first', () => {
+    const lists = new Postings({ lives: () => true, left: () => {} });
+    for (let entry = 0; entry < 5000; entry += 1) lists.add(7, entry);
+    const count = lists.read(7, 1500);
+    expect([...lists.entries.subarray(0, count)].toSorted((one, other) => one - other)).toEqual(
+      Array.from({ length: 1500 }, (_, index) => 3500 + index),
+    );
+  });
+
+  test('give back the room of what has died', () => {
+    const living = new Set<number>();
+    const lists = new Postings({ lives: (entry) => living.has(entry), left: () => {} });
+    const fill = (): void => {
+      for (let entry = 0; entry < 20_000; entry += 1) {
+        living.add(entry);
+        lists.add(entry % 5, entry);
+      }
+      for (let entry = 0; entry < 20_000; entry += 1) {
+        living.delete(entry);
+        lists.bury(entry % 5);
+      }
+    };
+    fill();
+    const { bytes } = lists;
+    for (let round = 0; round < 10; round += 1) fill();
+    expect(lists.bytes).toBe(bytes);
+  });
+});
+
+test('terms have numbers as long as they are there', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }), fc.boolean()), { maxLength: 600 }),
+      (steps) => {
+        const lexicon = new Lexicon();
+        const model = new Map<string, number>();
+        for (const [term, keep] of steps) {
+          const known = model.get(term);
+          if (keep && known === undefined) model.set(term, lexicon.add(term));
+          if (!keep && known !== undefined) {
+            lexicon.erase(known);
+            lexicon.recycle(known);
+            model.delete(term);
+          }
+        }
+        for (const [term] of steps) expect(lexicon.find(term)).toBe(model.get(term));
+        for (const [term, id] of model) expect(lexicon.text(id)).toBe(term);
+        expect(lexicon.size).toBe(model.size);
+      },
+    ),
+    { numRuns: 100 },
+  );
+});
+
+test('texts are read as they were kept, wherever they were moved, and leave their room', () => {
+  const addresses = new Map<number, number>();
+  const texts = new Texts((owner, address) => addresses.set(owner, address));
+  const textOf = (owner: number): string[] => [`${owner}`, 'ü'.repeat(owner % 30_000)];
+  for (let owner = 0; owner < 2000; owner += 1) {
+    addresses.set(owner, texts.keep(owner, textOf(owner)));
+    const gone = owner - 20;
+    if (gone < 0 || gone % 10 === 0) continue;
+    texts.drop(addresses.get(gone) ?? 0);
+    addresses.delete(gone);
+  }
+  for (const [owner, address] of addresses) expect(texts.read(address)).toEqual(textOf(owner));
+  let held = 0;
+  for (const owner of addresses.keys()) held += 2 * (owner % 30_000);
+  expect(texts.bytes).toBeLessThan(3 * held + 3_000_000);
+});
+
+describe('an index whose facts are all gone', () => {
+  const fill = (index: FactIndex): void => {
+    for (let id = 0; id < 500; id += 1) {
+      index.add(id, { key: `key/${id}`, category: 'facts', tags: ['tag'], value: `secret${id} and common words`, updatedAt: id });
+    }
+    for (let id = 0; id < 500; id += 1) index.remove(id);
+  };
+
+  test('knows no word any more', () => {
+    const index = new FactIndex();
+    fill(index);
+    expect(index.size).toBe(0);
+    expect(index.vocabulary.size).toBe(0);
+    expect(index.vocabulary.find('secret7')).toBeUndefined();
+    expect(index.findCategory('facts')).toBeUndefined();
+  });
+
+  test('does not grow, however often it is filled', () => {
+    const index = new FactIndex();
+    fill(index);
+    const { bytes, top } = index;
+    for (let round = 0; round < 20; round += 1) fill(index);
+    expect(index.top).toBeLessThanOrEqual(2 * top);
+    expect(index.bytes).toBeLessThanOrEqual(2 * bytes);
+  });
+});
