@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Database } from 'better-sqlite3';
-import { systemClock } from '../src/core/clock.ts';
+import { type Clock, systemClock } from '../src/core/clock.ts';
 import { openDatabase } from '../src/core/database.ts';
 import { fileSource } from '../src/core/keys/file.ts';
 import { openStore } from '../src/core/open-store.ts';
-import type { Draft, MemoryStore, Space } from '../src/core/store.ts';
+import type { Draft, MemoryStore, Quota, Space } from '../src/core/store.ts';
 
 const DAY = 86_400_000;
 
@@ -42,14 +42,21 @@ export interface Floor extends Disposable {
 
 const folderFor = (name: string): string => mkdtempSync(join(tmpdir(), `helmdeck-bench-${name}-`));
 
+interface Options {
+  readonly quota?: Quota;
+  readonly clock?: Clock;
+  readonly categoryOf?: (index: number) => string;
+}
+
 /** Our store with so many facts in it. */
-export async function ours(facts: number): Promise<Ours> {
+export async function ours(facts: number, { quota, clock = systemClock, categoryOf }: Options = {}): Promise<Ours> {
   const folder = folderFor('ours');
   await fileSource(folder).keep('current', randomBytes(32));
-  const store = await openStore({ folder, clock: systemClock, sources: () => [fileSource(folder)] });
+  const store = await openStore({ folder, clock, sources: () => [fileSource(folder)], ...(quota && { quota }) });
   const space = store.space({ subject: 'me' }, 'fact');
+  const draftOf = (index: number): Draft => ({ ...aFact(index), ...(categoryOf && { category: categoryOf(index) }) });
   for (let from = 0; from < facts; from += 256) {
-    await Promise.all(Array.from({ length: Math.min(256, facts - from) }, (_, more) => space.put(aFact(from + more))));
+    await Promise.all(Array.from({ length: Math.min(256, facts - from) }, (_, more) => space.put(draftOf(from + more))));
   }
   return {
     store,

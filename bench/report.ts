@@ -2,25 +2,31 @@ export interface Result {
   readonly what: string;
   readonly figure: number;
   readonly unit: string;
-  /** What was promised: at least, or at most. */
-  readonly bar: { readonly atLeast: number } | { readonly atMost: number };
+  /** What was promised: at least, or at most. Absent where a figure is only there to be seen. */
+  readonly bar?: { readonly atLeast: number } | { readonly atMost: number };
   /** The numbers behind the figure. */
   readonly from: string;
 }
 
-const met = ({ figure, bar }: Result): boolean => ('atLeast' in bar ? figure >= bar.atLeast : figure <= bar.atMost);
+const met = ({ figure, bar }: Result): boolean => !bar || ('atLeast' in bar ? figure >= bar.atLeast : figure <= bar.atMost);
 
 /** Prints a line a figure; true when every bar was reached. */
 export function report(results: readonly Result[]): boolean {
   for (const result of results) {
     const { what, figure, unit, bar, from } = result;
-    const wanted = 'atLeast' in bar ? `at least ${bar.atLeast}` : `at most ${bar.atMost}`;
-    console.log(`${met(result) ? 'ok    ' : 'MISSED'}  ${what}: ${figure.toPrecision(3)} ${unit} (${wanted}; ${from})`);
+    const wanted = !bar ? 'no bar' : 'atLeast' in bar ? `at least ${bar.atLeast}` : `at most ${bar.atMost}`;
+    console.log(
+      `${!bar ? '      ' : met(result) ? 'ok    ' : 'MISSED'}  ${what}: ${figure.toPrecision(3)} ${unit} (${wanted}; ${from})`,
+    );
   }
   return results.every(met);
 }
 
-const median = (numbers: readonly number[]): number => numbers.toSorted((one, other) => one - other)[numbers.length >> 1] ?? NaN;
+/** The number below which such a part of all lie. */
+export const quantile = (numbers: readonly number[], part: number): number =>
+  numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length * part)] ?? NaN;
+
+export const median = (numbers: readonly number[]): number => quantile(numbers, 0.5);
 
 /**
  * How fast ours is beside the floor, 1 being as fast. Both take turns, round by round, so that whatever else the machine

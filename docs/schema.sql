@@ -53,3 +53,8 @@ CREATE TABLE tombstone (
 ) STRICT;
 
 CREATE INDEX tombstone_age ON tombstone (at);
+
+CREATE TABLE revoked_token (
+  id TEXT PRIMARY KEY,
+  expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

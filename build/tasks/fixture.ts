@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { migrations } from '../../src/core/migrations/index.ts';
 import { openStore } from '../../src/core/open-store.ts';
 import type { Namespace, SpaceKind } from '../../src/core/store.ts';
-import { handClock } from '../../test/support/clock.ts';
+import { DAY, handClock, START } from '../../test/support/clock.ts';
 import { aDraft, withKey } from '../../test/support/store.ts';
 
 const target = join(import.meta.dirname, '../../test/fixtures', `memory-v${migrations.length}.db`);
@@ -31,6 +31,8 @@ try {
     await put({ subject: 'you' }, 'pack', 'p');
     await store.forget('me', { kinds: ['fact'], key: 'gone' });
     await store.upkeep?.makeRecoveryKey();
+    await store.vault.keep('a secret', 'of the program');
+    await store.vault.revoke('a token', START + 365 * DAY);
   }
   copyFileSync(join(folder, 'memory.db'), target);
 } finally {

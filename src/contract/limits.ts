@@ -29,3 +29,30 @@ export const PAGE = { default: 50, most: 200 } as const;
 
 /** Bounds of a question to the search. */
 export const QUERY = { default: 20, most: 100, characters: 1000, searches: 32 } as const;
+
+/** What a subject may hold unless its owner says otherwise. */
+export const QUOTA = { facts: 10_000, bytes: 64 * 1024 * KIB } as const;
+
+/** Rows of the record of who did what, in one memory; the oldest make room. */
+export const ACTIVITY_ROWS = 10_000;
+
+/** What a token may be used for. `admin` includes the others. */
+export const TOKEN_SCOPES = ['memory:read', 'memory:write', 'packs:run', 'admin'] as const;
+
+/** How long a token lives that the app issues, in days. */
+export const TOKEN_DAYS = 365;
+
+/** Lines that one request imports; a surface that has more sends more requests. */
+export const TRANSFER = { lines: 500 } as const;
+
+/** What `my-memory` shows at most. */
+export const OVERVIEW = { categories: 50, keys: 5 } as const;
+
+/** What `context` loads at most. */
+export const CONTEXT = { facts: 50, bytes: 32_000 } as const;
+
+/** Where agents find the memory unless its owner says otherwise. */
+export const DEFAULT_ADDRESS = '127.0.0.1:7345';
+
+/** What answers to a search hold at most: all values together, the part of one that fits, a value within markdown. */
+export const SNIPPET = { bytes: 32_000, characters: 240, markdown: 2000 } as const;

@@ -30,6 +30,8 @@ class Doubt extends Error {
 
 /** More would keep readers waiting. */
 const MOST_AT_ONCE = 256;
+/** What runs behind rests so many times as long as it took, while others wait. */
+const REST = 14;
 
 /**
  * Writes that arrive in the same tick share one transaction and one flush of the disk; each keeps its own fate.
@@ -38,7 +40,9 @@ const MOST_AT_ONCE = 256;
 export class CommitQueue {
   readonly #transactions: Transactions;
   readonly #failed: (error: unknown) => { told: unknown; doubtful: boolean };
-  #waiting: Job[] = [];
+  readonly #lanes = new Map<string, Job[]>();
+  readonly #behind: ((alone: boolean) => Job)[] = [];
+  #restsUntil = 0;
   #scheduled: NodeJS.Immediate | undefined;
   #idle: (() => void)[] = [];
 
@@ -51,11 +55,35 @@ export class CommitQueue {
     this.#failed = failed;
   }
 
-  run<T>(job: () => T): Promise<T> {
+  /** Jobs of one lane keep their order; lanes take turns, so that whoever has many keeps nobody else waiting (R-FACT-17). */
+  run<T>(job: () => T, lane = ''): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push({ run: job, resolve, reject });
+      const waiting = this.#lanes.get(lane);
+      if (waiting) waiting.push({ run: job, resolve, reject });
+      else this.#lanes.set(lane, [{ run: job, resolve, reject }]);
       this.#scheduled ??= setImmediate(() => this.#flush());
     });
+  }
+
+  /**
+   * For what has time. Such jobs take their turn one by one, and while others have jobs waiting, a small part of the time;
+   * a job is told whether it is alone, so that it may do less if it is not.
+   */
+  runBehind<T>(job: (alone: boolean) => T): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#behind.push((alone) => ({ run: () => this.#measure(() => job(alone)), resolve, reject }));
+      this.#scheduled ??= setImmediate(() => this.#flush());
+    });
+  }
+
+  #measure<T>(job: () => T): T {
+    const start = performance.now();
+    try {
+      return job();
+    } finally {
+      const now = performance.now();
+      this.#restsUntil = now + REST * (now - start);
+    }
   }
 
   /** Fulfils when nothing waits. */
@@ -64,11 +92,24 @@ export class CommitQueue {
   }
 
   #flush(): void {
-    const jobs = this.#waiting.slice(0, MOST_AT_ONCE);
-    this.#waiting = this.#waiting.slice(MOST_AT_ONCE);
-    this.#commit(jobs);
-    this.#scheduled = this.#waiting.length > 0 ? setImmediate(() => this.#flush()) : undefined;
+    this.#commit(this.#next());
+    this.#scheduled = this.#lanes.size > 0 || this.#behind.length > 0 ? setImmediate(() => this.#flush()) : undefined;
     if (!this.#scheduled) for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  /** As many from each lane as fit; a lane that is left with some waits its turn behind the others. */
+  #next(): Job[] {
+    const share = Math.max(1, Math.floor(MOST_AT_ONCE / this.#lanes.size));
+    const jobs: Job[] = [];
+    for (const [lane, waiting] of Array.from(this.#lanes)) {
+      if (jobs.length >= MOST_AT_ONCE) break;
+      this.#lanes.delete(lane);
+      jobs.push(...waiting.slice(0, share));
+      if (waiting.length > share) this.#lanes.set(lane, waiting.slice(share));
+    }
+    const alone = jobs.length === 0;
+    if (alone || performance.now() >= this.#restsUntil) jobs.push(...this.#behind.splice(0, 1).map((job) => job(alone)));
+    return jobs;
   }
 
   #commit(jobs: readonly Job[]): void {

@@ -4,6 +4,7 @@ import { connect, PAGE_BYTES } from './database.ts';
 import { PageScrubber } from './page-scrubber.ts';
 import { type KindStatements, prepare, prepareKinds, type Statements } from './statements.ts';
 import type { Kind, Namespace } from './store.ts';
+import { Tally } from './tally.ts';
 
 /** A row as it stands in the file; the open columns are claims until the seal has been opened. */
 export interface Row {
@@ -41,6 +42,8 @@ export class Connection implements Transactions {
   #sql: Statements;
   #kinds: Record<Kind, KindStatements>;
   #ids = new Map<string, number>();
+  #tally: Tally | undefined;
+  #counting = false;
   #logLimit = LOG_FRAMES;
   /** How long the file is, as far as that is known. */
   #room = 0;
@@ -62,6 +65,17 @@ export class Connection implements Transactions {
     return this.#sql;
   }
 
+  /** Counted when first asked for, because that reads the whole file, and kept from then on. */
+  get tally(): Tally {
+    this.#counting = true;
+    return (this.#tally ??= new Tally(this.#db));
+  }
+
+  /** From now on the counters are there inside every transaction. */
+  startCounting(): void {
+    this.#counting = true;
+  }
+
   of(kind: Kind): KindStatements {
     return this.#kinds[kind];
   }
@@ -69,6 +83,7 @@ export class Connection implements Transactions {
   /** What changed in the meantime is not known: `survey` has to look for it. */
   reopen(): void {
     this.#ids.clear();
+    this.#tally = undefined;
     this.#db.close();
     this.#logMoved();
     this.#logLimit = LOG_FRAMES;
@@ -87,6 +102,8 @@ export class Connection implements Transactions {
   }
 
   begin(): void {
+    // Made inside, the counters would be taken back with a transaction that fails.
+    if (this.#counting) void this.tally;
     this.#sql.begin.run();
   }
 

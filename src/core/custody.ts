@@ -100,11 +100,11 @@ const unavailableAt = (source: KeySource, why: string): Found => ({
 
 const absent = (records: readonly KeyRecord[]): Found => ({
   at: 'absent',
-  remedy: `The key of this memory is gone from ${records[0]?.source ?? 'its place'}; bring it back with: helmdeck-memory key recovery, or forget the facts it sealed.`,
+  remedy: `The key of this memory is gone from ${records[0]?.source ?? 'its place'}; bring it back with: helmdeck-memory key recovery --use, or forget the facts it sealed.`,
 });
 
 const mismatch = (candidates: readonly Candidate[], records: readonly KeyRecord[]): Found => ({
   at: 'mismatch',
   why: `the key in ${candidates[0]?.source.name ?? 'the place asked'} is not the one this memory was sealed with`,
-  remedy: `Provide the key that was kept in ${records[0]?.source ?? 'another place'}, or its recovery key with: helmdeck-memory key recovery.`,
+  remedy: `Provide the key that was kept in ${records[0]?.source ?? 'another place'}, or its recovery key with: helmdeck-memory key recovery --use.`,
 });

@@ -5,6 +5,7 @@ import type { Transactions } from './commit-queue.ts';
 import type { Connection } from './connection.ts';
 import { type DiskTrouble, diskTrouble } from './disk-failure.ts';
 import type { Reserve } from './folder.ts';
+import type { Journal } from './journal.ts';
 import { Purger } from './purger.ts';
 
 /** Asking a full disk for space costs as much as a write. */
@@ -17,6 +18,7 @@ interface Deps {
   readonly clock: Clock;
   /** A transaction, or a job of it, was taken back. */
   takenBack(): void;
+  readonly journal: Journal;
 }
 
 /**
@@ -72,7 +74,7 @@ export class Disk {
   }
 
   transactions(): Transactions {
-    const { connection } = this.#deps;
+    const { connection, journal } = this.#deps;
     const takenBack = (): void => this.#deps.takenBack();
     return {
       begin: () => {
@@ -82,16 +84,22 @@ export class Disk {
       },
       commit: () => {
         connection.commit();
+        journal.tell();
         this.#keepLogShortSoon();
       },
       rollback: () => {
         takenBack();
+        journal.takeBack();
         connection.rollback();
       },
-      savepoint: () => connection.savepoint(),
+      savepoint: () => {
+        journal.mark();
+        connection.savepoint();
+      },
       release: () => connection.release(),
       rollbackToSavepoint: () => {
         takenBack();
+        journal.takeBackToMark();
         connection.rollbackToSavepoint();
       },
       get open() {
@@ -167,6 +175,7 @@ export class Disk {
   }
 
   #reopen(): void {
+    this.#deps.journal.tellOfDoubt();
     try {
       this.#deps.connection.reopen();
       this.#state = { at: 'open' };

@@ -25,3 +25,7 @@ export const sameContent = (one: Entry, other: Entry): boolean =>
   one.category === other.category &&
   one.tags.length === other.tags.length &&
   one.tags.every((tag, index) => tag === other.tags[index]);
+
+/** Whether a write that ended well left everything as it was: there was no such entry, or nothing to take back. */
+export const changedNothing = (outcome: unknown): boolean =>
+  outcome === undefined || outcome === 'untouched' || outcome === 'skipped';

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { type Connection, EVER, type NamespaceRow, type Row } from './connection.ts';
 import type { Reserve } from './folder.ts';
 import { frame } from './frame.ts';
+import type { Journal } from './journal.ts';
 import type { KeyKeeper } from './key-keeper.ts';
 import type { SealedRows } from './sealed-rows.ts';
 import { KINDS } from './statements.ts';
@@ -24,6 +25,7 @@ interface Deps {
   readonly connection: Connection;
   readonly keys: KeyKeeper;
   readonly rows: SealedRows;
+  readonly journal: Journal;
   now(): number;
   /** The latest moment that is not in doubt. */
   trusted(): number;
@@ -60,7 +62,7 @@ export class Forgetting {
    * again forgets the rest.
    */
   runInLittleSpace(subject: string, selection: Selection, reserve: Reserve): number {
-    const { connection, keys } = this.#deps;
+    const { connection, keys, journal } = this.#deps;
     reserve.release();
     let deleted = 0;
     try {
@@ -76,12 +78,14 @@ export class Forgetting {
         this.#delete(handful);
         if (rest.length === 0) connection.dropEmptySessions();
         connection.commit();
+        journal.tell();
         deleted += this.#seen(handful);
       }
       makeRoom(connection);
       return deleted;
     } catch (error) {
       keys.abandonSegment();
+      journal.takeBack();
       connection.rollback();
       throw error;
     } finally {

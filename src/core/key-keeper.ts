@@ -7,10 +7,11 @@ import type { Connection } from './connection.ts';
 import { type Custody, findKeys, type KeyRecord, makeFirstKey } from './custody.ts';
 import type { KeyRing, SealingKey } from './key-ring.ts';
 import type { KeySource } from './keys/key-source.ts';
+import { LOCKED_UP } from './recovery-key.ts';
 
 /** A key's place is not asked again sooner than this: a keyring may answer by asking its owner on the screen. */
 const ASK_AGAIN_MS = 2000;
-export const TOMBSTONE_KEY = 'tombstone key';
+const TOMBSTONE_KEY = 'tombstone key';
 export const KEPT_CLOCK = 'clock';
 
 type WithoutKey = Exclude<KeyState, { at: 'ok' | 'ephemeral' }>;
@@ -149,6 +150,23 @@ export class KeyKeeper {
   /** Only inside a transaction. */
   keepSecret(name: string, secret: Buffer): void {
     this.#connection.keepMeta(name, sealBytes(this.sealing(), ['secret', name], secret));
+  }
+
+  /** Needs no key. Only inside a transaction. */
+  dropSecret(name: string): void {
+    this.#connection.dropMeta(name);
+    this.#broken.delete(name);
+  }
+
+  /**
+   * Hands every secret on to the key that seals now, whatever it is for. What only the recovery key opens is no secret of
+   * ours, and a broken one stays as it is. Only inside a transaction.
+   */
+  sealAnew(): void {
+    for (const name of this.#connection.sql.metaBlobs.all() as string[]) {
+      const secret = LOCKED_UP.has(name) ? undefined : this.secret(name);
+      if (secret) this.keepSecret(name, secret);
+    }
   }
 
   async #ask(): Promise<KeyState> {

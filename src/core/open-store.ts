@@ -15,7 +15,7 @@ import type { KeySource } from './keys/key-source.ts';
 import { migrations } from './migrations/index.ts';
 import { RamStore } from './ram-store.ts';
 import { SqliteStore } from './sqlite-store.ts';
-import type { MemoryStore } from './store.ts';
+import type { MemoryStore, Quota } from './store.ts';
 
 /** Where keys may be, in the order in which they are asked. `memory` tells the memories of one machine apart. */
 export type KeySources = (memory: string) => readonly KeySource[];
@@ -24,6 +24,8 @@ export interface StoreOptions {
   readonly folder: string;
   readonly clock: Clock;
   readonly sources: KeySources;
+  /** What each subject may hold. Absent, nobody counts. */
+  readonly quota?: Quota;
 }
 
 export const MEMORY_FILE = 'memory.db';
@@ -33,14 +35,14 @@ export const MEMORY_FILE = 'memory.db';
  * where there is a file, nothing but its own key will do (R-KEY).
  */
 export async function openStore(options: StoreOptions): Promise<MemoryStore> {
-  const { folder, clock, sources } = options;
+  const { folder, clock, sources, quota } = options;
   prepareFolder(folder);
   const lock = lockFolder(folder);
   try {
     const made = randomBytes(8).toString('hex');
     if (!existsSync(join(folder, MEMORY_FILE)) && (await nothingToSealWith(sources(made)))) {
       lock[Symbol.dispose]();
-      return new RamStore(clock);
+      return new RamStore(clock, quota);
     }
     return await openKept(options, lock, made);
   } catch (error) {
@@ -49,7 +51,7 @@ export async function openStore(options: StoreOptions): Promise<MemoryStore> {
   }
 }
 
-async function openKept({ folder, clock, sources }: StoreOptions, lock: Disposable, made: string): Promise<SqliteStore> {
+async function openKept({ folder, clock, sources, quota }: StoreOptions, lock: Disposable, made: string): Promise<SqliteStore> {
   const file = join(folder, MEMORY_FILE);
   removeDrafts(folder);
   const backUp = (db: Database, version: number): void => copyBeforeMigration(db, folder, version, clock.now());
@@ -62,7 +64,7 @@ async function openKept({ folder, clock, sources }: StoreOptions, lock: Disposab
     if (connection.meta('memory') === undefined) connection.keepMeta('memory', made);
     const keys = new KeyKeeper(connection, clock, sources(String(connection.meta('memory'))));
     await keys.unlock();
-    return new SqliteStore({ connection, keys, clock, folder, reserve, lock });
+    return new SqliteStore({ connection, keys, clock, folder, reserve, lock, ...(quota && { quota }) });
   } catch (error) {
     connection.close();
     throw error;

@@ -1,37 +1,53 @@
 import { Failure } from '../contract/failure.ts';
-import { HISTORY_VERSIONS } from '../contract/limits.ts';
+import { ACTIVITY_ROWS, HISTORY_VERSIONS } from '../contract/limits.ts';
 import type { KeyState, StoreStatus } from '../contract/status.ts';
+import { Changes } from './changes.ts';
 import type { Clock } from './clock.ts';
-import { endOf, entryOf, sameContent } from './entry.ts';
+import { changedNothing, endOf, entryOf, sameContent } from './entry.ts';
+import { Journal } from './journal.ts';
+import { overQuota } from './quota.ts';
 import type {
   Change,
+  Changed,
   Cursor,
   Draft,
   Entry,
+  EntryChange,
   Forgotten,
   Kind,
   MemoryStore,
   Namespace,
   Note,
+  Overview,
   Page,
   PageQuery,
   Put,
+  Quota,
+  Reverted,
   Selection,
   Space,
   SpaceKind,
   Swept,
+  Unwanted,
 } from './store.ts';
 import { Sweeper } from './sweeper.ts';
 import { Timekeeper } from './timekeeper.ts';
+import { reversalOf, saidAgain } from './undo.ts';
+import { RamVault } from './vault.ts';
 
 interface Kept {
-  readonly namespace: Namespace;
-  readonly kind: Kind;
   /** Stands for the order in which entries came, as a row number does. */
   readonly row: number;
   readonly entry: Entry;
   /** Newest first. */
   readonly versions: readonly Entry[];
+}
+
+/** One kind of entry in one namespace. */
+interface Shelf {
+  readonly namespace: Namespace;
+  readonly kind: SpaceKind;
+  readonly kept: Map<string, Kept>;
 }
 
 const EPHEMERAL: KeyState = {
@@ -43,48 +59,60 @@ const EPHEMERAL: KeyState = {
 /** The memory of a program that has no key: it ends with the program, and says so. */
 export class RamStore implements MemoryStore {
   readonly upkeep = undefined;
+  readonly vault: RamVault;
+  readonly #quota: Quota | undefined;
   readonly #time: Timekeeper;
   readonly #sweeper: Sweeper;
-  readonly #kept = new Map<string, Kept>();
+  readonly #changes = new Changes();
+  readonly #journal = new Journal();
+  readonly #shelves = new Map<string, Shelf>();
+  /** What the facts of each subject take. */
+  readonly #bytes = new Map<string, number>();
   #rows = 0;
   #closed = false;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, quota?: Quota) {
+    this.#quota = quota;
     this.#time = new Timekeeper(clock, undefined);
-    this.#sweeper = new Sweeper({ sweep: (limit) => this.sweep(limit), now: () => this.now(), clock });
+    // Finding what has expired costs more here than removing it.
+    this.#sweeper = new Sweeper({ sweep: () => this.sweep(Infinity), now: () => this.now(), clock });
+    this.vault = new RamVault({ step: (job) => this.#step(job), now: () => Math.min(this.now(), this.#time.trusted()) });
   }
 
   space(namespace: Namespace, kind: SpaceKind): Space {
+    const shelf = (): Shelf => this.#shelf(namespace, kind);
     return {
       kind,
-      put: (draft, note) => this.#step(() => this.#put(namespace, kind, draft, note)),
-      change: (key, change, note) => this.#step(() => this.#change(namespace, kind, key, change, note)),
-      get: (key) => this.#step(() => this.#living(namespace, kind, key)?.entry),
-      page: (query) => this.#step(() => this.#page(namespace, kind, query)),
-      count: (category) => this.#step(() => this.#list(namespace, kind, category).length),
-      history: (key) =>
-        this.#step(() => this.#living(namespace, 'fact', key)?.versions.filter(({ expiresAt }) => expiresAt > this.now()) ?? []),
+      put: (draft, note) => this.#write(shelf, note, (its) => this.#put(its, draft)),
+      change: (key, change, note) => this.#write(shelf, note, (its) => this.#change(its, key, change)),
+      get: (key) => this.#step(() => this.#living(shelf(), key)?.entry),
+      page: (query) => this.#step(() => this.#page(shelf(), query)),
+      count: (category) => this.#step(() => this.#list(shelf(), category).length),
+      history: (key) => this.#step(() => this.#versions(shelf(), key)),
+      overview: (most) => this.#step(() => this.#overview(shelf(), most)),
+      revert: (key, unwanted, note) =>
+        note
+          ? this.#write(shelf, note, (its) => this.#revert(its, key, unwanted, true))
+          : this.#step(() => this.#revert(shelf(), key, unwanted, false)),
     };
   }
 
   namespaces(): Promise<readonly { readonly namespace: Namespace; readonly count: number }[]> {
-    return this.#step(() => {
-      const counts = new Map<string, { namespace: Namespace; count: number }>();
-      for (const { namespace, kind, entry } of this.#kept.values()) {
-        if (kind !== 'fact' || entry.expiresAt <= this.now()) continue;
-        const name = nameOf(namespace, 'fact', '');
-        counts.set(name, { namespace, count: (counts.get(name)?.count ?? 0) + 1 });
-      }
-      return [...counts.values()];
-    });
+    return this.#step(() =>
+      [...this.#shelves.values()]
+        .filter(({ kind }) => kind === 'fact')
+        .map((shelf) => ({ namespace: shelf.namespace, count: this.#list(shelf).length }))
+        .filter(({ count }) => count > 0),
+    );
   }
 
   forget(subject: string, selection: Selection, note?: Note): Promise<Forgotten> {
     return this.#step(() => {
       const doomed = this.#select(subject, selection);
-      for (const [name] of doomed) this.#kept.delete(name);
-      if (note) this.#keepNote({ subject }, note);
-      return { deleted: this.#seen(doomed), purged: true, olderBackups: 0 };
+      const deleted = this.#seen(doomed);
+      for (const [shelf, { entry }] of doomed) this.#drop(shelf, entry.key);
+      if (note && deleted > 0) this.#keepNote({ subject }, note);
+      return { deleted, purged: true, olderBackups: 0 };
     });
   }
 
@@ -96,16 +124,21 @@ export class RamStore implements MemoryStore {
     return this.#step(() => {
       const held = this.#time.held();
       if (held > 0) return { removed: 0, next: this.now() + held };
-      const expired = [...this.#kept].filter(([, { entry }]) => entry.expiresAt <= this.now()).slice(0, limit);
-      for (const [name] of expired) this.#kept.delete(name);
-      for (const [name, kept] of this.#kept) {
-        const living = kept.versions.filter(({ expiresAt }) => expiresAt > this.now());
-        if (living.length < kept.versions.length) this.#kept.set(name, { ...kept, versions: living });
+      let removed = 0;
+      let next = Infinity;
+      for (const shelf of this.#shelves.values()) {
+        for (const { entry, ...kept } of shelf.kept.values()) {
+          const versions = kept.versions.filter(({ expiresAt }) => expiresAt > this.now());
+          if (entry.expiresAt > this.now() || removed === limit) {
+            if (versions.length < kept.versions.length) this.#set(shelf, entry.key, { ...kept, entry, versions });
+            next = [entry, ...versions].reduce((earliest, { expiresAt }) => Math.min(earliest, expiresAt), next);
+          } else {
+            this.#drop(shelf, entry.key);
+            removed += 1;
+          }
+        }
       }
-      const ends = [...this.#kept.values()].flatMap(({ entry, versions }) =>
-        [entry, ...versions].map(({ expiresAt }) => expiresAt),
-      );
-      return ends.length === 0 ? { removed: expired.length } : { removed: expired.length, next: earliest(ends) };
+      return next === Infinity ? { removed } : { removed, next };
     });
   }
 
@@ -132,110 +165,231 @@ export class RamStore implements MemoryStore {
     return this.#time.now();
   }
 
+  follow(hear: (change: EntryChange) => void): Disposable {
+    return this.#journal.subscribe(hear);
+  }
+
+  onChange(hear: (changed: Changed) => void): Disposable {
+    return this.#changes.subscribe(hear);
+  }
+
   [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     this.#sweeper.stop();
-    this.#kept.clear();
+    this.#shelves.clear();
     return Promise.resolve();
   }
 
-  #put(namespace: Namespace, kind: Kind, draft: Draft, note: Note | undefined): Put {
-    const now = this.now();
-    const before = this.#living(namespace, kind, draft.key);
-    const fresh = entryOf(draft, now);
-    if (note) this.#keepNote(namespace, note);
+  #put(shelf: Shelf, draft: Draft): Put {
+    const before = this.#living(shelf, draft.key);
+    const fresh = entryOf(draft, this.now());
     if (!before) {
-      this.#kept.delete(nameOf(namespace, kind, draft.key));
-      this.#keep(namespace, kind, fresh, []);
+      this.#requireRoom(shelf, fresh, []);
+      // What had expired goes with its place in the order.
+      this.#set(shelf, draft.key, undefined);
+      this.#keep(shelf, fresh, []);
       return { status: 'created', entry: fresh };
     }
     const { entry, versions } = before;
     if (sameContent(entry, fresh)) {
       const renewed = { ...entry, expiresAt: fresh.expiresAt };
-      this.#keep(namespace, kind, renewed, versions);
+      this.#keep(shelf, renewed, versions);
       return { status: 'unchanged', entry: renewed };
     }
-    const updated = { ...fresh, createdAt: entry.createdAt, updatedAt: Math.max(now, entry.updatedAt + 1) };
-    this.#supersede(namespace, kind, before, updated);
+    const updated = { ...fresh, createdAt: entry.createdAt, updatedAt: Math.max(this.now(), entry.updatedAt + 1) };
+    this.#requireRoom(shelf, updated, versionsAfter(before));
+    this.#supersede(shelf, before, updated);
     return { status: 'updated', entry: updated };
   }
 
-  #change(namespace: Namespace, kind: Kind, key: string, change: Change, note: Note | undefined): Entry | undefined {
-    const before = this.#living(namespace, kind, key);
+  #change(shelf: Shelf, key: string, change: Change): Entry | undefined {
+    const before = this.#living(shelf, key);
     if (!before) return undefined;
     const { entry, versions } = before;
-    const now = this.now();
-    const expiresAt = change.lifetime === undefined ? entry.expiresAt : endOf(change.lifetime, now);
-    if (note) this.#keepNote(namespace, note);
+    const expiresAt = change.lifetime === undefined ? entry.expiresAt : endOf(change.lifetime, this.now());
     const changed = { ...entry, category: change.category ?? entry.category, tags: change.tags ?? entry.tags, expiresAt };
     if (sameContent(entry, changed)) {
-      this.#keep(namespace, kind, changed, versions);
+      this.#keep(shelf, changed, versions);
       return changed;
     }
-    const updated = { ...changed, author: change.author, updatedAt: Math.max(now, entry.updatedAt + 1) };
-    this.#supersede(namespace, kind, before, updated);
+    const updated = { ...changed, author: change.author, updatedAt: Math.max(this.now(), entry.updatedAt + 1) };
+    this.#requireRoom(shelf, updated, versionsAfter(before));
+    this.#supersede(shelf, before, updated);
     return updated;
   }
 
-  #supersede(namespace: Namespace, kind: Kind, { entry, versions }: Kept, after: Entry): void {
-    this.#keep(namespace, kind, after, kind === 'fact' ? [entry, ...versions].slice(0, HISTORY_VERSIONS) : []);
+  #revert(shelf: Shelf, key: string, unwanted: Unwanted, really: boolean): Reverted {
+    const before = this.#living(shelf, key);
+    if (!before) return 'untouched';
+    const reversal = reversalOf(before.entry, this.#versions(shelf, key), unwanted);
+    if (really && reversal.what === 'removed') this.#drop(shelf, key);
+    if (really && reversal.what === 'restored') {
+      const { to, spare } = reversal;
+      const size = this.#sizeOf(before);
+      const tooBig = (): boolean => {
+        const after = this.#living(shelf, key);
+        return after !== undefined && this.#sizeOf(after) > size && !this.#fits(shelf.namespace.subject, 'bytes', 0);
+      };
+      this.#supersede(shelf, before, saidAgain(before.entry, to, this.now()));
+      // What filled a memory can be taken back in it, and takes no more room for that.
+      for (const version of spare) if (tooBig()) this.#dropVersion(shelf, version);
+    }
+    return reversal.what;
+  }
+
+  #supersede(shelf: Shelf, before: Kept, after: Entry): void {
+    this.#keep(shelf, after, shelf.kind === 'fact' ? versionsAfter(before) : []);
+  }
+
+  #dropVersion(shelf: Shelf, { key, updatedAt }: Entry): void {
+    const kept = shelf.kept.get(key);
+    if (kept) this.#set(shelf, key, { ...kept, versions: kept.versions.filter((version) => version.updatedAt !== updatedAt) });
   }
 
   #keepNote(namespace: Namespace, note: Note): void {
-    this.#put(namespace, 'activity', note, undefined);
+    const shelf = this.#shelf(namespace, 'activity');
+    this.#keep(shelf, entryOf(note, this.now()), []);
+    const [oldest] = shelf.kept.keys();
+    if (shelf.kept.size > ACTIVITY_ROWS && oldest !== undefined) shelf.kept.delete(oldest);
   }
 
-  #keep(namespace: Namespace, kind: Kind, entry: Entry, versions: readonly Entry[]): void {
-    const name = nameOf(namespace, kind, entry.key);
-    const row = this.#kept.get(name)?.row ?? (this.#rows += 1);
-    this.#kept.set(name, { namespace, kind, row, entry, versions });
-    this.#sweeper.at(earliest([entry, ...versions].map(({ expiresAt }) => expiresAt)));
+  #keep(shelf: Shelf, entry: Entry, versions: readonly Entry[]): void {
+    const row = shelf.kept.get(entry.key)?.row ?? (this.#rows += 1);
+    this.#set(shelf, entry.key, { row, entry, versions });
+    this.#sweeper.at([entry, ...versions].reduce((earliest, { expiresAt }) => Math.min(earliest, expiresAt), Infinity));
+    this.#changes.tell(shelf);
   }
 
-  #living(namespace: Namespace, kind: Kind, key: string): Kept | undefined {
-    const kept = this.#kept.get(nameOf(namespace, kind, key));
+  #drop(shelf: Shelf, key: string): void {
+    this.#set(shelf, key, undefined);
+    this.#changes.tell(shelf);
+  }
+
+  #set(shelf: Shelf, key: string, kept: Kept | undefined): void {
+    if (shelf.kind === 'fact') {
+      const { subject } = shelf.namespace;
+      this.#bytes.set(subject, (this.#bytes.get(subject) ?? 0) + sizeOf(kept) - sizeOf(shelf.kept.get(key)));
+    }
+    const before = shelf.kept.get(key);
+    if (kept) {
+      const { namespace, kind } = shelf;
+      shelf.kept.set(key, kept);
+      this.#journal.note({ what: 'kept', namespace, kind, row: kept.row, entry: kept.entry });
+    } else if (before) {
+      shelf.kept.delete(key);
+      this.#journal.note({ what: 'gone', row: before.row });
+    }
+    this.#journal.tell();
+  }
+
+  /** What takes no more than there was before is never refused, also to a subject that has too much. */
+  #requireRoom(shelf: Shelf, entry: Entry, versions: readonly Entry[]): void {
+    const quota = this.#quota;
+    if (!quota || shelf.kind !== 'fact') return;
+    const { subject } = shelf.namespace;
+    const before = this.#living(shelf, entry.key);
+    const more = this.#sizeOf({ row: 0, entry, versions }) - (before ? this.#sizeOf(before) : 0);
+    if (!before && !this.#fits(subject, 'facts', 1)) throw overQuota('facts', quota);
+    if (more > 0 && !this.#fits(subject, 'bytes', more)) throw overQuota('bytes', quota);
+  }
+
+  /** What has expired takes no place, swept or not; but it is looked for only where there may be too much. */
+  #fits(subject: string, what: keyof Quota, more: number): boolean {
+    const most = this.#quota?.[what] ?? Infinity;
+    const shelves = [...this.#shelves.values()].filter(({ kind, namespace }) => kind === 'fact' && namespace.subject === subject);
+    const kept = what === 'bytes' ? (this.#bytes.get(subject) ?? 0) : shelves.reduce((sum, shelf) => sum + shelf.kept.size, 0);
+    if (kept + more <= most) return true;
+    const living = shelves.flatMap((shelf) => this.#list(shelf));
+    const taken = what === 'bytes' ? living.reduce((sum, one) => sum + this.#sizeOf(one), 0) : living.length;
+    return taken + more <= most;
+  }
+
+  /** Of what has not expired of it. */
+  #sizeOf({ row, entry, versions }: Kept): number {
+    return sizeOf({ row, entry, versions: versions.filter(({ expiresAt }) => expiresAt > this.now()) });
+  }
+
+  #shelf(namespace: Namespace, kind: SpaceKind): Shelf {
+    const name = JSON.stringify([kind, namespace.subject, namespace.session ?? '']);
+    const known = this.#shelves.get(name);
+    if (known) return known;
+    const made = { namespace, kind, kept: new Map<string, Kept>() };
+    this.#shelves.set(name, made);
+    return made;
+  }
+
+  #living(shelf: Shelf, key: string): Kept | undefined {
+    const kept = shelf.kept.get(key);
     return kept && kept.entry.expiresAt > this.now() ? kept : undefined;
   }
 
-  #list(namespace: Namespace, kind: Kind, category: string | undefined): Kept[] {
-    const name = nameOf(namespace, kind, '');
-    return [...this.#kept.values()].filter(
-      (kept) =>
-        nameOf(kept.namespace, kept.kind, '') === name &&
-        kept.entry.expiresAt > this.now() &&
-        (category === undefined || kept.entry.category === category),
+  #versions(shelf: Shelf, key: string): readonly Entry[] {
+    return this.#living(shelf, key)?.versions.filter(({ expiresAt }) => expiresAt > this.now()) ?? [];
+  }
+
+  #list({ kept }: Shelf, category?: string): Kept[] {
+    return [...kept.values()].filter(
+      ({ entry }) => entry.expiresAt > this.now() && (category === undefined || entry.category === category),
     );
   }
 
-  #page(namespace: Namespace, kind: Kind, { sort, limit, category, expiresBefore, after }: PageQuery): Page {
-    const placeOf = ({ entry, row }: Kept): Cursor => ({ at: sort === 'updated' ? entry.updatedAt : entry.expiresAt, row });
-    // Newest first runs down, soonest first runs up.
+  #page(shelf: Shelf, { sort, limit, category, expiresBefore, matches, after }: PageQuery): Page {
+    const placeOf = ({ entry, row }: Kept): Cursor => ({ at: sort === 'expires' ? entry.expiresAt : entry.updatedAt, row });
+    // Newest first runs down, the others run up.
     const direction = sort === 'updated' ? -1 : 1;
     const compare = (one: Cursor, other: Cursor): number => direction * (one.at - other.at || one.row - other.row);
-    const rest = this.#list(namespace, kind, category)
+    const rest = this.#list(shelf, category)
       .filter(({ entry }) => expiresBefore === undefined || entry.expiresAt < expiresBefore)
+      .filter(({ entry }) => matches === undefined || matches(entry))
       .filter((kept) => after === undefined || compare(placeOf(kept), after) > 0)
       .toSorted((one, other) => compare(placeOf(one), placeOf(other)));
     const shown = rest.slice(0, limit);
     const last = shown.at(-1);
     const entries = shown.map(({ entry }) => entry);
-    return last && rest.length > limit ? { entries, next: placeOf(last) } : { entries };
+    const rows = shown.map(({ row }) => row);
+    return last && rest.length > limit ? { entries, rows, next: placeOf(last) } : { entries, rows };
   }
 
-  #select(subject: string, { kinds, category, key, matches, session }: Selection): [string, Kept][] {
-    return [...this.#kept].filter(
-      ([, { namespace, kind, entry }]) =>
-        namespace.subject === subject &&
-        (session === undefined || namespace.session === session) &&
-        kinds.includes(kind) &&
-        (category === undefined || entry.category === category) &&
-        (key === undefined || entry.key === key) &&
-        (matches === undefined || matches(entry, kind)),
-    );
+  #overview(shelf: Shelf, most: { readonly categories: number; readonly keys: number }): Overview {
+    const newest = this.#page(shelf, { sort: 'updated', limit: Infinity }).entries;
+    const groups = [...Map.groupBy(newest, ({ category }) => category)].toSorted(([one], [other]) => (one < other ? -1 : 1));
+    return {
+      categories: groups.slice(0, most.categories).map(([name, entries]) => ({
+        name,
+        count: entries.length,
+        recent: entries.slice(0, most.keys).map(({ key }) => key),
+      })),
+      more: Math.max(0, groups.length - most.categories),
+    };
   }
 
-  #seen(selected: readonly [string, Kept][]): number {
-    return selected.filter(([, { kind, entry }]) => kind !== 'activity' && entry.expiresAt > this.now()).length;
+  #select(subject: string, { kinds, category, key, matches, session }: Selection): [Shelf, Kept][] {
+    return [...this.#shelves.values()]
+      .filter(({ namespace }) => namespace.subject === subject)
+      .filter(({ namespace }) => session === undefined || (namespace.session ?? '') === session)
+      .filter(({ kind }) => kinds.includes(kind))
+      .flatMap((shelf) => [...shelf.kept.values()].map((kept): [Shelf, Kept] => [shelf, kept]))
+      .filter(
+        ([{ kind }, { entry }]) =>
+          (category === undefined || entry.category === category) &&
+          (key === undefined || entry.key === key) &&
+          (matches === undefined || matches(entry, kind)),
+      );
+  }
+
+  #seen(selected: readonly [Shelf, Kept][]): number {
+    const unseen: Kind = 'activity';
+    return selected.filter(([{ kind }, { entry }]) => kind !== unseen && entry.expiresAt > this.now()).length;
+  }
+
+  /** What is refused leaves no note, and a change of nothing neither. */
+  #write<T>(shelf: () => Shelf, note: Note | undefined, write: (shelf: Shelf) => T): Promise<T> {
+    return this.#step(() => {
+      const its = shelf();
+      const result = write(its);
+      if (note && !changedNothing(result)) this.#keepNote(its.namespace, note);
+      return result;
+    });
   }
 
   async #step<T>(run: () => T): Promise<T> {
@@ -248,7 +402,19 @@ export class RamStore implements MemoryStore {
   }
 }
 
-const nameOf = ({ subject, session = '' }: Namespace, kind: Kind, key: string): string =>
-  JSON.stringify([kind, subject, session, key]);
+/** What was said before goes first, and the oldest makes room. */
+const versionsAfter = ({ entry, versions }: Kept): readonly Entry[] => [entry, ...versions].slice(0, HISTORY_VERSIONS);
 
-const earliest = (moments: readonly number[]): number => moments.reduce((one, other) => Math.min(one, other), Infinity);
+/** About what it would take sealed. */
+function sizeOf(kept: Kept | undefined): number {
+  if (!kept) return 0;
+  const texts = ({ key, value, tags, author }: Entry): string[] => [
+    key,
+    value,
+    ...tags,
+    author.client,
+    author.transport,
+    author.token,
+  ];
+  return [kept.entry, ...kept.versions].reduce((sum, entry) => sum + 64 + Buffer.byteLength(texts(entry).join('')), 0);
+}

@@ -29,6 +29,7 @@ const LETTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 export const RECOVERY_PUBLIC_KEY = 'recovery public key';
 export const RECOVERY = 'recovery';
 export const RECOVERY_RETIRING = 'recovery of the retiring key';
+export const LOCKED_UP: ReadonlySet<string> = new Set([RECOVERY, RECOVERY_RETIRING]);
 
 export interface RecoveryPair {
   /** Shown once, never kept. */

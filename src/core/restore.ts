@@ -36,13 +36,19 @@ export interface Restored {
   readonly broken: number;
   /** Where the memory lies that stood here before. */
   readonly before: string | undefined;
-  /** False when the memory that stood here could not be read: then what was forgotten after the backup may be back. */
+  /** False when the memory that stood here could not be read: then what was forgotten, or revoked, after the backup may be back. */
   readonly forgottenSince: boolean;
 }
 
 interface Keys {
   readonly current: Buffer;
   readonly next?: Buffer;
+}
+
+/** What the memory that is replaced knows better than its backup. None of it needs a key. */
+interface Since {
+  readonly tombstones: readonly Tombstone[];
+  readonly revocations: readonly { readonly id: string; readonly expires_at: number }[];
 }
 
 interface Tombstone {
@@ -68,8 +74,8 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   removeDatabase(draft);
   try {
     copy(backup, draft);
-    const since = tombstonesOf(file);
-    const result = await makeReady(draft, options, since ?? []);
+    const since = sinceIn(file);
+    const result = await makeReady(draft, options, since ?? { tombstones: [], revocations: [] });
     const before = putAside(file, folder, clock.now());
     renameSync(draft, file);
     syncFolder(folder);
@@ -107,7 +113,7 @@ export async function recoverKey({
 async function makeReady(
   draft: string,
   { sources, clock, recoveryKey }: RestoreOptions,
-  since: readonly Tombstone[],
+  since: Since,
 ): Promise<Omit<Restored, 'before' | 'forgottenSince'>> {
   const connection = new Connection(draft, openDatabase(draft));
   try {
@@ -121,7 +127,8 @@ async function makeReady(
     // Without the key of the backup its failure says what is missing.
     void keys.ring;
     const rows = new SealedRows(connection, keys);
-    const result = await forgetAgain(connection, keys, rows, since, clock.now());
+    const result = await forgetAgain(connection, keys, rows, since.tombstones, clock.now());
+    for (const { id, expires_at } of since.revocations) connection.sql.keepRevocation.run(id, expires_at);
     if (recoveryKey !== undefined) await bringUnderPresentKey(connection, keys, rows, places);
     connection.emptyLog();
     connection.db.pragma('journal_mode = DELETE');
@@ -273,12 +280,15 @@ function recoveredFrom(connection: Connection, recoveryKey: string): Keys {
 }
 
 /** Undefined when the memory that stands here cannot be read. */
-function tombstonesOf(file: string): readonly Tombstone[] | undefined {
-  if (!existsSync(file)) return [];
+function sinceIn(file: string): Since | undefined {
+  if (!existsSync(file)) return { tombstones: [], revocations: [] };
   try {
     const connection = new Connection(file, openDatabase(file));
     try {
-      return connection.sql.tombstones.all() as Tombstone[];
+      return {
+        tombstones: connection.sql.tombstones.all() as Tombstone[],
+        revocations: connection.sql.revocations.all() as Since['revocations'],
+      };
     } finally {
       connection.close();
     }

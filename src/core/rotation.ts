@@ -5,7 +5,7 @@ import { sealedWith } from './cipher.ts';
 import type { CommitQueue } from './commit-queue.ts';
 import type { Connection, Row } from './connection.ts';
 import { named } from './forgetting.ts';
-import { KEPT_CLOCK, type KeyKeeper, TOMBSTONE_KEY } from './key-keeper.ts';
+import type { KeyKeeper } from './key-keeper.ts';
 import { KeyRing, MASTER_KEY_BYTES, SealingKey } from './key-ring.ts';
 import type { KeySource } from './keys/key-source.ts';
 import { lockUp, RECOVERY, RECOVERY_PUBLIC_KEY, RECOVERY_RETIRING } from './recovery-key.ts';
@@ -183,7 +183,7 @@ export class Rotation {
         const entry = rows.open(namespace, kind, row);
         // A broken seal opens under no key; the row stays, counted, until it is forgotten or expires.
         if (!entry) continue;
-        rows.replace(namespace, kind, row, entry);
+        rows.reseal(namespace, kind, row, entry);
         moved += 1;
       }
       seen += walked.length;
@@ -203,12 +203,7 @@ export class Rotation {
     }
     const bytes = ring.current.export();
     await queue.run(() => {
-      const names = keys.tombstoneKey();
-      if (names) keys.keepSecret(TOMBSTONE_KEY, names);
-      const recovery = keys.secret(RECOVERY_PUBLIC_KEY);
-      if (recovery) keys.keepSecret(RECOVERY_PUBLIC_KEY, recovery);
-      const clock = keys.secret(KEPT_CLOCK);
-      if (clock) keys.keepSecret(KEPT_CLOCK, clock);
+      keys.sealAnew();
       connection.dropMeta(RECOVERY_RETIRING);
       connection.sql.dropRetired.run();
     });

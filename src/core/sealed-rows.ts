@@ -1,5 +1,6 @@
 import { BrokenSeal, open, type Place, seal } from './cipher.ts';
 import { type Connection, EVER, type Row } from './connection.ts';
+import type { Journal } from './journal.ts';
 import type { KeyKeeper } from './key-keeper.ts';
 import { KINDS } from './statements.ts';
 import type { Entry, Kind, Namespace } from './store.ts';
@@ -11,9 +12,13 @@ export class SealedRows {
   /** Rows whose seal was found broken. They are left out of every answer and stay where they are, as evidence. */
   readonly #broken = new Set<number>();
 
-  constructor(connection: Connection, keys: KeyKeeper) {
+  readonly #journal: Journal | undefined;
+
+  /** Without a journal nobody hears of what is written. */
+  constructor(connection: Connection, keys: KeyKeeper, journal?: Journal) {
     this.#connection = connection;
     this.#keys = keys;
+    this.#journal = journal;
   }
 
   get broken(): number {
@@ -49,10 +54,18 @@ export class SealedRows {
     const id = this.#connection.keepNamespace(namespace);
     const { hash, sealed } = this.#seal(namespace, kind, entry);
     const { category, createdAt, updatedAt, expiresAt } = entry;
-    this.#connection.sql.insert.run(id, KINDS[kind], hash, category, createdAt, updatedAt, expiresAt, sealed);
+    const { insert } = this.#connection.sql;
+    const { lastInsertRowid } = insert.run(id, KINDS[kind], hash, category, createdAt, updatedAt, expiresAt, sealed);
+    this.#journal?.note({ what: 'kept', namespace, kind, row: Number(lastInsertRowid), entry });
   }
 
   replace(namespace: Namespace, kind: Kind, row: Row, entry: Entry): void {
+    this.reseal(namespace, kind, row, entry);
+    this.#journal?.note({ what: 'kept', namespace, kind, row: row.row, entry });
+  }
+
+  /** The same entry under the present key: nothing that anybody would have to hear of. */
+  reseal(namespace: Namespace, kind: Kind, row: Row, entry: Entry): void {
     const { hash, sealed } = this.#seal(namespace, kind, entry);
     this.#connection.sql.update.run(hash, entry.category, entry.updatedAt, entry.expiresAt, sealed, row.row);
     if (kind === 'fact' && !hash.equals(row.key_hash)) this.#bringVersions(namespace, entry.key, row.key_hash);
@@ -60,9 +73,15 @@ export class SealedRows {
 
   /** With a fact go its versions. */
   delete(namespaceId: number, kind: Kind, row: Pick<Row, 'row' | 'key_hash'>): void {
-    this.#connection.sql.deleteRow.run(row.row);
+    this.remove(row);
     if (kind === 'fact') this.#connection.sql.deleteVersions.run(namespaceId, row.key_hash);
-    this.#broken.delete(row.row);
+  }
+
+  /** This row alone. */
+  remove({ row }: Pick<Row, 'row'>): void {
+    this.#connection.sql.deleteRow.run(row);
+    this.#broken.delete(row);
+    this.#journal?.note({ what: 'gone', row });
   }
 
   /** A fact and its versions always stand under one hash, so that what finds the one finds the others without a key. */
@@ -70,7 +89,7 @@ export class SealedRows {
     const id = this.#connection.namespaceId(namespace);
     for (const row of this.#connection.sql.versions.all(id, from, EVER) as Row[]) {
       const entry = this.open(namespace, 'history', row);
-      if (entry?.key === key) this.replace(namespace, 'history', row, entry);
+      if (entry?.key === key) this.reseal(namespace, 'history', row, entry);
     }
   }
 

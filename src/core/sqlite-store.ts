@@ -1,30 +1,32 @@
 import { asFailure, Failure } from '../contract/failure.ts';
-import { HISTORY_VERSIONS, TOMBSTONE_TTL } from '../contract/limits.ts';
+import { TOMBSTONE_TTL } from '../contract/limits.ts';
 import type { KeyState, StoreStatus } from '../contract/status.ts';
+import { Changes } from './changes.ts';
 import type { Clock } from './clock.ts';
 import { CommitQueue } from './commit-queue.ts';
 import type { Connection, Row } from './connection.ts';
 import { Disk } from './disk.ts';
-import { endOf, entryOf, sameContent } from './entry.ts';
+import { EntryReader } from './entry-reader.ts';
+import { EntryWriter } from './entry-writer.ts';
+import { changedNothing } from './entry.ts';
 import type { Reserve } from './folder.ts';
 import { Forgetting, named, needsKey } from './forgetting.ts';
+import { Journal } from './journal.ts';
 import { KeptClock } from './kept-clock.ts';
 import type { KeyKeeper } from './key-keeper.ts';
+import { Overviews } from './overview.ts';
 import { SealedRows } from './sealed-rows.ts';
-import { ALL_KINDS } from './statements.ts';
+import { KIND_OF } from './statements.ts';
 import type {
-  Change,
-  Cursor,
-  Draft,
-  Entry,
+  Author,
+  Changed,
+  EntryChange,
   Forgotten,
-  Kind,
   MemoryStore,
   Namespace,
   Note,
-  Page,
-  PageQuery,
-  Put,
+  Quota,
+  Reverted,
   Selection,
   Space,
   SpaceKind,
@@ -32,9 +34,10 @@ import type {
 } from './store.ts';
 import { Sweeper } from './sweeper.ts';
 import { FileUpkeep } from './upkeep.ts';
+import { SqliteVault } from './vault.ts';
 
-const NEWEST: Cursor = { at: Number.MAX_SAFE_INTEGER, row: Number.MAX_SAFE_INTEGER };
-const SOONEST: Cursor = { at: Number.MIN_SAFE_INTEGER, row: Number.MIN_SAFE_INTEGER };
+/** Entries swept in a commit that others wait for too: few enough that they do not notice. */
+const SWEPT_BESIDE = 8;
 
 export interface SqliteParts {
   readonly connection: Connection;
@@ -42,6 +45,8 @@ export interface SqliteParts {
   readonly clock: Clock;
   readonly folder: string;
   readonly reserve: Reserve;
+  /** Absent where nobody counts. */
+  readonly quota?: Quota;
   /** Held for as long as the store is open. */
   readonly lock: Disposable;
 }
@@ -49,6 +54,7 @@ export interface SqliteParts {
 /** The memory in one SQLite file, sealed. */
 export class SqliteStore implements MemoryStore {
   readonly upkeep: FileUpkeep;
+  readonly vault: SqliteVault;
   readonly #parts: SqliteParts;
   readonly #connection: Connection;
   readonly #keys: KeyKeeper;
@@ -58,6 +64,13 @@ export class SqliteStore implements MemoryStore {
   readonly #time: KeptClock;
   readonly #sweeper: Sweeper;
   readonly #forgetting: Forgetting;
+  readonly #reader: EntryReader;
+  readonly #writer: EntryWriter;
+  readonly #overviews: Overviews;
+  readonly #changes = new Changes();
+  readonly #journal = new Journal();
+  /** A sweep goes on whose bytes are not cleared yet. */
+  #unpurged = false;
   #closed = false;
 
   constructor(parts: SqliteParts) {
@@ -65,8 +78,8 @@ export class SqliteStore implements MemoryStore {
     this.#parts = parts;
     this.#connection = connection;
     this.#keys = keys;
-    this.#rows = new SealedRows(connection, keys);
-    this.#disk = new Disk({ ...parts, takenBack: () => keys.abandonSegment() });
+    this.#rows = new SealedRows(connection, keys, this.#journal);
+    this.#disk = new Disk({ ...parts, takenBack: () => keys.abandonSegment(), journal: this.#journal });
     this.#queue = new CommitQueue(this.#disk.transactions(), (error) => this.#disk.explain(error));
     this.#time = new KeptClock({ connection, keys, queue: this.#queue, clock });
     this.#sweeper = new Sweeper({ sweep: (limit) => this.sweep(limit), now: () => this.now(), clock });
@@ -74,8 +87,29 @@ export class SqliteStore implements MemoryStore {
       connection,
       keys,
       rows: this.#rows,
+      journal: this.#journal,
       now: () => this.now(),
       trusted: () => this.#time.trusted(),
+    });
+    const deps = { connection, keys, rows: this.#rows, now: () => this.now() };
+    this.#reader = new EntryReader(deps);
+    this.#overviews = new Overviews(deps);
+    this.#writer = new EntryWriter({
+      ...deps,
+      reader: this.#reader,
+      forgetting: this.#forgetting,
+      quota: parts.quota,
+      inDoubt: () => this.#time.held() > 0,
+      purgeSoon: () => this.#disk.purgeSoon(),
+      ends: (moment) => this.#sweeper.at(moment),
+    });
+    this.vault = new SqliteVault({
+      ...deps,
+      write: (job) => this.#write(job),
+      writeUnopened: (job) => this.#writeUnopened(job),
+      read: (query) => this.#read(query),
+      readUnopened: (query) => this.#readUnopened(query),
+      now: () => Math.min(this.now(), this.#time.trusted()),
     });
     this.upkeep = new FileUpkeep({ ...parts, rows: this.#rows, queue: this.#queue, now: () => this.now() });
     this.#sweeper.at(this.now());
@@ -83,14 +117,22 @@ export class SqliteStore implements MemoryStore {
   }
 
   space(namespace: Namespace, kind: SpaceKind): Space {
+    const [reader, writer] = [this.#reader, this.#writer];
+    const write = <T>(author: Author | undefined, note: Note | undefined, job: () => T): Promise<T> =>
+      this.#writeAndTell({ namespace, kind }, { author, note }, job);
     return {
       kind,
-      put: (draft, note) => this.#write(() => this.#put(namespace, kind, draft, note)),
-      change: (key, change, note) => this.#write(() => this.#change(namespace, kind, key, change, note)),
-      get: (key) => this.#read(() => this.#living(namespace, kind, key)?.entry),
-      page: (query) => this.#read(() => this.#page(namespace, kind, query)),
-      count: (category) => this.#readUnopened(() => this.#count(namespace, kind, category)),
-      history: (key) => this.#read(() => this.#history(namespace, key)),
+      put: (draft, note) => write(draft.author, note, () => writer.put(namespace, kind, draft, note)),
+      change: (key, change, note) => write(change.author, note, () => writer.change(namespace, kind, key, change, note)),
+      get: (key) => this.#read(() => reader.living(namespace, kind, key)?.entry),
+      page: (query) => this.#read(() => reader.page(namespace, kind, query)),
+      count: (category) => this.#readUnopened(() => reader.count(namespace, kind, category)),
+      history: (key) => this.#read(() => (kind === 'fact' ? reader.history(namespace, key) : [])),
+      overview: (most) => this.#read(() => this.#overviews.of(namespace, kind, most)),
+      revert: (key, unwanted, note) => {
+        const revert = (): Reverted => writer.revert(namespace, kind, key, unwanted, note);
+        return note ? write(note.author, note, revert) : this.#read(revert);
+      },
     };
   }
 
@@ -98,7 +140,7 @@ export class SqliteStore implements MemoryStore {
     return this.#readUnopened(() =>
       this.#connection
         .namespaces()
-        .map((row) => ({ namespace: named(row), count: this.#count(named(row), 'fact') }))
+        .map((row) => ({ namespace: named(row), count: this.#reader.count(named(row), 'fact') }))
         .filter(({ count }) => count > 0),
     );
   }
@@ -106,17 +148,28 @@ export class SqliteStore implements MemoryStore {
   async forget(subject: string, selection: Selection, note?: Note): Promise<Forgotten> {
     this.#requireOpen();
     if (needsKey(selection)) await this.#awake();
+    // Afterwards a session that is left empty has no name any more.
+    let before: readonly Namespace[] = [];
     const forget = (): number => {
+      before = this.#connection.namespaces().map(named);
       const deleted = this.#forgetting.run(subject, selection);
       // Without a key there is nothing to seal the record with, and the forgetting matters more.
-      if (note && this.#keys.custody) this.#keepNote({ subject }, note);
+      if (note && deleted > 0 && this.#keys.custody) this.#writer.keepNote({ subject }, note);
       return deleted;
     };
-    const deleted = await this.#queue.run(forget).catch((error: unknown) => {
+    const deleted = await this.#queue.run(forget, subject).catch((error: unknown) => {
       if (asFailure(error).code !== 'disk_full') throw error;
-      const inHandfuls = (): number => this.#forgetting.runInLittleSpace(subject, selection, this.#parts.reserve);
+      const inHandfuls = (): number => {
+        before = this.#connection.namespaces().map(named);
+        return this.#forgetting.runInLittleSpace(subject, selection, this.#parts.reserve);
+      };
       return this.#disk.attempt(() => this.#connection.inLittleSpace(inHandfuls));
     });
+    if (deleted > 0) {
+      const theirs = before.filter((namespace) => namespace.subject === subject);
+      this.#tellOfForgetting(theirs, selection);
+      if (note) this.#changes.tell({ namespace: { subject }, kind: 'activity' });
+    }
     // Copies made before are outside the live files, and their owner must know of them.
     return { deleted, purged: await this.#disk.purge(), olderBackups: this.upkeep.backups().length };
   }
@@ -129,10 +182,20 @@ export class SqliteStore implements MemoryStore {
   async sweep(limit: number): Promise<Swept> {
     this.#requireOpen();
     this.#time.tick();
-    const swept = await this.#queue.run(() => this.#sweep(limit));
-    if (swept.removed > 0) this.#disk.purgeSoon();
-    this.#disk.refillReserve();
-    return swept;
+    try {
+      const sweep = (alone: boolean) => this.#sweep(alone ? limit : Math.min(limit, SWEPT_BESIDE));
+      const { changed, ...swept } = await this.#queue.runBehind(sweep);
+      for (const each of changed) this.#changes.tell(each);
+      this.#unpurged ||= swept.removed > 0;
+      const more = swept.removed > 0 && swept.next !== undefined && swept.next <= this.now();
+      // Clearing pages is dear, and serves all slices of a sweep that come before it.
+      if (!more) this.#purgeSwept();
+      this.#disk.refillReserve();
+      return swept;
+    } catch (error) {
+      this.#purgeSwept();
+      throw error;
+    }
   }
 
   status(): StoreStatus {
@@ -148,6 +211,16 @@ export class SqliteStore implements MemoryStore {
 
   lock(): void {
     this.#keys.lock();
+    this.#overviews.clear();
+    this.#journal.tellOfDoubt();
+  }
+
+  follow(hear: (change: EntryChange) => void): Disposable {
+    return this.#journal.subscribe(hear);
+  }
+
+  onChange(hear: (changed: Changed) => void): Disposable {
+    return this.#changes.subscribe(hear);
   }
 
   async unlock(): Promise<KeyState> {
@@ -156,6 +229,7 @@ export class SqliteStore implements MemoryStore {
       throw this.#disk.explain(error).told;
     });
     this.#requireOpen();
+    if (!this.#keys.custody) this.#overviews.clear();
     this.#keyed();
     return state;
   }
@@ -178,150 +252,57 @@ export class SqliteStore implements MemoryStore {
     this.#parts.lock[Symbol.dispose]();
   }
 
-  #put(namespace: Namespace, kind: Kind, draft: Draft, note: Note | undefined): Put {
-    const now = this.now();
-    const found = this.#rows.find(namespace, kind, draft.key);
-    const before = found && found.expires_at > now ? this.#rows.open(namespace, kind, found) : undefined;
-    const fresh = entryOf(draft, now);
-    if (note) this.#keepNote(namespace, note);
-    if (!found || !before) {
-      // What has expired or cannot be opened is not an earlier version: it makes room, with its own versions.
-      if (found) this.#makeWay(namespace, kind, found);
-      this.#rows.insert(namespace, kind, fresh);
-      if (found) this.#disk.purgeSoon();
-      return { status: 'created', entry: this.#ends(fresh) };
-    }
-    if (sameContent(before, fresh)) {
-      const renewed = { ...before, expiresAt: fresh.expiresAt };
-      this.#rows.replace(namespace, kind, found, renewed);
-      return { status: 'unchanged', entry: this.#ends(renewed) };
-    }
-    const updated = { ...fresh, createdAt: before.createdAt, updatedAt: Math.max(now, before.updatedAt + 1) };
-    this.#supersede(namespace, kind, found, before, updated);
-    return { status: 'updated', entry: this.#ends(updated) };
-  }
-
-  /** While the clock is in doubt it may not have expired at all, and becomes a version that shows when the clock is put right. */
-  #makeWay(namespace: Namespace, kind: Kind, found: Row): void {
-    const doubtful = kind === 'fact' && this.#time.held() > 0 ? this.#rows.open(namespace, kind, found) : undefined;
-    if (!doubtful) return this.#rows.delete(this.#connection.keepNamespace(namespace), kind, found);
-    this.#connection.sql.deleteRow.run(found.row);
-    this.#rows.insert(namespace, 'history', doubtful);
-  }
-
-  #change(namespace: Namespace, kind: Kind, key: string, change: Change, note: Note | undefined): Entry | undefined {
-    const now = this.now();
-    const found = this.#living(namespace, kind, key);
-    if (!found) return undefined;
-    const { row, entry: before } = found;
-    if (note) this.#keepNote(namespace, note);
-    const expiresAt = change.lifetime === undefined ? before.expiresAt : endOf(change.lifetime, now);
-    const changed = { ...before, category: change.category ?? before.category, tags: change.tags ?? before.tags, expiresAt };
-    if (sameContent(before, changed)) {
-      this.#rows.replace(namespace, kind, row, changed);
-      return this.#ends(changed);
-    }
-    const updated = { ...changed, author: change.author, updatedAt: Math.max(now, before.updatedAt + 1) };
-    this.#supersede(namespace, kind, row, before, updated);
-    return this.#ends(updated);
-  }
-
-  /** For a fact, what was said before goes to its history, and the oldest version makes room. */
-  #supersede(namespace: Namespace, kind: Kind, row: Row, before: Entry, after: Entry): void {
-    this.#rows.replace(namespace, kind, row, after);
-    let left = 1;
-    if (kind === 'fact') {
-      this.#rows.insert(namespace, 'history', before);
-      const [hash] = this.#keys.ring.hashes(namespace, after.key);
-      left = this.#connection.sql.trimVersions.run(this.#connection.keepNamespace(namespace), hash, HISTORY_VERSIONS).changes;
-    }
-    if (left > 0) this.#disk.purgeSoon();
-  }
-
-  #keepNote(namespace: Namespace, note: Note): void {
-    this.#put(namespace, 'activity', note, undefined);
-  }
-
-  /** Tells the sweeper when the entry goes. */
-  #ends(entry: Entry): Entry {
-    this.#sweeper.at(entry.expiresAt);
-    return entry;
-  }
-
-  #living(namespace: Namespace, kind: Kind, key: string): { row: Row; entry: Entry } | undefined {
-    const row = this.#rows.find(namespace, kind, key);
-    if (!row || row.expires_at <= this.now()) return undefined;
-    const entry = this.#rows.open(namespace, kind, row);
-    return entry && { row, entry };
-  }
-
-  #history(namespace: Namespace, key: string): Entry[] {
-    const fact = this.#living(namespace, 'fact', key);
-    if (!fact) return [];
-    const id = this.#connection.namespaceId(namespace);
-    const rows = this.#connection.sql.versions.all(id, fact.row.key_hash, this.now()) as Row[];
-    return rows.map((row) => this.#rows.open(namespace, 'history', row)).filter((entry) => entry !== undefined);
-  }
-
-  #page(namespace: Namespace, kind: Kind, query: PageQuery): Page {
-    const id = this.#connection.namespaceId(namespace);
-    if (id === undefined) return { entries: [] };
-    const entries: Entry[] = [];
-    // Rows whose seal is broken leave gaps, which the next rows fill.
-    for (let { after } = query; ;) {
-      const wanted = query.limit - entries.length;
-      const rows = this.#rowsAfter(id, kind, query, after, wanted + 1);
-      const shown = rows.slice(0, wanted);
-      for (const row of shown) {
-        const entry = this.#rows.open(namespace, kind, row);
-        if (entry) entries.push(entry);
-      }
-      const last = shown.at(-1);
-      if (!last || rows.length <= wanted) return { entries };
-      after = { at: query.sort === 'updated' ? last.updated_at : last.expires_at, row: last.row };
-      if (entries.length === query.limit) return { entries, next: after };
-    }
-  }
-
-  #rowsAfter(id: number, kind: Kind, query: PageQuery, after: Cursor | undefined, limit: number): Row[] {
-    const { sort, category, expiresBefore } = query;
-    const { at, row } = after ?? (sort === 'updated' ? NEWEST : SOONEST);
-    const scope = [id, this.now(), expiresBefore ?? Number.MAX_SAFE_INTEGER];
-    const place = [at, at, row, limit];
-    const { newest, newestInCategory, soonest, soonestInCategory } = this.#connection.of(kind);
-    if (category === undefined) return (sort === 'updated' ? newest : soonest).all(...scope, ...place) as Row[];
-    return (sort === 'updated' ? newestInCategory : soonestInCategory).all(...scope, category, ...place) as Row[];
-  }
-
-  #count(namespace: Namespace, kind: Kind, category?: string): number {
-    const id = this.#connection.namespaceId(namespace);
-    if (id === undefined) return 0;
-    const { count, countInCategory } = this.#connection.of(kind);
-    const scope = [id, this.now()];
-    return (category === undefined ? count.get(...scope) : countInCategory.get(...scope, category)) as number;
-  }
-
-  #sweep(limit: number): Swept {
+  #sweep(limit: number): Swept & { changed: readonly Changed[] } {
     const { connection, now, rows } = { connection: this.#connection, now: this.now(), rows: this.#rows };
     const held = this.#time.held();
-    if (held > 0) return { removed: 0, next: now + held };
-    let removed = 0;
-    let next: number | undefined;
-    for (const { id } of connection.namespaces()) {
-      for (const kind of ALL_KINDS) {
-        const expired = connection.of(kind).expired.all(id, now, limit - removed) as Pick<Row, 'row' | 'key_hash'>[];
-        for (const row of expired) rows.delete(id, kind, row);
-        removed += expired.length;
-        const first = connection.of(kind).nextExpiry.get(id) as number | null;
-        if (first !== null) next = Math.min(next ?? first, first);
-      }
+    if (held > 0) return { removed: 0, next: now + held, changed: [] };
+    const namespaces = new Map(connection.namespaces().map((row) => [row.id, named(row)]));
+    const changed = new Map<string, Changed>();
+    const expired = connection.sql.expired.all(now, limit) as (Pick<Row, 'row' | 'key_hash'> & {
+      namespace: number;
+      kind: number;
+    })[];
+    for (const row of expired) {
+      const [namespace, kind] = [namespaces.get(row.namespace), KIND_OF.get(row.kind)];
+      if (!namespace || !kind) continue;
+      rows.delete(row.namespace, kind, row);
+      if (kind !== 'history') changed.set(`${row.namespace} ${kind}`, { namespace, kind });
     }
+    const removed = expired.length;
+    // There may be more of them.
+    if (removed === limit) return { removed, next: now, changed: [...changed.values()] };
     connection.dropEmptySessions();
     connection.sql.dropOldTombstones.run(now - TOMBSTONE_TTL * 1000);
-    return next === undefined ? { removed } : { removed, next };
+    const next = connection.sql.nextExpiry.get() as number | null;
+    return { removed, changed: [...changed.values()], ...(next !== null && { next }) };
   }
 
-  async #write<T>(job: () => T): Promise<T> {
+  #purgeSwept(): void {
+    if (this.#unpurged) this.#disk.purgeSoon();
+    this.#unpurged = false;
+  }
+
+  #tellOfForgetting(namespaces: readonly Namespace[], { kinds, session }: Selection): void {
+    for (const namespace of namespaces) {
+      if (session !== undefined && (namespace.session ?? '') !== session) continue;
+      for (const kind of kinds) if (kind !== 'history') this.#changes.tell({ namespace, kind });
+    }
+  }
+
+  async #writeAndTell<T>(
+    changed: Changed,
+    { author, note }: { author: Author | undefined; note: Note | undefined },
+    job: () => T,
+  ): Promise<T> {
+    const { subject } = changed.namespace;
+    const result = await this.#write(job, author ? `${subject} ${author.token} ${author.client}` : subject);
+    if (changedNothing(result)) return result;
+    this.#changes.tell(changed);
+    if (note) this.#changes.tell({ namespace: changed.namespace, kind: 'activity' });
+    return result;
+  }
+
+  async #write<T>(job: () => T, lane?: string): Promise<T> {
     this.#requireOpen();
     if (!this.#keys.custody) await this.#awake();
     this.#time.tick();
@@ -330,7 +311,7 @@ export class SqliteStore implements MemoryStore {
       const result = job();
       this.#time.keepAlong();
       return result;
-    });
+    }, lane);
   }
 
   async #read<T>(query: () => T): Promise<T> {
@@ -339,6 +320,11 @@ export class SqliteStore implements MemoryStore {
     this.#time.tick();
     void this.#keys.ring;
     return this.#disk.attempt(query);
+  }
+
+  async #writeUnopened<T>(job: () => T): Promise<T> {
+    this.#requireOpen();
+    return this.#queue.run(job);
   }
 
   /** For what stands beside the seals: it is told in every key state. */

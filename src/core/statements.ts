@@ -23,6 +23,7 @@ export const prepareKinds = (db: Database): Record<Kind, KindStatements> => ({
 
 /** Both ends of a page are places in an index, so the last page costs what the first does. */
 const NEWEST_FIRST = 'AND updated_at <= ? AND (updated_at < ? OR rowid < ?) ORDER BY updated_at DESC, rowid DESC';
+const OLDEST_FIRST = 'AND updated_at >= ? AND (updated_at > ? OR rowid > ?) ORDER BY updated_at, rowid';
 const SOONEST_FIRST = 'AND expires_at >= ? AND (expires_at > ? OR rowid > ?) ORDER BY expires_at, rowid';
 
 function prepareKind(db: Database, kind: Kind) {
@@ -37,15 +38,21 @@ function prepareKind(db: Database, kind: Kind) {
     find: db.prepare(`SELECT ${COLUMNS} FROM entry WHERE ${here} AND key_hash = ?`),
     newest: page('', NEWEST_FIRST),
     newestInCategory: page('AND category = ?', NEWEST_FIRST),
+    oldest: page('', OLDEST_FIRST),
+    oldestInCategory: page('AND category = ?', OLDEST_FIRST),
     soonest: page('', SOONEST_FIRST),
     soonestInCategory: page('AND category = ?', SOONEST_FIRST),
     count: db.prepare(`SELECT count(*) FROM entry WHERE ${here} AND expires_at > ?`).pluck(),
     countInCategory: db.prepare(`SELECT count(*) FROM entry WHERE ${here} AND expires_at > ? AND category = ?`).pluck(),
+    expiredByCategory: db.prepare(
+      `SELECT category, count(*) AS count FROM entry WHERE ${all} AND expires_at <= ? GROUP BY category`,
+    ),
     all: db.prepare(`SELECT ${COLUMNS} FROM entry WHERE ${all}`),
-    expired: db.prepare(`SELECT rowid AS row, key_hash FROM entry WHERE ${all} AND expires_at <= ? LIMIT ?`),
-    nextExpiry: db.prepare(`SELECT min(expires_at) FROM entry WHERE ${all}`).pluck(),
   };
 }
+
+/** Every kind in every namespace, as the index of ends begins. Versions first, so that few go along with their fact. */
+const PLACES = `(SELECT id, column1 AS kind FROM namespace CROSS JOIN (VALUES (2), (1), (3), (4), (5), (6))) AS place`;
 
 export function prepare(db: Database) {
   return {
@@ -66,6 +73,8 @@ export function prepare(db: Database) {
     meta: db.prepare('SELECT value FROM meta WHERE name = ?').pluck(),
     keepMeta: db.prepare('INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value'),
     dropMeta: db.prepare('DELETE FROM meta WHERE name = ?'),
+    metaNames: db.prepare('SELECT name FROM meta WHERE name >= ? AND name < ? ORDER BY name').pluck(),
+    metaBlobs: db.prepare("SELECT name FROM meta WHERE typeof(value) = 'blob'").pluck(),
 
     namespaceId: db.prepare('SELECT id FROM namespace WHERE subject = ? AND session = ?').pluck(),
     insertNamespace: db.prepare('INSERT INTO namespace (subject, session) VALUES (?, ?)'),
@@ -80,12 +89,17 @@ export function prepare(db: Database) {
     update: db.prepare('UPDATE entry SET key_hash = ?, category = ?, updated_at = ?, expires_at = ?, sealed = ? WHERE rowid = ?'),
     deleteRow: db.prepare('DELETE FROM entry WHERE rowid = ?'),
 
+    // The plus keeps SQLite from searching by the end of life, which finds the versions of every key.
     versions: db.prepare(
-      `SELECT ${COLUMNS} FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ? AND expires_at > ? ORDER BY updated_at DESC`,
+      `SELECT ${COLUMNS} FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ? AND +expires_at > ? ORDER BY updated_at DESC`,
     ),
     trimVersions: db.prepare(
       `DELETE FROM entry WHERE rowid IN (
          SELECT rowid FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ? ORDER BY updated_at DESC LIMIT -1 OFFSET ?)`,
+    ),
+    trimActivity: db.prepare(
+      `DELETE FROM entry WHERE rowid IN (
+         SELECT rowid FROM entry WHERE namespace = ? AND kind = ${KINDS.activity} AND kind <> 2 ORDER BY updated_at, rowid LIMIT ?)`,
     ),
     deleteVersions: db.prepare('DELETE FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ?'),
 
@@ -94,6 +108,16 @@ export function prepare(db: Database) {
     keepSegment: db.prepare('UPDATE master_key SET segment = ? WHERE id = ?'),
     retireKey: db.prepare("UPDATE master_key SET role = 'retiring' WHERE role = 'current'"),
     dropRetired: db.prepare("DELETE FROM master_key WHERE role = 'retiring'"),
+
+    expired: db.prepare(
+      `SELECT entry.rowid AS row, entry.namespace, entry.kind, key_hash
+         FROM ${PLACES} CROSS JOIN entry ON entry.namespace = place.id AND entry.kind = place.kind AND expires_at <= ? LIMIT ?`,
+    ),
+    nextExpiry: db
+      .prepare(
+        `SELECT min((SELECT min(expires_at) FROM entry WHERE namespace = place.id AND entry.kind = place.kind)) FROM ${PLACES}`,
+      )
+      .pluck(),
 
     walk: db.prepare(`SELECT ${COLUMNS}, kind, namespace FROM entry WHERE rowid > ? ORDER BY rowid LIMIT ?`),
     countRows: db.prepare('SELECT count(*) FROM entry').pluck(),
@@ -104,5 +128,13 @@ export function prepare(db: Database) {
     ),
     tombstones: db.prepare('SELECT at, trusted, hash, subject, session, kind, category FROM tombstone'),
     dropOldTombstones: db.prepare('DELETE FROM tombstone WHERE at <= ?'),
+
+    keepRevocation: db.prepare(
+      `INSERT INTO revoked_token (id, expires_at) VALUES (?, ?)
+       ON CONFLICT (id) DO UPDATE SET expires_at = max(expires_at, excluded.expires_at)`,
+    ),
+    revoked: db.prepare('SELECT id FROM revoked_token WHERE expires_at > ? ORDER BY id').pluck(),
+    revocations: db.prepare('SELECT id, expires_at FROM revoked_token'),
+    dropOldRevocations: db.prepare('DELETE FROM revoked_token WHERE expires_at <= ?'),
   };
 }

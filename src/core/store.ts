@@ -60,12 +60,14 @@ export interface Change {
 }
 
 export interface PageQuery {
-  /** `updated`: newest first. `expires`: soonest end first. */
-  readonly sort: 'updated' | 'expires';
+  /** `updated`: newest first. `expires`: soonest end first. `oldest`: as they were written. */
+  readonly sort: 'updated' | 'expires' | 'oldest';
   readonly limit: number;
   readonly category?: string;
   /** Only entries that end before this moment. */
   readonly expiresBefore?: number;
+  /** Asked of what was opened; then a page may be shorter than its limit although there is a next one. */
+  readonly matches?: (entry: Entry) => boolean;
   /** Where the page before ended. */
   readonly after?: Cursor;
 }
@@ -78,12 +80,39 @@ export interface Cursor {
 
 export interface Page {
   readonly entries: readonly Entry[];
+  /** The rows of these entries, in the same order. */
+  readonly rows: readonly number[];
   /** Absent on the last page. */
   readonly next?: Cursor;
 }
 
-/** A record of a write or a forget, kept in the same commit as what it tells of. */
+/** A record of a write or a forget, kept in the same commit as what it tells of. Its key is its own. */
 export type Note = Draft;
+
+/** What a namespace holds of one kind, without a single value. */
+export interface Overview {
+  /** Categories A to Z, as many as were asked for. */
+  readonly categories: readonly {
+    readonly name: string;
+    readonly count: number;
+    /** Newest first. */
+    readonly recent: readonly string[];
+  }[];
+  /** Categories beyond those. */
+  readonly more: number;
+}
+
+/** Whose writes to take back, and from which moment on. */
+export interface Unwanted {
+  readonly client: string;
+  readonly since: number;
+}
+
+/**
+ * `removed`: they had made the fact. `restored`: it says what it said before them. `skipped`: what it said before is
+ * gone, so it stays. `untouched`: its last word is not theirs.
+ */
+export type Reverted = 'removed' | 'restored' | 'skipped' | 'untouched';
 
 /**
  * One kind of entry in one namespace, both closed over: nothing else can be named through it.
@@ -104,6 +133,10 @@ export interface Space {
   count(category?: string): Promise<number>;
   /** Earlier versions of a living fact, newest first. */
   history(key: string): Promise<readonly Entry[]>;
+  /** Right at every moment: kept counters and kept keys, less what has just expired. */
+  overview(most: { readonly categories: number; readonly keys: number }): Promise<Overview>;
+  /** Takes back what was written to a fact. Without a note nothing is changed, and it only says what would happen. */
+  revert(key: string, unwanted: Unwanted, note?: Note): Promise<Reverted>;
 }
 
 /** What to forget, in a subject's own namespace and in those of its sessions. */
@@ -126,6 +159,42 @@ export interface Forgotten {
   readonly purged: boolean;
   /** Backups made before, which may still hold sealed copies. A restore forgets them again. */
   readonly olderBackups: number;
+}
+
+/** What a subject may hold. */
+export interface Quota {
+  readonly facts: number;
+  /** Sealed, history included. */
+  readonly bytes: number;
+}
+
+/** Something of this kind came, went or changed here. */
+export interface Changed {
+  readonly namespace: Namespace;
+  readonly kind: SpaceKind;
+}
+
+/**
+ * `kept`: an entry was put or changed; the row is its name until it is gone. `gone`: forgotten, expired or taken back.
+ * `doubt`: whoever follows must look at everything anew, and may not show what they know: the memory was locked, or its file
+ * opened anew.
+ */
+export type EntryChange =
+  | { readonly what: 'kept'; readonly namespace: Namespace; readonly kind: Kind; readonly row: number; readonly entry: Entry }
+  | { readonly what: 'gone'; readonly row: number }
+  | { readonly what: 'doubt' };
+
+/** What the program itself must keep beside the entries, sealed like them; texts by name. */
+export interface Vault {
+  read(name: string): Promise<string | undefined>;
+  keep(name: string, text: string): Promise<void>;
+  drop(name: string): Promise<void>;
+  /** Every name there is; they stand in clear. */
+  names(): Promise<readonly string[]>;
+  /** Takes a token's id back for good. Needs no key, and a restored backup does not undo it. */
+  revoke(id: string, until: number): Promise<void>;
+  /** Ids taken back whose time is not over. */
+  revoked(): Promise<readonly string[]>;
 }
 
 export interface Swept {
@@ -158,6 +227,11 @@ export interface MemoryStore extends AsyncDisposable {
   unlock(): Promise<KeyState>;
   /** The moment the store goes by. */
   now(): number;
+  /** Hears of every change, soon after it is durable; many at once are told as one. Expiry is a change too. */
+  onChange(hear: (changed: Changed) => void): Disposable;
+  /** Hears of each entry by itself, in the order of the commits and before its writer is answered. */
+  follow(hear: (change: EntryChange) => void): Disposable;
+  readonly vault: Vault;
   /** Absent where nothing outlives the program. */
   readonly upkeep: Upkeep | undefined;
 }

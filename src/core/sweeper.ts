@@ -1,7 +1,7 @@
 import type { Clock } from './clock.ts';
 import type { Swept } from './store.ts';
 
-/** Entries removed in one commit: few enough that nobody waiting behind them notices. */
+/** Entries removed in one commit, at most. */
 const SLICE = 200;
 /** After a failure, a full disk for instance. */
 const AGAIN_MS = 60_000;
@@ -53,7 +53,7 @@ export class Sweeper {
     try {
       let swept: Swept;
       do swept = await this.#deps.sweep(SLICE);
-      while (swept.removed >= SLICE && !this.#stopped);
+      while (swept.removed > 0 && swept.next !== undefined && swept.next <= this.#deps.now() && !this.#stopped);
       if (swept.next !== undefined) this.at(swept.next);
     } catch {
       this.at(this.#deps.now() + AGAIN_MS);

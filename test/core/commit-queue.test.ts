@@ -4,6 +4,9 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { CommitQueue } from '../../src/core/commit-queue.ts';
 import { Connection } from '../../src/core/connection.ts';
 import { openDatabase } from '../../src/core/database.ts';
+import { openStore } from '../../src/core/open-store.ts';
+import { handClock } from '../support/clock.ts';
+import { aDraft, anAuthor, withKey } from '../support/store.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 describe('writes that arrive together (R-DUR-01)', () => {
@@ -119,6 +122,149 @@ describe('writes that arrive together (R-DUR-01)', () => {
     expect(turns).toBeGreaterThan(2);
   });
 
+  describe('in lanes (R-FACT-17)', () => {
+    /** Hands in so many jobs of a lane and tells in which order they were done, by the number of the commit. */
+    const done: { lane: string; job: number; commit: number }[] = [];
+    const send = (lane: string, count: number): Promise<unknown> =>
+      Promise.all(
+        Array.from({ length: count }, (_, job) =>
+          queue.run(() => {
+            done.push({ lane, job, commit: commits });
+          }, lane),
+        ),
+      );
+    const of = (lane: string) => done.filter((one) => one.lane === lane);
+    beforeEach(() => done.splice(0));
+
+    test('whoever has very many keeps nobody waiting longer than a batch', async () => {
+      const flood = send('flood', 10_000);
+      const other = send('other', 1);
+      await other;
+      expect(commits).toBe(1);
+      expect(of('other')).toEqual([{ lane: 'other', job: 0, commit: 0 }]);
+      // And again in the midst of it.
+      const before = commits;
+      await send('another', 1);
+      expect(commits - before).toBeLessThanOrEqual(2);
+      await flood;
+      expect(of('flood').map(({ job }) => job)).toEqual(Array.from({ length: 10_000 }, (_, job) => job));
+    });
+
+    test('each keeps its order, and all that fit go in one commit', async () => {
+      await Promise.all(['a', 'b', 'c'].map((lane) => send(lane, 80)));
+      expect(commits).toBe(1);
+      for (const lane of ['a', 'b', 'c'])
+        expect(of(lane).map(({ job }) => job)).toEqual(Array.from({ length: 80 }, (_, job) => job));
+    });
+
+    test('each keeps its order when jobs of it come while others of it wait', async () => {
+      const first = send('a', 700);
+      await send('b', 1);
+      const second = send('a', 3);
+      await Promise.all([first, second]);
+      expect(of('a').map(({ job }) => job)).toEqual([...Array.from({ length: 700 }, (_, job) => job), 0, 1, 2]);
+    });
+
+    test('more lanes than fit in a commit take turns, and none is left out', async () => {
+      const lanes = Array.from({ length: 600 }, (_, index) => `lane ${index}`);
+      await Promise.all(lanes.map((lane) => send(lane, 3)));
+      const rounds = Math.ceil(600 / 256);
+      for (const lane of lanes) {
+        expect(of(lane).map(({ job }) => job)).toEqual([0, 1, 2]);
+        expect(of(lane)[0]?.commit).toBeLessThan(rounds);
+      }
+    });
+
+    test('a job that fails is told in its lane, and those behind it are done', async () => {
+      const outcomes = await Promise.allSettled([
+        queue.run(keep('before'), 'a'),
+        queue.run(() => {
+          keep('torn')();
+          throw new Error('no');
+        }, 'a'),
+        queue.run(keep('beside'), 'b'),
+        queue.run(keep('after'), 'a'),
+      ]);
+      expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled']);
+      expect(['before', 'torn', 'beside', 'after'].map(kept)).toEqual([true, false, true, true]);
+    });
+  });
+
+  describe('behind all others', () => {
+    const spend = (ms: number): void => {
+      for (const until = performance.now() + ms; performance.now() < until;) continue;
+    };
+
+    test('a job is done at once when nobody waits, one in a commit, and knows that it is alone', async () => {
+      const told: boolean[] = [];
+      await Promise.all(Array.from({ length: 3 }, () => queue.runBehind((alone) => told.push(alone))));
+      expect(told).toEqual([true, true, true]);
+      expect(commits).toBe(3);
+    });
+
+    test('it rests while others have jobs, many times as long as it took, and gets its turn all the same', async () => {
+      let over = false;
+      let others = 0;
+      const busy = async (): Promise<void> => {
+        others += await queue.run(() => 1);
+        if (!over) await busy();
+      };
+      const writing = busy();
+      const turns: { alone: boolean; from: number; to: number; others: number }[] = [];
+      await Promise.all(
+        Array.from({ length: 4 }, () =>
+          queue.runBehind((alone) => {
+            const from = performance.now();
+            spend(1);
+            turns.push({ alone, from, to: performance.now(), others });
+          }),
+        ),
+      );
+      over = true;
+      await writing;
+      for (const [index, turn] of turns.entries()) {
+        expect(turn.alone).toBe(false);
+        const before = turns[index - 1];
+        if (!before) continue;
+        expect(turn.from - before.to).toBeGreaterThan(10 * (before.to - before.from));
+        expect(turn.others).toBeGreaterThan(before.others);
+      }
+    });
+
+    test('one that fails is told, and so is one behind it; idle waits for both', async () => {
+      const fails = queue.runBehind(() => {
+        keep('torn')();
+        throw new Error('no');
+      });
+      const next = queue.runBehind(keep('next'));
+      const told = Promise.allSettled([fails, next]);
+      await queue.idle();
+      expect([kept('torn'), kept('next')]).toEqual([false, true]);
+      expect((await told).map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+    });
+
+    test('one that is tried again alone, because another exhausted the disk, is done once', async () => {
+      let first = true;
+      let runs = 0;
+      const exhausts = (): void => {
+        if (!first) return;
+        first = false;
+        connection.rollback();
+        throw new Error('full');
+      };
+      const outcomes = await Promise.allSettled([
+        queue.run(exhausts),
+        queue.runBehind(() => {
+          runs += 1;
+          return keep('behind')();
+        }),
+      ]);
+      expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled']);
+      expect(runs).toBe(1);
+      expect(kept('behind')).toBe(true);
+    });
+  });
+
   test('when not even the taking back works, all are told and the next ones go on', async () => {
     const broken = new CommitQueue(
       {
@@ -180,4 +326,29 @@ describe('writes that arrive together (R-DUR-01)', () => {
     await queue.idle();
     expect(kept('x')).toBe(true);
   });
+});
+
+test('one client that floods a memory keeps neither another subject nor another client waiting (R-FACT-17)', async () => {
+  await using store = await openStore({ folder: tempFolder(), clock: handClock(), sources: withKey() });
+  const facts = store.space({ subject: 'me' }, 'fact');
+  let flooded = 0;
+  const flood = Array.from({ length: 10_000 }, async (_, index) => {
+    await facts.put(aDraft({ key: `k${index % 50}`, value: `${index}`, lifetime: 3_600_000 }));
+    flooded += 1;
+  });
+  const another = { ...anAuthor, client: 'codex', token: 'token-2' };
+  const waits = [
+    () => facts.put(aDraft({ key: 'of another client', author: another })),
+    () => store.space({ subject: 'you' }, 'fact').put(aDraft()),
+    () => store.forget('you', { kinds: ['fact'] }),
+    () => facts.revert('of another client', { client: 'codex', since: 0 }, aDraft({ category: 'activity', author: another })),
+  ];
+  for (const wait of waits) {
+    const before = flooded;
+    await wait();
+    expect(flooded - before).toBeLessThanOrEqual(512);
+  }
+  expect(flooded).toBeLessThan(4000);
+  await Promise.all(flood);
+  expect((await facts.get('k49'))?.value).toBe('9999');
 });

@@ -47,7 +47,14 @@ describe('every connection', () => {
     const db = kept(openDatabase(join(tempFolder(), 'memory.db')));
     const tables = db.pragma('table_list') as { name: string; schema: string; strict: number }[];
     const ours = tables.filter(({ schema, name }) => schema === 'main' && !name.startsWith('sqlite_'));
-    expect(ours.map(({ name }) => name).toSorted()).toEqual(['entry', 'master_key', 'meta', 'namespace', 'tombstone']);
+    expect(ours.map(({ name }) => name).toSorted()).toEqual([
+      'entry',
+      'master_key',
+      'meta',
+      'namespace',
+      'revoked_token',
+      'tombstone',
+    ]);
     expect(ours.every(({ strict }) => strict === 1)).toBe(true);
   });
 
@@ -218,5 +225,7 @@ describe('memories that released versions have written (R-DUR-09)', () => {
     expect((await facts.history('preferences/frontend-framework')).map(({ value }) => value)).toEqual([
       'React over Vue (Konflux project constraint)',
     ]);
+    expect(await store.vault.read('a secret')).toBe('of the program');
+    expect(await store.vault.revoked()).toEqual(['a token']);
   });
 });

@@ -3,4 +3,4 @@ import { withKey } from '../support/store.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { promisesOfAStore } from './store.contract.ts';
 
-promisesOfAStore('SQLite', (clock) => openStore({ folder: tempFolder(), clock, sources: withKey() }));
+promisesOfAStore('SQLite', (clock, quota) => openStore({ folder: tempFolder(), clock, sources: withKey(), quota }));

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { HISTORY_VERSIONS } from '../../src/contract/limits.ts';
-import type { Draft, Entry, Kind, MemoryStore, Namespace, Space, SpaceKind } from '../../src/core/store.ts';
+import { ACTIVITY_ROWS, HISTORY_VERSIONS, QUOTA } from '../../src/contract/limits.ts';
+import type { Draft, Entry, Kind, MemoryStore, Namespace, Note, Quota, Space, SpaceKind } from '../../src/core/store.ts';
 import { DAY, type HandClock, handClock, HOUR, MINUTE, START } from '../support/clock.ts';
 import { aDraft, anAuthor } from '../support/store.ts';
 
@@ -12,11 +12,14 @@ interface Opened {
   readonly facts: Space;
 }
 
+/** A record of a write, as every surface hands it in. */
+const aNote = (key: string): Note => aDraft({ key, category: 'activity', value: 'stored', lifetime: 30 * DAY });
+
 /** What every store promises, whatever it keeps its entries in (R-STORE-01). */
-export function promisesOfAStore(name: string, open: (clock: HandClock) => Promise<MemoryStore>): void {
-  const opened = async (): Promise<Opened> => {
+export function promisesOfAStore(name: string, open: (clock: HandClock, quota: Quota) => Promise<MemoryStore>): void {
+  const opened = async (quota: Partial<Quota> = {}): Promise<Opened> => {
     const clock = handClock();
-    const store = await open(clock);
+    const store = await open(clock, { ...QUOTA, ...quota });
     onTestFinished(() => store[Symbol.asyncDispose]());
     return { store, clock, facts: store.space(me, 'fact') };
   };
@@ -98,9 +101,12 @@ export function promisesOfAStore(name: string, open: (clock: HandClock) => Promi
       expect(await facts.change('nothing here', { lifetime: DAY, author: other })).toBeUndefined();
     });
 
-    test('only facts have a history (R-HIST-01)', async () => {
-      const { store } = await opened();
+    test('only facts have a history, and it is not found under another kind (R-HIST-01, R-STORE-02)', async () => {
+      const { store, facts } = await opened();
       const pack = store.space(me, 'pack');
+      await facts.put(aDraft({ value: 'a fact' }));
+      await facts.put(aDraft({ value: 'a newer fact' }));
+      expect(await pack.history(aDraft().key)).toEqual([]);
       await pack.put(aDraft({ value: 'one' }));
       await pack.put(aDraft({ value: 'two' }));
       expect(await pack.history(aDraft().key)).toEqual([]);
@@ -267,8 +273,42 @@ export function promisesOfAStore(name: string, open: (clock: HandClock) => Promi
       for (const key of ['d', 'e']) await facts.put(aDraft({ key }));
       await clock.pass(1);
       await facts.put(aDraft({ key: 'a', value: 'newer' }));
-      for (const limit of [1, 2, 3, 10]) expect(await walk(facts, { sort: 'updated', limit })).toEqual(['a', 'e', 'd', 'c', 'b']);
+      for (const limit of [1, 2, 3, 10]) {
+        expect(await walk(facts, { sort: 'updated', limit })).toEqual(['a', 'e', 'd', 'c', 'b']);
+        expect(await walk(facts, { sort: 'oldest', limit })).toEqual(['b', 'c', 'd', 'e', 'a']);
+      }
     });
+
+    test('as they were written, and what comes meanwhile comes last', async () => {
+      const { store, facts, clock } = await opened();
+      for (const key of ['a', 'b', 'c', 'd']) {
+        await facts.put(aDraft({ key, category: key === 'b' ? 'y' : 'x' }));
+        await clock.pass(1);
+      }
+      expect(await walk(facts, { sort: 'oldest', limit: 1, category: 'x' })).toEqual(['a', 'c', 'd']);
+      const first = await facts.page({ sort: 'oldest', limit: 2 });
+      expect(keys(first.entries)).toEqual(['a', 'b']);
+      await facts.put(aDraft({ key: 'e' }));
+      await clock.pass(1);
+      await facts.put(aDraft({ key: 'a', value: 'newer' }));
+      await store.forget('me', { kinds: ['fact'], key: 'c' });
+      expect(keys((await facts.page({ sort: 'oldest', limit: 9, after: first.next! })).entries)).toEqual(['d', 'e', 'a']);
+    });
+
+    test.each(['updated', 'oldest', 'expires'] as const)(
+      'by what was opened, %s: each that matches once, however many do not',
+      async (sort) => {
+        const { facts } = await opened();
+        const all = Array.from({ length: 1300 }, (_, index) => `k${index}`);
+        await Promise.all(all.map((key) => facts.put(aDraft({ key }))));
+        const wanted = all.filter((_, index) => index % 600 === 7 || (index > 1200 && index % 9 === 0));
+        const matches = ({ key }: Entry): boolean => wanted.includes(key);
+        const ordered = sort === 'updated' ? wanted.toReversed() : wanted;
+        for (const limit of [1, 3, 50]) expect(await walk(facts, { sort, limit, matches })).toEqual(ordered);
+        expect(await walk(facts, { sort, limit: 50, matches: () => false })).toEqual([]);
+        expect(await walk(facts, { sort, limit: 499 })).toHaveLength(1300);
+      },
+    );
 
     test('soonest end first (R-STORE-09)', async () => {
       const { facts } = await opened();
@@ -304,7 +344,7 @@ export function promisesOfAStore(name: string, open: (clock: HandClock) => Promi
 
     test('nothing was ever kept: an empty page and a zero', async () => {
       const { facts, store } = await opened();
-      expect(await facts.page({ sort: 'updated', limit: 10 })).toEqual({ entries: [] });
+      expect(await facts.page({ sort: 'updated', limit: 10 })).toEqual({ entries: [], rows: [] });
       expect(await facts.count()).toBe(0);
       expect(await store.namespaces()).toEqual([]);
     });
@@ -449,20 +489,478 @@ export function promisesOfAStore(name: string, open: (clock: HandClock) => Promi
     });
   });
 
+  describe(`${name}: what a subject may hold (R-FACT-16)`, () => {
+    const tooMuch = { code: 'quota_exceeded' };
+    const put = (space: Space, key: string, over: Partial<Draft> = {}) => space.put(aDraft({ key, ...over }));
+
+    test('exactly so many facts, its sessions included, and nobody else notices', async () => {
+      const { store, facts } = await opened({ facts: 3 });
+      const session = store.space({ subject: 'me', session: 's' }, 'fact');
+      await put(facts, 'a');
+      await put(session, 'b');
+      await put(facts, 'c');
+      await expect(put(facts, 'd')).rejects.toMatchObject({
+        ...tooMuch,
+        message: expect.stringMatching(/3 facts.*forget/) as string,
+      });
+      await expect(put(session, 'd')).rejects.toMatchObject(tooMuch);
+      // Another word on one of them is no further fact, and what is not a fact takes no place.
+      expect((await put(facts, 'a', { value: 'newer' })).status).toBe('updated');
+      await put(store.space(me, 'pack'), 'p');
+      await put(store.space({ subject: 'me:s' }, 'fact'), 'a');
+      await put(store.space({ subject: 'you' }, 'fact'), 'a');
+      expect([await facts.count(), await session.count()]).toEqual([2, 1]);
+    });
+
+    test('what is refused leaves nothing behind, not even its note', async () => {
+      const { store, facts } = await opened({ facts: 1 });
+      await facts.put(aDraft({ key: 'a' }), aNote('1'));
+      await expect(facts.put(aDraft({ key: 'b' }), aNote('2'))).rejects.toMatchObject(tooMuch);
+      expect(await facts.get('b')).toBeUndefined();
+      expect(await facts.count()).toBe(1);
+      const { entries } = await store.space(me, 'activity').page({ sort: 'updated', limit: 10 });
+      expect(entries.map(({ key }) => key)).toEqual(['1']);
+    });
+
+    test('of many who write at once exactly so many are let in as fit', async () => {
+      const { store, facts } = await opened({ facts: 37 });
+      for (let index = 0; index < 32; index += 1) await put(facts, `before ${index}`);
+      const others = store.space({ subject: 'you' }, 'fact');
+      const writers = Array.from({ length: 32 }, (_, index) => index);
+      const outcomes = await Promise.allSettled(
+        writers.flatMap((index) => [
+          facts.put(
+            aDraft({ key: `at once ${index}`, author: { ...anAuthor, client: `client ${index % 7}` } }),
+            aNote(`note ${index}`),
+          ),
+          put(others, `theirs ${index}`),
+        ]),
+      );
+      expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(5 + 32);
+      expect(await facts.count()).toBe(37);
+      expect(await store.space(me, 'activity').count()).toBe(5);
+      expect(await others.count()).toBe(32);
+    });
+
+    test('what has expired takes no place, from that very moment and before any sweep', async () => {
+      const { facts, clock } = await opened({ facts: 2 });
+      await put(facts, 'short', { lifetime: HOUR });
+      await put(facts, 'long');
+      clock.jump(HOUR - 1);
+      await expect(put(facts, 'new')).rejects.toMatchObject(tooMuch);
+      clock.jump(1);
+      await put(facts, 'new');
+      await expect(put(facts, 'short')).rejects.toMatchObject(tooMuch);
+      expect(await facts.count()).toBe(2);
+    });
+
+    test('nor do its bytes, nor those of its versions', async () => {
+      const { facts, clock } = await opened({ bytes: 10_000 });
+      const big = 'v'.repeat(4000);
+      await put(facts, 'short', { value: big, lifetime: 2 * HOUR });
+      await put(facts, 'short', { value: `${big}.`, lifetime: HOUR });
+      await expect(put(facts, 'new', { value: big })).rejects.toMatchObject(tooMuch);
+      clock.jump(HOUR);
+      await put(facts, 'new', { value: big });
+      await put(facts, 'newer', { value: big });
+      await expect(put(facts, 'newest', { value: big })).rejects.toMatchObject(tooMuch);
+    });
+
+    test('in a full memory everything can be renewed and forgotten, and forgetting makes room', async () => {
+      const { store, facts, clock } = await opened({ facts: 2 });
+      await put(facts, 'a');
+      await put(facts, 'b');
+      await clock.pass(MINUTE);
+      expect((await put(facts, 'a')).status).toBe('unchanged');
+      expect((await facts.change('b', { lifetime: DAY, author: anAuthor }))?.expiresAt).toBe(START + MINUTE + DAY);
+      await expect(put(facts, 'c')).rejects.toMatchObject(tooMuch);
+      await store.forget('me', { kinds: ['fact'], key: 'a' });
+      await put(facts, 'c');
+      expect(await facts.count()).toBe(2);
+    });
+
+    test('so many bytes, earlier versions included', async () => {
+      const { store, facts } = await opened({ bytes: 20_000 });
+      const valueOf = (turn: number): string => `${turn}`.padEnd(4000, 'v');
+      let turn = 0;
+      for (; turn < 9; turn += 1) {
+        const full = await put(facts, 'a', { value: valueOf(turn) }).catch((error: unknown) => error);
+        if (full instanceof Error) break;
+      }
+      expect(turn).toBe(4);
+      await expect(put(facts, 'a', { value: valueOf(turn) })).rejects.toMatchObject({
+        ...tooMuch,
+        message: expect.stringMatching(/bytes.*forget/) as string,
+      });
+      await expect(facts.change('a', { category: 'other', author: anAuthor })).rejects.toMatchObject(tooMuch);
+      expect(await facts.get('a')).toMatchObject({ value: valueOf(3), category: 'preferences' });
+      expect(await facts.history('a')).toHaveLength(3);
+      expect((await put(facts, 'a', { value: valueOf(3) })).status).toBe('unchanged');
+      expect(await facts.change('a', { lifetime: DAY, author: anAuthor })).toBeDefined();
+      // What fits still goes in, and once it is forgotten all fits again.
+      await put(facts, 'small', { value: 'v' });
+      await store.forget('me', { kinds: ['fact'], key: 'a' });
+      await put(facts, 'b', { value: 'v'.repeat(15_000) });
+    });
+
+    test('what fills a memory can be taken back in it, and takes no more room for it', async () => {
+      const { store, facts, clock } = await opened({ bytes: 20_000 });
+      const [good, bad] = ['g'.repeat(4000), 'b'.repeat(4000)];
+      await put(facts, 'a', { value: good });
+      await clock.pass(MINUTE);
+      const vandal = { ...anAuthor, client: 'vandal' };
+      await put(facts, 'a', { value: bad, author: vandal });
+      for (const key of ['x', 'y']) await put(facts, key, { value: bad, author: vandal });
+      await expect(put(facts, 'z', { value: good })).rejects.toMatchObject(tooMuch);
+      const unwanted = { client: 'vandal', since: START + MINUTE };
+      expect(await facts.revert('a', unwanted, aNote('1'))).toBe('restored');
+      expect((await facts.get('a'))?.value).toBe(good);
+      expect((await facts.history('a')).map(({ value }) => value)).toEqual([bad]);
+      await expect(put(facts, 'z', { value: good })).rejects.toMatchObject(tooMuch);
+      expect(await facts.revert('a', unwanted, aNote('2'))).toBe('untouched');
+      expect(await facts.revert('x', unwanted, aNote('3'))).toBe('removed');
+      await put(facts, 'z', { value: good });
+      expect(await store.space(me, 'activity').count()).toBe(2);
+    });
+  });
+
+  describe(`${name}: the table of contents (R-VIEW-01)`, () => {
+    const most = { categories: 50, keys: 5 };
+
+    test('categories A to Z, how many there are, and their newest keys; never a value', async () => {
+      const { facts, clock } = await opened();
+      expect(await facts.overview(most)).toEqual({ categories: [], more: 0 });
+      for (const [index, key] of ['b1', 'a1', 'b2', 'b3', 'c1'].entries()) {
+        await facts.put(aDraft({ key, category: key.slice(0, 1), value: `secret ${index}` }));
+        await clock.pass(1);
+      }
+      await facts.put(aDraft({ key: 'b1', category: 'b', value: 'secret, newer' }));
+      const shown = await facts.overview(most);
+      expect(shown).toEqual({
+        categories: [
+          { name: 'a', count: 1, recent: ['a1'] },
+          { name: 'b', count: 3, recent: ['b1', 'b3', 'b2'] },
+          { name: 'c', count: 1, recent: ['c1'] },
+        ],
+        more: 0,
+      });
+      expect(JSON.stringify(shown)).not.toContain('secret');
+      expect(await facts.overview({ categories: 2, keys: 1 })).toEqual({
+        categories: [
+          { name: 'a', count: 1, recent: ['a1'] },
+          { name: 'b', count: 3, recent: ['b1'] },
+        ],
+        more: 1,
+      });
+      expect(await facts.overview({ categories: 1, keys: 0 })).toEqual({
+        categories: [{ name: 'a', count: 1, recent: [] }],
+        more: 2,
+      });
+    });
+
+    test('is right after every kind of change', async () => {
+      const { store, facts } = await opened();
+      const told = async (): Promise<string> => {
+        const { categories } = await facts.overview(most);
+        return categories.map(({ name: category, count, recent }) => `${category} ${count}: ${recent.join(' ')}`).join('; ');
+      };
+      for (const key of ['1', '2', '3', '4', '5', '6']) await facts.put(aDraft({ key, category: 'x' }));
+      expect(await told()).toBe('x 6: 6 5 4 3 2');
+      await facts.change('1', { category: 'y', author: anAuthor });
+      expect(await told()).toBe('x 5: 6 5 4 3 2; y 1: 1');
+      await store.forget('me', { kinds: ['fact'], key: '5' });
+      expect(await told()).toBe('x 4: 6 4 3 2; y 1: 1');
+      // Empty in between, and as many as before: not the same for that.
+      await store.forget('me', { kinds: ['fact'], category: 'y' });
+      await facts.put(aDraft({ key: '7', category: 'y' }));
+      expect(await told()).toBe('x 4: 6 4 3 2; y 1: 7');
+      await facts.revert('7', { client: anAuthor.client, since: START }, aNote('undo'));
+      expect(await told()).toBe('x 4: 6 4 3 2');
+      await store.forget('me', { kinds: ['fact'] });
+      expect(await told()).toBe('');
+    });
+
+    test('is right at the very moment something expires, before any sweep, and counts it once', async () => {
+      const { store, facts, clock } = await opened();
+      for (const key of ['a', 'b', 'c']) {
+        await facts.put(aDraft({ key, category: key === 'c' ? 'y' : 'x', lifetime: key === 'a' ? DAY : HOUR }));
+      }
+      clock.jump(HOUR - 1);
+      expect((await facts.overview(most)).categories.map(({ count }) => count)).toEqual([2, 1]);
+      clock.jump(1);
+      const after = { categories: [{ name: 'x', count: 1, recent: ['a'] }], more: 0 };
+      expect(await facts.overview(most)).toEqual(after);
+      await store.sweep(100);
+      expect(await facts.overview(most)).toEqual(after);
+    });
+
+    test('follows a clock that jumps forward and is put right (R-TIME-03)', async () => {
+      const { facts, clock } = await opened();
+      await facts.put(aDraft({ key: 'a', category: 'x', lifetime: DAY }));
+      await facts.put(aDraft({ key: 'b', category: 'x', lifetime: 300 * DAY }));
+      const all = { categories: [{ name: 'x', count: 2, recent: ['b', 'a'] }], more: 0 };
+      expect(await facts.overview(most)).toEqual(all);
+      for (let turn = 0; turn < 2; turn += 1) {
+        clock.jump(100 * DAY);
+        expect(await facts.overview(most)).toEqual({ categories: [{ name: 'x', count: 1, recent: ['b'] }], more: 0 });
+        clock.jump(-100 * DAY);
+        expect(await facts.overview(most)).toEqual(all);
+      }
+      clock.jump(320 * DAY);
+      expect(await facts.overview(most)).toEqual({ categories: [], more: 0 });
+    });
+
+    test('of one namespace and one kind (R-ISO-01, R-STORE-02)', async () => {
+      const { store, facts } = await opened();
+      await facts.put(aDraft({ key: 'mine', category: 'x' }));
+      await store.space(me, 'pack').put(aDraft({ key: 'of a pack', category: 'x' }));
+      await store.space({ subject: 'me', session: 's' }, 'fact').put(aDraft({ key: 'of a session', category: 'x' }));
+      await store.space({ subject: 'you' }, 'fact').put(aDraft({ key: 'yours', category: 'x' }));
+      const recent = async (space: Space) => (await space.overview(most)).categories.flatMap((category) => category.recent);
+      expect(await recent(facts)).toEqual(['mine']);
+      expect(await recent(store.space(me, 'pack'))).toEqual(['of a pack']);
+      expect(await recent(store.space({ subject: 'me', session: 's' }, 'fact'))).toEqual(['of a session']);
+      expect(await recent(store.space(me, 'audit'))).toEqual([]);
+    });
+
+    test('cannot be read once the memory is locked, and is the same when it is unlocked', async () => {
+      const { store, facts } = await opened();
+      if (!store.upkeep) return;
+      await facts.put(aDraft());
+      const before = await facts.overview(most);
+      store.lock();
+      await expect(facts.overview(most)).rejects.toMatchObject({ code: 'key_unavailable' });
+      await store.unlock();
+      expect(await facts.overview(most)).toEqual(before);
+    });
+  });
+
+  describe(`${name}: taking back what a client wrote`, () => {
+    const vandal = { ...anAuthor, client: 'vandal' };
+    const later = START + HOUR;
+    const unwanted = { client: 'vandal', since: later };
+
+    const vandalised = async (): Promise<Opened> => {
+      const all = await opened();
+      const { facts, clock } = all;
+      const put = (key: string, value: string, over: Partial<Draft> = {}) => facts.put(aDraft({ key, value, ...over }));
+      await put('changed', 'good', { lifetime: 10 * DAY });
+      await put('kept', 'good');
+      await put('answered', 'good');
+      await put('own', 'before', { author: vandal });
+      await clock.pass(HOUR);
+      await put('made', 'bad', { author: vandal });
+      await put('changed', 'bad', { author: vandal });
+      await put('changed', 'worse', { author: vandal, category: 'other', tags: [] });
+      await put('answered', 'bad', { author: vandal });
+      await put('own', 'bad', { author: vandal });
+      await clock.pass(HOUR);
+      await put('answered', 'good again');
+      return all;
+    };
+
+    test('made goes, changed says what it said before by whom and until when, the last word of others stays', async () => {
+      const { facts } = await vandalised();
+      const before = (await facts.history('changed')).at(-1);
+      for (const [key, what] of Object.entries({
+        made: 'removed',
+        changed: 'restored',
+        own: 'restored',
+        kept: 'untouched',
+        answered: 'untouched',
+        nothing: 'untouched',
+      })) {
+        // Asked without a note nothing changes, however often.
+        for (let turn = 0; turn < 2; turn += 1) expect(await facts.revert(key, unwanted)).toBe(what);
+        expect(await facts.revert(key, unwanted, aNote(`undo ${key}`)), key).toBe(what);
+      }
+      expect(await facts.get('made')).toBeUndefined();
+      expect(await facts.get('changed')).toEqual({ ...before, updatedAt: START + 2 * HOUR });
+      expect(before).toMatchObject({ value: 'good', author: anAuthor, expiresAt: START + 10 * DAY });
+      expect((await facts.history('changed')).map(({ value }) => value)).toEqual(['worse', 'bad', 'good']);
+      expect((await facts.get('answered'))?.value).toBe('good again');
+      expect((await facts.get('own'))?.value).toBe('before');
+      // A second time there is nothing left to take back.
+      for (const key of ['made', 'changed', 'own', 'kept', 'answered']) {
+        expect(await facts.revert(key, unwanted, aNote(`again ${key}`)), key).toBe('untouched');
+      }
+      expect(await facts.history('changed')).toHaveLength(3);
+    });
+
+    test('each that changed something leaves its note, in the same commit, and no other does (R-VIEW-05)', async () => {
+      const { store, facts } = await vandalised();
+      for (const key of ['made', 'changed', 'own', 'kept', 'nothing']) await facts.revert(key, unwanted, aNote(key));
+      const { entries } = await store.space(me, 'activity').page({ sort: 'oldest', limit: 10 });
+      expect(entries.map(({ key }) => key)).toEqual(['made', 'changed', 'own']);
+    });
+
+    test('what said something else before that is gone stays, and is told', async () => {
+      const { facts, clock } = await opened();
+      await facts.put(aDraft({ key: 'expired', value: 'good', lifetime: 2 * HOUR }));
+      await facts.put(aDraft({ key: 'trimmed', value: 'good' }));
+      await clock.pass(HOUR);
+      await facts.put(aDraft({ key: 'expired', value: 'bad', author: vandal }));
+      for (let turn = 0; turn <= HISTORY_VERSIONS; turn += 1) {
+        await facts.put(aDraft({ key: 'trimmed', value: `bad ${turn}`, author: vandal }));
+        await facts.put(aDraft({ key: 'made', value: `bad ${turn}`, author: vandal, lifetime: turn === 0 ? HOUR : DAY }));
+      }
+      clock.jump(HOUR);
+      for (const key of ['expired', 'trimmed', 'made']) {
+        expect(await facts.revert(key, unwanted), key).toBe('skipped');
+        expect(await facts.revert(key, unwanted, aNote(key)), key).toBe('skipped');
+        expect((await facts.get(key))?.value).toMatch('bad');
+      }
+    });
+
+    test('a fact that was made anew was made by whoever made it anew', async () => {
+      const { store, facts, clock } = await opened();
+      for (const key of ['forgotten', 'expired']) await facts.put(aDraft({ key, value: 'good', lifetime: HOUR }));
+      await store.forget('me', { kinds: ['fact'], key: 'forgotten' });
+      clock.jump(HOUR);
+      for (const key of ['forgotten', 'expired']) await facts.put(aDraft({ key, value: 'bad', author: vandal }));
+      for (const key of ['forgotten', 'expired']) {
+        expect(await facts.revert(key, unwanted, aNote(key))).toBe('removed');
+        expect(await facts.history(key)).toEqual([]);
+      }
+      expect(await facts.count()).toBe(0);
+    });
+
+    test('of one kind in one namespace (R-ISO-01, R-STORE-02)', async () => {
+      const { store, facts } = await opened();
+      const spaces = [facts, store.space(me, 'pack'), store.space({ subject: 'me', session: 's' }, 'fact')];
+      for (const space of spaces) await space.put(aDraft({ author: vandal }));
+      expect(await store.space(me, 'pack').revert(aDraft().key, { client: 'vandal', since: START }, aNote('1'))).toBe('removed');
+      expect(await Promise.all(spaces.map((space) => space.count()))).toEqual([1, 0, 1]);
+    });
+  });
+
+  describe(`${name}: telling of changes (R-OPS-12)`, () => {
+    const listening = async (quota: Partial<Quota> = {}) => {
+      const all = await opened(quota);
+      const told: string[] = [];
+      const listener = all.store.onChange(({ namespace, kind }) =>
+        told.push(`${namespace.subject}/${namespace.session ?? ''} ${kind}`),
+      );
+      const heard = async (): Promise<string[]> => {
+        for (let turn = 0; turn < 4; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+        return told.splice(0).toSorted();
+      };
+      return { ...all, listener, heard };
+    };
+
+    test('once a turn for each namespace and kind, however many they are', async () => {
+      const { store, facts, heard } = await listening();
+      const session = store.space({ subject: 'me', session: 's' }, 'fact');
+      await Promise.all(Array.from({ length: 50 }, (_, index) => facts.put(aDraft({ key: `k${index}` }))));
+      await session.put(aDraft());
+      await store.space({ subject: 'you' }, 'pack').put(aDraft());
+      const all = await heard();
+      expect(new Set(all)).toEqual(new Set(['me/ fact', 'me/s fact', 'you/ pack']));
+      expect(all.filter((one) => one === 'me/ fact').length).toBeLessThanOrEqual(1);
+    });
+
+    test('with a note, also that there is one', async () => {
+      const { store, facts, heard } = await listening();
+      await facts.put(aDraft(), aNote('1'));
+      expect(await heard()).toEqual(['me/ activity', 'me/ fact']);
+      await facts.change(aDraft().key, { lifetime: DAY, author: anAuthor }, aNote('2'));
+      expect(await heard()).toEqual(['me/ activity', 'me/ fact']);
+      await store.forget('me', { kinds: ['fact'] }, aNote('3'));
+      expect(await heard()).toEqual(['me/ activity', 'me/ fact']);
+    });
+
+    test('a session that is forgotten whole is told of too, and nobody else is', async () => {
+      const { store, heard } = await listening();
+      for (const namespace of [{ subject: 'me', session: 's' }, { subject: 'you' }]) {
+        await store.space(namespace, 'fact').put(aDraft());
+      }
+      await heard();
+      await store.forget('me', { kinds: ['fact'] });
+      const told = await heard();
+      expect(told).toContain('me/s fact');
+      expect(told).not.toContain('you/ fact');
+    });
+
+    test('nothing of what was refused or changed nothing', async () => {
+      const { store, facts, heard } = await listening({ facts: 1 });
+      await facts.put(aDraft());
+      await heard();
+      await expect(facts.put(aDraft({ key: 'b' }), aNote('1'))).rejects.toMatchObject({ code: 'quota_exceeded' });
+      await expect(facts.put(aDraft({ lifetime: -1 }), aNote('2'))).rejects.toMatchObject({ code: 'invalid_input' });
+      await facts.change('nothing', { lifetime: DAY, author: anAuthor }, aNote('3'));
+      await facts.revert(aDraft().key, { client: 'nobody', since: 0 }, aNote('4'));
+      await facts.revert(aDraft().key, { client: anAuthor.client, since: 0 });
+      await store.forget('me', { kinds: ['fact'], key: 'nothing' }, aNote('5'));
+      await store.countMatching('me', { kinds: ['fact'] });
+      await facts.get(aDraft().key);
+      expect(await heard()).toEqual([]);
+    });
+
+    test('that something expired, when it does', async () => {
+      const { facts, clock, heard } = await listening();
+      await facts.put(aDraft({ key: 'a', lifetime: HOUR }));
+      await facts.put(aDraft({ key: 'b', lifetime: 2 * HOUR }));
+      await heard();
+      await clock.pass(HOUR - 1);
+      expect(await heard()).toEqual([]);
+      await clock.pass(1);
+      expect(await heard()).toEqual(['me/ fact']);
+      expect(await facts.count()).toBe(1);
+    });
+
+    test('what is heard can be read at once', async () => {
+      const { store, facts } = await opened();
+      const reading: Promise<number>[] = [];
+      store.onChange(() => reading.push(facts.count()));
+      await Promise.all([facts.put(aDraft({ key: 'a' })), facts.put(aDraft({ key: 'b' }))]);
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(await Promise.all(reading)).toEqual([2]);
+    });
+
+    test('nobody who no longer listens', async () => {
+      const { facts, listener, heard } = await listening();
+      await facts.put(aDraft());
+      listener[Symbol.dispose]();
+      await facts.put(aDraft({ key: 'b' }));
+      expect(await heard()).toEqual([]);
+    });
+  });
+
   describe(`${name}: notes and many at once`, () => {
     test('a note is kept in the same commit as what it tells of (R-DUR-01)', async () => {
       const { store, facts } = await opened();
-      const note = (key: string): Draft => aDraft({ key, category: 'activity', value: 'stored', lifetime: 30 * DAY });
-      await facts.put(aDraft(), note('1'));
-      await facts.change(aDraft().key, { category: 'other', author: anAuthor }, note('2'));
-      await facts.change('nothing here', { category: 'other', author: anAuthor }, note('no'));
-      await expect(facts.change(aDraft().key, { lifetime: -1, author: anAuthor }, note('refused'))).rejects.toMatchObject({
+      await facts.put(aDraft(), aNote('1'));
+      await facts.change(aDraft().key, { category: 'other', author: anAuthor }, aNote('2'));
+      await facts.change('nothing here', { category: 'other', author: anAuthor }, aNote('no'));
+      await expect(facts.change(aDraft().key, { lifetime: -1, author: anAuthor }, aNote('refused'))).rejects.toMatchObject({
         code: 'invalid_input',
       });
-      await expect(facts.put(aDraft({ lifetime: -1 }), note('refused'))).rejects.toMatchObject({ code: 'invalid_input' });
-      await store.forget('me', { kinds: ['fact'], key: aDraft().key }, note('3'));
+      await expect(facts.put(aDraft({ lifetime: -1 }), aNote('refused'))).rejects.toMatchObject({ code: 'invalid_input' });
+      await facts.revert(aDraft().key, { client: 'nobody', since: START }, aNote('untouched'));
+      await store.forget('me', { kinds: ['fact'], key: 'nothing here' }, aNote('nothing'));
+      await store.forget('me', { kinds: ['fact'], key: aDraft().key }, aNote('3'));
       const { entries } = await store.space(me, 'activity').page({ sort: 'updated', limit: 10 });
       expect(entries.map(({ key }) => key)).toEqual(['3', '2', '1']);
+    });
+
+    test('of the notes the newest are kept, of each namespace its own, and the oldest make room (R-VIEW-05)', async () => {
+      const { store, facts } = await opened();
+      const others = store.space({ subject: 'you' }, 'fact');
+      await others.put(aDraft(), aNote('theirs'));
+      const written = ACTIVITY_ROWS + 230;
+      for (let from = 0; from < written; from += 1000) {
+        const some = Array.from({ length: Math.min(1000, written - from) }, (_, more) => `${from + more}`);
+        await Promise.all(some.map((key) => facts.put(aDraft(), aNote(key))));
+      }
+      const notes = store.space(me, 'activity');
+      const count = await notes.count();
+      expect(count).toBeGreaterThanOrEqual(ACTIVITY_ROWS);
+      // They go by the hundred.
+      expect(count).toBeLessThan(ACTIVITY_ROWS + 100);
+      const [oldest] = (await notes.page({ sort: 'oldest', limit: 1 })).entries;
+      const [newest] = (await notes.page({ sort: 'updated', limit: 1 })).entries;
+      expect([oldest?.key, newest?.key]).toEqual([`${written - count}`, `${written - 1}`]);
+      expect(await store.space({ subject: 'you' }, 'activity').count()).toBe(1);
     });
 
     test('a thousand writes at once are all there, and the last word on a key holds (R-ISO-01)', async () => {

@@ -58,5 +58,11 @@ export function entries(db: Database): void {
       CHECK ((hash IS NULL) <> (subject IS NULL))
     ) STRICT;
     CREATE INDEX tombstone_age ON tombstone (at);
+
+    -- Tokens taken back, until they would have expired. In clear, so that they are refused in every state of the key.
+    CREATE TABLE revoked_token (
+      id TEXT PRIMARY KEY,
+      expires_at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
   `);
 }

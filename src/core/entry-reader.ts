@@ -1,0 +1,105 @@
+import type { Connection, Row } from './connection.ts';
+import type { SealedRows } from './sealed-rows.ts';
+import type { KindStatements } from './statements.ts';
+import type { Cursor, Entry, Kind, Namespace, Page, PageQuery } from './store.ts';
+
+interface Deps {
+  readonly connection: Connection;
+  readonly rows: SealedRows;
+  readonly now: () => number;
+}
+
+const FIRST: Cursor = { at: Number.MIN_SAFE_INTEGER, row: Number.MIN_SAFE_INTEGER };
+const LAST: Cursor = { at: Number.MAX_SAFE_INTEGER, row: Number.MAX_SAFE_INTEGER };
+
+/** Rows opened in one step while looking for those that match; more would keep others waiting. */
+const LOOKED_AT = 500;
+const CHUNK = 100;
+
+interface Order {
+  readonly all: keyof KindStatements;
+  readonly inCategory: keyof KindStatements;
+  readonly start: Cursor;
+  readonly by: 'updated_at' | 'expires_at';
+}
+
+const ORDERS: Record<PageQuery['sort'], Order> = {
+  updated: { all: 'newest', inCategory: 'newestInCategory', start: LAST, by: 'updated_at' },
+  oldest: { all: 'oldest', inCategory: 'oldestInCategory', start: FIRST, by: 'updated_at' },
+  expires: { all: 'soonest', inCategory: 'soonestInCategory', start: FIRST, by: 'expires_at' },
+};
+
+/** What lives in the file at this moment. Everything here is one synchronous step. */
+export class EntryReader {
+  readonly #deps: Deps;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  living(namespace: Namespace, kind: Kind, key: string): { row: Row; entry: Entry } | undefined {
+    const { rows, now } = this.#deps;
+    const row = rows.find(namespace, kind, key);
+    if (!row || row.expires_at <= now()) return undefined;
+    const entry = rows.open(namespace, kind, row);
+    return entry && { row, entry };
+  }
+
+  history(namespace: Namespace, key: string): Entry[] {
+    const fact = this.living(namespace, 'fact', key);
+    return fact ? this.versions(namespace, fact.row) : [];
+  }
+
+  versions(namespace: Namespace, fact: Row): Entry[] {
+    const { connection, rows, now } = this.#deps;
+    const found = connection.sql.versions.all(connection.namespaceId(namespace), fact.key_hash, now()) as Row[];
+    return found.map((row) => rows.open(namespace, 'history', row)).filter((entry) => entry !== undefined);
+  }
+
+  count(namespace: Namespace, kind: Kind, category?: string): number {
+    const { connection, now } = this.#deps;
+    const id = connection.namespaceId(namespace);
+    if (id === undefined) return 0;
+    const { count, countInCategory } = connection.of(kind);
+    return (category === undefined ? count.get(id, now()) : countInCategory.get(id, now(), category)) as number;
+  }
+
+  page(namespace: Namespace, kind: Kind, query: PageQuery): Page {
+    const { connection, rows } = this.#deps;
+    const id = connection.namespaceId(namespace);
+    if (id === undefined) return { entries: [], rows: [] };
+    const { limit, matches } = query;
+    const { by, start } = ORDERS[query.sort];
+    const entries: Entry[] = [];
+    const named: number[] = [];
+    let after = query.after ?? start;
+    // Rows whose seal is broken, and those that do not match, leave gaps, which the next rows fill.
+    for (let seen = 0; seen < LOOKED_AT;) {
+      const chunk = matches ? CHUNK : limit - entries.length;
+      const found = this.#rowsAfter(id, kind, query, after, chunk + 1);
+      for (const [index, row] of found.slice(0, chunk).entries()) {
+        const entry = rows.open(namespace, kind, row);
+        after = { at: row[by], row: row.row };
+        if (entry && (matches?.(entry) ?? true)) {
+          entries.push(entry);
+          named.push(row.row);
+        }
+        if (index + 1 === found.length) return { entries, rows: named };
+        if (entries.length === limit) return { entries, rows: named, next: after };
+      }
+      if (found.length === 0) return { entries, rows: named };
+      seen += chunk;
+    }
+    return { entries, rows: named, next: after };
+  }
+
+  #rowsAfter(id: number, kind: Kind, { sort, category, expiresBefore }: PageQuery, { at, row }: Cursor, limit: number): Row[] {
+    const { connection, now } = this.#deps;
+    const { all, inCategory } = ORDERS[sort];
+    const scope = [id, now(), expiresBefore ?? Number.MAX_SAFE_INTEGER];
+    const place = [at, at, row, limit];
+    const statements = connection.of(kind);
+    if (category === undefined) return statements[all].all(...scope, ...place) as Row[];
+    return statements[inCategory].all(...scope, category, ...place) as Row[];
+  }
+}

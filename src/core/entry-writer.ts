@@ -1,0 +1,192 @@
+import { ACTIVITY_ROWS, HISTORY_VERSIONS } from '../contract/limits.ts';
+import { type Connection, EVER, type Row } from './connection.ts';
+import type { EntryReader } from './entry-reader.ts';
+import { endOf, entryOf, sameContent } from './entry.ts';
+import type { Forgetting } from './forgetting.ts';
+import type { KeyKeeper } from './key-keeper.ts';
+import { overQuota } from './quota.ts';
+import type { SealedRows } from './sealed-rows.ts';
+import type { Change, Draft, Entry, Kind, Namespace, Note, Put, Quota, Reverted, Unwanted } from './store.ts';
+import { reversalOf, saidAgain } from './undo.ts';
+
+interface Deps {
+  readonly connection: Connection;
+  readonly keys: KeyKeeper;
+  readonly rows: SealedRows;
+  readonly reader: EntryReader;
+  readonly forgetting: Forgetting;
+  readonly quota: Quota | undefined;
+  readonly now: () => number;
+  /** Whether the clock has jumped, so that what seems expired may not be. */
+  readonly inDoubt: () => boolean;
+  /** Deleted or overwritten bytes wait to be cleared. */
+  readonly purgeSoon: () => void;
+  /** Something goes at this moment. */
+  readonly ends: (moment: number) => void;
+}
+
+/** Oldest rows of the record that make room at once, so that not every write has to clear one. */
+const TRIM = 100;
+
+/** What is written in one transaction. Everything here is one synchronous step of it. */
+export class EntryWriter {
+  readonly #deps: Deps;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    if (deps.quota) deps.connection.startCounting();
+  }
+
+  put(namespace: Namespace, kind: Kind, draft: Draft, note?: Note): Put {
+    return this.#inRoom(namespace, kind, () => this.#put(namespace, kind, draft, note));
+  }
+
+  change(namespace: Namespace, kind: Kind, key: string, change: Change, note?: Note): Entry | undefined {
+    return this.#inRoom(namespace, kind, () => this.#change(namespace, kind, key, change, note));
+  }
+
+  #put(namespace: Namespace, kind: Kind, draft: Draft, note?: Note): Put {
+    const { rows, now, purgeSoon } = this.#deps;
+    const found = rows.find(namespace, kind, draft.key);
+    const before = found && found.expires_at > now() ? rows.open(namespace, kind, found) : undefined;
+    const fresh = entryOf(draft, now());
+    if (note) this.keepNote(namespace, note);
+    if (!found || !before) {
+      // What has expired or cannot be opened is not an earlier version: it makes room, with its own versions.
+      if (found) this.#makeWay(namespace, kind, found);
+      rows.insert(namespace, kind, fresh);
+      if (found) purgeSoon();
+      return { status: 'created', entry: this.#ends(fresh) };
+    }
+    if (sameContent(before, fresh)) {
+      const renewed = { ...before, expiresAt: fresh.expiresAt };
+      rows.replace(namespace, kind, found, renewed);
+      return { status: 'unchanged', entry: this.#ends(renewed) };
+    }
+    const updated = { ...fresh, createdAt: before.createdAt, updatedAt: Math.max(now(), before.updatedAt + 1) };
+    this.#supersede(namespace, kind, found, before, updated);
+    return { status: 'updated', entry: this.#ends(updated) };
+  }
+
+  #change(namespace: Namespace, kind: Kind, key: string, change: Change, note?: Note): Entry | undefined {
+    const { reader, rows, now } = this.#deps;
+    const found = reader.living(namespace, kind, key);
+    if (!found) return undefined;
+    const { row, entry: before } = found;
+    if (note) this.keepNote(namespace, note);
+    const expiresAt = change.lifetime === undefined ? before.expiresAt : endOf(change.lifetime, now());
+    const changed = { ...before, category: change.category ?? before.category, tags: change.tags ?? before.tags, expiresAt };
+    if (sameContent(before, changed)) {
+      rows.replace(namespace, kind, row, changed);
+      return this.#ends(changed);
+    }
+    const updated = { ...changed, author: change.author, updatedAt: Math.max(now(), before.updatedAt + 1) };
+    this.#supersede(namespace, kind, row, before, updated);
+    return this.#ends(updated);
+  }
+
+  revert(namespace: Namespace, kind: Kind, key: string, unwanted: Unwanted, note?: Note): Reverted {
+    const { reader, forgetting, now, purgeSoon } = this.#deps;
+    const found = reader.living(namespace, kind, key);
+    if (!found) return 'untouched';
+    const { row, entry } = found;
+    const reversal = reversalOf(entry, kind === 'fact' ? reader.versions(namespace, row) : [], unwanted);
+    if (!note) return reversal.what;
+    if (reversal.what === 'removed') {
+      const { subject, session = '' } = namespace;
+      forgetting.run(subject, { kinds: [kind], key, session });
+      purgeSoon();
+    } else if (reversal.what === 'restored') {
+      const back = saidAgain(entry, reversal.to, now());
+      const before = this.#used(namespace);
+      this.#supersede(namespace, kind, row, entry, back);
+      // What filled a memory can be taken back in it, and takes no more room for that.
+      for (const version of reversal.spare) if (this.#hasGrownTooMuch(namespace, before)) this.#dropVersion(namespace, version);
+      this.#ends(back);
+    } else return reversal.what;
+    this.keepNote(namespace, note);
+    return reversal.what;
+  }
+
+  keepNote(namespace: Namespace, note: Note): void {
+    const { connection, rows, now, purgeSoon } = this.#deps;
+    rows.insert(namespace, 'activity', this.#ends(entryOf(note, now())));
+    if (!this.#deps.quota) return;
+    const id = connection.keepNamespace(namespace);
+    if (connection.tally.rows(id, 'activity') < ACTIVITY_ROWS + TRIM) return;
+    connection.sql.trimActivity.run(id, TRIM);
+    purgeSoon();
+  }
+
+  /** While the clock is in doubt it may not have expired at all, and becomes a version that shows when the clock is put right. */
+  #makeWay(namespace: Namespace, kind: Kind, found: Row): void {
+    const { connection, rows, inDoubt } = this.#deps;
+    const doubtful = kind === 'fact' && inDoubt() ? rows.open(namespace, kind, found) : undefined;
+    if (!doubtful) return rows.delete(connection.keepNamespace(namespace), kind, found);
+    rows.remove(found);
+    rows.insert(namespace, 'history', doubtful);
+  }
+
+  /** For a fact, what was said before goes to its history, and the oldest version makes room. */
+  #supersede(namespace: Namespace, kind: Kind, row: Row, before: Entry, after: Entry): void {
+    const { connection, keys, rows, purgeSoon } = this.#deps;
+    rows.replace(namespace, kind, row, after);
+    let left = 1;
+    if (kind === 'fact') {
+      rows.insert(namespace, 'history', before);
+      const [hash] = keys.ring.hashes(namespace, after.key);
+      left = connection.sql.trimVersions.run(connection.keepNamespace(namespace), hash, HISTORY_VERSIONS).changes;
+    }
+    if (left > 0) purgeSoon();
+  }
+
+  #dropVersion(namespace: Namespace, { key, updatedAt }: Entry): void {
+    const { connection, keys, purgeSoon } = this.#deps;
+    const [hash] = keys.ring.hashes(namespace, key);
+    const versions = connection.sql.versions.all(connection.namespaceId(namespace), hash, EVER) as Row[];
+    for (const { row } of versions.filter((version) => version.updated_at === updatedAt)) connection.sql.deleteRow.run(row);
+    purgeSoon();
+  }
+
+  /**
+   * Compared when all is written: a refusal takes everything of this caller back, the note too. What takes no more than
+   * there was before is never refused, also to a subject that has too much.
+   */
+  #inRoom<T>(namespace: Namespace, kind: Kind, write: () => T): T {
+    const { quota } = this.#deps;
+    if (!quota || kind !== 'fact') return write();
+    const before = this.#used(namespace);
+    const result = write();
+    const what = this.#hasGrownTooMuch(namespace, before);
+    if (what) throw overQuota(what, quota);
+    return result;
+  }
+
+  /** Undefined where there is room enough, or as much is taken as before. */
+  #hasGrownTooMuch(namespace: Namespace, before: Quota): keyof Quota | undefined {
+    const { quota } = this.#deps;
+    if (!quota) return undefined;
+    const after = this.#used(namespace);
+    return (['facts', 'bytes'] as const).find((what) => after[what] > quota[what] && after[what] > before[what]);
+  }
+
+  /** What has expired takes no place, swept or not; but it is looked for only where there may be too much. */
+  #used({ subject }: Namespace): Quota {
+    const { connection, now } = this.#deps;
+    const used = connection.tally.usage(subject);
+    if (!this.#exceeds(used)) return used;
+    const gone = connection.tally.expired(subject, now());
+    return { facts: used.facts - gone.facts, bytes: used.bytes - gone.bytes };
+  }
+
+  #exceeds({ facts, bytes }: Quota): boolean {
+    const { quota } = this.#deps;
+    return quota !== undefined && (facts > quota.facts || bytes > quota.bytes);
+  }
+
+  /** Tells the sweeper when the entry goes. */
+  #ends(entry: Entry): Entry {
+    this.#deps.ends(entry.expiresAt);
+    return entry;
+  }
+}

@@ -1,0 +1,129 @@
+import type { Database, Statement } from 'better-sqlite3';
+import { KINDS } from './statements.ts';
+import type { Kind, Quota } from './store.ts';
+
+interface CategoryCount {
+  readonly category: string;
+  readonly rows: number;
+  /** Another number after every change in this category, also when it was empty in between. */
+  readonly version: number;
+}
+
+const { fact, history } = KINDS;
+
+/**
+ * Counters beside the entries, in memory and gone with the connection. SQLite keeps them by triggers, so they follow every
+ * way in which a row may come, go or change, and are taken back with whatever is taken back.
+ *
+ * They count rows, expired or not: a row that has just expired is still there until the sweep. Whoever asks subtracts those.
+ */
+const COUNTERS = `
+  CREATE TEMP TABLE tally (
+    namespace INTEGER NOT NULL, kind INTEGER NOT NULL, rows INTEGER NOT NULL, bytes INTEGER NOT NULL,
+    PRIMARY KEY (namespace, kind)
+  ) WITHOUT ROWID;
+  CREATE TEMP TABLE category_tally (
+    namespace INTEGER NOT NULL, kind INTEGER NOT NULL, category TEXT NOT NULL, rows INTEGER NOT NULL, version INTEGER NOT NULL,
+    PRIMARY KEY (namespace, kind, category)
+  ) WITHOUT ROWID;
+  -- One for all: a category that is empty leaves no row behind, and must not get an old number when it comes back.
+  CREATE TEMP TABLE change (last INTEGER NOT NULL);
+
+  INSERT INTO change VALUES (0);
+  INSERT INTO tally SELECT namespace, kind, count(*), sum(length(sealed)) FROM main.entry GROUP BY namespace, kind;
+  INSERT INTO category_tally
+    SELECT namespace, kind, category, count(*), 0 FROM main.entry WHERE kind <> ${history} GROUP BY namespace, kind, category;
+
+  CREATE TEMP TRIGGER tally_insert AFTER INSERT ON main.entry BEGIN
+    INSERT INTO tally VALUES (new.namespace, new.kind, 1, length(new.sealed))
+      ON CONFLICT DO UPDATE SET rows = rows + 1, bytes = bytes + excluded.bytes;
+  END;
+  CREATE TEMP TRIGGER tally_delete AFTER DELETE ON main.entry BEGIN
+    UPDATE tally SET rows = rows - 1, bytes = bytes - length(old.sealed)
+      WHERE namespace = old.namespace AND kind = old.kind;
+  END;
+  CREATE TEMP TRIGGER tally_update AFTER UPDATE OF sealed ON main.entry WHEN length(new.sealed) <> length(old.sealed) BEGIN
+    UPDATE tally SET bytes = bytes + length(new.sealed) - length(old.sealed)
+      WHERE namespace = new.namespace AND kind = new.kind;
+  END;
+
+  CREATE TEMP TRIGGER category_insert AFTER INSERT ON main.entry WHEN new.kind <> ${history} BEGIN
+    UPDATE change SET last = last + 1;
+    INSERT INTO category_tally VALUES (new.namespace, new.kind, new.category, 1, (SELECT last FROM change))
+      ON CONFLICT DO UPDATE SET rows = rows + 1, version = excluded.version;
+  END;
+  CREATE TEMP TRIGGER category_delete AFTER DELETE ON main.entry WHEN old.kind <> ${history} BEGIN
+    UPDATE change SET last = last + 1;
+    UPDATE category_tally SET rows = rows - 1, version = (SELECT last FROM change)
+      WHERE namespace = old.namespace AND kind = old.kind AND category = old.category;
+    DELETE FROM category_tally
+      WHERE namespace = old.namespace AND kind = old.kind AND category = old.category AND rows = 0;
+  END;
+  CREATE TEMP TRIGGER category_change AFTER UPDATE ON main.entry
+    WHEN new.kind <> ${history} AND new.category = old.category
+  BEGIN
+    UPDATE change SET last = last + 1;
+    UPDATE category_tally SET version = (SELECT last FROM change)
+      WHERE namespace = new.namespace AND kind = new.kind AND category = new.category;
+  END;
+  CREATE TEMP TRIGGER category_move AFTER UPDATE OF category ON main.entry
+    WHEN new.kind <> ${history} AND new.category <> old.category
+  BEGIN
+    UPDATE change SET last = last + 1;
+    UPDATE category_tally SET rows = rows - 1, version = (SELECT last FROM change)
+      WHERE namespace = old.namespace AND kind = old.kind AND category = old.category;
+    DELETE FROM category_tally
+      WHERE namespace = old.namespace AND kind = old.kind AND category = old.category AND rows = 0;
+    INSERT INTO category_tally VALUES (new.namespace, new.kind, new.category, 1, (SELECT last FROM change))
+      ON CONFLICT DO UPDATE SET rows = rows + 1, version = excluded.version;
+  END;
+`;
+
+export class Tally {
+  readonly #usage: Statement;
+  readonly #expired: Statement;
+  readonly #rows: Statement;
+  readonly #categories: Statement;
+
+  constructor(db: Database) {
+    // All or nothing: what an error left half made would be in the way of the next attempt.
+    db.transaction(() => db.exec(COUNTERS))();
+    const subject = 'namespace IN (SELECT id FROM namespace WHERE subject = @subject)';
+    this.#usage = db.prepare(
+      `SELECT coalesce(sum(iif(kind = ${fact}, rows, 0)), 0) AS facts, coalesce(sum(bytes), 0) AS bytes
+         FROM temp.tally WHERE kind IN (${fact}, ${history}) AND ${subject}`,
+    );
+    // An expired fact takes all of its versions along; a version may also end before its fact.
+    this.#expired = db.prepare(
+      `SELECT count(*) FILTER (WHERE kind = ${fact}) AS facts, coalesce(sum(length(sealed)), 0) AS bytes FROM (
+         SELECT kind, sealed FROM entry WHERE ${subject} AND kind IN (${fact}, ${history}) AND expires_at <= @now
+         UNION ALL
+         SELECT version.kind, version.sealed FROM entry AS gone JOIN entry AS version
+             ON version.namespace = gone.namespace AND version.kind = 2 AND version.key_hash = gone.key_hash
+           WHERE gone.${subject} AND gone.kind = ${fact} AND gone.expires_at <= @now AND version.expires_at > @now)`,
+    );
+    this.#rows = db.prepare('SELECT rows FROM temp.tally WHERE namespace = ? AND kind = ?').pluck();
+    this.#categories = db.prepare(
+      'SELECT category, rows, version FROM temp.category_tally WHERE namespace = ? AND kind = ? ORDER BY category',
+    );
+  }
+
+  /** What the facts of a subject take of its quota, its sessions included. */
+  usage(subject: string): Quota {
+    return this.#usage.get({ subject }) as Quota;
+  }
+
+  /** How much of that nobody sees any more: it waits for the sweep. */
+  expired(subject: string, now: number): Quota {
+    return this.#expired.get({ subject, now }) as Quota;
+  }
+
+  rows(namespaceId: number, kind: Kind): number {
+    return (this.#rows.get(namespaceId, KINDS[kind]) as number | undefined) ?? 0;
+  }
+
+  /** A to Z. */
+  categories(namespaceId: number, kind: Kind): CategoryCount[] {
+    return this.#categories.all(namespaceId, KINDS[kind]) as CategoryCount[];
+  }
+}
