@@ -1,0 +1,23 @@
+import type { TokenScope } from '../contract/token.ts';
+import type { Author, Namespace } from './store.ts';
+
+/** Who is asking. It is read from the token by the door the request came in by, and from nothing in the request. */
+export interface Caller {
+  readonly subject: string;
+  /** Inside a pack session. */
+  readonly session?: string;
+  readonly client: string;
+  /** The door: `rest`, `mcp`, `owner` and so on. */
+  readonly transport: string;
+  /** The id of the token, or nothing. */
+  readonly token: string;
+  readonly scopes: ReadonlySet<TokenScope>;
+}
+
+export const namespaceOf = ({ subject, session }: Caller): Namespace =>
+  session === undefined ? { subject } : { subject, session };
+
+export const authorOf = ({ client, transport, token }: Caller): Author => ({ client, transport, token });
+
+/** An admin may do everything. */
+export const permits = ({ scopes }: Caller, scope: TokenScope): boolean => scopes.has(scope) || scopes.has('admin');
