@@ -33,10 +33,13 @@ export type FailureCode = keyof typeof failures;
 export class Failure extends Error {
   override readonly name = 'Failure';
   readonly code: FailureCode;
+  /** Seconds after which the same may succeed. */
+  readonly retryAfter: number | undefined;
 
-  constructor(code: FailureCode, message: string, options?: ErrorOptions) {
+  constructor(code: FailureCode, message: string, options?: ErrorOptions & { retryAfter?: number }) {
     super(message, options);
     this.code = code;
+    this.retryAfter = options?.retryAfter;
   }
 }
 

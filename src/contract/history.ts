@@ -60,6 +60,7 @@ export const Activity = z.object({
         operation: z.enum(['remember', 'patch', 'forget', 'undo', 'import']).describe('What was done.'),
         client: z.string().describe('The program that did it.'),
         key: z.string().exactOptional().describe('The fact it was done to; absent when it was more than one.'),
+        scope: z.string().exactOptional().describe('What was forgotten, when it was more than one fact.'),
       }),
     )
     .describe('What was done, newest first.'),

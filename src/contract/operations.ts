@@ -2,53 +2,80 @@ import type * as z from 'zod';
 import { FactDetail, FactFilter, FactInput, FactKey, FactList, FactPatch, FactReceipt, FactSummary } from './fact.ts';
 import { ForgetInput, ForgetReceipt } from './forget.ts';
 import { Activity, ActivityInput, FactHistory, UndoInput, UndoReceipt } from './history.ts';
-import {
-  Callers,
-  CallersInput,
-  Context,
-  ContextInput,
-  MyDefaults,
-  MyDefaultsInput,
-  MyMemory,
-  MyMemoryInput,
-  Status,
-  StatusInput,
-} from './projection.ts';
+import { Callers, CallersInput, Context, ContextInput, MyMemory, MyMemoryInput, Status, StatusInput } from './projection.ts';
 import { QmdAnswer, QmdQuestion, SearchAnswer, SearchInput } from './query.ts';
+import { MintInput, MintReceipt, RevokeInput, RevokeReceipt, TokenList, type TokenScope, TokensInput } from './token.ts';
+import { Export, ExportInput, ImportInput, ImportReceipt } from './transfer.ts';
+import {
+  BackupInput,
+  BackupReceipt,
+  Backups,
+  BackupsInput,
+  KeyReport,
+  LockInput,
+  RecoveryKey,
+  RecoveryKeyInput,
+  RotatedKey,
+  RotateKeyInput,
+  UnlockInput,
+  Verified,
+  VerifyInput,
+} from './upkeep.ts';
+
+interface Operation {
+  readonly input: z.ZodType;
+  readonly output: z.ZodType;
+  /** What the caller's token must be good for. */
+  readonly scope: TokenScope;
+}
 
 /**
  * Everything memory can be asked. The core implements exactly this table, and every wire's schemas are generated from it.
  * Who is asking is not in any input: it comes from the token.
  */
 export const operations = {
-  remember: { input: FactInput, output: FactReceipt },
+  remember: { input: FactInput, output: FactReceipt, scope: 'memory:write' },
   recall: {
     input: FactKey.meta({
       title: 'Recall a fact',
       description: 'Reads one fact by its exact key, with its value, times and writer.',
     }),
     output: FactDetail,
+    scope: 'memory:read',
   },
-  list: { input: FactFilter, output: FactList },
-  patch: { input: FactPatch, output: FactSummary },
-  forget: { input: ForgetInput, output: ForgetReceipt },
+  list: { input: FactFilter, output: FactList, scope: 'memory:read' },
+  patch: { input: FactPatch, output: FactSummary, scope: 'memory:write' },
+  forget: { input: ForgetInput, output: ForgetReceipt, scope: 'memory:write' },
   history: {
     input: FactKey.meta({
       title: 'Show the history of a fact',
       description: 'Reads the earlier versions of one fact, newest first.',
     }),
     output: FactHistory,
+    scope: 'memory:read',
   },
-  undo: { input: UndoInput, output: UndoReceipt },
-  activity: { input: ActivityInput, output: Activity },
-  search: { input: SearchInput, output: SearchAnswer },
-  query: { input: QmdQuestion, output: QmdAnswer },
-  context: { input: ContextInput, output: Context },
-  myMemory: { input: MyMemoryInput, output: MyMemory },
-  myDefaults: { input: MyDefaultsInput, output: MyDefaults },
-  callers: { input: CallersInput, output: Callers },
-  status: { input: StatusInput, output: Status },
-} as const satisfies Record<string, { input: z.ZodType; output: z.ZodType }>;
+  undo: { input: UndoInput, output: UndoReceipt, scope: 'memory:write' },
+  activity: { input: ActivityInput, output: Activity, scope: 'memory:read' },
+  search: { input: SearchInput, output: SearchAnswer, scope: 'memory:read' },
+  query: { input: QmdQuestion, output: QmdAnswer, scope: 'memory:read' },
+  context: { input: ContextInput, output: Context, scope: 'memory:read' },
+  myMemory: { input: MyMemoryInput, output: MyMemory, scope: 'memory:read' },
+  callers: { input: CallersInput, output: Callers, scope: 'memory:read' },
+  export: { input: ExportInput, output: Export, scope: 'memory:read' },
+  import: { input: ImportInput, output: ImportReceipt, scope: 'memory:write' },
+  status: { input: StatusInput, output: Status, scope: 'memory:read' },
+
+  mintToken: { input: MintInput, output: MintReceipt, scope: 'admin' },
+  tokens: { input: TokensInput, output: TokenList, scope: 'admin' },
+  revokeToken: { input: RevokeInput, output: RevokeReceipt, scope: 'admin' },
+  lock: { input: LockInput, output: KeyReport, scope: 'admin' },
+  unlock: { input: UnlockInput, output: KeyReport, scope: 'admin' },
+  rotateKey: { input: RotateKeyInput, output: RotatedKey, scope: 'admin' },
+  makeRecoveryKey: { input: RecoveryKeyInput, output: RecoveryKey, scope: 'admin' },
+  backup: { input: BackupInput, output: BackupReceipt, scope: 'admin' },
+  backups: { input: BackupsInput, output: Backups, scope: 'admin' },
+  verify: { input: VerifyInput, output: Verified, scope: 'admin' },
+} as const satisfies Record<string, Operation>;
 
 export type OperationName = keyof typeof operations;
 

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { FactVersion } from './fact.ts';
+import { OVERVIEW } from './limits.ts';
 import type { StoreStatus } from './status.ts';
 import { ask, Time } from './text.ts';
 
@@ -25,10 +26,10 @@ export const MyMemory = z.object({
       z.object({
         name: z.string().describe('The category.'),
         count: count('Facts in it.'),
-        recent_keys: z.array(z.string()).max(5).describe('Its newest keys, newest first.'),
+        recent_keys: z.array(z.string()).max(OVERVIEW.keys).describe('Its newest keys, newest first.'),
       }),
     )
-    .max(50)
+    .max(OVERVIEW.categories)
     .describe('Categories of facts, A to Z.'),
   more_categories: z.int().min(1).exactOptional().describe('How many categories are not shown.'),
   note: emptyNote,
@@ -146,20 +147,22 @@ export const StatusInput = nothing(
 const why = z.string().describe('What is the matter.');
 const remedy = z.string().describe('What the owner can do.');
 
+export const KeyStatus = z
+  .discriminatedUnion('at', [
+    z.object({ at: z.literal('ok').describe('The key is at hand.'), source: z.string().describe('Where it came from.') }),
+    z.object({ at: z.literal('ephemeral').describe('There is no key; nothing is kept on disk.'), remedy }),
+    z.object({ at: z.literal('locked').describe('The keychain is locked.'), why, remedy }),
+    z.object({ at: z.literal('absent').describe('The key of this memory is not there.'), remedy }),
+    z.object({ at: z.literal('mismatch').describe('The key is not the one of this memory.'), why, remedy }),
+    z.object({ at: z.literal('unavailable').describe('The place of the key does not answer.'), why, remedy }),
+  ])
+  .describe('Where the key stands.');
+
 export const Status = z.object({
   store: z
     .object({
       kept: z.enum(['file', 'memory']).describe('file: sealed on disk. memory: gone when the program ends.'),
-      key: z
-        .discriminatedUnion('at', [
-          z.object({ at: z.literal('ok').describe('The key is at hand.'), source: z.string().describe('Where it came from.') }),
-          z.object({ at: z.literal('ephemeral').describe('There is no key; nothing is kept on disk.'), remedy }),
-          z.object({ at: z.literal('locked').describe('The keychain is locked.'), why, remedy }),
-          z.object({ at: z.literal('absent').describe('The key of this memory is not there.'), remedy }),
-          z.object({ at: z.literal('mismatch').describe('The key is not the one of this memory.'), why, remedy }),
-          z.object({ at: z.literal('unavailable').describe('The place of the key does not answer.'), why, remedy }),
-        ])
-        .describe('Where the key stands.'),
+      key: KeyStatus,
       file: z
         .discriminatedUnion('at', [
           z.object({ at: z.literal('open').describe('The file is in use.') }),

@@ -1,0 +1,30 @@
+import { SNIPPET } from '../contract/limits.ts';
+import type { QmdAnswer } from '../contract/query.ts';
+import type { Hit } from './search/search-index.ts';
+import { snippetOf } from './search/snippet.ts';
+import { time } from './time.ts';
+
+type Chunk = Omit<QmdAnswer['results'][number], 'score'>;
+
+/** A fact as a piece of markdown, for programs that search documents. */
+export function chunkOf({ fact, spans }: Hit): Chunk {
+  const { text } = snippetOf(fact.value, spans, SNIPPET.markdown);
+  const snippet = `## ${fact.key}\n\n${quoted(text)}\n\n(category: ${fact.category})`;
+  return {
+    docid: `${fact.category}/${fact.key}`,
+    snippet,
+    collection: `helmdeck-${fact.category}`,
+    file: `facts/${encoded(fact.key)}`,
+    title: fact.key,
+    start_line: 1,
+    end_line: snippet.split('\n').length,
+    updated_at: time(fact.updatedAt),
+  };
+}
+
+/** A line that would be a heading, or make one of the line above, must not pass for ours. */
+const quoted = (text: string): string =>
+  text.replace(/\r\n?/g, '\n').replace(/^([ \t]*)(#{1,6}(?=[ \t]|$)|={1,}[ \t]*$|-{1,}[ \t]*$)/gm, String.raw`$1\$2`);
+
+/** No path: nothing in it leads up or down. */
+const encoded = (key: string): string => encodeURIComponent(key).replace(/^\.{1,2}$/, (dots) => '%2E'.repeat(dots.length));

@@ -1,0 +1,16 @@
+import { facts } from './facts.ts';
+import { find } from './find.ts';
+import type { Memory, MemoryDeps } from './memory.ts';
+import { transfer } from './transfer.ts';
+import { undo } from './undo-writes.ts';
+import { upkeep } from './upkeep-operations.ts';
+import { views } from './views.ts';
+
+export const createMemory = (deps: MemoryDeps): Memory => ({
+  ...facts(deps),
+  ...find(deps),
+  ...views(deps),
+  ...transfer(deps),
+  ...undo(deps),
+  ...upkeep(deps),
+});

@@ -1,0 +1,131 @@
+import type { FactDetail, FactSummary } from '../contract/fact.ts';
+import { Failure } from '../contract/failure.ts';
+import { spellScope } from '../contract/forget.ts';
+import { noteOf } from './activity.ts';
+import { authorOf, namespaceOf } from './caller.ts';
+import { spellCursor, readCursor } from './cursor.ts';
+import { refuseSecrets } from './discretion.ts';
+import type { Memory, MemoryDeps } from './memory.ts';
+import { selectionOf } from './scope.ts';
+import type { Entry } from './store.ts';
+import { time } from './time.ts';
+
+type Facts = Pick<Memory, 'remember' | 'recall' | 'list' | 'patch' | 'forget' | 'history'>;
+
+/** What callers do with facts. */
+export const facts = ({ store, secrets }: MemoryDeps): Facts => ({
+  async remember(caller, { key, value, category, tags, ttl_seconds: ttl }) {
+    const warning = refuseSecrets(secrets, { value, key, tags });
+    const draft = { key, value, category, tags, author: authorOf(caller), lifetime: ttl * 1000 };
+    const { status, entry } = await store.space(namespaceOf(caller), 'fact').put(draft, noteOf(caller, 'remember', { key }));
+    const note = warning ?? (store.status().kept === 'memory' ? NOT_KEPT : undefined);
+    return {
+      key: entry.key,
+      category: entry.category,
+      tags: [...entry.tags],
+      status,
+      expires_at: time(entry.expiresAt),
+      ...(note !== undefined && { note }),
+    };
+  },
+
+  async recall(caller, { key }) {
+    const entry = await store.space(namespaceOf(caller), 'fact').get(key);
+    if (!entry) throw unknownKey();
+    return detail(entry);
+  },
+
+  async list(caller, filter) {
+    const { sort, limit, category, values, cursor } = filter;
+    const { prefix, tag, client, expiring_within: within } = filter;
+    const space = store.space(namespaceOf(caller), 'fact');
+    const matches = ({ key, tags, author }: Entry): boolean =>
+      (prefix === undefined || key.startsWith(prefix)) &&
+      (tag === undefined || tags.includes(tag)) &&
+      (client === undefined || author.client === client);
+    const narrowed = prefix !== undefined || tag !== undefined || client !== undefined;
+    const expiresBefore = within === undefined ? undefined : store.now() + within * 1000 + 1;
+    const found: Entry[] = [];
+    let after = cursor === undefined ? undefined : readCursor(cursor, sort);
+    do {
+      // Keys, tags and clients are sealed, so the store opens what may fit, and others get their turn between its pages.
+      const page = await space.page({
+        sort,
+        limit: limit - found.length,
+        ...(category !== undefined && { category }),
+        ...(expiresBefore !== undefined && { expiresBefore }),
+        ...(narrowed && { matches }),
+        ...(after && { after }),
+      });
+      found.push(...page.entries);
+      after = page.next;
+    } while (after && found.length < limit);
+    return {
+      facts: found.map((entry) => (values ? detail(entry) : summary(entry))),
+      ...(after && { next_cursor: spellCursor(after, sort) }),
+    };
+  },
+
+  async patch(caller, { key, category, tags, ttl_seconds: ttl }) {
+    if (tags) refuseSecrets(secrets, { tags });
+    const change = {
+      author: authorOf(caller),
+      ...(category !== undefined && { category }),
+      ...(tags && { tags }),
+      ...(ttl !== undefined && { lifetime: ttl * 1000 }),
+    };
+    const entry = await store.space(namespaceOf(caller), 'fact').change(key, change, noteOf(caller, 'patch', { key }));
+    if (!entry) throw unknownKey();
+    return summary(entry);
+  },
+
+  async forget(caller, { scope, dry_run: dry }) {
+    const { subject, session } = caller;
+    const selection = { ...selectionOf(scope), ...(session !== undefined && { session }) };
+    const spelled = spellScope(scope);
+    if (dry) {
+      const deleted = await store.countMatching(subject, selection);
+      return { scope: spelled, deleted, purged: false, older_backups: store.upkeep?.backups().length ?? 0, dry_run: true };
+    }
+    // Whoever forgets all wants no record of it either.
+    const about = scope.kind === 'key' ? { key: scope.name } : { scope: spelled };
+    const note = scope.kind === 'all' ? undefined : noteOf(caller, 'forget', about);
+    const { deleted, purged, olderBackups } = await store.forget(subject, selection, note);
+    return { scope: spelled, deleted, purged, older_backups: olderBackups };
+  },
+
+  async history(caller, { key }) {
+    const space = store.space(namespaceOf(caller), 'fact');
+    const versions = await space.history(key);
+    if (versions.length === 0 && !(await space.get(key))) throw unknownKey();
+    return {
+      key,
+      versions: versions.map(({ value, category, tags, author, updatedAt, expiresAt }) => ({
+        value,
+        category,
+        tags: [...tags],
+        client: author.client,
+        written_at: time(updatedAt),
+        expires_at: time(expiresAt),
+      })),
+    };
+  },
+});
+
+const NOT_KEPT = 'This memory has no key, so it is kept in RAM only and gone when the program ends; tell its owner.';
+
+const summary = ({ key, category, tags, author, createdAt, updatedAt, expiresAt }: Entry): FactSummary => ({
+  key,
+  category,
+  tags: [...tags],
+  client: author.client,
+  created_at: time(createdAt),
+  updated_at: time(updatedAt),
+  expires_at: time(expiresAt),
+});
+
+export const detail = (entry: Entry): FactDetail => ({ ...summary(entry), value: entry.value });
+
+/** A key that was never there, has expired or was forgotten: nobody can tell which. */
+const unknownKey = (): Failure =>
+  new Failure('not_found', 'No fact is remembered under this key; look for it in the list of facts, or remember it.');

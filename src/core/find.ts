@@ -1,0 +1,65 @@
+import { SNIPPET } from '../contract/limits.ts';
+import { searchedTexts } from '../contract/query.ts';
+import { namespaceOf } from './caller.ts';
+import { chunkOf } from './corpus.ts';
+import type { Memory, MemoryDeps } from './memory.ts';
+import { snippetOf } from './search/snippet.ts';
+import { time } from './time.ts';
+
+/** A collection of ours; OpenClaw and others send names of their own, which would leave nothing to be found. */
+const OURS = 'helmdeck-';
+const CUT = ' […]';
+
+/** Questions, over one index. */
+export const find = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query'> => ({
+  async search(caller, { query, limit, category }) {
+    const { found, partial } = await finder.find(namespaceOf(caller), {
+      texts: [query],
+      limit,
+      ...(category !== undefined && { category }),
+    });
+    let left: number = SNIPPET.bytes;
+    const hits = found.map(({ hit: { fact, score, spans, why }, expiresAt }) => {
+      const value = cut(fact.value, left);
+      left -= Buffer.byteLength(value);
+      return {
+        key: fact.key,
+        category: fact.category,
+        score: rounded(score),
+        snippet: snippetOf(fact.value, spans, SNIPPET.characters).text,
+        value,
+        expires_at: time(expiresAt),
+        why,
+      };
+    });
+    return { hits, ...(partial && { partial: true as const }) };
+  },
+
+  async query(caller, question) {
+    const { limit, minScore = 0, collections = [] } = question;
+    const wanted = new Set(collections.filter((name) => name.startsWith(OURS)));
+    const [only] = wanted;
+    const { found } = await finder.find(namespaceOf(caller), {
+      texts: searchedTexts(question),
+      // Several collections are rarely asked for, and are picked from more.
+      limit: wanted.size > 1 ? limit * 10 : limit,
+      ...(wanted.size === 1 && only !== undefined && { category: only.slice(OURS.length) }),
+    });
+    const results = found
+      .map(({ hit }) => ({ ...chunkOf(hit), score: rounded(hit.score) }))
+      .filter(({ score, collection }) => score >= minScore && (wanted.size === 0 || wanted.has(collection)))
+      .slice(0, limit);
+    return { results };
+  },
+});
+
+/** Enough to compare by, and short on the wire. */
+const rounded = (score: number): number => Math.round(score * 1000) / 1000;
+
+function cut(value: string, most: number): string {
+  if (Buffer.byteLength(value) <= most) return value;
+  // Cut by characters: half a character in UTF-8 would be none.
+  let text = value.slice(0, Math.max(0, most - CUT.length));
+  while (Buffer.byteLength(text) > Math.max(0, most - CUT.length)) text = text.slice(0, Math.floor(text.length * 0.9));
+  return text.isWellFormed() ? text + CUT : text.slice(0, -1) + CUT;
+}

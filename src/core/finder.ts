@@ -1,0 +1,161 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type Hit, SearchIndex } from './search/search-index.ts';
+import type { Entry, EntryChange, MemoryStore, Namespace } from './store.ts';
+
+/** Facts opened and indexed in one turn: few enough that nobody waiting behind them notices (R-VIEW-04). */
+const SLICE = 100;
+/** What all indexes together may take; the one that was asked least recently makes room. */
+const MOST_BYTES = 512 * 1024 * 1024;
+/** So long a question waits for an index that is being built, before it is answered from what is there. */
+const PATIENCE_MS = 250;
+
+interface Shelf {
+  readonly namespace: Namespace;
+  readonly index: SearchIndex;
+  /** When each fact goes: what has expired is not found, swept or not. */
+  readonly ends: Map<number, number>;
+  built: Promise<void>;
+  complete: boolean;
+}
+
+interface Question {
+  /** Several ways to ask the same. */
+  readonly texts: readonly string[];
+  readonly limit: number;
+  readonly category?: string;
+}
+
+interface Found {
+  readonly hit: Hit;
+  readonly expiresAt: number;
+}
+
+interface Answer {
+  readonly found: readonly Found[];
+  /** The index is still being built, or holds only what fits. */
+  readonly partial: boolean;
+}
+
+/**
+ * Finds facts by their words. Indexes live in memory only, one for each namespace that asks, built from opened entries in
+ * slices, kept in step with every commit before its writer is answered, and dropped when the memory is locked.
+ */
+export class Finder implements Disposable {
+  readonly #store: MemoryStore;
+  readonly #following: Disposable;
+  /** The one asked last stands last. */
+  readonly #shelves = new Map<string, Shelf>();
+
+  constructor(store: MemoryStore) {
+    this.#store = store;
+    this.#following = store.follow((change) => this.#hear(change));
+  }
+
+  async find(namespace: Namespace, { texts, limit, category }: Question): Promise<Answer> {
+    const shelf = this.#shelf(namespace);
+    if (!shelf.complete) await Promise.race([shelf.built, wait(PATIENCE_MS)]);
+    const now = this.#store.now();
+    const hits = shelf.index.search({
+      text: texts,
+      limit,
+      ...(category !== undefined && { category }),
+      accept: (row) => (shelf.ends.get(Number(row)) ?? 0) > now,
+    });
+    return {
+      found: hits.map((hit) => ({ hit, expiresAt: shelf.ends.get(Number(hit.id)) ?? now })),
+      partial: !shelf.complete,
+    };
+  }
+
+  /** Builds what will be asked for, so that nobody has to wait for it. */
+  async prepare(): Promise<void> {
+    for (const { namespace } of await this.#store.namespaces()) await this.#shelf(namespace).built.catch(() => undefined);
+  }
+
+  [Symbol.dispose](): void {
+    this.#following[Symbol.dispose]();
+    this.#drop();
+  }
+
+  #shelf(namespace: Namespace): Shelf {
+    const name = nameOf(namespace);
+    const known = this.#shelves.get(name);
+    if (known) {
+      this.#shelves.delete(name);
+      this.#shelves.set(name, known);
+      return known;
+    }
+    const shelf: Shelf = { namespace, index: new SearchIndex(), ends: new Map(), built: Promise.resolve(), complete: false };
+    this.#shelves.set(name, shelf);
+    shelf.built = this.#build(shelf).catch((error: unknown) => {
+      if (this.#shelves.get(name) === shelf) this.#shelves.delete(name);
+      throw error;
+    });
+    // Whoever waits for it hears of a failure; where nobody waits it is not one.
+    shelf.built.catch(() => undefined);
+    return shelf;
+  }
+
+  /** The newest first: they are what is asked for soonest. What changes meanwhile is heard, and is newer than any page. */
+  async #build(shelf: Shelf): Promise<void> {
+    const space = this.#store.space(shelf.namespace, 'fact');
+    for (let after = {}; ;) {
+      const { entries, rows, next } = await space.page({ sort: 'updated', limit: SLICE, ...after });
+      if (!this.#stands(shelf)) return;
+      for (const [index, entry] of entries.entries()) {
+        const row = rows[index];
+        if (row !== undefined && !shelf.ends.has(row)) tell(shelf, row, entry);
+      }
+      if (!next) break;
+      if (!this.#hasRoom(shelf)) return;
+      after = { after: next };
+      await nextTurn();
+    }
+    shelf.complete = true;
+  }
+
+  #hear(change: EntryChange): void {
+    if (change.what === 'doubt') return this.#drop();
+    if (change.what === 'gone') {
+      for (const { index, ends } of this.#shelves.values()) if (ends.delete(change.row)) index.remove(change.row);
+      return;
+    }
+    if (change.kind !== 'fact') return;
+    const shelf = this.#shelves.get(nameOf(change.namespace));
+    if (shelf) tell(shelf, change.row, change.entry);
+  }
+
+  #stands(shelf: Shelf): boolean {
+    return this.#shelves.get(nameOf(shelf.namespace)) === shelf;
+  }
+
+  /** Others make room first; an index that is too large by itself keeps the newest and says so. */
+  #hasRoom(shelf: Shelf): boolean {
+    const bytes = (): number => [...this.#shelves.values()].reduce((sum, { index }) => sum + index.bytes, 0);
+    for (const [name, other] of this.#shelves) {
+      if (bytes() <= MOST_BYTES) return true;
+      if (other === shelf) continue;
+      this.#shelves.delete(name);
+      other.index.clear();
+    }
+    return bytes() <= MOST_BYTES;
+  }
+
+  /** Everything in it was opened with the key. */
+  #drop(): void {
+    for (const { index, ends } of this.#shelves.values()) {
+      index.clear();
+      ends.clear();
+    }
+    this.#shelves.clear();
+  }
+}
+
+function tell({ index, ends }: Shelf, row: number, { key, value, category, tags, updatedAt, expiresAt }: Entry): void {
+  ends.set(row, expiresAt);
+  index.add({ id: row, key, value, category, tags, updatedAt });
+}
+
+const nameOf = ({ subject, session = '' }: Namespace): string => JSON.stringify([subject, session]);
+
+const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());

@@ -1,0 +1,39 @@
+import { explain } from '../contract/explain.ts';
+import { asFailure, Failure } from '../contract/failure.ts';
+import { isOperation, type OperationName, operations, type Output } from '../contract/operations.ts';
+import { type Caller, permits } from './caller.ts';
+import type { Memory } from './memory.ts';
+import type { WriteLimit } from './write-limit.ts';
+
+/** Runs an operation by its name. Whatever goes wrong is a `Failure`. */
+export interface Perform {
+  <Name extends OperationName>(caller: Caller, name: Name, input: unknown): Promise<Output<Name>>;
+  (caller: Caller, name: string, input: unknown): Promise<unknown>;
+}
+
+/** The one door: every surface calls it, with the caller it made out itself and the input as it came. */
+export function createPerform(memory: Memory, limit: WriteLimit): Perform {
+  return async (caller: Caller, name: string, input: unknown): Promise<never> => {
+    if (!isOperation(name))
+      throw new Failure('not_found', 'There is no such operation; compare its name with the documentation.');
+    const { scope, input: schema } = operations[name];
+    if (!permits(caller, scope)) {
+      throw new Failure(
+        'insufficient_scope',
+        `This needs a token with the scope ${scope}; ask the owner of this memory for one.`,
+      );
+    }
+    const parsed = schema.safeParse(input);
+    if (!parsed.success) throw new Failure('invalid_input', explain(parsed.error), { cause: parsed.error });
+    if (scope === 'memory:write') limit.count(caller, writesOf(parsed.data));
+    try {
+      // The table pairs each schema with its method; the compiler cannot follow the pairing through a union.
+      return (await memory[name](caller, parsed.data as never)) as never;
+    } catch (error) {
+      throw asFailure(error);
+    }
+  };
+}
+
+/** An import is as many writes as it has lines. */
+const writesOf = (input: object): number => ('lines' in input && Array.isArray(input.lines) ? input.lines.length : 1);

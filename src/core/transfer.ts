@@ -1,0 +1,96 @@
+import { explain } from '../contract/explain.ts';
+import { Failure } from '../contract/failure.ts';
+import { TTL } from '../contract/limits.ts';
+import type { Input } from '../contract/operations.ts';
+import { ImportLine, type ImportReceipt } from '../contract/transfer.ts';
+import { noteOf } from './activity.ts';
+import { authorOf, type Caller, namespaceOf } from './caller.ts';
+import { readCursor, spellCursor } from './cursor.ts';
+import { refuseSecrets } from './discretion.ts';
+import { sameContent } from './entry.ts';
+import { detail } from './facts.ts';
+import type { Memory, MemoryDeps } from './memory.ts';
+import type { Draft, Space } from './store.ts';
+
+type Transfer = Pick<Memory, 'export' | 'import'>;
+type Outcome = 'created' | 'updated' | 'unchanged' | 'dropped' | Failure;
+
+/** Facts on their way to another place and back. */
+export const transfer = ({ store, secrets }: MemoryDeps): Transfer => ({
+  async export(caller, { limit, cursor }) {
+    const { entries, next } = await store.space(namespaceOf(caller), 'fact').page({
+      sort: 'oldest',
+      limit,
+      ...(cursor !== undefined && { after: readCursor(cursor, 'oldest') }),
+    });
+    return { facts: entries.map(detail), ...(next && { next_cursor: spellCursor(next, 'oldest') }) };
+  },
+
+  async import(caller, { lines, first_line: first, dry_run: dry }) {
+    const space = store.space(namespaceOf(caller), 'fact');
+    const outcomes = await Promise.all(
+      lines.map(async (line, index): Promise<{ line: number; outcome: Outcome } | undefined> => {
+        if (line.trim() === '') return undefined;
+        const outcome = await importOne(line).catch(asOutcome);
+        return { line: first + index, outcome };
+      }),
+    );
+    return receipt(
+      outcomes.filter((outcome) => outcome !== undefined),
+      dry,
+    );
+
+    async function importOne(line: string): Promise<Outcome> {
+      const draft = draftOf(caller, readLine(line), store.now());
+      refuseSecrets(secrets, draft);
+      if (draft.lifetime < TTL.min * 1000) return 'dropped';
+      if (dry) return foresee(space, draft);
+      const { status } = await space.put(draft, noteOf(caller, 'import', { key: draft.key }));
+      return status;
+    }
+  },
+});
+
+type Line = ReturnType<typeof ImportLine.parse>;
+
+function readLine(line: string): Line {
+  let json: unknown;
+  try {
+    json = JSON.parse(line);
+  } catch {
+    throw new Failure('invalid_input', 'The line is not JSON; send one JSON object a line, as an export writes them.');
+  }
+  const parsed = ImportLine.safeParse(json);
+  if (!parsed.success) throw new Failure('invalid_input', explain(parsed.error));
+  return parsed.data;
+}
+
+/** Time goes on while facts travel: they keep their end, and none gets more than a year. */
+function draftOf(caller: Caller, { key, value, category, tags, expires_at: end, ttl_seconds: ttl }: Line, now: number): Draft {
+  const lifetime = end === undefined ? (ttl ?? TTL.default) * 1000 : Math.min(Date.parse(end) - now, TTL.max * 1000);
+  return { key, value, category, tags, author: authorOf(caller), lifetime };
+}
+
+async function foresee(space: Space, draft: Draft): Promise<Outcome> {
+  const before = await space.get(draft.key);
+  if (!before) return 'created';
+  return sameContent(before, { ...before, ...draft }) ? 'unchanged' : 'updated';
+}
+
+/** What is wrong with one line is no reason to stop; what is wrong with the memory is. */
+function asOutcome(error: unknown): Failure {
+  if (error instanceof Failure && (error.code === 'invalid_input' || error.code === 'quota_exceeded')) return error;
+  throw error;
+}
+
+function receipt(outcomes: readonly { line: number; outcome: Outcome }[], dry: Input<'import'>['dry_run']): ImportReceipt {
+  const count = (wanted: Outcome): number => outcomes.filter(({ outcome }) => outcome === wanted).length;
+  return {
+    created: count('created'),
+    updated: count('updated'),
+    unchanged: count('unchanged'),
+    dropped: count('dropped'),
+    errors: outcomes.flatMap(({ line, outcome }) => (outcome instanceof Failure ? [{ line, message: outcome.message }] : [])),
+    ...(dry && { dry_run: true as const }),
+  };
+}

@@ -1,0 +1,42 @@
+import { noteOf } from './activity.ts';
+import { namespaceOf } from './caller.ts';
+import type { Memory, MemoryDeps } from './memory.ts';
+import type { Cursor, Reverted } from './store.ts';
+
+/** Facts taken back in one commit. */
+const SLICE = 200;
+
+/** Takes back what one client wrote: one name and one moment say what. */
+export const undo = ({ store }: MemoryDeps): Pick<Memory, 'undo'> => ({
+  async undo(caller, { client, since, dry_run: dry }) {
+    const space = store.space(namespaceOf(caller), 'fact');
+    const unwanted = { client, since: Date.parse(since) };
+    const count = { removed: 0, restored: 0, skipped: 0, untouched: 0 } satisfies Record<Reverted, number>;
+    const skipped: string[] = [];
+    let after: Cursor | undefined;
+    do {
+      // From the newest backwards: what is put back becomes newer, and is not met again.
+      const { entries, next } = await space.page({ sort: 'updated', limit: SLICE, ...(after && { after }) });
+      const suspect = entries.filter(({ author, updatedAt }) => author.client === client && updatedAt >= unwanted.since);
+      const reverted = await Promise.all(
+        suspect.map(async ({ key }) => ({
+          key,
+          what: await space.revert(key, unwanted, dry ? undefined : noteOf(caller, 'undo', { key })),
+        })),
+      );
+      for (const { key, what } of reverted) {
+        count[what] += 1;
+        if (what === 'skipped') skipped.push(key);
+      }
+      after = (entries.at(-1)?.updatedAt ?? 0) >= unwanted.since ? next : undefined;
+    } while (after);
+    return {
+      client,
+      since,
+      removed: count.removed,
+      restored: count.restored,
+      skipped,
+      ...(dry && { dry_run: true as const }),
+    };
+  },
+});

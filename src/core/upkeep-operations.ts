@@ -1,0 +1,44 @@
+import { Failure } from '../contract/failure.ts';
+import type { Memory, MemoryDeps } from './memory.ts';
+import type { Upkeep } from './store.ts';
+import { time } from './time.ts';
+
+type OfTheOwner = Pick<
+  Memory,
+  'mintToken' | 'tokens' | 'revokeToken' | 'lock' | 'unlock' | 'rotateKey' | 'makeRecoveryKey' | 'backup' | 'backups' | 'verify'
+>;
+
+/** What only the owner may ask: who gets in, and that nothing is lost. */
+export const upkeep = ({ store, tokens }: MemoryDeps): OfTheOwner => {
+  const kept = (): Upkeep => {
+    if (store.upkeep) return store.upkeep;
+    throw new Failure(
+      'store_unavailable',
+      'This memory is in RAM only, so there is nothing to keep up; give it a key first, with: helmdeck-memory key init.',
+    );
+  };
+  return {
+    mintToken: async (_caller, input) => tokens.mint(input),
+    tokens: async () => tokens.list(),
+    revokeToken: async (_caller, input) => tokens.revoke(input),
+    async lock() {
+      store.lock();
+      return { key: store.status().key };
+    },
+    unlock: async () => ({ key: await store.unlock() }),
+    async rotateKey() {
+      await kept().rotate();
+      return { key: store.status().key };
+    },
+    makeRecoveryKey: async () => ({ recovery_key: await kept().makeRecoveryKey() }),
+    async backup() {
+      const { file, at, broken } = await kept().backup();
+      return { file, at: time(at), broken };
+    },
+    backups: async () => ({ backups: (store.upkeep?.backups() ?? []).map(({ file, at }) => ({ file, at: time(at) })) }),
+    async verify() {
+      const { entries, broken, structure } = await kept().verify();
+      return { entries, broken, structure: [...structure] };
+    },
+  };
+};

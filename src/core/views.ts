@@ -1,0 +1,94 @@
+import { CONTEXT, OVERVIEW } from '../contract/limits.ts';
+import type { Context } from '../contract/projection.ts';
+import { readNote } from './activity.ts';
+import { type Caller, namespaceOf, permits } from './caller.ts';
+import { readCursor, spellCursor } from './cursor.ts';
+import type { Memory, MemoryDeps } from './memory.ts';
+import type { Entry, Namespace } from './store.ts';
+import { time } from './time.ts';
+
+type Views = Pick<Memory, 'myMemory' | 'context' | 'callers' | 'activity' | 'status'>;
+
+/** What a memory looks like as a whole. */
+export const views = ({ store }: MemoryDeps): Views => ({
+  async myMemory(caller) {
+    const { categories, more } = await store.space(namespaceOf(caller), 'fact').overview(OVERVIEW);
+    return {
+      ...heading(caller, store.now()),
+      categories: categories.map(({ name, count, recent }) => ({ name, count, recent_keys: [...recent] })),
+      ...(more > 0 && { more_categories: more }),
+      ...(categories.length === 0 && { note: NOTHING_YET }),
+    };
+  },
+
+  async context(caller) {
+    const page = await store.space(namespaceOf(caller), 'fact').page({ sort: 'updated', limit: CONTEXT.facts });
+    const fitting = withinBytes(page.entries);
+    const partial = fitting.length < page.entries.length || page.next !== undefined;
+    return {
+      ...heading(caller, store.now()),
+      categories: byCategory(fitting),
+      ...(partial && { partial: true as const }),
+      ...(page.entries.length === 0 && { note: NOTHING_YET }),
+    };
+  },
+
+  async callers(caller) {
+    const all = await store.namespaces();
+    if (permits(caller, 'admin')) {
+      return { callers: all.map(({ namespace, count }) => ({ namespace: nameOf(namespace), count })) };
+    }
+    const own = nameOf(namespaceOf(caller));
+    return { callers: [{ namespace: own, count: all.find(({ namespace }) => nameOf(namespace) === own)?.count ?? 0 }] };
+  },
+
+  async activity(caller, { limit, cursor }) {
+    const page = await store.space(namespaceOf(caller), 'activity').page({
+      sort: 'updated',
+      limit,
+      ...(cursor !== undefined && { after: readCursor(cursor, 'updated') }),
+    });
+    return {
+      activity: page.entries.map(readNote),
+      ...(page.next && { next_cursor: spellCursor(page.next, 'updated') }),
+    };
+  },
+
+  async status(caller) {
+    return { store: store.status(), facts: await store.space(namespaceOf(caller), 'fact').count() };
+  },
+});
+
+const NOTHING_YET = 'Nothing is remembered yet, or what was has expired or been forgotten.';
+
+const heading = (caller: Caller, now: number): { scope: string; fetched_at: string } => ({
+  scope: `caller=${nameOf(namespaceOf(caller))}`,
+  fetched_at: time(now),
+});
+
+/** A subject holds no colon, so nobody can be taken for another's session. */
+const nameOf = ({ subject, session }: Namespace): string => (session === undefined ? subject : `${subject}:${session}`);
+
+/** What is too long for the rest of the room is left out, so that shorter ones after it still get in. */
+function withinBytes(entries: readonly Entry[]): Entry[] {
+  let left: number = CONTEXT.bytes;
+  return entries.filter(({ value }) => {
+    const bytes = Buffer.byteLength(value);
+    if (bytes > left) return false;
+    left -= bytes;
+    return true;
+  });
+}
+
+/** Groups in the order of their newest fact. */
+const byCategory = (entries: readonly Entry[]): Context['categories'] =>
+  [...Map.groupBy(entries, ({ category }) => category)].map(([name, members]) => ({
+    name,
+    facts: members.map(({ key, value, author, updatedAt, expiresAt }) => ({
+      key,
+      value,
+      client: author.client,
+      updated_at: time(updatedAt),
+      expires_at: time(expiresAt),
+    })),
+  }));

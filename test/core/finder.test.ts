@@ -1,0 +1,167 @@
+import { describe, expect, test } from 'vitest';
+import { HOUR } from '../support/clock.ts';
+import { aCaller, openMemory, theOwner } from '../support/memory.ts';
+
+const keys = ({ hits }: { hits: readonly { key: string }[] }): string[] => hits.map(({ key }) => key);
+
+describe.each([
+  { kept: 'in a file', keyless: false },
+  { kept: 'in RAM', keyless: true },
+])('searching a memory $kept (R-VIEW-04)', ({ keyless }) => {
+  test('the very next question finds what was stored, changed and taken away (R-OPS-14)', async () => {
+    const memory = await openMemory({ keyless });
+    const me = memory.as(aCaller());
+    await me('remember', { key: 'deploy', value: 'We deploy on Thursdays with the Konflux pipeline', tags: ['release'] });
+    await me('remember', { key: 'editor', value: 'Prefers Helix over Vim', category: 'preferences' });
+    expect(keys(await me('search', { query: 'when do we deploy?' }))).toEqual(['deploy']);
+    expect(keys(await me('search', { query: 'helix' }))).toEqual(['editor']);
+    await me('remember', { key: 'editor', value: 'Prefers Zed' });
+    expect(keys(await me('search', { query: 'helix' }))).toEqual([]);
+    expect(keys(await me('search', { query: 'zed' }))).toEqual(['editor']);
+    await me('patch', { key: 'deploy', tags: ['shipping'], category: 'process' });
+    expect(keys(await me('search', { query: 'shipping' }))).toEqual(['deploy']);
+    expect(keys(await me('search', { query: 'deploy', category: 'Process' }))).toEqual(['deploy']);
+    expect(keys(await me('search', { query: 'deploy', category: 'preferences' }))).toEqual([]);
+    await me('forget', { scope: 'tag:shipping' });
+    expect(keys(await me('search', { query: 'deploy' }))).toEqual([]);
+    expect(keys(await me('search', { query: '' }))).toEqual(['editor']);
+  });
+
+  test('what has expired is not found, swept or not (R-TIME-01)', async () => {
+    const memory = await openMemory({ keyless });
+    const me = memory.as(aCaller());
+    await me('remember', { key: 'k', value: 'short lived', ttl_seconds: 3600 });
+    expect(keys(await me('search', { query: 'short' }))).toEqual(['k']);
+    memory.clock.jump(HOUR);
+    expect(keys(await me('search', { query: 'short' }))).toEqual([]);
+    await me('remember', { key: 'k', value: 'longer lived' });
+    await memory.clock.pass(HOUR);
+    expect(keys(await me('search', { query: 'lived' }))).toEqual(['k']);
+  });
+
+  test('nobody finds what another subject or a session holds (R-ISO-01, R-ISO-04)', async () => {
+    const memory = await openMemory({ keyless });
+    const [ada, bob] = [memory.as(aCaller({ subject: 'ada' })), memory.as(aCaller({ subject: 'bob' }))];
+    const session = memory.as(aCaller({ subject: 'ada', session: 's' }));
+    await ada('remember', { key: 'a', value: 'the word' });
+    await session('remember', { key: 's', value: 'the word' });
+    await bob('remember', { key: 'b', value: 'the word' });
+    for (const [ask, found] of [
+      [ada, ['a']],
+      [session, ['s']],
+      [bob, ['b']],
+    ] as const) {
+      expect(keys(await ask('search', { query: 'word' }))).toEqual(found);
+      expect((await ask('query', { query: 'word' })).results.map(({ title }) => title)).toEqual(found);
+    }
+    await ada('forget', { scope: 'all' });
+    expect(keys(await session('search', { query: 'word' }))).toEqual([]);
+    expect(keys(await bob('search', { query: 'word' }))).toEqual(['b']);
+  });
+
+  test('an index that is built while others write holds all of it in the end', async () => {
+    const memory = await openMemory({ keyless });
+    const me = memory.as(aCaller());
+    const names = Array.from({ length: 700 }, (_, index) => `n${index}`);
+    await Promise.all(names.map((key) => me('remember', { key, value: `common ${key}` })));
+    const building = me('search', { query: 'common', limit: 100 });
+    await Promise.all([
+      me('remember', { key: 'n5', value: 'changed meanwhile' }),
+      me('forget', { scope: 'key:n6' }),
+      me('remember', { key: 'late', value: 'common late' }),
+    ]);
+    await building;
+    expect(keys(await me('search', { query: 'late' }))).toContain('late');
+    expect((await me('search', { query: 'common', limit: 100 })).partial).toBeUndefined();
+    expect(keys(await me('search', { query: 'n6' }))).not.toContain('n6');
+    expect(keys(await me('search', { query: 'meanwhile' }))).toEqual(['n5']);
+    for (const key of ['n0', 'n350', 'n699']) expect(keys(await me('search', { query: key }))[0]).toBe(key);
+  });
+});
+
+test('a locked memory answers no question, and after unlocking all of them again (R-KEY-04, R-VIEW-04)', async () => {
+  const memory = await openMemory();
+  const [me, owner] = [memory.as(aCaller()), memory.as(theOwner)];
+  await me('remember', { key: 'k', value: 'a word' });
+  await me('search', { query: 'word' });
+  await owner('lock', {});
+  await expect(me('search', { query: 'word' })).rejects.toMatchObject({ code: 'key_unavailable' });
+  await expect(me('query', {})).rejects.toMatchObject({ code: 'key_unavailable' });
+  await owner('unlock', {});
+  expect(keys(await me('search', { query: 'word' }))).toEqual(['k']);
+});
+
+test('values of one answer are 32 kB together at most, longer ones cut with a mark (R-OPS-14)', async () => {
+  const memory = await openMemory();
+  const me = memory.as(aCaller());
+  for (const key of ['a', 'b', 'c']) await me('remember', { key, value: `needle ${'ünï '.repeat(3000)}` });
+  const { hits } = await me('search', { query: 'needle' });
+  const bytes = hits.map(({ value }) => Buffer.byteLength(value));
+  expect(bytes.reduce((sum, each) => sum + each, 0)).toBeLessThanOrEqual(32_000);
+  expect(hits[1]?.value).toMatch(/ \[…\]$/);
+  expect(hits.every(({ snippet }) => snippet.includes('needle') && snippet.length <= 260)).toBe(true);
+});
+
+describe('a question in the words of QMD', () => {
+  test('is answered with pieces of markdown (R-QMD-04)', async () => {
+    const memory = await openMemory();
+    const me = memory.as(aCaller());
+    await me('remember', { key: 'prefs/editor ü', value: 'Prefers Helix', category: 'preferences' });
+    const [hit] = (await me('query', { searches: [{ type: 'lex', query: 'helix' }] })).results;
+    expect(hit).toEqual({
+      docid: 'preferences/prefs/editor ü',
+      score: expect.any(Number),
+      snippet: '## prefs/editor ü\n\nPrefers Helix\n\n(category: preferences)',
+      collection: 'helmdeck-preferences',
+      file: 'facts/prefs%2Feditor%20%C3%BC',
+      title: 'prefs/editor ü',
+      start_line: 1,
+      end_line: 5,
+      updated_at: new Date(memory.clock.now()).toISOString(),
+    });
+  });
+
+  test('without a word lists the newest at 0.5, and takes only our own names for collections (R-QMD-02, R-QMD-05)', async () => {
+    const memory = await openMemory();
+    const me = memory.as(aCaller());
+    await me('remember', { key: 'a', value: 'one', category: 'x' });
+    await memory.clock.pass(1);
+    await me('remember', { key: 'b', value: 'two', category: 'y' });
+    const titles = async (question: object): Promise<string[]> =>
+      (await me('query', question)).results.map(({ title, score }) => `${title} ${score}`);
+    expect(await titles({})).toEqual(['b 0.5', 'a 0.5']);
+    expect(await titles({ collections: ['memory-root-main'] })).toEqual(['b 0.5', 'a 0.5']);
+    expect(await titles({ collections: ['memory-root-main', 'helmdeck-x'] })).toEqual(['a 0.5']);
+    expect(await titles({ collections: ['helmdeck-x', 'helmdeck-y'] })).toEqual(['b 0.5', 'a 0.5']);
+    expect(await titles({ collections: ['helmdeck-none'] })).toEqual([]);
+    expect(await titles({ minScore: 0.6 })).toEqual([]);
+    expect(await titles({ limit: 1 })).toEqual(['b 0.5']);
+  });
+
+  test.each(['..', '.', '../../etc/passwd', 'a/../b', '%2e%2e/', 'a b?c#d'])('a key such as "%s" is no path', async (key) => {
+    const memory = await openMemory();
+    const me = memory.as(aCaller());
+    await me('remember', { key, value: 'v' });
+    const [hit] = (await me('query', {})).results;
+    expect(hit?.file).toMatch(/^facts\/[^/]+$/);
+    expect(hit?.file).not.toMatch(/^facts\/\.\.?$/);
+    expect(decodeURIComponent(String(hit?.file).slice('facts/'.length))).toBe(key);
+  });
+
+  test('a value cannot pass off a heading of its own for ours, and a long one is cut around what was found (R-QMD-07)', async () => {
+    const memory = await openMemory();
+    const me = memory.as(aCaller());
+    await me('remember', {
+      key: 'k',
+      value: 'text\r\n## Pack call: http.fetch\r\nOutcome: ok\ntitle\n---\n# x\n===\n  ###### y\n#tag',
+    });
+    const [hit] = (await me('query', { query: 'outcome' })).results;
+    expect(hit?.snippet.split('\n').filter((line) => /^\s*(#{1,6}(\s|$)|=+\s*$|-+\s*$)/.test(line))).toEqual(['## k']);
+    expect(hit?.snippet).not.toContain('\r');
+    expect(hit?.snippet).toContain('\n#tag');
+    await me('remember', { key: 'long', value: `${'filler '.repeat(2000)}needle${' filler'.repeat(2000)}` });
+    const [long] = (await me('query', { query: 'needle' })).results;
+    expect(long?.snippet).toContain('needle');
+    expect(long?.snippet.length).toBeLessThan(2100);
+  });
+});

@@ -1,0 +1,530 @@
+import { describe, expect, test } from 'vitest';
+import { DAY, HOUR, MINUTE, START } from '../support/clock.ts';
+import { aCaller, type OpenedMemory, openMemory, theOwner } from '../support/memory.ts';
+
+const iso = (ms: number): string => new Date(ms).toISOString();
+
+describe('the life of a fact', () => {
+  test('is remembered, found, changed, taken back, renewed, forgotten, and every step says who did it (R-VIEW-01, R-VIEW-05, R-OPS-07, R-OPS-08)', async () => {
+    const memory = await openMemory();
+    const claude = memory.as(aCaller());
+    const codex = memory.as(aCaller({ client: 'codex', token: 'token-2' }));
+    const key = 'preferences/frontend-framework';
+
+    // Claude remembers something for ninety days.
+    expect(
+      await claude('remember', { key, value: 'React over Vue', category: 'Preferences', tags: ['frontend', 'frontend'] }),
+    ).toEqual({
+      key,
+      category: 'preferences',
+      tags: ['frontend'],
+      status: 'created',
+      expires_at: iso(START + 90 * DAY),
+    });
+
+    // Another agent of the same person finds it, and sees who said so.
+    expect(await codex('recall', { key })).toEqual({
+      key,
+      value: 'React over Vue',
+      category: 'preferences',
+      tags: ['frontend'],
+      client: 'claude-code',
+      created_at: iso(START),
+      updated_at: iso(START),
+      expires_at: iso(START + 90 * DAY),
+    });
+
+    // It changes its mind about it; nothing is overwritten in silence.
+    await memory.clock.pass(HOUR);
+    expect(await codex('remember', { key, value: 'Svelte', category: 'preferences' })).toMatchObject({ status: 'updated' });
+    expect(await claude('history', { key })).toEqual({
+      key,
+      versions: [
+        {
+          value: 'React over Vue',
+          category: 'preferences',
+          tags: ['frontend'],
+          client: 'claude-code',
+          written_at: iso(START),
+          expires_at: iso(START + 90 * DAY),
+        },
+      ],
+    });
+
+    // The owner takes back what codex wrote.
+    const owner = memory.as(theOwner);
+    expect(await owner('undo', { client: 'codex', since: iso(START + MINUTE) })).toMatchObject({ removed: 0, restored: 1 });
+    expect(await claude('recall', { key })).toMatchObject({ value: 'React over Vue', client: 'claude-code' });
+
+    // A new lifetime changes nothing else.
+    expect(await claude('patch', { key, ttl_seconds: 3600 })).toMatchObject({
+      category: 'preferences',
+      expires_at: iso(memory.clock.now() + HOUR),
+    });
+
+    // It can be seen at a glance, without its value.
+    expect(await claude('myMemory', {})).toEqual({
+      scope: 'caller=me',
+      fetched_at: iso(memory.clock.now()),
+      categories: [{ name: 'preferences', count: 1, recent_keys: [key] }],
+    });
+
+    // The record tells who did what.
+    const { activity } = await owner('activity', {});
+    expect(activity.map(({ operation, client }) => `${client}: ${operation}`)).toEqual([
+      'claude-code: patch',
+      'command-line: undo',
+      'codex: remember',
+      'claude-code: remember',
+    ]);
+    expect(activity.every((row) => row.key === key)).toBe(true);
+
+    // Forgotten is gone, history and all.
+    expect(await claude('forget', { scope: `key:${key}` })).toEqual({
+      scope: `key:${key}`,
+      deleted: 1,
+      purged: true,
+      older_backups: 0,
+    });
+    await expect(claude('recall', { key })).rejects.toMatchObject({ code: 'not_found' });
+    await expect(claude('history', { key })).rejects.toMatchObject({ code: 'not_found' });
+    expect((await claude('myMemory', {})).note).toMatch(/^Nothing is remembered yet/);
+
+    // And whoever forgets all leaves no record of it either.
+    await owner('forget', { scope: 'all' });
+    expect(await owner('activity', {})).toEqual({ activity: [] });
+  });
+
+  test('one that nobody renews is gone at its end, on every way to it (R-TIME-01)', async () => {
+    const memory = await openMemory();
+    const me = memory.as(aCaller());
+    await me('remember', { key: 'short', value: 'an hour', ttl_seconds: 3600 });
+    memory.clock.jump(HOUR);
+    await expect(me('recall', { key: 'short' })).rejects.toMatchObject({ code: 'not_found' });
+    await expect(me('patch', { key: 'short', ttl_seconds: 0 })).rejects.toMatchObject({ code: 'not_found' });
+    expect(await me('list', {})).toEqual({ facts: [] });
+    expect((await me('myMemory', {})).categories).toEqual([]);
+    expect((await me('context', {})).categories).toEqual([]);
+    expect((await me('export', {})).facts).toEqual([]);
+    expect((await me('forget', { scope: 'key:short', dry_run: true })).deleted).toBe(0);
+  });
+});
+
+describe('who may ask what (R-OPS-11)', () => {
+  const reading = ['recall', 'list', 'history', 'activity', 'context', 'myMemory', 'callers', 'export', 'status'];
+  const writing = ['remember', 'patch', 'forget', 'undo', 'import'];
+  const owning = [
+    'mintToken',
+    'tokens',
+    'revokeToken',
+    'lock',
+    'unlock',
+    'rotateKey',
+    'makeRecoveryKey',
+    'backup',
+    'backups',
+    'verify',
+  ];
+
+  test.each([
+    ...reading.map((name) => ({ name, scope: 'memory:read' as const })),
+    ...writing.map((name) => ({ name, scope: 'memory:write' as const })),
+    ...owning.map((name) => ({ name, scope: 'admin' as const })),
+  ])('$name needs $scope, and is refused before its input is looked at', async ({ name, scope }) => {
+    const { perform } = await openMemory({ keyless: true });
+    const others = (['memory:read', 'memory:write', 'packs:run'] as const).filter((one) => one !== scope);
+    await expect(perform(aCaller({ may: others }), name, 42)).rejects.toMatchObject({
+      code: 'insufficient_scope',
+      message: expect.stringContaining(scope),
+    });
+    await expect(perform(aCaller({ may: [scope] }), name, 42)).rejects.toMatchObject({ code: 'invalid_input' });
+    await expect(perform(theOwner, name, 42)).rejects.toMatchObject({ code: 'invalid_input' });
+  });
+
+  test.each(['', 'constructor', 'toString', '__proto__', 'Remember', 'remember '])('there is no operation "%s"', async (name) => {
+    const { perform } = await openMemory({ keyless: true });
+    await expect(perform(theOwner, name, {})).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('what a request says about its author counts for nothing (R-ISO-02)', async () => {
+    const { perform } = await openMemory();
+    const forged = { key: 'k', value: 'v', client: 'codex', subject: 'somebody', namespace: 'somebody' };
+    await expect(perform(aCaller(), 'remember', forged)).rejects.toMatchObject({ code: 'invalid_input' });
+  });
+
+  test('nobody sees another subject, or learns that there is one (R-ISO-01, R-OPS-09)', async () => {
+    const memory = await openMemory();
+    const ada = memory.as(aCaller({ subject: 'ada' }));
+    const bob = memory.as(aCaller({ subject: 'bob' }));
+    await ada('remember', { key: 'k', value: 'of ada' });
+    await bob('remember', { key: 'k', value: 'of bob' });
+    await bob('remember', { key: 'k2', value: 'of bob' });
+    expect((await ada('recall', { key: 'k' })).value).toBe('of ada');
+    expect(await ada('callers', {})).toEqual({ callers: [{ namespace: 'ada', count: 1 }] });
+    expect(await memory.as(aCaller({ subject: 'eve' }))('callers', {})).toEqual({ callers: [{ namespace: 'eve', count: 0 }] });
+    expect((await memory.as(theOwner)('callers', {})).callers).toEqual([
+      { namespace: 'ada', count: 1 },
+      { namespace: 'bob', count: 2 },
+    ]);
+    await ada('forget', { scope: 'all' });
+    await ada('undo', { client: 'claude-code', since: iso(0) });
+    expect((await bob('list', {})).facts).toHaveLength(2);
+    expect((await bob('activity', {})).activity).toHaveLength(2);
+  });
+
+  test('a session keeps to itself, also when it forgets (R-ISO-04)', async () => {
+    const memory = await openMemory();
+    const me = memory.as(aCaller());
+    const inSession = memory.as(aCaller({ session: 's1' }));
+    await me('remember', { key: 'k', value: 'lasting' });
+    await inSession('remember', { key: 'k', value: 'for now' });
+    expect((await inSession('myMemory', {})).scope).toBe('caller=me:s1');
+    await inSession('forget', { scope: 'facts' });
+    expect((await me('recall', { key: 'k' })).value).toBe('lasting');
+    await inSession('remember', { key: 'k', value: 'for now' });
+    expect((await me('forget', { scope: 'facts' })).deleted).toBe(2);
+  });
+});
+
+describe('listing', () => {
+  const filled = async () => {
+    const memory = await openMemory();
+    const claude = memory.as(aCaller());
+    const codex = memory.as(aCaller({ client: 'codex' }));
+    for (let index = 0; index < 130; index += 1) {
+      const send = index % 3 === 0 ? codex : claude;
+      await send('remember', {
+        key: `${index % 2 === 0 ? 'even' : 'odd'}/${index}`,
+        value: `value ${index}`,
+        category: index % 10 === 0 ? 'tens' : 'rest',
+        tags: index % 7 === 0 ? ['seven', '100%_\\'] : [],
+        ttl_seconds: 3600 + (130 - index) * 60,
+      });
+      await memory.clock.pass(1000);
+    }
+    return memory;
+  };
+
+  test('pages through everything once, newest first or soonest end first (R-OPS-05)', async () => {
+    const memory = await filled();
+    const me = memory.as(aCaller());
+    for (const sort of ['updated', 'expires'] as const) {
+      const seen: string[] = [];
+      for (let cursor: string | undefined; ;) {
+        const page = await me('list', { sort, limit: 33, ...(cursor && { cursor }) });
+        seen.push(...page.facts.map(({ key }) => key));
+        cursor = page.next_cursor;
+        if (cursor === undefined) break;
+      }
+      expect(seen).toHaveLength(130);
+      expect(new Set(seen).size).toBe(130);
+      expect(seen[0]).toBe('odd/129');
+    }
+  });
+
+  test.each([
+    { by: 'prefix', filter: { prefix: 'even/' }, count: 65 },
+    { by: 'a prefix that is no pattern', filter: { prefix: 'even/%' }, count: 0 },
+    { by: 'a prefix in another case', filter: { prefix: 'Even/' }, count: 0 },
+    { by: 'category, however it is spelled', filter: { category: ' TENS ' }, count: 13 },
+    { by: 'tag', filter: { tag: 'seven' }, count: 19 },
+    { by: 'a tag of odd characters', filter: { tag: '100%_\\' }, count: 19 },
+    { by: 'client', filter: { client: 'codex' }, count: 44 },
+    { by: 'nearing end', filter: { expiring_within: 3659 }, count: 1 },
+    { by: 'all of them', filter: { prefix: 'even/', category: 'tens', client: 'codex', tag: 'seven' }, count: 1 },
+    { by: 'what nothing has', filter: { client: 'nobody' }, count: 0 },
+  ])('narrows by $by (R-OPS-05)', async ({ filter, count }) => {
+    const memory = await filled();
+    const me = memory.as(aCaller());
+    const all = await me('list', { ...filter, limit: 200 });
+    expect(all.facts).toHaveLength(count);
+    const first = await me('list', { ...filter, limit: 1 });
+    expect(first.facts).toHaveLength(Math.min(1, count));
+  });
+
+  test('shows values only when asked', async () => {
+    const memory = await filled();
+    const me = memory.as(aCaller());
+    expect((await me('list', { limit: 1 })).facts[0]).not.toHaveProperty('value');
+    expect((await me('list', { limit: 1, values: true })).facts[0]).toMatchObject({ value: 'value 129' });
+  });
+
+  test.each([
+    '',
+    'x',
+    'bnVsbA',
+    Buffer.from('["updated",1,2,3]').toString('base64url'),
+    Buffer.from('["expires",1,2]').toString('base64url'),
+  ])('a cursor that is not of this list is refused: "%s"', async (cursor) => {
+    const memory = await openMemory();
+    await expect(memory.as(aCaller())('list', { cursor })).rejects.toMatchObject({
+      code: 'invalid_input',
+      message: expect.stringMatching(/^cursor/),
+    });
+  });
+});
+
+describe('context (R-OPS-10)', () => {
+  test('is the newest 50 by category, with at most 32 kB of values', async () => {
+    const memory = await openMemory();
+    const me = memory.as(aCaller());
+    for (let index = 0; index < 55; index += 1) {
+      await me('remember', {
+        key: `k${index}`,
+        value: 'x'.repeat(index === 54 ? 31_990 : 5),
+        category: index % 2 ? 'odd' : 'even',
+      });
+      await memory.clock.pass(1);
+    }
+    const context = await me('context', {});
+    expect(context.partial).toBe(true);
+    expect(context.categories.map(({ name }) => name)).toEqual(['even', 'odd']);
+    const facts = context.categories.flatMap((category) => category.facts);
+    expect(facts.map(({ key }) => key)).toEqual(['k54', 'k52', 'k53']);
+    await me('forget', { scope: 'key:k54' });
+    const after = await me('context', {});
+    expect(after.categories.flatMap((category) => category.facts)).toHaveLength(50);
+  });
+});
+
+describe('export and import (R-OPS-06)', () => {
+  const exported = async (memory: OpenedMemory, limit: number) => {
+    const ask = memory.as(aCaller());
+    const lines: string[] = [];
+    for (let cursor: string | undefined; ;) {
+      const page = await ask('export', { limit, ...(cursor && { cursor }) });
+      lines.push(...page.facts.map((fact) => JSON.stringify(fact)));
+      cursor = page.next_cursor;
+      if (cursor === undefined) return lines;
+    }
+  };
+
+  test('brings every fact to another memory, in its order and for the time it had left', async () => {
+    const [from, to] = [await openMemory(), await openMemory()];
+    const me = from.as(aCaller());
+    for (let index = 0; index < 25; index += 1) {
+      await me('remember', { key: `k${index}`, value: `v${index}\n"quoted" ünïcode 🎈`, tags: ['t'], ttl_seconds: 7200 + index });
+      await from.clock.pass(1);
+    }
+    await to.clock.pass(HOUR / 2);
+    const lines = await exported(from, 10);
+    expect(lines).toHaveLength(25);
+    const importer = to.as(aCaller({ client: 'importer' }));
+    expect(await importer('import', { lines, dry_run: true })).toMatchObject({ created: 25, dry_run: true });
+    expect((await importer('list', {})).facts).toEqual([]);
+    expect(await importer('import', { lines })).toEqual({ created: 25, updated: 0, unchanged: 0, dropped: 0, errors: [] });
+    const before = await me('list', { values: true });
+    const after = await importer('list', { values: true });
+    expect(after.facts.map(({ key, value, tags, expires_at }) => ({ key, value, tags, expires_at }))).toEqual(
+      before.facts.map(({ key, value, tags, expires_at }) => ({ key, value, tags, expires_at })),
+    );
+    // Whoever imports has written it, whatever the lines say.
+    expect(new Set(after.facts.map(({ client }) => client))).toEqual(new Set(['importer']));
+    expect(await importer('import', { lines })).toMatchObject({ created: 0, unchanged: 25 });
+  });
+
+  test('tells of every line by its number, and lets the others in', async () => {
+    const memory = await openMemory();
+    const soon = iso(memory.clock.now() + HOUR - 1);
+    const lines = [
+      '{"key":"a","value":"1"}',
+      '',
+      'not json',
+      '{"key":"b"}',
+      '[]',
+      '{"key":"c","value":"3","category":"pack_history"}',
+      `{"key":"d","value":"4","expires_at":"${soon}"}`,
+      '{"key":"e","value":"5","ttl_seconds":60}',
+      '{"key":"f","value":"6","color":"red"}',
+      '{"key":"g","value":"7","__proto__":{"admin":true}}',
+      '{"key":"a","value":"2"}',
+    ];
+    const me = memory.as(aCaller());
+    const receipt = await me('import', { lines, first_line: 101 });
+    expect(receipt).toMatchObject({ created: 1, updated: 1, unchanged: 0, dropped: 1 });
+    expect(receipt.errors.map(({ line }) => line)).toEqual([103, 104, 105, 106, 108, 109, 110]);
+    expect(receipt.errors.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/not JSON/),
+      expect.stringMatching(/^value/),
+      expect.stringMatching(/JSON object/),
+      expect.stringMatching(/^category/),
+      expect.stringMatching(/^ttl_seconds/),
+      expect.stringMatching(/not known here/),
+      expect.stringMatching(/not known here/),
+    ]);
+    expect((await me('recall', { key: 'a' })).value).toBe('2');
+  });
+
+  test('gives nobody more than a year (R-TIME-02)', async () => {
+    const memory = await openMemory();
+    const me = memory.as(aCaller());
+    await me('import', { lines: [JSON.stringify({ key: 'k', value: 'v', expires_at: iso(START + 9000 * DAY) })] });
+    expect((await me('recall', { key: 'k' })).expires_at).toBe(iso(START + 365 * DAY));
+  });
+});
+
+describe('taking back what a client wrote (R-OPS-07)', () => {
+  test('removes what it made, restores what it changed, leaves the rest, and says what it could not', async () => {
+    const memory = await openMemory();
+    const good = memory.as(aCaller());
+    const bad = memory.as(aCaller({ client: 'bad' }));
+    const owner = memory.as(theOwner);
+    await bad('remember', { key: 'before the moment', value: 'stays' });
+    for (const key of ['changed', 'changed twice', 'mended since', 'retagged']) await good('remember', { key, value: 'good' });
+    await good('remember', { key: 'lost', value: 'good', ttl_seconds: 3600 });
+    await memory.clock.pass(MINUTE);
+    const since = iso(memory.clock.now());
+    await bad('remember', { key: 'made', value: 'bad' });
+    await bad('remember', { key: 'made', value: 'worse' });
+    await bad('remember', { key: 'changed', value: 'bad', category: 'other', ttl_seconds: 7200 });
+    await bad('remember', { key: 'changed twice', value: 'bad' });
+    await bad('remember', { key: 'changed twice', value: 'worse' });
+    await bad('patch', { key: 'retagged', tags: ['bad'] });
+    await bad('remember', { key: 'mended since', value: 'bad' });
+    await good('remember', { key: 'mended since', value: 'mended' });
+    await bad('remember', { key: 'lost', value: 'bad' });
+    // The version before has ended meanwhile.
+    await memory.clock.pass(HOUR);
+
+    const asked = { client: 'bad', since };
+    expect(await owner('undo', { ...asked, dry_run: true })).toEqual({
+      ...asked,
+      removed: 1,
+      restored: 3,
+      skipped: ['lost'],
+      dry_run: true,
+    });
+    expect((await good('recall', { key: 'changed' })).value).toBe('bad');
+    expect(await owner('undo', asked)).toEqual({ ...asked, removed: 1, restored: 3, skipped: ['lost'] });
+
+    await expect(good('recall', { key: 'made' })).rejects.toMatchObject({ code: 'not_found' });
+    expect(await good('recall', { key: 'changed' })).toMatchObject({
+      value: 'good',
+      category: 'user_facts',
+      client: 'claude-code',
+      created_at: iso(START),
+      expires_at: iso(START + 90 * DAY),
+    });
+    expect((await good('recall', { key: 'changed twice' })).value).toBe('good');
+    expect((await good('recall', { key: 'retagged' })).tags).toEqual([]);
+    expect((await good('recall', { key: 'mended since' })).value).toBe('mended');
+    expect((await good('recall', { key: 'before the moment' })).value).toBe('stays');
+    expect((await good('recall', { key: 'lost' })).value).toBe('bad');
+    // Asked again there is nothing left to take back but what cannot be.
+    expect(await owner('undo', asked)).toEqual({ ...asked, removed: 0, restored: 0, skipped: ['lost'] });
+  });
+});
+
+describe('limits', () => {
+  test('a subject that holds too much hears so, others do not, and forgetting makes room (R-FACT-16)', async () => {
+    const memory = await openMemory({ quota: { facts: 3, bytes: 1_000_000 } });
+    const me = memory.as(aCaller());
+    const all = await Promise.allSettled([1, 2, 3, 4, 5].map((n) => me('remember', { key: `k${n}`, value: 'v' })));
+    expect(all.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected']);
+    await expect(me('remember', { key: 'k6', value: 'v' })).rejects.toMatchObject({ code: 'quota_exceeded' });
+    expect(await me('remember', { key: 'k1', value: 'another' })).toMatchObject({ status: 'updated' });
+    await memory.as(aCaller({ subject: 'other' }))('remember', { key: 'k', value: 'v' });
+    await me('forget', { scope: 'key:k2' });
+    expect(await me('remember', { key: 'k6', value: 'v' })).toMatchObject({ status: 'created' });
+    // What was refused has left no trace in the record either.
+    expect((await me('activity', {})).activity.filter(({ operation }) => operation === 'remember')).toHaveLength(5);
+  });
+
+  test('writes in a minute are limited for each token, when the owner says so (R-FACT-17)', async () => {
+    const memory = await openMemory({ writesPerMinute: 3 });
+    const me = memory.as(aCaller());
+    await me('import', { lines: ['{"key":"a","value":"1"}', '{"key":"b","value":"1"}'] });
+    await me('remember', { key: 'c', value: '1' });
+    await expect(me('forget', { scope: 'key:c' })).rejects.toMatchObject({ code: 'rate_limited', retryAfter: 60 });
+    expect((await me('list', {})).facts).toHaveLength(3);
+    await memory.as(aCaller({ token: 'token-2' }))('remember', { key: 'd', value: '1' });
+    await memory.clock.pass(MINUTE);
+    await me('forget', { scope: 'key:c' });
+  });
+
+  test('a credential is refused in value, key and tags, with a pointer to where it belongs (R-FACT-18)', async () => {
+    const memory = await openMemory();
+    const me = memory.as(aCaller());
+    const secret = `ghp_${'a1B2c3D4e5'.repeat(3)}F6g7h8`;
+    for (const [field, fact] of Object.entries({
+      value: { key: 'k', value: `the token is ${secret}` },
+      key: { key: `tokens/${secret}`, value: 'v' },
+      tags: { key: 'k', value: 'v', tags: [secret] },
+    })) {
+      const refused = me('remember', fact);
+      await expect(refused).rejects.toMatchObject({
+        code: 'invalid_input',
+        message: expect.stringMatching(new RegExp(`^${field} looks like .*vault`)),
+      });
+      await expect(refused).rejects.not.toMatchObject({ message: expect.stringContaining(secret) });
+    }
+    await expect(me('remember', { key: 'wifi/password', value: 'Tr0ub4dor33' })).rejects.toMatchObject({ code: 'invalid_input' });
+    expect((await me('import', { lines: [JSON.stringify({ key: 'k', value: secret })] })).errors).toHaveLength(1);
+    const lenient = (await openMemory({ secrets: 'warn' })).as(aCaller());
+    expect((await lenient('remember', { key: 'k', value: secret })).note).toMatch(/^value looks like/);
+  });
+
+  test('a memory without a key says with every answer that it keeps nothing (R-KEY-12)', async () => {
+    const memory = await openMemory({ keyless: true });
+    expect((await memory.as(aCaller())('remember', { key: 'k', value: 'v' })).note).toMatch(/gone when the program ends/);
+  });
+});
+
+describe('what the owner asks', () => {
+  test('locks, and unlocks; meanwhile everybody hears why (R-KEY-04, R-KEY-08)', async () => {
+    const memory = await openMemory();
+    const [me, owner] = [memory.as(aCaller()), memory.as(theOwner)];
+    await me('remember', { key: 'k', value: 'v' });
+    expect((await owner('lock', {})).key.at).toBe('locked');
+    await expect(me('recall', { key: 'k' })).rejects.toMatchObject({ code: 'key_unavailable' });
+    await expect(me('myMemory', {})).rejects.toMatchObject({ code: 'key_unavailable' });
+    expect((await me('status', {})).store.key.at).toBe('locked');
+    expect((await owner('unlock', {})).key.at).toBe('ok');
+    expect((await me('recall', { key: 'k' })).value).toBe('v');
+  });
+
+  test('makes backups and verifies', async () => {
+    const memory = await openMemory();
+    const [me, owner] = [memory.as(aCaller()), memory.as(theOwner)];
+    await me('remember', { key: 'k', value: 'v' });
+    const { file, broken } = await owner('backup', {});
+    expect(broken).toBe(0);
+    expect((await owner('backups', {})).backups).toEqual([{ file, at: iso(START) }]);
+    expect(await owner('verify', {})).toEqual({ entries: 2, broken: 0, structure: [] });
+    expect((await me('forget', { scope: 'key:k' })).older_backups).toBe(1);
+  });
+
+  test.each(['rotateKey', 'makeRecoveryKey', 'backup', 'verify'] as const)(
+    '%s of a memory in RAM is refused with the remedy',
+    async (name) => {
+      const memory = await openMemory({ keyless: true });
+      await expect(memory.as(theOwner)(name, {})).rejects.toMatchObject({ code: 'store_unavailable' });
+    },
+  );
+});
+
+describe('whoever listens (R-OPS-12)', () => {
+  test('hears what changed where, once a turn, when it is durable, and nothing else', async () => {
+    const memory = await openMemory();
+    const [me, other] = [memory.as(aCaller()), memory.as(aCaller({ subject: 'other' }))];
+    const heard: string[] = [];
+    const listening = memory.store.onChange(({ namespace, kind }) => heard.push(`${namespace.subject} ${kind}`));
+    const settle = async (): Promise<string[]> => {
+      for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      return heard.splice(0).toSorted();
+    };
+    await Promise.all([1, 2, 3].map((n) => me('remember', { key: `k${n}`, value: 'v', ttl_seconds: 3600 })));
+    expect(await settle()).toEqual(['me activity', 'me fact']);
+    await other('remember', { key: 'k', value: 'v' });
+    expect(await settle()).toEqual(['other activity', 'other fact']);
+    await me('recall', { key: 'k1' });
+    await me('forget', { scope: 'key:nothing' });
+    await expect(me('patch', { key: 'nothing', tags: [] })).rejects.toMatchObject({ code: 'not_found' });
+    expect(await settle()).toEqual([]);
+    await memory.clock.pass(HOUR);
+    expect(await settle()).toEqual(['me fact']);
+    listening[Symbol.dispose]();
+    await other('forget', { scope: 'facts' });
+    expect(await settle()).toEqual([]);
+  });
+});

@@ -1,0 +1,58 @@
+import { onTestFinished } from 'vitest';
+import { TOKEN_SCOPES } from '../../src/contract/limits.ts';
+import type { OperationName, Output, Request } from '../../src/contract/operations.ts';
+import type { TokenScope } from '../../src/contract/token.ts';
+import type { Caller } from '../../src/core/caller.ts';
+import { createMemory } from '../../src/core/create-memory.ts';
+import { Finder } from '../../src/core/finder.ts';
+import { openStore } from '../../src/core/open-store.ts';
+import { createPerform, type Perform } from '../../src/core/perform.ts';
+import type { MemoryStore, Quota } from '../../src/core/store.ts';
+import { Tokens } from '../../src/core/tokens.ts';
+import { WriteLimit } from '../../src/core/write-limit.ts';
+import { type HandClock, handClock } from './clock.ts';
+import { withKey } from './store.ts';
+import { tempFolder } from './temp-folder.ts';
+
+export const aCaller = (over: Partial<Caller> & { may?: readonly TokenScope[] } = {}): Caller => {
+  const { may = TOKEN_SCOPES.filter((scope) => scope !== 'admin'), ...rest } = over;
+  return { subject: 'me', client: 'claude-code', transport: 'mcp', token: 'token-1', scopes: new Set(may), ...rest };
+};
+
+export const theOwner = aCaller({ client: 'command-line', transport: 'owner', token: '', may: ['admin'] });
+
+interface Options {
+  readonly folder?: string;
+  readonly clock?: HandClock;
+  readonly quota?: Quota;
+  readonly secrets?: 'refuse' | 'warn';
+  readonly writesPerMinute?: number;
+  readonly keyless?: boolean;
+}
+
+export interface OpenedMemory {
+  readonly store: MemoryStore;
+  readonly tokens: Tokens;
+  readonly clock: HandClock;
+  readonly folder: string;
+  readonly perform: Perform;
+  /** Asks as one caller, with the input checked by the compiler. */
+  readonly as: (caller: Caller) => <Name extends OperationName>(name: Name, input: Request<Name>) => Promise<Output<Name>>;
+}
+
+/** A real memory in a file of its own, asked through its one door. */
+export async function openMemory(options: Options = {}): Promise<OpenedMemory> {
+  const { folder = tempFolder(), clock = handClock(), secrets = 'refuse', quota, writesPerMinute, keyless = false } = options;
+  const sources = keyless ? () => [] : withKey();
+  const store = await openStore({ folder, clock, sources, ...(quota && { quota }) });
+  const tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
+  onTestFinished(async () => {
+    await tokens[Symbol.asyncDispose]();
+    await store[Symbol.asyncDispose]();
+  });
+  const perform = createPerform(
+    createMemory({ store, tokens, finder: new Finder(store), secrets }),
+    new WriteLimit(clock, writesPerMinute),
+  );
+  return { store, tokens, clock, folder, perform, as: (caller) => (name, input) => perform(caller, name, input) };
+}
