@@ -76,6 +76,11 @@ export class Connection implements Transactions {
     this.#counting = true;
   }
 
+  /** Whether the counters are kept already; asking for them would begin it. */
+  get counting(): boolean {
+    return this.#counting;
+  }
+
   of(kind: Kind): KindStatements {
     return this.#kinds[kind];
   }

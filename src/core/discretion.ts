@@ -16,15 +16,19 @@ export function refuseSecrets(setting: 'refuse' | 'warn', texts: Texts): string 
   throw new Failure('invalid_input', `${looks}; keep it in a password manager or vault, and remember only where it is.`);
 }
 
-function credentialIn({ key = '', value = '', tags = [] }: Texts): { field: string; kind: string } | undefined {
-  // A value that says nothing by itself may be a password under the name it is given.
-  const named = value === '' ? [] : [{ field: 'value', text: `${key}: ${value}` }];
-  const texts = [{ field: 'value', text: value }, { field: 'key', text: key }, ...named, ...tags.map(asTag)];
-  for (const { field, text } of texts) {
-    const secret = findSecret(text);
-    if (secret) return { field, kind: secret.kind };
-  }
-  return undefined;
-}
+/** Under a telling name a short text may be a password that says nothing by itself. */
+const SHORT = 256;
 
-const asTag = (text: string): { field: string; text: string } => ({ field: 'tags', text });
+function credentialIn({ key = '', value = '', tags = [] }: Texts): { field: string; kind: string } | undefined {
+  const named = value !== '' && value.length <= SHORT ? [`${key}: ${value}`] : [];
+  // Nearly always there is nothing, and one look says so.
+  const any = findSecret([value, key, ...named, ...tags].join('\n'));
+  if (!any) return undefined;
+  for (const [field, texts] of Object.entries({ value: [value], key: [key], tags })) {
+    for (const text of texts) {
+      const secret = findSecret(text);
+      if (secret) return { field, kind: secret.kind };
+    }
+  }
+  return { field: 'value', kind: any.kind };
+}

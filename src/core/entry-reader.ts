@@ -60,7 +60,10 @@ export class EntryReader {
     const { connection, now } = this.#deps;
     const id = connection.namespaceId(namespace);
     if (id === undefined) return 0;
-    const { count, countInCategory } = connection.of(kind);
+    const { count, countInCategory, countExpired } = connection.of(kind);
+    if (category === undefined && connection.counting) {
+      return connection.tally.rows(id, kind) - (countExpired.get(id, now()) as number);
+    }
     return (category === undefined ? count.get(id, now()) : countInCategory.get(id, now(), category)) as number;
   }
 

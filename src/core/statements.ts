@@ -44,6 +44,7 @@ function prepareKind(db: Database, kind: Kind) {
     soonestInCategory: page('AND category = ?', SOONEST_FIRST),
     count: db.prepare(`SELECT count(*) FROM entry WHERE ${here} AND expires_at > ?`).pluck(),
     countInCategory: db.prepare(`SELECT count(*) FROM entry WHERE ${here} AND expires_at > ? AND category = ?`).pluck(),
+    countExpired: db.prepare(`SELECT count(*) FROM entry WHERE ${all} AND expires_at <= ?`).pluck(),
     expiredByCategory: db.prepare(
       `SELECT category, count(*) AS count FROM entry WHERE ${all} AND expires_at <= ? GROUP BY category`,
     ),
