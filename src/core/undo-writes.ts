@@ -28,7 +28,9 @@ export const undo = ({ store }: MemoryDeps): Pick<Memory, 'undo'> => ({
         count[what] += 1;
         if (what === 'skipped') skipped.push(key);
       }
-      after = (entries.at(-1)?.updatedAt ?? 0) >= unwanted.since ? next : undefined;
+      // A page of nothing but broken rows says nothing about those after it.
+      const last = entries.at(-1);
+      after = last === undefined || last.updatedAt >= unwanted.since ? next : undefined;
     } while (after);
     return {
       client,
