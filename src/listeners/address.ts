@@ -1,0 +1,25 @@
+import { Failure } from '../contract/failure.ts';
+
+export const DEFAULT_ADDRESS = '127.0.0.1:7345';
+
+export interface Address {
+  readonly host: '127.0.0.1' | '::1';
+  readonly port: number;
+}
+
+const SHAPE = /^(?<host>127\.0\.0\.1|localhost|\[::1\]):(?<port>\d{1,5})$/;
+
+/** Whoever could reach it from another machine could try tokens there: only loopback will do (R-HTTP-01). */
+export function readAddress(text: string): Address {
+  const { host, port } = SHAPE.exec(text)?.groups ?? {};
+  if (host !== undefined && Number(port) <= 65_535) {
+    // What else a system may call localhost is not asked.
+    return { host: host === '[::1]' ? '::1' : '127.0.0.1', port: Number(port) };
+  }
+  throw new Failure(
+    'invalid_input',
+    'HELMDECK_ADDR must be 127.0.0.1, localhost or [::1] with a port, such as 127.0.0.1:7345: this memory listens to its own machine only; from another, come through a tunnel (ssh -L).',
+  );
+}
+
+export const spellAddress = ({ host, port }: Address): string => (host === '::1' ? `[::1]:${port}` : `${host}:${port}`);

@@ -1,0 +1,76 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Failure } from '../contract/failure.ts';
+import type { Clock } from '../core/clock.ts';
+import { brings } from './body.ts';
+import { LIMITS } from './limits.ts';
+import { overHttp } from './refuse.ts';
+
+/** On every answer (R-HTTP-10): what is in it is nobody else's to keep, and no browser's to take for something else. */
+export const ALWAYS = ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'] as const;
+
+const JSON_TYPE = 'application/json';
+
+/** Head and body in one write. */
+export function answer(response: ServerResponse, status: number, body: string, more: readonly string[] = []): void {
+  response.writeHead(status, headersOf(body, more));
+  end(response, body);
+}
+
+/** Whoever does not take their answer may not leave it with us for ever. Time starts anew with every byte they take. */
+export function end(response: ServerResponse, last = ''): void {
+  response.end(last);
+  // Node looks twice: what was taken at once counts as progress the first time.
+  if (response.writableLength > 0) response.socket?.setTimeout(LIMITS.progressMs / 2);
+}
+
+export function refuse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  failure: Failure,
+  clock: Clock,
+  more: readonly string[] = [],
+): void {
+  if (response.headersSent) {
+    // Half of an answer is out: it must not look like a whole one.
+    response.destroy();
+    return;
+  }
+  const { status, headers, body } = overHttp(failure);
+  const all = [...headers, ...more];
+  if (unread(request)) turnAway(request, response, status, headersOf(body, [...all, 'Connection', 'close']), body, clock);
+  else answer(response, status, body, all);
+}
+
+const headersOf = (body: string, more: readonly string[]): string[] => [
+  ...ALWAYS,
+  'Content-Type',
+  JSON_TYPE,
+  'Content-Length',
+  `${Buffer.byteLength(body)}`,
+  ...more,
+];
+
+/** A body is on its way that nobody will read. */
+const unread = (request: IncomingMessage): boolean => !request.complete && brings(request);
+
+/**
+ * Closing at once would reset a connection that still brings a body, and its sender would see the reset and not the answer.
+ * So the answer goes out whole, and the connection ends when the body does, or soon.
+ */
+function turnAway(
+  request: IncomingMessage,
+  response: ServerResponse,
+  status: number,
+  headers: string[],
+  body: string,
+  clock: Clock,
+): void {
+  response.writeHead(status, headers);
+  response.write(body);
+  const leave = (): void => {
+    late[Symbol.dispose]();
+    response.end();
+  };
+  const late = clock.after(LIMITS.lingerMs, leave);
+  request.once('end', leave).once('close', leave).resume();
+}

@@ -1,0 +1,129 @@
+import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Failure } from '../contract/failure.ts';
+import type { Clock } from '../core/clock.ts';
+import { LIMITS } from './limits.ts';
+
+const CHARSET = String.raw`(?:\s*;\s*charset\s*=\s*"?utf-8"?)?\s*$`;
+const JSON_TYPE = new RegExp(`^application/json${CHARSET}`, 'i');
+const NDJSON_TYPE = new RegExp(`^application/x-ndjson${CHARSET}`, 'i');
+
+/** Reads bodies, and refuses before it reads: nothing is kept that is too long, too slow or in a form nobody asked for. */
+export class Bodies {
+  readonly #clock: Clock;
+  #held = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** What the body says. No body says nothing: `{}`. */
+  async json(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
+    requireLength(request);
+    if (!brings(request)) {
+      if (request.headers['content-type'] !== undefined) requireType(request, JSON_TYPE, 'application/json');
+      return {};
+    }
+    requireType(request, JSON_TYPE, 'application/json');
+    const bytes = await this.#read(request, response);
+    return bytes.length === 0 ? {} : parseJson(bytes);
+  }
+
+  #read(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
+    const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const done = (): void => {
+      this.#held -= length;
+      late[Symbol.dispose]();
+      request.off('data', take).off('end', end).off('close', cut).off('error', cut);
+    };
+    const fail = (failure: Failure): void => {
+      done();
+      reject(failure);
+    };
+    const take = (chunk: Buffer): void => {
+      length += chunk.length;
+      this.#held += chunk.length;
+      if (length > LIMITS.bodyBytes) fail(tooLarge());
+      else if (this.#held > LIMITS.bodiesBytes) fail(tooMuchAtOnce());
+      else chunks.push(chunk);
+    };
+    const end = (): void => {
+      done();
+      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
+    };
+    const cut = (): void => fail(new Failure('invalid_input', 'The connection ended within the body; send the request again.'));
+    const late = this.#clock.after(LIMITS.bodyMs, () => fail(tooSlow()));
+    if (request.headers.expect !== undefined) response.writeContinue();
+    request.on('data', take).on('end', end).on('close', cut).on('error', cut);
+    // It may have gone while we found out who it is from.
+    if (request.destroyed) cut();
+    return promise;
+  }
+}
+
+/** For import alone. */
+export function requireNdjson(request: IncomingMessage): void {
+  requireType(request, NDJSON_TYPE, 'application/x-ndjson');
+}
+
+/** JSON in UTF-8 that is not nested too deep. What it holds is never repeated: a syntax error would quote it. */
+function parseJson(bytes: Buffer): unknown {
+  if (!isUtf8(bytes)) throw new Failure('invalid_input', 'The body is not valid UTF-8; encode it so.');
+  const text = bytes.toString();
+  if (!shallow(text)) throw new Failure('invalid_input', `The body is nested deeper than ${LIMITS.depth} levels; flatten it.`);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Failure('invalid_input', 'The body is not JSON; send one JSON object.');
+  }
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPENING = new Set([0x5b, 0x7b]);
+const CLOSING = new Set([0x5d, 0x7d]);
+
+/** Looked at once, from left to right, before anything that might go down as deep as it is told. */
+export function shallow(text: string): boolean {
+  if (text.length <= LIMITS.depth) return true;
+  let depth = 0;
+  let quoted = false;
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index);
+    if (code === QUOTE) quoted = !quoted;
+    else if (code === BACKSLASH && quoted) index += 1;
+    else if (quoted) continue;
+    else if (OPENING.has(code)) {
+      depth += 1;
+      if (depth > LIMITS.depth) return false;
+    } else if (CLOSING.has(code)) depth -= 1;
+  }
+  return true;
+}
+
+/** A body is on its way, told or not. */
+export const brings = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+
+function requireLength({ headers }: IncomingMessage): void {
+  if (Number(headers['content-length'] ?? 0) > LIMITS.bodyBytes) throw tooLarge();
+}
+
+function requireType({ headers }: IncomingMessage, type: RegExp, name: string): void {
+  const encoding = headers['content-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw new Failure('unsupported_media_type', 'The body is compressed; send it as it is, without Content-Encoding.');
+  }
+  if (type.test(headers['content-type'] ?? '')) return;
+  throw new Failure('unsupported_media_type', `The body must be ${name} in UTF-8; send it with "Content-Type: ${name}".`);
+}
+
+const tooLarge = (): Failure => new Failure('payload_too_large', 'The body is longer than 1 MiB; send less at a time.');
+
+const tooMuchAtOnce = (): Failure =>
+  new Failure('rate_limited', 'Too much is being sent to this memory at once; try again in a second.', { retryAfter: 1 });
+
+const tooSlow = (): Failure =>
+  new Failure('invalid_input', `The body did not arrive within ${LIMITS.bodyMs / 1000} s; send it without a pause.`);

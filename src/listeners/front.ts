@@ -1,0 +1,137 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { asFailure, Failure } from '../contract/failure.ts';
+import { isOperation } from '../contract/operations.ts';
+import type { Clock } from '../core/clock.ts';
+import type { Tokens } from '../core/tokens.ts';
+import { answer, refuse } from './answer.ts';
+import { bearerOf } from './authenticate.ts';
+import { brings } from './body.ts';
+import type { Guard } from './guard.ts';
+import { health } from './health.ts';
+import { LIMITS } from './limits.ts';
+import type { Place } from './routes.ts';
+
+/** Where something went wrong that nobody foresaw: all that may be told of it outside of this process. */
+export interface Trouble {
+  readonly operation: string;
+  readonly client: string;
+}
+
+interface Deps {
+  readonly guard: Guard;
+  readonly find: (path: string) => Place | undefined;
+  readonly tokens: Pick<Tokens, 'verify'>;
+  readonly prove: (challenge: string) => string;
+  readonly clock: Clock;
+  readonly log: (trouble: Trouble) => void;
+}
+
+/**
+ * What every request goes through, in this order: is it from this machine, who is it, is there such a place. Only then is a
+ * body looked at. Whatever goes wrong is answered, and in one way.
+ */
+export class Front {
+  readonly #deps: Deps;
+  /** How many questions each open connection waits for. */
+  readonly #waiting = new Map<Socket, number>();
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  connect(socket: Socket): void {
+    this.#waiting.set(socket, 0);
+    socket.once('close', () => this.#waiting.delete(socket));
+  }
+
+  waits(socket: Socket): boolean {
+    return (this.#waiting.get(socket) ?? 0) > 0;
+  }
+
+  /** Ends the connections that wait for nothing. */
+  dismiss(): void {
+    for (const [socket, waiting] of this.#waiting) if (waiting === 0 && socket.writableLength === 0) socket.destroy();
+  }
+
+  async receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { socket } = request;
+    const waiting = this.#waiting.get(socket) ?? 0;
+    if (waiting >= LIMITS.unanswered) {
+      // No program of good will asks so much before it hears an answer.
+      socket.destroy();
+      return;
+    }
+    this.#waiting.set(socket, waiting + 1);
+    await this.#serve(request, response);
+    // A connection that has ended is not in the list any more.
+    const still = this.#waiting.get(socket);
+    if (still !== undefined) this.#waiting.set(socket, still - 1);
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const trouble = { operation: 'none', client: 'unknown' };
+    const allow: string[] = [];
+    try {
+      const result = await this.#answerTo(request, response, trouble, allow);
+      if (result !== undefined && !gone(response)) answer(response, 200, result);
+    } catch (error) {
+      const failure = asFailure(error);
+      if (failure.code === 'internal') this.#deps.log(trouble);
+      if (!gone(response)) refuse(request, response, failure, this.#deps.clock, allow);
+    }
+  }
+
+  async #answerTo(
+    request: IncomingMessage,
+    response: ServerResponse,
+    trouble: { operation: string; client: string },
+    allow: string[],
+  ): Promise<string | undefined> {
+    const { guard, find, tokens, prove } = this.#deps;
+    const { rawHeaders, url = '', method = '' } = request;
+    guard(rawHeaders);
+    const mark = url.indexOf('?');
+    const path = mark === -1 ? url : url.slice(0, mark);
+    const query = mark === -1 ? '' : url.slice(mark + 1);
+    if (path === '/healthz') {
+      if (method !== 'GET') throw wrongMethod(['GET'], allow);
+      refuseBody(request);
+      return health(query, prove);
+    }
+    if (isProbe(path)) throw unknownPath();
+    const token = bearerOf(rawHeaders);
+    const place = find(path);
+    const route = place?.methods.get(method);
+    const caller = await tokens.verify(token, route?.transport ?? 'rest');
+    // Who has left meanwhile would never be heard to leave.
+    if (gone(response)) return undefined;
+    if (!place) throw unknownPath();
+    if (!route) throw wrongMethod([...place.methods.keys()], allow);
+    if (method === 'GET' || method === 'DELETE') refuseBody(request);
+    trouble.client = caller.client;
+    trouble.operation = isOperation(place.name) ? place.name : route.operation;
+    const result = await route.handle({ request, response, caller, token, query, name: place.name });
+    return result && JSON.stringify(result);
+  }
+}
+
+/** Nobody is there any more to hear it. */
+const gone = (response: ServerResponse): boolean => response.destroyed || response.socket?.destroyed === true;
+
+/** Nobody would read it, so it could come for ever. */
+function refuseBody(request: IncomingMessage): void {
+  if (brings(request)) throw new Failure('invalid_input', 'This takes no body; send what you mean in the address.');
+}
+
+/** Where programs ask for OAuth. They take anything but a plain 404 for a sign that there is some. */
+const isProbe = (path: string): boolean => path === '/register' || path.startsWith('/.well-known/');
+
+const unknownPath = (): Failure =>
+  new Failure('not_found', 'There is nothing at this path; GET /api/v1/openapi.json lists what there is.');
+
+function wrongMethod(methods: readonly string[], allow: string[]): Failure {
+  const list = methods.join(', ');
+  allow.push('Allow', list);
+  return new Failure('method_not_allowed', `This path does not know the method; send ${list}.`);
+}

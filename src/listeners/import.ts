@@ -1,0 +1,152 @@
+import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage } from 'node:http';
+import * as z from 'zod';
+import { Failure } from '../contract/failure.ts';
+import { TRANSFER } from '../contract/limits.ts';
+import { ImportReceipt } from '../contract/transfer.ts';
+import type { Clock } from '../core/clock.ts';
+import type { Perform } from '../core/perform.ts';
+import { requireNdjson, shallow } from './body.ts';
+import { LIMITS } from './limits.ts';
+import { queryReader } from './query.ts';
+import { API } from './rest.ts';
+import type { Exchange, Route } from './routes.ts';
+import type { Streams } from './streams.ts';
+
+const BATCH_BYTES = LIMITS.bodyBytes;
+const LINE_FEED = 0x0a;
+/** A report that is longer than what was sent is of no use to anybody. */
+const MOST_ERRORS = 1000;
+
+export const ImportTotal = ImportReceipt.extend({
+  more_errors: z.int().min(1).exactOptional().describe(`Refused lines beyond the first ${MOST_ERRORS}.`),
+});
+type ImportTotal = z.output<typeof ImportTotal>;
+
+interface Deps {
+  readonly perform: Perform;
+  readonly clock: Clock;
+  readonly streams: Streams;
+}
+
+/** Facts as lines, as many as there are: read, checked and kept a batch at a time (R-REST-09). */
+export const importRoute = (deps: Deps): Route => {
+  const read = queryReader({ properties: { dry_run: { type: 'boolean' } } });
+  return {
+    method: 'POST',
+    path: `${API}/memory/import`,
+    transport: 'rest',
+    operation: 'import',
+    async handle(exchange) {
+      const options = read(exchange.query);
+      requireNdjson(exchange.request);
+      using _open = deps.streams.open(exchange, { end: () => exchange.request.destroy() });
+      // Checks what was asked, before anything of the body is taken.
+      const total: ImportTotal = await deps.perform(exchange.caller, 'import', { ...options, lines: [] });
+      for await (const batch of batches(linesOf(exchange, deps.clock))) await importBatch(batch, total);
+      return total;
+
+      async function importBatch({ first, lines, errors }: Batch, sum: ImportTotal): Promise<void> {
+        const receipt = await deps.perform(exchange.caller, 'import', { ...options, lines, first_line: first });
+        sum.created += receipt.created;
+        sum.updated += receipt.updated;
+        sum.unchanged += receipt.unchanged;
+        sum.dropped += receipt.dropped;
+        const all = [...receipt.errors, ...errors].toSorted((one, other) => one.line - other.line);
+        const told = all.slice(0, MOST_ERRORS - sum.errors.length);
+        sum.errors.push(...told);
+        if (told.length < all.length) sum.more_errors = (sum.more_errors ?? 0) + all.length - told.length;
+      }
+    },
+  };
+};
+
+interface Batch {
+  /** The number of the first line. */
+  readonly first: number;
+  readonly lines: string[];
+  readonly errors: ImportTotal['errors'];
+}
+
+/** As many lines as one request of the operation takes. A line that is no text has its error already, and stands for nothing. */
+async function* batches(lines: AsyncIterable<Buffer>): AsyncGenerator<Batch> {
+  let batch: Batch = { first: 1, lines: [], errors: [] };
+  let bytes = 0;
+  for await (const line of lines) {
+    if (batch.lines.length === TRANSFER.lines || bytes + line.length > BATCH_BYTES) {
+      yield batch;
+      batch = { first: batch.first + batch.lines.length, lines: [], errors: [] };
+      bytes = 0;
+    }
+    const message = wrongWith(line);
+    if (message !== undefined) batch.errors.push({ line: batch.first + batch.lines.length, message });
+    batch.lines.push(message === undefined ? line.toString() : '');
+    bytes += line.length;
+  }
+  if (batch.lines.length > 0) yield batch;
+}
+
+function wrongWith(line: Buffer): string | undefined {
+  if (!isUtf8(line)) return 'The line is not valid UTF-8; encode it so.';
+  return shallow(line.toString('latin1')) ? undefined : `The line is nested deeper than ${LIMITS.depth} levels; flatten it.`;
+}
+
+/** A connection that is cut yields no last line: half of a fact may look like a whole one. */
+async function* linesOf({ request, response }: Exchange, clock: Clock): AsyncGenerator<Buffer> {
+  if (request.headers.expect !== undefined) response.writeContinue();
+  let begun: Buffer[] = [];
+  let length = 0;
+  const add = (part: Buffer): void => {
+    begun.push(part);
+    length += part.length;
+    if (length > LIMITS.bodyBytes) throw new Failure('payload_too_large', 'A line is longer than 1 MiB; a fact takes far less.');
+  };
+  const take = (): Buffer => {
+    const line = begun.length === 1 && begun[0] ? begun[0] : Buffer.concat(begun);
+    [begun, length] = [[], 0];
+    return line;
+  };
+  for await (const chunk of chunksOf(request, clock)) {
+    let from = 0;
+    for (let to = chunk.indexOf(LINE_FEED); to !== -1; to = chunk.indexOf(LINE_FEED, from)) {
+      add(chunk.subarray(from, to));
+      yield take();
+      from = to + 1;
+    }
+    if (from < chunk.length) add(chunk.subarray(from));
+  }
+  if (length > 0) yield take();
+}
+
+/** While we wait for bytes, enough of them must come in time; while we work on them, nobody has to send any. */
+async function* chunksOf(request: IncomingMessage, clock: Clock): AsyncGenerator<Buffer> {
+  // What is left when we stop is read by whoever refuses it.
+  const chunks = request.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
+  let patience: number = LIMITS.progressMs;
+  let bytes = 0;
+  try {
+    for (;;) {
+      const since = clock.steady();
+      const { done, value } = await within(patience, chunks.next(), clock);
+      if (done === true) return;
+      bytes += value.length;
+      patience -= clock.steady() - since;
+      if (bytes >= LIMITS.progressBytes || value.includes(LINE_FEED)) [patience, bytes] = [LIMITS.progressMs, 0];
+      yield value;
+    }
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    throw new Failure('invalid_input', 'The connection ended within the lines; import them again, those that are there stay.');
+  } finally {
+    chunks.return?.().catch(() => undefined);
+  }
+}
+
+async function within<T>(ms: number, coming: Promise<T>, clock: Clock): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  using _late = clock.after(Math.max(ms, 0), () =>
+    reject(new Failure('invalid_input', `Nothing came for ${LIMITS.progressMs / 1000} s; send the lines without a pause.`)),
+  );
+  coming.catch(() => undefined);
+  return await Promise.race([coming, promise]);
+}

@@ -1,0 +1,34 @@
+const KIB = 1024;
+const SECOND = 1000;
+
+/** What a connection may cost us (R-HTTP-06, R-HTTP-07). Times are milliseconds. */
+export const LIMITS = {
+  /** From the first byte awaited to the last byte of the headers. */
+  headersMs: 8 * SECOND,
+  /** From the headers to the last byte of a body. */
+  bodyMs: 7 * SECOND,
+  /** Within this an import must have brought a line, or `progressBytes`, and a reader must have taken something. */
+  progressMs: 7 * SECOND,
+  progressBytes: 16 * KIB,
+  /** Between two requests. Node adds a second. */
+  idleMs: 7 * SECOND,
+  checkMs: SECOND,
+  /** The longest token takes half of it. */
+  headerBytes: 16 * KIB,
+  bodyBytes: 1024 * KIB,
+  /** Of all bodies that are being read. */
+  bodiesBytes: 64 * 1024 * KIB,
+  depth: 64,
+  connections: 1000,
+  /** Questions one connection may have asked before they are answered. */
+  unanswered: 64,
+  /** Streams, exports and imports one subject may have open. */
+  streams: 64,
+  /** What a stream may hold for a reader who does not read. */
+  unreadBytes: 64 * KIB,
+  keepAliveMs: 15 * SECOND,
+  /** How long the rest of a refused body is thrown away, so that whoever sends it comes to read the answer. */
+  lingerMs: 2 * SECOND,
+  /** What requests under way get to come to their end when the program ends. */
+  closingMs: 2 * SECOND,
+} as const;

@@ -1,0 +1,48 @@
+import type { ServerResponse } from 'node:http';
+import { ALWAYS, end } from '../answer.ts';
+
+/** What one stream may hold for a reader who does not read: a handful of the longest answers. */
+const UNREAD_BYTES = 4 * 1024 * 1024;
+
+/** When the stream ends, so does the connection: a reader who counts bytes only sees it too. */
+const HEAD = ['Content-Type', 'text/event-stream', 'Connection', 'close', ...ALWAYS];
+
+/** Server-sent events to one reader. One who does not read is let go, and may come again. */
+export class EventStream {
+  readonly #response: ServerResponse;
+  #written = 0;
+
+  constructor(response: ServerResponse) {
+    this.#response = response;
+    response.writeHead(200, HEAD);
+    // Whoever waits for the head would else wait for the first event.
+    this.#write(': this stream is open\n\n');
+  }
+
+  get open(): boolean {
+    return !this.#response.writableEnded && !this.#response.destroyed;
+  }
+
+  send(event: string, data: string, id?: number): void {
+    this.#write(`event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${data}\n\n`);
+  }
+
+  /** A sign of life, so that nobody between us takes silence for the end. */
+  rest(): void {
+    const written = this.#response.socket?.bytesWritten ?? 0;
+    // Nothing of what waits was taken since the last time.
+    if (this.#response.writableLength > 0 && written === this.#written) this.#response.destroy();
+    this.#written = written;
+    this.#write(': still here\n\n');
+  }
+
+  end(): void {
+    if (this.open) end(this.#response);
+  }
+
+  #write(frame: string): void {
+    if (!this.open) return;
+    if (this.#response.writableLength > UNREAD_BYTES) this.#response.destroy();
+    else this.#response.write(frame);
+  }
+}

@@ -1,0 +1,164 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Failure } from '../../contract/failure.ts';
+import { ALWAYS, answer } from '../answer.ts';
+import type { Bodies } from '../body.ts';
+import type { Exchange, Route } from '../routes.ts';
+import type { Streams } from '../streams.ts';
+import { EventStream } from './event-stream.ts';
+import { readBatch, readMessage } from './message.ts';
+import { ProtocolError, refusal } from './rpc.ts';
+import { loadSdk, type Sdk } from './sdk.ts';
+import type { Session } from './session.ts';
+import type { Sessions } from './sessions.ts';
+
+interface Deps {
+  /** Where the server is reached over streamable HTTP; HTTP with SSE is below it. */
+  readonly path: string;
+  readonly transport: string;
+  readonly sessions: Sessions;
+  readonly streams: Streams;
+  readonly bodies: Bodies;
+}
+
+/** Both ways over HTTP to one MCP server (R-MCP-01). */
+export const mcpRoutes = (deps: Deps): Route[] => [...streamable(deps), ...withSse(deps)];
+
+/** Streamable HTTP: what is posted is answered at once; a stream tells what nobody asked for. */
+function streamable({ path, transport, sessions, streams, bodies }: Deps): Route[] {
+  return [
+    route('POST', path, transport, async (exchange) => {
+      const { request, response } = exchange;
+      const sdk = await loadSdk();
+      const body = await read(bodies, exchange);
+      const alone = Array.isArray(body) ? undefined : readMessage(body, sdk);
+      if (alone?.kind === 'broken') return send(response, 400, alone.answer);
+      if (alone?.kind === 'request' && alone.method === 'initialize') {
+        // Also within a session: whoever begins anew gets a new one.
+        const session = await sessions.open(exchange);
+        const [greeting] = await session.ask([alone]);
+        return greeting && send(response, 200, greeting, ['Mcp-Session-Id', session.id]);
+      }
+      const session = sessionOf(sessions, exchange);
+      requireVersion(request, sdk);
+      const answers = await session.ask(alone ? [alone] : readBatch(body as unknown[], session.version, sdk));
+      if (answers[0] === undefined) return sendNothing(response, 202);
+      return send(response, 200, alone ? answers[0] : answers);
+    }),
+    route('GET', path, transport, async (exchange) => {
+      const session = sessionOf(sessions, exchange);
+      requireVersion(exchange.request, await loadSdk());
+      const last = Number(exchange.request.headers['last-event-id'] ?? NaN);
+      const stream = follow(streams, exchange, (ended) => session.leave(ended));
+      session.listen(stream, ...(Number.isSafeInteger(last) ? [last] : []));
+    }),
+    route('DELETE', path, transport, async (exchange) => {
+      await sessionOf(sessions, exchange).close();
+      sendNothing(exchange.response, 204);
+    }),
+  ];
+}
+
+/** HTTP with SSE, as older clients speak it: one stream for every answer, and a path to post to. The session ends with its stream. */
+function withSse({ path, transport, sessions, streams, bodies }: Deps): Route[] {
+  return [
+    route('GET', `${path}/sse`, transport, async (exchange) => {
+      const session = await sessions.open(exchange);
+      try {
+        const stream = follow(streams, exchange, () => void session.close());
+        stream.send('endpoint', `${path}/sse/message?sessionId=${session.id}`);
+        session.listen(stream);
+      } catch (error) {
+        await session.close();
+        throw error;
+      }
+    }),
+    route('POST', `${path}/sse/message`, transport, async (exchange) => {
+      const { response, query } = exchange;
+      const sdk = await loadSdk();
+      const body = await read(bodies, exchange);
+      const session = sessions.find(new URLSearchParams(query).get('sessionId') ?? '', exchange);
+      const alone = Array.isArray(body) ? undefined : readMessage(body, sdk);
+      if (alone?.kind === 'broken') return send(response, 400, alone.answer);
+      const messages = alone ? [alone] : readBatch(body as unknown[], session.version, sdk);
+      sendNothing(response, 202);
+      for (const message of messages) session.hear(message, (reply) => reply && session.say(reply));
+    }),
+  ];
+}
+
+/** What the protocol refuses is told in JSON-RPC, all else as on every other path. */
+const route = (
+  method: Route['method'],
+  path: string,
+  transport: string,
+  handle: (exchange: Exchange) => Promise<void>,
+): Route => ({
+  method,
+  path,
+  transport,
+  operation: transport,
+  async handle(exchange) {
+    try {
+      await handle(exchange);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      send(exchange.response, error.http, refusal(null, error));
+    }
+    return undefined;
+  },
+});
+
+async function read(bodies: Bodies, { request, response }: Exchange): Promise<unknown> {
+  try {
+    return await bodies.json(request, response);
+  } catch (error) {
+    // What has come whole and is no JSON; the rest is the connection's affair.
+    if (error instanceof Failure && error.code === 'invalid_input' && request.complete) {
+      throw new ProtocolError('unparsable', error.message);
+    }
+    throw error;
+  }
+}
+
+function sessionOf(sessions: Sessions, exchange: Exchange): Session {
+  const id = exchange.request.headers['mcp-session-id'];
+  if (typeof id === 'string') return sessions.find(id, exchange);
+  throw new ProtocolError(
+    'malformed',
+    'There is no session yet; send initialize first, and then its Mcp-Session-Id with every request.',
+  );
+}
+
+function requireVersion({ headers }: IncomingMessage, { SUPPORTED_PROTOCOL_VERSIONS }: Sdk): void {
+  const version = headers['mcp-protocol-version'];
+  if (version === undefined || SUPPORTED_PROTOCOL_VERSIONS.some((known) => known === version)) return;
+  throw new ProtocolError(
+    'malformed',
+    `This protocol version is not spoken here; send MCP-Protocol-Version ${SUPPORTED_PROTOCOL_VERSIONS.join(', ')}, as agreed on.`,
+  );
+}
+
+/** A stream that ends with its token, with the program, or when its reader goes. */
+function follow(streams: Streams, exchange: Exchange, closed: (stream: EventStream) => void): EventStream {
+  const { response } = exchange;
+  const held = streams.open(exchange, { end: () => stream.end(), rest: () => stream.rest() });
+  const stream = new EventStream(response);
+  const over = (): void => {
+    held[Symbol.dispose]();
+    closed(stream);
+  };
+  response.once('close', over);
+  // They may be gone already.
+  if (response.destroyed || response.socket?.destroyed) over();
+  return stream;
+}
+
+const send = (response: ServerResponse, status: number, body: object, more: readonly string[] = []): void => {
+  if (!response.destroyed) answer(response, status, JSON.stringify(body), more);
+};
+
+function sendNothing(response: ServerResponse, status: 202 | 204): void {
+  if (response.destroyed) return;
+  response.writeHead(status, [...ALWAYS, ...(status === 202 ? ['Content-Length', '0'] : [])]);
+  response.end();
+}

@@ -1,0 +1,153 @@
+import { hash } from 'node:crypto';
+import { Failure } from '../../contract/failure.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { Changed, MemoryStore } from '../../core/store.ts';
+import type { Tokens } from '../../core/tokens.ts';
+import type { Exchange } from '../routes.ts';
+import { ProtocolError } from './rpc.ts';
+import { Session } from './session.ts';
+
+const MINUTE_MS = 60_000;
+
+/**
+ * A client that has no stream open and says nothing for so long begins anew when it comes back.
+ * @internal
+ */
+export const IDLE_MS = 30 * MINUTE_MS;
+/**
+ * Sessions of one subject; programs that are started for each call leave one behind every time.
+ * @internal
+ */
+export const MOST_SESSIONS = 256;
+/** Changes within this are told as one. */
+const GATHER_MS = 100;
+
+interface Deps {
+  readonly clock: Clock;
+  readonly tokens: Pick<Tokens, 'onRevoked'>;
+  readonly onChange: MemoryStore['onChange'];
+  /** Gives a new session its server. */
+  readonly serve: (session: Session) => Promise<void>;
+  /** What a client that listens to this hears of, when something of the kind changes. */
+  readonly concerns: (uri: string, kind: Changed['kind']) => boolean;
+}
+
+/**
+ * The sessions of one MCP server. A session is no proof of who asks (the token is, on every request); it belongs to the token
+ * that opened it, and to every other it does not exist (R-MCP-06).
+ */
+export class Sessions implements Disposable {
+  readonly #deps: Deps;
+  readonly #sessions = new Map<string, Session>();
+  readonly #listening: readonly Disposable[];
+  readonly #changed = new Map<string, Set<Changed['kind']>>();
+  #telling: Disposable | undefined;
+  #waiting: Disposable | undefined;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    this.#listening = [
+      deps.tokens.onRevoked((id) => this.#endAll(({ owner }) => owner.caller.token === id)),
+      deps.onChange((changed) => this.#gather(changed)),
+    ];
+  }
+
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  async open({ caller, token }: Pick<Exchange, 'caller' | 'token'>): Promise<Session> {
+    this.#makeRoom(caller.subject);
+    const owner = { caller, token: digestOf(token) };
+    const session = new Session(owner, this.#deps.clock.steady(), () => this.#drop(session));
+    this.#sessions.set(session.id, session);
+    try {
+      await this.#deps.serve(session);
+    } catch (error) {
+      await session.close();
+      throw error;
+    }
+    this.#wait();
+    return session;
+  }
+
+  /** Another's session and none at all are the same to whoever asks. */
+  find(id: string, { caller, token }: Pick<Exchange, 'caller' | 'token'>): Session {
+    const session = this.#sessions.get(id);
+    const owner = session?.owner;
+    if (!session || owner?.caller.subject !== caller.subject || owner.token !== digestOf(token)) {
+      throw new ProtocolError('unknown_session', 'Session not found; connect again with initialize.');
+    }
+    session.usedAt = this.#deps.clock.steady();
+    return session;
+  }
+
+  [Symbol.dispose](): void {
+    for (const listening of this.#listening) listening[Symbol.dispose]();
+    this.#telling?.[Symbol.dispose]();
+    this.#waiting?.[Symbol.dispose]();
+    this.#endAll(() => true);
+  }
+
+  #drop({ id }: Session): void {
+    this.#sessions.delete(id);
+    if (this.#sessions.size > 0) return;
+    this.#waiting?.[Symbol.dispose]();
+    this.#waiting = undefined;
+  }
+
+  /** The oldest idle one goes. */
+  #makeRoom(subject: string): void {
+    const own = [...this.#sessions.values()].filter(({ owner }) => owner.caller.subject === subject);
+    if (own.length < MOST_SESSIONS) return;
+    const [oldest] = own.filter(({ busy }) => !busy).toSorted((one, other) => one.usedAt - other.usedAt);
+    if (!oldest) {
+      throw new Failure(
+        'rate_limited',
+        `There are ${MOST_SESSIONS} open sessions of this subject; close those that nobody uses.`,
+      );
+    }
+    void oldest.close();
+  }
+
+  #endAll(which: (session: Session) => boolean): void {
+    for (const session of this.#sessions.values()) if (which(session)) void session.close();
+  }
+
+  /** Sleeps until the first session may have been idle for too long; it wakes at most twice for each that is used again. */
+  #wait(): void {
+    if (this.#waiting || this.#sessions.size === 0) return;
+    const now = this.#deps.clock.steady();
+    const first = Math.min(...[...this.#sessions.values()].map(({ busy, usedAt }) => (busy ? now : usedAt)));
+    this.#waiting = this.#deps.clock.after(Math.max(first + IDLE_MS - now, MINUTE_MS), () => {
+      this.#waiting = undefined;
+      const late = this.#deps.clock.steady() - IDLE_MS;
+      for (const session of this.#sessions.values()) if (session.busy) session.usedAt = this.#deps.clock.steady();
+      this.#endAll(({ usedAt }) => usedAt <= late);
+      this.#wait();
+    });
+  }
+
+  /** Only the subject's own namespace: a pack session's is no client's. */
+  #gather({ namespace: { subject, session }, kind }: Changed): void {
+    if (session !== undefined) return;
+    const kinds = this.#changed.get(subject) ?? new Set();
+    this.#changed.set(subject, kinds.add(kind));
+    this.#telling ??= this.#deps.clock.after(GATHER_MS, () => this.#tell());
+  }
+
+  #tell(): void {
+    this.#telling = undefined;
+    const { concerns } = this.#deps;
+    for (const session of this.#sessions.values()) {
+      const kinds = [...(this.#changed.get(session.owner.caller.subject) ?? [])];
+      for (const uri of session.subscriptions) {
+        if (!kinds.some((kind) => concerns(uri, kind))) continue;
+        session.tell({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri } });
+      }
+    }
+    this.#changed.clear();
+  }
+}
+
+const digestOf = (token: string): string => hash('sha256', token, 'base64url');

@@ -1,0 +1,200 @@
+import * as z from 'zod';
+import { type FailureCode, failures } from '../contract/failure.ts';
+import { type OperationName, operations } from '../contract/operations.ts';
+import type { TokenScope } from '../contract/token.ts';
+import { Export, ImportLine } from '../contract/transfer.ts';
+import { ImportTotal } from './import.ts';
+import { API, fieldIn, inputSchema, type RestRow, restTable } from './rest.ts';
+
+type Schema = Readonly<Record<string, unknown>>;
+
+interface Described {
+  readonly summary: string;
+  readonly description?: string | undefined;
+  readonly scope: TokenScope | undefined;
+  readonly parameters?: readonly object[];
+  readonly requestBody?: object;
+  readonly answer: object;
+  /** Beyond those that every route may fail with. */
+  readonly fails: readonly FailureCode[];
+}
+
+/** The document of this REST interface, made of the schemas that validate (R-REST-15). */
+export function openApi(version: string): object {
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Helmdeck Memory',
+      version,
+      description: 'One shared memory for all the AI agents on this machine. Every time is RFC 3339 in UTC.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/' }],
+    security: [{ bearer: [] }],
+    paths: paths(),
+    components: {
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+      schemas: { Failure: failureSchema },
+      responses: refusals,
+    },
+  };
+}
+
+function paths(): Record<string, Record<string, object>> {
+  const all: Record<string, Record<string, object>> = {};
+  const add = (method: string, path: string, route: Described): void => {
+    (all[path] ??= {})[method.toLowerCase()] = spell(route);
+  };
+  for (const row of restTable) add(row.method, API + row.path, operationAt(row));
+  for (const [method, path, route] of others) add(method, path, route);
+  return all;
+}
+
+const ALWAYS: readonly FailureCode[] = ['invalid_input', 'invalid_token', 'forbidden_host', 'internal', 'store_unavailable'];
+const WRITES: readonly FailureCode[] = ['quota_exceeded', 'disk_full'];
+const BODY: readonly FailureCode[] = ['payload_too_large', 'unsupported_media_type', 'rate_limited'];
+/** Those that name something that may not be there. */
+const NAMING: ReadonlySet<OperationName> = new Set<OperationName>(['recall', 'patch', 'history', 'revokeToken']);
+
+function operationAt({ path, operation, from }: RestRow): Described {
+  const { output, scope } = operations[operation];
+  const { $schema: _, title, description, ...input } = inputSchema(operation);
+  return {
+    summary: title ?? operation,
+    description,
+    scope,
+    ...(from === 'body'
+      ? { requestBody: { required: needed(input).size > 0, content: { 'application/json': { schema: input } } } }
+      : { parameters: parametersOf(input, fieldIn(path)) }),
+    answer: json(outputSchema(output)),
+    fails: [
+      ...(from === 'body' ? BODY : []),
+      ...(scope === 'memory:read' ? [] : WRITES),
+      ...(NAMING.has(operation) ? (['not_found'] as const) : []),
+    ],
+  };
+}
+
+function parametersOf(input: Schema, inPath: string | undefined): object[] {
+  const required = needed(input);
+  return Object.entries((input['properties'] ?? {}) as Record<string, Schema>).map(([name, { description, ...schema }]) => ({
+    name,
+    in: name === inPath ? 'path' : 'query',
+    required: required.has(name),
+    ...(description !== undefined && { description }),
+    schema,
+  }));
+}
+
+const others: readonly (readonly [method: string, path: string, route: Described])[] = [
+  [
+    'GET',
+    `${API}/memory/export`,
+    {
+      summary: 'Export every fact',
+      description: 'One fact a line, the oldest first. An answer that is cut off is incomplete: ask again.',
+      scope: operations.export.scope,
+      answer: lines(outputSchema(Export.shape.facts.element)),
+      fails: ['rate_limited'],
+    },
+  ],
+  [
+    'POST',
+    `${API}/memory/import`,
+    {
+      summary: 'Import facts',
+      description: 'One fact a line, of at most 1 MiB. A line that is wrong is reported and skipped; blank ones are skipped.',
+      scope: operations.import.scope,
+      parameters: [
+        {
+          name: 'dry_run',
+          in: 'query',
+          required: false,
+          description: 'true checks every line and changes nothing.',
+          schema: { type: 'boolean', default: false },
+        },
+      ],
+      requestBody: { required: true, ...lines(bare(z.toJSONSchema(ImportLine, { io: 'input' }))) },
+      answer: json(outputSchema(ImportTotal)),
+      fails: [...BODY, ...WRITES],
+    },
+  ],
+  [
+    'GET',
+    `${API}/events`,
+    {
+      summary: 'Follow changes',
+      description: 'Server-sent events with {namespace, kind} as data, whenever the memory of this caller changes.',
+      scope: 'memory:read',
+      answer: { content: { 'text/event-stream': { schema: { type: 'string' } } } },
+      fails: ['rate_limited'],
+    },
+  ],
+  ['GET', `${API}/version`, said('Show the version', { version: { type: 'string' } })],
+  ['GET', `${API}/openapi.json`, said('Show this document', {})],
+];
+
+function said(summary: string, properties: Schema): Described {
+  return {
+    summary,
+    scope: undefined,
+    answer: json({ type: 'object', properties, required: Object.keys(properties) }),
+    fails: [],
+  };
+}
+
+function spell({ summary, description, scope, parameters, requestBody, answer, fails }: Described): object {
+  const statuses = new Set([...ALWAYS, ...fails].map((code) => failures[code].http));
+  return {
+    summary,
+    description: [description, scope && `Needs the scope ${scope}.`].filter(Boolean).join(' ') || summary,
+    ...(parameters && parameters.length > 0 && { parameters }),
+    ...(requestBody && { requestBody }),
+    responses: {
+      200: { description: 'As asked.', ...answer },
+      ...Object.fromEntries([...statuses].map((status) => [status, { $ref: `#/components/responses/${status}` }])),
+    },
+  };
+}
+
+const failureSchema = {
+  type: 'object',
+  properties: {
+    error: { type: 'string', enum: Object.keys(failures), description: 'What went wrong, as a code.' },
+    message: { type: 'string', description: 'What is wrong and what to do, in one sentence.' },
+  },
+  required: ['error', 'message'],
+  additionalProperties: false,
+};
+
+/** By status, each with the codes it may bear. */
+const refusals = Object.fromEntries(
+  [...Map.groupBy(Object.entries(failures), ([, { http }]) => http)].map(([status, rows]) => [
+    status,
+    {
+      description: `${rows.map(([code]) => code).join(', ')}.`,
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/Failure' } } },
+    },
+  ]),
+);
+
+function bare(schema: Schema): Schema {
+  const { $schema: _, ...rest } = schema;
+  return rest;
+}
+
+function outputSchema(output: z.ZodType): Schema {
+  return bare(z.toJSONSchema(output, { io: 'output' }));
+}
+
+function needed({ required }: Schema): ReadonlySet<unknown> {
+  return new Set(Array.isArray(required) ? required : []);
+}
+
+function json(schema: Schema): object {
+  return { content: { 'application/json': { schema } } };
+}
+
+function lines(schema: Schema): object {
+  return { content: { 'application/x-ndjson': { schema } } };
+}

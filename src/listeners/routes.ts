@@ -1,0 +1,53 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Caller } from '../core/caller.ts';
+
+/** A request that has passed the guard and said who it is from. */
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Read from the token, and from nothing else in the request (R-ISO-02). */
+  readonly caller: Caller;
+  readonly token: string;
+  /** What stands behind the question mark, as it was sent. */
+  readonly query: string;
+  /** What stands in place of `{name}` in the path, as it was sent. */
+  readonly name: string;
+}
+
+export interface Route {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** Exact, or with one `{name}` as its last part. */
+  readonly path: string;
+  /** The door, as callers and their writes bear it. */
+  readonly transport: string;
+  /** What failed here, for the log. */
+  readonly operation: string;
+  /** The answer, which goes out as JSON; undefined when the handler has answered itself. */
+  handle(exchange: Exchange): Promise<object | undefined>;
+}
+
+export interface Place {
+  readonly methods: ReadonlyMap<string, Route>;
+  readonly name: string;
+}
+
+const PARAMETER = /\{[^}]+\}$/;
+
+/** Finds the place of a path, byte for byte: another spelling of it is another place, and unknown. */
+export function createRouter(routes: readonly Route[]): (path: string) => Place | undefined {
+  const exact = new Map<string, Map<string, Route>>();
+  const named = new Map<string, Map<string, Route>>();
+  for (const route of routes) {
+    const places = PARAMETER.test(route.path) ? named : exact;
+    const path = route.path.replace(PARAMETER, '');
+    const methods = places.get(path) ?? new Map<string, Route>();
+    places.set(path, methods.set(route.method, route));
+  }
+  return (path) => {
+    const found = exact.get(path);
+    if (found) return { methods: found, name: '' };
+    const parent = path.lastIndexOf('/') + 1;
+    const methods = parent < path.length ? named.get(path.slice(0, parent)) : undefined;
+    return methods && { methods, name: path.slice(parent) };
+  };
+}

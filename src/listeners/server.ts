@@ -1,0 +1,191 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Failure } from '../contract/failure.ts';
+import type { Clock } from '../core/clock.ts';
+import { diskTrouble } from '../core/disk-failure.ts';
+import type { Perform } from '../core/perform.ts';
+import type { MemoryStore } from '../core/store.ts';
+import type { Tokens } from '../core/tokens.ts';
+import { about } from './about.ts';
+import { type Address, DEFAULT_ADDRESS, readAddress, spellAddress } from './address.ts';
+import { ALWAYS } from './answer.ts';
+import { Bodies } from './body.ts';
+import { publish, type Published, publisherOn } from './endpoint.ts';
+import { Events } from './events.ts';
+import { exportRoute } from './export.ts';
+import { Front, type Trouble } from './front.ts';
+import { createGuard } from './guard.ts';
+import { importRoute } from './import.ts';
+import { LIMITS } from './limits.ts';
+import { agentServers } from './mcp/agents.ts';
+import { ownerDoor } from './owner-door.ts';
+import { holderOf } from './port-holder.ts';
+import { codeOf } from './private-file.ts';
+import { overHttp } from './refuse.ts';
+import { rest } from './rest.ts';
+import { createRouter } from './routes.ts';
+import { Streams } from './streams.ts';
+
+export interface ListenerDeps {
+  readonly perform: Perform;
+  readonly tokens: Tokens;
+  readonly onChange: MemoryStore['onChange'];
+  /** Where `endpoint.json` and `owner-token` go. */
+  readonly folder: string;
+  /** As HELMDECK_ADDR says it. */
+  readonly address?: string | undefined;
+  /** Names with their port by which a program in front of this one is reached; headless mode only. */
+  readonly allowedHosts?: readonly string[] | undefined;
+  readonly version: string;
+  readonly clock: Clock;
+  readonly log?: ((trouble: Trouble) => void) | undefined;
+}
+
+export interface Listener extends AsyncDisposable {
+  readonly url: string;
+  /** Ends streams, lets what is under way come to its end for a moment, and takes `endpoint.json` away. */
+  close(): Promise<void>;
+}
+
+/** The one HTTP server: loopback only, one port, every request through one front (R-HTTP). */
+export async function startListener(deps: ListenerDeps): Promise<Listener> {
+  const { perform, tokens, onChange, folder, allowedHosts, version, clock, log = () => undefined } = deps;
+  const asked = readAddress(deps.address ?? DEFAULT_ADDRESS);
+  const server = createServer({
+    maxHeaderSize: LIMITS.headerBytes,
+    headersTimeout: LIMITS.headersMs,
+    // An import may take as long as it needs; bodies have limits of their own.
+    requestTimeout: 0,
+    keepAliveTimeout: LIMITS.idleMs,
+    connectionsCheckingInterval: LIMITS.checkMs,
+    // The guard says it, in our own words.
+    requireHostHeader: false,
+  });
+  server.maxConnections = LIMITS.connections;
+  // Node would drop the rest without a word, and with it what the guard looks for. Their bytes are limited.
+  server.maxHeadersCount = 0;
+  await listen(server, asked, folder);
+  const { port } = server.address() as AddressInfo;
+  const url = `http://${spellAddress({ ...asked, port })}`;
+  const published = await publishOr(server, () => publish(folder, { url, token: tokens.ownerToken(), now: clock.now() }), folder);
+  const bodies = new Bodies(clock);
+  const streams = new Streams(clock, tokens);
+  const events = new Events(streams, onChange);
+  const agents = agentServers({ perform, tokens, onChange, bodies, streams, clock, version, log });
+  const front = new Front({
+    guard: createGuard(port, allowedHosts),
+    find: createRouter([
+      ownerDoor({ perform, bodies }),
+      ...rest({ perform, bodies }),
+      exportRoute({ perform, clock, streams }),
+      importRoute({ perform, clock, streams }),
+      events.route,
+      ...agents.routes,
+      ...about(version),
+    ]),
+    tokens,
+    prove: published.prove,
+    clock,
+    log,
+  });
+  attach(server, front);
+
+  let closed: Promise<void> | undefined;
+  const close = (): Promise<void> => (closed ??= closeAll());
+  return { url, close, [Symbol.asyncDispose]: close };
+
+  async function closeAll(): Promise<void> {
+    // First of all: nobody shall look for us here any more.
+    published[Symbol.dispose]();
+    events[Symbol.dispose]();
+    agents[Symbol.dispose]();
+    streams[Symbol.dispose]();
+    await shut(server, front);
+  }
+}
+
+async function listen(server: Server, address: Address, folder: string): Promise<void> {
+  try {
+    server.listen({ ...address, exclusive: true });
+    await once(server, 'listening');
+  } catch (cause) {
+    throw new Failure('store_unavailable', whyNot(codeOf(cause), address, folder), { cause });
+  }
+}
+
+function whyNot(code: string, address: Address, folder: string): string {
+  const where = spellAddress(address);
+  switch (code) {
+    case 'EADDRINUSE':
+      return `${where} is taken by ${holderOf(address, publisherOn(folder, address.port))}; end it, or set HELMDECK_ADDR to another port.`;
+    case 'EACCES':
+      return `This user may not listen on ${where}; set HELMDECK_ADDR to a port from 1024 on.`;
+    default:
+      return `This machine cannot listen on ${where}; set HELMDECK_ADDR to 127.0.0.1 with a port.`;
+  }
+}
+
+async function publishOr(server: Server, write: () => Published, folder: string): Promise<Published> {
+  try {
+    return write();
+  } catch (cause) {
+    server.close();
+    const told = diskTrouble(cause, folder)?.told;
+    throw (
+      told ??
+      new Failure('store_unavailable', 'endpoint.json cannot be written into the data folder; check what stands in its place.', {
+        cause,
+      })
+    );
+  }
+}
+
+function attach(server: Server, front: Front): void {
+  const receive = (...[request, response]: Parameters<Front['receive']>): void => void front.receive(request, response);
+  // What a client expects is asked for, or refused, when its turn has come.
+  server.on('request', receive).on('checkContinue', receive).on('checkExpectation', receive);
+  server.on('connection', (socket: Socket) => front.connect(socket));
+  // Room for whoever knocks next.
+  server.on('drop', () => server.closeIdleConnections());
+  server.on('clientError', (error, socket) => turnAway(front, error, socket));
+}
+
+/** What is no HTTP, or comes too slowly. */
+function turnAway(front: Front, error: Error, socket: Duplex): void {
+  // Nothing may be written into the answer to an earlier question.
+  if (socket.writable && !front.waits(socket as Socket) && codeOf(error) !== 'ECONNRESET') {
+    const { headers, body } = overHttp(new Failure('invalid_input', explanation(codeOf(error))));
+    const lines = [...ALWAYS, 'Content-Type', 'application/json', 'Content-Length', `${Buffer.byteLength(body)}`, ...headers];
+    const spelled = lines.map((part, index) => (index % 2 === 0 ? `${part}: ` : `${part}\r\n`)).join('');
+    socket.write(`HTTP/1.1 400 Bad Request\r\n${spelled}Connection: close\r\n\r\n${body}`);
+  }
+  socket.destroy();
+}
+
+function explanation(code: string): string {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return `The headers are longer than ${LIMITS.headerBytes / 1024} KiB; send fewer.`;
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return `The headers did not arrive within ${LIMITS.headersMs / 1000} s; send them without a pause.`;
+    default:
+      return 'This is not an HTTP/1.1 request; use an HTTP library to write it.';
+  }
+}
+
+const POLL_MS = 10;
+
+async function shut(server: Server, front: Front): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  const deadline = performance.now() + LIMITS.closingMs;
+  do {
+    front.dismiss();
+    if (await Promise.race([closed, wait(POLL_MS)])) break;
+  } while (performance.now() < deadline);
+  server.closeAllConnections();
+  await closed;
+}

@@ -1,0 +1,83 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { onTestFinished } from 'vitest';
+
+export const BRIDGE = 'integrations/stdio-bridge/helmdeck-memory-mcp.mjs';
+
+interface Said {
+  readonly id?: number | string | null;
+  readonly method?: string;
+  readonly result?: Record<string, unknown>;
+  readonly error?: { readonly code: number; readonly message: string };
+}
+
+export interface Bridged {
+  readonly child: ChildProcess;
+  readonly said: readonly Said[];
+  readonly complained: () => string;
+  write(text: string | Buffer): void;
+  /** Sends a request and waits for what answers it. */
+  ask(method: string, params?: object): Promise<Said>;
+  /** Until something was said that fits. */
+  until(fits: (said: Said) => boolean): Promise<Said>;
+  /** Ends stdin; how the process ended, and how long it took in ms. */
+  leave(): Promise<{ code: number | null; ms: number }>;
+}
+
+/** The bridge as a client starts it. Whatever is no JSON on stdout fails the test. */
+export function startBridge(environment: Record<string, string>, ...args: string[]): Bridged {
+  const child = spawn(process.execPath, [BRIDGE, ...args], { env: environment, stdio: 'pipe' });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const said: Said[] = [];
+  const hearers = new Set<() => void>();
+  let rest = '';
+  let complained = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    const lines = (rest + chunk.toString()).split('\n');
+    rest = lines.pop() ?? '';
+    said.push(...lines.map((line) => JSON.parse(line) as Said));
+    for (const hear of hearers) hear();
+  });
+  child.stderr.on('data', (chunk: Buffer) => (complained += chunk.toString()));
+  child.stdin.on('error', () => undefined);
+  let asked = 0;
+  const until: Bridged['until'] = (fits) => {
+    const { promise, resolve } = Promise.withResolvers<Said>();
+    const hear = (): void => {
+      const found = said.find(fits);
+      if (found) resolve(found);
+    };
+    hearers.add(hear);
+    hear();
+    return promise.finally(() => hearers.delete(hear));
+  };
+  return {
+    child,
+    said,
+    complained: () => complained,
+    write: (text) => void child.stdin.write(text),
+    ask(method, params) {
+      asked += 1;
+      const id = asked;
+      child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
+      return until((one) => one.id === id);
+    },
+    until,
+    async leave() {
+      const start = performance.now();
+      child.stdin.end();
+      const [code] = (await once(child, 'close')) as [number | null];
+      return { code, ms: performance.now() - start };
+    },
+  };
+}
+
+export const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'a test', version: '1' } };
+
+export function writePrivate(path: string, text: string, mode = 0o600): string {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text, { mode });
+  return path;
+}

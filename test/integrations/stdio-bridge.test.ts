@@ -1,0 +1,282 @@
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import fc from 'fast-check';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { dataFolder } from '../../integrations/stdio-bridge/helmdeck-memory-mcp.mjs';
+import { readConfig } from '../../src/main/config.ts';
+import { said as toolSaid } from '../listeners/mcp/agent.ts';
+import { serve, type Served } from '../support/listener.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { BRIDGE, hello, startBridge, writePrivate } from './bridge.ts';
+
+const aFact = { name: 'memory_store', arguments: { key: 'preferences/editor', value: 'Helix' } };
+
+const environmentOf = async (served: Served) => ({ HELMDECK_DATA_DIR: served.folder, HELMDECK_TOKEN: await served.token() });
+
+/** The sentence in a tool's refusal. */
+const refusalIn = ({ result }: { readonly result?: Record<string, unknown> }) => toolSaid(result);
+
+test('an agent over stdio stores, recalls and hears of changes (R-MCP-01)', async () => {
+  const served = await serve();
+  const client = new Client({ name: 'a test', version: '1' });
+  const env = await environmentOf(served);
+  await client.connect(new StdioClientTransport({ command: process.execPath, args: [BRIDGE], env, stderr: 'inherit' }));
+  onTestFinished(() => client.close());
+  const heard = Promise.withResolvers<void>();
+  client.fallbackNotificationHandler = async ({ method }) =>
+    void (method === 'notifications/resources/updated' && heard.resolve());
+  await client.subscribeResource({ uri: 'helmdeck://my-memory' });
+  expect(toolSaid(await client.callTool(aFact))).toMatchObject({ status: 'created' });
+  expect(toolSaid(await client.callTool({ name: 'memory_recall', arguments: { key: 'preferences/editor' } }))).toMatchObject({
+    value: 'Helix',
+  });
+  await heard.promise;
+  await expect(client.callTool({ name: 'nothing', arguments: {} })).rejects.toMatchObject({ code: -32602 });
+});
+
+describe('while no program runs', () => {
+  test('a client starts all the same, and a tool says what to do (R-MCP-12)', async () => {
+    const bridge = startBridge({ HELMDECK_DATA_DIR: tempFolder(), HELMDECK_TOKEN: 'a.b.c' });
+    const { result } = await bridge.ask('initialize', hello);
+    expect(result).toMatchObject({
+      protocolVersion: '2025-11-25',
+      serverInfo: { name: 'helmdeck' },
+      capabilities: { tools: {} },
+    });
+    expect((await bridge.ask('tools/list')).result).toMatchObject({ tools: { length: 6 } });
+    expect((await bridge.ask('resources/list')).result).toEqual({ resources: [] });
+    expect(refusalIn(await bridge.ask('tools/call', aFact))).toEqual({
+      error: 'session_unavailable',
+      message: expect.stringMatching(/is not running on this machine.*start it/),
+    });
+    expect((await bridge.ask('ping')).result).toEqual({});
+    expect((await bridge.ask('resources/read', { uri: 'helmdeck://context' })).error).toMatchObject({ code: -32603 });
+  });
+
+  test('it is found as soon as it comes, and its tools are announced (R-MCP-12)', async () => {
+    const folder = tempFolder();
+    const first = await serve({ folder });
+    const token = await first.token();
+    await first.listener.close();
+    const bridge = startBridge({ HELMDECK_DATA_DIR: folder, HELMDECK_TOKEN: token });
+    await bridge.ask('initialize', hello);
+    await bridge.ask('tools/list');
+    bridge.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n');
+    await serve({ folder, store: first.store, tokens: first.tokens });
+    await bridge.until(({ method }) => method === 'notifications/tools/list_changed');
+    expect(refusalIn(await bridge.ask('tools/call', aFact))).toMatchObject({ status: 'created' });
+  });
+});
+
+test('when the program is started anew the client notices nothing but news (R-MCP-12)', async () => {
+  const first = await serve();
+  const bridge = startBridge(await environmentOf(first));
+  await bridge.ask('initialize', hello);
+  bridge.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n');
+  await bridge.ask('resources/subscribe', { uri: 'helmdeck://context' });
+  expect(refusalIn(await bridge.ask('tools/call', aFact))).toMatchObject({ status: 'created' });
+  await first.listener.close();
+  const waiting = bridge.ask('tools/call', aFact);
+  await serve({ folder: first.folder, store: first.store, tokens: first.tokens });
+  expect(refusalIn(await waiting)).toMatchObject({ status: 'unchanged' });
+  await bridge.until(({ method }) => method === 'notifications/resources/updated');
+});
+
+test('a session that was lost is begun anew under the hood', async () => {
+  const served = await serve();
+  const env = await environmentOf(served);
+  const bridge = startBridge(env);
+  await bridge.ask('initialize', hello);
+  await bridge.ask('tools/call', aFact);
+  // The second listener knows nothing of the first one's sessions, and has its port and proof.
+  await served.listener.close();
+  const again = await serve({
+    folder: served.folder,
+    store: served.store,
+    tokens: served.tokens,
+    address: `127.0.0.1:${served.port}`,
+  });
+  expect(again.port).toBe(served.port);
+  expect(refusalIn(await bridge.ask('tools/call', aFact))).toMatchObject({ status: 'unchanged' });
+});
+
+describe('a token', () => {
+  const call = async (served: Served, environment: Record<string, string>, ...args: string[]) => {
+    const bridge = startBridge({ HELMDECK_DATA_DIR: served.folder, ...environment }, ...args);
+    await bridge.ask('initialize', hello);
+    return refusalIn(await bridge.ask('tools/call', aFact));
+  };
+
+  test('comes from the environment, from a private file, or from the place of a client by its name', async () => {
+    const served = await serve();
+    const token = await served.token();
+    const file = writePrivate(join(tempFolder(), 'token'), `${token}\n`);
+    writePrivate(join(served.folder, 'clients', 'Claude Code.token'), token);
+    expect(await call(served, { HELMDECK_TOKEN: token })).toMatchObject({ status: 'created' });
+    expect(await call(served, { HELMDECK_TOKEN_FILE: file })).toMatchObject({ status: 'unchanged' });
+    expect(await call(served, {}, '--client', 'Claude Code')).toMatchObject({ status: 'unchanged' });
+    expect(await call(served, { HELMDECK_CLIENT: 'Claude Code' })).toMatchObject({ status: 'unchanged' });
+  });
+
+  test("that others may read is refused, and one that is nowhere is asked for; the owner's is never taken", async () => {
+    const served = await serve();
+    const open = writePrivate(join(tempFolder(), 'token'), await served.token(), 0o644);
+    expect(await call(served, { HELMDECK_TOKEN_FILE: open })).toMatchObject({ message: expect.stringMatching(/chmod 600/) });
+    expect(await call(served, {})).toMatchObject({
+      error: 'missing_bearer',
+      message: expect.stringMatching(/HELMDECK_TOKEN_FILE/),
+    });
+    expect(await call(served, {}, '--client', 'nobody')).toMatchObject({ error: 'missing_bearer' });
+  });
+
+  test('that is refused is told in the words of the memory', async () => {
+    const served = await serve();
+    expect(await call(served, { HELMDECK_TOKEN: 'a.b.c' })).toMatchObject({ error: 'invalid_token' });
+  });
+
+  test.each(['../owner-token', '..', 'a/b', '', '.hidden'])('is sought for no client of the name %j', async (name) => {
+    const bridge = startBridge({ HELMDECK_DATA_DIR: tempFolder() }, '--client', name);
+    expect((await bridge.leave()).code).toBe(2);
+    expect(bridge.complained()).toMatch(/--client must be/);
+    expect(bridge.said).toEqual([]);
+  });
+});
+
+describe('whoever sits on the port of the memory', () => {
+  test.each([
+    ['answers anything', (respond: (body: string) => void) => respond('{"status":"ok","proof":"' + '0'.repeat(64) + '"}')],
+    ['hangs up', undefined],
+  ])('and %s gets no token (R-HTTP-11, R-MCP-12)', async (_what, answer) => {
+    const served = await serve();
+    const env = await environmentOf(served);
+    const endpoint = JSON.parse(readFileSync(join(served.folder, 'endpoint.json'), 'utf8')) as Record<string, unknown>;
+    await served.listener.close();
+    const heard: string[] = [];
+    const squatter = createServer(({ headers, url }, response) => {
+      heard.push(`${url} ${headers.authorization ?? ''}`);
+      if (answer) answer((body) => void response.end(body));
+      else response.destroy();
+    }).listen(0, '127.0.0.1');
+    onTestFinished(() => void squatter.close());
+    await new Promise((resolve) => squatter.once('listening', resolve));
+    const { port } = squatter.address() as AddressInfo;
+    writePrivate(join(served.folder, 'endpoint.json'), JSON.stringify({ ...endpoint, url: `http://127.0.0.1:${port}` }));
+    const bridge = startBridge(env);
+    await bridge.ask('initialize', hello);
+    expect(refusalIn(await bridge.ask('tools/call', aFact))).toMatchObject({
+      message: expect.stringMatching(/nothing was sent/),
+    });
+    expect(heard.length).toBeGreaterThan(0);
+    expect(heard.every((line) => /^\/healthz\?challenge=\w+ $/.test(line))).toBe(true);
+  });
+});
+
+describe('the lines of a client', () => {
+  test('may be cut anywhere', async () => {
+    const served = await serve();
+    const bridge = startBridge(await environmentOf(served));
+    await bridge.ask('initialize', hello);
+    const line = Buffer.from(
+      `${JSON.stringify({ jsonrpc: '2.0', id: 'cut', method: 'tools/call', params: { ...aFact, arguments: { key: 'größe', value: '🜁' } } })}\n`,
+    );
+    for (const byte of line) {
+      bridge.write(Buffer.from([byte]));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(refusalIn(await bridge.until(({ id }) => id === 'cut'))).toMatchObject({ key: 'größe', status: 'created' });
+  });
+
+  test('may be far too long, broken or no text at all: each is answered, and the next one works', async () => {
+    const served = await serve();
+    const bridge = startBridge(await environmentOf(served));
+    await bridge.ask('initialize', hello);
+    bridge.write('{"jsonrpc":"2.0",\n');
+    await bridge.until(({ error }) => error?.code === -32700);
+    bridge.write(Buffer.from([0x22, 0xff, 0xfe, 0x22, 0x0a]));
+    await expect.poll(() => bridge.said.filter(({ error }) => error?.code === -32700).length).toBe(2);
+    const long = await bridge.ask('tools/call', {
+      name: 'memory_store',
+      arguments: { key: 'a', value: 'x'.repeat(10 * 1024 * 1024) },
+    });
+    expect(refusalIn(long)).toMatchObject({ error: 'payload_too_large' });
+    bridge.write('x'.repeat(40 * 1024 * 1024));
+    bridge.write('\n7\n\n');
+    await bridge.until(({ error }) => error?.code === -32600 && error.message.includes('32 MiB'));
+    expect(refusalIn(await bridge.ask('tools/call', aFact))).toMatchObject({ status: 'created' });
+    expect(bridge.complained()).toBe('');
+  });
+});
+
+describe('the bridge ends', () => {
+  test('within 2 s of the end of stdin (R-MCP-12)', async () => {
+    const served = await serve();
+    const bridge = startBridge(await environmentOf(served));
+    await bridge.ask('initialize', hello);
+    const { code, ms } = await bridge.leave();
+    expect(code).toBe(0);
+    expect(ms).toBeLessThan(2000);
+  });
+
+  test('within 2 s when nothing runs', async () => {
+    const bridge = startBridge({ HELMDECK_DATA_DIR: tempFolder(), HELMDECK_TOKEN: 'a.b.c' });
+    await bridge.ask('initialize', hello);
+    expect((await bridge.leave()).ms).toBeLessThan(2000);
+  });
+
+  test('within 2 s of the end of whoever started it, though stdin stays open', async () => {
+    const script = `
+      const { spawn } = require('node:child_process');
+      const bridge = spawn(process.execPath, ['${BRIDGE}'], { stdio: ['inherit', 'ignore', 'ignore'], env: { HELMDECK_DATA_DIR: '/nowhere' } });
+      console.log(bridge.pid);
+      setTimeout(() => process.kill(process.pid, 'SIGKILL'), 300);`;
+    const parent = spawn(process.execPath, ['-e', script], { stdio: ['pipe', 'pipe', 'ignore'] });
+    const pid = await new Promise<number>((resolve) =>
+      parent.stdout.once('data', (chunk: Buffer) => resolve(Number(chunk.toString()))),
+    );
+    await new Promise((resolve) => parent.once('exit', resolve));
+    const start = performance.now();
+    await expect.poll(() => alive(pid), { timeout: 3000, interval: 50 }).toBe(false);
+    expect(performance.now() - start).toBeLessThan(2000);
+    parent.stdin.destroy();
+  });
+
+  /** One that has ended may still wait for somebody to take notice. */
+  const alive = (pid: number): boolean => {
+    try {
+      return process.platform === 'linux'
+        ? !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+        : process.kill(pid, 0);
+    } catch {
+      return false;
+    }
+  };
+});
+
+test('it looks for the memory where the program keeps it (R-STORE-03)', () => {
+  const folder = fc.constantFrom(undefined, '', '/data', '/with space/x', 'C:\\data');
+  const environment = fc.record({
+    HELMDECK_DATA_DIR: fc.constantFrom(undefined, '/data/x'),
+    XDG_DATA_HOME: folder,
+    APPDATA: folder,
+  });
+  const platform = fc.constantFrom('linux', 'darwin', 'win32', 'freebsd') as fc.Arbitrary<NodeJS.Platform>;
+  fc.assert(
+    fc.property(environment, platform, (given, on) => {
+      const home = () => (on === 'win32' ? 'C:\\Users\\me' : '/home/me');
+      const known = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+      let wanted: string;
+      try {
+        wanted = readConfig({ environment: known, platform: on, home }).folder;
+      } catch {
+        // A place that the program itself refuses to start with.
+        return;
+      }
+      expect(dataFolder(known, on, home)).toBe(wanted);
+    }),
+  );
+});

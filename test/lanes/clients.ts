@@ -1,0 +1,172 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { systemClock } from '../../src/core/clock.ts';
+import { createMemory } from '../../src/core/create-memory.ts';
+import { Finder } from '../../src/core/finder.ts';
+import { createPerform } from '../../src/core/perform.ts';
+import { RamStore } from '../../src/core/ram-store.ts';
+import { Tokens } from '../../src/core/tokens.ts';
+import { WriteLimit } from '../../src/core/write-limit.ts';
+import { startListener } from '../../src/listeners/server.ts';
+
+const PACKAGES = resolve(import.meta.dirname, 'clients/node_modules');
+const MCP = '/api/v1/mcp';
+const PATIENCE_MS = 60_000;
+
+/** What fits a server without prompts, sampling, and the tools that the suite's own example has. */
+const SCENARIOS = [
+  'server-initialize',
+  'ping',
+  'tools-list',
+  'resources-list',
+  'server-sse-multiple-streams',
+  'server-sse-polling',
+  'dns-rebinding-protection',
+];
+
+interface Ran {
+  readonly code: number;
+  readonly out: string;
+}
+
+let passed = 0;
+let failed = 0;
+
+function check(what: string, holds: boolean, { out }: Ran): void {
+  console.log(`${holds ? 'ok' : 'FAILED'} ${what}`);
+  if (holds) passed += 1;
+  else {
+    failed += 1;
+    console.log(out.replaceAll(/^/gm, '    '));
+  }
+}
+
+/** A program of another's, in a home of its own, so that nothing of whoever runs this is read. */
+function run(home: string, program: string, ...args: string[]): Promise<Ran> {
+  const { promise, resolve: done } = Promise.withResolvers<Ran>();
+  const env = { PATH: process.env['PATH'], HOME: home, XDG_CONFIG_HOME: join(home, 'config') };
+  const options = { env, cwd: home, timeout: PATIENCE_MS, maxBuffer: 2 ** 24 };
+  execFile(process.execPath, [join(PACKAGES, program), ...args], options, (error, stdout, stderr) =>
+    done({ code: error ? Number(error.code ?? 1) : 0, out: stdout + stderr }),
+  );
+  return promise;
+}
+
+const home = mkdtempSync(join(tmpdir(), 'helmdeck-clients-'));
+const store = new RamStore(systemClock);
+const tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
+const finder = new Finder(store);
+const perform = createPerform(createMemory({ store, tokens, finder, secrets: 'refuse' }), new WriteLimit(systemClock));
+const listener = await startListener({
+  perform,
+  tokens,
+  onChange: (hear) => store.onChange(hear),
+  folder: home,
+  address: '127.0.0.1:0',
+  version: 'lane',
+  clock: systemClock,
+});
+const scopes = ['memory:read' as const, 'memory:write' as const];
+const { token } = await tokens.mint({ name: 'lane', client: 'lane', subject: 'me', scopes, days: 1 });
+
+await inspector();
+await mcporter();
+await conformance();
+
+await listener.close();
+rmSync(home, { recursive: true });
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed === 0 ? 0 : 1);
+
+async function inspector(): Promise<void> {
+  const cli = '@modelcontextprotocol/inspector/clients/launcher/build/index.js';
+  const header = `Authorization: Bearer ${token}`;
+  for (const [transport, path] of [
+    ['http', MCP],
+    ['sse', `${MCP}/sse`],
+  ] as const) {
+    const ask = (...args: string[]) =>
+      run(home, cli, '--cli', listener.url + path, '--transport', transport, '--header', header, ...args);
+    const listed = await ask('--method', 'tools/list');
+    check(`Inspector lists the tools over ${transport}`, listed.code === 0 && listed.out.includes('memory_store'), listed);
+    const fact = ['--tool-arg', 'key=inspector', '--tool-arg', `value=over ${transport}`];
+    const stored = await ask('--method', 'tools/call', '--tool-name', 'memory_store', ...fact);
+    check(`Inspector stores a fact over ${transport}`, stored.code === 0 && stored.out.includes('expires_at'), stored);
+  }
+}
+
+async function mcporter(): Promise<void> {
+  const headers = { Authorization: `Bearer ${token}` };
+  const at = (path: string, more = {}) => ({ baseUrl: listener.url + path, headers, ...more });
+  const mcpServers = {
+    http: at(MCP),
+    sse: at(`${MCP}/sse`),
+    qmd: at(`${MCP}/qmd/sse`),
+    stranger: { baseUrl: listener.url + MCP },
+  };
+  mkdirSync(join(home, 'config', 'mcporter'), { recursive: true });
+  writeFileSync(join(home, 'config', 'mcporter', 'mcporter.json'), JSON.stringify({ mcpServers, imports: [] }));
+  const ask = (...args: string[]) => run(home, 'mcporter/dist/cli.js', ...args);
+
+  for (const server of ['http', 'sse', 'qmd']) {
+    const listed = await ask('list', server, '--json', '--exit-code');
+    check(`mcporter lists ${server}`, listed.code === 0 && listed.out.includes('"status": "ok"'), listed);
+  }
+  for (const server of ['http', 'sse']) {
+    const fact = JSON.stringify({ key: `mcporter/${server}`, value: 'Helix is the editor' });
+    const stored = await ask('call', `${server}.memory_store`, '--args', fact, '--output', 'json');
+    check(`mcporter stores over ${server}`, stored.out.includes('"status": "created"'), stored);
+  }
+  // As OpenClaw had it call: its own collection names, and switches that mean nothing here.
+  const question = { searches: [{ type: 'lex', query: 'editor' }], limit: 4, collections: ['memory-root-main'], rerank: false };
+  const found = await ask('call', 'qmd.query', '--args', JSON.stringify(question), '--output', 'json');
+  check('mcporter finds it through QMD', found.out.includes('user_facts/mcporter/http'), found);
+  const refused = await ask('call', 'http.memory_recall', 'key=nothing', '--output', 'json');
+  check('mcporter tells a failed tool from one that worked', refused.code === 1 && refused.out.includes('not_found'), refused);
+  const start = performance.now();
+  const stranger = await ask('list', 'stranger', '--json', '--exit-code');
+  const soon = performance.now() - start < 10_000;
+  check('mcporter without a token gives up soon', stranger.code !== 0 && soon, stranger);
+}
+
+/** The suite knows no tokens: what it sends passes through here and gets one. */
+async function conformance(): Promise<void> {
+  const target = new URL(listener.url);
+  const door = createServer((asked, response) => {
+    const own = asked.headers.host === `localhost:${port}` || asked.headers.host === `127.0.0.1:${port}`;
+    const headers = { ...asked.headers, authorization: `Bearer ${token}`, ...(own && { host: target.host }) };
+    if (asked.headers.origin?.endsWith(`:${port}`)) delete headers.origin;
+    const onward = request(
+      { host: target.hostname, port: target.port, path: asked.url, method: asked.method, headers },
+      (answer) => {
+        response.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(response);
+      },
+    );
+    response.once('close', () => onward.destroy());
+    onward.once('error', () => response.destroy());
+    asked.pipe(onward);
+  }).listen(0, '127.0.0.1');
+  await once(door, 'listening');
+  const { port } = door.address() as AddressInfo;
+  for (const scenario of SCENARIOS) {
+    const url = `http://localhost:${port}${MCP}`;
+    const ran = await run(
+      home,
+      '@modelcontextprotocol/conformance/dist/index.js',
+      'server',
+      '--url',
+      url,
+      '--scenario',
+      scenario,
+    );
+    check(`conformance: ${scenario}`, ran.code === 0 && !/failed: [1-9]|FAILURE/i.test(ran.out), ran);
+  }
+  door.close();
+  door.closeAllConnections();
+}

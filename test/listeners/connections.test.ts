@@ -1,0 +1,121 @@
+import { Agent } from 'node:http';
+import { connect } from 'node:net';
+import { describe, expect, test } from 'vitest';
+import type { Perform } from '../../src/core/perform.ts';
+import { LIMITS } from '../../src/listeners/limits.ts';
+import { ask, dial, serve } from '../support/listener.ts';
+
+describe('many connections', () => {
+  test('cost little: 500 in a row leave nothing behind', async () => {
+    const { url, port } = await serve();
+    await ask(url, '/healthz');
+    const before = process.memoryUsage().rss;
+    const quick = () =>
+      new Promise<void>((resolve) => {
+        const socket = connect(port, '127.0.0.1', () => socket.resetAndDestroy());
+        socket.on('close', () => resolve()).on('error', () => undefined);
+      });
+    for (let round = 0; round < 5; round += 1) await Promise.all(Array.from({ length: 100 }, quick));
+    expect((await ask(url, '/healthz')).status).toBe(200);
+    expect(process.memoryUsage().rss - before).toBeLessThan(32 * 2 ** 20);
+  });
+
+  test('that idle make room for whoever knocks', async () => {
+    const { url, port } = await serve();
+    const agent = new Agent({ keepAlive: true, maxSockets: 2000 });
+    await Promise.all(Array.from({ length: LIMITS.connections }, () => ask(url, '/healthz', { agent })));
+    const knock = async (): Promise<string> => {
+      const line = await dial(port);
+      line.write(`GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`);
+      return await line.until('}').catch(() => '');
+    };
+    await knock();
+    expect(await knock()).toMatch(/^HTTP\/1\.1 200/);
+    agent.destroy();
+  });
+});
+
+describe('one connection', () => {
+  test('is answered in the order of its questions, however many it asks at once', async () => {
+    const { port, owner } = await serve();
+    const line = await dial(port);
+    const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${owner}\r\n\r\n`;
+    line.write(['/api/v1/memory', '/healthz', '/nowhere', '/api/v1/version', '/healthz'].map(get).join(''));
+    const text = await line.until(/(HTTP\/1\.1[^]*){5}\{"status":"ok"\}$/);
+    expect([...text.matchAll(/\r\n\r\n\{"(\w+)"/g)].map(([, first]) => first)).toEqual([
+      'scope',
+      'status',
+      'error',
+      'version',
+      'status',
+    ]);
+  });
+
+  test('that asks without end before it hears an answer is ended', async () => {
+    let asked = 0;
+    const around = (): Perform => () => {
+      asked += 1;
+      return new Promise(() => undefined);
+    };
+    const { port, owner } = await serve({ around });
+    const line = await dial(port);
+    line.write(`GET /api/v1/memory HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${owner}\r\n\r\n`.repeat(5000));
+    await line.ended();
+    expect(asked).toBeLessThanOrEqual(LIMITS.unanswered);
+  });
+
+  test.each([
+    { why: 'no HTTP', text: 'hello\r\n\r\n', says: /^HTTP\/1\.1 400 [^]*not an HTTP/ },
+    { why: 'a TLS greeting', text: Buffer.from('16030100a5010000a10303', 'hex'), says: /^HTTP\/1\.1 400 / },
+    { why: 'a method that is none', text: 'get /healthz HTTP/1.1\r\n\r\n', says: /^HTTP\/1\.1 400 / },
+    { why: 'two lengths', text: 'POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n', says: /^HTTP\/1\.1 400 / },
+    {
+      why: 'a length and chunks',
+      text: 'POST / HTTP/1.1\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+      says: /^HTTP\/1\.1 400 /,
+    },
+    { why: 'a folded header', text: 'GET / HTTP/1.1\r\nA: b\r\n c\r\nX : y\r\n\r\n', says: /^HTTP\/1\.1 400 / },
+    { why: '20 KiB of headers', text: `GET / HTTP/1.1\r\nA: ${'x'.repeat(20_000)}\r\n\r\n`, says: /longer than 16 KiB/ },
+    { why: 'a line that does not end', text: `GET /${'x'.repeat(20_000)}`, says: /longer than 16 KiB/ },
+  ])('with $why is refused and ended', async ({ text, says }) => {
+    const { port } = await serve();
+    const line = await dial(port);
+    line.write(text);
+    await line.ended();
+    expect(line.text()).toMatch(says);
+    expect(line.text()).toMatch(/\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n/);
+    expect(line.text()).toMatch(/"error":"invalid_input"/);
+  });
+
+  test('hears nothing of a later mistake within an earlier answer', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const around = (): Perform => async () => {
+      await promise;
+      return { all: 'well' };
+    };
+    const { port, owner } = await serve({ around });
+    const line = await dial(port);
+    line.write(`GET /api/v1/memory HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${owner}\r\n\r\nrubbish\r\n\r\n`);
+    await line.ended();
+    resolve();
+    expect(line.text()).toBe('');
+  });
+
+  test('that asks for another protocol goes on as it was', async () => {
+    const { port } = await serve();
+    const line = await dial(port);
+    line.write(`GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`);
+    expect(await line.until('}')).toMatch(/^HTTP\/1\.1 200 /);
+    const tunnel = await dial(port);
+    tunnel.write(`CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n\r\n`);
+    await tunnel.ended();
+    expect(tunnel.text()).toBe('');
+  });
+
+  test('that is half closed is closed', async () => {
+    const { port } = await serve();
+    const line = await dial(port);
+    line.socket.end();
+    expect(await line.ended()).toBeLessThan(1000);
+  });
+});

@@ -1,0 +1,325 @@
+import { createHmac } from 'node:crypto';
+import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { createServer as createTcp } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { findProgram } from '../../src/listeners/endpoint.ts';
+import { ask, serve } from '../support/listener.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const endpointOf = (folder: string): string => join(folder, 'endpoint.json');
+const read = (folder: string) => JSON.parse(readFileSync(endpointOf(folder), 'utf8')) as Record<string, string> & { pid: number };
+const posix = process.platform !== 'win32';
+
+/** Somebody else on a port, who hears everything and answers with this. */
+async function squatter(answer = '', port = 0): Promise<{ port: number; heard: () => string }> {
+  let heard = '';
+  const server = createTcp((socket) => {
+    socket.on('error', () => undefined);
+    socket.on('data', (chunk) => {
+      heard += chunk.toString();
+      if (answer !== '') socket.write(answer);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  return { port: typeof address === 'object' && address ? address.port : 0, heard: () => heard };
+}
+
+async function found(folder: string) {
+  const program = await findProgram(folder);
+  if (program) onTestFinished(() => program[Symbol.dispose]());
+  return program;
+}
+
+describe('endpoint.json (R-HTTP-03)', () => {
+  test('tells where, who and since when, to the owner alone', async () => {
+    const { url, folder, owner } = await serve();
+    expect(read(folder)).toEqual({
+      url,
+      pid: process.pid,
+      instance: expect.stringMatching(/^[0-9a-f]{32}$/),
+      proof_key: expect.stringMatching(/^[0-9a-f]{64}$/),
+      started_at: expect.stringMatching(/^\d{4}-.*Z$/),
+    });
+    expect(readFileSync(join(folder, 'owner-token'), 'utf8').trim()).toBe(owner);
+  });
+
+  test.runIf(posix).each(['endpoint.json', 'owner-token'])('is 0600, as its companion: %s', async (name) => {
+    const { folder } = await serve();
+    expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
+  });
+
+  test('is new at each start, and so is the token (R-AUTH-08)', async () => {
+    const one = await serve();
+    const other = await serve();
+    expect(read(one.folder)['instance']).not.toBe(read(other.folder)['instance']);
+    expect(read(one.folder)['proof_key']).not.toBe(read(other.folder)['proof_key']);
+    expect(one.owner).not.toBe(other.owner);
+    expect((await ask(one.url, '/api/v1/version', { token: other.owner })).status).toBe(401);
+  });
+
+  test.runIf(posix)('takes the place of a link, and does not write where it leads', async () => {
+    const folder = tempFolder();
+    const elsewhere = join(tempFolder(), 'victim');
+    writeFileSync(elsewhere, 'mine');
+    for (const name of ['endpoint.json', 'owner-token', 'endpoint.json.new', 'owner-token.new']) {
+      symlinkSync(elsewhere, join(folder, name));
+    }
+    await serve({ folder });
+    expect(readFileSync(elsewhere, 'utf8')).toBe('mine');
+    expect(lstatSync(endpointOf(folder)).isFile()).toBe(true);
+    expect(await found(folder)).toBeDefined();
+  });
+
+  test.runIf(posix)('is private though a draft that others could read was left', async () => {
+    const folder = tempFolder();
+    writeFileSync(join(folder, 'owner-token.new'), '', { mode: 0o666 });
+    await serve({ folder });
+    expect(statSync(join(folder, 'owner-token')).mode & 0o777).toBe(0o600);
+  });
+});
+
+describe('the proof (R-HTTP-11)', () => {
+  test('is what only the writer of endpoint.json can answer', async () => {
+    const { url, folder } = await serve();
+    const challenge = 'a-challenge-of-my-own';
+    const key = Buffer.from(read(folder)['proof_key'] ?? '', 'hex');
+    expect((await ask(url, `/healthz?challenge=${challenge}`)).json).toEqual({
+      status: 'ok',
+      proof: createHmac('sha256', key).update(challenge).digest('hex'),
+    });
+  });
+
+  test.each(['short', 'x'.repeat(129), 'with%20blanks%20and%20more', 'twice-as-many-of-them&challenge=twice-as-many-of-them'])(
+    'is not given for a challenge that is none: %s',
+    async (challenge) => {
+      const { url } = await serve();
+      const { status, json } = await ask(url, `/healthz?challenge=${challenge}`);
+      expect([status, json.error, json['proof']]).toEqual([400, 'invalid_input', undefined]);
+    },
+  );
+
+  test('is told to nobody who comes from a page', async () => {
+    const { url } = await serve();
+    const headers = ['Origin', 'https://evil.example'];
+    expect((await ask(url, '/healthz?challenge=a-challenge-of-my-own', { headers })).status).toBe(403);
+  });
+
+  test('health itself says nothing of who answers', async () => {
+    const { url } = await serve();
+    expect((await ask(url, '/healthz')).text).toBe('{"status":"ok"}');
+  });
+});
+
+describe('the running program', () => {
+  test('is found, and answers every operation as the owner', async () => {
+    const { url, folder } = await serve();
+    const program = await found(folder);
+    expect([program?.url, program?.pid]).toEqual([url, process.pid]);
+    const receipt = await program?.call('remember', { key: 'preferences/editor', value: 'Helix' });
+    expect(receipt?.status).toBe('created');
+    expect((await program?.call('recall', { key: 'preferences/editor' }))?.value).toBe('Helix');
+    expect((await program?.call('tokens', {}))?.tokens).toEqual([]);
+    expect((await program?.call('list', { limit: 1, values: true }))?.facts).toHaveLength(1);
+  });
+
+  test('fails as it would have failed in place', async () => {
+    const { folder } = await serve({ writesPerMinute: 1 });
+    const program = await found(folder);
+    const unknown = program?.call('recall', { key: 'nowhere' });
+    await expect(unknown).rejects.toMatchObject({
+      name: 'Failure',
+      code: 'not_found',
+      message: expect.stringContaining('No fact'),
+    });
+    await expect(program?.call('remember', { key: 'a', value: '' })).rejects.toMatchObject({ code: 'invalid_input' });
+    await program?.call('remember', { key: 'a', value: 'b' });
+    await expect(program?.call('remember', { key: 'a', value: 'b' })).rejects.toMatchObject({
+      code: 'rate_limited',
+      retryAfter: expect.any(Number),
+    });
+    await expect(program?.call('backup', {})).rejects.toMatchObject({ code: 'store_unavailable' });
+  });
+
+  test('takes answers longer than a chunk', async () => {
+    const { folder } = await serve();
+    const program = await found(folder);
+    const value = 'x'.repeat(60_000);
+    for (let fact = 0; fact < 20; fact += 1) await program?.call('remember', { key: `long/${fact}`, value });
+    expect((await program?.call('export', {}))?.facts.map((fact) => fact.value.length)).toEqual(Array(20).fill(60_000));
+  });
+
+  test('that has ended says so', async () => {
+    const { folder, listener } = await serve();
+    const program = await found(folder);
+    await program?.call('status', {});
+    await listener.close();
+    await expect(program?.call('status', {})).rejects.toMatchObject({ code: 'session_unavailable' });
+    expect(await findProgram(folder)).toBeUndefined();
+  });
+
+  test('is none where nobody said so', async () => {
+    expect(await findProgram(tempFolder())).toBeUndefined();
+  });
+
+  test.each([
+    ['is no JSON', 'x'],
+    ['says too little', '{}'],
+    ['says something else', '[1]'],
+    ['is cut off', '{"url":"http://127.0.0.1:1","pid":1'],
+    [
+      'leads to another machine',
+      JSON.stringify({ url: 'http://10.0.0.1:80', pid: 1, instance: 'x', proof_key: 'aa'.repeat(32), started_at: '' }),
+    ],
+    [
+      'leads to another name',
+      JSON.stringify({
+        url: 'http://127.0.0.1:80@evil.example',
+        pid: 1,
+        instance: 'x',
+        proof_key: 'aa'.repeat(32),
+        started_at: '',
+      }),
+    ],
+  ])('is none where endpoint.json %s', async (_why, text) => {
+    const folder = tempFolder();
+    writeFileSync(endpointOf(folder), text, { mode: 0o600 });
+    expect(await findProgram(folder)).toBeUndefined();
+  });
+
+  /** What a program that was killed leaves behind. */
+  async function left(change: (endpoint: Record<string, unknown>) => object): Promise<string> {
+    const { folder, listener } = await serve();
+    const texts = ['endpoint.json', 'owner-token'].map((name) => [name, readFileSync(join(folder, name), 'utf8')] as const);
+    const endpoint = read(folder);
+    await listener.close();
+    for (const [name, text] of texts) writeFileSync(join(folder, name), text, { mode: 0o600 });
+    writeFileSync(endpointOf(folder), JSON.stringify({ ...endpoint, ...change(endpoint) }), { mode: 0o600 });
+    return folder;
+  }
+
+  test('is none where its process is gone, or nobody listens there any more', async () => {
+    expect(await findProgram(await left(() => ({ pid: 2 ** 22 - 1 })))).toBeUndefined();
+    expect(await findProgram(await left(() => ({})))).toBeUndefined();
+  });
+
+  test('whose place another has taken is not told apart by name, and gets no token', async () => {
+    const proof = 'ab'.repeat(32);
+    const body = `{"status":"ok","proof":"${proof}"}`;
+    const answers = [
+      `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      'HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{"status":"ok"}',
+      'HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n',
+      'SSH-2.0-OpenSSH_9.2\r\n',
+      'x'.repeat(10_000),
+    ];
+    for (const answer of answers) {
+      const { port, heard } = await squatter(answer);
+      const folder = await left(() => ({ url: `http://127.0.0.1:${port}` }));
+      await expect(findProgram(folder)).rejects.toMatchObject({
+        code: 'session_unavailable',
+        message: expect.stringContaining('Another program'),
+      });
+      expect(heard()).toMatch(/^GET \/healthz\?challenge=/);
+      expect(heard()).not.toMatch(/authorization|bearer/i);
+    }
+  });
+
+  test('that does not answer is not waited for', { timeout: 10_000 }, async () => {
+    const { port, heard } = await squatter();
+    const folder = await left(() => ({ url: `http://127.0.0.1:${port}` }));
+    await expect(findProgram(folder)).rejects.toMatchObject({ code: 'session_unavailable' });
+    expect(heard()).not.toMatch(/authorization/i);
+  });
+
+  test('proves itself on every connection: one that took its port later gets nothing', async () => {
+    const { folder, listener, port } = await serve();
+    const program = await found(folder);
+    await program?.call('status', {});
+    await listener.close();
+    const body = `{"status":"ok","proof":"${'ab'.repeat(32)}"}`;
+    const { heard } = await squatter(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`, port);
+    // Until it is noticed that the connection has ended.
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    await expect(program?.call('status', {})).rejects.toMatchObject({ code: 'session_unavailable' });
+    expect(heard()).toMatch(/^GET \/healthz/);
+    expect(heard()).not.toMatch(/authorization/i);
+  });
+
+  test('that answers nonsense fails as such', async () => {
+    const folder = tempFolder();
+    const key = Buffer.alloc(32, 7);
+    const server = createServer((request, response) => {
+      const challenge = new URL(request.url ?? '', 'http://x').searchParams.get('challenge');
+      const proof = challenge && createHmac('sha256', key).update(challenge).digest('hex');
+      const text = proof ? JSON.stringify({ status: 'ok', proof }) : 'nonsense';
+      response.writeHead(proof ? 200 : 500, { 'Content-Length': text.length }).end(text);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const address = server.address();
+    const port = typeof address === 'object' && address ? address.port : 0;
+    const endpoint = {
+      url: `http://127.0.0.1:${port}`,
+      pid: process.pid,
+      instance: 'x',
+      proof_key: key.toString('hex'),
+      started_at: 'x',
+    };
+    writeFileSync(endpointOf(folder), JSON.stringify(endpoint), { mode: 0o600 });
+    writeFileSync(join(folder, 'owner-token'), 'x.y.z', { mode: 0o600 });
+    const program = await found(folder);
+    await expect(program?.call('status', {})).rejects.toMatchObject({ code: 'internal' });
+  });
+
+  describe.runIf(posix)('is not believed', () => {
+    test.each([
+      ['when others may read what is said of it', (folder: string) => chmodSync(endpointOf(folder), 0o644)],
+      ['when others may read its token', (folder: string) => chmodSync(join(folder, 'owner-token'), 0o640)],
+      [
+        'when a link stands there',
+        (folder: string) => {
+          const elsewhere = join(tempFolder(), 'endpoint.json');
+          writeFileSync(elsewhere, readFileSync(endpointOf(folder)), { mode: 0o600 });
+          rmSync(endpointOf(folder));
+          symlinkSync(elsewhere, endpointOf(folder));
+        },
+      ],
+      [
+        'when a folder stands there',
+        (folder: string) => {
+          rmSync(endpointOf(folder));
+          mkdirSync(endpointOf(folder), { mode: 0o700 });
+        },
+      ],
+    ])('%s', async (_why, spoil) => {
+      const { folder } = await serve();
+      spoil(folder);
+      await expect(findProgram(folder)).rejects.toMatchObject({ code: 'store_unavailable' });
+      expect(existsSync(folder)).toBe(true);
+    });
+  });
+});
+
+describe("the owner's door", () => {
+  test('is for admins alone, whatever is asked', async () => {
+    const { url, token, owner } = await serve();
+    const other = await token('me', ['memory:read', 'memory:write', 'packs:run']);
+    for (const name of ['status', 'remember', 'mintToken', 'nonsense']) {
+      const { status, json } = await ask(url, `/api/v1/owner/${name}`, { method: 'POST', token: other, body: {} });
+      expect([name, status, json.error]).toEqual([name, 403, 'insufficient_scope']);
+    }
+    expect((await ask(url, '/api/v1/owner/status', { method: 'POST', token: owner })).status).toBe(200);
+  });
+
+  test.each(['nonsense', '__proto__', 'constructor', 'toString', '%72emember', 'remember%00'])(
+    'does not know %s',
+    async (name) => {
+      const { url, owner } = await serve();
+      expect((await ask(url, `/api/v1/owner/${name}`, { token: owner, body: {} })).json.error).toBe('not_found');
+    },
+  );
+});

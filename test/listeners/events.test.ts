@@ -1,0 +1,168 @@
+import { describe, expect, test } from 'vitest';
+import { LIMITS } from '../../src/listeners/limits.ts';
+import { DAY, handClock, HOUR } from '../support/clock.ts';
+import { ask, dial, serve, type Served, SOON } from '../support/listener.ts';
+
+async function follow({ port }: Served, token: string) {
+  const line = await dial(port);
+  line.write(`GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+  return line;
+}
+
+const opened = async (all: Served, token: string) => {
+  const line = await follow(all, token);
+  await line.until('from here on');
+  return line;
+};
+
+const store = ({ url }: Served, token: string, key = 'a') =>
+  ask(url, '/api/v1/memory/store', { token, body: { key, value: `${Math.random()}` } });
+
+const told = (text: string) => [...text.matchAll(/data: (.*)\n\n/g)].map(([, data = '']) => JSON.parse(data) as object);
+
+async function revoke({ tokens }: Served, subject: string) {
+  const record = (await tokens.list()).tokens.find((each) => each.subject === subject);
+  await tokens.revoke({ id: record?.id ?? '', unrecorded: false });
+}
+
+describe('events (R-REST-11)', () => {
+  test('tell that the own namespace has changed, and of no other', async () => {
+    const all = await serve();
+    const [me, you] = [await all.token('me'), await all.token('you')];
+    const [mine, yours] = [await opened(all, me), await opened(all, you)];
+    expect(mine.text()).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*Content-Type: text\/event-stream\r\n/);
+    await store(all, me);
+    await mine.until('"fact"');
+    await mine.until('"activity"');
+    expect(told(mine.text())).toEqual(
+      expect.arrayContaining([
+        { namespace: 'me', kind: 'fact' },
+        { namespace: 'me', kind: 'activity' },
+      ]),
+    );
+    expect(told(yours.text())).toEqual([]);
+    await store(all, you);
+    await yours.until('"fact"');
+    expect(yours.text()).not.toContain('"me"');
+    expect(mine.text()).not.toContain('"you"');
+  });
+
+  test('tell nothing of what was changed', async () => {
+    const all = await serve();
+    const line = await opened(all, all.owner);
+    await store(all, all.owner, 'a-telling-key');
+    expect(await line.until('"fact"')).not.toContain('telling');
+  });
+
+  test('are told of expiry too', async () => {
+    const clock = handClock();
+    const all = await serve({ clock });
+    const line = await opened(all, all.owner);
+    await ask(all.url, '/api/v1/memory/store', { token: all.owner, body: { key: 'a', value: 'b', ttl_seconds: 3600 } });
+    await line.until('"fact"');
+    const before = told(line.text()).length;
+    await clock.pass(HOUR + 1000);
+    await expect.poll(() => told(line.text()).length, SOON).toBeGreaterThan(before);
+  });
+
+  test('say now and then that they are still there', async () => {
+    const clock = handClock();
+    const all = await serve({ clock });
+    const line = await opened(all, all.owner);
+    await clock.pass(3 * LIMITS.keepAliveMs);
+    await expect.poll(() => line.text().split(': still here').length, SOON).toBe(4);
+  });
+});
+
+describe('a stream', () => {
+  test('ends within 2 s when its token is revoked, and no other does (R-AUTH-09)', async () => {
+    const all = await serve();
+    const [you, me] = [await all.token('you'), await all.token('me')];
+    const [other, own] = [await opened(all, you), await opened(all, me)];
+    const start = performance.now();
+    await revoke(all, 'you');
+    await other.ended();
+    expect(performance.now() - start).toBeLessThan(2000);
+    expect(other.text()).toMatch(/\r\n0\r\n\r\n$/);
+    await store(all, me);
+    await own.until('"fact"');
+    expect((await ask(all.url, '/api/v1/events', { token: you })).status).toBe(401);
+  });
+
+  test('ends when its token does', async () => {
+    const clock = handClock();
+    const all = await serve({ clock });
+    const line = await opened(all, await all.token('you'));
+    await clock.pass(DAY - 1000);
+    expect(line.text()).not.toMatch(/\r\n0\r\n\r\n$/);
+    await clock.pass(2000);
+    await line.ended();
+  });
+
+  test('ends soon when the clock leaps over the end of its token', async () => {
+    const clock = handClock();
+    const all = await serve({ clock });
+    const line = await opened(all, await all.token('you'));
+    clock.jump(2 * DAY);
+    await clock.pass(LIMITS.keepAliveMs);
+    await line.ended();
+    expect(line.text()).toMatch(/\r\n0\r\n\r\n$/);
+  });
+
+  test('is one of 64 of a subject at most; others have their own', { timeout: 10_000 }, async () => {
+    const all = await serve();
+    const [me, you] = [await all.token('me'), await all.token('you')];
+    const lines = await Promise.all(Array.from({ length: LIMITS.streams }, () => opened(all, me)));
+    const refused = await ask(all.url, '/api/v1/events', { token: me });
+    expect([refused.status, refused.json.error]).toEqual([429, 'rate_limited']);
+    await opened(all, you);
+    lines[0]?.socket.destroy();
+    await expect.poll(async () => (await follow(all, me)).until(/^HTTP\/1\.1 \d+/), SOON).toMatch(/^HTTP\/1\.1 200/);
+  });
+
+  test('that nobody reads is let go', { timeout: 10_000 }, async () => {
+    const changes = Promise.withResolvers<(changed: { namespace: { subject: string }; kind: 'fact' | 'audit' }) => void>();
+    const clock = handClock();
+    const all = await serve({
+      clock,
+      onChange(hear) {
+        changes.resolve(hear);
+        return { [Symbol.dispose]: () => undefined };
+      },
+    });
+    const line = await opened(all, all.owner);
+    const honest = await opened(all, all.owner);
+    line.socket.pause();
+    const hear = await changes.promise;
+    const [before, open] = [process.memoryUsage().rss, clock.waiting];
+    for (let turn = 0; turn < 5000 && clock.waiting === open; turn += 1) {
+      for (let more = 0; more < 500; more += 1) hear({ namespace: { subject: 'me' }, kind: 'fact' });
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(clock.waiting).toBe(open - 1);
+    expect(process.memoryUsage().rss - before).toBeLessThan(64 * 2 ** 20);
+    expect(honest.socket.closed).toBe(false);
+    hear({ namespace: { subject: 'me' }, kind: 'audit' });
+    await honest.until('"audit"');
+    line.socket.resume();
+    await line.ended();
+    expect(line.text()).not.toContain('"audit"');
+  });
+
+  test('leaves nothing behind, however it ends', async () => {
+    const clock = handClock();
+    const all = await serve({ clock });
+    const before = clock.waiting;
+    const lines = await Promise.all(Array.from({ length: 30 }, () => opened(all, all.owner)));
+    lines.forEach(({ socket }, index) => (index % 2 === 0 ? socket.resetAndDestroy() : socket.end()));
+    await expect.poll(() => clock.waiting, SOON).toBe(before);
+  });
+
+  test('ends with the program', async () => {
+    const all = await serve();
+    const line = await opened(all, all.owner);
+    await all.listener.close();
+    await line.ended();
+    expect(line.text()).toMatch(/\r\n0\r\n\r\n$/);
+  });
+});

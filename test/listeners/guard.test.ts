@@ -1,0 +1,124 @@
+import { describe, expect, test } from 'vitest';
+import { createGuard } from '../../src/listeners/guard.ts';
+import { ask, dial, everyRoute, serve } from '../support/listener.ts';
+
+const unguarded = [
+  ...everyRoute,
+  ['GET', '/healthz'],
+  ['GET', '/nowhere'],
+  ['GET', '/.well-known/x'],
+  ['OPTIONS', '/healthz'],
+] as const;
+
+const strangers = (port: number): string[] => [
+  'evil.example',
+  `evil.example:${port}`,
+  `127.0.0.1.nip.io:${port}`,
+  `localhost.evil.example:${port}`,
+  `memory.local:${port}`,
+  `memory.internal:${port}`,
+  `localhost.:${port}`,
+  '127.0.0.1',
+  'localhost',
+  `127.0.0.1:${port + 1}`,
+  `127.0.0.2:${port}`,
+  `0.0.0.0:${port}`,
+  `[::]:${port}`,
+  `[::ffff:127.0.0.1]:${port}`,
+  `127.1:${port}`,
+  `2130706433:${port}`,
+  `127.0.0.1:0${port}`,
+  `user@127.0.0.1:${port}`,
+  `127.0.0.1:${port}, evil.example`,
+  '',
+];
+
+describe('the Host of a request (R-HTTP-04)', () => {
+  test('is one of our own names with our own port, on every route, whoever asks', async () => {
+    const { url, port, owner } = await serve();
+    for (const [method, path] of unguarded) {
+      const answers = await Promise.all(
+        strangers(port).flatMap((host) => [
+          ask(url, path, { method, headers: ['Host', host] }),
+          ask(url, path, { method, token: owner, headers: ['Host', host] }),
+        ]),
+      );
+      const told = new Set(answers.map(({ status, json }) => `${method} ${path} ${status} ${json.error}`));
+      expect([...told]).toEqual([`${method} ${path} 403 forbidden_host`]);
+    }
+  });
+
+  test.each(['127.0.0.1', 'localhost', '[::1]'])('may be %s', async (name) => {
+    const { url, port } = await serve();
+    expect((await ask(url, '/healthz', { headers: ['Host', `${name}:${port}`] })).status).toBe(200);
+  });
+
+  test.each([
+    { why: 'no Host', lines: '' },
+    { why: 'two of them', lines: 'Host: 127.0.0.1:PORT\r\nHost: 127.0.0.1:PORT\r\n' },
+    { why: 'a second one that is not ours', lines: 'Host: 127.0.0.1:PORT\r\nhost: evil.example\r\n' },
+    { why: 'one that comes after 3,000 other headers', lines: `${'a:\r\n'.repeat(3000)}Host: evil.example\r\n` },
+  ])('is refused when there is $why', async ({ lines }) => {
+    const { port } = await serve();
+    const line = await dial(port);
+    line.write(`GET /healthz HTTP/1.1\r\n${lines.replaceAll('PORT', `${port}`)}\r\n`);
+    expect(await line.until('}')).toMatch(/^HTTP\/1\.1 403 [^]*"forbidden_host"/);
+  });
+
+  test('may be a listed one where a program stands before ours', async () => {
+    const { url } = await serve({ allowedHosts: ['memory.example:8443'] });
+    expect((await ask(url, '/healthz', { headers: ['Host', 'memory.example:8443'] })).status).toBe(200);
+    expect((await ask(url, '/healthz', { headers: ['Host', 'memory.example'] })).status).toBe(403);
+  });
+
+  test('bears no port where that is what browsers leave out', () => {
+    expect(() => createGuard(80)(['Host', 'localhost'])).not.toThrow();
+    expect(() => createGuard(7345)(['Host', 'localhost'])).toThrow(/own address/);
+  });
+});
+
+describe('a web page (R-HTTP-05)', () => {
+  const marks = (port: number): [string, string][] => [
+    ['Origin', 'https://evil.example'],
+    ['Origin', 'null'],
+    ['Origin', ''],
+    ['Origin', `http://127.0.0.1:${port}`],
+    ['Origin', `http://localhost:${port}`],
+    ['ORIGIN', 'file://'],
+    ['Sec-Fetch-Site', 'cross-site'],
+    ['Sec-Fetch-Site', 'same-site'],
+    ['Sec-Fetch-Site', 'same-origin'],
+    ['sec-fetch-site', 'none, cross-site'],
+  ];
+
+  test('is refused on every route, before anything else is looked at', async () => {
+    const { url, port, owner } = await serve();
+    for (const [method, path] of unguarded) {
+      const answers = await Promise.all(marks(port).map((mark) => ask(url, path, { method, token: owner, headers: mark })));
+      expect(new Set(answers.map(({ status, json }) => `${status} ${json.error}`))).toEqual(new Set(['403 forbidden_origin']));
+    }
+  });
+
+  test('hides nothing behind many headers', async () => {
+    const { port } = await serve();
+    const line = await dial(port);
+    line.write(
+      `GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n${'a:\r\n'.repeat(3500)}Origin: https://evil.example\r\n\r\n`,
+    );
+    expect(await line.until('}')).toMatch(/^HTTP\/1\.1 403 /);
+  });
+
+  test('is never invited, whatever it asks', async () => {
+    const { url, owner } = await serve();
+    for (const [method, path] of [...unguarded, ['OPTIONS', '/api/v1/memory/store'] as const]) {
+      const headers = ['Access-Control-Request-Method', 'POST', 'Access-Control-Request-Headers', 'authorization'];
+      const answer = await ask(url, path, { method, headers, ...(path !== '/api/v1/events' && { token: owner }) });
+      expect(Object.keys(answer.headers).filter((name) => name.startsWith('access-control'))).toEqual([]);
+    }
+  });
+
+  test('that the owner typed the address of is let through to what needs no token', async () => {
+    const { url } = await serve();
+    expect((await ask(url, '/healthz', { headers: ['Sec-Fetch-Site', 'none'] })).text).toBe('{"status":"ok"}');
+  });
+});

@@ -1,0 +1,105 @@
+import { Client as Client2, StreamableHTTPClientTransport as Transport2 } from '@modelcontextprotocol/client';
+import { ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { serve } from '../../support/listener.ts';
+import { agent, initialize, MCP, open, said, WAYS } from './agent.ts';
+
+const aFact = {
+  key: 'preferences/editor',
+  value: 'Helix, with the terminal beside it',
+  category: 'preferences',
+  tags: ['editor'],
+};
+
+describe.each(WAYS)('an agent over %s', (way) => {
+  test('stores, finds, recalls, renews, looks back and forgets (R-MCP-01, R-MCP-02, R-MCP-05)', async () => {
+    const served = await serve();
+    const client = await agent(served, await served.token(), way);
+    expect(client.getServerVersion()).toMatchObject({ name: 'helmdeck', version: '1.2.3' });
+    const call = async (name: string, given: object) => {
+      const result = await client.callTool({ name, arguments: { ...given } });
+      // The client has checked structuredContent against the output schema.
+      expect(result).toEqual({ content: [expect.anything()], structuredContent: said(result) });
+      return said(result);
+    };
+    expect(await call('memory_store', aFact)).toMatchObject({ key: aFact.key, status: 'created' });
+    expect(await call('memory_store', { ...aFact, value: 'Zed' })).toMatchObject({ status: 'updated' });
+    expect(await call('memory_search', { query: 'zed' })).toMatchObject({ hits: [{ key: aFact.key, value: 'Zed' }] });
+    expect(await call('memory_recall', { key: aFact.key })).toMatchObject({ value: 'Zed', client: 'test', tags: ['editor'] });
+    expect(await call('memory_renew', { key: aFact.key, ttl_seconds: 3600 })).toMatchObject({ key: aFact.key });
+    expect(await call('memory_history', { key: aFact.key })).toMatchObject({ versions: [{ value: aFact.value }] });
+    expect(await call('memory_forget', { scope: `key:${aFact.key}` })).toMatchObject({ deleted: 1, purged: true });
+  });
+
+  test('hears of what it subscribed to, and of nobody else (R-MCP-07)', async () => {
+    const served = await serve();
+    const client = await agent(served, await served.token(), way);
+    const other = await agent(served, await served.token('somebody-else'), way);
+    const heard = vi.fn<(uri: string) => void>();
+    client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => heard(params.uri));
+    await client.subscribeResource({ uri: 'helmdeck://my-memory' });
+    await other.callTool({ name: 'memory_store', arguments: aFact });
+    await other.callTool({ name: 'memory_store', arguments: aFact });
+    expect(heard).not.toHaveBeenCalled();
+    await client.callTool({ name: 'memory_store', arguments: aFact });
+    await vi.waitFor(() => expect(heard).toHaveBeenCalledWith('helmdeck://my-memory'));
+    await client.unsubscribeResource({ uri: 'helmdeck://my-memory' });
+    await client.callTool({ name: 'memory_store', arguments: { ...aFact, value: 'Vim' } });
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(heard).toHaveBeenCalledTimes(1);
+  });
+
+  test('reads the memory of its own subject as JSON (R-MCP-07)', async () => {
+    const served = await serve();
+    const client = await agent(served, await served.token(), way);
+    await client.callTool({ name: 'memory_store', arguments: aFact });
+    const { resources } = await client.listResources();
+    expect(resources.map(({ uri, mimeType }) => [uri, mimeType])).toEqual([
+      ['helmdeck://my-memory', 'application/json'],
+      ['helmdeck://context', 'application/json'],
+    ]);
+    const read = async (reader: typeof client, uri: string) => {
+      const { contents } = await reader.readResource({ uri });
+      return JSON.parse((contents[0] as { text: string }).text) as object;
+    };
+    expect(await read(client, 'helmdeck://my-memory')).toMatchObject({
+      scope: 'caller=me',
+      categories: [{ name: 'preferences', count: 1, recent_keys: [aFact.key] }],
+    });
+    expect(await read(client, 'helmdeck://context')).toMatchObject({ categories: [{ facts: [{ value: aFact.value }] }] });
+    const other = await agent(served, await served.token('somebody-else'), way);
+    expect(await read(other, 'helmdeck://my-memory')).toMatchObject({ scope: 'caller=somebody-else', categories: [] });
+    await expect(client.readResource({ uri: 'helmdeck://nowhere' })).rejects.toMatchObject({ code: -32602 });
+  });
+});
+
+test.each(['legacy', 'auto'] as const)(
+  'the second generation of the client connects in mode %s (R-MCP-01, R-MCP-09)',
+  async (mode) => {
+    const served = await serve();
+    const client = new Client2({ name: 'a test', version: '2' }, { versionNegotiation: { mode } });
+    const options = { requestInit: { headers: { Authorization: `Bearer ${await served.token()}` } } };
+    await client.connect(new Transport2(new URL(served.url + MCP), options));
+    onTestFinished(() => client.close());
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).toContain('memory_store');
+    expect(said(await client.callTool({ name: 'memory_store', arguments: aFact }))).toMatchObject({ status: 'created' });
+  },
+);
+
+test.each(['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05', '2024-10-07'])(
+  'protocol version %s is spoken (R-MCP-01)',
+  async (version) => {
+    const served = await serve();
+    const session = await open(served, await served.token(), version);
+    const pong = await session.post({ jsonrpc: '2.0', id: 7, method: 'ping' }, ['MCP-Protocol-Version', version]);
+    expect([pong.status, pong.json]).toEqual([200, { jsonrpc: '2.0', id: 7, result: {} }]);
+  },
+);
+
+test('a version that nobody speaks is answered with the latest (R-MCP-01)', async () => {
+  const served = await serve();
+  const { post } = await open(served, await served.token(), '1999-01-01');
+  expect((await post(initialize('1999-01-01'))).json).toMatchObject({ result: { protocolVersion: '2025-11-25' } });
+  expect((await post({ jsonrpc: '2.0', id: 1, method: 'ping' }, ['MCP-Protocol-Version', '1999-01-01'])).status).toBe(400);
+});

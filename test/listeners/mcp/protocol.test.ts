@@ -1,0 +1,241 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Caller } from '../../../src/core/caller.ts';
+import { ask, serve } from '../../support/listener.ts';
+import { initialize, MCP, open, openSse, post, rpcErrorOf } from './agent.ts';
+
+describe('what is no message of ours', () => {
+  test.each([
+    ['no JSON', '{"jsonrpc":', -32700],
+    ['no object', '7', -32600],
+    ['no version', { id: 1, method: 'ping' }, -32600],
+    ['another version', { jsonrpc: '1.0', id: 1, method: 'ping' }, -32600],
+    ['no method', { jsonrpc: '2.0', id: 1 }, -32600],
+    ['an id of no kind', { jsonrpc: '2.0', id: { a: 1 }, method: 'ping' }, -32600],
+    ['an id that is null', { jsonrpc: '2.0', id: null, method: 'ping' }, -32600],
+    ['params in a list', { jsonrpc: '2.0', id: 1, method: 'ping', params: [1] }, -32602],
+    ['_meta of no kind', { jsonrpc: '2.0', id: 1, method: 'ping', params: { _meta: { progressToken: {} } } }, -32602],
+    ['half an initialize', { jsonrpc: '2.0', id: 1, method: 'initialize', params: { capabilities: {} } }, -32602],
+    ['nothing at all', '', -32600],
+  ])('is refused at once: %s (R-MCP-09)', async (_why, body, code) => {
+    const served = await serve();
+    const token = await served.token();
+    const session = await open(served, token);
+    const { messages } = await openSse(served, token);
+    for (const answer of [await session.post(body), await ask(served.url, messages, { token, body })]) {
+      expect([answer.status, answer.json['jsonrpc'], rpcErrorOf(answer).code]).toEqual([400, '2.0', code]);
+    }
+  });
+
+  test('keeps the id it came with', async () => {
+    const served = await serve();
+    const session = await open(served, await served.token());
+    const answer = await session.post({ jsonrpc: '2.0', id: 'seven', method: 'ping', params: 'x' });
+    expect(answer.json['id']).toBe('seven');
+  });
+
+  test('is refused like every other body when it is too long, or of another kind', async () => {
+    const served = await serve();
+    const session = await open(served, await served.token());
+    expect((await session.post(`"${'x'.repeat(1024 * 1024)}"`)).json.error).toBe('payload_too_large');
+    expect((await session.post('a', ['Content-Type', 'text/plain'])).json.error).toBe('unsupported_media_type');
+  });
+});
+
+test.each(['server/discover', 'prompts/list', 'completion/complete', 'logging/setLevel', 'tasks/list', 'toString', '__proto__'])(
+  'an unknown method %s is answered at once (R-MCP-09)',
+  async (method) => {
+    const served = await serve();
+    const token = await served.token();
+    const message = { jsonrpc: '2.0', id: 1, method };
+    const within = await (await open(served, token)).post(message);
+    expect([within.status, rpcErrorOf(within).code]).toEqual([200, -32601]);
+    // Clients that speak a later protocol ask so before they have a session, and go on by the earlier one.
+    const before = await post(served, token, message, ['MCP-Protocol-Version', '2026-07-28']);
+    expect([before.status, rpcErrorOf(before).code]).toEqual([400, -32600]);
+  },
+);
+
+describe('every path of both servers', () => {
+  const places = [MCP, `${MCP}/qmd`].flatMap((path): [string, string][] => [
+    ['POST', path],
+    ['GET', path],
+    ['DELETE', path],
+    ['GET', `${path}/sse`],
+    ['POST', `${path}/sse/message?sessionId=x`],
+  ]);
+
+  test.each(places)(
+    'is closed without a token, from a page and under another name: %s %s (R-HTTP-04, R-HTTP-05, R-HTTP-08)',
+    async (method, path) => {
+      const served = await serve();
+      const token = await served.token();
+      const told = async (headers: string[], given?: string) =>
+        (
+          await ask(served.url, path, {
+            method,
+            headers,
+            ...(given && { token: given }),
+            ...(method === 'POST' && { body: initialize() }),
+          })
+        ).json.error;
+      expect(await told([])).toBe('missing_bearer');
+      expect(await told(['Origin', 'http://127.0.0.1:1'], token)).toBe('forbidden_origin');
+      expect(await told(['Host', 'attacker.example'], token)).toBe('forbidden_host');
+    },
+  );
+});
+
+test.each([`${MCP}/sse`, `${MCP}/qmd/sse`])('a POST to %s is refused at once, with what is allowed (R-MCP-09)', async (path) => {
+  const served = await serve();
+  const answer = await post(served, await served.token(), initialize(), [], path);
+  expect([answer.status, answer.headers.allow, answer.json.error]).toEqual([405, 'GET', 'method_not_allowed']);
+});
+
+test('what is asked for as a task is done at once', async () => {
+  const served = await serve();
+  const session = await open(served, await served.token());
+  const params = { name: 'memory_store', arguments: { key: 'a', value: 'b' }, task: { ttl: 60_000 } };
+  const answer = await session.post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
+  expect(answer.json).toMatchObject({ result: { structuredContent: { status: 'created' } } });
+});
+
+test('what asks for nothing is taken and not answered', async () => {
+  const served = await serve();
+  const session = await open(served, await served.token());
+  for (const message of [
+    { jsonrpc: '2.0', method: 'notifications/initialized' },
+    { jsonrpc: '2.0', method: 'notifications/whatever', params: { _meta: 7 } },
+    { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'none' } },
+    { jsonrpc: '2.0', id: 9, result: {} },
+  ]) {
+    const answer = await session.post(message);
+    expect([answer.status, answer.text]).toEqual([202, '']);
+  }
+});
+
+test('a request that was taken back gets no answer, and holds nothing up', async () => {
+  let release: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => (release = resolve));
+  const served = await serve({
+    around: (perform) => async (caller: Caller, name: string, input: unknown) => {
+      if (name === 'recall') await held;
+      return (await perform(caller, name, input)) as never;
+    },
+  });
+  const session = await open(served, await served.token());
+  const waiting = session.call('memory_recall', { key: 'a' }, 5);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  await session.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 5 } });
+  expect((await waiting).status).toBe(202);
+  release();
+  expect((await session.post({ jsonrpc: '2.0', id: 5, method: 'ping' })).json).toMatchObject({ id: 5, result: {} });
+});
+
+describe('a batch', () => {
+  const ping = (id: number) => ({ jsonrpc: '2.0', id, method: 'ping' });
+
+  test.each(['2025-03-26', '2024-11-05'])('is answered under %s, each message by itself', async (version) => {
+    const served = await serve();
+    const session = await open(served, await served.token(), version);
+    const { status, json } = await session.post([
+      ping(1),
+      { jsonrpc: '2.0', method: 'notifications/x' },
+      ping(2),
+      { broken: true },
+    ]);
+    expect(status).toBe(200);
+    expect(json).toHaveLength(3);
+    expect(json).toEqual(
+      expect.arrayContaining([expect.objectContaining({ id: 1, result: {} }), expect.objectContaining({ id: 2 })]),
+    );
+  });
+
+  test.each(['2025-06-18', '2025-11-25'])('is unknown to %s', async (version) => {
+    const served = await serve();
+    const answer = await (await open(served, await served.token(), version)).post([ping(1)]);
+    expect([answer.status, rpcErrorOf(answer).code]).toEqual([400, -32600]);
+  });
+
+  test.each([
+    ['is empty', []],
+    ['is too long', Array.from({ length: 101 }, (_, id) => ping(id))],
+    ['holds an initialize', [ping(1), initialize()]],
+  ])('that %s is refused', async (_why, batch) => {
+    const served = await serve();
+    const answer = await (await open(served, await served.token(), '2025-03-26')).post(batch);
+    expect([answer.status, rpcErrorOf(answer).code]).toEqual([400, -32600]);
+  });
+});
+
+test('two requests that a client numbers alike each get their own answer (R-MCP-10)', async () => {
+  const served = await serve();
+  const session = await open(served, await served.token());
+  await session.call('memory_store', { key: 'one', value: '1' });
+  await session.call('memory_store', { key: 'two', value: '2' });
+  const keys = Array.from({ length: 100 }, (_, index) => (index % 2 === 0 ? 'one' : 'two'));
+  const answers = await Promise.all(keys.map((key) => session.call('memory_recall', { key }, 1)));
+  expect(answers.map(({ json }) => (json['result'] as { structuredContent: { key: string } }).structuredContent.key)).toEqual(
+    keys,
+  );
+});
+
+describe('whatever is sent', () => {
+  const id = fc.oneof(fc.integer(), fc.string(), fc.double(), fc.constant(null), fc.object());
+  const method = fc.oneof(
+    fc.constantFrom(
+      'ping',
+      'initialize',
+      'tools/call',
+      'tools/list',
+      'resources/read',
+      'resources/subscribe',
+      'notifications/cancelled',
+    ),
+    fc.string(),
+    fc.anything(),
+  );
+  const params = fc.oneof(
+    fc.record(
+      {
+        name: fc.constantFrom('memory_store', 'memory_forget', 'memory_search', 'x'),
+        arguments: fc.anything(),
+        task: fc.anything(),
+      },
+      { requiredKeys: [] },
+    ),
+    fc.record(
+      { _meta: fc.anything(), cursor: fc.anything(), uri: fc.anything(), requestId: fc.anything() },
+      { requiredKeys: [] },
+    ),
+    fc.anything(),
+  );
+  const message = fc.record(
+    { jsonrpc: fc.constantFrom('2.0', 2), id, method, params, extra: fc.anything() },
+    { requiredKeys: [] },
+  );
+  const body = fc
+    .oneof(message, message, fc.array(message, { maxLength: 5 }), fc.anything(), fc.string())
+    .map((value) => JSON.stringify(value) ?? '');
+
+  test('is answered soon, and never with a fault of ours (R-MCP-09)', { timeout: 20_000 }, async () => {
+    const served = await serve();
+    const token = await served.token();
+    const session = await open(served, token, '2025-03-26');
+    await fc.assert(
+      fc.asyncProperty(body, async (text) => {
+        const late = AbortSignal.timeout(2000);
+        const headers = {
+          Authorization: `Bearer ${token}`,
+          'Content-Type': 'application/json',
+          'Mcp-Session-Id': session.session,
+        };
+        const answer = await fetch(served.url + MCP, { method: 'POST', headers, body: text, signal: late });
+        const said = await answer.text();
+        expect(answer.status).toBeLessThan(500);
+        expect(said).not.toMatch(/node_modules|at .*\.ts|ZodError|-32603/);
+      }),
+      { numRuns: 1500 },
+    );
+  });
+});

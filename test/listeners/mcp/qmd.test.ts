@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'vitest';
+import { Failure } from '../../../src/contract/failure.ts';
+import type { Caller } from '../../../src/core/caller.ts';
+import { ask, serve } from '../../support/listener.ts';
+import { agent, initialize, MCP, open, post, QMD, said, WAYS } from './agent.ts';
+
+const aFact = { key: 'preferences/editor', value: 'Helix, with the terminal beside it', category: 'preferences' };
+
+describe.each(WAYS)('a program that searches over %s', (way) => {
+  test('finds one tool and no other, and nothing that could write (R-QMD-01)', async () => {
+    const served = await serve();
+    const client = await agent(served, await served.token(), way, QMD);
+    expect(client.getServerVersion()?.name).toBe('helmdeck');
+    expect(client.getServerCapabilities()).toEqual({ tools: {} });
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint])).toEqual([['query', true]]);
+    for (const name of ['memory_store', 'memory_forget', 'helmdeck.memory_store']) {
+      await expect(client.callTool({ name, arguments: aFact })).rejects.toMatchObject({ code: -32602 });
+    }
+    await expect(client.listResources()).rejects.toMatchObject({ code: -32601 });
+  });
+
+  test('gets ranked hits, as structure and as text (R-QMD-01)', async () => {
+    const served = await serve();
+    const token = await served.token();
+    const writer = await agent(served, token);
+    await writer.callTool({ name: 'memory_store', arguments: aFact });
+    const client = await agent(served, token, way, QMD);
+    const result = await client.callTool({ name: 'query', arguments: { searches: [{ type: 'lex', query: 'helix' }], limit: 3 } });
+    expect(result).toEqual({ content: [expect.anything()], structuredContent: said(result) });
+    expect(said(result)).toMatchObject({
+      results: [{ docid: 'preferences/preferences/editor', collection: 'helmdeck-preferences' }],
+    });
+    // What OpenClaw sends of its own is ignored.
+    const foreign = {
+      query: 'helix',
+      collections: ['memory-root-main'],
+      rerank: false,
+      candidateLimit: 40,
+      intent: 'recall',
+      min: 1,
+    };
+    expect(said(await client.callTool({ name: 'query', arguments: foreign }))).toEqual(said(result));
+    expect(said(await client.callTool({ name: 'query', arguments: {} }))).toMatchObject({ results: [{ score: 0.5 }] });
+    const other = await agent(served, await served.token('somebody-else'), way, QMD);
+    expect(said(await other.callTool({ name: 'query', arguments: { query: 'helix' } }))).toEqual({ results: [] });
+  });
+});
+
+test('a session of one server is unknown to the other (R-MCP-06)', async () => {
+  const served = await serve();
+  const token = await served.token();
+  const { session } = await open(served, token);
+  const answer = await post(served, token, { jsonrpc: '2.0', id: 1, method: 'ping' }, ['Mcp-Session-Id', session], QMD);
+  expect(answer.status).toBe(404);
+});
+
+test.each([
+  ['the file has failed', 'store_unavailable', 'The disk is gone.'],
+  ['the key is not at hand', 'key_unavailable', 'The keychain is locked; unlock it.'],
+] as const)('while %s every verb answers qmd_unavailable with the remedy (R-QMD-01)', async (_why, code, message) => {
+  const served = await serve({
+    around: () => async () => {
+      throw new Failure(code, message);
+    },
+  });
+  const token = await served.token();
+  for (const [method, path] of [
+    ['POST', QMD],
+    ['GET', QMD],
+    ['DELETE', QMD],
+    ['GET', `${QMD}/sse`],
+    ['POST', `${QMD}/sse/message?sessionId=none`],
+  ] as const) {
+    const answer = await ask(served.url, path, { method, token, ...(method === 'POST' && { body: initialize() }) });
+    expect([answer.status, answer.json.error], `${method} ${path}`).toEqual([503, 'qmd_unavailable']);
+    expect(answer.json.message).toMatch(message);
+  }
+  // The memory itself says so call by call.
+  expect((await post(served, token, initialize(), [], MCP)).status).toBe(200);
+});
+
+test('while the memory is locked there is nothing to search, and afterwards there is again (R-QMD-01)', async () => {
+  const states = { at: 'locked' };
+  const served = await serve({
+    around: (perform) => async (caller: Caller, name: string, input: unknown) => {
+      const answer = (await perform(caller, name, input)) as { store: { key: object } };
+      if (name === 'status' && states.at === 'locked')
+        answer.store.key = { at: 'locked', why: 'The keychain is locked.', remedy: 'Unlock it.' };
+      return answer as never;
+    },
+  });
+  const token = await served.token();
+  const refused = await post(served, token, initialize(), [], QMD);
+  expect([refused.status, refused.json.error]).toEqual([503, 'qmd_unavailable']);
+  expect(refused.json.message).toMatch(/The keychain is locked\. Unlock it\./);
+  states.at = 'ok';
+  expect((await post(served, token, initialize(), [], QMD)).status).toBe(200);
+});
+
+test('a token that may not read may not search', async () => {
+  const served = await serve();
+  const answer = await post(served, await served.token('me', ['memory:write']), initialize(), [], QMD);
+  expect([answer.status, answer.json.error]).toEqual([403, 'insufficient_scope']);
+});

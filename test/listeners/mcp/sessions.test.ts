@@ -1,0 +1,308 @@
+import { queryObjects } from 'node:v8';
+import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import { describe, expect, test } from 'vitest';
+import { systemClock } from '../../../src/core/clock.ts';
+import { signingKey, signToken } from '../../../src/core/jwt.ts';
+import { RamStore } from '../../../src/core/ram-store.ts';
+import { Tokens } from '../../../src/core/tokens.ts';
+import { Session } from '../../../src/listeners/mcp/session.ts';
+import { IDLE_MS, MOST_SESSIONS } from '../../../src/listeners/mcp/sessions.ts';
+import { DAY, handClock, HOUR, MINUTE, SECOND } from '../../support/clock.ts';
+import { ask, serve, type Served } from '../../support/listener.ts';
+import { MCP, open, openSse, post, rpcErrorOf, stream } from './agent.ts';
+
+const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
+
+/** The same in every respect that a client can see. */
+const seen = ({ status, headers, text }: Awaited<ReturnType<typeof ask>>) => {
+  const { date: _date, ...rest } = headers;
+  return { status, headers: rest, text };
+};
+
+describe('a session belongs to the token that opened it (R-MCP-06)', () => {
+  const strangers: Record<string, (served: Served) => Promise<string>> = {
+    'another subject': (served) => served.token('mallory'),
+    'another token of the same subject': (served) => served.token(),
+    'the owner of the memory': async (served) => served.owner,
+  };
+
+  const verbs = (session: string, messages: string): [string, string, object | undefined, string[]][] => [
+    ['POST', MCP, ping, ['Mcp-Session-Id', session]],
+    ['POST', MCP, { jsonrpc: '2.0', method: 'notifications/initialized' }, ['Mcp-Session-Id', session]],
+    ['GET', MCP, undefined, ['Mcp-Session-Id', session, 'Accept', 'text/event-stream']],
+    ['DELETE', MCP, undefined, ['Mcp-Session-Id', session]],
+    ['POST', messages, ping, []],
+    ['POST', `/api/v1/mcp/qmd`, ping, ['Mcp-Session-Id', session]],
+    ['POST', messages.replace('/mcp/', '/mcp/qmd/'), ping, []],
+  ];
+
+  test.each(Object.keys(strangers))('to %s it is unknown, on every verb', async (who) => {
+    const served = await serve();
+    const token = await served.token();
+    const mine = await open(served, token);
+    const { messages, line } = await openSse(served, token);
+    const stranger = (await strangers[who]?.(served)) ?? '';
+    const tried = verbs(mine.session, messages);
+    const unknown = verbs('A'.repeat(32), messages.replace(/sessionId=.*/, `sessionId=${'A'.repeat(32)}`));
+    for (const [index, [method, path, body, headers]] of tried.entries()) {
+      const [, emptyPath = '', , emptyHeaders = []] = unknown[index] ?? [];
+      const asked = { method, token: stranger, ...(body && { body }) };
+      const answer = seen(await ask(served.url, path, { ...asked, headers }));
+      expect(answer, `${method} ${path}`).toEqual(seen(await ask(served.url, emptyPath, { ...asked, headers: emptyHeaders })));
+      expect(answer).toMatchObject({ status: 404, text: expect.stringContaining('"code":-32001') });
+    }
+    // It has noticed nothing.
+    expect((await mine.post(ping)).status).toBe(200);
+    expect((await ask(served.url, messages, { token, body: ping })).status).toBe(202);
+    expect(await line.until('"result":{}')).not.toMatch(/-32/);
+  });
+
+  test('also when another token bears the same id, with other scopes', async () => {
+    const secret = 's'.repeat(32);
+    const store = new RamStore(systemClock);
+    const tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false, secret });
+    const served = await serve({ store, tokens });
+    const claims = {
+      iss: 'helmdeck',
+      sub: 'me',
+      client: 'two',
+      jti: 'the-same',
+      exp: Math.floor(Date.now() / 1000) + 3600,
+    } as const;
+    const key = await signingKey(secret);
+    const [reads, writes] = await Promise.all(
+      (['memory:read', 'memory:write'] as const).map((scope) => signToken({ ...claims, scopes: [scope] }, key)),
+    );
+    const { session } = await open(served, writes ?? '');
+    expect((await post(served, reads ?? '', ping, ['Mcp-Session-Id', session])).status).toBe(404);
+    expect((await post(served, writes ?? '', ping, ['Mcp-Session-Id', session])).status).toBe(200);
+  });
+
+  test('its id cannot be guessed, and is no proof of anything', async () => {
+    const served = await serve();
+    const { session } = await open(served, await served.token());
+    expect(Buffer.from(session, 'base64url').length * 8).toBeGreaterThanOrEqual(128);
+    const headers = ['Mcp-Session-Id', session];
+    expect((await ask(served.url, MCP, { body: ping, headers })).json.error).toBe('missing_bearer');
+  });
+
+  test('a hundred callers with the same numbers never hear each other (R-MCP-10)', async () => {
+    const served = await serve();
+    const subjects = Array.from({ length: 100 }, (_, index) => `subject-${index}`);
+    const answers = await Promise.all(
+      subjects.map(async (subject) => {
+        const session = await open(served, await served.token(subject));
+        await session.call('memory_store', { key: 'name', value: subject }, 1);
+        return session.call('memory_recall', { key: 'name' }, 1);
+      }),
+    );
+    const values = answers.map(
+      ({ json }) => (json['result'] as { structuredContent: { value: string } }).structuredContent.value,
+    );
+    expect(values).toEqual(subjects);
+  });
+});
+
+describe('a session ends', () => {
+  test('when its client says so, and then it is unknown', async () => {
+    const served = await serve();
+    const token = await served.token();
+    const { session, post: send } = await open(served, token);
+    expect((await ask(served.url, MCP, { method: 'DELETE', token, headers: ['Mcp-Session-Id', session] })).status).toBe(204);
+    expect(rpcErrorOf(await send(ping))).toEqual({ code: -32001, message: expect.stringMatching(/initialize/) });
+  });
+
+  test('after half an hour without a word, but not while its client listens (R-MCP-10)', async () => {
+    const clock = handClock();
+    const served = await serve({ clock });
+    const token = await served.token();
+    const silent = await open(served, token);
+    const used = await open(served, token);
+    const listening = await open(served, token);
+    await (await stream(served, token, MCP, ['Mcp-Session-Id', listening.session])).until('is open');
+    await clock.pass(IDLE_MS - MINUTE);
+    await used.post(ping);
+    await clock.pass(3 * MINUTE);
+    expect((await silent.post(ping)).status).toBe(404);
+    expect((await used.post(ping)).status).toBe(200);
+    await clock.pass(2 * HOUR);
+    expect((await used.post(ping)).status).toBe(404);
+    expect((await listening.post(ping)).status).toBe(200);
+  });
+
+  test('when its stream does, over HTTP with SSE', async () => {
+    const served = await serve();
+    const token = await served.token();
+    const { line, messages } = await openSse(served, token);
+    expect((await ask(served.url, messages, { token, body: ping })).status).toBe(202);
+    line.socket.destroy();
+    await expect.poll(async () => (await ask(served.url, messages, { token, body: ping })).status).toBe(404);
+  });
+
+  test('with its token: what it holds open ends at once when that is revoked (R-AUTH-09)', async () => {
+    const clock = handClock();
+    const served = await serve({ clock });
+    const token = await served.token();
+    const other = await served.token();
+    const kept = await openSse(served, other);
+    const { line } = await openSse(served, token);
+    const { session } = await open(served, token);
+    const listening = await stream(served, token, MCP, ['Mcp-Session-Id', session]);
+    await listening.until('is open');
+    const { token: id } = await served.tokens.verify(token, 'mcp');
+    await served.tokens.revoke({ id, unrecorded: false });
+    expect(await line.ended()).toBeLessThan(2000);
+    expect(await listening.ended()).toBeLessThan(2000);
+    expect((await post(served, token, ping, ['Mcp-Session-Id', session])).json.error).toBe('invalid_token');
+    await clock.pass(15 * SECOND);
+    await kept.line.until('still here');
+  });
+
+  test.each([
+    ['its time comes', async (clock: ReturnType<typeof handClock>) => clock.pass(DAY)],
+    [
+      'the machine slept past it',
+      async (clock: ReturnType<typeof handClock>) => {
+        clock.jump(2 * DAY);
+        await clock.pass(15 * SECOND);
+      },
+    ],
+  ])('with its token, when %s', async (_why, wait) => {
+    const clock = handClock();
+    const served = await serve({ clock });
+    const { line } = await openSse(served, await served.token());
+    await wait(clock);
+    expect(await line.ended()).toBeLessThan(5000);
+  });
+});
+
+test('a stream says every 15 s that it is there (R-MCP-10)', async () => {
+  const clock = handClock();
+  const served = await serve({ clock });
+  const token = await served.token();
+  const sse = await openSse(served, token);
+  const { session } = await open(served, token);
+  const line = await stream(served, token, MCP, ['Mcp-Session-Id', session]);
+  await line.until('is open');
+  await clock.pass(45 * SECOND);
+  for (const reader of [sse.line, line]) expect(await reader.until(/(still here[^]*){3}/)).not.toMatch(/(still here[^]*){4}/);
+});
+
+describe('a subject has its share', () => {
+  test('of sessions: the oldest idle one goes (R-MCP-10)', async () => {
+    const clock = handClock();
+    const served = await serve({ clock });
+    const token = await served.token();
+    const [first, second] = [await open(served, token), await open(served, token)];
+    await clock.pass(SECOND);
+    await first.post(ping);
+    const other = await open(served, await served.token('somebody-else'));
+    for (let more = 2; more < MOST_SESSIONS + 1; more += 1) await open(served, token);
+    expect((await second.post(ping)).status).toBe(404);
+    expect((await first.post(ping)).status).toBe(200);
+    expect((await other.post(ping)).status).toBe(200);
+  });
+
+  test('of streams: one too many is refused, and others are not (R-MCP-10)', async () => {
+    const served = await serve();
+    const token = await served.token();
+    for (let more = 0; more < 64; more += 1) await openSse(served, token);
+    const refused = await ask(served.url, `${MCP}/sse`, { token });
+    expect([refused.status, refused.json.error]).toEqual([429, 'rate_limited']);
+    await openSse(served, await served.token('somebody-else'));
+  });
+});
+
+test('a reader who does not read is let go, and costs little until then (R-MCP-10)', { timeout: 20_000 }, async () => {
+  const served = await serve();
+  const token = await served.token();
+  const writer = await open(served, token);
+  await writer.call('memory_store', { key: 'long', value: 'x'.repeat(60_000) });
+  const { line, messages } = await openSse(served, token);
+  line.socket.pause();
+  const before = process.memoryUsage.rss();
+  const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'memory_recall', arguments: { key: 'long' } } };
+  let status = 202;
+  let asked = 0;
+  for (; status === 202 && asked < 1000; asked += 1) status = (await ask(served.url, messages, { token, body })).status;
+  expect(status).toBe(404);
+  expect(process.memoryUsage.rss() - before).toBeLessThan(64 * 2 ** 20);
+  expect((await writer.post(ping)).status).toBe(200);
+});
+
+describe('a client that comes back', () => {
+  test('hears what it missed, each thing once (R-MCP-07)', async () => {
+    const served = await serve();
+    const token = await served.token();
+    const session = await open(served, token);
+    const headers = ['Mcp-Session-Id', session.session];
+    for (const uri of ['helmdeck://my-memory', 'helmdeck://context']) {
+      await session.post({ jsonrpc: '2.0', id: 1, method: 'resources/subscribe', params: { uri } });
+    }
+    const change = async (value: string) => {
+      await session.call('memory_store', { key: 'a', value });
+      await new Promise((resolve) => setTimeout(resolve, 150));
+    };
+    for (const value of ['1', '2', '3']) await change(value);
+    const first = await stream(served, token, MCP, headers);
+    const missed = await first.until(/resources\/updated[^]*resources\/updated/);
+    expect(missed.match(/resources\/updated/g)).toHaveLength(2);
+    first.socket.destroy();
+    const last = /id: (\d+)\n[^]*$/.exec(missed)?.[1] ?? '';
+    const again = await stream(served, token, MCP, [...headers, 'Last-Event-ID', last]);
+    await again.until('is open');
+    await change('4');
+    expect((await again.until(/my-memory/)).match(/id: (\d+)/)?.[1]).not.toBe(last);
+  });
+
+  test('with a second stream hears on the new one', async () => {
+    const served = await serve();
+    const token = await served.token();
+    const { session } = await open(served, token);
+    const old = await stream(served, token, MCP, ['Mcp-Session-Id', session]);
+    await old.until('is open');
+    const now = await stream(served, token, MCP, ['Mcp-Session-Id', session]);
+    await now.until('is open');
+    await old.ended();
+    expect(now.socket.readyState).toBe('open');
+  });
+
+  test('after the program was started anew begins anew (R-MCP-06)', async () => {
+    const first = await serve();
+    const { session } = await open(first, await first.token());
+    const second = await serve();
+    const token = await second.token();
+    expect((await post(second, token, ping, ['Mcp-Session-Id', session])).status).toBe(404);
+    const again = await post(second, token, { ...ping, method: 'initialize', params: hello }, ['Mcp-Session-Id', session]);
+    expect([again.status, again.headers['mcp-session-id']]).toEqual([200, expect.not.stringMatching(session)]);
+  });
+
+  const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } };
+});
+
+test('10,000 streams that were opened and left leave nothing behind', { timeout: 30_000 }, async () => {
+  const clock = handClock();
+  const served = await serve({ clock });
+  const tokens = await Promise.all(Array.from({ length: 4 }, (_, index) => served.token(`subject-${index}`)));
+  const before = {
+    waiting: clock.waiting,
+    sessions: queryObjects(Session, { format: 'count' }),
+    servers: queryObjects(Server, { format: 'count' }),
+  };
+  for (let round = 0; round < 100; round += 1) {
+    await Promise.all(
+      Array.from({ length: 100 }, async (_, index) => {
+        const token = tokens[index % tokens.length] ?? '';
+        const line = await stream(served, token, `${MCP}/sse`);
+        // Half of them do not even wait for the first word.
+        if (index % 2 === 0) await line.until('sessionId');
+        if (index % 3 === 0) line.socket.resetAndDestroy();
+        else line.socket.destroy();
+      }),
+    );
+    await expect.poll(() => clock.waiting, { interval: 1 }).toBeLessThanOrEqual(before.waiting + 20);
+  }
+  await expect.poll(() => clock.waiting).toBe(before.waiting);
+  expect(queryObjects(Session, { format: 'count' })).toBe(before.sessions);
+  expect(queryObjects(Server, { format: 'count' })).toBe(before.servers);
+});

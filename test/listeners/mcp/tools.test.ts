@@ -1,0 +1,178 @@
+import { describe, expect, test, vi } from 'vitest';
+import { Failure } from '../../../src/contract/failure.ts';
+import { serve } from '../../support/listener.ts';
+import { agent, open, rpcErrorOf, said } from './agent.ts';
+
+interface Listed {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly inputSchema: { readonly properties: Record<string, { readonly description?: string }> };
+  readonly outputSchema: object;
+  readonly annotations: Record<string, boolean>;
+}
+
+async function listed(): Promise<{ tools: Listed[]; bytes: number; instructions: string }> {
+  const served = await serve();
+  const session = await open(served, await served.token());
+  const { json, text } = await session.post({ jsonrpc: '2.0', id: 2, method: 'tools/list' });
+  const greeting = await agent(served, await served.token());
+  const { tools } = json['result'] as { tools: Listed[] };
+  return { tools, bytes: Buffer.byteLength(text), instructions: greeting.getInstructions() ?? '' };
+}
+
+describe('the list of tools', () => {
+  test('is complete, in an order to think in (R-MCP-02)', async () => {
+    const { tools } = await listed();
+    expect(tools.map(({ name }) => name)).toEqual([
+      'memory_search',
+      'memory_recall',
+      'memory_store',
+      'memory_renew',
+      'memory_history',
+      'memory_forget',
+    ]);
+  });
+
+  test('says of every tool what it is, takes, gives and does (R-MCP-04)', async () => {
+    const { tools } = await listed();
+    for (const { name, title, description, inputSchema, outputSchema, annotations } of tools) {
+      expect(title, name).toMatch(/^[A-Z]/);
+      expect(description, name).toMatch(/\.$/);
+      expect(
+        Object.values(inputSchema.properties).filter((field) => !field.description),
+        name,
+      ).toEqual([]);
+      expect(outputSchema, name).toMatchObject({ type: 'object' });
+      expect(Object.keys(annotations), name).toEqual(['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']);
+    }
+    expect(tools.filter(({ annotations }) => annotations['readOnlyHint']).map(({ name }) => name)).toEqual([
+      'memory_search',
+      'memory_recall',
+      'memory_history',
+    ]);
+    expect(tools.filter(({ annotations }) => annotations['destructiveHint']).map(({ name }) => name)).toEqual(['memory_forget']);
+  });
+
+  test('frames what comes back as quoted data, and wants no secrets (R-MCP-08)', async () => {
+    const { tools, instructions } = await listed();
+    for (const name of ['memory_search', 'memory_recall', 'memory_history']) {
+      expect(tools.find((tool) => tool.name === name)?.description).toMatch(/quoted data/i);
+    }
+    expect(tools.find(({ name }) => name === 'memory_store')?.description).toMatch(/not for secrets/i);
+    expect(instructions).toMatch(/quoted data/);
+    expect(instructions).toMatch(/never store passwords/i);
+  });
+
+  test('costs a model little: the list, the instructions and the answer to a store', async () => {
+    const { bytes, instructions } = await listed();
+    expect(bytes).toBeLessThanOrEqual(7500);
+    expect(Buffer.byteLength(instructions)).toBeLessThan(1024);
+    const served = await serve();
+    const client = await agent(served, await served.token());
+    const receipt = said(
+      await client.callTool({ name: 'memory_store', arguments: { key: 'preferences/editor', value: 'Helix' } }),
+    );
+    delete receipt['note'];
+    expect(Buffer.byteLength(JSON.stringify(receipt))).toBeLessThanOrEqual(200);
+  });
+});
+
+test.each(['memory_store', 'helmdeck.memory_store', 'helmdeck__memory_store', 'helmdeck-memory_store'])(
+  'a tool answers to the name %s (R-MCP-03)',
+  async (name) => {
+    const served = await serve();
+    const { call } = await open(served, await served.token());
+    expect((await call(name, { key: 'a', value: 'b' })).json).toMatchObject({
+      result: { structuredContent: { status: 'created' } },
+    });
+  },
+);
+
+test.each(['memory_steal', 'helmdeck.helmdeck.memory_store', 'toString', '__proto__', ''])(
+  'a tool %j is not there',
+  async (name) => {
+    const served = await serve();
+    const { call } = await open(served, await served.token());
+    const answer = await call(name, {});
+    expect([answer.status, rpcErrorOf(answer).code]).toEqual([200, -32602]);
+    expect(rpcErrorOf(answer).message).toMatch(/memory_store/);
+  },
+);
+
+describe('a tool that fails', () => {
+  const failing = async (failure: unknown) => {
+    const served = await serve({
+      around: () => async () => {
+        throw failure;
+      },
+    });
+    const { call } = await open(served, await served.token());
+    return (await call('memory_recall', { key: 'a' })).json['result'];
+  };
+
+  test.each([
+    ['not_found', 'Nothing there.'],
+    ['key_unavailable', 'The key is not at hand.'],
+    ['quota_exceeded', 'It is full.'],
+    ['disk_full', 'No room.'],
+  ] as const)('with %s answers with isError and the sentence (R-ERR-05)', async (code, message) => {
+    const told = { isError: true, content: [{ type: 'text', text: JSON.stringify({ error: code, message }) }] };
+    expect(await failing(new Failure(code, message))).toEqual(told);
+  });
+
+  test('by accident tells nothing of it (R-ERR-03, R-ERR-05)', async () => {
+    const result = await failing(new Error('/home/me/secret'));
+    expect(JSON.stringify(result)).not.toMatch(/secret/);
+    expect(said(result)).toMatchObject({ error: 'internal' });
+  });
+
+  test.each([
+    ['memory_store', { key: ' ', value: 'x' }, /key/],
+    ['memory_store', { key: 'a', value: 'x', ttl_seconds: 60 }, /ttl_seconds/],
+    ['memory_store', { key: 'a', value: 'x', category: 'pack_history' }, /category/],
+    ['memory_store', 'a text', /must be a JSON object/],
+    ['memory_forget', { scope: 'everything' }, /scope/],
+    ['memory_renew', { key: 'a', category: 'other' }, /not known here/],
+    ['memory_search', { query: 7 }, /query/],
+  ])('because %s was given %j says what to do (R-ERR-05)', async (name, given, names) => {
+    const served = await serve();
+    const { call } = await open(served, await served.token());
+    const { result } = (await call(name, given as object)).json as { result: { isError: boolean } };
+    expect(result.isError).toBe(true);
+    expect(said(result)).toEqual({ error: 'invalid_input', message: expect.stringMatching(names) });
+  });
+
+  test.each([
+    ['memory_store', { key: 7 }, ['memory:read']],
+    ['memory_renew', { nonsense: true }, ['memory:read']],
+    ['memory_recall', { key: 7 }, ['memory:write']],
+  ] as const)('for want of a scope: %s does not even look at %j (R-OPS-11)', async (name, given, scopes) => {
+    const served = await serve();
+    const { call } = await open(served, await served.token('me', [...scopes]));
+    expect(said((await call(name, given)).json['result'])).toMatchObject({ error: 'insufficient_scope' });
+  });
+});
+
+test('what nobody foresaw leaves a line for whoever has to find out (R-ERR-03)', async () => {
+  const log = vi.fn<(trouble: object) => void>();
+  const served = await serve({
+    log,
+    around: () => async () => {
+      throw new Error('/home/me/secret');
+    },
+  });
+  const session = await open(served, await served.token());
+  await session.call('memory_recall', { key: 'a' });
+  await session.post({ jsonrpc: '2.0', id: 3, method: 'resources/read', params: { uri: 'helmdeck://context' } });
+  await session.call('memory_nothing', {});
+  expect(log.mock.calls).toEqual([[{ operation: 'recall', client: 'test' }], [{ operation: 'resources/read', client: 'test' }]]);
+});
+
+test('every write bears the client and the door it came by (R-ISO-02)', async () => {
+  const served = await serve();
+  const client = await agent(served, await served.token('me', ['memory:read', 'memory:write'], 'OpenClaw'));
+  await client.callTool({ name: 'memory_store', arguments: { key: 'a', value: 'b' } });
+  const [entry] = (await served.store.space({ subject: 'me' }, 'fact').page({ sort: 'updated', limit: 1 })).entries;
+  expect(entry?.author).toMatchObject({ client: 'OpenClaw', transport: 'mcp' });
+});

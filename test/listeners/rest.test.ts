@@ -1,0 +1,223 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/core/clock.ts';
+import { fileSource } from '../../src/core/keys/file.ts';
+import { ask, serve, type Served } from '../support/listener.ts';
+import { openMemory } from '../support/store.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const as = ({ url }: Served, token: string) => ({
+  get: (path: string) => ask(url, `/api/v1${path}`, { token }),
+  post: (path: string, body: object = {}) => ask(url, `/api/v1${path}`, { token, body }),
+  patch: (path: string, body: object) => ask(url, `/api/v1${path}`, { method: 'PATCH', token, body }),
+  delete: (path: string) => ask(url, `/api/v1${path}`, { method: 'DELETE', token }),
+});
+
+async function served() {
+  const all = await serve();
+  return {
+    ...all,
+    owner: as(all, all.owner),
+    me: as(all, await all.token('me', undefined, 'claude-code')),
+    you: as(all, await all.token('you')),
+  };
+}
+
+const aFact = { key: 'preferences/editor', value: 'Helix', category: 'Preferences', tags: ['editor', 'editor'] };
+
+describe('facts', () => {
+  test('are stored, and the receipt says as what (R-REST-01)', async () => {
+    const { me } = await served();
+    const { status, json } = await me.post('/memory/store', aFact);
+    expect(status).toBe(200);
+    expect(json).toMatchObject({ key: 'preferences/editor', category: 'preferences', tags: ['editor'], status: 'created' });
+    expect(Date.parse(String(json['expires_at']))).toBeGreaterThan(Date.now());
+    expect((await me.post('/memory/store', { ...aFact, value: 'Vim' })).json['status']).toBe('updated');
+    expect((await me.post('/memory/store', { ...aFact, value: 'Vim' })).json['status']).toBe('unchanged');
+  });
+
+  test('are forgotten by scope, and counted first if asked (R-REST-02)', async () => {
+    const { me, you } = await served();
+    await me.post('/memory/store', aFact);
+    await you.post('/memory/store', aFact);
+    expect((await me.post('/memory/forget', { scope: 'facts', dry_run: true })).json).toMatchObject({
+      deleted: 1,
+      dry_run: true,
+    });
+    expect((await me.post('/memory/forget', { scope: 'key:preferences/editor' })).json).toEqual({
+      scope: 'key:preferences/editor',
+      deleted: 1,
+      purged: true,
+      older_backups: 0,
+    });
+    expect((await me.get('/memory/fact?key=preferences/editor')).status).toBe(404);
+    expect((await you.get('/memory/fact?key=preferences/editor')).status).toBe(200);
+  });
+
+  test('are found by their words, with why (R-REST-08)', async () => {
+    const { me, you } = await served();
+    await me.post('/memory/store', aFact);
+    expect((await me.get('/memory/search?q=which+editor%3F&limit=5')).json).toEqual({
+      hits: [
+        {
+          key: 'preferences/editor',
+          category: 'preferences',
+          score: expect.any(Number) as number,
+          snippet: 'Helix',
+          value: 'Helix',
+          expires_at: expect.any(String) as string,
+          why: expect.stringMatching(/editor/) as string,
+        },
+      ],
+    });
+    expect((await me.get('/memory/search?q=emacs')).json).toEqual({ hits: [] });
+    expect((await you.get('/memory/search?q=editor')).json).toEqual({ hits: [] });
+    expect((await me.get('/memory/search')).status).toBe(400);
+  });
+
+  test('are listed a page at a time (R-REST-05)', async () => {
+    const { me } = await served();
+    for (let fact = 0; fact < 5; fact += 1)
+      await me.post('/memory/store', { key: `k/${fact}`, value: 'v', tags: [`t${fact % 2}`] });
+    const first = await me.get('/memory/facts?limit=2');
+    const keys = (json: object) => (json as { facts: { key: string }[] }).facts.map(({ key }) => key);
+    expect(keys(first.json)).toEqual(['k/4', 'k/3']);
+    expect(JSON.stringify(first.json)).not.toContain('value');
+    const second = await me.get(`/memory/facts?limit=3&values=1&cursor=${String(first.json['next_cursor'])}`);
+    expect(keys(second.json)).toEqual(['k/2', 'k/1', 'k/0']);
+    expect(second.json['next_cursor']).toBeUndefined();
+    expect(second.text).toContain('"value":"v"');
+    expect(keys((await me.get('/memory/facts?tag=t1&sort=expires&client=claude-code&prefix=k%2F')).json)).toEqual(['k/1', 'k/3']);
+    expect(keys((await me.get('/memory/facts?category=other')).json)).toEqual([]);
+    expect(keys((await me.get('/memory/facts?expiring_within=3600')).json)).toEqual([]);
+  });
+
+  test('are read and changed one by one (R-REST-06)', async () => {
+    const { me } = await served();
+    await me.post('/memory/store', aFact);
+    expect((await me.get('/memory/fact?key=preferences%2Feditor')).json).toMatchObject({ value: 'Helix', client: 'claude-code' });
+    const changed = await me.patch('/memory/fact', { key: aFact.key, ttl_seconds: 3600, tags: ['vim'] });
+    expect(changed.json).toMatchObject({ key: aFact.key, tags: ['vim'], category: 'preferences' });
+    expect(changed.json).not.toHaveProperty('value');
+    for (const answer of [await me.get('/memory/fact?key=x'), await me.patch('/memory/fact', { key: 'x', ttl_seconds: 0 })]) {
+      expect([answer.status, answer.json.error]).toEqual([404, 'not_found']);
+    }
+    expect((await me.get('/memory/fact')).json).toMatchObject({
+      error: 'invalid_input',
+      message: expect.stringContaining('key'),
+    });
+  });
+
+  test('have a history (R-REST-07)', async () => {
+    const { me } = await served();
+    for (const value of ['one', 'two', 'three']) await me.post('/memory/store', { key: 'a', value });
+    const { json } = await me.get('/memory/history?key=a');
+    expect((json as unknown as { versions: { value: string }[] }).versions.map(({ value }) => value)).toEqual(['two', 'one']);
+    expect((await me.get('/memory/history?key=b')).status).toBe(404);
+  });
+
+  test('that a client wrote are taken back (R-REST-10)', async () => {
+    const { me, owner } = await served();
+    await owner.post('/memory/store', { key: 'a', value: 'mine' });
+    const since = new Date(Date.now() + 5).toISOString();
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    await me.post('/memory/store', { key: 'a', value: 'overwritten' });
+    await me.post('/memory/store', { key: 'b', value: 'made' });
+    const { json } = await owner.post('/memory/undo', { client: 'claude-code', since });
+    expect(json).toMatchObject({ removed: 1, restored: 1, skipped: [] });
+    expect((await owner.get('/memory/fact?key=a')).json['value']).toBe('mine');
+  });
+});
+
+describe('views', () => {
+  test('show the own namespace, and an admin sees whose others there are (R-REST-04)', async () => {
+    const { me, you, owner } = await served();
+    await me.post('/memory/store', aFact);
+    await you.post('/memory/store', { key: 'a', value: 'b' });
+    expect((await me.get('/memory')).json).toMatchObject({
+      scope: 'caller=me',
+      categories: [{ name: 'preferences', count: 1, recent_keys: ['preferences/editor'] }],
+    });
+    expect((await you.get('/memory/context')).text).toContain('"value":"b"');
+    expect((await you.get('/memory/callers')).json).toEqual({ callers: [{ namespace: 'you', count: 1 }] });
+    expect((await owner.get('/memory/callers')).json['callers']).toHaveLength(2);
+  });
+
+  test('tell who did what, and through which client (R-REST-12)', async () => {
+    const { me } = await served();
+    await me.post('/memory/store', aFact);
+    await me.post('/memory/forget', { scope: 'category:preferences' });
+    const first = await me.get('/activity?limit=1');
+    expect(first.json['activity']).toMatchObject([{ operation: 'forget', client: 'claude-code', scope: 'category:preferences' }]);
+    const second = await me.get(`/activity?cursor=${String(first.json['next_cursor'])}`);
+    expect(second.json['activity']).toMatchObject([{ operation: 'remember', key: 'preferences/editor' }]);
+  });
+
+  test('tell version and state', async () => {
+    const { me } = await served();
+    expect((await me.get('/version')).json).toEqual({ version: '1.2.3' });
+    expect((await me.get('/status')).json).toMatchObject({ store: { kept: 'memory' }, facts: 0 });
+  });
+});
+
+describe('what is the owner’s alone', () => {
+  test('is refused to everybody else', async () => {
+    const { me } = await served();
+    const answers = await Promise.all([
+      me.get('/tokens'),
+      me.post('/tokens', { name: 'x' }),
+      me.delete('/tokens/abc'),
+      ...['/lock', '/unlock', '/key/rotate', '/backup'].map((path) => me.post(path)),
+    ]);
+    expect(answers.map(({ status, json }) => [status, json.error])).toEqual(answers.map(() => [403, 'insufficient_scope']));
+  });
+
+  test('are tokens: made, listed, revoked', async () => {
+    const all = await serve();
+    const owner = as(all, all.owner);
+    const made = await owner.post('/tokens', { name: 'OpenClaw', client: 'openclaw', subject: 'you', scopes: ['memory:read'] });
+    const [id, token] = [String(made.json['id']), String(made.json['token'])];
+    const program = as(all, token);
+    expect((await program.get('/memory')).json['scope']).toBe('caller=you');
+    expect((await owner.get('/tokens')).json['tokens']).toMatchObject([
+      { id, name: 'OpenClaw', client: 'openclaw', subject: 'you' },
+    ]);
+    expect((await owner.get('/tokens')).text).not.toContain(token);
+    expect((await owner.delete(`/tokens/${id}`)).json).toEqual({ id });
+    expect((await program.get('/memory')).status).toBe(401);
+    expect((await owner.delete('/tokens/nobodys')).status).toBe(404);
+    expect((await owner.delete('/tokens/nobodys?unrecorded=true')).json).toEqual({ id: 'nobodys' });
+    expect((await owner.delete('/tokens/nobodys?id=other')).json.error).toBe('invalid_input');
+    expect((await owner.delete('/tokens/a%20b')).json.error).toBe('invalid_input');
+    expect((await owner.delete('/tokens/%2B+')).json.error).toBe('not_found');
+  });
+
+  test('is the key, and what is kept safe', async () => {
+    const folder = tempFolder();
+    const key = fileSource(folder);
+    await key.keep('current', randomBytes(32));
+    const store = await openMemory(folder, systemClock, () => [key]);
+    const all = await serve({ store, folder });
+    const owner = as(all, all.owner);
+    await owner.post('/memory/store', aFact);
+    expect((await owner.post('/key/rotate')).json).toMatchObject({ key: { at: 'ok' } });
+    expect((await owner.post('/backup')).json).toMatchObject({ broken: 0, file: expect.any(String) });
+    expect((await owner.post('/memory/forget', { scope: 'facts', dry_run: true })).json).toMatchObject({ older_backups: 1 });
+    expect((await owner.post('/lock')).json).toMatchObject({ key: { at: 'locked' } });
+    const locked = await owner.get('/memory/fact?key=preferences/editor');
+    expect([locked.status, locked.json.error]).toEqual([503, 'key_unavailable']);
+    expect((await owner.post('/unlock')).json).toMatchObject({ key: { at: 'ok' } });
+    expect((await owner.get('/memory/fact?key=preferences/editor')).json['value']).toBe('Helix');
+    expect((await owner.post('/backup', { more: 1 })).json.error).toBe('invalid_input');
+  });
+});
+
+test('whoever asks too often hears when to come again (R-ERR-06)', async () => {
+  const { url, token } = await serve({ writesPerMinute: 1 });
+  const mine = await token();
+  const store = () => ask(url, '/api/v1/memory/store', { token: mine, body: { key: 'a', value: 'b' } });
+  await store();
+  const { status, json, headers } = await store();
+  expect([status, json.error]).toEqual([429, 'rate_limited']);
+  expect(Number(headers['retry-after'])).toBeGreaterThan(0);
+});

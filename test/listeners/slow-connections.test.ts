@@ -1,0 +1,63 @@
+import { describe, expect, test } from 'vitest';
+import { ask, dial, serve } from '../support/listener.ts';
+
+describe('a connection that is slow or silent is gone within 15 s (R-HTTP-07)', { timeout: 30_000 }, () => {
+  test('in whichever way it is, and honest ones do not notice', async () => {
+    const { url, port, owner } = await serve();
+    const value = 'x'.repeat(60_000);
+    await Promise.all(
+      Array.from({ length: 200 }, (_, n) => ask(url, '/api/v1/memory/store', { token: owner, body: { key: `k/${n}`, value } })),
+    );
+    const deaf = await dial(port);
+    deaf.socket.pause();
+    deaf.write(
+      `GET /api/v1/memory/facts?limit=200&values=1 HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${owner}\r\n\r\n`,
+    );
+    const head = `POST /api/v1/memory/store HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n`;
+    const ways: Record<string, string> = {
+      'says nothing': '',
+      'stops within the request line': 'GET /hea',
+      'stops within the headers': head,
+      'sends a header now and then': head,
+      'has asked before': `GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`,
+      'stops within the body': `${head}Authorization: Bearer ${owner}\r\nContent-Type: application/json\r\nContent-Length: 20\r\n\r\n{`,
+      'sends a body now and then': `${head}Authorization: Bearer ${owner}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`,
+      'sends a body with what takes none': `GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Length: 100000\r\n\r\n`,
+      'sends blanks now and then in an import': `POST /api/v1/memory/import HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${owner}\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    };
+    const drips: Record<string, string> = {
+      'sends a header now and then': 'X-More: x\r\n',
+      'sends a body now and then': '1\r\n \r\n',
+      'sends a body with what takes none': 'more',
+      'sends blanks now and then in an import': '1\r\n \r\n',
+    };
+    const lines = await Promise.all(
+      Object.entries(ways).flatMap(([way, first]) =>
+        Array.from({ length: 25 }, async () => {
+          const line = await dial(port);
+          line.write(first);
+          return { way, line };
+        }),
+      ),
+    );
+    const dripping = setInterval(() => {
+      for (const { way, line } of lines) if (drips[way] !== undefined && line.socket.writable) line.write(drips[way]);
+    }, 500);
+    const honest: number[] = [];
+    const asking = setInterval(() => {
+      const start = performance.now();
+      void ask(url, '/api/v1/memory', { token: owner }).then(() => honest.push(performance.now() - start));
+    }, 100);
+    const ended = await Promise.all(lines.map(async ({ way, line }) => ({ way, took: await line.ended() })));
+    clearInterval(dripping);
+    clearInterval(asking);
+    for (const way of Object.keys(ways)) {
+      expect(Math.max(...ended.filter((each) => each.way === way).map(({ took }) => took)), way).toBeLessThan(15_000);
+    }
+    // Whoever does not read what they asked for gets no more of it.
+    deaf.socket.resume();
+    await deaf.ended();
+    expect(deaf.text().length).toBeLessThan(200 * 60_000);
+    expect(honest.toSorted((one, other) => one - other)[Math.floor(honest.length * 0.95)]).toBeLessThan(250);
+  });
+});

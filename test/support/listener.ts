@@ -1,0 +1,211 @@
+import { type Agent, type IncomingHttpHeaders, request } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
+import type { TokenScope } from '../../src/contract/token.ts';
+import { systemClock } from '../../src/core/clock.ts';
+import { createMemory } from '../../src/core/create-memory.ts';
+import { Finder } from '../../src/core/finder.ts';
+import { createPerform, type Perform } from '../../src/core/perform.ts';
+import { RamStore } from '../../src/core/ram-store.ts';
+import type { MemoryStore } from '../../src/core/store.ts';
+import { Tokens } from '../../src/core/tokens.ts';
+import { WriteLimit } from '../../src/core/write-limit.ts';
+import { type Listener, type ListenerDeps, startListener } from '../../src/listeners/server.ts';
+import { tempFolder } from './temp-folder.ts';
+
+export interface Served {
+  readonly url: string;
+  readonly port: number;
+  readonly folder: string;
+  readonly store: MemoryStore;
+  readonly tokens: Tokens;
+  readonly perform: Perform;
+  readonly listener: Listener;
+  /** The owner's own. */
+  readonly owner: string;
+  /** A token made here. */
+  readonly token: (subject?: string, scopes?: TokenScope[], client?: string) => Promise<string>;
+}
+
+interface Over extends Partial<Omit<ListenerDeps, 'perform'>> {
+  readonly store?: MemoryStore;
+  /** Stands around the real one. */
+  readonly around?: (perform: Perform) => Perform;
+  readonly writesPerMinute?: number;
+}
+
+/** A memory that is served on a port of its own until the test ends. */
+export async function serve({ store: given, around, writesPerMinute, clock = systemClock, ...over }: Over = {}): Promise<Served> {
+  const store = given ?? new RamStore(clock);
+  const tokens = over.tokens ?? (await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false }));
+  const inner = createPerform(
+    createMemory({ store, tokens, finder: new Finder(store), secrets: 'refuse' }),
+    new WriteLimit(clock, writesPerMinute),
+  );
+  const perform = around?.(inner) ?? inner;
+  const folder = over.folder ?? tempFolder();
+  const listener = await startListener({
+    address: '127.0.0.1:0',
+    version: '1.2.3',
+    onChange: (hear) => store.onChange(hear),
+    ...over,
+    perform,
+    tokens,
+    folder,
+    clock,
+  });
+  onTestFinished(() => listener.close());
+  return {
+    url: listener.url,
+    port: Number(new URL(listener.url).port),
+    folder,
+    store,
+    tokens,
+    perform,
+    listener,
+    owner: tokens.ownerToken(),
+    token: async (subject = 'me', scopes = ['memory:read', 'memory:write'], client = 'test') =>
+      (await tokens.mint({ name: 'a test', client, subject, scopes, days: 1 })).token,
+  };
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  /** The body read as JSON, or undefined where it is none. */
+  readonly json: Record<string, unknown> & { readonly error?: string; readonly message?: string };
+}
+
+export interface Asking {
+  readonly method?: string;
+  readonly token?: string;
+  /** In turn name and value, so that one may come twice. */
+  readonly headers?: readonly string[];
+  /** An object goes as JSON. */
+  readonly body?: object | string | Buffer;
+  readonly agent?: Agent;
+}
+
+/** Asks as any HTTP client does, on a connection of its own. */
+export function ask(url: string, path: string, { method, token, headers = [], body, agent }: Asking = {}): Promise<Answer> {
+  const bytes = body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
+  const named = new Set(headers.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase()));
+  const all = [
+    ...(named.has('host') ? [] : ['Host', new URL(url).host]),
+    ...(token === undefined ? [] : ['Authorization', `Bearer ${token}`]),
+    ...(bytes === undefined || named.has('content-type') ? [] : ['Content-Type', 'application/json']),
+    ...(bytes === undefined || named.has('transfer-encoding') || named.has('content-length')
+      ? []
+      : ['Content-Length', `${Buffer.byteLength(bytes)}`]),
+    // Node's client would announce chunks else.
+    ...(bytes === undefined && method === 'POST' && !named.has('transfer-encoding') ? ['Content-Length', '0'] : []),
+    ...headers,
+  ];
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  const { hostname, port } = new URL(url);
+  const options = { host: hostname.replace(/[[\]]/g, ''), port, path, method: method ?? (bytes === undefined ? 'GET' : 'POST') };
+  const sent = request({ ...options, headers: all, agent: agent ?? false, setHost: false }, (response) => {
+    const chunks: Buffer[] = [];
+    response.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', reject);
+    response.on('end', () => {
+      const text = Buffer.concat(chunks).toString();
+      resolve({ status: response.statusCode ?? 0, headers: response.headers, text, json: parsed(text) });
+    });
+  });
+  sent.on('error', reject).end(bytes);
+  return promise;
+}
+
+function parsed(text: string): Answer['json'] {
+  try {
+    return JSON.parse(text) as Answer['json'];
+  } catch {
+    return {};
+  }
+}
+
+export interface Line {
+  readonly socket: Socket;
+  /** What has come so far. */
+  readonly text: () => string;
+  write(text: string | Buffer): void;
+  /** Until what has come holds this. */
+  until(sign: string | RegExp): Promise<string>;
+  /** Until the other side has ended the connection, in whichever way; how long that took, in ms. */
+  ended(): Promise<number>;
+}
+
+/** A connection without manners. */
+export async function dial(port: number, host = '127.0.0.1'): Promise<Line> {
+  const socket = connect({ host, port, allowHalfOpen: true });
+  onTestFinished(() => void socket.destroy());
+  const start = performance.now();
+  let text = '';
+  let over = false;
+  const hearers = new Set<() => void>();
+  const tell = (): void => hearers.forEach((hear) => hear());
+  const end = (): void => {
+    over = true;
+    tell();
+  };
+  socket.on('data', (chunk) => {
+    text += chunk.toString('latin1');
+    tell();
+  });
+  socket.on('error', end).on('end', end).on('close', end);
+  const when = <T>(look: () => T | undefined): Promise<T> => {
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const hear = (): void => {
+      const found = look();
+      if (found !== undefined) resolve(found);
+      else if (over) reject(new Error(`The connection ended after: ${text}`));
+      else return;
+      hearers.delete(hear);
+    };
+    hearers.add(hear);
+    hear();
+    return promise;
+  };
+  await new Promise((resolve) => socket.once('connect', resolve).once('error', resolve));
+  return {
+    socket,
+    text: () => text,
+    write: (more) => void socket.write(more),
+    until: (sign) => when(() => ((typeof sign === 'string' ? text.includes(sign) : sign.test(text)) ? text : undefined)),
+    ended: () => when(() => (over ? performance.now() - start : undefined)),
+  };
+}
+
+/** Every address there is; `openapi.test.ts` sees to it that none is left out. */
+export const everyRoute: readonly (readonly [method: string, path: string])[] = [
+  ['POST', '/api/v1/memory/store'],
+  ['POST', '/api/v1/memory/forget'],
+  ['GET', '/api/v1/memory'],
+  ['GET', '/api/v1/memory/callers'],
+  ['GET', '/api/v1/memory/facts'],
+  ['GET', '/api/v1/memory/fact'],
+  ['PATCH', '/api/v1/memory/fact'],
+  ['GET', '/api/v1/memory/history'],
+  ['GET', '/api/v1/memory/search'],
+  ['GET', '/api/v1/memory/context'],
+  ['GET', '/api/v1/memory/export'],
+  ['POST', '/api/v1/memory/import'],
+  ['POST', '/api/v1/memory/undo'],
+  ['GET', '/api/v1/activity'],
+  ['GET', '/api/v1/status'],
+  ['GET', '/api/v1/events'],
+  ['GET', '/api/v1/tokens'],
+  ['POST', '/api/v1/tokens'],
+  ['DELETE', '/api/v1/tokens/one'],
+  ['POST', '/api/v1/lock'],
+  ['POST', '/api/v1/unlock'],
+  ['POST', '/api/v1/key/rotate'],
+  ['POST', '/api/v1/backup'],
+  ['GET', '/api/v1/version'],
+  ['GET', '/api/v1/openapi.json'],
+  ['POST', '/api/v1/owner/remember'],
+];
+
+/** For what comes to be so by itself, also where the machine has other things to do. */
+export const SOON = { timeout: 4000, interval: 20 };
