@@ -32,8 +32,11 @@ export const BackupReceipt = z.object({
   broken: count('Entries whose seal is broken, in the memory as in its copy.'),
 });
 
-export const BackupsInput = nothing('List backups', 'The backups there are, newest first.');
-export const Backups = z.object({ backups: z.array(z.object({ file, at })).describe('Newest first.') });
+export const BackupsInput = nothing('List backups', 'The backups there are, newest first, and whether a recovery key was made.');
+export const Backups = z.object({
+  backups: z.array(z.object({ file, at })).describe('Newest first.'),
+  recovery_key: z.boolean().describe('Whether a recovery key was made that opens this memory.'),
+});
 
 export const VerifyInput = nothing('Verify the memory', 'Opens the seal of every entry and checks the structure of the file.');
 export const Verified = z.object({

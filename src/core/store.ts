@@ -269,6 +269,8 @@ export interface Upkeep {
    * forgotten.
    */
   backup(): Promise<MadeBackup>;
+  /** Whether a recovery key was made that opens this memory. */
+  readonly recoverable: boolean;
   /** Newest first. */
   backups(): readonly Backup[];
   /** Opens every seal. */

@@ -35,7 +35,10 @@ export const upkeep = ({ store, tokens }: MemoryDeps): OfTheOwner => {
       const { file, at, broken } = await kept().backup();
       return { file, at: time(at), broken };
     },
-    backups: async () => ({ backups: (store.upkeep?.backups() ?? []).map(({ file, at }) => ({ file, at: time(at) })) }),
+    backups: async () => ({
+      backups: (store.upkeep?.backups() ?? []).map(({ file, at }) => ({ file, at: time(at) })),
+      recovery_key: store.upkeep?.recoverable ?? false,
+    }),
     async verify() {
       const { entries, broken, structure } = await kept().verify();
       return { entries, broken, structure: [...structure] };

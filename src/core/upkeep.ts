@@ -60,6 +60,10 @@ export class FileUpkeep implements Upkeep {
     return words;
   }
 
+  get recoverable(): boolean {
+    return this.#deps.connection.meta(RECOVERY) !== undefined;
+  }
+
   async backup(): Promise<MadeBackup> {
     const { connection, folder } = this.#deps;
     if (this.rotating.at === 'running') {

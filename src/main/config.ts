@@ -1,10 +1,22 @@
 import { posix, win32 } from 'node:path';
 import { Failure } from '../contract/failure.ts';
+import { DEFAULT_ADDRESS, QUOTA } from '../contract/limits.ts';
+import type { Quota } from '../core/store.ts';
 
-/** What the environment asks for, checked. */
+/** What is set, checked. */
 export interface Config {
   /** Where the memory lies, and all that belongs to it. */
   readonly folder: string;
+  /** What each subject may hold. */
+  readonly quota: Quota;
+  /** What happens to a value that looks like a credential. */
+  readonly secrets: 'refuse' | 'warn';
+  /** Undefined while there is no limit. */
+  readonly writesPerMinute: number | undefined;
+  /** Where agents reach the memory. */
+  readonly address: string;
+  /** Names by which a program in front of this one is reached. */
+  readonly allowedHosts: readonly string[];
 }
 
 export interface Machine {
@@ -16,6 +28,52 @@ export interface Machine {
 
 /** A setting that is set and cannot be honoured stops the start with its name: what it asked for is never guessed at. */
 export function readConfig(machine: Machine): Config {
+  const { environment } = machine;
+  return {
+    folder: dataFolderOf(machine),
+    quota: {
+      facts: wholeNumber(environment, 'HELMDECK_QUOTA_FACTS') ?? QUOTA.facts,
+      bytes: wholeNumber(environment, 'HELMDECK_QUOTA_BYTES') ?? QUOTA.bytes,
+    },
+    secrets: oneOf(environment, 'HELMDECK_SECRETS', ['refuse', 'warn']) ?? 'refuse',
+    writesPerMinute: wholeNumber(environment, 'HELMDECK_WRITES_PER_MINUTE'),
+    address: environment['HELMDECK_ADDR'] ?? DEFAULT_ADDRESS,
+    allowedHosts: hostsIn(environment),
+  };
+}
+
+/** As a Host header bears it: a name in lower case, and a port unless it is the usual one. */
+const HOST = /^([a-z0-9-]+(\.[a-z0-9-]+)*|\[[0-9a-f:]+\])(:\d{1,5})?$/;
+
+function hostsIn(environment: Machine['environment']): readonly string[] {
+  const text = environment['HELMDECK_ALLOWED_HOSTS'];
+  if (text === undefined) return [];
+  const hosts = text.split(',').map((host) => host.trim());
+  if (hosts.every((host) => HOST.test(host))) return hosts;
+  throw new Failure(
+    'store_unavailable',
+    'HELMDECK_ALLOWED_HOSTS must be exact names as a Host header bears them, such as memory.example:8443, with commas between them; write them so, or leave it out.',
+  );
+}
+
+function wholeNumber(environment: Machine['environment'], name: string): number | undefined {
+  const text = environment[name];
+  if (text === undefined) return undefined;
+  // Fifteen digits are exact in every number we compute with.
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
+  throw new Failure('store_unavailable', `${name} must be a whole number from 1; write digits only, or leave it out.`);
+}
+
+function oneOf<Word extends string>(environment: Machine['environment'], name: string, words: readonly Word[]): Word | undefined {
+  const text = environment[name];
+  if (text === undefined) return undefined;
+  const word = words.find((known) => known === text);
+  if (word !== undefined) return word;
+  throw new Failure('store_unavailable', `${name} must be ${words.join(' or ')}; write one of them, or leave it out.`);
+}
+
+/** The rest of the settings may stand in it. */
+export function dataFolderOf(machine: Machine): string {
   const { environment, platform } = machine;
   const path = platform === 'win32' ? win32 : posix;
   const asked = environment['HELMDECK_DATA_DIR'];
@@ -27,7 +85,7 @@ export function readConfig(machine: Machine): Config {
     );
   }
   const folder = asked ?? usualFolder(machine);
-  if (path.isAbsolute(folder)) return { folder };
+  if (path.isAbsolute(folder)) return folder;
   throw new Failure(
     'store_unavailable',
     'This user has no home folder to keep a memory in; name a folder with HELMDECK_DATA_DIR.',

@@ -1,25 +1,20 @@
+import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { Failure } from '../contract/failure.ts';
-import { systemClock } from '../core/clock.ts';
-import { keySources } from '../core/keys/sources.ts';
-import { openStore } from '../core/open-store.ts';
-import { readConfig } from './config.ts';
-import { startReport } from './start-report.ts';
+import { readyLine, serve } from './serve.ts';
 
-/** The whole program without a window. What opens last closes first. */
-async function run(): Promise<void> {
-  const environment = process.env;
-  const { folder } = readConfig({ environment, platform: process.platform, home: homedir });
-  await using store = await openStore({
-    folder,
-    clock: systemClock,
-    sources: keySources({ environment, folder, desktop: false }),
-  });
-  // From here on a signal closes the memory; one that came before has ended the program, and a memory bears that too.
-  const ended = signalled('SIGINT', 'SIGTERM');
-  for (const line of startReport(store.status(), folder)) console.log(line);
-  console.log('Helmdeck Memory is running; agents cannot reach it yet. End it with Ctrl+C or SIGTERM.');
-  await ended;
+/** What `npm start --` may be followed by. */
+function readArguments(args: readonly string[]): void {
+  if (args.includes('--desktop')) {
+    throw new Failure('invalid_input', 'there is no window yet; start it without --desktop, and it serves agents all the same.');
+  }
+  if (args.some((arg) => arg !== '--headless')) {
+    throw new Failure(
+      'invalid_input',
+      'it takes --headless and nothing else; settings stand in the environment or in config.json.',
+    );
+  }
 }
 
 /** The first signal ends the program; later ones change nothing, because npm passes on what the terminal has sent already. */
@@ -32,10 +27,21 @@ async function signalled(...signals: readonly NodeJS.Signals[]): Promise<void> {
   clearInterval(running);
 }
 
+// npm's own file; its shape is its promise.
+const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')) as { version: string };
+
 // Before anything is written: nobody else may read what we write, whoever writes it for us.
 process.umask(0o077);
 try {
-  await run();
+  readArguments(process.argv.slice(2));
+  await serve({
+    machine: { environment: process.env, platform: process.platform, home: homedir },
+    version,
+    async ready(started) {
+      for (const line of [...started.report, readyLine(started)]) console.log(line);
+    },
+    ended: () => signalled('SIGINT', 'SIGTERM', 'SIGHUP'),
+  });
 } catch (error) {
   // What was not foreseen keeps its stack, for whoever has to find out.
   if (!(error instanceof Failure)) throw error;

@@ -489,7 +489,9 @@ describe('what the owner asks', () => {
     await me('remember', { key: 'k', value: 'v' });
     const { file, broken } = await owner('backup', {});
     expect(broken).toBe(0);
-    expect((await owner('backups', {})).backups).toEqual([{ file, at: iso(START) }]);
+    expect(await owner('backups', {})).toEqual({ backups: [{ file, at: iso(START) }], recovery_key: false });
+    expect((await owner('makeRecoveryKey', {})).recovery_key).toMatch(/^(\w{4}-){13}\w{4}$/);
+    expect((await owner('backups', {})).recovery_key).toBe(true);
     expect(await owner('verify', {})).toEqual({ entries: 2, broken: 0, structure: [] });
     expect((await me('forget', { scope: 'key:k' })).older_backups).toBe(1);
   });

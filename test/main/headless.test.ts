@@ -1,16 +1,19 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { get } from 'node:http';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { lockFolder } from '../../src/core/folder.ts';
+import { signingKey, signToken } from '../../src/core/jwt.ts';
 import { openStore } from '../../src/core/open-store.ts';
 import { A_KEY, aDraft, ANOTHER_KEY, withKey } from '../support/store.ts';
 import { filesBelow, tempFolder } from '../support/temp-folder.ts';
 
 const UNBUILT = 'src/main/headless.ts';
 const BUILT = 'out/main/headless.js';
+const SERVE = 'bin/helmdeck-memory.js serve';
 
 interface Ended {
   readonly code: number | null;
@@ -20,6 +23,7 @@ interface Ended {
 }
 
 interface Started {
+  readonly pid: number | undefined;
   /** What it has said by now. */
   readonly said: string;
   end(...signals: readonly NodeJS.Signals[]): Promise<Ended>;
@@ -28,8 +32,8 @@ interface Started {
 /** Starts the real program in a home of its own, where no keychain is; fulfils when it runs or has ended. */
 async function start(environment: Record<string, string>, program = UNBUILT): Promise<Started> {
   // The program, not its caller, must see to it that nobody else can read what it writes.
-  const child = spawn('/bin/sh', ['-c', 'umask 0; exec "$0" "$1"', process.execPath, program], {
-    env: { PATH: process.env['PATH'], HOME: tempFolder(), ...environment },
+  const child = spawn('/bin/sh', ['-c', 'umask 0; exec "$0" "$@"', process.execPath, ...program.split(' ')], {
+    env: { PATH: process.env['PATH'], HOME: tempFolder(), HELMDECK_ADDR: '127.0.0.1:0', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
@@ -40,11 +44,12 @@ async function start(environment: Record<string, string>, program = UNBUILT): Pr
   const running = new Promise<void>((resolve) => {
     child.stdout.on('data', (text: Buffer) => {
       said += text.toString();
-      if (said.includes('is running')) resolve();
+      if (/is running|^\{.*\}\n/.test(said)) resolve();
     });
   });
   await Promise.race([running, ended]);
   return {
+    pid: child.pid,
     get said() {
       return said;
     },
@@ -64,7 +69,7 @@ beforeAll(() => {
   execFileSync(process.execPath, ['node_modules/electron-vite/bin/electron-vite.js', 'build', '--ignoreConfigWarning']);
 });
 
-describe.each([UNBUILT, BUILT])('the program %s', (program) => {
+describe.each([UNBUILT, `${UNBUILT} --headless`, BUILT, SERVE])('the program %s', (program) => {
   test('starts with a key file of its owner, and ends without leaving anything open (R-KEY-01, R-DUR-12)', async () => {
     const folder = aFolder();
     const keyFile = join(tempFolder(), 'key');
@@ -82,6 +87,51 @@ describe.each([UNBUILT, BUILT])('the program %s', (program) => {
 });
 
 describe('the program', () => {
+  test('listens where it is told, says where, and leaves nothing that points there when it ends (R-HTTP-01, R-HTTP-03)', async () => {
+    const folder = aFolder();
+    const running = await start(withAKey(folder));
+    const url = /is running at (http:\/\/127\.0\.0\.1:\d+)\./.exec(running.said)?.[1];
+    expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ status: 'ok' });
+    expect(names(folder)).toContain('endpoint.json');
+    const taken = await start({ ...withAKey(aFolder()), HELMDECK_ADDR: String(url).slice('http://'.length) });
+    expect(await taken.end()).toMatchObject({ code: 1, complained: expect.stringMatching(/is taken by/) });
+    await running.end('SIGTERM');
+    expect(names(folder)).not.toContain('endpoint.json');
+  });
+
+  test('takes settings from the file in its folder, its keys too (R-HTTP-12)', async () => {
+    const folder = aFolder();
+    mkdirSync(folder, { mode: 0o700 });
+    const settings = {
+      HELMDECK_MEMORY_KEY: A_KEY,
+      HELMDECK_ALLOWED_HOSTS: ['memory.example'],
+      HELMDECK_JWT_SECRET: 's'.repeat(32),
+    };
+    writeFileSync(join(folder, 'config.json'), JSON.stringify(settings), { mode: 0o600 });
+    const running = await start({ HELMDECK_DATA_DIR: folder });
+    const url = /is running at (\S+)\./.exec(running.said)?.[1];
+    expect(running.said).toMatch('Its key was found in the environment (HELMDECK_MEMORY_KEY).');
+    const status = async (host: string): Promise<number | undefined> => {
+      const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
+      get(`${url}/healthz`, { headers: { host } }, ({ statusCode }) => resolve(statusCode)).on('error', reject);
+      return promise;
+    };
+    expect([await status('memory.example'), await status('other.example')]).toEqual([200, 403]);
+    const claims = { iss: 'helmdeck' as const, sub: 'me', exp: Math.ceil(Date.now() / 1000) + 60, client: 'a test' };
+    const token = await signToken({ ...claims, scopes: ['memory:read'] }, await signingKey('s'.repeat(32)));
+    const answer = await fetch(`${url}/api/v1/memory`, { headers: { Authorization: `Bearer ${token}` } });
+    expect(await answer.json()).toMatchObject({ scope: 'caller=me' });
+    await running.end('SIGTERM');
+  });
+
+  test('says it in one line for a script, and takes the end of its terminal for its own', async () => {
+    const folder = aFolder();
+    const running = await start(withAKey(folder), `${SERVE} --json`);
+    expect(JSON.parse(running.said)).toEqual({ url: expect.stringMatching(/^http:\/\/127/) as string, pid: running.pid, folder });
+    expect(await running.end('SIGHUP')).toMatchObject({ code: 0, complained: '' });
+    expect(names(folder)).not.toContain('endpoint.json');
+  });
+
   test('opens what was remembered before, and leaves it there', async () => {
     const folder = aFolder();
     const open = () => openStore({ folder, clock: systemClock, sources: withKey() });
@@ -130,9 +180,10 @@ describe('the program', () => {
   test('finds the key file that it told its owner to make (R-KEY-01, R-KEY-03)', async () => {
     const folder = join(tempFolder(), "o'hara's $data");
     const first = await start({ HELMDECK_DATA_DIR: folder });
-    const command = /^ {2}(\(umask.*\))$/m.exec(first.said)?.[1] ?? '';
+    const command = /^ {2}helmdeck-memory (.*)$/m.exec(first.said)?.[1] ?? '';
     await first.end('SIGTERM');
-    execFileSync('/bin/sh', ['-c', command]);
+    const environment = { PATH: process.env['PATH'], HOME: tempFolder(), HELMDECK_DATA_DIR: folder };
+    execFileSync(process.execPath, ['bin/helmdeck-memory.js', ...command.split(' ')], { env: environment });
     const second = await start({ HELMDECK_DATA_DIR: folder });
     expect(second.said).toMatch('Its key was found in the key file.');
     await second.end('SIGTERM');
@@ -177,8 +228,17 @@ describe('a start that is refused says so in one line', () => {
     expect(complaint).toMatch('HELMDECK_MEMORY_KEY_FILE');
   });
 
-  test('because a setting cannot be honoured', async () => {
+  test('because a setting cannot be honoured (R-OPS-13)', async () => {
     expect(await refused({ HELMDECK_DATA_DIR: 'data' })).toMatch('HELMDECK_DATA_DIR must be an absolute path');
+    expect(await refused({ HELMDECK_DATA_DIR: aFolder(), HELMDECK_CONFIG: '/nowhere/config.json' })).toMatch('HELMDECK_CONFIG');
+    expect(await refused({ HELMDECK_DATA_DIR: aFolder(), HELMDECK_ALLOWED_HOSTS: '*' })).toMatch('HELMDECK_ALLOWED_HOSTS');
+  });
+
+  test('because it was asked for what it does not have', async () => {
+    const { code, said, complained } = await (await start({}, `${UNBUILT} --desktop`)).end();
+    expect({ code, said }).toEqual({ code: 1, said: '' });
+    expect(complained).toMatch(/^Helmdeck Memory cannot start: there is no window yet.*\n$/);
+    expect(await (await start({}, `${UNBUILT} --port`)).end()).toMatchObject({ code: 1, said: '' });
   });
 
   test('because the memory is damaged, which stays as it was (R-DUR-05)', async () => {

@@ -1,0 +1,47 @@
+import { type Clock, systemClock } from '../core/clock.ts';
+import { createMemory } from '../core/create-memory.ts';
+import { Finder } from '../core/finder.ts';
+import { keySources } from '../core/keys/sources.ts';
+import { tokenSecret } from '../core/keys/token-secret.ts';
+import { openStore } from '../core/open-store.ts';
+import { createPerform, type Perform } from '../core/perform.ts';
+import type { MemoryStore } from '../core/store.ts';
+import { Tokens } from '../core/tokens.ts';
+import { WriteLimit } from '../core/write-limit.ts';
+import type { Config } from './config.ts';
+
+/** The memory and its one door. Everything that asks goes through `perform`. */
+export interface Core extends AsyncDisposable {
+  readonly store: MemoryStore;
+  readonly tokens: Tokens;
+  readonly finder: Finder;
+  readonly perform: Perform;
+}
+
+export interface Surroundings {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly clock?: Clock;
+  /** A desktop makes its key at the first start. */
+  readonly desktop: boolean;
+}
+
+/** What every way of running the program begins with. What opens last closes first. */
+export async function openCore(config: Config, { environment, clock = systemClock, desktop }: Surroundings): Promise<Core> {
+  const { folder, quota, secrets, writesPerMinute } = config;
+  const secret = tokenSecret(environment);
+  await using opened = new AsyncDisposableStack();
+  const sources = keySources({ environment, folder, desktop });
+  const store = opened.use(await openStore({ folder, clock, sources, quota }));
+  const tokens = opened.use(
+    await Tokens.open({
+      vault: store.vault,
+      now: () => store.now(),
+      doubtful: () => store.status().purge_held_seconds > 0,
+      secret,
+    }),
+  );
+  const finder = opened.use(new Finder(store));
+  const perform = createPerform(createMemory({ store, tokens, finder, secrets }), new WriteLimit(clock, writesPerMinute));
+  const rest = opened.move();
+  return { store, tokens, finder, perform, [Symbol.asyncDispose]: () => rest.disposeAsync() };
+}

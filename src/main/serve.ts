@@ -1,0 +1,34 @@
+import { assemble } from './assemble.ts';
+import { type Machine, readConfig } from './config.ts';
+import { readSettings } from './settings-file.ts';
+import { startReport } from './start-report.ts';
+
+interface Serving {
+  readonly machine: Machine;
+  readonly version: string;
+  /** Hears once what the owner is told when agents can come. */
+  readonly ready: (started: Started) => Promise<void>;
+  /** Until when it goes on; asked for when the memory is open, so that a signal before that ends the program as it stands. */
+  readonly ended: () => Promise<void>;
+}
+
+export interface Started {
+  readonly url: string;
+  readonly folder: string;
+  /** How it is kept and how its key stands, in lines for a person. */
+  readonly report: readonly string[];
+}
+
+/** The whole program without a window. What opens last closes first. */
+export async function serve({ machine, version, ready, ended }: Serving): Promise<void> {
+  const { environment } = readSettings(machine);
+  const config = readConfig({ environment, platform: machine.platform, home: () => machine.home() });
+  await using program = await assemble(config, { environment, desktop: false, version });
+  const over = ended();
+  const report = startReport(program.store.status(), config.folder);
+  await ready({ url: program.url, folder: config.folder, report });
+  await over;
+}
+
+/** The one line that says where. */
+export const readyLine = ({ url }: Started): string => `Helmdeck Memory is running at ${url}. End it with Ctrl+C or SIGTERM.`;
