@@ -1,4 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import { api } from './api.ts';
+import { commands } from './commands.ts';
 import { picture } from './picture.ts';
 import { schema } from './schema.ts';
 
@@ -13,7 +15,9 @@ async function architecture(): Promise<string> {
 
 /** Documents that the code knows best, and how each is written. */
 export const documents: Record<string, () => string | Promise<string>> = {
+  'docs/api.md': api,
   'docs/architecture.md': architecture,
+  'docs/commands.md': commands,
   'docs/schema.sql': schema,
 };
 

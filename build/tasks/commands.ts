@@ -1,0 +1,44 @@
+import type { Argument, Command, Option } from '../../src/main/cli/command.ts';
+import { groups } from '../../src/main/cli/commands.ts';
+import { exits } from '../../src/main/cli/exit-codes.ts';
+import { helpOn, PROGRAM } from '../../src/main/cli/help.ts';
+import { common, spell } from '../../src/main/cli/usage.ts';
+import { table } from './table.ts';
+
+/** The table that makes --help, as a page. */
+export const commands = (): string =>
+  [
+    '# The command line',
+    'Written by `npm run docs` from the table of commands.',
+    ['```', `$ ${PROGRAM} --help`, ...helpOn(groups, ''), '```'].join('\n'),
+    '## Everywhere',
+    table(['option', 'does'], optionRows(common)),
+    ...groups.flatMap((group) => [`## ${group.title}`, ...group.commands.flatMap(section)]),
+    '## Exit codes',
+    table(
+      ['code', 'means'],
+      Object.values(exits).map(({ code, says }) => [`${code}`, says]),
+    ),
+    'With `--json` an error is one line on standard error, `{"error": code, "message": sentence}`; the codes are those of the',
+  ]
+    .join('\n\n')
+    .concat('\nwire, and `usage`.\n');
+
+function section({ says, more = [], arguments: args = {}, options = {}, examples = [], ...rest }: Command): string[] {
+  const rows = [...argumentRows(args), ...optionRows(options)];
+  const lines = examples.map((line) => (line.includes(`${PROGRAM} `) ? line : `${PROGRAM} ${line}`));
+  return [
+    `### ${rest.name}`,
+    `\`${PROGRAM} ${spell({ ...rest, says, arguments: args, options })}\``,
+    says,
+    ...more,
+    ...(rows.length > 0 ? [table(['', ''], rows)] : []),
+    ...(lines.length > 0 ? [['```sh', ...lines, '```'].join('\n')] : []),
+  ];
+}
+
+const argumentRows = (args: Readonly<Record<string, Argument>>): string[][] =>
+  Object.entries(args).map(([name, { says, optional }]) => [`\`${optional ? `[${name}]` : `<${name}>`}\``, says]);
+
+const optionRows = (options: Readonly<Record<string, Option>>): string[][] =>
+  Object.entries(options).map(([name, { value, says }]) => [`\`--${name}${value === undefined ? '' : ` ${value}`}\``, says]);

@@ -1,0 +1,34 @@
+import { command, type Group } from './command.ts';
+import { doctor } from './commands/doctor.ts';
+import { history, list, recall, remember, renew, search } from './commands/facts.ts';
+import { forget, undo } from './commands/forget.ts';
+import { keyInit, keyRecovery, keyRotate, keyStatus, lock, unlock } from './commands/key.ts';
+import { mcp, serve } from './commands/program.ts';
+import { status } from './commands/status.ts';
+import { tokenList, tokenMint, tokenRevoke } from './commands/tokens.ts';
+import { exportFacts, importFacts } from './commands/transfer.ts';
+import { backup, restore, verify } from './commands/upkeep.ts';
+import { context, activity, callers, memory } from './commands/views.ts';
+import { helpOn } from './help.ts';
+
+const help = command({
+  name: 'help',
+  says: 'Tells about a command, a family of commands (key, token), or exit-codes.',
+  arguments: {
+    topic: { says: 'What to tell about.', optional: true, rest: true },
+  },
+  async run({ arguments: { topic = '' } }, desk) {
+    await desk.terminal.say(...helpOn(groups, topic));
+  },
+});
+
+/** All there is, in the order in which it is shown. The help, the parser and docs/commands.md read this. */
+export const groups: readonly Group[] = [
+  { title: 'Facts', commands: [remember, recall, search, list, renew, forget, history, undo] },
+  { title: 'Overview', commands: [memory, context, activity, callers] },
+  { title: 'The program', commands: [serve, status, doctor, mcp] },
+  { title: 'Key', commands: [keyInit, keyStatus, keyRotate, keyRecovery, lock, unlock] },
+  { title: 'Programs that may use it', commands: [tokenMint, tokenList, tokenRevoke] },
+  { title: 'Safety', commands: [backup, verify, restore, exportFacts, importFacts] },
+  { title: 'Help', commands: [help] },
+];

@@ -1,0 +1,81 @@
+import { command } from '../command.ts';
+import { exits } from '../exit-codes.ts';
+import { counted, visible } from '../layout.ts';
+import { timeOf } from '../values.ts';
+
+export const forget = command({
+  name: 'forget',
+  says: 'Deletes for good, history and bytes included.',
+  arguments: {
+    scope: {
+      says: 'key:<key>, prefix:<text>, category:<name>, tag:<tag>, client:<name>, facts, packs, pipelines, pack:<id>, pipeline:<id> or all.',
+    },
+  },
+  options: {
+    'dry-run': { says: 'Counts what would go, and deletes nothing.' },
+    yes: { says: 'Does not ask; needed for all but key: where nobody can be asked.' },
+  },
+  more: [
+    'There is no undo. all, facts, packs, pipelines and category: work also when the key of the memory is locked or lost.',
+    'What stands behind the colon is matched exactly, and must be in quotes where the shell would read it.',
+  ],
+  examples: ['forget key:preferences/editor', 'forget category:decisions --dry-run', 'forget "prefix:project x/" --yes'],
+  async run({ arguments: { scope }, options }, desk) {
+    const counting = async () => (await desk.memory()).call('forget', { scope, dry_run: true });
+    if (options['dry-run']) {
+      const receipt = await counting();
+      await desk.answer(receipt, () => [`${entries(receipt.deleted)} would be forgotten.`]);
+      return exits.done.code;
+    }
+    const question = async (): Promise<string> => `Forget ${entries((await counting()).deleted)}?`;
+    if (!(await desk.confirm(options.yes || scope.startsWith('key:'), question))) return declined(desk);
+    const receipt = await (await desk.memory()).call('forget', { scope });
+    const { deleted, purged, older_backups: older } = receipt;
+    await desk.answer(receipt, () => [
+      `Forgot ${entries(deleted)}.`,
+      ...(purged ? [] : ['Some of their bytes are still in the file; they go as soon as its disk lets them.']),
+      ...(deleted > 0 && older > 0
+        ? [`${counted(older, 'older backup')} may still hold sealed copies; a restore forgets them again.`]
+        : []),
+    ]);
+    return exits.done.code;
+  },
+});
+
+export const undo = command({
+  name: 'undo',
+  says: 'Takes back what one program wrote since a time.',
+  arguments: { client: { says: 'The program, as activity shows it.' } },
+  options: {
+    since: { value: '<time>', says: 'From when on: 2h ago, or 2026-11-18T09:00. It must be given.' },
+    'dry-run': { says: 'Counts what would be taken back, and changes nothing.' },
+    yes: { says: 'Does not ask; needed where nobody can be asked.' },
+  },
+  more: ['Facts that it made are forgotten; facts that it changed say again what they said before.'],
+  examples: ['undo openclaw --since 2h --dry-run', 'undo "Claude Desktop" --since 2026-11-18T09:00'],
+  async run({ arguments: { client }, options }, desk) {
+    const since = timeOf(options.since, '--since', desk.now());
+    const foreseen = async (): Promise<string> => {
+      const { removed, restored } = await (await desk.memory()).call('undo', { client, since, dry_run: true });
+      return `${counted(removed, 'fact')} that ${visible(client)} made, and change ${counted(restored, 'fact')} back`;
+    };
+    if (!options['dry-run'] && !(await desk.confirm(options.yes, async () => `Forget ${await foreseen()}?`)))
+      return declined(desk);
+    const receipt = await (await desk.memory()).call('undo', { client, since, dry_run: options['dry-run'] });
+    const { removed, restored, skipped } = receipt;
+    await desk.answer(receipt, () => [
+      options['dry-run']
+        ? `${counted(removed, 'fact')} would be forgotten, and ${restored.toLocaleString('en-US')} changed back.`
+        : `Forgot ${counted(removed, 'fact')}, and changed ${restored.toLocaleString('en-US')} back.`,
+      ...skipped.map((key) => `${visible(key)} stays as it is: what it said before is gone.`),
+    ]);
+    return exits.done.code;
+  },
+});
+
+const entries = (count: number): string => counted(count, 'entry', 'entries');
+
+function declined(desk: { terminal: { tell(line: string): void } }): number {
+  desk.terminal.tell('Nothing was changed.');
+  return exits.failed.code;
+}

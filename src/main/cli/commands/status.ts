@@ -1,0 +1,32 @@
+import { join } from 'node:path';
+import { command } from '../command.ts';
+import { columns, counted } from '../layout.ts';
+import { keyExit, keyLines } from './key.ts';
+
+export const status = command({
+  name: 'status',
+  says: 'Says whether the program runs, what is kept where, and how the key stands.',
+  more: ['The exit code is 4 while the key is not at hand.'],
+  async run(_typed, desk) {
+    const memory = await desk.memory();
+    const { store, facts } = await memory.call('status', {});
+    const { folder } = desk.config;
+    const [key = '', ...remedy] = keyLines(store.key);
+    await desk.answer({ store, facts, folder, program: memory.program ?? null }, () => [
+      ...columns([
+        ['program', memory.program ? `running at ${memory.program.url} (process ${memory.program.pid})` : 'not running'],
+        ['memory', store.kept === 'file' ? `${join(folder, 'memory.db')}, sealed` : 'in RAM only, gone with the program'],
+        ['key', key],
+        ['facts', String(facts)],
+        ...(store.file.at === 'failed' ? [['file', `${store.file.why} ${store.file.remedy}`]] : []),
+        ...(store.quarantined > 0
+          ? [['damage', `${counted(store.quarantined, 'entry', 'entries')} with a broken seal are left out`]]
+          : []),
+        ...(store.purge_held_seconds > 0 ? [['purge', `waits for ${store.purge_held_seconds} s, because the clock jumped`]] : []),
+        ...(store.rotation.at === 'running' ? [['rotation', `${store.rotation.done} of ${store.rotation.of} entries`]] : []),
+      ]),
+      ...remedy,
+    ]);
+    return keyExit(store.key);
+  },
+});

@@ -1,0 +1,102 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { Failure } from '../../contract/failure.ts';
+import type { OperationName, Output, Request } from '../../contract/operations.ts';
+import { findProgram } from '../../listeners/endpoint.ts';
+import type { Config, Machine } from '../config.ts';
+import { Interrupted } from './interrupted.ts';
+
+/** The memory, wherever it is: in the program that runs, or opened for this command alone. Both answer the same. */
+export interface MemoryAtHand extends AsyncDisposable {
+  /** The program that answers, if one runs. */
+  readonly program: { readonly url: string; readonly pid: number } | undefined;
+  call<Name extends OperationName>(name: Name, input: Request<Name>): Promise<Output<Name>>;
+}
+
+interface Circumstances {
+  readonly environment: Machine['environment'];
+  readonly interrupted: AbortSignal;
+}
+
+/** Another command needs the memory for a moment only; a program that starts needs longer until it answers. */
+const PATIENCE_MS = 3000;
+const BETWEEN_MS = 50;
+
+export async function memoryAtHand(config: Config, { environment, interrupted }: Circumstances): Promise<MemoryAtHand> {
+  const until = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const found = (await running(config)) ?? (await openedHere(config, environment).catch(unlessBusy));
+    if (!(found instanceof Error)) return endingWith(interrupted, found);
+    if (performance.now() > until) {
+      throw new Failure(
+        'store_unavailable',
+        'Another Helmdeck Memory holds this data folder and does not answer; wait until it has ended, or end it, and try again.',
+        { cause: found },
+      );
+    }
+    if (interrupted.aborted) throw interrupted.reason;
+    await wait(BETWEEN_MS);
+  }
+}
+
+async function running({ folder }: Config): Promise<MemoryAtHand | undefined> {
+  const program = await findProgram(folder);
+  if (!program) return undefined;
+  return {
+    program,
+    call: (name, input) => program.call(name, input),
+    [Symbol.asyncDispose]: () => Promise.resolve(program[Symbol.dispose]()),
+  };
+}
+
+/** What would be gone with this command, a moment after it had been promised. */
+const KEEPING: ReadonlySet<OperationName> = new Set(['remember', 'import', 'mintToken']);
+
+async function openedHere(config: Config, environment: Machine['environment']): Promise<MemoryAtHand> {
+  // Loaded when it is needed: where the program runs, nobody waits for it.
+  const { openCore } = await import('../open-core.ts');
+  const core = await openCore(config, { environment, desktop: false });
+  const caller = {
+    subject: 'me',
+    client: 'command-line',
+    transport: 'owner',
+    token: '',
+    scopes: new Set(['admin'] as const),
+  };
+  return {
+    program: undefined,
+    async call(name, input) {
+      if (core.store.status().kept === 'memory' && KEEPING.has(name)) {
+        throw new Failure(
+          'key_unavailable',
+          'There is no key yet, so nothing would be kept; make one with: helmdeck-memory key init (or key init --file where there is no keychain).',
+        );
+      }
+      return core.perform(caller, name, input);
+    },
+    [Symbol.asyncDispose]: () => core[Symbol.asyncDispose](),
+  };
+}
+
+/** Held by somebody else, as against every other reason why it cannot be opened. */
+function unlessBusy(error: unknown): Error {
+  const cause = error instanceof Failure ? error.cause : undefined;
+  if (cause instanceof Error && 'code' in cause && cause.code === 'SQLITE_BUSY') return cause;
+  throw error;
+}
+
+/** Nobody waits for an answer after a signal; closing lets what was begun come to a safe end. */
+function endingWith(interrupted: AbortSignal, memory: MemoryAtHand): MemoryAtHand {
+  const { promise, reject } = Promise.withResolvers<never>();
+  promise.catch(() => undefined);
+  const stop = (): void => reject(interrupted.reason instanceof Error ? interrupted.reason : new Interrupted(1));
+  if (interrupted.aborted) stop();
+  interrupted.addEventListener('abort', stop, { once: true });
+  return {
+    program: memory.program,
+    call: (name, input) => Promise.race([memory.call(name, input), promise]),
+    async [Symbol.asyncDispose]() {
+      interrupted.removeEventListener('abort', stop);
+      await memory[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -1,0 +1,50 @@
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+const units: Readonly<Record<string, number>> = { s: SECOND, m: MINUTE, h: HOUR, d: DAY, w: 7 * DAY, y: 365 * DAY };
+
+/** 90d, 12h, or bare seconds. Undefined for anything else: whether so much time may be is for the memory to say. */
+export function inSeconds(text: string): number | undefined {
+  const [, digits, unit = 's'] = /^(\d{1,12})([smhdwy]?)$/.exec(text) ?? [];
+  if (digits === undefined) return undefined;
+  return (Number(digits) * (units[unit || 's'] ?? SECOND)) / SECOND;
+}
+
+/** A moment, or how long ago it was: 2026-11-18, 2026-11-18T09:00, the same with Z or an offset, 2h. */
+export function momentOf(text: string, now: number): string | undefined {
+  const ago = inSeconds(text);
+  // Digits alone could be seconds ago as well as a year.
+  if (ago !== undefined && /\D$/.test(text)) return new Date(now - ago * SECOND).toISOString();
+  const parts = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d:\d\d)?)?$/.exec(text);
+  if (!parts) return undefined;
+  const [, day = '', hour = '00:00', zone = ''] = parts;
+  const moment = new Date(`${day}T${hour}${zone}`);
+  if (Number.isNaN(moment.getTime())) return undefined;
+  // JavaScript takes the 30th of February for a day in March.
+  const exists = !Number.isNaN(Date.parse(day)) && new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);
+  return exists ? moment.toISOString() : undefined;
+}
+
+const two = (number: number): string => String(number).padStart(2, '0');
+
+/** In the time of this place, in figures that sort. */
+export function dayOf(time: string): string {
+  const at = new Date(time);
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+}
+
+export function minuteOf(time: string): string {
+  const at = new Date(time);
+  return `${dayOf(time)} ${two(at.getHours())}:${two(at.getMinutes())}`;
+}
+
+/** "89 days left (2026-11-18)": never more than there is, but for the moment that it takes to say so. */
+export function timeLeft(time: string, now: number): string {
+  const left = Date.parse(time) - now + MINUTE;
+  if (left <= MINUTE) return `gone since ${minuteOf(time)}`;
+  if (left >= 2 * DAY) return `${Math.floor(left / DAY)} days left (${dayOf(time)})`;
+  const [count, unit] = left >= 2 * HOUR ? [Math.floor(left / HOUR), 'hours'] : [Math.floor(left / MINUTE), 'minutes'];
+  return `${count} ${unit} left (${minuteOf(time)})`;
+}

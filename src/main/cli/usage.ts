@@ -1,0 +1,140 @@
+import { parseArgs } from 'node:util';
+import type { Command, Group, Option, Read } from './command.ts';
+import { UsageError } from './usage-error.ts';
+
+/** Understood everywhere, also before the command. */
+export const common: Readonly<Record<string, Option>> = {
+  json: { says: 'Answers as JSON, for scripts; errors too.' },
+  help: { says: 'Tells about a command instead of running it; also -h.' },
+};
+
+export type Asked =
+  | { readonly to: 'help'; readonly topic: string }
+  | { readonly to: 'version' }
+  | { readonly to: 'run'; readonly command: Command; readonly typed: Read };
+
+export const wantsJson = (args: readonly string[]): boolean => beforeEnd(args).includes('--json');
+
+export function readCommandLine(groups: readonly Group[], args: readonly string[]): Asked {
+  const commands = groups.flatMap((group) => group.commands);
+  const start = args.findIndex((arg) => !arg.startsWith('-'));
+  const leading = start === -1 ? args : args.slice(0, start);
+  const wantsHelp = beforeEnd(args).some((arg) => arg === '--help' || arg === '-h');
+  if (leading.includes('--version')) return { to: 'version' };
+  const stray = leading.find((arg) => !['--json', '--help', '-h'].includes(arg));
+  if (stray !== undefined) throw new UsageError(`There is no option ${nameOf(stray)} before a command.`);
+  if (start === -1) {
+    if (wantsHelp) return { to: 'help', topic: '' };
+    throw new UsageError('No command was given.');
+  }
+  const words = args.slice(start);
+  const command = commandOf(commands, words);
+  if (command === undefined) {
+    const family = commands.some(({ name }) => name.startsWith(`${words[0]} `));
+    if (wantsHelp && family) return { to: 'help', topic: words[0] ?? '' };
+    throw unknownCommand(commands, words, family);
+  }
+  if (wantsHelp) return { to: 'help', topic: command.name };
+  const rest = words.slice(command.name.split(' ').length);
+  return { to: 'run', command, typed: readArguments(command, rest) };
+}
+
+/** How the command is written: its name, its arguments, and that there are options. */
+export function spell({ name, arguments: args = {}, options = {} }: Command): string {
+  const named = Object.entries(args).map(([arg, { optional }]) => (optional ? `[${arg}]` : `<${arg}>`));
+  return [name, ...named, ...(Object.keys(options).length > 0 ? ['[options]'] : [])].join(' ');
+}
+
+const beforeEnd = (args: readonly string[]): readonly string[] =>
+  args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
+
+/** The longer name wins: `backup` must not take what was meant for a `backup list`. */
+const commandOf = (commands: readonly Command[], words: readonly string[]): Command | undefined =>
+  [2, 1]
+    .map((length) => words.slice(0, length).join(' '))
+    .flatMap((name) => commands.filter((command) => command.name === name))
+    .at(0);
+
+/** Without what was behind `=`: it may be a secret. */
+const nameOf = (option: string): string => option.replace(/=.*$/s, '');
+
+function unknownCommand(commands: readonly Command[], words: readonly string[], family: boolean): UsageError {
+  const [first = ''] = words;
+  const typed = words.slice(0, family ? 2 : 1).join(' ');
+  if (family) {
+    const members = commands.filter(({ name }) => name.startsWith(`${first} `)).map(({ name }) => name);
+    return new UsageError(`There are the commands ${members.join(', ')}; choose one of them.`, first);
+  }
+  const near = commands.map(({ name }) => name).find((name) => distance(name, typed) <= 2);
+  return new UsageError(`There is no command ${typed}${near === undefined ? '.' : `; did you mean ${near}?`}`);
+}
+
+function readArguments(command: Command, args: readonly string[]): Read {
+  const { name: about, arguments: known = {}, options: own = {} } = command;
+  const options = { ...own, ...common };
+  const refuse = (message: string): UsageError => new UsageError(message, about);
+  const { tokens } = parseArgs({
+    args: [...args],
+    options: Object.fromEntries(
+      Object.entries(options).map(([name, { value }]) => [name, { type: value === undefined ? 'boolean' : 'string' }] as const),
+    ),
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  const words: string[] = [];
+  const given: Record<string, string | boolean | string[]> = {};
+  for (const token of tokens) {
+    if (token.kind === 'positional') words.push(token.value);
+    if (token.kind !== 'option') continue;
+    const { name, rawName, value } = token;
+    const option = Object.hasOwn(options, name) ? options[name] : undefined;
+    if (option === undefined)
+      throw refuse(`There is no option ${rawName} for ${about}; text that begins with a dash goes behind --.`);
+    const before = given[name];
+    if (before !== undefined && !option.many) throw refuse(`${rawName} is given twice; give it once.`);
+    if (option.value === undefined) {
+      if (value !== undefined) throw refuse(`${rawName} takes no value; leave out what is behind the "=".`);
+      given[name] = true;
+    } else {
+      // A value that looks like an option is an option whose own value was forgotten.
+      if (value === undefined || (!token.inlineValue && value.startsWith('-') && value !== '-')) {
+        throw refuse(`${rawName} needs a value: ${rawName} ${option.value}.`);
+      }
+      given[name] = option.many ? [...(Array.isArray(before) ? before : []), value] : value;
+    }
+  }
+  const names = Object.keys(known);
+  const missing = names.find((name, index) => !known[name]?.optional && words[index] === undefined);
+  if (missing !== undefined) throw refuse(`${missing} is missing: ${spell(command)}.`);
+  const takesRest = Object.values(known).some(({ rest }) => rest);
+  if (words.length > names.length && !takesRest) {
+    const quoting = names.length > 0 ? '; text with blanks goes in quotes' : '';
+    throw refuse(`There is more than ${about} takes${quoting}: ${spell(command)}.`);
+  }
+  return {
+    arguments: Object.fromEntries(
+      names.map((name, index) => [name, known[name]?.rest ? words.slice(index).join(' ') || undefined : words[index]]),
+    ),
+    options: Object.fromEntries(
+      Object.entries(options).map(([name, { value, many }]) => [
+        name,
+        given[name] ?? (many ? [] : value === undefined ? false : undefined),
+      ]),
+    ),
+  };
+}
+
+/** How many letters must be put, taken or changed to make one word of the other. */
+function distance(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (const [at, letter] of Array.from(one).entries()) {
+    const next = [at + 1];
+    for (const [index, against] of Array.from(other).entries()) {
+      const changed = (row[index] ?? 0) + (letter === against ? 0 : 1);
+      next.push(Math.min(changed, (row[index + 1] ?? 0) + 1, (next[index] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}

@@ -1,0 +1,35 @@
+import type { MemoryAtHand } from '../cli/memory-at-hand.ts';
+import { type Config, type Machine, readConfig } from '../config.ts';
+import { readSettings, type Settings } from '../settings-file.ts';
+import { type Finding, refusal } from './finding.ts';
+import { folderFindings } from './folder.ts';
+import { listenerFindings } from './listener.ts';
+import { diskFinding, keychainFinding, nodeFinding, settingsFindings } from './machine.ts';
+import { memoryFindings } from './memory.ts';
+
+interface Patient {
+  readonly machine: Machine;
+  /** The memory as every command finds it. */
+  readonly memory: () => Promise<MemoryAtHand>;
+  readonly now: number;
+}
+
+/** Everything that is known to keep a memory from working, in the order in which one rests on the other. */
+export async function examine({ machine, memory, now }: Patient): Promise<Finding[]> {
+  const first = [nodeFinding(process.version), await keychainFinding()];
+  let settings: Settings;
+  let config: Config;
+  try {
+    settings = readSettings(machine);
+    config = readConfig({ environment: settings.environment, platform: machine.platform, home: () => machine.home() });
+  } catch (error) {
+    return [...first, refusal('settings', error)];
+  }
+  const { folder } = config;
+  const place = [...settingsFindings(settings, machine), ...folderFindings(folder), diskFinding(folder)];
+  // A folder that is not the owner's alone is not opened.
+  if (place.some(({ check, state }) => check === 'folder' && state === 'bad')) return [...first, ...place];
+  const { running, findings } = await listenerFindings(config);
+  const { environment } = settings;
+  return [...first, ...place, ...findings, ...(await memoryFindings({ config, environment, running, memory, now }))];
+}

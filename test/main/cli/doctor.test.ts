@@ -1,0 +1,201 @@
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdirSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { lockFolder } from '../../../src/core/folder.ts';
+import type { Finding } from '../../../src/main/doctor/finding.ts';
+import { keychainFinding, nodeFinding } from '../../../src/main/doctor/machine.ts';
+import { A_KEY, ANOTHER_KEY } from '../../support/store.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+import { typed } from './typing.ts';
+
+let folder: string;
+const keyFile = () => join(folder, '..', 'key');
+
+beforeEach(() => {
+  folder = join(tempFolder(), 'data');
+  writeFileSync(keyFile(), A_KEY, { mode: 0o600 });
+});
+
+const environment = (more: Record<string, string> = {}) => ({
+  HELMDECK_MEMORY_KEY_FILE: keyFile(),
+  HELMDECK_ADDR: '127.0.0.1:0',
+  ...more,
+});
+const say = (args: string[], more?: Record<string, string>) => typed(args, { folder, environment: environment(more) });
+
+async function examined(more?: Record<string, string>) {
+  const { code, out, err } = await say(['doctor', '--json'], more);
+  expect(err).toBe('');
+  const { ok, findings } = JSON.parse(out) as { ok: boolean; findings: Finding[] };
+  expect({ ok, code }).toEqual(findings.some(({ state }) => state === 'bad') ? { ok: false, code: 1 } : { ok: true, code: 0 });
+  return findings;
+}
+
+/** What is not well, as it is told. */
+const complaints = async (more?: Record<string, string>): Promise<string[]> =>
+  (await examined(more))
+    .filter(({ state, check }) => state !== 'ok' && check !== 'keychain')
+    .map(({ check, state, says, remedy = '' }) => `${state} ${check} ${says} ${remedy}`.trim());
+
+describe('the doctor', () => {
+  test('finds a memory well that has all it needs', async () => {
+    await say(['remember', 'a', 'one']);
+    await say(['backup']);
+    await say(['key', 'recovery']);
+    expect(await complaints()).toEqual([]);
+    expect((await examined()).map(({ check }) => check)).toEqual(
+      expect.arrayContaining([
+        'node',
+        'settings',
+        'folder',
+        'disk',
+        'program',
+        'port',
+        'key',
+        'file',
+        'clock',
+        'entries',
+        'backup',
+      ]),
+    );
+  });
+
+  test('says each thing in a line, and below it what to do', async () => {
+    await say(['remember', 'a', 'one']);
+    const { out, code } = await say(['doctor']);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^ok {4}folder {4}.*data, for you alone\.$/m);
+    expect(out).toMatch(/^warn {2}backup {4}There is none\.\n {16}Make one with: helmdeck-memory backup$/m);
+    expect(out).toMatch(/^warn {2}recovery {2}No recovery key was made.*\n {16}Make one with: helmdeck-memory key recovery/m);
+  });
+
+  test('makes nothing where nothing is', async () => {
+    expect(await complaints()).toEqual([]);
+    expect(await complaints({ HELMDECK_MEMORY_KEY_FILE: '/nowhere' })).toEqual([
+      expect.stringMatching(/^bad key .*HELMDECK_MEMORY_KEY_FILE names cannot be read/) as string,
+    ]);
+    expect(existsSync(folder)).toBe(false);
+  });
+
+  test('finds what is wrong with the key, and leaves it so', async () => {
+    await say(['remember', 'a', 'one']);
+    writeFileSync(keyFile(), ANOTHER_KEY);
+    expect(await complaints()).toContainEqual(expect.stringMatching(/^bad key It is mismatch: .*Provide the key/));
+    writeFileSync(keyFile(), 'no-key-5e5e');
+    expect(await complaints()).toContainEqual(expect.stringMatching(/^(?!.*5e5e)bad memory .*must hold exactly 64/));
+  });
+
+  test('finds a damaged file, and a row whose seal is broken', async () => {
+    await say(['remember', 'a', 'one']);
+    {
+      const db = new Sqlite(join(folder, 'memory.db'));
+      db.exec('UPDATE entry SET expires_at = expires_at + 1');
+      db.close();
+    }
+    expect(await complaints()).toContainEqual(expect.stringMatching(/^bad entries \d+ entr.* with a broken seal/));
+    writeFileSync(join(folder, 'memory.db'), 'no database');
+    expect(await complaints()).toContainEqual(expect.stringMatching(/^bad memory .*memory\.db is damaged/));
+  });
+
+  test('finds who holds the folder', async () => {
+    await say(['remember', 'a', 'one']);
+    using _held = lockFolder(folder);
+    const told = await complaints();
+    expect(told).toContainEqual(expect.stringMatching(/^bad memory Another Helmdeck Memory holds this data folder/));
+    if (process.platform !== 'linux') return;
+    expect(told).toContainEqual(expect.stringMatching(`^bad lock The folder is held by .* \\(process ${process.pid}\\)`));
+  });
+
+  test('finds who has taken the port', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const address = server.address();
+    const port = typeof address === 'object' ? address?.port : undefined;
+    expect(await complaints({ HELMDECK_ADDR: `127.0.0.1:${port}` })).toEqual([
+      expect.stringMatching(`^bad port 127.0.0.1:${port} is taken by .*HELMDECK_ADDR`) as string,
+    ]);
+    expect(await complaints({ HELMDECK_ADDR: '0.0.0.0:1' })).toEqual([
+      expect.stringMatching(/^bad port HELMDECK_ADDR must be/) as string,
+    ]);
+  });
+
+  test('tells an endpoint that was left behind from one that another program sits on', async () => {
+    await say(['backup']);
+    const publish = (over: object) => {
+      const endpoint = {
+        url: 'http://127.0.0.1:1',
+        pid: 2 ** 30,
+        instance: 'i',
+        proof_key: '5e'.repeat(32),
+        started_at: '',
+        ...over,
+      };
+      writeFileSync(join(folder, 'endpoint.json'), JSON.stringify(endpoint), { mode: 0o600 });
+      writeFileSync(join(folder, 'owner-token'), 'hush', { mode: 0o600 });
+    };
+    publish({});
+    expect(await complaints()).toContainEqual(
+      expect.stringMatching(/^warn program .*endpoint\.json was left by one that was killed/),
+    );
+    const squatter = createServer((socket) => socket.on('error', () => undefined).end('HTTP/1.1 200 OK\r\n\r\n{}'));
+    squatter.listen(0, '127.0.0.1');
+    onTestFinished(() => void squatter.close());
+    await once(squatter, 'listening');
+    const address = squatter.address();
+    publish({ pid: process.pid, url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}` });
+    expect(await complaints()).toContainEqual(
+      expect.stringMatching(/^bad program Another program answers where this memory should be/),
+    );
+  });
+
+  test('finds settings that are wrong, strange or unwise', async () => {
+    expect(await complaints({ HELMDECK_SECRETS: 'off' })).toEqual([
+      expect.stringMatching(/^bad settings HELMDECK_SECRETS must be/) as string,
+    ]);
+    expect(await complaints({ HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_PORT: '1', HELMDECK_JWT_SECRET: 'short' })).toEqual([
+      expect.stringMatching(/^warn settings HELMDECK_PORT is no setting/) as string,
+      expect.stringMatching(/^warn settings HELMDECK_MEMORY_KEY holds the key itself/) as string,
+      expect.stringMatching(/^bad settings HELMDECK_JWT_SECRET must hold/) as string,
+    ]);
+  });
+
+  test('has nothing against a key in a configuration file that only its owner can read', async () => {
+    mkdirSync(folder, { mode: 0o700 });
+    writeFileSync(join(folder, 'config.json'), JSON.stringify({ HELMDECK_MEMORY_KEY: A_KEY }), { mode: 0o600 });
+    const { out } = await typed(['doctor', '--json'], { folder, environment: { HELMDECK_ADDR: '127.0.0.1:0' } });
+    expect(JSON.parse(out)).toMatchObject({ ok: true });
+    expect(out).not.toMatch(/where your other programs can see it/);
+    expect(out).toContain(`The environment, and ${join(folder, 'config.json')}.`);
+  });
+
+  test('finds a folder, and files in it, that others can look into', async () => {
+    await say(['backup']);
+    chmodSync(join(folder, 'memory.db'), 0o644);
+    expect(await complaints()).toContainEqual(
+      expect.stringMatching(/^bad folder Others may read, .*memory\.db\. Run: chmod -R go= /),
+    );
+    chmodSync(folder, 0o750);
+    expect(await complaints()).toEqual([expect.stringMatching(/^bad folder Others may look .*chmod 700/) as string]);
+    const link = join(tempFolder(), 'link');
+    symlinkSync(folder, link);
+    expect(await complaints({ HELMDECK_DATA_DIR: link })).toEqual([
+      expect.stringMatching(/^bad folder .*is a link, or no folder at all/) as string,
+    ]);
+    unlinkSync(link);
+    mkdirSync(link, { mode: 0o700 });
+    expect(await complaints({ HELMDECK_DATA_DIR: link })).toEqual([]);
+  });
+
+  test('knows a Node that is too old, and a keychain without its library', async () => {
+    expect(nodeFinding('v22.12.0')).toMatchObject({ state: 'bad', remedy: expect.stringMatching(/Node 24/) as string });
+    expect(nodeFinding('v24.0.0')).toMatchObject({ state: 'ok' });
+    expect(await keychainFinding(async () => undefined)).toMatchObject({
+      state: 'warn',
+      remedy: expect.stringMatching(/key init --file/) as string,
+    });
+  });
+});

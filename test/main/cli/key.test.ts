@@ -1,0 +1,274 @@
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { Interrupted } from '../../../src/main/cli/interrupted.ts';
+import { A_KEY, ANOTHER_KEY } from '../../support/store.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+import { type Said, typed } from './typing.ts';
+
+/** The keychain of this system must not be met, and here it can be in any state. */
+const keychain = vi.hoisted(() => ({ at: 'absent' as 'absent' | 'open' | 'locked', items: new Map<string, string>() }));
+
+vi.mock('keytar', () => ({
+  get default() {
+    if (keychain.at === 'absent') throw new Error('libsecret is missing');
+    const { items } = keychain;
+    return {
+      getPassword: async (service: string, account: string) =>
+        keychain.at === 'locked' ? null : (items.get(`${service} ${account}`) ?? null),
+      setPassword: async (service: string, account: string, password: string) => {
+        if (keychain.at === 'locked') throw new Error('locked');
+        items.set(`${service} ${account}`, password);
+      },
+      deletePassword: async (service: string, account: string) => items.delete(`${service} ${account}`),
+    };
+  },
+}));
+
+let folder: string;
+const say = (...args: string[]): Promise<Said> => typed(args, { folder, environment: {} });
+const keyFile = (): string => join(folder, 'memory.key');
+
+beforeEach(() => {
+  keychain.at = 'absent';
+  keychain.items.clear();
+  folder = join(tempFolder(), 'data');
+});
+
+describe('a memory without a key', () => {
+  test('takes nothing that would be gone a moment later, and names the remedy (R-KEY-03)', async () => {
+    for (const args of [
+      ['remember', 'k', 'v'],
+      ['import', '-'],
+      ['token', 'mint', 'cursor'],
+    ]) {
+      const { code, out, err } = await typed(args, { folder, environment: {}, input: '{"key":"k","value":"v"}' });
+      expect({ code, out }).toEqual({ code: 4, out: '' });
+      expect(err).toMatch(/^There is no key yet, so nothing would be kept; .*helmdeck-memory key init/);
+    }
+    expect(existsSync(join(folder, 'memory.db'))).toBe(false);
+  });
+
+  test('says how it stands, with exit code 4', async () => {
+    expect(await say('key', 'status')).toMatchObject({
+      code: 4,
+      out: expect.stringMatching(/^ephemeral\nThere is no key, .*key init/) as string,
+    });
+    expect(await say('status')).toMatchObject({
+      code: 4,
+      out: expect.stringMatching(/^program {2}not running\nmemory {3}in RAM only/) as string,
+    });
+    expect(JSON.parse((await say('key', 'status', '--json')).out)).toMatchObject({ key: { at: 'ephemeral' } });
+    expect(await say('recall', 'k')).toMatchObject({ code: 3 });
+    expect(await say('list')).toMatchObject({ code: 0, out: '' });
+    expect(await say('verify')).toMatchObject({ code: 5 });
+    expect(await say('forget', 'all', '--yes')).toMatchObject({ code: 0, out: 'Forgot 0 entries.\n' });
+  });
+});
+
+describe('key init', () => {
+  test('makes a key file that only its owner reads, and seals the memory with it', async () => {
+    const { code, out, err } = await say('key', 'init', '--file');
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toContain(`The key is made and kept in the key file (${keyFile()}).`);
+    expect(out).toMatch(/Make a recovery key now.*\n {2}helmdeck-memory key recovery\n$/);
+    expect(statSync(keyFile()).mode & 0o777).toBe(0o600);
+    expect(readFileSync(keyFile(), 'utf8')).toMatch(/^[0-9a-f]{64}\n$/);
+    expect(await say('remember', 'k', 'v')).toMatchObject({ code: 0 });
+    expect(await say('key', 'status')).toEqual({ code: 0, out: 'ok, in the key file\n', err: '' });
+  });
+
+  test('makes it in the OS keychain, where there is one', async () => {
+    keychain.at = 'open';
+    const { code, out } = await say('key', 'init', '--json');
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toEqual({ key: { at: 'ok', source: 'the OS keychain' }, memory: join(folder, 'memory.db') });
+    expect([...keychain.items.keys()].filter((name) => name.includes('master-key'))).toHaveLength(1);
+    expect(existsSync(keyFile())).toBe(false);
+    expect(await say('remember', 'k', 'v')).toMatchObject({ code: 0 });
+  });
+
+  test('says that there is no keychain and names the file, and then makes that', async () => {
+    expect(await say('key', 'init')).toEqual({
+      code: 4,
+      out: '',
+      err: 'There is no OS keychain here that answers, so no key was made; make a key file with: helmdeck-memory key init --file.\n',
+    });
+    expect(existsSync(join(folder, 'memory.db'))).toBe(false);
+    expect(await say('key', 'init', '--file')).toMatchObject({ code: 0 });
+  });
+
+  test('takes a locked keychain for what it is (R-KEY-06), and leaves the choice of a file', async () => {
+    keychain.at = 'locked';
+    expect(await say('key', 'init')).toMatchObject({
+      code: 4,
+      err: expect.stringMatching(/locked: .*key init --file/) as string,
+    });
+    expect(await say('key', 'init', '--file')).toMatchObject({ code: 0 });
+    expect(await say('remember', 'k', 'v')).toMatchObject({ code: 0 });
+  });
+
+  test('never makes a key where one is', async () => {
+    await say('key', 'init', '--file');
+    const key = readFileSync(keyFile());
+    for (const args of [['--file'], []]) {
+      expect(await say('key', 'init', ...args)).toMatchObject({
+        code: 1,
+        err: expect.stringMatching(/has its key already, in the key file/) as string,
+      });
+    }
+    expect(readFileSync(keyFile()).equals(key)).toBe(true);
+  });
+
+  test('takes a key that its owner put there for the key', async () => {
+    mkdirSync(folder, { mode: 0o700 });
+    writeFileSync(keyFile(), A_KEY, { mode: 0o600 });
+    expect(await say('key', 'init', '--file')).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/has its key already/) as string,
+    });
+    expect(readFileSync(keyFile(), 'utf8')).toBe(A_KEY);
+    expect(await say('remember', 'k', 'v')).toMatchObject({ code: 0 });
+  });
+
+  test('never replaces what is in the place of the key, whatever it is', async () => {
+    mkdirSync(folder, { mode: 0o700 });
+    writeFileSync(keyFile(), 'not a key 5e5e', { mode: 0o600 });
+    const { code, err } = await say('key', 'init', '--file');
+    expect(code).toBe(4);
+    expect(err).not.toContain('5e5e');
+    expect(readFileSync(keyFile(), 'utf8')).toBe('not a key 5e5e');
+  });
+
+  test('never makes a key for a memory that was sealed with another (R-KEY-04)', async () => {
+    await typed(['remember', 'k', 'v'], { folder });
+    for (const args of [['--file'], []]) {
+      keychain.at = 'open';
+      expect(await say('key', 'init', ...args)).toMatchObject({
+        code: 4,
+        err: expect.stringMatching(/^No key was made, because that of this memory is absent/) as string,
+      });
+    }
+    expect(existsSync(keyFile())).toBe(false);
+    expect([...keychain.items.keys()].filter((name) => name.includes('master-key'))).toEqual([]);
+    expect((await typed(['recall', 'k'], { folder })).out).toBe('v\n');
+  });
+
+  test('makes none that would never be used, beside one in the environment', async () => {
+    expect(await typed(['key', 'init', '--file'], { folder })).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^HELMDECK_MEMORY_KEY is set/) as string,
+    });
+  });
+});
+
+test.each([
+  { why: 'malformed', key: 'not-a-key-5e5e', at: 'HELMDECK_MEMORY_KEY must hold' },
+  { why: 'another', key: ANOTHER_KEY, at: 'mismatch' },
+])('a key that is $why is told with exit code 4, and never shown (R-KEY-02, R-KEY-07)', async ({ key, at }) => {
+  await typed(['remember', 'k', 'v'], { folder });
+  for (const args of [['key', 'status'], ['status'], ['recall', 'k']]) {
+    const { code, out, err } = await typed(args, { folder, environment: { HELMDECK_MEMORY_KEY: key } });
+    expect(code).toBe(4);
+    expect(out + err).toContain(at);
+    expect(out + err).not.toContain(key);
+  }
+});
+
+test('rotating moves everything under a new key (R-KEY-09)', async () => {
+  await say('key', 'init', '--file');
+  await say('remember', 'k', 'v');
+  const before = readFileSync(keyFile(), 'utf8');
+  expect(await say('key', 'rotate')).toEqual({
+    code: 0,
+    out: 'The key was rotated: everything is sealed under the new one.\n',
+    err: '',
+  });
+  expect(readFileSync(keyFile(), 'utf8')).not.toBe(before);
+  expect((await say('recall', 'k')).out).toBe('v\n');
+  expect((await typed(['key', 'rotate'], { folder, environment: {}, terminal: true })).err).toContain('Rotating the key…');
+  expect(JSON.parse((await say('key', 'rotate', '--json')).out)).toEqual({ key: { at: 'ok', source: 'the key file' } });
+});
+
+test('a rotation that is interrupted loses nothing, and the next one brings it to its end (R-KEY-09)', async () => {
+  await say('key', 'init', '--file');
+  const lines = Array.from({ length: 4000 }, (_, index) => JSON.stringify({ key: `k${index}`, value: 'v' }));
+  await typed(['import', '-'], { folder, environment: {}, input: lines.join('\n') });
+  const interruption = new AbortController();
+  const hear = (err: string): void => {
+    if (/ of [1-9]/.test(err)) interruption.abort(new Interrupted(130));
+  };
+  const on = { folder, environment: {}, terminal: true };
+  expect(await typed(['key', 'rotate'], { ...on, hear, interrupted: interruption.signal })).toMatchObject({ code: 130, out: '' });
+  expect(await say('key', 'status')).toMatchObject({ code: 0, out: expect.stringMatching(/being rotated: \d/) as string });
+  expect((await say('recall', 'k3999')).out).toBe('v\n');
+  expect(await say('key', 'rotate')).toEqual({ code: 0, out: 'The rotation that had been begun has ended.\n', err: '' });
+  expect(await say('key', 'status')).toMatchObject({ out: 'ok, in the key file\n' });
+  expect(await say('verify')).toMatchObject({ code: 0 });
+});
+
+describe('the recovery key', () => {
+  const recovery = async (): Promise<string> => (await say('key', 'recovery')).out.trim();
+
+  test('is shown once, alone in a pipe, and brings a lost key back (R-KEY-10)', async () => {
+    await say('key', 'init', '--file');
+    await say('remember', 'k', 'v');
+    const words = await recovery();
+    expect(words).toMatch(/^([0-9A-Z]{4}-){13}[0-9A-Z]{4}$/);
+    writeFileSync(keyFile(), `${ANOTHER_KEY}\n`);
+    expect(await say('recall', 'k')).toMatchObject({ code: 4 });
+    const use = { folder, environment: {} };
+    expect(await typed(['key', 'recovery', '--use'], { ...use, input: `${words}\n` })).toMatchObject({
+      code: 0,
+      out: 'The key is back:\nok, in the key file\n',
+    });
+    expect((await say('recall', 'k')).out).toBe('v\n');
+    const typedIn = await typed(['key', 'recovery', '--use'], { ...use, terminal: true, input: `${words.toLowerCase()}\n` });
+    expect(typedIn).toMatchObject({ code: 0, err: 'Recovery key: ' });
+  });
+
+  test('with a slip of the pen is refused, without being repeated', async () => {
+    await say('key', 'init', '--file');
+    const words = await recovery();
+    const wrong = words.replace(/^.{4}/, '0000');
+    const { code, err } = await typed(['key', 'recovery', '--use'], { folder, environment: {}, input: wrong });
+    expect(code).toBe(1);
+    expect(err).not.toContain(wrong.slice(5));
+  });
+
+  test('brings the key of a keychain that is gone into a key file, if that is asked for', async () => {
+    keychain.at = 'open';
+    await say('key', 'init');
+    await say('remember', 'k', 'v');
+    const input = await recovery();
+    keychain.at = 'absent';
+    expect(await say('key', 'recovery')).toMatchObject({
+      code: 4,
+      err: expect.stringMatching(/key recovery --use/) as string,
+    });
+    expect(await typed(['key', 'recovery', '--use'], { folder, environment: {}, input })).toMatchObject({ code: 4 });
+    expect(await typed(['key', 'recovery', '--use', '--file'], { folder, environment: {}, input })).toMatchObject({ code: 0 });
+    expect((await say('recall', 'k')).out).toBe('v\n');
+    expect(await typed(['key', 'recovery', '--use', '--file'], { folder, input })).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/is set/) as string,
+    });
+  });
+
+  test('that was never made is exit code 3', async () => {
+    await say('key', 'init', '--file');
+    expect(await typed(['key', 'recovery', '--use'], { folder, environment: {}, input: 'x' })).toMatchObject({ code: 3 });
+  });
+
+  test('opens a backup in another folder, where a key file keeps the key', async () => {
+    await say('key', 'init', '--file');
+    await say('remember', 'k', 'v');
+    const words = await recovery();
+    const { file } = JSON.parse((await say('backup', '--json')).out) as { file: string };
+    const there = { folder: join(tempFolder(), 'a new machine'), environment: {} };
+    expect(await typed(['restore', file, '--yes', '--recovery'], { ...there, input: words })).toMatchObject({ code: 4 });
+    const { code, out } = await typed(['restore', file, '--yes', '--recovery', '--file'], { ...there, input: words });
+    expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/^Restored \d entr/) as string });
+    expect((await typed(['recall', 'k'], there)).out).toBe('v\n');
+  });
+});

@@ -1,0 +1,125 @@
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { tempFolder } from '../../support/temp-folder.ts';
+import { nodes, older } from './nodes.ts';
+
+const repository = process.cwd();
+
+const PRINTS = `console.log(JSON.stringify({ program: import.meta.filename.slice(-6), node: process.version, args: process.argv.slice(2) }));`;
+
+/** A package of ours in a folder with blanks: only its launcher is the real one. */
+function aPackage(
+  files: Record<string, string> = { 'src/main/cli.ts': `const typed: string = 'typed'; void typed; ${PRINTS}` },
+  at = 'a package',
+): string {
+  const root = join(tempFolder(), at);
+  for (const [name, text] of Object.entries({ 'package.json': '{"type":"module"}', ...files })) {
+    mkdirSync(dirname(join(root, name)), { recursive: true });
+    writeFileSync(join(root, name), text);
+  }
+  mkdirSync(join(root, 'bin'));
+  copyFileSync('bin/helmdeck-memory.js', join(root, 'bin/helmdeck-memory.js'));
+  symlinkSync(join(repository, 'node_modules'), join(root, 'node_modules'));
+  return root;
+}
+
+function launch(
+  node: string,
+  file: string,
+  { args = [], environment = {}, path = '' }: { args?: string[]; environment?: Record<string, string>; path?: string } = {},
+) {
+  const { status, stdout, stderr } = spawnSync(node, [file, ...args], {
+    encoding: 'utf8',
+    cwd: tempFolder(),
+    env: { PATH: path, ...environment },
+  });
+  return {
+    status,
+    stderr,
+    said: stdout === '' ? undefined : (JSON.parse(stdout) as { program: string; node: string; args: string[] }),
+  };
+}
+
+describe.each(nodes)('the launcher under $name', ({ node }) => {
+  test('starts the program on a Node that runs it, from any folder, with every argument as it was, and warns of nothing', () => {
+    const args = ['remember', 'a key', '', '--x=$HOME', '"quoted"', 'läßt\nsich'];
+    const { status, stderr, said } = launch(node, join(aPackage(), 'bin/helmdeck-memory.js'), { args });
+    expect({ status, stderr, said }).toEqual({ status: 0, stderr: '', said: { program: 'cli.ts', node: process.version, args } });
+  });
+
+  test('starts it through a link, as npm puts it beside others', () => {
+    const link = join(tempFolder(), 'node_modules/.bin/helmdeck-memory');
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(join(aPackage(), 'bin/helmdeck-memory.js'), link);
+    expect(launch(node, link)).toMatchObject({ status: 0, stderr: '', said: { program: 'cli.ts' } });
+  });
+
+  test.each(['--no-experimental-strip-types', '--max-old-space-size=200', '--no-warnings'])(
+    'is not confused by NODE_OPTIONS=%s',
+    (options) => {
+      if (spawnSync(node, ['--version'], { env: { NODE_OPTIONS: options } }).status !== 0) return;
+      expect(launch(node, join(aPackage(), 'bin/helmdeck-memory.js'), { environment: { NODE_OPTIONS: options } })).toMatchObject({
+        status: 0,
+        stderr: '',
+      });
+    },
+  );
+
+  test('prefers what was built, unless the source is newer', () => {
+    const root = aPackage({ 'src/main/cli.ts': PRINTS, 'out/main/cli.js': PRINTS });
+    expect(launch(node, join(root, 'bin/helmdeck-memory.js')).said).toMatchObject({ program: 'cli.js' });
+    utimesSync(join(root, 'out/main/cli.js'), 1, 1);
+    expect(launch(node, join(root, 'bin/helmdeck-memory.js')).said).toMatchObject({ program: 'cli.ts' });
+  });
+
+  test('passes the exit code on', () => {
+    const root = aPackage({ 'src/main/cli.ts': 'process.exit(7)' });
+    expect(launch(node, join(root, 'bin/helmdeck-memory.js'))).toMatchObject({ status: 7, stderr: '' });
+  });
+
+  test('says in one line what is missing of an installation', () => {
+    const root = aPackage({ 'src/main/cli.ts': PRINTS }, 'node_modules/helmdeck-memory');
+    const { status, stderr } = launch(node, join(root, 'bin/helmdeck-memory.js'));
+    expect(status).toBe(70);
+    expect(stderr).toMatch(/^helmdeck-memory is not complete: .*cli\.js is missing; .*\n$/);
+  });
+});
+
+describe.skipIf(older === undefined)('an older Node', () => {
+  const alone = (): string => {
+    const root = join(tempFolder(), 'alone');
+    mkdirSync(join(root, 'bin'), { recursive: true });
+    mkdirSync(join(root, 'src/main'), { recursive: true });
+    writeFileSync(join(root, 'package.json'), '{"type":"module"}');
+    writeFileSync(join(root, 'src/main/cli.ts'), PRINTS);
+    copyFileSync('bin/helmdeck-memory.js', join(root, 'bin/helmdeck-memory.js'));
+    return join(root, 'bin/helmdeck-memory.js');
+  };
+
+  test('finds the one that is named, and the one in the PATH', () => {
+    expect(launch(older ?? '', alone(), { environment: { HELMDECK_NODE: process.execPath } })).toMatchObject({
+      status: 0,
+      stderr: '',
+      said: { node: process.version },
+    });
+    expect(launch(older ?? '', alone(), { path: `/nowhere:${dirname(older ?? '')}:${dirname(process.execPath)}` })).toMatchObject(
+      { status: 0, said: { node: process.version } },
+    );
+  });
+
+  test('says in one line that there is none, and how to get one', () => {
+    for (const environment of [{}, { HELMDECK_NODE: '/nowhere/node' }]) {
+      const { status, stderr } = launch(older ?? '', alone(), { path: dirname(older ?? ''), environment });
+      expect(status).toBe(70);
+      expect(stderr).toMatch(/^helmdeck-memory needs Node 24 or newer, this is v\d+.*nodejs\.org.*HELMDECK_NODE=.*\n$/);
+      expect(stderr.includes('names none')).toBe('HELMDECK_NODE' in environment);
+    }
+  });
+});
+
+test('npm knows it by its name', () => {
+  const { bin } = JSON.parse(readFileSync('package.json', 'utf8')) as { bin: Record<string, string> };
+  expect(bin).toEqual({ 'helmdeck-memory': 'bin/helmdeck-memory.js' });
+});

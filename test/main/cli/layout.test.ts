@@ -1,0 +1,112 @@
+import { describe, expect, test } from 'vitest';
+import { failures, type FailureCode } from '../../../src/contract/failure.ts';
+import { exitCodeOf, exits } from '../../../src/main/cli/exit-codes.ts';
+import { columns, counted, indented, jsonText, visible, wrapped } from '../../../src/main/cli/layout.ts';
+import { linesOf } from '../../../src/main/cli/lines.ts';
+
+describe('what agents stored', () => {
+  test.each([
+    ['a code that moves the cursor', 'a\u001b[2Jb', String.raw`a\u{1b}[2Jb`],
+    ['one of eight bits', 'a\u009b2J', String.raw`a\u{9b}2J`],
+    ['a turned line', 'exe.\u202egpj', String.raw`exe.\u{202e}gpj`],
+    ['a return to the beginning', 'safe\revil', String.raw`safe\u{d}evil`],
+    ['line ends and tabs', 'a\r\nb\n\tc', 'a\nb\n\tc'],
+    ['letters of the world', '日本語 naïve 👩‍👩‍👧', '日本語 naïve 👩‍👩‍👧'],
+  ])('is shown as what it is: %s', (_why, text, shown) => {
+    expect(visible(text)).toBe(shown);
+  });
+
+  test('is the same text again when its JSON is read', () => {
+    const value = 'a\u001b\u009b\u202e\u2028"\\日';
+    expect(jsonText({ value })).not.toMatch(/[\u007f-\u009f\u202e\u2028]/);
+    expect(JSON.parse(jsonText({ value }))).toEqual({ value });
+  });
+});
+
+test('columns stand under one another, also behind wide letters, and lines end without blanks', () => {
+  expect(
+    columns([
+      ['日本', 'a', ''],
+      ['key', 'bb', 'c'],
+    ]),
+  ).toEqual(['日本  a', 'key   bb  c']);
+  expect(columns([])).toEqual([]);
+});
+
+test('text is indented, wrapped and counted', () => {
+  expect(indented('a\n\nb')).toEqual(['  a', '', '  b']);
+  expect(wrapped('one two three', 8)).toEqual(['one two', 'three']);
+  expect([counted(1, 'entry', 'entries'), counted(1200, 'fact')]).toEqual(['1 entry', '1,200 facts']);
+});
+
+describe('lines', () => {
+  const read = async (parts: readonly string[], most = 10) => {
+    const lines = [];
+    const chunks = (async function* () {
+      for (const part of parts) yield Buffer.from(part, 'latin1');
+    })();
+    for await (const { number, text } of linesOf(chunks, most)) lines.push([number, text]);
+    return lines;
+  };
+
+  test.each([
+    {
+      why: 'in one piece',
+      parts: ['a\nb\n'],
+      lines: [
+        [1, 'a'],
+        [2, 'b'],
+      ],
+    },
+    {
+      why: 'cut anywhere',
+      parts: ['a', 'b\n', '\nc'],
+      lines: [
+        [1, 'ab'],
+        [2, ''],
+        [3, 'c'],
+      ],
+    },
+    {
+      why: 'too long, without taking the next along',
+      parts: ['x'.repeat(9), 'x'.repeat(9), '\nok'],
+      lines: [
+        [1, undefined],
+        [2, 'ok'],
+      ],
+    },
+    {
+      why: 'no UTF-8',
+      parts: ['\xff\nok'],
+      lines: [
+        [1, undefined],
+        [2, 'ok'],
+      ],
+    },
+    { why: 'behind a byte order mark', parts: ['\xef\xbb\xbfa\n'], lines: [[1, 'a']] },
+    { why: 'none', parts: [], lines: [] },
+  ])('are read: $why', async ({ parts, lines }) => {
+    expect(await read(parts)).toEqual(lines);
+  });
+});
+
+test('every failure has an exit code that is documented', () => {
+  const known = new Set<number>(Object.values(exits).map(({ code }) => code));
+  for (const code of Object.keys(failures) as FailureCode[]) {
+    expect(known).toContain(exitCodeOf(code));
+    expect(exitCodeOf(code)).toBeGreaterThan(0);
+  }
+  expect(
+    (
+      [
+        'invalid_input',
+        'not_found',
+        'key_unavailable',
+        'store_unavailable',
+        'quota_exceeded',
+        'rate_limited',
+        'disk_full',
+      ] as const
+    ).map(exitCodeOf),
+  ).toEqual([1, 3, 4, 5, 6, 6, 7]);
+});

@@ -1,0 +1,198 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { systemClock } from '../../../src/core/clock.ts';
+import { lockFolder, prepareFolder } from '../../../src/core/folder.ts';
+import { startListener } from '../../../src/listeners/server.ts';
+import { readConfig } from '../../../src/main/config.ts';
+import { openCore } from '../../../src/main/open-core.ts';
+import { A_KEY } from '../../support/store.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+import { type Said, typed } from './typing.ts';
+
+let folder: string;
+const say = (...args: string[]): Promise<Said> => typed(args, { folder });
+const answered = async (...args: string[]): Promise<unknown> => JSON.parse((await say(...args, '--json')).out);
+
+beforeEach(() => {
+  folder = join(tempFolder(), 'data of mine');
+});
+
+/** The program as it runs, but in this process. */
+async function startProgram(environment: Record<string, string> = { HELMDECK_MEMORY_KEY: A_KEY }) {
+  const config = readConfig({
+    environment: { HELMDECK_DATA_DIR: folder, ...environment },
+    platform: process.platform,
+    home: () => '/nowhere',
+  });
+  await using opened = new AsyncDisposableStack();
+  const core = opened.use(await openCore(config, { environment, desktop: false }));
+  const { perform, tokens, store } = core;
+  const listener = opened.use(
+    await startListener({
+      perform,
+      tokens,
+      onChange: (hear) => store.onChange(hear),
+      folder,
+      address: '127.0.0.1:0',
+      version: '1.2.3',
+      clock: systemClock,
+    }),
+  );
+  const rest = opened.move();
+  let ended: Promise<void> | undefined;
+  const end = (): Promise<void> => (ended ??= rest.disposeAsync());
+  onTestFinished(end);
+  return { tokens, url: listener.url, end };
+}
+
+test('the running program answers, and what it answers is what the memory itself answers', async () => {
+  await say('remember', 'a', 'one', '--tag', 't');
+  await say('remember', 'a', 'two', '--tag', 't');
+  await say('remember', 'b', 'three', '--category', 'x');
+  await say('backup');
+  const questions = [
+    ['recall', 'a'],
+    ['recall', 'nothing'],
+    ['search', 'two', 'three'],
+    ['list', '--values'],
+    ['list', '--sort', 'size'],
+    ['history', 'a'],
+    ['memory'],
+    ['callers'],
+    ['activity'],
+    ['export'],
+    ['key', 'status'],
+    ['token', 'list'],
+    ['backup', '--list'],
+    ['verify'],
+    ['forget', 'facts', '--dry-run'],
+    ['undo', 'command-line', '--since', '1h', '--dry-run', '--yes'],
+  ];
+  const ask = async (): Promise<Said[]> => {
+    const answers = [];
+    const now = Date.now() + 3_600_000;
+    for (const question of questions) {
+      answers.push(await typed(question, { folder, now }), await typed([...question, '--json'], { folder, now }));
+    }
+    return answers;
+  };
+  // Some answers tell the moment of asking.
+  const still = (said: Said[]): unknown[] =>
+    said.map(({ out, ...rest }) => ({ ...rest, out: out.replace(/"(since|fetched_at)":"[^"]*"/, '') }));
+  const without = still(await ask());
+  const { end } = await startProgram();
+  expect(still(await ask())).toEqual(without);
+  await end();
+  expect(still(await ask())).toEqual(without);
+});
+
+describe('while the program runs', () => {
+  test('facts come and go through it', async () => {
+    const { url } = await startProgram();
+    expect(await typed(['remember', 'note', '-'], { folder, input: 'a\nb' })).toMatchObject({ code: 0 });
+    expect((await say('recall', 'note')).out).toBe('a\nb\n');
+    const lines = Array.from({ length: 1100 }, (_, index) => JSON.stringify({ key: `k${index}`, value: '"'.repeat(3000) }));
+    expect((await typed(['import', '-'], { folder, input: lines.join('\n') })).out).toBe(
+      'Imported: 1100 new, 0 changed, 0 known already.\n',
+    );
+    expect((await say('export')).out.match(/\n/g)).toHaveLength(1101);
+    expect((await say('forget', 'all', '--yes')).out).toMatch(/^Forgot [\d,]+ entries\.\n$/);
+    expect((await say('status')).out).toContain(`program  running at ${url} (process ${process.pid})\n`);
+    expect(await answered('status')).toMatchObject({ program: { url, pid: process.pid } });
+  });
+
+  test('its key is rotated while it goes on', async () => {
+    await startProgram();
+    await say('remember', 'k', 'v');
+    // The key of the environment is its owner's to change.
+    expect(await say('key', 'rotate')).toMatchObject({ code: 1 });
+    expect(await say('key', 'recovery')).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^(\w{4}-){13}\w{4}\n$/) as string,
+    });
+    expect((await say('recall', 'k')).out).toBe('v\n');
+  });
+
+  test('one that keeps nothing takes facts, and says so', async () => {
+    await startProgram({});
+    expect(await typed(['remember', 'k', 'v'], { folder })).toMatchObject({
+      code: 0,
+      err: expect.stringMatching(/RAM only/) as string,
+    });
+    expect(await say('key', 'rotate')).toMatchObject({ code: 5 });
+  });
+
+  test('locking it holds for every command until it is unlocked', async () => {
+    await startProgram();
+    await say('remember', 'k', 'v');
+    expect(await say('lock')).toEqual({ code: 0, out: 'The memory is locked.\n', err: '' });
+    expect(await say('recall', 'k')).toMatchObject({ code: 4, err: expect.stringMatching(/helmdeck-memory unlock/) as string });
+    expect(await say('key', 'status')).toMatchObject({ code: 4, out: expect.stringMatching(/^locked: /) as string });
+    expect(await say('unlock')).toEqual({ code: 0, out: 'The memory is unlocked.\n', err: '' });
+    expect((await say('recall', 'k')).out).toBe('v\n');
+  });
+
+  test.each([
+    ['restore', 'backup.db', '--yes'],
+    ['key', 'init', '--file'],
+    ['key', 'recovery', '--use'],
+  ])('%s %s %s needs the memory for itself, and says so', async (...args) => {
+    await startProgram({});
+    expect(await typed(args, { folder, environment: {} })).toMatchObject({
+      code: 5,
+      out: '',
+      err: expect.stringMatching(/is running \(process \d+\)/) as string,
+    });
+    expect(existsSync(join(folder, 'memory.key'))).toBe(false);
+  });
+
+  test('a token that was made here opens it, until it is revoked', async () => {
+    const { tokens } = await startProgram();
+    const { id, token } = (await answered('token', 'mint', 'cursor')) as { id: string; token: string };
+    expect(await tokens.verify(token, 'rest')).toMatchObject({ client: 'cursor', subject: 'me' });
+    await say('token', 'revoke', id);
+    await expect(tokens.verify(token, 'rest')).rejects.toMatchObject({ code: 'invalid_token' });
+  });
+});
+
+test('a token that was made while no program ran opens the one that starts', async () => {
+  const token = (await say('token', 'mint', 'cursor')).out.trim();
+  const { tokens } = await startProgram();
+  expect(await tokens.verify(token, 'rest')).toMatchObject({ client: 'cursor' });
+});
+
+describe('a folder that is held by somebody who does not answer', () => {
+  test('is waited for a moment, then told with exit code 5', async () => {
+    prepareFolder(folder);
+    using _held = lockFolder(folder);
+    expect(await say('list')).toMatchObject({
+      code: 5,
+      out: '',
+      err: expect.stringMatching(/^Another Helmdeck Memory holds this data folder and does not answer/) as string,
+    });
+  });
+
+  test('is opened when it is free again', async () => {
+    prepareFolder(folder);
+    const held = lockFolder(folder);
+    setTimeout(() => held[Symbol.dispose](), 300);
+    expect(await say('remember', 'k', 'v')).toMatchObject({ code: 0 });
+  });
+
+  test('is no matter for many commands at once', async () => {
+    const all = await Promise.all(Array.from({ length: 4 }, (_, index) => say('remember', `k${index}`, 'v')));
+    expect(all.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
+    expect((await say('callers')).out).toBe('me  4 facts\n');
+  });
+});
+
+test('an endpoint that a killed program left behind is no obstacle', async () => {
+  const { end } = await startProgram();
+  const left = readFileSync(join(folder, 'endpoint.json'));
+  const token = readFileSync(join(folder, 'owner-token'));
+  await end();
+  writeFileSync(join(folder, 'endpoint.json'), left, { mode: 0o600 });
+  writeFileSync(join(folder, 'owner-token'), token, { mode: 0o600 });
+  expect(await say('remember', 'k', 'v')).toMatchObject({ code: 0 });
+});

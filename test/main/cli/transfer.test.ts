@@ -1,0 +1,158 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { Interrupted } from '../../../src/main/cli/interrupted.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+import { type Said, typed } from './typing.ts';
+
+let folder: string;
+let file: string;
+const say = (...args: string[]): Promise<Said> => typed(args, { folder });
+const line = (over: Record<string, unknown> = {}): string => JSON.stringify({ key: 'k', value: 'v', ...over });
+
+beforeEach(() => {
+  folder = join(tempFolder(), 'data');
+  file = join(tempFolder(), 'facts of mine.ndjson');
+});
+
+describe('an export', () => {
+  test('is a file that only its owner reads, and brings every fact into another memory with the time it has left', async () => {
+    await say('remember', 'a', 'one\nline', '--category', 'x', '--tag', 't', '--ttl', '30d');
+    await say('remember', 'b', '日本 "two"');
+    expect(await say('export', file)).toEqual({ code: 0, out: `Exported 2 facts to ${file}, in clear.\n`, err: '' });
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const there = join(tempFolder(), 'other');
+    const imported = await typed(['import', file], { folder: there });
+    expect(imported).toEqual({ code: 0, out: 'Imported: 2 new, 0 changed, 0 known already.\n', err: '' });
+    const facts = async (where: string) =>
+      (await typed(['export'], { folder: where })).out
+        .trimEnd()
+        .split('\n')
+        .map((text) => {
+          const { key, value, category, tags, expires_at: end } = JSON.parse(text) as Record<string, string>;
+          return { key, value, category, tags, end: Math.round(Date.parse(end ?? '') / 1000) };
+        });
+    const [here, elsewhere] = [await facts(folder), await facts(there)];
+    expect(elsewhere).toEqual(here.map((fact) => ({ ...fact, end: expect.closeTo(fact.end, -1) as number })));
+    expect((await typed(['import', file], { folder: there })).out).toBe('Imported: 0 new, 0 changed, 2 known already.\n');
+  });
+
+  test('goes to standard output in a pipe, a line a fact, however many', async () => {
+    const lines = Array.from({ length: 620 }, (_, index) => line({ key: `k${index}` }));
+    await typed(['import', '-'], { folder, input: lines.join('\n') });
+    const { out } = await say('export', '-');
+    expect(
+      out
+        .trimEnd()
+        .split('\n')
+        .map((text) => (JSON.parse(text) as { key: string }).key),
+    ).toEqual(lines.map((text) => (JSON.parse(text) as { key: string }).key));
+    expect((await say('export', file, '--json')).out).toBe(`${JSON.stringify({ file, facts: 620 })}\n`);
+  });
+
+  test('is never written over a file, and leaves none behind that holds half', async () => {
+    writeFileSync(file, 'mine');
+    expect(await say('export', file)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^This file exists already/) as string,
+    });
+    expect(readFileSync(file, 'utf8')).toBe('mine');
+    await say('remember', 'a', 'one');
+    const other = `${file}.2`;
+    expect(await typed(['export', other], { folder, environment: { HELMDECK_MEMORY_KEY: 'c4'.repeat(32) } })).toMatchObject({
+      code: 4,
+    });
+    expect(existsSync(other)).toBe(false);
+  });
+});
+
+describe('an import', () => {
+  test('tells every line that is wrong with its number, and takes the others', async () => {
+    const lines = [
+      line({ key: 'good' }),
+      '',
+      'no JSON',
+      line({ key: '' }),
+      line({ key: 'soon', expires_at: new Date(Date.now() + 60_000).toISOString() }),
+      line({ key: 'long', value: 'x'.repeat(70_000) }),
+      'y'.repeat(600_000),
+      Buffer.from([0xff]).toString('latin1'),
+      line({ key: 'last' }),
+    ];
+    const input = Buffer.from(lines.join('\n'), 'latin1');
+    const { code, out, err } = await typed(['import', '-'], { folder, input });
+    expect({ code, out }).toEqual({
+      code: 1,
+      out: 'Imported: 2 new, 0 changed, 0 known already, 1 dropped with less than an hour left, 5 lines refused.\n',
+    });
+    expect(
+      err
+        .trimEnd()
+        .split('\n')
+        .map((text) => text.slice(0, 12)),
+    ).toEqual(['Line 3: The ', 'Line 4: key ', 'Line 6: valu', 'Line 7: The ', 'Line 8: The ']);
+    const asJson = await typed(['import', '-', '--json'], { folder, input });
+    expect(JSON.parse(asJson.out)).toMatchObject({
+      created: 0,
+      unchanged: 2,
+      dropped: 1,
+      errors: [{ line: 3 }, { line: 4 }, { line: 6 }, { line: 7 }, { line: 8 }],
+    });
+    expect((await say('list')).out).toMatch(/^last .*\ngood .*\n$/);
+  });
+
+  test('tells the first of many errors, and how many more there are', async () => {
+    const { err } = await typed(['import', '-'], { folder, input: 'wrong\n'.repeat(1000) });
+    expect(err.trimEnd().split('\n')).toHaveLength(21);
+    expect(err).toMatch(/and 980 more lines; --json tells all of them\.\n$/);
+  });
+
+  test('only checks with --dry-run', async () => {
+    const { code, out } = await typed(['import', '-', '--dry-run'], { folder, input: line() });
+    expect({ code, out }).toEqual({ code: 0, out: 'Would import: 1 new, 0 changed, 0 known already.\n' });
+    expect(await say('recall', 'k')).toMatchObject({ code: 3 });
+  });
+
+  test('takes facts as large as they may be, whatever they hold', async () => {
+    const lines = Array.from({ length: 30 }, (_, index) => line({ key: `k${index}`, value: `a${'\u0001'.repeat(65_000)}b` }));
+    expect(await typed(['import', '-'], { folder, input: lines.join('\n') })).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^Imported: 30 new/) as string,
+    });
+  });
+
+  test('of a file that is not there is refused in one sentence', async () => {
+    expect(await say('import', file)).toEqual({
+      code: 1,
+      out: '',
+      err: 'The file cannot be read; check its path and its permissions.\n',
+    });
+  });
+
+  test('that is interrupted keeps what it had, says so, and goes on when it is run again', async () => {
+    const interruption = new AbortController();
+    const lines = Array.from({ length: 1200 }, (_, index) => line({ key: `k${index}` }));
+    const { promise: halfway, resolve } = Promise.withResolvers<void>();
+    const input = (async function* () {
+      yield Buffer.from(`${lines.slice(0, 1001).join('\n')}\n`);
+      await halfway;
+      interruption.abort(new Interrupted(130));
+      yield Buffer.from(lines.slice(1001).join('\n'));
+    })();
+    const hear = (err: string): void => {
+      if (err.includes('Importing… 1,000 lines')) resolve();
+    };
+    const { code, out, err } = await typed(['import', '-'], {
+      folder,
+      input,
+      terminal: true,
+      hear,
+      interrupted: interruption.signal,
+    });
+    expect({ code, out }).toEqual({ code: 130, out: '' });
+    expect(err).toContain('It ended early: 1,000 lines were read. Import the same file again to go on.\n');
+    expect((await typed(['import', '-'], { folder, input: lines.join('\n') })).out).toBe(
+      'Imported: 200 new, 0 changed, 1000 known already.\n',
+    );
+  });
+});

@@ -1,0 +1,141 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { A_KEY } from '../../support/store.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+import { type Said, typed } from './typing.ts';
+
+let folder: string;
+const say = (...args: string[]): Promise<Said> => typed(args, { folder });
+const answered = async (...args: string[]): Promise<unknown> => JSON.parse((await say(...args, '--json')).out);
+
+beforeEach(async () => {
+  folder = join(tempFolder(), 'data');
+  await say('remember', 'k', 'v');
+});
+
+describe('a backup', () => {
+  test('is made, listed, and put back with what was forgotten since staying so (R-FORGET-15)', async () => {
+    expect((await say('backup', '--list')).err).toMatch(/^There is no backup yet/);
+    await say('remember', 'gone', 'v');
+    const { code, out } = await say('backup');
+    const file = /^The backup is made and verified: (.*)\n$/.exec(out)?.[1] ?? '';
+    expect({ code, made: existsSync(file) }).toEqual({ code: 0, made: true });
+    expect((await say('backup', '--list')).out).toBe(`${(await say('backup', '--list')).out.slice(0, 16)}  ${file}\n`);
+    expect(await answered('backup', '--list')).toMatchObject({ backups: [{ file }] });
+    await say('forget', 'key:gone');
+    await say('remember', 'k', 'changed');
+    expect(await typed(['restore', file], { folder, terminal: true, input: 'n\n' })).toMatchObject({
+      code: 1,
+      out: '',
+      err: expect.stringMatching(/\[y\/N\] Nothing was changed/) as string,
+    });
+    expect(await say('restore', file)).toMatchObject({ code: 2 });
+    const restored = await say('restore', file, '--yes');
+    expect(restored).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(
+        /^Restored \d+ entr.*\n\d+ entr\w+ stay forgotten\.\nWhat stood here before is .*before-restore/,
+      ) as string,
+    });
+    expect((await say('recall', 'k')).out).toBe('v\n');
+    expect(await say('recall', 'gone')).toMatchObject({ code: 3 });
+    expect(await answered('restore', file, '--yes')).toMatchObject({ broken: 0, forgotten_since: true });
+  });
+
+  test('that is not there is refused, and the memory stays', async () => {
+    expect(await say('restore', join(folder, 'nothing.db'), '--yes')).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/backup --list/) as string,
+    });
+    expect((await say('recall', 'k')).out).toBe('v\n');
+  });
+});
+
+test('verifying says that all is whole, or what is not with exit code 1 (R-SEAL-04)', async () => {
+  expect(await say('verify')).toEqual({ code: 0, out: 'All is whole: 2 entries.\n', err: '' });
+  const db = new Sqlite(join(folder, 'memory.db'));
+  db.exec("UPDATE entry SET category = 'moved' WHERE category = 'user_facts'");
+  db.close();
+  const { code, out } = await say('verify');
+  expect(code).toBe(1);
+  expect(out).toMatch(/1 entry with a broken seal; they are left out/);
+  expect(await answered('verify')).toMatchObject({ broken: 1 });
+  expect((await say('status')).out).toMatch(/^facts/m);
+});
+
+test('tokens are made, listed and revoked', async () => {
+  const made = (await answered('token', 'mint', 'Claude Desktop', '--days', '30', '--scope', 'memory:read')) as {
+    id: string;
+    token: string;
+  };
+  expect(made).toMatchObject({
+    client: 'Claude Desktop',
+    subject: 'me',
+    scopes: ['memory:read'],
+    token: expect.stringMatching(/^ey/) as string,
+  });
+  const second = await say('token', 'mint', 'Ada’s laptop', '--client', 'cursor', '--subject', 'ada');
+  expect(second).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/^ey\S+\n$/) as string,
+    err: expect.stringMatching(/for cursor and lives until .* not shown again/) as string,
+  });
+  const { out } = await say('token', 'list');
+  expect(out).toMatch(
+    new RegExp(`${made.id} {2}Claude Desktop {2}Claude Desktop {2}me +memory:read +30 days left .* {2}never used`),
+  );
+  expect(out).not.toContain(made.token);
+  expect((await say('token', 'revoke', made.id)).out).toBe(`Revoked ${made.id}.\n`);
+  expect(await answered('token', 'list')).toMatchObject({ tokens: [{ client: 'cursor', subject: 'ada' }] });
+  expect(await say('token', 'revoke', 'nobody')).toMatchObject({ code: 3 });
+  expect(await say('token', 'mint', 'x', '--scope', 'everything')).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(/^scopes/) as string,
+  });
+  expect((await typed(['token', 'list'], { folder: join(tempFolder(), 'new') })).err).toMatch(/^There are no tokens; make one/);
+});
+
+test('a token can be kept where the bridge finds it, for its owner alone (R-MCP-12)', async () => {
+  const { code, out, err } = await say('token', 'mint', 'claude code', '--keep');
+  const file = join(folder, 'clients', 'claude code.token');
+  expect({ code, out }).toEqual({ code: 0, out: `The token is kept in ${file}.\n` });
+  expect(err).toMatch(/for claude code and lives until .*\. Revoke it with/);
+  expect(readFileSync(file, 'utf8')).toMatch(/^ey\S+\n$/);
+  expect([file, join(folder, 'clients')].map((path) => statSync(path).mode & 0o777)).toEqual([0o600, 0o700]);
+  expect(await answered('token', 'mint', 'again', '--client', 'claude code', '--keep')).toEqual(
+    expect.not.objectContaining({ token: expect.anything() as string }),
+  );
+  expect(await say('token', 'mint', '..', '--keep')).toMatchObject({ code: 2, err: expect.stringMatching(/--client/) as string });
+});
+
+test('the status says where everything is', async () => {
+  expect(await say('status')).toEqual({
+    code: 0,
+    out: `program  not running\nmemory   ${join(folder, 'memory.db')}, sealed\nkey      ok, in the environment (HELMDECK_MEMORY_KEY)\nfacts    1\n`,
+    err: '',
+  });
+  expect(await answered('status')).toMatchObject({ facts: 1, folder, program: null, store: { kept: 'file', key: { at: 'ok' } } });
+});
+
+describe('what cannot be used is exit code 5', () => {
+  test.each(['lock', 'unlock'])('%s without a program that holds the key', async (command) => {
+    expect(await say(command)).toMatchObject({ code: 5, err: expect.stringMatching(/is not running/) as string });
+  });
+
+  test('a damaged memory, which stays as it was (R-DUR-05)', async () => {
+    writeFileSync(join(folder, 'memory.db'), 'not a database');
+    expect(await say('list', '--json')).toMatchObject({
+      code: 5,
+      err: expect.stringMatching(/^\{"error":"store_unavailable","message":"The file memory\.db is damaged/) as string,
+    });
+  });
+
+  test('a setting that cannot be honoured', async () => {
+    expect(await typed(['list'], { folder: 'here', environment: { HELMDECK_MEMORY_KEY: A_KEY } })).toMatchObject({
+      code: 5,
+      err: expect.stringMatching(/^HELMDECK_DATA_DIR must be/) as string,
+    });
+  });
+});
