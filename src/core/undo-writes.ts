@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { noteOf } from './activity.ts';
 import { namespaceOf } from './caller.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
@@ -31,6 +32,7 @@ export const undo = ({ store }: MemoryDeps): Pick<Memory, 'undo'> => ({
       // A page of nothing but broken rows says nothing about those after it.
       const last = entries.at(-1);
       after = last === undefined || last.updatedAt >= unwanted.since ? next : undefined;
+      if (after) await nextTurn();
     } while (after);
     return {
       client,

@@ -10,30 +10,50 @@ export type Reversal =
       readonly spare: readonly Entry[];
     };
 
+/** The door by which a word came back that had been said before. */
+const UNDO = 'undo';
+
 /**
  * What taking back a client's writes means for one fact. Its last word decides: if that is somebody else's, it stays, also
  * when the client wrote in between. `versions` are those before, newest first.
  */
 export function reversalOf(entry: Entry, versions: readonly Entry[], { client, since }: Unwanted): Reversal {
   const unwanted = ({ author, updatedAt }: Entry): boolean => author.client === client && updatedAt >= since;
-  if (!unwanted(entry)) return { what: 'untouched' };
-  const before = versions.findIndex((version) => !unwanted(version));
-  const to = versions[before];
-  // It says already what the client itself said before that moment: nothing is left to take back, or it was taken back.
+  const [last = entry, ...before] = standing([entry, ...versions]);
+  if (!unwanted(last)) return { what: 'untouched' };
+  const to = before.find((version) => !unwanted(version));
   if (to && to.author.client === client && sameContent(to, entry)) return { what: 'untouched' };
-  if (to) {
-    // Said twice, it loses nothing. But what the client itself said before shows the next time that this was taken back.
-    const takenBack = [entry, ...versions.slice(0, before)].toReversed();
-    return { what: 'restored', to, spare: to.author.client === client ? [...takenBack, to] : [to] };
-  }
+  // Said twice, it loses nothing; but first goes what was taken back.
+  if (to) return { what: 'restored', to, spare: [...before.slice(0, before.indexOf(to)).toReversed(), to] };
   // Only a history that reaches back to the beginning shows that nobody else made the fact.
   const first = versions.at(-1) ?? entry;
   return { what: first.updatedAt === first.createdAt ? 'removed' : 'skipped' };
 }
 
+/**
+ * What was said and stands, newest first. A word that came back by an undo is judged by when it was first said, and what lies
+ * between was taken back: no later undo may bring it to life again.
+ */
+function standing(words: readonly Entry[]): Entry[] {
+  const said: Entry[] = [];
+  for (let at = 0; at < words.length; at += 1) {
+    const word = words[at];
+    const original =
+      word?.author.transport === UNDO ? words.findIndex((other, index) => index > at && isOriginal(other, word)) : -1;
+    at = Math.max(at, original);
+    const stands = words[at];
+    if (stands) said.push(stands);
+  }
+  return said;
+}
+
+const isOriginal = (other: Entry, copy: Entry): boolean =>
+  other.author.transport !== UNDO && other.author.client === copy.author.client && sameContent(other, copy);
+
 /** What was said before, said again: by whom and until when it was. */
 export const saidAgain = (entry: Entry, to: Entry, now: number): Entry => ({
   ...to,
+  author: { ...to.author, transport: UNDO },
   createdAt: entry.createdAt,
   updatedAt: Math.max(now, entry.updatedAt + 1),
 });

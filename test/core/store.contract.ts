@@ -775,7 +775,11 @@ export function promisesOfAStore(name: string, open: (clock: HandClock, quota: Q
         expect(await facts.revert(key, unwanted, aNote(`undo ${key}`)), key).toBe(what);
       }
       expect(await facts.get('made')).toBeUndefined();
-      expect(await facts.get('changed')).toEqual({ ...before, updatedAt: START + 2 * HOUR });
+      expect(await facts.get('changed')).toEqual({
+        ...before,
+        author: { ...before.author, transport: 'undo' },
+        updatedAt: START + 2 * HOUR,
+      });
       expect(before).toMatchObject({ value: 'good', author: anAuthor, expiresAt: START + 10 * DAY });
       expect((await facts.history('changed')).map(({ value }) => value)).toEqual(['worse', 'bad', 'good']);
       expect((await facts.get('answered'))?.value).toBe('good again');

@@ -102,9 +102,13 @@ describe('taking back what a client wrote to a fact', () => {
     const reversal = reversalOf(entry, versions, { client: 'vandal', since: START });
     expect(reversal).toEqual({ what: 'restored', to: versions[0], spare: [versions[0]] });
     const to = versions[0]!;
-    expect(saidAgain(entry, to, START + HOUR)).toEqual({ ...to, updatedAt: START + HOUR });
+    expect(saidAgain(entry, to, START + HOUR)).toEqual({
+      ...to,
+      author: { ...to.author, transport: 'undo' },
+      updatedAt: START + HOUR,
+    });
     // In the same millisecond, or with a clock behind.
-    expect(saidAgain(entry, to, START)).toEqual({ ...to, updatedAt: entry.updatedAt + 1 });
+    expect(saidAgain(entry, to, START)).toMatchObject({ value: to.value, updatedAt: entry.updatedAt + 1 });
   });
 
   test('of what was made while the clock was wrong, the first word is its own beginning', () => {
