@@ -44,6 +44,7 @@ export const ActivityInput = ask(
   {
     limit: wholeNumber(1, PAGE.most).default(PAGE.default).describe(`Rows in one page, at most ${PAGE.most}.`),
     cursor: Cursor.optional(),
+    all: flag().default(false).describe('true shows the record of every memory here; only an admin may ask that.'),
   },
   {
     title: 'Show activity',
@@ -59,6 +60,7 @@ export const Activity = z.object({
         at: Time.describe('When it happened.'),
         operation: z.enum(['remember', 'patch', 'forget', 'undo', 'import']).describe('What was done.'),
         client: z.string().describe('The program that did it.'),
+        namespace: z.string().exactOptional().describe('In whose memory; present when all were asked for.'),
         key: z.string().exactOptional().describe('The fact it was done to; absent when it was more than one.'),
         scope: z.string().exactOptional().describe('What was forgotten, when it was more than one fact.'),
       }),

@@ -28,7 +28,7 @@ export const TOMBSTONE_TTL = TTL.max;
 export const PAGE = { default: 50, most: 200 } as const;
 
 /** Bounds of a question to the search. */
-export const QUERY = { default: 20, most: 100, characters: 1000, searches: 32 } as const;
+export const QUERY = { default: 20, most: 100, characters: 1000, searches: 32, asked: 6 } as const;
 
 /** What a subject may hold unless its owner says otherwise. */
 export const QUOTA = { facts: 10_000, bytes: 64 * 1024 * KIB } as const;

@@ -97,7 +97,8 @@ export type QmdQuestion = z.output<typeof QmdQuestion>;
 export function searchedTexts({ searches = [], query = '' }: QmdQuestion): string[] {
   const lex = searches.filter(({ type }) => type === 'lex');
   const chosen = lex.length > 0 ? lex : searches;
-  return chosen.length > 0 ? chosen.map((search) => search.query) : [query];
+  // Each costs a search of its own, and the sixth way to ask finds little that five did not.
+  return chosen.length > 0 ? chosen.slice(0, QUERY.asked).map((search) => search.query) : [query];
 }
 
 export const QmdAnswer = z.object({

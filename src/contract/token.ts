@@ -15,7 +15,10 @@ const scopeShape = `must be one of ${TOKEN_SCOPES.join(', ')}; leave out any oth
 const timeShape = 'must be in seconds since 1970; write it as a JSON number';
 const nameShape = 'must have 1 to 64 characters, none of them invisible; choose another';
 
-const Subject = z.string({ error: notText }).regex(/^[!-9;-~]{1,128}$/, { error: subjectShape });
+const Subject = z
+  .string({ error: notText })
+  .regex(/^[!-9;-~]{1,128}$/, { error: subjectShape, abort: true })
+  .refine((subject) => subject !== 'unknown', { error: 'is the name of whoever has none; choose another' });
 
 const Client = z
   .string({ error: notText })

@@ -1,5 +1,6 @@
 import { SNIPPET } from '../contract/limits.ts';
 import type { QmdAnswer } from '../contract/query.ts';
+import { bare } from '../contract/text.ts';
 import type { Hit } from './search/search-index.ts';
 import { snippetOf } from './search/snippet.ts';
 import { time } from './time.ts';
@@ -9,7 +10,7 @@ type Chunk = Omit<QmdAnswer['results'][number], 'score'>;
 /** A fact as a piece of markdown, for programs that search documents. */
 export function chunkOf({ fact, spans }: Hit): Chunk {
   const { text } = snippetOf(fact.value, spans, SNIPPET.markdown);
-  const snippet = `## ${fact.key}\n\n${quoted(text)}\n\n(category: ${fact.category})`;
+  const snippet = `## ${titled(fact.key)}\n\n${quoted(text)}\n\n(category: ${fact.category})`;
   return {
     docid: `${fact.category}/${fact.key}`,
     snippet,
@@ -22,9 +23,16 @@ export function chunkOf({ fact, spans }: Hit): Chunk {
   };
 }
 
-/** A line that would be a heading, or make one of the line above, must not pass for ours. */
+/** A line that would be a heading, open a block, or hide what follows must not pass for ours, in quotes and lists neither. */
 const quoted = (text: string): string =>
-  text.replace(/\r\n?/g, '\n').replace(/^([ \t]*)(#{1,6}(?=[ \t]|$)|={1,}[ \t]*$|-{1,}[ \t]*$)/gm, String.raw`$1\$2`);
+  text
+    .replace(/\r\n?/g, '\n')
+    .replace(/^([ \t>*+.)\d-]{0,64})(#|`{3}|~{3}|={1,}[ \t]*$|-{1,}[ \t]*$)/gm, String.raw`$1\$2`)
+    .replace(/<(?=[a-z!/?])/gi, String.raw`\<`);
+
+/** Rows of the record have headings of their own, which no fact may bear. */
+const titled = (key: string): string =>
+  /^(packcall|pipelinerun):/.test(bare(key)) ? `\\${key}` : key.replaceAll('<', String.raw`\<`);
 
 /** No path: nothing in it leads up or down. */
 const encoded = (key: string): string => encodeURIComponent(key).replace(/^\.{1,2}$/, (dots) => '%2E'.repeat(dots.length));

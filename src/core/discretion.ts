@@ -5,6 +5,8 @@ interface Texts {
   readonly key?: string;
   readonly value?: string;
   readonly tags?: readonly string[];
+  /** Stands in clear in the file. */
+  readonly category?: string;
 }
 
 /** Memory is read by every agent, and a credential does not belong there: it is refused, or, if the owner says so, warned about. */
@@ -19,12 +21,12 @@ export function refuseSecrets(setting: 'refuse' | 'warn', texts: Texts): string 
 /** Under a telling name a short text may be a password that says nothing by itself. */
 const SHORT = 256;
 
-function credentialIn({ key = '', value = '', tags = [] }: Texts): { field: string; kind: string } | undefined {
+function credentialIn({ key = '', value = '', tags = [], category = '' }: Texts): { field: string; kind: string } | undefined {
   const named = value !== '' && value.length <= SHORT ? [`${key}: ${value}`] : [];
   // Nearly always there is nothing, and one look says so.
-  const any = findSecret([value, key, ...named, ...tags].join('\n'));
+  const any = findSecret([value, key, ...named, ...tags, category].join('\n'));
   if (!any) return undefined;
-  for (const [field, texts] of Object.entries({ value: [value], key: [key], tags })) {
+  for (const [field, texts] of Object.entries({ value: [value], key: [key], tags, category: [category] })) {
     for (const text of texts) {
       const secret = findSecret(text);
       if (secret) return { field, kind: secret.kind };

@@ -19,8 +19,10 @@ export function endOf(lifetime: number, now: number): number {
   );
 }
 
+type Content = Pick<Entry, 'value' | 'category' | 'tags'>;
+
 /** Says the same: another hand or another end of life makes no new version. */
-export const sameContent = (one: Entry, other: Entry): boolean =>
+export const sameContent = (one: Content, other: Content): boolean =>
   one.value === other.value &&
   one.category === other.category &&
   one.tags.length === other.tags.length &&

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FactDetail, FactSummary } from '../contract/fact.ts';
 import { Failure } from '../contract/failure.ts';
 import { spellScope } from '../contract/forget.ts';
@@ -15,17 +16,17 @@ type Facts = Pick<Memory, 'remember' | 'recall' | 'list' | 'patch' | 'forget' | 
 /** What callers do with facts. */
 export const facts = ({ store, secrets }: MemoryDeps): Facts => ({
   async remember(caller, { key, value, category, tags, ttl_seconds: ttl }) {
-    const warning = refuseSecrets(secrets, { value, key, tags });
+    const warning = refuseSecrets(secrets, { value, key, tags, category });
     const draft = { key, value, category, tags, author: authorOf(caller), lifetime: ttl * 1000 };
     const { status, entry } = await store.space(namespaceOf(caller), 'fact').put(draft, noteOf(caller, 'remember', { key }));
-    const note = warning ?? (store.status().kept === 'memory' ? NOT_KEPT : undefined);
+    const notes = [warning, store.status().kept === 'memory' ? NOT_KEPT : undefined].filter((each) => each !== undefined);
     return {
       key: entry.key,
       category: entry.category,
       tags: [...entry.tags],
       status,
       expires_at: time(entry.expiresAt),
-      ...(note !== undefined && { note }),
+      ...(notes.length > 0 && { note: notes.join(' ') }),
     };
   },
 
@@ -59,6 +60,7 @@ export const facts = ({ store, secrets }: MemoryDeps): Facts => ({
       });
       found.push(...page.entries);
       after = page.next;
+      if (narrowed && after) await nextTurn();
     } while (after && found.length < limit);
     return {
       facts: found.map((entry) => (values ? detail(entry) : summary(entry))),
@@ -67,7 +69,7 @@ export const facts = ({ store, secrets }: MemoryDeps): Facts => ({
   },
 
   async patch(caller, { key, category, tags, ttl_seconds: ttl }) {
-    if (tags) refuseSecrets(secrets, { tags });
+    refuseSecrets(secrets, { ...(tags && { tags }), ...(category !== undefined && { category }) });
     const change = {
       author: authorOf(caller),
       ...(category !== undefined && { category }),

@@ -58,8 +58,10 @@ const rounded = (score: number): number => Math.round(score * 1000) / 1000;
 
 function cut(value: string, most: number): string {
   if (Buffer.byteLength(value) <= most) return value;
+  const room = most - Buffer.byteLength(CUT);
+  if (room <= 0) return '';
   // Cut by characters: half a character in UTF-8 would be none.
-  let text = value.slice(0, Math.max(0, most - CUT.length));
-  while (Buffer.byteLength(text) > Math.max(0, most - CUT.length)) text = text.slice(0, Math.floor(text.length * 0.9));
+  let text = value.slice(0, room);
+  while (Buffer.byteLength(text) > room) text = text.slice(0, Math.floor(text.length * 0.9));
   return text.isWellFormed() ? text + CUT : text.slice(0, -1) + CUT;
 }

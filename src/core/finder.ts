@@ -106,8 +106,8 @@ export class Finder implements Disposable {
         const row = rows[index];
         if (row !== undefined && !shelf.ends.has(row)) tell(shelf, row, entry);
       }
-      if (!next) break;
       if (!this.#hasRoom(shelf)) return;
+      if (!next) break;
       after = { after: next };
       await nextTurn();
     }

@@ -35,12 +35,21 @@ export class Journal {
   tell(): void {
     const told = this.#pending;
     this.takeBack();
-    for (const change of told) for (const listener of this.#listeners) listener(change);
+    for (const change of told) for (const listener of this.#listeners) hearOrDoubt(listener, change);
   }
 
   /** Nothing that was told can be relied upon any more. */
   tellOfDoubt(): void {
     this.takeBack();
     for (const listener of this.#listeners) listener({ what: 'doubt' });
+  }
+}
+
+/** The write is durable by now: one who cannot take the news in must begin anew, and nobody else hears of it. */
+function hearOrDoubt(listener: (change: EntryChange) => void, change: EntryChange): void {
+  try {
+    listener(change);
+  } catch {
+    listener({ what: 'doubt' });
   }
 }

@@ -35,5 +35,8 @@ export function createPerform(memory: Memory, limit: WriteLimit): Perform {
   };
 }
 
-/** An import is as many writes as it has lines. */
-const writesOf = (input: object): number => ('lines' in input && Array.isArray(input.lines) ? input.lines.length : 1);
+/** An import is as many writes as it has lines; whoever only asks what would happen writes nothing. */
+function writesOf(input: object): number {
+  if ('dry_run' in input && input.dry_run === true) return 0;
+  return 'lines' in input && Array.isArray(input.lines) ? input.lines.length : 1;
+}

@@ -97,10 +97,10 @@ export class RamStore implements MemoryStore {
     };
   }
 
-  namespaces(): Promise<readonly { readonly namespace: Namespace; readonly count: number }[]> {
+  namespaces(wanted: SpaceKind = 'fact'): Promise<readonly { readonly namespace: Namespace; readonly count: number }[]> {
     return this.#step(() =>
       [...this.#shelves.values()]
-        .filter(({ kind }) => kind === 'fact')
+        .filter(({ kind }) => kind === wanted)
         .map((shelf) => ({ namespace: shelf.namespace, count: this.#list(shelf).length }))
         .filter(({ count }) => count > 0),
     );

@@ -136,11 +136,11 @@ export class SqliteStore implements MemoryStore {
     };
   }
 
-  namespaces(): Promise<readonly { readonly namespace: Namespace; readonly count: number }[]> {
+  namespaces(kind: SpaceKind = 'fact'): Promise<readonly { readonly namespace: Namespace; readonly count: number }[]> {
     return this.#readUnopened(() =>
       this.#connection
         .namespaces()
-        .map((row) => ({ namespace: named(row), count: this.#reader.count(named(row), 'fact') }))
+        .map((row) => ({ namespace: named(row), count: this.#reader.count(named(row), kind) }))
         .filter(({ count }) => count > 0),
     );
   }

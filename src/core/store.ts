@@ -209,8 +209,8 @@ export interface Swept {
  */
 export interface MemoryStore extends AsyncDisposable {
   space(namespace: Namespace, kind: SpaceKind): Space;
-  /** Those that hold a living fact, with how many. */
-  namespaces(): Promise<readonly { readonly namespace: Namespace; readonly count: number }[]>;
+  /** Those that hold a living entry of this kind, or else a fact, with how many. */
+  namespaces(kind?: SpaceKind): Promise<readonly { readonly namespace: Namespace; readonly count: number }[]>;
   /**
    * Deletes for good and answers when the bytes are gone. By kind and category it works in every key state: what
    * was sealed with a lost key can still be forgotten.

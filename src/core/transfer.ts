@@ -28,6 +28,7 @@ export const transfer = ({ store, secrets }: MemoryDeps): Transfer => ({
 
   async import(caller, { lines, first_line: first, dry_run: dry }) {
     const space = store.space(namespaceOf(caller), 'fact');
+    const foreseen = new Map<string, Draft>();
     const outcomes = await Promise.all(
       lines.map(async (line, index): Promise<{ line: number; outcome: Outcome } | undefined> => {
         if (line.trim() === '') return undefined;
@@ -44,7 +45,7 @@ export const transfer = ({ store, secrets }: MemoryDeps): Transfer => ({
       const draft = draftOf(caller, readLine(line), store.now());
       refuseSecrets(secrets, draft);
       if (draft.lifetime < TTL.min * 1000) return 'dropped';
-      if (dry) return foresee(space, draft);
+      if (dry) return foresee(space, draft, foreseen);
       const { status } = await space.put(draft, noteOf(caller, 'import', { key: draft.key }));
       return status;
     }
@@ -71,10 +72,13 @@ function draftOf(caller: Caller, { key, value, category, tags, expires_at: end, 
   return { key, value, category, tags, author: authorOf(caller), lifetime };
 }
 
-async function foresee(space: Space, draft: Draft): Promise<Outcome> {
-  const before = await space.get(draft.key);
+/** As if the lines before had been written. */
+async function foresee(space: Space, draft: Draft, foreseen: Map<string, Draft>): Promise<Outcome> {
+  const earlier = foreseen.get(draft.key);
+  foreseen.set(draft.key, draft);
+  const before = earlier ?? (await space.get(draft.key));
   if (!before) return 'created';
-  return sameContent(before, { ...before, ...draft }) ? 'unchanged' : 'updated';
+  return sameContent(before, draft) ? 'unchanged' : 'updated';
 }
 
 /** What is wrong with one line is no reason to stop; what is wrong with the memory is. */

@@ -1,3 +1,4 @@
+import { Failure } from '../contract/failure.ts';
 import { CONTEXT, OVERVIEW } from '../contract/limits.ts';
 import type { Context } from '../contract/projection.ts';
 import { readNote } from './activity.ts';
@@ -42,15 +43,29 @@ export const views = ({ store }: MemoryDeps): Views => ({
     return { callers: [{ namespace: own, count: all.find(({ namespace }) => nameOf(namespace) === own)?.count ?? 0 }] };
   },
 
-  async activity(caller, { limit, cursor }) {
-    const page = await store.space(namespaceOf(caller), 'activity').page({
-      sort: 'updated',
-      limit,
-      ...(cursor !== undefined && { after: readCursor(cursor, 'updated') }),
-    });
+  async activity(caller, { limit, cursor, all }) {
+    if (all && !permits(caller, 'admin')) throw new Failure('insufficient_scope', 'Only an admin may ask for the record of all.');
+    const whose = all ? (await store.namespaces('activity')).map(({ namespace }) => namespace) : [namespaceOf(caller)];
+    const after = cursor === undefined ? undefined : readCursor(cursor, 'updated');
+    const rows = await Promise.all(
+      whose.map(async (namespace) => {
+        const page = await store
+          .space(namespace, 'activity')
+          .page({ sort: 'updated', limit: limit + 1, ...(after && { after }) });
+        return page.entries.map((entry, index) => ({
+          entry,
+          namespace,
+          place: { at: entry.updatedAt, row: page.rows[index] ?? 0 },
+        }));
+      }),
+    );
+    const newest = rows.flat().toSorted((one, other) => other.place.at - one.place.at || other.place.row - one.place.row);
+    const last = newest.length > limit ? newest[limit - 1] : undefined;
     return {
-      activity: page.entries.map(readNote),
-      ...(page.next && { next_cursor: spellCursor(page.next, 'updated') }),
+      activity: newest
+        .slice(0, limit)
+        .map(({ entry, namespace }) => ({ ...readNote(entry), ...(all && { namespace: nameOf(namespace) }) })),
+      ...(last && { next_cursor: spellCursor(last.place, 'updated') }),
     };
   },
 

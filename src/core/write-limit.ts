@@ -17,7 +17,7 @@ export class WriteLimit {
   }
 
   count({ subject, client, token }: Caller, writes: number): void {
-    if (this.#most === undefined) return;
+    if (this.#most === undefined || writes === 0) return;
     const now = this.#clock.steady();
     if (now - this.#since >= MINUTE_MS) {
       this.#counts.clear();
@@ -25,8 +25,9 @@ export class WriteLimit {
     }
     // A token without an id is told apart by what it says.
     const name = token === '' ? JSON.stringify([subject, client]) : token;
-    const count = (this.#counts.get(name) ?? 0) + writes;
-    if (count > this.#most) {
+    const count = this.#counts.get(name) ?? 0;
+    // Several at once go through while one would, because refused as a whole they never could.
+    if (count >= this.#most) {
       const retryAfter = Math.ceil((this.#since + MINUTE_MS - now) / 1000);
       throw new Failure(
         'rate_limited',
@@ -34,6 +35,6 @@ export class WriteLimit {
         { retryAfter },
       );
     }
-    this.#counts.set(name, count);
+    this.#counts.set(name, count + writes);
   }
 }

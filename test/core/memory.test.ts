@@ -323,6 +323,16 @@ describe('export and import (R-OPS-06)', () => {
     expect(await importer('import', { lines })).toMatchObject({ created: 0, unchanged: 25 });
   });
 
+  test('foresees what the lines would do one after the other', async () => {
+    const memory = await openMemory();
+    const me = memory.as(aCaller());
+    await me('remember', { key: 'a', value: '1' });
+    const lines = ['{"key":"a","value":"1"}', '{"key":"a","value":"2"}', '{"key":"b","value":"1"}', '{"key":"b","value":"1"}'];
+    const foreseen = await me('import', { lines, dry_run: true });
+    expect(foreseen).toMatchObject({ created: 1, updated: 1, unchanged: 2 });
+    expect(await me('import', { lines })).toMatchObject({ created: 1, updated: 1, unchanged: 2 });
+  });
+
   test('tells of every line by its number, and lets the others in', async () => {
     const memory = await openMemory();
     const soon = iso(memory.clock.now() + HOUR - 1);
@@ -415,6 +425,49 @@ describe('taking back what a client wrote (R-OPS-07)', () => {
   });
 });
 
+describe('undo after undo (R-OPS-07)', () => {
+  const scene = async () => {
+    const memory = await openMemory();
+    const by = (client: string) => memory.as(aCaller({ client }));
+    const moment = async (): Promise<string> => {
+      await memory.clock.pass(MINUTE);
+      return iso(memory.clock.now());
+    };
+    return { memory, by, moment, owner: memory.as(theOwner), key: 'k' };
+  };
+
+  test('never brings back what another undo has taken away', async () => {
+    const { by, moment, owner, key } = await scene();
+    await by('yan')('remember', { key, value: 'good' });
+    const since = await moment();
+    await by('xin')('remember', { key, value: 'poison' });
+    expect(await owner('undo', { client: 'xin', since })).toMatchObject({ restored: 1 });
+    expect(await owner('undo', { client: 'yan', since })).toMatchObject({ restored: 0, removed: 0, skipped: [] });
+    expect(await owner('recall', { key })).toMatchObject({ value: 'good', client: 'yan' });
+  });
+
+  test('nor for the same client from a later moment', async () => {
+    const { by, moment, owner, key } = await scene();
+    await by('xin')('remember', { key, value: 'good' });
+    const since = await moment();
+    await by('xin')('remember', { key, value: 'poison' });
+    const later = await moment();
+    await owner('undo', { client: 'xin', since });
+    await owner('undo', { client: 'xin', since: later });
+    expect(await owner('recall', { key })).toMatchObject({ value: 'good' });
+  });
+
+  test('takes back a word that came back, when that itself is unwanted', async () => {
+    const { by, moment, owner, key } = await scene();
+    const before = await moment();
+    await by('yan')('remember', { key, value: 'good' });
+    const since = await moment();
+    await by('xin')('remember', { key, value: 'poison' });
+    await owner('undo', { client: 'xin', since });
+    expect(await owner('undo', { client: 'yan', since: before })).toMatchObject({ removed: 1, skipped: [] });
+  });
+});
+
 describe('limits', () => {
   test('a subject that holds too much hears so, others do not, and forgetting makes room (R-FACT-16)', async () => {
     const memory = await openMemory({ quota: { facts: 3, bytes: 1_000_000 } });
@@ -430,6 +483,15 @@ describe('limits', () => {
     expect((await me('activity', {})).activity.filter(({ operation }) => operation === 'remember')).toHaveLength(5);
   });
 
+  test('a request larger than the limit goes through once, and asking what would happen costs nothing (R-FACT-17)', async () => {
+    const memory = await openMemory({ writesPerMinute: 2 });
+    const me = memory.as(aCaller());
+    const lines = [1, 2, 3, 4].map((n) => `{"key":"k${n}","value":"v"}`);
+    for (let turn = 0; turn < 5; turn += 1) await me('import', { lines, dry_run: true });
+    expect(await me('import', { lines })).toMatchObject({ created: 4 });
+    await expect(me('import', { lines })).rejects.toMatchObject({ code: 'rate_limited' });
+  });
+
   test('writes in a minute are limited for each token, when the owner says so (R-FACT-17)', async () => {
     const memory = await openMemory({ writesPerMinute: 3 });
     const me = memory.as(aCaller());
@@ -442,7 +504,7 @@ describe('limits', () => {
     await me('forget', { scope: 'key:c' });
   });
 
-  test('a credential is refused in value, key and tags, with a pointer to where it belongs (R-FACT-18)', async () => {
+  test('a credential is refused in value, key, tags and category, with a pointer to where it belongs (R-FACT-18)', async () => {
     const memory = await openMemory();
     const me = memory.as(aCaller());
     const secret = `ghp_${'a1B2c3D4e5'.repeat(3)}F6g7h8`;
@@ -458,6 +520,14 @@ describe('limits', () => {
       });
       await expect(refused).rejects.not.toMatchObject({ message: expect.stringContaining(secret) });
     }
+    const category = `sbp_${'93f8a1c0'.repeat(5)}`;
+    await expect(me('remember', { key: 'k', value: 'v', category })).rejects.toMatchObject({
+      message: expect.stringMatching(/^category looks like/),
+    });
+    await me('remember', { key: 'k', value: 'v' });
+    await expect(me('patch', { key: 'k', category })).rejects.toMatchObject({
+      message: expect.stringMatching(/^category looks like/),
+    });
     await expect(me('remember', { key: 'wifi/password', value: 'Tr0ub4dor33' })).rejects.toMatchObject({ code: 'invalid_input' });
     expect((await me('import', { lines: [JSON.stringify({ key: 'k', value: secret })] })).errors).toHaveLength(1);
     const lenient = (await openMemory({ secrets: 'warn' })).as(aCaller());
@@ -471,6 +541,25 @@ describe('limits', () => {
 });
 
 describe('what the owner asks', () => {
+  test('sees the record of all, page by page, which nobody else may (R-OPS-08)', async () => {
+    const memory = await openMemory();
+    for (const [turn, subject] of ['ada', 'bob', 'ada', 'bob', 'ada'].entries()) {
+      await memory.as(aCaller({ subject }))('remember', { key: `k${turn}`, value: 'v' });
+      await memory.clock.pass(1);
+    }
+    const owner = memory.as(theOwner);
+    const seen: string[] = [];
+    for (let cursor: string | undefined; ;) {
+      const page = await owner('activity', { all: true, limit: 2, ...(cursor && { cursor }) });
+      seen.push(...page.activity.map(({ namespace, key }) => `${namespace} ${key}`));
+      cursor = page.next_cursor;
+      if (cursor === undefined) break;
+    }
+    expect(seen).toEqual(['ada k4', 'bob k3', 'ada k2', 'bob k1', 'ada k0']);
+    expect((await owner('activity', {})).activity).toEqual([]);
+    await expect(memory.as(aCaller())('activity', { all: true })).rejects.toMatchObject({ code: 'insufficient_scope' });
+  });
+
   test('locks, and unlocks; meanwhile everybody hears why (R-KEY-04, R-KEY-08)', async () => {
     const memory = await openMemory();
     const [me, owner] = [memory.as(aCaller()), memory.as(theOwner)];

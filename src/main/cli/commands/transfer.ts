@@ -39,7 +39,8 @@ export const exportFacts = command({
       return;
     }
     const facts = await intoNewFile(file, (handle) =>
-      count(async (lines) => void (await handle.write(lines.map((line) => `${line}\n`).join('')))),
+      // `write` may take a part only, as on a disk that fills up; this takes all or fails.
+      count((lines) => handle.appendFile(lines.map((line) => `${line}\n`).join(''))),
     );
     progress[Symbol.dispose]();
     await desk.answer({ file, facts }, () => [`Exported ${counted(facts, 'fact')} to ${file}, in clear.`]);
