@@ -777,7 +777,7 @@ export function promisesOfAStore(name: string, open: (clock: HandClock, quota: Q
       expect(await facts.get('made')).toBeUndefined();
       expect(await facts.get('changed')).toEqual({
         ...before,
-        author: { ...before.author, transport: 'undo' },
+        author: { ...anAuthor, transport: 'undo' },
         updatedAt: START + 2 * HOUR,
       });
       expect(before).toMatchObject({ value: 'good', author: anAuthor, expiresAt: START + 10 * DAY });
