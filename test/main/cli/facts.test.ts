@@ -313,7 +313,8 @@ describe('a limit that is reached is exit code 6', () => {
   });
 
   test('of writes in a minute', async () => {
-    const lines = '{"key":"a","value":"v"}\n{"key":"b","value":"v"}\n';
+    // More than one request takes: the first goes through, the next one meets the limit.
+    const lines = Array.from({ length: 501 }, (_, index) => `{"key":"k${index}","value":"v"}\n`).join('');
     expect(await limited({ HELMDECK_WRITES_PER_MINUTE: '1' }, ['import', '-'], lines)).toMatchObject({ code: 6 });
   });
 });
