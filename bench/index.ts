@@ -10,9 +10,11 @@ import { reads } from './reads.ts';
 import { report, type Result } from './report.ts';
 import { rotation } from './rotation.ts';
 import { size } from './size.ts';
+import { starts } from './start.ts';
 import { sweep } from './sweep.ts';
 import { writes } from './writes.ts';
 
 const results: Result[] = [];
-for (const measure of [writes, reads, myMemory, quota, rotation, sweep, size, listener, mcp]) results.push(...(await measure()));
+for (const measure of [writes, reads, myMemory, quota, rotation, sweep, size, listener, mcp, starts])
+  results.push(...(await measure()));
 process.exitCode = report(results) ? 0 : 1;

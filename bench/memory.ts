@@ -46,15 +46,20 @@ interface Options {
   readonly quota?: Quota;
   readonly clock?: Clock;
   readonly categoryOf?: (index: number) => string;
+  readonly textOf?: (index: number) => string;
 }
 
 /** Our store with so many facts in it. */
-export async function ours(facts: number, { quota, clock = systemClock, categoryOf }: Options = {}): Promise<Ours> {
+export async function ours(facts: number, { quota, clock = systemClock, categoryOf, textOf }: Options = {}): Promise<Ours> {
   const folder = folderFor('ours');
   await fileSource(folder).keep('current', randomBytes(32));
   const store = await openStore({ folder, clock, sources: () => [fileSource(folder)], ...(quota && { quota }) });
   const space = store.space({ subject: 'me' }, 'fact');
-  const draftOf = (index: number): Draft => ({ ...aFact(index), ...(categoryOf && { category: categoryOf(index) }) });
+  const draftOf = (index: number): Draft => ({
+    ...aFact(index),
+    ...(categoryOf && { category: categoryOf(index) }),
+    ...(textOf && { value: textOf(index) }),
+  });
   for (let from = 0; from < facts; from += 256) {
     await Promise.all(Array.from({ length: Math.min(256, facts - from) }, (_, more) => space.put(draftOf(from + more))));
   }

@@ -41,7 +41,7 @@ export class EntryReader {
     const { rows, now } = this.#deps;
     const row = rows.find(namespace, kind, key);
     if (!row || row.expires_at <= now()) return undefined;
-    const entry = rows.open(namespace, kind, row);
+    const entry = rows.openAgain(namespace, kind, row);
     return entry && { row, entry };
   }
 
@@ -81,7 +81,7 @@ export class EntryReader {
       const chunk = matches ? CHUNK : limit - entries.length;
       const found = this.#rowsAfter(id, kind, query, after, chunk + 1);
       for (const [index, row] of found.slice(0, chunk).entries()) {
-        const entry = rows.open(namespace, kind, row);
+        const entry = rows.openAgain(namespace, kind, row);
         after = { at: row[by], row: row.row };
         if (entry && (matches?.(entry) ?? true)) {
           entries.push(entry);

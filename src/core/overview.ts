@@ -18,6 +18,19 @@ interface Recent {
   readonly keys: readonly OpenedKey[];
 }
 
+/** What was answered, and from when until when it would be answered again if nothing changed. */
+interface Answered {
+  readonly changes: number;
+  readonly from: number;
+  readonly until: number;
+  readonly overview: Overview;
+}
+
+interface Most {
+  readonly categories: number;
+  readonly keys: number;
+}
+
 interface Place {
   readonly namespace: Namespace;
   readonly kind: Kind;
@@ -37,31 +50,43 @@ const KEPT = 4096;
 /**
  * The table of contents of one kind of entry in a namespace. Counters say how many, and the newest keys of a category stay
  * opened. They are looked up again when something in it changed or one of them expired, and then only what is new is opened,
- * so asking again costs next to nothing.
+ * so asking again costs next to nothing. Where nothing changed at all, the whole answer stands.
  */
 export class Overviews {
   readonly #deps: Deps;
   readonly #recent = new Map<string, Recent>();
+  readonly #answered = new Map<string, Answered>();
   #countedBy: Tally | undefined;
 
   constructor(deps: Deps) {
     this.#deps = deps;
   }
 
-  of(namespace: Namespace, kind: Kind, most: { readonly categories: number; readonly keys: number }): Overview {
-    const { connection } = this.#deps;
+  of(namespace: Namespace, kind: Kind, most: Most): Overview {
+    const { connection, rows } = this.#deps;
     const id = connection.namespaceId(namespace);
     if (id === undefined) return { categories: [], more: 0 };
     const now = this.#deps.now();
     const { tally } = connection;
     // Others count the changes from the beginning again.
-    if (tally !== this.#countedBy) this.#recent.clear();
+    if (tally !== this.#countedBy) this.clear();
     this.#countedBy = tally;
+    const where = `${id} ${kind} ${most.categories} ${most.keys}`;
+    const known = this.#answered.get(where);
+    if (known?.changes === rows.changes && known.from <= now && known.until > now) return known.overview;
+    const overview = this.#look({ namespace, kind, id }, most, now);
+    const [soonest] = connection.of(kind).soonest.all(id, now, NEVER, now, now, 0, 1) as Row[];
+    if (this.#answered.size >= KEPT) this.#answered.clear();
+    this.#answered.set(where, { changes: rows.changes, from: now, until: soonest?.expires_at ?? NEVER, overview });
+    return overview;
+  }
+
+  #look({ namespace, kind, id }: Place, most: Most, now: number): Overview {
+    const { tally } = this.#deps.connection;
     const gone = new Map(
-      (connection.of(kind).expiredByCategory.all(id, now) as { category: string; count: number }[]).map(({ category, count }) => [
-        category,
-        count,
-      ]),
+      (this.#deps.connection.of(kind).expiredByCategory.all(id, now) as { category: string; count: number }[]).map(
+        ({ category, count }) => [category, count],
+      ),
     );
     const living = tally
       .categories(id, kind)
@@ -77,6 +102,7 @@ export class Overviews {
 
   /** Keys are what the seal hides: none stays open when the memory is locked. */
   clear(): void {
+    this.#answered.clear();
     this.#recent.clear();
   }
 

@@ -1,9 +1,21 @@
-import { BrokenSeal, open, type Place, seal } from './cipher.ts';
+import { BrokenSeal, open, type Place, seal, sealedWith } from './cipher.ts';
 import { type Connection, EVER, type Row } from './connection.ts';
 import type { Journal } from './journal.ts';
 import type { KeyKeeper } from './key-keeper.ts';
 import { KINDS } from './statements.ts';
 import type { Entry, Kind, Namespace } from './store.ts';
+
+/** Rows that stay opened, and how long one of them may be: a page or two for everybody who asks, and no more than 4 MiB. */
+const KEPT = 1024;
+const KEPT_BYTES = 4096;
+
+/** An entry beside everything that its seal vouches for. */
+interface Opened {
+  readonly namespace: Namespace;
+  readonly kind: Kind;
+  readonly row: Row;
+  readonly entry: Entry;
+}
 
 /** Entries in, rows out, and back. Everything here is one synchronous step of a transaction or of a read. */
 export class SealedRows {
@@ -11,7 +23,9 @@ export class SealedRows {
   readonly #keys: KeyKeeper;
   /** Rows whose seal was found broken. They are left out of every answer and stay where they are, as evidence. */
   readonly #broken = new Set<number>();
-
+  /** What was opened last, the longest ago first. */
+  readonly #opened = new Map<number, Opened>();
+  #changes = 0;
   readonly #journal: Journal | undefined;
 
   /** Without a journal nobody hears of what is written. */
@@ -19,6 +33,17 @@ export class SealedRows {
     this.#connection = connection;
     this.#keys = keys;
     this.#journal = journal;
+    // What is gone is not kept, and nothing is when the memory is locked.
+    journal?.subscribe((change) => {
+      this.#changes += 1;
+      if (change.what === 'doubt') this.#opened.clear();
+      else this.#opened.delete(change.row);
+    });
+  }
+
+  /** Another number after every change that was committed, and whenever it is in doubt what there is. */
+  get changes(): number {
+    return this.#changes;
   }
 
   get broken(): number {
@@ -48,6 +73,24 @@ export class SealedRows {
       this.#broken.add(row.row);
       return undefined;
     }
+  }
+
+  /**
+   * The same for what is asked for again and again. A row that stands in the file as it stood when its seal was opened, byte
+   * by byte and while its key is at hand, would open to the same again.
+   */
+  openAgain(namespace: Namespace, kind: Kind, row: Row): Entry | undefined {
+    const known = this.#opened.get(row.row);
+    if (known?.kind === kind && isSame(known.namespace, namespace) && unchanged(known.row, row) && this.#holdsKeyOf(row)) {
+      return known.entry;
+    }
+    const entry = this.open(namespace, kind, row);
+    this.#opened.delete(row.row);
+    if (!entry || row.sealed.length > KEPT_BYTES) return entry;
+    const [oldest] = this.#opened.size >= KEPT ? this.#opened.keys() : [];
+    if (oldest !== undefined) this.#opened.delete(oldest);
+    this.#opened.set(row.row, { namespace, kind, row, entry });
+    return entry;
   }
 
   insert(namespace: Namespace, kind: Kind, entry: Entry): void {
@@ -93,6 +136,10 @@ export class SealedRows {
     }
   }
 
+  #holdsKeyOf({ sealed }: Row): boolean {
+    return this.#keys.ring.find(sealedWith(sealed)) !== undefined;
+  }
+
   #seal(namespace: Namespace, kind: Kind, entry: Entry): { hash: Buffer; sealed: Buffer } {
     const key = this.#keys.sealing();
     const hash = key.hash(namespace, entry.key);
@@ -110,3 +157,13 @@ const placeOf = (namespace: Namespace, kind: Kind, row: Row): Place => ({
   updatedAt: row.updated_at,
   expiresAt: row.expires_at,
 });
+
+const isSame = (one: Namespace, other: Namespace): boolean => one.subject === other.subject && one.session === other.session;
+
+const unchanged = (one: Row, other: Row): boolean =>
+  one.updated_at === other.updated_at &&
+  one.expires_at === other.expires_at &&
+  one.created_at === other.created_at &&
+  one.category === other.category &&
+  one.key_hash.equals(other.key_hash) &&
+  one.sealed.equals(other.sealed);

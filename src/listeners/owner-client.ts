@@ -1,8 +1,11 @@
-import { Agent, type ClientRequestArgs, type IncomingMessage, request } from 'node:http';
+import type { ClientRequestArgs, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Failure, type FailureCode, failures } from '../contract/failure.ts';
 import type { OperationName, Output, Request } from '../contract/operations.ts';
+
+// Not imported, for the reason that stands in server.ts: who starts the program asks first whether it runs already.
+const { Agent, request } = process.getBuiltinModule('node:http');
 
 interface Deps {
   readonly url: string;
@@ -18,7 +21,7 @@ export class OwnerClient implements Disposable {
   /** The process that answers. */
   readonly pid: number;
   readonly #token: string;
-  readonly #agent: Agent;
+  readonly #agent: ProvedAgent;
 
   constructor({ url, pid, token, connect }: Deps) {
     this.url = url;

@@ -3,7 +3,7 @@ import { Failure } from '../contract/failure.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import type { Perform } from '../core/perform.ts';
 import type { Bodies } from './body.ts';
-import { decode, queryReader } from './query.ts';
+import { decode, queryReader, type ReadQuery } from './query.ts';
 import type { Exchange, Route } from './routes.ts';
 
 /** One operation at one address. */
@@ -77,7 +77,9 @@ const bodyOf =
   };
 
 function queryOf(operation: OperationName, path: string): Read {
-  const read = queryReader(inputSchema(operation));
+  // Made when it is first needed: nobody's first answer has to wait for the schemas of all operations.
+  let reader: ReadQuery | undefined;
+  const read: ReadQuery = (query) => (reader ??= queryReader(inputSchema(operation)))(query);
   const field = fieldIn(path);
   if (field === undefined) return ({ query }) => inFull(operation, read(query));
   return ({ query, name }) => {
@@ -88,12 +90,15 @@ function queryOf(operation: OperationName, path: string): Read {
   };
 }
 
-/** Under the names that the operation knows. */
+/** Under the names that the operation knows. Refusals use those too, so a field may be sent by either of its names, but once. */
 function inFull(operation: OperationName, fields: Record<string, unknown>): Record<string, unknown> {
   const full = new Map(Object.entries(SHORT[operation] ?? {}).map(([name, short]) => [short, name]));
-  return full.size === 0
-    ? fields
-    : Object.fromEntries(Object.entries(fields).map(([name, value]) => [full.get(name) ?? name, value]));
+  if (full.size === 0) return fields;
+  for (const [short, name] of full) {
+    if (Object.hasOwn(fields, short) && Object.hasOwn(fields, name))
+      throw new Failure('invalid_input', `${short} and ${name} are one field; send it once.`);
+  }
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [full.get(name) ?? name, value]));
 }
 
 /** The field that a path names, if it names one. */

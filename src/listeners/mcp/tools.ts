@@ -111,7 +111,7 @@ const PREFIX = /^helmdeck(?:\.|__|-)/;
 
 /** The tools whose operations there are, as `tools/list` shows them and `tools/call` runs them. */
 export class Tools {
-  readonly list: readonly object[];
+  #list: readonly object[] | undefined;
   readonly #rows: ReadonlyMap<string, ToolRow>;
   readonly #perform: Perform;
 
@@ -119,7 +119,11 @@ export class Tools {
     const offered = rows.filter(({ operation }) => isOperation(operation));
     this.#rows = new Map(offered.map((row) => [row.name, row]));
     this.#perform = perform;
-    this.list = offered.map(listed);
+  }
+
+  /** Made when a client first asks: the start need not wait for so many schemas. */
+  get list(): readonly object[] {
+    return (this.#list ??= [...this.#rows.values()].map(listed));
   }
 
   find(name: string): ToolRow | undefined {

@@ -1,0 +1,179 @@
+/**
+ * What the built program costs before anybody asks and while nobody does, beside a bare node:http server started the same
+ * way: `npm run build` first, then `node bench/start.ts`. Resident memory and processor time are read from /proc, so on Linux only.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { ours } from './memory.ts';
+import { median, report, type Result } from './report.ts';
+
+const FACTS = 100_000;
+const ROOM = { facts: 10_000_000, bytes: 2 ** 40 };
+const ROUNDS = 15;
+const IDLE_MS = 20_000;
+const TICKS_A_SECOND = 100;
+const PROGRAM = join(import.meta.dirname, '../out/main/headless.js');
+const API = '/api/v1';
+
+/** The least that could be called a server. */
+const BARE = `
+  import { createServer } from 'node:http';
+  const server = createServer((request, response) => {
+    response.writeHead(200, ['Content-Type', 'application/json', 'Content-Length', '2']);
+    response.end('{}');
+  });
+  server.listen(0, '127.0.0.1', () => console.log('running at http://127.0.0.1:' + server.address().port + '.'));
+`;
+
+interface Running extends AsyncDisposable {
+  readonly url: string;
+  readonly token: string;
+  /** From the spawn to the first answer. */
+  readonly took: number;
+  /** Bytes, right after it. */
+  readonly resident: number;
+  readonly pid: number;
+}
+
+export async function starts(): Promise<Result[]> {
+  if (!existsSync(PROGRAM)) throw new Error('There is no out/main/headless.js yet: npm run build');
+  const results: Result[] = [];
+  for (const facts of [0, FACTS]) {
+    await using made = await ours(facts, { quota: ROOM });
+    // Only one may have it open; the folder stays until the end.
+    await made.store[Symbol.asyncDispose]();
+    const folder = dirname(made.file);
+    results.push(...(await startsOf(folder, facts)));
+    if (facts > 0) results.push(await searchable(folder, facts));
+    results.push(await idle(folder, facts));
+  }
+  return results;
+}
+
+async function startsOf(folder: string, facts: number): Promise<Result[]> {
+  const took = { bare: [] as number[], ours: [] as number[] };
+  const resident = { bare: [] as number[], ours: [] as number[] };
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const side of ['bare', 'ours'] as const) {
+      await using running = side === 'bare' ? await runBare() : await run(folder);
+      took[side].push(running.took);
+      resident[side].push(running.resident / 2 ** 20);
+    }
+  }
+  const beside = (what: string, { bare, ours: own }: typeof took, unit: string, atMost: number | undefined): Result => ({
+    what: `${what}, ${facts} facts`,
+    figure: median(own) / median(bare),
+    unit: 'times bare node:http',
+    ...(atMost !== undefined && { bar: { atMost } }),
+    from: `${median(bare).toFixed(0)} ${unit} bare, ${median(own).toFixed(0)} ${unit} ours`,
+  });
+  return [
+    beside('first answer after the start', took, 'ms', 1.5),
+    // With facts there is their index beside it, which is there to be paid for.
+    beside('resident memory at the first answer', resident, 'MiB', facts === 0 ? 1.5 : undefined),
+  ];
+}
+
+async function searchable(folder: string, facts: number): Promise<Result> {
+  const start = performance.now();
+  await using running = await run(folder);
+  const { url, token } = running;
+  for (;;) {
+    const answer = await ask(url, `${API}/memory/search?q=${facts - 1}`, token);
+    if ((JSON.parse(answer) as { partial?: true }).partial !== true) break;
+    await wait(10);
+  }
+  const seconds = (performance.now() - start) / 1000;
+  return {
+    what: `everything searchable after the start, ${facts} facts`,
+    figure: seconds,
+    unit: 's',
+    bar: { atMost: 5 },
+    from: `${(running.took / 1000).toFixed(2)} s of them until the first answer`,
+  };
+}
+
+async function idle(folder: string, facts: number): Promise<Result> {
+  await using running = await run(folder);
+  // What the start still has to do is not idleness.
+  for (let before = NaN; before !== (before = processorTime(running.pid));) await wait(1000);
+  const before = processorTime(running.pid);
+  await wait(IDLE_MS);
+  const spent = processorTime(running.pid) - before;
+  const percent = (100 * spent) / (IDLE_MS / 1000);
+  return {
+    what: `processor time while nobody asks, ${facts} facts`,
+    figure: percent,
+    unit: '% of one',
+    bar: { atMost: 0.05 },
+    from: `${(1000 * spent).toFixed(0)} ms in ${IDLE_MS / 1000} s`,
+  };
+}
+
+const run = (folder: string): Promise<Running> =>
+  launch([PROGRAM], {
+    path: `${API}/memory`,
+    env: { HELMDECK_DATA_DIR: folder, HELMDECK_ADDR: '127.0.0.1:0', HOME: folder },
+    token: () => readFileSync(join(folder, 'owner-token'), 'utf8').trim(),
+  });
+
+const runBare = (): Promise<Running> =>
+  launch(['--input-type=module', '--eval', BARE], { path: '/', env: {}, token: () => 'none' });
+
+async function launch(
+  args: readonly string[],
+  { path, env, token: tokenOf }: { path: string; env: Record<string, string>; token: () => string },
+): Promise<Running> {
+  const start = performance.now();
+  const child = spawn(process.execPath, args, {
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const url = await spoken(child);
+  const token = tokenOf();
+  await ask(url, path, token);
+  const took = performance.now() - start;
+  const { pid = NaN } = child;
+  return {
+    url,
+    token,
+    took,
+    resident: residentOf(pid),
+    pid,
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGTERM');
+      await once(child, 'exit');
+    },
+  };
+}
+
+async function spoken({ stdout }: ChildProcess): Promise<string> {
+  let said = '';
+  for await (const text of stdout ?? []) {
+    said += String(text);
+    const url = /running at (http:\/\/\S+)\./.exec(said)?.[1];
+    if (url !== undefined) return url;
+  }
+  throw new Error(`It did not start: ${said}`);
+}
+
+async function ask(url: string, path: string, token: string): Promise<string> {
+  const answer = await fetch(url + path, { headers: { Authorization: `Bearer ${token}` } });
+  const text = await answer.text();
+  if (answer.status !== 200) throw new Error(text);
+  return text;
+}
+
+const residentOf = (pid: number): number =>
+  1024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? NaN);
+
+/** Seconds, its own and the system's for it. */
+function processorTime(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_A_SECOND;
+}
+
+if (import.meta.main) process.exitCode = report(await starts()) ? 0 : 1;
