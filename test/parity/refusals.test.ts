@@ -1,0 +1,212 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Refusal, TABLE } from './refusals.ts';
+import { type Name, NAMES, type Outcome, WIRES } from './wires.ts';
+import { openWorld, type Surface, type World } from './world.ts';
+
+let world: World;
+let surfaces: ReadonlyMap<Name, Surface>;
+
+beforeAll(async () => {
+  world = await openWorld();
+  surfaces = await world.surfaces();
+  const { ask } = at('in process');
+  await ask('remember', { key: 'there', value: 'first', tags: ['t'] });
+  await ask('remember', { key: 'there', value: 'second', tags: ['t'] });
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+function at(name: Name, among = surfaces): Surface {
+  const surface = among.get(name);
+  if (!surface) throw new Error(`${name} is not open.`);
+  return surface;
+}
+
+/** As it was told, but for the list of fields that a wire takes, which differs. */
+function told({ refused }: Outcome, { lists }: Pick<Refusal, 'lists'> = {}): Outcome['refused'] {
+  return refused && lists ? { ...refused, message: refused.message.replace(/; send (?:only|it with) .*\.$/, '') } : refused;
+}
+
+/** What is wrong with a line of a file has no code: the file itself was taken. */
+function expectAlike(name: Name, outcome: Outcome, wanted: Outcome, refusal: Pick<Refusal, 'lists'> = {}): void {
+  const { code, message = '' } = told(wanted, refusal) ?? {};
+  expect(told(outcome, refusal), name).toEqual(name === 'a line of an import' ? { message } : { code, message });
+}
+
+const GROUPS = Object.keys(TABLE) as (keyof typeof TABLE)[];
+const title: Readonly<Record<keyof typeof TABLE, string>> = {
+  keys: 'a key (R-FACT-01, R-FACT-02, R-FACT-03, R-FACT-04, R-FACT-11)',
+  values: 'a value (R-FACT-05, R-FACT-11)',
+  categories: 'a category (R-FACT-06, R-FACT-07)',
+  tags: 'tags (R-FACT-08)',
+  lifetimes: 'a lifetime (R-FACT-09)',
+  wholes: 'what it does not know (R-FACT-10, R-ISO-02)',
+  secrets: 'credentials (R-FACT-18)',
+  others: 'what asks for something else than there is (R-OPS-03, R-OPS-05, R-REST-06, R-REST-07)',
+  scopes: 'a scope that is none (R-FORGET-01, R-FORGET-03)',
+};
+
+/** Groups of the table, as far as this wire can say them. */
+const sayable = (name: Name): { title: string; table: Refusal[] }[] =>
+  GROUPS.map((group) => ({
+    title: title[group],
+    table: TABLE[group].filter(({ operation, input }) => WIRES[name].can(operation, input)),
+  })).filter(({ table }) => table.length > 0);
+
+describe.each(NAMES)('%s refuses like every other wire, and nothing has changed', (name) => {
+  describe.each(sayable(name))('$title', ({ table }) => {
+    test.each(table)('$why', async (refusal) => {
+      const { operation, input, code, says } = refusal;
+      const before = await world.state();
+      const outcome = await at(name).ask(operation, input);
+      expect(outcome.refused?.message).toMatch(says);
+      const wanted = await at('in process').ask(operation, input);
+      expect(wanted.refused).toMatchObject({ code });
+      expectAlike(name, outcome, wanted, refusal);
+      expect(await world.state()).toEqual(before);
+    });
+  });
+});
+
+test('every refusal is made by several wires, and every wire makes many', () => {
+  const all = Object.values(TABLE).flat();
+  const said = NAMES.map((name) => all.filter(({ operation, input }) => WIRES[name].can(operation, input)).length);
+  expect(Math.min(...said)).toBeGreaterThan(60);
+  const rare = all.filter(({ operation, input }) => NAMES.filter((name) => WIRES[name].can(operation, input)).length < 2);
+  expect(rare).toEqual([]);
+});
+
+describe('a token without the scope (R-OPS-11)', () => {
+  const wrong = [
+    ['remember', { key: 7 }],
+    ['remember', { key: 'k', value: 'v' }],
+    ['patch', { nonsense: true }],
+    ['forget', { scope: 'all' }],
+    ['recall', { key: 'there' }],
+    ['recall', { key: '' }],
+    ['history', { key: 'there' }],
+    ['search', { query: '' }],
+    ['list', { prefix: '' }],
+    ['undo', { client: 'x' }],
+    ['activity', {}],
+    ['export', {}],
+  ] as const;
+  const reads = new Set(['recall', 'history', 'search', 'list', 'activity', 'export']);
+
+  test.each([
+    { may: ['memory:read'] as const, refused: (operation: string) => !reads.has(operation) },
+    { may: ['memory:write'] as const, refused: (operation: string) => reads.has(operation) },
+    { may: ['packs:run'] as const, refused: () => true },
+  ])('$may is refused on every wire before its input is looked at', async ({ may, refused }) => {
+    const before = await world.state();
+    const limited = await world.surfaces({ scopes: may });
+    for (const [operation, input] of wrong.filter(([one]) => refused(one))) {
+      const scope = reads.has(operation) ? 'memory:read' : 'memory:write';
+      for (const surface of limited.values()) {
+        if (!WIRES[surface.name].can(operation, input)) continue;
+        expect(await surface.ask(operation, input), `${surface.name}: ${operation}`).toEqual({
+          refused: {
+            code: 'insufficient_scope',
+            message: `This needs a token with the scope ${scope}; ask the owner of this memory for one.`,
+          },
+        });
+      }
+    }
+    expect(await world.state()).toEqual(before);
+  });
+});
+
+describe('limits', () => {
+  const more = { key: 'one more', value: 'v' };
+
+  test.each([
+    { what: 'facts', quota: { facts: 3, bytes: 1_000_000 }, says: /^This memory may hold 3 facts, and has; forget/ },
+    { what: 'bytes', quota: { facts: 99, bytes: 900 }, says: /^This memory may hold 900 bytes, earlier versions included/ },
+  ])('a quota of $what is met with the same words everywhere, and by nobody else (R-FACT-16)', async ({ quota, says }) => {
+    await using small = await openWorld({ quota });
+    const all = await small.surfaces();
+    const fill = at('REST', all);
+    for (let n = 1; n <= 3; n += 1)
+      expect(await fill.ask('remember', { key: `k${n}`, value: 'v'.repeat(150) })).toHaveProperty('answer');
+    const before = await small.state();
+    const wanted = await at('in process', all).ask('remember', { ...more, value: 'v'.repeat(300) });
+    expect(wanted.refused).toMatchObject({ code: 'quota_exceeded', message: expect.stringMatching(says) as string });
+    for (const { name, ask } of all.values()) {
+      const outcome = await ask('remember', { ...more, value: 'v'.repeat(300) });
+      expectAlike(name, outcome, wanted);
+    }
+    expect(await small.state()).toEqual(before);
+    for (const { name, ask } of (await small.surfaces({ subject: 'other' })).values()) {
+      expect(await ask('remember', { ...more, value: 'v' }), name).toHaveProperty('answer');
+    }
+  });
+
+  test('so is a limit of writes in a minute, which each token has for itself (R-FACT-17)', async () => {
+    await using slow = await openWorld({ writesPerMinute: 2 });
+    const all = await slow.surfaces();
+    for (const { name, ask } of all.values()) {
+      // The owner has one token for both of their ways.
+      if (name === 'the command line') continue;
+      for (const turn of [1, 2])
+        expect(await ask('remember', { ...more, key: `${name} ${turn}` }), name).toHaveProperty('answer');
+    }
+    const before = await slow.state();
+    for (const { name, ask } of all.values()) {
+      expect(await ask('remember', more), name).toEqual({
+        refused: {
+          code: 'rate_limited',
+          message: 'This token may write 2 times a minute (HELMDECK_WRITES_PER_MINUTE); try again in 60 s.',
+        },
+      });
+    }
+    expect(await slow.state()).toEqual(before);
+    await slow.clock.pass(60_000);
+    for (const { name, ask } of all.values()) {
+      expect(await ask('remember', { ...more, value: name }), name).toHaveProperty('answer');
+    }
+  });
+});
+
+describe('a memory that is locked', () => {
+  const questions = [
+    ['remember', { key: 'k', value: 'v' }],
+    ['recall', { key: 'there' }],
+    ['history', { key: 'there' }],
+    ['patch', { key: 'there', ttl_seconds: 3600 }],
+    ['search', { query: 'second' }],
+    ['list', {}],
+    ['myMemory', {}],
+    ['context', {}],
+    ['forget', { scope: 'key:there' }],
+    ['forget', { scope: 'tag:t' }],
+  ] as const;
+
+  test('says so everywhere in the same words, and still forgets what needs no key (R-KEY-04, R-FORGET-11)', async () => {
+    await using locked = await openWorld();
+    const all = await locked.surfaces();
+    await at('REST', all).ask('remember', { key: 'there', value: 'second', tags: ['t'] });
+    const before = await locked.state();
+    locked.store.lock();
+    for (const [operation, input] of questions) {
+      const wanted = await at('in process', all).ask(operation, input);
+      expect(wanted.refused).toMatchObject({ code: 'key_unavailable' });
+      for (const { name, ask } of all.values()) {
+        if (!WIRES[name].can(operation, input)) continue;
+        const outcome = await ask(operation, input).catch(asResource);
+        expect(outcome, `${name}: ${operation}`).toEqual(wanted);
+      }
+    }
+    for (const { name, ask } of all.values()) {
+      if (!WIRES[name].can('forget', {})) continue;
+      expect(await ask('forget', { scope: 'category:nothing' }), name).toMatchObject({ answer: { deleted: 0, purged: true } });
+    }
+    await locked.store.unlock();
+    expect((await locked.state()).facts).toEqual(before.facts);
+  });
+});
+
+/** A resource that cannot be read is an error of the protocol (R-ERR-01). */
+function asResource(error: unknown): Outcome {
+  const { code, message, data } = error as { code: number; message: string; data: { error: string } };
+  expect(code).toBe(-32603);
+  return { refused: { code: data.error, message: message.replace(/^MCP error -32603: /, '') } };
+}

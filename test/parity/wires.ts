@@ -1,0 +1,377 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import { expect } from 'vitest';
+import { asFailure, type FailureCode, failures } from '../../src/contract/failure.ts';
+import type { Caller } from '../../src/core/caller.ts';
+import type { Perform } from '../../src/core/perform.ts';
+import { restTable } from '../../src/listeners/rest.ts';
+import { exitCodeOf } from '../../src/main/cli/exit-codes.ts';
+import { BRIDGE } from '../integrations/bridge.ts';
+import { typed } from '../main/cli/typing.ts';
+import { type Answer, ask as request } from '../support/listener.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What came of asking, with the wire's own spelling taken off. Each wire checks first that it was spelled as promised. */
+export interface Outcome {
+  readonly answer?: Record<string, unknown>;
+  readonly refused?: { readonly code?: string; readonly message: string };
+}
+
+interface Access {
+  readonly url: string;
+  readonly folder: string;
+  readonly token: string;
+  readonly now: () => number;
+  readonly verify: (token: string) => Promise<Caller>;
+  readonly perform: Perform;
+}
+
+type Ask = (operation: string, input: unknown) => Promise<Outcome>;
+type Open = (access: Access) => Promise<{ ask: Ask; close: () => Promise<void> }>;
+
+export type Name =
+  | 'in process'
+  | 'REST'
+  | 'a line of an import'
+  | 'MCP streamable HTTP'
+  | 'MCP SSE'
+  | 'the stdio bridge'
+  | 'the door of the owner'
+  | 'the command line';
+
+interface Wire {
+  readonly name: Name;
+  /** As provenance tells it. */
+  readonly transport: string;
+  /** Open to the owner alone. */
+  readonly owner: boolean;
+  /** Whether this can be said here at all: not every wire has every operation, or a way to say what is wrong with it. */
+  readonly can: (operation: string, input: unknown) => boolean;
+  readonly open: Open;
+}
+
+const stays = { close: () => Promise.resolve() };
+
+const isFields = (input: unknown): input is Fields => typeof input === 'object' && input !== null && !Array.isArray(input);
+
+/** In process: what all the others must be like. */
+const inProcess: Wire = {
+  name: 'in process',
+  transport: 'in process',
+  owner: false,
+  can: () => true,
+  open: async ({ verify, token, perform }) => {
+    const caller = await verify(token);
+    const ask: Ask = async (operation, input) => {
+      try {
+        return { answer: plain(await perform(caller, operation, input)) };
+      } catch (error) {
+        const { code, message } = asFailure(error);
+        return { refused: { code, message } };
+      }
+    };
+    return { ask, ...stays };
+  },
+};
+
+/** As it would look after a journey. */
+const plain = (answer: unknown) => JSON.parse(JSON.stringify(answer)) as Record<string, unknown>;
+
+function overHttp({ status, headers, json }: Answer): Outcome {
+  if (status === 200) return { answer: json };
+  const { error = '', message = '' } = json;
+  expect({ status, fields: Object.keys(json) }).toEqual({ status: http(error), fields: ['error', 'message'] });
+  expect(headers['retry-after'] !== undefined).toBe(error === 'rate_limited');
+  return { refused: { code: error, message } };
+}
+
+const http = (code: string): number => failures[code as FailureCode].http;
+
+const NUMBERS: ReadonlySet<string> = new Set(['limit', 'expiring_within']);
+const FLAGS: ReadonlySet<string> = new Set(['values', 'all']);
+
+/** An address holds nothing but text, so what is of a wrong type there has another meaning. */
+const fitsAddress = ([field, value]: readonly [string, unknown]): boolean =>
+  FLAGS.has(field)
+    ? typeof value === 'boolean'
+    : NUMBERS.has(field)
+      ? typeof value === 'number'
+      : typeof value === 'string' && value.isWellFormed();
+
+const rest: Wire = {
+  name: 'REST',
+  transport: 'rest',
+  owner: false,
+  can(operation, input) {
+    if (operation === 'export') return true;
+    const row = restTable.find((one) => one.operation === operation);
+    return row !== undefined && (row.from === 'body' || (isFields(input) && Object.entries(input).every(fitsAddress)));
+  },
+  open: async ({ url, token }) => {
+    const ask: Ask = async (operation, input) => {
+      if (operation === 'export') {
+        const answer = await request(url, '/api/v1/memory/export', { token });
+        return answer.status === 200 ? { answer: { facts: lines(answer.text) } } : overHttp(answer);
+      }
+      const row = restTable.find((one) => one.operation === operation);
+      if (!row) throw new Error(`REST has no ${operation}.`);
+      const path = `/api/v1${row.path}`;
+      const { method } = row;
+      if (row.from === 'body') return overHttp(await request(url, path, { method, token, body: JSON.stringify(input) }));
+      const fields = Object.entries(input as Fields).map(([name, value]): [string, string] => [
+        operation === 'search' && name === 'query' ? 'q' : name,
+        String(value),
+      ]);
+      return overHttp(await request(url, `${path}?${new URLSearchParams(fields).toString()}`, { method, token }));
+    };
+    return { ask, ...stays };
+  },
+};
+
+const lines = (text: string): unknown[] =>
+  text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as unknown);
+
+/** A fact among others in a file. What is wrong with it is told by the number of its line, and without a code. */
+const importing: Wire = {
+  name: 'a line of an import',
+  transport: 'rest',
+  owner: false,
+  can: (operation) => operation === 'remember',
+  open: async ({ url, token }) => {
+    const ask: Ask = async (_remember, fact) => {
+      const body = `${JSON.stringify(fact)}\n`;
+      const headers = ['Content-Type', 'application/x-ndjson'];
+      const answer = await request(url, '/api/v1/memory/import', { token, body, headers });
+      if (answer.status !== 200) return overHttp(answer);
+      const { errors, ...counts } = answer.json as unknown as { errors: { line: number; message: string }[] };
+      const [error] = errors;
+      if (!error) return { answer: { status: Object.entries(counts).find(([, count]) => count === 1)?.[0] } };
+      expect({ errors, counts }).toEqual({
+        errors: [{ line: 1, message: error.message }],
+        counts: { created: 0, updated: 0, unchanged: 0, dropped: 0 },
+      });
+      return { refused: { message: error.message } };
+    };
+    return { ask, ...stays };
+  },
+};
+
+const TOOLS: Readonly<Record<string, string>> = {
+  remember: 'memory_store',
+  recall: 'memory_recall',
+  search: 'memory_search',
+  history: 'memory_history',
+  patch: 'memory_renew',
+  forget: 'memory_forget',
+};
+
+const RESOURCES: Readonly<Record<string, string>> = { myMemory: 'helmdeck://my-memory', context: 'helmdeck://context' };
+
+const fitsTool = (operation: string, input: unknown): boolean =>
+  Object.hasOwn(TOOLS, operation) &&
+  // Nothing is what a tool is given that is given nothing.
+  input !== null &&
+  // A renewal is about the lifetime alone.
+  (operation !== 'patch' || (isFields(input) && !('category' in input) && !('tags' in input)));
+
+const mcp = (name: Name, way: (access: Access) => Transport): Wire => ({
+  name,
+  transport: 'mcp',
+  owner: false,
+  can: (operation, input) => fitsTool(operation, input) || Object.hasOwn(RESOURCES, operation),
+  open: async (access) => {
+    const client = new Client({ name: 'a test', version: '1' });
+    await client.connect(way(access));
+    // From here on it compares every answer with the schema of its tool.
+    await client.listTools();
+    const ask: Ask = async (operation, input) => {
+      const uri = RESOURCES[operation];
+      if (uri !== undefined) {
+        const { contents } = await client.readResource({ uri });
+        return { answer: JSON.parse((contents[0] as { text: string }).text) as Record<string, unknown> };
+      }
+      const result = await client.callTool({ name: TOOLS[operation] ?? '', arguments: input as Record<string, unknown> });
+      const [block, ...others] = result.content as { type: string; text: string }[];
+      const said = JSON.parse(block?.text ?? '') as Record<string, unknown>;
+      expect({ others, type: block?.type }).toEqual({ others: [], type: 'text' });
+      if (result.isError !== true) {
+        expect(result.structuredContent).toEqual(said);
+        return { answer: said };
+      }
+      const { error, message } = said as { error: string; message: string };
+      expect({ fields: Object.keys(said), whole: Object.keys(result).toSorted() }).toEqual({
+        fields: ['error', 'message'],
+        whole: ['content', 'isError'],
+      });
+      return { refused: { code: error, message } };
+    };
+    return { ask, close: () => client.close() };
+  },
+});
+
+const bearing = ({ token }: Pick<Access, 'token'>) => ({ requestInit: { headers: { Authorization: `Bearer ${token}` } } });
+
+const streamable = mcp(
+  'MCP streamable HTTP',
+  (access) => new StreamableHTTPClientTransport(new URL(`${access.url}/api/v1/mcp`), bearing(access)),
+);
+
+const sse = mcp('MCP SSE', (access) => new SSEClientTransport(new URL(`${access.url}/api/v1/mcp/sse`), bearing(access)));
+
+const bridge = mcp('the stdio bridge', ({ folder, token }) => {
+  const env = { HELMDECK_DATA_DIR: folder, HELMDECK_TOKEN: token };
+  return new StdioClientTransport({ command: process.execPath, args: [BRIDGE], env, stderr: 'inherit' });
+});
+
+const door: Wire = {
+  name: 'the door of the owner',
+  transport: 'owner',
+  owner: true,
+  can: () => true,
+  open: async ({ url, token }) => ({
+    ask: async (operation, input) =>
+      overHttp(await request(url, `/api/v1/owner/${operation}`, { token, body: JSON.stringify(input) })),
+    ...stays,
+  }),
+};
+
+/** How a command is typed, or nothing where it is not possible to type that. A value comes in through a pipe. */
+type Typing = (fields: Fields) => { readonly args: readonly string[]; readonly input?: string } | undefined;
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+/** What the system hands over to a program: text that ends with the first NUL. */
+const typable = (value: unknown): value is string => isText(value) && value.isWellFormed() && !value.includes('\0');
+
+const only = (fields: Fields, ...names: string[]): boolean => Object.keys(fields).every((name) => names.includes(name));
+const option = (name: string, value: string | number): string => `--${name}=${value}`;
+
+/** Of options with text, numbers, and lists of texts; undefined where one of them is something else. */
+function options(fields: Fields, kinds: Readonly<Record<string, 'text' | 'number' | 'list' | 'flag'>>): string[] | undefined {
+  const args: string[] = [];
+  for (const [field, kind] of Object.entries(kinds)) {
+    const value = fields[field];
+    const name = { tags: 'tag', ttl_seconds: 'ttl', expiring_within: 'expiring-within' }[field] ?? field;
+    if (value === undefined) continue;
+    if (kind === 'text' && typable(value)) args.push(option(name, value));
+    else if (kind === 'number' && typeof value === 'number' && /^\d{1,9}$/.test(`${value}`)) args.push(option(name, value));
+    else if (kind === 'list' && Array.isArray(value) && value.every(typable)) args.push(...value.map((one) => option(name, one)));
+    else if (kind === 'flag' && typeof value === 'boolean') args.push(...(value ? [`--${name}`] : []));
+    else return undefined;
+  }
+  return args;
+}
+
+const aKey =
+  (command: string): Typing =>
+  (fields) =>
+    only(fields, 'key') && typable(fields['key']) ? { args: [command, '--json', '--', fields['key']] } : undefined;
+
+const nothing =
+  (command: string): Typing =>
+  () => ({ args: [command, '--json'] });
+
+const COMMANDS: Readonly<Record<string, Typing>> = {
+  remember(fields) {
+    const { key, value } = fields;
+    const more = options(fields, { category: 'text', tags: 'list', ttl_seconds: 'number' });
+    if (!only(fields, 'key', 'value', 'category', 'tags', 'ttl_seconds') || !more || !typable(key)) return undefined;
+    return isText(value) && value.isWellFormed() ? { args: ['remember', '--json', ...more, '--', key], input: value } : undefined;
+  },
+  recall: aKey('recall'),
+  history: aKey('history'),
+  patch(fields) {
+    const { key, tags } = fields;
+    const more = options(fields, { category: 'text', tags: 'list', ttl_seconds: 'number' });
+    if (!only(fields, 'key', 'category', 'tags', 'ttl_seconds') || !more || !typable(key)) return undefined;
+    const none = Array.isArray(tags) && tags.length === 0 ? ['--untag'] : [];
+    return { args: ['renew', '--json', ...more, ...none, '--', key] };
+  },
+  forget(fields) {
+    const { scope, dry_run: dry } = fields;
+    if (!only(fields, 'scope', 'dry_run') || !typable(scope) || (dry !== undefined && typeof dry !== 'boolean')) return undefined;
+    return { args: ['forget', '--json', dry === true ? '--dry-run' : '--yes', '--', scope] };
+  },
+  undo(fields) {
+    const { client, since, dry_run: dry } = fields;
+    if (!typable(client) || !isText(since) || Number.isNaN(Date.parse(since))) return undefined;
+    return { args: ['undo', '--json', `--since=${since}`, dry === true ? '--dry-run' : '--yes', '--', client] };
+  },
+  search(fields) {
+    const { query } = fields;
+    const more = options(fields, { category: 'text', limit: 'number' });
+    if (!only(fields, 'query', 'category', 'limit') || !more || !typable(query) || query === '' || fields['limit'] === 0)
+      return undefined;
+    return { args: ['search', '--json', ...more, '--', query] };
+  },
+  list(fields) {
+    // It turns pages by itself, so their length and the way from one to the next are not said.
+    const texts = { prefix: 'text', category: 'text', tag: 'text', client: 'text', sort: 'text' } as const;
+    const more = options(fields, { ...texts, expiring_within: 'number', values: 'flag' });
+    if (!more || !only(fields, ...Object.keys(texts), 'expiring_within', 'values')) return undefined;
+    return { args: ['list', '--json', ...more] };
+  },
+  myMemory: nothing('memory'),
+  context: nothing('context'),
+  callers: nothing('callers'),
+  export: nothing('export'),
+  activity: (fields) => (only(fields) ? { args: ['activity', '--json'] } : undefined),
+};
+
+const commandLine: Wire = {
+  name: 'the command line',
+  transport: 'owner',
+  owner: true,
+  can: (operation, input) => isFields(input) && COMMANDS[operation]?.(input) !== undefined,
+  open: async ({ folder, now }) => {
+    const ask: Ask = async (operation, fields) => {
+      const typing = COMMANDS[operation]?.(fields as Fields);
+      if (!typing) throw new Error(`This cannot be typed: ${operation}.`);
+      // Without a key of its own: it is the program that answers.
+      const { input = '' } = typing;
+      const { code, out, err } = await typed(typing.args, { folder, environment: {}, input, now: now() });
+      if (code !== 0) {
+        const { error, message } = JSON.parse(err) as { error: string; message: string };
+        expect({ code, out, err }).toEqual({
+          code: exitCodeOf(error as FailureCode),
+          out: '',
+          err: `${JSON.stringify({ error, message })}\n`,
+        });
+        return { refused: { code: error, message } };
+      }
+      if (operation === 'export') return { answer: { facts: lines(out) } };
+      const { more: _whether, ...answer } = JSON.parse(out) as Record<string, unknown>;
+      return { answer };
+    };
+    return { ask, ...stays };
+  },
+};
+
+export const WIRES: Readonly<Record<Name, Wire>> = Object.fromEntries(
+  [inProcess, rest, importing, streamable, sse, bridge, door, commandLine].map((wire) => [wire.name, wire]),
+) as Record<Name, Wire>;
+
+export const NAMES = Object.keys(WIRES) as readonly Name[];
+
+interface Hits {
+  readonly results: readonly { readonly file: string; readonly snippet: string; readonly docid: string }[];
+}
+
+/** A program that searches and nothing else. */
+export async function searcher(
+  url: string,
+  token: string,
+): Promise<{ query: (input: Fields) => Promise<Hits>; close: () => Promise<void> }> {
+  const client = new Client({ name: 'a searcher', version: '1' });
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/api/v1/mcp/qmd`), bearing({ token })));
+  return {
+    query: async (input) => (await client.callTool({ name: 'query', arguments: input })).structuredContent as Hits,
+    close: () => client.close(),
+  };
+}

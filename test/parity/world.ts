@@ -1,0 +1,139 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TokenScope } from '../../src/contract/token.ts';
+import { createMemory } from '../../src/core/create-memory.ts';
+import { Finder } from '../../src/core/finder.ts';
+import { openStore } from '../../src/core/open-store.ts';
+import { createPerform, type Perform } from '../../src/core/perform.ts';
+import type { Entry, MemoryStore, Quota } from '../../src/core/store.ts';
+import { Tokens } from '../../src/core/tokens.ts';
+import { WriteLimit } from '../../src/core/write-limit.ts';
+import { startListener } from '../../src/listeners/server.ts';
+import { handClock, type HandClock } from '../support/clock.ts';
+import { withKey } from '../support/store.ts';
+import { type Name, type Outcome, WIRES } from './wires.ts';
+
+interface Who {
+  readonly subject?: string;
+  readonly scopes?: readonly TokenScope[];
+}
+
+/** One caller's way in. */
+export interface Surface {
+  readonly name: Name;
+  /** What provenance must say of whatever is written by it. */
+  readonly author: { readonly client: string; readonly transport: string; readonly token: string };
+  readonly ask: (operation: string, input: unknown) => Promise<Outcome>;
+}
+
+export interface World extends AsyncDisposable {
+  readonly folder: string;
+  readonly url: string;
+  readonly clock: HandClock;
+  readonly store: MemoryStore;
+  readonly tokens: Tokens;
+  readonly perform: Perform;
+  /** What the program has written down for whoever has to find out. */
+  readonly log: readonly object[];
+  /** Each has a token and a client name of its own. The owner's ways are left out for everybody else. */
+  readonly surfaces: (who?: Who) => Promise<ReadonlyMap<Name, Surface>>;
+  /** Everything that is kept for a subject. */
+  readonly state: (subject?: string) => Promise<Kept>;
+}
+
+interface Kept {
+  readonly facts: readonly (Entry & { readonly versions: readonly Entry[] })[];
+  readonly activity: readonly Entry[];
+}
+
+interface Options {
+  readonly quota?: Quota;
+  readonly writesPerMinute?: number;
+}
+
+/** A memory in a file, served on a port: what one surface writes is there for all. It outlives a test, so that a table may share it. */
+export async function openWorld({ quota, writesPerMinute }: Options = {}): Promise<World> {
+  const folder = mkdtempSync(join(tmpdir(), 'helmdeck-parity-'));
+  const clock = handClock();
+  const store = await openStore({ folder, clock, sources: withKey(), ...(quota && { quota }) });
+  const tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
+  const memory = createMemory({ store, tokens, finder: new Finder(store), secrets: 'refuse' });
+  const perform = createPerform(memory, new WriteLimit(clock, writesPerMinute));
+  const log: object[] = [];
+  const listener = await startListener({
+    address: '127.0.0.1:0',
+    version: '1.2.3',
+    onChange: (hear) => store.onChange(hear),
+    log: (trouble) => void log.push(trouble),
+    perform,
+    tokens,
+    folder,
+    clock,
+  });
+  const closing = new AsyncDisposableStack();
+  closing.defer(() => rmSync(folder, { recursive: true, force: true }));
+  closing.use(store);
+  closing.use(tokens);
+  closing.defer(() => listener.close());
+
+  const surfaces: World['surfaces'] = async ({ subject = 'me', scopes } = {}) => {
+    const chosen = Object.values(WIRES).filter(({ owner }) => !owner || (subject === 'me' && !scopes));
+    const opened = chosen.map(async ({ name, transport, owner, open }) => {
+      const client = owner ? 'command-line' : `agent ${name}`;
+      const minted = owner ? undefined : await tokens.mint(mintable(client, subject, scopes));
+      const { ask, close } = await open({
+        url: listener.url,
+        folder,
+        token: minted?.token ?? tokens.ownerToken(),
+        now: () => clock.now(),
+        verify: (token) => tokens.verify(token, transport),
+        perform,
+      });
+      closing.defer(close);
+      const { token: id } = await tokens.verify(minted?.token ?? tokens.ownerToken(), transport);
+      const author = { client, transport, token: id };
+      return [name, { name, author, ask }] as const;
+    });
+    return new Map(await Promise.all(opened));
+  };
+
+  const all = async (subject: string, kind: 'fact' | 'activity'): Promise<Entry[]> => {
+    const space = store.space({ subject }, kind);
+    const entries: Entry[] = [];
+    for (let after; ;) {
+      const page = await space.page({ sort: 'updated', limit: 500, ...(after && { after }) });
+      entries.push(...page.entries);
+      after = page.next;
+      if (!after) return entries;
+    }
+  };
+
+  return {
+    folder,
+    url: listener.url,
+    clock,
+    store,
+    tokens,
+    perform,
+    log,
+    surfaces,
+    async state(subject = 'me') {
+      const facts = store.space({ subject }, 'fact');
+      const entries = await all(subject, 'fact');
+      return {
+        facts: await Promise.all(entries.map(async (entry) => ({ ...entry, versions: await facts.history(entry.key) }))),
+        activity: await all(subject, 'activity'),
+      };
+    },
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+const mintable = (client: string, subject: string, scopes: Who['scopes'] = ['memory:read', 'memory:write']) => ({
+  name: client,
+  client,
+  subject,
+  scopes: [...scopes],
+  days: 30,
+});
