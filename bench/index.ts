@@ -1,12 +1,13 @@
+/**
+ * What ours costs over what cannot be done without, in the same run: over bare SQLite with the same tables, indexes, pragmas
+ * and bytes, and over a bare HTTP server. A floor does nothing but put the bytes there or fetch them, and where something must
+ * be opened, open it.
+ */
 import { listener } from './listener.ts';
 import { mcp } from './mcp.ts';
 import { myMemory } from './my-memory.ts';
 import { quota } from './quota.ts';
 import { reads } from './reads.ts';
-/**
- * What the store costs over bare SQLite: the same tables, indexes, pragmas and bytes, in the same run. A floor does nothing
- * but put the bytes there or fetch them, and where something must be opened, open it.
- */
 import { report, type Result } from './report.ts';
 import { rotation } from './rotation.ts';
 import { size } from './size.ts';
