@@ -1,18 +1,37 @@
-import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs';
+import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Whole or not at all, readable by the owner only, and there after a power cut. */
+/** Whole or not at all, readable by the owner only, and in the place of a link rather than where it points. */
+export function writePrivately(path: string, content: string): void {
+  renameSync(writeDraft(path, content), path);
+}
+
+/** The same, and there after a power cut. */
 export function writeDurably(path: string, content: string): void {
-  const draft = `${path}.new`;
-  const file = openSync(draft, 'w', 0o600);
-  try {
-    writeFileSync(file, content);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
+  const draft = writeDraft(path, content);
+  syncFile(draft);
   renameSync(draft, path);
   syncFolder(dirname(path));
+}
+
+/** The same, but only where nothing stands: a second name, unlike a new one, fails where the first is taken. */
+export function writeFirst(path: string, content: string): void {
+  const draft = writeDraft(path, content);
+  try {
+    syncFile(draft);
+    linkSync(draft, path);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+  syncFolder(dirname(path));
+}
+
+function writeDraft(path: string, content: string): string {
+  const draft = `${path}.new`;
+  // One that was left there may be readable by others, or lead elsewhere.
+  rmSync(draft, { force: true });
+  writeFileSync(draft, content, { mode: 0o600, flag: 'wx' });
+  return draft;
 }
 
 /** A name is durable only when its folder is. */

@@ -2,8 +2,9 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
+import { writePrivately } from '../core/files.ts';
 import { OwnerClient } from './owner-client.ts';
-import { codeOf, readPrivately, writePrivately } from './private-file.ts';
+import { codeOf, readPrivately } from './private-file.ts';
 import { provedBy } from './proof.ts';
 
 const ENDPOINT_FILE = 'endpoint.json';

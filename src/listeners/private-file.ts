@@ -1,19 +1,5 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { Failure } from '../contract/failure.ts';
-
-/** Whole or not at all, for its owner alone, and in the place of a link rather than where it points. */
-export function writePrivately(path: string, content: string): void {
-  const draft = `${path}.new`;
-  // One that was left there may be readable by others, or lead elsewhere.
-  rmSync(draft, { force: true });
-  const file = openSync(draft, 'wx', 0o600);
-  try {
-    writeFileSync(file, content);
-  } finally {
-    closeSync(file);
-  }
-  renameSync(draft, path);
-}
 
 /** Undefined when there is none. What others may have put there, or may read, is refused. */
 export function readPrivately(path: string): string | undefined {

@@ -1,7 +1,6 @@
-import { linkSync, openSync, closeSync, fsyncSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
-import { syncFolder } from '../../core/files.ts';
+import { writeFirst } from '../../core/files.ts';
 import { fileSource } from '../../core/keys/file.ts';
 import type { KeySource } from '../../core/keys/key-source.ts';
 
@@ -16,30 +15,11 @@ export function newKeyFile(folder: string): KeySource {
     read: (slot) => source.read(slot),
     async keep(slot, key) {
       if (slot !== 'current') return source.keep(slot, key);
-      writeExclusively(keyFileOf(folder), `${key.toString('hex')}\n`);
+      writeFirst(keyFileOf(folder), `${key.toString('hex')}\n`);
       const back = await source.read(slot);
       if (back.at === 'found' && back.key.equals(key)) return;
       throw new Failure('key_unavailable', 'The key file did not read back as it was written; check the disk and try again.');
     },
     remove: (slot) => source.remove(slot),
   };
-}
-
-/** Whole or not at all, and by a second name, because only that fails where the first is taken. */
-function writeExclusively(path: string, content: string): void {
-  const draft = `${path}.new`;
-  rmSync(draft, { force: true });
-  const file = openSync(draft, 'wx', 0o600);
-  try {
-    writeFileSync(file, content);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-  try {
-    linkSync(draft, path);
-  } finally {
-    rmSync(draft, { force: true });
-  }
-  syncFolder(dirname(path));
 }

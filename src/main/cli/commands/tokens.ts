@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { TOKEN_DAYS, TOKEN_SCOPES } from '../../../contract/limits.ts';
-import { writePrivately } from '../../../listeners/private-file.ts';
+import { writeDurably } from '../../../core/files.ts';
 import { command } from '../command.ts';
 import { columns, visible } from '../layout.ts';
 import { dayOf, minuteOf, timeLeft } from '../times.ts';
@@ -105,6 +105,6 @@ function keepToken(folder: string, client: string, token: string): string {
   const clients = join(folder, 'clients');
   mkdirSync(clients, { recursive: true, mode: 0o700 });
   const file = join(clients, `${client}.token`);
-  writePrivately(file, `${token}\n`);
+  writeDurably(file, `${token}\n`);
   return file;
 }
