@@ -13,6 +13,7 @@ const WITHOUT_KEY = [
   'WARNING: THERE IS NO KEY, SO NOTHING IS KEPT. What is remembered is in RAM only and gone when this program ends.',
   'To keep it, end this program, make a key, and start again:',
   '  helmdeck-memory key init --file',
+  'If that is not found, put npx in front of it, in the folder of this program;',
   'or hand in a key of 64 hexadecimal characters with HELMDECK_MEMORY_KEY, or a file that holds it with HELMDECK_MEMORY_KEY_FILE.',
   'Whoever has the key can read the memory, and without it nobody can: keep a recovery key in a safe place.',
 ];
