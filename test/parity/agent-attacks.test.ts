@@ -2,14 +2,18 @@ import { readdirSync } from 'node:fs';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { RESERVED_KEY_PREFIXES, TTL } from '../../src/contract/limits.ts';
 import type { OperationName } from '../../src/contract/operations.ts';
+import { disguises } from '../support/disguises.ts';
 import { ask as request } from '../support/listener.ts';
 import { aCaller } from '../support/memory.ts';
-import { spellings } from './disguises.ts';
 import { TABLE } from './refusals.ts';
 import { type Name, type Outcome, searcher, WIRES } from './wires.ts';
 import { openWorld, type Surface, type World } from './world.ts';
 
-// An agent that was talked into something, with a valid token (security.md, T20 to T28).
+// An agent that was talked into something, with a valid token.
+
+const spellings = ['pack_history', 'pipeline_history'].flatMap((name) =>
+  Object.values(disguises).map((disguise) => disguise(name)),
+);
 
 async function served(options: Parameters<typeof openWorld>[0] = {}): Promise<World> {
   const world = await openWorld(options);
@@ -33,7 +37,7 @@ function found(surfaces: ReadonlyMap<Name, Surface>, name: Name): Surface {
 const speakers = (surfaces: Iterable<Surface>, operation: string, input: unknown): Surface[] =>
   [...surfaces].filter(({ name }) => WIRES[name].can(operation, input));
 
-test('every row says who wrote it, by which token and through which door (T20, R-ISO-02, R-VIEW-05, R-SEAL-01)', async () => {
+test('every row says who wrote it, by which token and through which door (R-ISO-02, R-VIEW-05, R-SEAL-01)', async () => {
   const { all, at, state, clock } = await opened();
   const since = new Date(clock.now()).toISOString();
   for (const turn of [1, 2, 3]) {
@@ -62,7 +66,7 @@ test('every row says who wrote it, by which token and through which door (T20, R
   for (const { key, author } of own) expect(author).toEqual(at(key.slice('own/'.length) as Name).author);
 });
 
-describe('filling the memory up (T21, R-FACT-16)', () => {
+describe('filling the memory up (R-FACT-16)', () => {
   test('ends at the limit exactly, on every wire, and changing or forgetting goes on', async () => {
     const { all, at, state } = await opened({ quota: { facts: 5, bytes: 1_000_000 } });
     for (const { name, ask } of all) {
@@ -104,7 +108,7 @@ describe('filling the memory up (T21, R-FACT-16)', () => {
   });
 });
 
-test('no wire leads into the memory of another (T22, R-ISO-01, R-ISO-02, R-REST-04)', async () => {
+test('no wire leads into the memory of another (R-ISO-01, R-ISO-02, R-REST-04)', async () => {
   const world = await opened();
   const [ada, bob] = [await world.surfaces({ subject: 'ada' }), await world.surfaces({ subject: 'bob' })];
   const secret = 'adas-own-words';
@@ -205,7 +209,7 @@ test('no wire leads into the memory of another (T22, R-ISO-01, R-ISO-02, R-REST-
   });
 });
 
-test('no spelling of a name of the engine is let in by any wire (T23, R-FACT-04, R-FACT-07)', async () => {
+test('no spelling of a name of the engine is let in by any wire (R-FACT-04, R-FACT-07)', async () => {
   const { all, at, state } = await opened();
   await at('REST').ask('remember', { key: 'there', value: 'v' });
   const before = await state();
@@ -234,7 +238,7 @@ test('no spelling of a name of the engine is let in by any wire (T23, R-FACT-04,
   expect(await state()).toEqual(before);
 });
 
-test('a key is nothing but a name: no path, pattern, markup or address anywhere (T24, R-STORE-08, R-QMD-04)', async () => {
+test('a key is nothing but a name: no path, pattern, markup or address anywhere (R-STORE-08, R-QMD-04)', async () => {
   const { all, at, state, folder, tokens, url } = await opened();
   const keys = [
     '..',
@@ -312,7 +316,7 @@ test('a key is nothing but a name: no path, pattern, markup or address anywhere 
   ).toEqual([]);
 });
 
-test('nothing that is said makes a fact live longer than a year from now (T25, R-TIME-02, R-OPS-07)', async () => {
+test('nothing that is said makes a fact live longer than a year from now (R-TIME-02, R-OPS-07)', async () => {
   const { all, at, state, clock, tokens, url } = await opened();
   const latest = async (): Promise<number> => Math.max(...(await state()).facts.map(({ expiresAt }) => expiresAt - clock.now()));
   const year = TTL.max * 1000;
@@ -348,7 +352,7 @@ test('no field is said twice in an address, also not once by each of its names (
   }
 });
 
-describe('prototypes (T26, R-ISO-05, R-FACT-10)', () => {
+describe('prototypes (R-ISO-05, R-FACT-10)', () => {
   const before = Object.getOwnPropertyNames(Object.prototype);
   const expectThemClean = (): void => {
     expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(before);
@@ -452,7 +456,7 @@ async function blocked(run: () => Promise<unknown>): Promise<number> {
   return longest;
 }
 
-describe('100 kB of anything (T27, R-FACT-13)', () => {
+describe('100 kB of anything (R-FACT-13)', () => {
   const KB = 1000;
   const times = (text: string, most: number): string => text.repeat(Math.ceil(most / text.length)).slice(0, most);
   /** What makes careless patterns, folds, parsers and counters go back and forth. */
@@ -549,7 +553,7 @@ describe('100 kB of anything (T27, R-FACT-13)', () => {
   });
 });
 
-test('no word of a fact is repeated by a refusal, a log or the terminal (T39, R-FACT-11, R-ERR-03)', async () => {
+test('no word of a fact is repeated by a refusal, a log or the terminal (R-FACT-11, R-ERR-03)', async () => {
   const written: string[] = [];
   const listen = (chunk: unknown): boolean => written.push(String(chunk)) > 0;
   vi.spyOn(process.stdout, 'write').mockImplementation(listen);
