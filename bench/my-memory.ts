@@ -1,8 +1,8 @@
 import Sqlite from 'better-sqlite3';
 import type { Caller } from '../src/core/caller.ts';
 import { systemClock } from '../src/core/clock.ts';
-import { createMemory } from '../src/core/create-memory.ts';
 import { Finder } from '../src/core/finder.ts';
+import { createMemory } from '../src/core/operations/create-memory.ts';
 import { createPerform, type Perform } from '../src/core/perform.ts';
 import type { MemoryStore } from '../src/core/store.ts';
 import { Tokens } from '../src/core/tokens.ts';

@@ -2,7 +2,7 @@ import { explain } from '../contract/explain.ts';
 import { asFailure, Failure } from '../contract/failure.ts';
 import { isOperation, type OperationName, operations, type Output } from '../contract/operations.ts';
 import { type Caller, permits } from './caller.ts';
-import type { Memory } from './memory.ts';
+import type { Memory } from './operations/memory.ts';
 import type { WriteLimit } from './write-limit.ts';
 
 /** Runs an operation by its name. Whatever goes wrong is a `Failure`. */

@@ -1,9 +1,9 @@
 import { type Clock, systemClock } from '../core/clock.ts';
-import { createMemory } from '../core/create-memory.ts';
 import { Finder } from '../core/finder.ts';
 import { keySources } from '../core/keys/sources.ts';
 import { tokenSecret } from '../core/keys/token-secret.ts';
 import { openStore } from '../core/open-store.ts';
+import { createMemory } from '../core/operations/create-memory.ts';
 import { createPerform, type Perform } from '../core/perform.ts';
 import type { MemoryStore } from '../core/store.ts';
 import { Tokens } from '../core/tokens.ts';

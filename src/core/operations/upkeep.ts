@@ -1,7 +1,7 @@
-import { Failure } from '../contract/failure.ts';
+import { Failure } from '../../contract/failure.ts';
+import type { Upkeep } from '../store.ts';
+import { time } from '../time.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
-import type { Upkeep } from './store.ts';
-import { time } from './time.ts';
 
 type OfTheOwner = Pick<
   Memory,

@@ -1,9 +1,9 @@
-import { SNIPPET } from '../contract/limits.ts';
-import type { QmdAnswer } from '../contract/query.ts';
-import { bare } from '../contract/text.ts';
-import type { Hit } from './search/search-index.ts';
-import { snippetOf } from './search/snippet.ts';
-import { time } from './time.ts';
+import { SNIPPET } from '../../contract/limits.ts';
+import type { QmdAnswer } from '../../contract/query.ts';
+import { bare } from '../../contract/text.ts';
+import type { Hit } from '../search/search-index.ts';
+import { snippetOf } from '../search/snippet.ts';
+import { time } from '../time.ts';
 
 type Chunk = Omit<QmdAnswer['results'][number], 'score'>;
 

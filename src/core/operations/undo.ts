@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { namespaceOf } from '../caller.ts';
+import type { Cursor, Reverted } from '../store.ts';
 import { noteOf } from './activity.ts';
-import { namespaceOf } from './caller.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
-import type { Cursor, Reverted } from './store.ts';
 
 /** Facts taken back in one commit. */
 const SLICE = 200;

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { Activity } from '../contract/history.ts';
-import { ACTIVITY_TTL } from '../contract/limits.ts';
-import { authorOf, type Caller } from './caller.ts';
-import type { Entry, Note } from './store.ts';
-import { time } from './time.ts';
+import type { Activity } from '../../contract/history.ts';
+import { ACTIVITY_TTL } from '../../contract/limits.ts';
+import { authorOf, type Caller } from '../caller.ts';
+import type { Entry, Note } from '../store.ts';
+import { time } from '../time.ts';
 
 type Row = Activity['activity'][number];
 type About = Pick<Row, 'key' | 'scope'>;

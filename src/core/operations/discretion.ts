@@ -1,5 +1,5 @@
-import { Failure } from '../contract/failure.ts';
-import { findSecret } from './secret-guard.ts';
+import { Failure } from '../../contract/failure.ts';
+import { findSecret } from '../secret-guard.ts';
 
 interface Texts {
   readonly key?: string;

@@ -1,5 +1,5 @@
-import { Failure } from '../contract/failure.ts';
-import type { Cursor, PageQuery } from './store.ts';
+import { Failure } from '../../contract/failure.ts';
+import type { Cursor, PageQuery } from '../store.ts';
 
 type Sort = PageQuery['sort'];
 

@@ -1,10 +1,10 @@
-import { SNIPPET } from '../contract/limits.ts';
-import { searchedTexts } from '../contract/query.ts';
-import { namespaceOf } from './caller.ts';
+import { SNIPPET } from '../../contract/limits.ts';
+import { searchedTexts } from '../../contract/query.ts';
+import { namespaceOf } from '../caller.ts';
+import { snippetOf } from '../search/snippet.ts';
+import { time } from '../time.ts';
 import { chunkOf } from './corpus.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
-import { snippetOf } from './search/snippet.ts';
-import { time } from './time.ts';
 
 /** A collection of ours; OpenClaw and others send names of their own, which would leave nothing to be found. */
 const OURS = 'helmdeck-';

@@ -1,15 +1,15 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { FactDetail, FactSummary } from '../contract/fact.ts';
-import { Failure } from '../contract/failure.ts';
-import { spellScope } from '../contract/forget.ts';
+import type { FactDetail, FactSummary } from '../../contract/fact.ts';
+import { Failure } from '../../contract/failure.ts';
+import { spellScope } from '../../contract/forget.ts';
+import { authorOf, namespaceOf } from '../caller.ts';
+import { selectionOf } from '../scope.ts';
+import type { Entry } from '../store.ts';
+import { time } from '../time.ts';
 import { noteOf } from './activity.ts';
-import { authorOf, namespaceOf } from './caller.ts';
 import { spellCursor, readCursor } from './cursor.ts';
 import { refuseSecrets } from './discretion.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
-import { selectionOf } from './scope.ts';
-import type { Entry } from './store.ts';
-import { time } from './time.ts';
 
 type Facts = Pick<Memory, 'remember' | 'recall' | 'list' | 'patch' | 'forget' | 'history'>;
 

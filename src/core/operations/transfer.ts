@@ -1,16 +1,16 @@
-import { explain } from '../contract/explain.ts';
-import { Failure } from '../contract/failure.ts';
-import { TTL } from '../contract/limits.ts';
-import type { Input } from '../contract/operations.ts';
-import { ImportLine, type ImportReceipt } from '../contract/transfer.ts';
+import { explain } from '../../contract/explain.ts';
+import { Failure } from '../../contract/failure.ts';
+import { TTL } from '../../contract/limits.ts';
+import type { Input } from '../../contract/operations.ts';
+import { ImportLine, type ImportReceipt } from '../../contract/transfer.ts';
+import { authorOf, type Caller, namespaceOf } from '../caller.ts';
+import { sameContent } from '../entry.ts';
+import type { Draft, Space } from '../store.ts';
 import { noteOf } from './activity.ts';
-import { authorOf, type Caller, namespaceOf } from './caller.ts';
 import { readCursor, spellCursor } from './cursor.ts';
 import { refuseSecrets } from './discretion.ts';
-import { sameContent } from './entry.ts';
 import { detail } from './facts.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
-import type { Draft, Space } from './store.ts';
 
 type Transfer = Pick<Memory, 'export' | 'import'>;
 type Outcome = 'created' | 'updated' | 'unchanged' | 'dropped' | Failure;

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Failure } from '../../src/contract/failure.ts';
-import { DAY } from '../support/clock.ts';
-import { aCaller, openMemory, theOwner } from '../support/memory.ts';
+import { Failure } from '../../../src/contract/failure.ts';
+import { DAY } from '../../support/clock.ts';
+import { aCaller, openMemory, theOwner } from '../../support/memory.ts';
 
 /** Few words with traps in them, so that facts and scopes meet often: case, wildcards, one the beginning of the other. */
 const words = ['a', 'A', 'a/', 'a/b', 'a%', 'a_b', '%', '_', '*', 'ab', '\\', 'é', 'a:b', "a'b", 'all'];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { DAY, HOUR, MINUTE, START } from '../support/clock.ts';
-import { aCaller, type OpenedMemory, openMemory, theOwner } from '../support/memory.ts';
+import { DAY, HOUR, MINUTE, START } from '../../support/clock.ts';
+import { aCaller, type OpenedMemory, openMemory, theOwner } from '../../support/memory.ts';
 
 const iso = (ms: number): string => new Date(ms).toISOString();
 

@@ -1,12 +1,12 @@
-import { Failure } from '../contract/failure.ts';
-import { CONTEXT, OVERVIEW } from '../contract/limits.ts';
-import type { Context } from '../contract/projection.ts';
+import { Failure } from '../../contract/failure.ts';
+import { CONTEXT, OVERVIEW } from '../../contract/limits.ts';
+import type { Context } from '../../contract/projection.ts';
+import { type Caller, namespaceOf, permits } from '../caller.ts';
+import type { Entry, Namespace } from '../store.ts';
+import { time } from '../time.ts';
 import { readNote } from './activity.ts';
-import { type Caller, namespaceOf, permits } from './caller.ts';
 import { readCursor, spellCursor } from './cursor.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
-import type { Entry, Namespace } from './store.ts';
-import { time } from './time.ts';
 
 type Views = Pick<Memory, 'myMemory' | 'context' | 'callers' | 'activity' | 'status'>;
 

@@ -2,8 +2,8 @@ import { facts } from './facts.ts';
 import { find } from './find.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 import { transfer } from './transfer.ts';
-import { undo } from './undo-writes.ts';
-import { upkeep } from './upkeep-operations.ts';
+import { undo } from './undo.ts';
+import { upkeep } from './upkeep.ts';
 import { views } from './views.ts';
 
 export const createMemory = (deps: MemoryDeps): Memory => ({
