@@ -8,7 +8,7 @@ import { type KeySources, openStore } from '../../src/core/open-store.ts';
 import { recoverKey, restoreBackup } from '../../src/core/restore.ts';
 import type { Backup, MemoryStore, Selection } from '../../src/core/store.ts';
 import { DAY, type HandClock, handClock, HOUR, MINUTE, SECOND } from '../support/clock.ts';
-import { A_KEY, aDraft, ANOTHER_KEY, openMemory, withKey } from '../support/store.ts';
+import { A_KEY, aDraft, ANOTHER_KEY, openKeptStore, withKey } from '../support/store.ts';
 import { filesBelow, tempFolder } from '../support/temp-folder.ts';
 
 const facts = (store: MemoryStore) => store.space({ subject: 'me' }, 'fact');
@@ -27,7 +27,7 @@ interface Scene {
 async function scene(): Promise<Scene> {
   const folder = tempFolder();
   const clock = handClock();
-  const store = await openMemory(folder, clock);
+  const store = await openKeptStore(folder, clock);
   for (const key of ['a', 'b', 'c'])
     await facts(store).put(aDraft({ key, category: key === 'c' ? 'habits' : 'preferences', lifetime: 30 * DAY }));
   await facts(store).put(aDraft({ key: 'b', value: 'newer', lifetime: 30 * DAY }));
@@ -100,7 +100,7 @@ describe('a backup (R-DUR-10)', () => {
     await store[Symbol.asyncDispose]();
     const left = ['backups/memory-1.db.new', 'backups/memory-1.db.new-journal', 'memory.restoring.db', 'memory.restoring.db-wal'];
     for (const name of left) writeFileSync(join(folder, name), 'half');
-    await openMemory(folder, clock);
+    await openKeptStore(folder, clock);
     expect(left.filter((name) => existsSync(join(folder, name)))).toEqual([]);
   });
 
@@ -143,7 +143,7 @@ describe('restoring (R-DUR-10, R-FORGET-15)', () => {
   const restore = async ({ folder, clock, store, backup }: Scene, sources = withKey()): Promise<MemoryStore> => {
     await store[Symbol.asyncDispose]();
     await restoreBackup({ folder, backup: backup.file, clock, sources });
-    return openMemory(folder, clock, sources);
+    return openKeptStore(folder, clock, sources);
   };
 
   test('brings back what was, with versions and times, and puts what stood there aside', async () => {
@@ -164,7 +164,7 @@ describe('restoring (R-DUR-10, R-FORGET-15)', () => {
       clock: all.clock,
       sources: withKey(),
     });
-    expect(await keys(await openMemory(all.folder, all.clock))).toEqual(['a', 'b', 'c', 'd']);
+    expect(await keys(await openKeptStore(all.folder, all.clock))).toEqual(['a', 'b', 'c', 'd']);
   });
 
   test.each<{ what: string; forget: Selection; left: string[] }>([
@@ -215,7 +215,7 @@ describe('restoring (R-DUR-10, R-FORGET-15)', () => {
     const before = join(tempFolder(), 'before.db');
     copyFileSync(all.backup.file, before);
     await restoreBackup({ folder: all.folder, backup: before, clock: all.clock, sources: withKey() });
-    const store = await openMemory(all.folder, all.clock);
+    const store = await openKeptStore(all.folder, all.clock);
     expect(await keys(store)).toEqual(['b', 'c']);
     await facts(store).put(aDraft({ key: 'a', value: 'anew' }));
     const second = await store.upkeep!.backup();
@@ -330,7 +330,7 @@ describe('restoring (R-DUR-10, R-FORGET-15)', () => {
     const result = await restoreBackup({ folder: all.folder, backup: all.backup.file, clock: all.clock, sources: withKey() });
     expect(result).toMatchObject({ entries: 5, broken: 0, forgottenSince: false });
     expect(readFileSync(result.before!, 'utf8')).toBe('ruined');
-    expect(await keys(await openMemory(all.folder, all.clock))).toEqual(['a', 'b', 'c']);
+    expect(await keys(await openKeptStore(all.folder, all.clock))).toEqual(['a', 'b', 'c']);
   });
 
   test('a broken row of the backup is counted and stays out', async () => {
@@ -342,7 +342,7 @@ describe('restoring (R-DUR-10, R-FORGET-15)', () => {
     expect(
       await restoreBackup({ folder: all.folder, backup: all.backup.file, clock: all.clock, sources: withKey() }),
     ).toMatchObject({ broken: 1, entries: 4 });
-    expect(await keys(await openMemory(all.folder, all.clock))).toEqual(['b', 'c']);
+    expect(await keys(await openKeptStore(all.folder, all.clock))).toEqual(['b', 'c']);
   });
 });
 
@@ -352,7 +352,7 @@ describe('the recovery key (R-KEY-10)', () => {
     const clock = handClock();
     await fileSource(folder).keep('current', Buffer.from(A_KEY, 'hex'));
     const sources = underKeyFile(folder);
-    const store = await openMemory(folder, clock, sources);
+    const store = await openKeptStore(folder, clock, sources);
     for (let index = 0; index < 100; index += 1) await facts(store).put(aDraft({ key: `k${index}` }));
     const words = await store.upkeep!.makeRecoveryKey();
     await store[Symbol.asyncDispose]();
@@ -362,7 +362,7 @@ describe('the recovery key (R-KEY-10)', () => {
       expect(lost.status().key.at).toBe('absent');
     }
     await recoverKey({ folder, clock, sources: underKeyFile(folder), recoveryKey: words });
-    const found = await openMemory(folder, clock, sources);
+    const found = await openKeptStore(folder, clock, sources);
     expect(await found.upkeep!.verify()).toEqual({ entries: 100, broken: 0, structure: [] });
   });
 
@@ -371,7 +371,7 @@ describe('the recovery key (R-KEY-10)', () => {
     const clock = handClock();
     const sources = underKeyFile(folder);
     await fileSource(folder).keep('current', Buffer.from(A_KEY, 'hex'));
-    const store = await openMemory(folder, clock, sources);
+    const store = await openKeptStore(folder, clock, sources);
     await facts(store).put(aDraft());
     const recoveryKey = await store.upkeep!.makeRecoveryKey();
     await store[Symbol.asyncDispose]();
@@ -413,7 +413,7 @@ describe('the recovery key (R-KEY-10)', () => {
   test('opens a backup on another machine, from an empty folder', async () => {
     const here = tempFolder();
     const clock = handClock();
-    const store = await openMemory(here, clock);
+    const store = await openKeptStore(here, clock);
     for (let index = 0; index < 100; index += 1) await facts(store).put(aDraft({ key: `k${index}` }));
     const words = await store.upkeep!.makeRecoveryKey();
     const { file } = await store.upkeep!.backup();
@@ -424,7 +424,7 @@ describe('the recovery key (R-KEY-10)', () => {
     const result = await restoreBackup({ folder: there, backup: carried, clock, sources, recoveryKey: words });
     expect(result).toMatchObject({ entries: 100, broken: 0, before: undefined });
     expect(existsSync(join(there, 'memory.key'))).toBe(true);
-    const found = await openMemory(there, clock, sources);
+    const found = await openKeptStore(there, clock, sources);
     expect(await facts(found).count()).toBe(100);
   });
 
@@ -433,7 +433,7 @@ describe('the recovery key (R-KEY-10)', () => {
     const clock = handClock();
     await fileSource(folder).keep('current', Buffer.from(A_KEY, 'hex'));
     const sources = underKeyFile(folder);
-    const store = await openMemory(folder, clock, sources);
+    const store = await openKeptStore(folder, clock, sources);
     for (const key of ['a', 'b', 'c']) await facts(store).put(aDraft({ key }));
     const words = await store.upkeep!.makeRecoveryKey();
     const { file } = await store.upkeep!.backup();
@@ -445,7 +445,7 @@ describe('the recovery key (R-KEY-10)', () => {
     const today = readFileSync(join(folder, 'memory.key'), 'utf8');
     await restoreBackup({ folder, backup: file, clock, sources, recoveryKey: words });
     expect(readFileSync(join(folder, 'memory.key'), 'utf8')).toBe(today);
-    const found = await openMemory(folder, clock, sources);
+    const found = await openKeptStore(folder, clock, sources);
     expect(await keys(found)).toEqual(['a', 'c']);
     expect(await found.upkeep!.verify()).toMatchObject({ broken: 0 });
   });
@@ -455,7 +455,7 @@ describe('the recovery key (R-KEY-10)', () => {
     const clock = handClock();
     await fileSource(folder).keep('current', Buffer.from(A_KEY, 'hex'));
     const sources = underKeyFile(folder);
-    const store = await openMemory(folder, clock, sources);
+    const store = await openKeptStore(folder, clock, sources);
     for (let from = 0; from < 6000; from += 500) {
       await Promise.all(
         Array.from({ length: 500 }, (_, more) => facts(store).put(aDraft({ key: `k${from + more}`, value: 'v'.repeat(800) }))),
@@ -481,7 +481,7 @@ describe('the recovery key (R-KEY-10)', () => {
     const clock = handClock();
     await fileSource(folder).keep('current', Buffer.from(A_KEY, 'hex'));
     const sources = underKeyFile(folder);
-    const store = await openMemory(folder, clock, sources);
+    const store = await openKeptStore(folder, clock, sources);
     await facts(store).put(aDraft());
     const older = await store.upkeep!.makeRecoveryKey();
     const words = await store.upkeep!.makeRecoveryKey();
@@ -491,7 +491,7 @@ describe('the recovery key (R-KEY-10)', () => {
     const options = { folder, clock, sources: underKeyFile(folder) };
     await expect(recoverKey({ ...options, recoveryKey: older })).rejects.toMatchObject({ code: 'invalid_input' });
     await recoverKey({ ...options, recoveryKey: words });
-    expect(await facts(await openMemory(folder, clock, sources)).get(aDraft().key)).toBeDefined();
+    expect(await facts(await openKeptStore(folder, clock, sources)).get(aDraft().key)).toBeDefined();
   });
 
   test('opens a memory whose rotation was interrupted: both keys come back, and it goes on', async () => {
@@ -499,7 +499,7 @@ describe('the recovery key (R-KEY-10)', () => {
     const clock = handClock();
     await fileSource(folder).keep('current', Buffer.from(A_KEY, 'hex'));
     const sources = underKeyFile(folder);
-    const store = await openMemory(folder, clock, sources);
+    const store = await openKeptStore(folder, clock, sources);
     await Promise.all(Array.from({ length: 2000 }, (_, index) => facts(store).put(aDraft({ key: `k${index}` }))));
     const recoveryKey = await store.upkeep!.makeRecoveryKey();
     const rotating = store.upkeep!.rotate();
@@ -509,14 +509,14 @@ describe('the recovery key (R-KEY-10)', () => {
     await Promise.all([expect(rotating).rejects.toThrow(/goes on at the next start/), store[Symbol.asyncDispose]()]);
     for (const name of ['memory.key', 'memory.key.next']) rmSync(join(folder, name));
     await recoverKey({ folder, clock, sources, recoveryKey });
-    const again = await openMemory(folder, clock, sources);
+    const again = await openKeptStore(folder, clock, sources);
     while (again.status().rotation.at === 'running') await new Promise(setImmediate);
     expect(await again.upkeep!.verify()).toEqual({ entries: 2000, broken: 0, structure: [] });
     // And what was made before the rotation still opens what came after it.
     await again[Symbol.asyncDispose]();
     rmSync(join(folder, 'memory.key'));
     await recoverKey({ folder, clock, sources, recoveryKey });
-    expect(await facts(await openMemory(folder, clock, sources)).count()).toBe(2000);
+    expect(await facts(await openKeptStore(folder, clock, sources)).count()).toBe(2000);
   });
 
   test('that was never made says so, and so does an empty folder', async () => {
@@ -526,7 +526,7 @@ describe('the recovery key (R-KEY-10)', () => {
     await expect(recoverKey({ folder, clock, sources: withKey(), recoveryKey: words })).rejects.toMatchObject({
       code: 'not_found',
     });
-    const store = await openMemory(folder, clock);
+    const store = await openKeptStore(folder, clock);
     await facts(store).put(aDraft());
     await store[Symbol.asyncDispose]();
     await expect(recoverKey({ folder, clock, sources: withKey(), recoveryKey: words })).rejects.toMatchObject({

@@ -5,8 +5,8 @@ import Sqlite from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../../src/core/open-store.ts';
 import type { MemoryStore } from '../../src/core/store.ts';
-import { DAY, handClock, HOUR, MINUTE, START } from '../support/clock.ts';
-import { aDraft, openMemory, withKey } from '../support/store.ts';
+import { DAY, handClock, HOUR, MINUTE, START, settled } from '../support/clock.ts';
+import { aDraft, openKeptStore, withKey } from '../support/store.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const facts = (store: MemoryStore) => store.space({ subject: 'me' }, 'fact');
@@ -28,7 +28,7 @@ describe('what a memory knows of the time', () => {
       await clock.pass(HOUR);
     }
     const later = handClock(START - 365 * DAY);
-    const store = await openMemory(folder, later);
+    const store = await openKeptStore(folder, later);
     expect(store.now()).toBe(START + HOUR);
     await later.pass(HOUR - 1);
     expect(await facts(store).get(aDraft().key)).toBeDefined();
@@ -39,19 +39,19 @@ describe('what a memory knows of the time', () => {
   test('is kept also when nobody writes, and when the program is killed (R-TIME-04)', async () => {
     const folder = tempFolder();
     const clock = handClock();
-    const store = await openMemory(folder, clock);
+    const store = await openKeptStore(folder, clock);
     await facts(store).put(aDraft());
     for (let hour = 0; hour < 48; hour += 1) {
       await clock.pass(HOUR);
       await facts(store).get(aDraft().key);
-      await new Promise(setImmediate);
+      await settled();
     }
     // A copy of the files as they are now stands for a program that was killed.
     const killed = tempFolder();
     const source = new Sqlite(join(folder, 'memory.db'), { readonly: true });
     await source.backup(join(killed, 'memory.db'));
     source.close();
-    const next = await openMemory(killed, handClock(START));
+    const next = await openKeptStore(killed, handClock(START));
     expect(next.now()).toBeGreaterThanOrEqual(START + 47 * HOUR);
   });
 
@@ -69,7 +69,7 @@ describe('what a memory knows of the time', () => {
     db.exec(edit);
     db.close();
     const clock = handClock(START + 2 * HOUR);
-    const store = await openMemory(folder, clock);
+    const store = await openKeptStore(folder, clock);
     await store.sweep(100);
     expect(store.status().purge_held_seconds).toBe(3600);
     expect(rowsIn(folder)).toBe(2);
@@ -81,12 +81,12 @@ describe('what a memory knows of the time', () => {
   test('a machine that slept through an end of life notices when somebody comes by (R-PURGE-02)', async () => {
     const folder = tempFolder();
     const clock = handClock();
-    const store = await openMemory(folder, clock);
+    const store = await openKeptStore(folder, clock);
     await facts(store).put(aDraft({ lifetime: 10 * HOUR }));
     // The steady clock stands still while a machine sleeps.
     clock.jump(12 * HOUR);
     expect(await facts(store).get(aDraft().key)).toBeUndefined();
-    await new Promise(setImmediate);
+    await settled();
     await clock.pass(1000);
     expect(rowsIn(folder)).toBe(0);
   });

@@ -7,7 +7,7 @@ import type { KeySource } from '../../src/core/keys/key-source.ts';
 import { type KeySources, openStore } from '../../src/core/open-store.ts';
 import type { MemoryStore } from '../../src/core/store.ts';
 import { handClock, MINUTE, SECOND } from '../support/clock.ts';
-import { A_KEY, aDraft, anAuthor, ANOTHER_KEY, handSource, keyFrom, openMemory, withKey } from '../support/store.ts';
+import { A_KEY, aDraft, anAuthor, ANOTHER_KEY, handSource, keyFrom, openKeptStore, withKey } from '../support/store.ts';
 import { filesBelow, tempFolder } from '../support/temp-folder.ts';
 
 const key = Buffer.from(A_KEY, 'hex');
@@ -28,7 +28,7 @@ async function sealedMemory(sources: KeySources = withKey()): Promise<string> {
 describe('no key and no memory yet', () => {
   test('everything is kept in RAM, and says so with the way out (R-KEY-03, R-KEY-05)', async () => {
     const folder = tempFolder();
-    const store = await openMemory(folder, handClock(), keyFrom({}));
+    const store = await openKeptStore(folder, handClock(), keyFrom({}));
     await facts(store).put(aDraft());
     expect(store.status()).toMatchObject({
       kept: 'memory',
@@ -59,7 +59,7 @@ describe('no key and no memory yet', () => {
       expect(first.status().key).toEqual({ at: 'ok', source: 'the OS keychain' });
     }
     expect(kept).toHaveLength(32);
-    const second = await openMemory(folder, handClock(), sources);
+    const second = await openKeptStore(folder, handClock(), sources);
     expect(await facts(second).get(aDraft().key)).toBeDefined();
   });
 
@@ -67,7 +67,7 @@ describe('no key and no memory yet', () => {
     const folder = tempFolder();
     const clock = handClock();
     const source = handSource({ at: 'locked', why: 'nobody is logged in' });
-    const store = await openMemory(folder, clock, () => [source]);
+    const store = await openKeptStore(folder, clock, () => [source]);
     expect(store.status()).toMatchObject({ kept: 'file', key: { at: 'locked' } });
     await expect(facts(store).put(aDraft())).rejects.toMatchObject({ code: 'key_unavailable' });
     source.set({ at: 'found', key });
@@ -84,7 +84,7 @@ describe('no key and no memory yet', () => {
       message: expect.stringMatching(/^HELMDECK_MEMORY_KEY must/) as string,
     });
     // And leaves the folder free for the next.
-    await openMemory(folder, handClock());
+    await openKeptStore(folder, handClock());
   });
 });
 
@@ -130,7 +130,7 @@ describe('a memory without its key', () => {
     const source = handSource({ at: 'found', key });
     const folder = await sealedMemory(() => [source]);
     source.set(reading);
-    const store = await openMemory(folder, handClock(), () => [source]);
+    const store = await openKeptStore(folder, handClock(), () => [source]);
     expect(await store.forget('me', { kinds: ['fact'], category: 'nothing' })).toMatchObject({ deleted: 0, purged: true });
     expect(await store.forget('me', { kinds: ['fact'], category: 'preferences' })).toMatchObject({ deleted: 1, purged: true });
     expect(await store.forget('me', { kinds: ['fact', 'history', 'activity'] })).toMatchObject({ deleted: 0, purged: true });
@@ -142,7 +142,7 @@ describe('a memory without its key', () => {
     const folder = await sealedMemory(() => [source]);
     source.set(reading);
     const clock = handClock();
-    const store = await openMemory(folder, clock, () => [source]);
+    const store = await openKeptStore(folder, clock, () => [source]);
     source.set({ at: 'found', key });
     await clock.pass(2 * SECOND);
     expect(await facts(store).get(aDraft().key)).toBeDefined();
@@ -154,7 +154,7 @@ describe('a memory without its key', () => {
   test('a place that may make keys makes none for a memory that has one (R-KEY-04)', async () => {
     const folder = await sealedMemory();
     let made = 0;
-    const store = await openMemory(folder, handClock(), () => [
+    const store = await openKeptStore(folder, handClock(), () => [
       {
         name: 'p',
         createsOnFirstStart: true,
@@ -172,7 +172,7 @@ describe('a memory without its key', () => {
     const folder = await sealedMemory(() => [source]);
     source.set({ at: 'locked', why: 'still' });
     const clock = handClock();
-    const store = await openMemory(folder, clock, () => [source]);
+    const store = await openKeptStore(folder, clock, () => [source]);
     const { asked } = source;
     for (let turn = 0; turn < 20; turn += 1)
       await expect(facts(store).get('a')).rejects.toMatchObject({ code: 'key_unavailable' });
@@ -189,7 +189,7 @@ describe('the first key of a memory', () => {
     const folder = tempFolder();
     const clock = handClock();
     const source = handSource({ at: 'locked', why: 'not yet' });
-    const store = await openMemory(folder, clock, () => [source]);
+    const store = await openKeptStore(folder, clock, () => [source]);
     source.set({ at: 'found', key });
     const other = new Sqlite(join(folder, 'memory.db'));
     other.exec('BEGIN IMMEDIATE');
@@ -204,7 +204,7 @@ describe('the first key of a memory', () => {
     await facts(store).put(aDraft());
     await store[Symbol.asyncDispose]();
     // So that any other key is refused from now on.
-    const wrong = await openMemory(folder, clock, withKey(ANOTHER_KEY));
+    const wrong = await openKeptStore(folder, clock, withKey(ANOTHER_KEY));
     expect(wrong.status().key.at).toBe('mismatch');
   });
 });
@@ -214,21 +214,21 @@ describe('the order in which keys are sought (R-KEY-01)', () => {
     const first = handSource({ at: 'absent' });
     const second = handSource({ at: 'found', key });
     const folder = await sealedMemory(() => [first, second]);
-    const store = await openMemory(folder, handClock(), () => [first, second]);
+    const store = await openKeptStore(folder, handClock(), () => [first, second]);
     expect(store.status().key.at).toBe('ok');
   });
 
   test('a key in a second place serves while the first is out of reach', async () => {
     const second = handSource({ at: 'found', key });
     const folder = await sealedMemory(() => [second]);
-    const store = await openMemory(folder, handClock(), () => [handSource({ at: 'unavailable', why: 'no bus' }), second]);
+    const store = await openKeptStore(folder, handClock(), () => [handSource({ at: 'unavailable', why: 'no bus' }), second]);
     expect(store.status().key.at).toBe('ok');
   });
 
   test('the key that fits is taken, not the first that is found', async () => {
     const folder = await sealedMemory();
     const other = handSource({ at: 'found', key: Buffer.from(ANOTHER_KEY, 'hex') });
-    const store = await openMemory(folder, handClock(), () => [other, handSource({ at: 'found', key })]);
+    const store = await openKeptStore(folder, handClock(), () => [other, handSource({ at: 'found', key })]);
     expect(await facts(store).get(aDraft().key)).toBeDefined();
   });
 });
@@ -236,7 +236,7 @@ describe('the order in which keys are sought (R-KEY-01)', () => {
 describe('locking (R-KEY-05)', () => {
   test('drops the key: nothing is read or written until the owner unlocks, whatever time passes', async () => {
     const clock = handClock();
-    const store = await openMemory(tempFolder(), clock);
+    const store = await openKeptStore(tempFolder(), clock);
     await facts(store).put(aDraft());
     store.lock();
     const refused = { code: 'key_unavailable', message: expect.stringMatching(/its owner locked it/) as string };
@@ -249,7 +249,7 @@ describe('locking (R-KEY-05)', () => {
   });
 
   test('a write that waits for its turn is refused too, and nothing of it is kept', async () => {
-    const store = await openMemory(tempFolder(), handClock());
+    const store = await openKeptStore(tempFolder(), handClock());
     const waiting = facts(store).put(aDraft());
     store.lock();
     await expect(waiting).rejects.toMatchObject({ code: 'key_unavailable' });
@@ -267,7 +267,7 @@ describe('locking (R-KEY-05)', () => {
         return source.read(slot);
       },
     };
-    const store = await openMemory(tempFolder(), handClock(), () => [slow]);
+    const store = await openKeptStore(tempFolder(), handClock(), () => [slow]);
     await facts(store).put(aDraft());
     store.lock();
     answer = () => undefined;
@@ -300,7 +300,7 @@ describe('locking (R-KEY-05)', () => {
         kept.set(slot, Buffer.from(made));
       },
     };
-    const store = await openMemory(tempFolder(), handClock(), () => [source]);
+    const store = await openKeptStore(tempFolder(), handClock(), () => [source]);
     await facts(store).put(aDraft());
     const rotating = store.upkeep?.rotate();
     while (waiting.length === 0) await new Promise(setImmediate);
@@ -313,14 +313,14 @@ describe('locking (R-KEY-05)', () => {
   });
 
   test('after closing there is nothing to unlock', async () => {
-    const store = await openMemory(tempFolder(), handClock());
+    const store = await openKeptStore(tempFolder(), handClock());
     await store[Symbol.asyncDispose]();
     await expect(store.unlock()).rejects.toMatchObject({ code: 'store_unavailable' });
   });
 
   test('what expires while it is locked goes all the same (R-PURGE-02)', async () => {
     const clock = handClock();
-    const store = await openMemory(tempFolder(), clock);
+    const store = await openKeptStore(tempFolder(), clock);
     await facts(store).put(aDraft({ lifetime: MINUTE }));
     store.lock();
     await clock.pass(MINUTE);

@@ -8,7 +8,7 @@ import { HISTORY_VERSIONS } from '../../src/contract/limits.ts';
 import { selectionOf } from '../../src/core/scope.ts';
 import type { Kind, MemoryStore } from '../../src/core/store.ts';
 import { DAY, type HandClock, handClock, HOUR, SECOND } from '../support/clock.ts';
-import { aDraft, anAuthor, openMemory } from '../support/store.ts';
+import { aDraft, anAuthor, openKeptStore } from '../support/store.ts';
 import { filesBelow, tempFolder } from '../support/temp-folder.ts';
 
 const marker = (): string => `mark${randomBytes(12).toString('hex')}`;
@@ -36,7 +36,7 @@ describe('what stands on the disk', () => {
     const marks: string[] = [];
     const mark = (): string => marks[marks.push(marker()) - 1] ?? '';
     {
-      await using store = await openMemory(folder, clock);
+      await using store = await openKeptStore(folder, clock);
       const facts = store.space({ subject: 'me' }, 'fact');
       for (let index = 0; index < 250; index += 1) {
         const draft = aDraft({
@@ -64,7 +64,7 @@ describe('what stands on the disk', () => {
 
   test('nobody else may look into the folder (R-STORE-03)', async () => {
     const folder = join(tempFolder(), 'made');
-    await using store = await openMemory(folder, handClock());
+    await using store = await openKeptStore(folder, handClock());
     await store.space({ subject: 'me' }, 'fact').put(aDraft());
     await store.upkeep?.backup();
     expect(statSync(folder).mode & 0o777).toBe(0o700);
@@ -82,7 +82,7 @@ describe('what stands on the disk', () => {
 
   test('times are integers (R-STORE-05)', async () => {
     const folder = tempFolder();
-    await using store = await openMemory(folder, handClock());
+    await using store = await openKeptStore(folder, handClock());
     await store.space({ subject: 'me' }, 'fact').put(aDraft());
     const db = new Sqlite(join(folder, 'memory.db'), { readonly: true });
     expect(
@@ -111,7 +111,7 @@ describe('forgotten is gone: no marker, no old ciphertext, in any live file', ()
   async function scene(): Promise<Scene> {
     const folder = tempFolder();
     const clock = handClock();
-    const store = await openMemory(folder, clock);
+    const store = await openKeptStore(folder, clock);
     const space = store.space({ subject: 'me' }, 'fact');
     const sealed = new Map<string, Buffer>();
     const remember = (): void => {
@@ -233,7 +233,7 @@ describe('forgotten is gone: no marker, no old ciphertext, in any live file', ()
     for (const name of ['memory.db', 'memory.db-wal']) copyFileSync(join(all.folder, name), join(killed, name));
     expect(statSync(join(killed, 'memory.db-wal')).size).toBeGreaterThan(0);
     const { sealed } = all;
-    const again = await openMemory(killed, all.clock);
+    const again = await openKeptStore(killed, all.clock);
     expect(await again.space({ subject: 'me' }, 'fact').count()).toBe(FACTS);
     // Once it has looked through the file.
     await again.forget('nobody', { kinds: ['fact'] });

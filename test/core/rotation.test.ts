@@ -7,7 +7,7 @@ import { fileSource } from '../../src/core/keys/file.ts';
 import { type KeySources, openStore } from '../../src/core/open-store.ts';
 import type { MemoryStore } from '../../src/core/store.ts';
 import { handClock } from '../support/clock.ts';
-import { A_KEY, aDraft, ANOTHER_KEY, keyFrom, openMemory } from '../support/store.ts';
+import { A_KEY, aDraft, ANOTHER_KEY, keyFrom, openKeptStore } from '../support/store.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const key = Buffer.from(A_KEY, 'hex');
@@ -39,7 +39,7 @@ async function underKeyFile(count: number): Promise<{ folder: string; sources: K
   const folder = tempFolder();
   await fileSource(folder).keep('current', key);
   const sources: KeySources = () => [fileSource(folder)];
-  const store = await openMemory(folder, handClock(), sources);
+  const store = await openKeptStore(folder, handClock(), sources);
   await Promise.all(
     Array.from({ length: count }, (_, index) => facts(store).put(aDraft({ key: keyOf(index), value: `value ${index}` }))),
   );
@@ -67,13 +67,13 @@ describe('rotating the key (R-KEY-09)', () => {
     expect(store.status()).toMatchObject({ key: { at: 'ok' }, rotation: { at: 'none' }, quarantined: 0 });
 
     await store[Symbol.asyncDispose]();
-    const again = await openMemory(folder, handClock(), sources);
+    const again = await openKeptStore(folder, handClock(), sources);
     expect(await again.upkeep?.verify()).toEqual({ entries: 1052, broken: 0, structure: [] });
     expect(await facts(again).history(keyOf(7))).toMatchObject([{ value: 'value 7' }]);
     // The old key opens nothing any more.
     await again[Symbol.asyncDispose]();
     await fileSource(folder).keep('current', key);
-    const wrong = await openMemory(folder, handClock(), sources);
+    const wrong = await openKeptStore(folder, handClock(), sources);
     expect(wrong.status().key.at).toBe('mismatch');
   });
 
@@ -129,7 +129,7 @@ describe('rotating the key (R-KEY-09)', () => {
     expect(keyRecords(folder).map(({ role }) => role)).toEqual(['current', 'retiring']);
     expect(rowsByKey(folder).size).toBe(2);
 
-    const again = await openMemory(folder, handClock(), sources);
+    const again = await openKeptStore(folder, handClock(), sources);
     expect(await facts(again).get(keyOf(1999))).toBeDefined();
     while (again.status().rotation.at === 'running') await new Promise(setImmediate);
     expect(rowsByKey(folder).size).toBe(1);
@@ -155,14 +155,14 @@ describe('rotating the key (R-KEY-09)', () => {
     while (store.status().rotation.at !== 'running' || rowsByKey(folder).size < 2) await new Promise(setImmediate);
     await Promise.all([expect(rotating).rejects.toThrow(/goes on at the next start/), store[Symbol.asyncDispose]()]);
     rmSync(join(folder, 'memory.key.next'));
-    const again = await openMemory(folder, handClock(), sources);
+    const again = await openKeptStore(folder, handClock(), sources);
     expect(again.status().key.at).toBe('mismatch');
     expect(keyRecords(folder)).toHaveLength(2);
   });
 
   test('a key that its owner hands in is taken from where the owner puts it', async () => {
     const folder = tempFolder();
-    const store = await openMemory(
+    const store = await openKeptStore(
       folder,
       handClock(),
       keyFrom({ HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_MEMORY_KEY_NEXT: ANOTHER_KEY }),
@@ -170,7 +170,7 @@ describe('rotating the key (R-KEY-09)', () => {
     await facts(store).put(aDraft());
     await store.upkeep?.rotate();
     await store[Symbol.asyncDispose]();
-    const again = await openMemory(folder, handClock(), keyFrom({ HELMDECK_MEMORY_KEY: ANOTHER_KEY }));
+    const again = await openKeptStore(folder, handClock(), keyFrom({ HELMDECK_MEMORY_KEY: ANOTHER_KEY }));
     expect(await facts(again).get(aDraft().key)).toBeDefined();
   });
 
@@ -183,7 +183,7 @@ describe('rotating the key (R-KEY-09)', () => {
     },
   ])('from the environment it is refused when $what, and nothing changes', async ({ environment, says }) => {
     const folder = tempFolder();
-    const store = await openMemory(folder, handClock(), keyFrom(environment));
+    const store = await openKeptStore(folder, handClock(), keyFrom(environment));
     await facts(store).put(aDraft());
     await expect(store.upkeep?.rotate()).rejects.toMatchObject({
       code: 'invalid_input',

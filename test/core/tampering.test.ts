@@ -3,7 +3,7 @@ import Sqlite, { type Database } from 'better-sqlite3';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { Entry, MemoryStore, Namespace, Space } from '../../src/core/store.ts';
 import { type HandClock, handClock, MINUTE } from '../support/clock.ts';
-import { aDraft, openMemory } from '../support/store.ts';
+import { aDraft, openKeptStore } from '../support/store.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const me: Namespace = { subject: 'me' };
@@ -25,7 +25,7 @@ describe('a file that somebody edited', () => {
     const folder = tempFolder();
     const clock = handClock();
     time = clock;
-    store = await openMemory(folder, clock);
+    store = await openKeptStore(folder, clock);
     facts = store.space(me, 'fact');
     await Promise.all(
       Array.from({ length: FACTS }, (_, index) =>

@@ -13,7 +13,7 @@ import { restoreBackup } from '../../src/core/restore.ts';
 import type { MemoryStore, Vault } from '../../src/core/store.ts';
 import { Tokens } from '../../src/core/tokens.ts';
 import { DAY, type HandClock, handClock, HOUR, MINUTE, SECOND, START } from '../support/clock.ts';
-import { A_KEY, handSource, openMemory, withKey } from '../support/store.ts';
+import { A_KEY, handSource, openKeptStore, withKey } from '../support/store.ts';
 import { filesBelow, tempFolder } from '../support/temp-folder.ts';
 
 const SECRET = 'a secret that an operator shares with us, long enough';
@@ -444,7 +444,7 @@ describe('the signing secret (R-AUTH-03)', () => {
   test('is otherwise made by the memory, and the same after a restart, but never found in a file', async () => {
     const folder = tempFolder();
     const clock = handClock();
-    const store = await openMemory(folder, clock);
+    const store = await openKeptStore(folder, clock);
     const tokens = await opened(store);
     const { token } = await tokens.mint(mint());
     const secret = (await store.vault.read('signing secret')) ?? '';
@@ -453,7 +453,7 @@ describe('the signing secret (R-AUTH-03)', () => {
     await store[Symbol.asyncDispose]();
     expect(filesBelow(folder).filter(({ bytes }) => bytes.includes(secret) || bytes.includes(token))).toEqual([]);
 
-    const again = await openMemory(folder, clock);
+    const again = await openKeptStore(folder, clock);
     expect(await (await opened(again)).verify(token, 'rest')).toMatchObject({ subject: 'me' });
     expect(await again.vault.read('signing secret')).toBe(secret);
   });
@@ -461,13 +461,13 @@ describe('the signing secret (R-AUTH-03)', () => {
   test('is made anew where its seal is broken, and what it signed is lost', async () => {
     const folder = tempFolder();
     const clock = handClock();
-    const first = await openMemory(folder, clock);
+    const first = await openKeptStore(folder, clock);
     const { token } = await (await opened(first)).mint(mint());
     await first[Symbol.asyncDispose]();
     const db = new Sqlite(join(folder, 'memory.db'));
     db.prepare("UPDATE meta SET value = zeroblob(80) WHERE name = 'vault signing secret'").run();
     db.close();
-    const store = await openMemory(folder, clock);
+    const store = await openKeptStore(folder, clock);
     const tokens = await opened(store);
     await expect(tokens.verify(token, 'rest')).rejects.toMatchObject(refusal(NOT_OURS));
     const renewed = await tokens.mint(mint());
@@ -479,8 +479,8 @@ describe('the signing secret (R-AUTH-03)', () => {
     const clock = handClock();
     const source = handSource({ at: 'absent' });
     const folder = tempFolder();
-    await (await openMemory(folder, clock))[Symbol.asyncDispose]();
-    const store = await openMemory(folder, clock, () => [source]);
+    await (await openKeptStore(folder, clock))[Symbol.asyncDispose]();
+    const store = await openKeptStore(folder, clock, () => [source]);
     let secrets = 0;
     const keep = (name: string, text: string): Promise<void> => {
       if (name === 'signing secret') secrets += 1;
@@ -508,14 +508,14 @@ describe('the signing secret (R-AUTH-03)', () => {
     const clock = handClock();
     await fileSource(folder).keep('current', Buffer.from(A_KEY, 'hex'));
     const sources = () => [fileSource(folder)];
-    const store = await openMemory(folder, clock, sources);
+    const store = await openKeptStore(folder, clock, sources);
     const tokens = await opened(store);
     const { token, id } = await tokens.mint(mint());
     await store.upkeep?.rotate();
     await tokens.verify(token, 'rest');
     await tokens[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
-    const again = await opened(await openMemory(folder, clock, sources));
+    const again = await opened(await openKeptStore(folder, clock, sources));
     expect(await again.verify(token, 'rest')).toMatchObject({ token: id });
     expect((await again.list()).tokens).toMatchObject([{ id }]);
   });
@@ -616,7 +616,7 @@ describe('the list of tokens (R-AUTH-04)', () => {
   test('tells when each was last used, and keeps it over a restart', async () => {
     const folder = tempFolder();
     const clock = handClock();
-    const store = await openMemory(folder, clock);
+    const store = await openKeptStore(folder, clock);
     const tokens = await opened(store);
     const used = await tokens.mint(mint({ name: 'used' }));
     await tokens.mint(mint({ name: 'unused' }));
@@ -632,7 +632,7 @@ describe('the list of tokens (R-AUTH-04)', () => {
     expect((await tokens.list()).tokens.toSorted((one, other) => (one.name < other.name ? -1 : 1))).toEqual(asListed);
     await tokens[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
-    const again = await opened(await openMemory(folder, clock));
+    const again = await opened(await openKeptStore(folder, clock));
     expect((await again.list()).tokens.toSorted((one, other) => (one.name < other.name ? -1 : 1))).toEqual(asListed);
   });
 
@@ -752,13 +752,13 @@ describe('revoking', () => {
   test('holds after a restart (R-AUTH-10)', async () => {
     const folder = tempFolder();
     const clock = handClock();
-    const store = await openMemory(folder, clock);
+    const store = await openKeptStore(folder, clock);
     const tokens = await opened(store);
     const { token, id } = await tokens.mint(mint());
     await tokens.revoke(revoke(id));
     await tokens[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
-    const again = await opened(await openMemory(folder, clock));
+    const again = await opened(await openKeptStore(folder, clock));
     await expect(again.verify(token, 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
     expect(await again.list()).toEqual({ tokens: [] });
   });
@@ -766,7 +766,7 @@ describe('revoking', () => {
   test('holds after an older backup is restored, which has the record but not the token back (R-AUTH-10)', async () => {
     const folder = tempFolder();
     const clock = handClock();
-    const store = await openMemory(folder, clock);
+    const store = await openKeptStore(folder, clock);
     const tokens = await opened(store);
     const gone = await tokens.mint(mint());
     const stays = await tokens.mint(mint());
@@ -775,7 +775,7 @@ describe('revoking', () => {
     await tokens[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
     await restoreBackup({ folder, backup: backup?.file ?? '', clock, sources: withKey() });
-    const again = await opened(await openMemory(folder, clock));
+    const again = await opened(await openKeptStore(folder, clock));
     await expect(again.verify(gone.token, 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
     await again.verify(stays.token, 'rest');
     expect((await again.list()).tokens.map(({ id }) => id)).toEqual([stays.id]);
@@ -784,7 +784,7 @@ describe('revoking', () => {
   test('works while the memory is locked, and where its key is not there (R-AUTH-10)', async () => {
     const folder = tempFolder();
     const clock = handClock();
-    const store = await openMemory(folder, clock);
+    const store = await openKeptStore(folder, clock);
     const tokens = await opened(store);
     const [one, other] = [await tokens.mint(mint()), await tokens.mint(mint())];
     store.lock();
@@ -794,7 +794,7 @@ describe('revoking', () => {
     await store[Symbol.asyncDispose]();
 
     const source = handSource({ at: 'absent' });
-    const keyless = await openMemory(folder, clock, () => [source]);
+    const keyless = await openKeptStore(folder, clock, () => [source]);
     const again = await opened(keyless);
     await again.revoke(revoke(other.id));
     source.set({ at: 'found', key: Buffer.from(A_KEY, 'hex') });
@@ -807,7 +807,7 @@ describe('revoking', () => {
 describe('while the key is not there', () => {
   test('a locked memory tells callers apart as before (R-AUTH-11)', async () => {
     const clock = handClock();
-    const store = await openMemory(tempFolder(), clock);
+    const store = await openKeptStore(tempFolder(), clock);
     const tokens = await opened(store);
     const known = await tokens.mint(mint());
     const unknown = await tokens.mint(mint());
@@ -830,10 +830,10 @@ describe('while the key is not there', () => {
   test('one that is locked before anybody came does so too (R-AUTH-11)', async () => {
     const folder = tempFolder();
     const clock = handClock();
-    const first = await openMemory(folder, clock);
+    const first = await openKeptStore(folder, clock);
     const { token, id } = await (await opened(first)).mint(mint());
     await first[Symbol.asyncDispose]();
-    const store = await openMemory(folder, clock);
+    const store = await openKeptStore(folder, clock);
     const tokens = await opened(store);
     store.lock();
     expect(await tokens.verify(token, 'rest')).toMatchObject({ token: id });
@@ -842,12 +842,12 @@ describe('while the key is not there', () => {
   test('a start without it says so to every token, and goes on when it is back (R-AUTH-11)', async () => {
     const folder = tempFolder();
     const clock = handClock();
-    const first = await openMemory(folder, clock);
+    const first = await openKeptStore(folder, clock);
     const { token, id } = await (await opened(first)).mint(mint());
     await first[Symbol.asyncDispose]();
 
     const source = handSource({ at: 'locked', why: 'it is closed' });
-    const store = await openMemory(folder, clock, () => [source]);
+    const store = await openKeptStore(folder, clock, () => [source]);
     const tokens = await opened(store);
     const state = store.status().key;
     const remedy = 'remedy' in state ? state.remedy : '';
@@ -867,10 +867,10 @@ describe('while the key is not there', () => {
   test('an operator whose secret comes from outside waits for no key (R-AUTH-11)', async () => {
     const folder = tempFolder();
     const clock = handClock();
-    const first = await openMemory(folder, clock);
+    const first = await openKeptStore(folder, clock);
     await first.vault.revoke('revoked', Number.MAX_SAFE_INTEGER);
     await first[Symbol.asyncDispose]();
-    const store = await openMemory(folder, clock, () => [handSource({ at: 'absent' })]);
+    const store = await openKeptStore(folder, clock, () => [handSource({ at: 'absent' })]);
     const tokens = await opened(store, SECRET);
     expect(await tokens.verify(aToken({ jti: 'a' }), 'rest')).toMatchObject({ token: 'a' });
     await expect(tokens.verify(aToken({ jti: 'revoked' }), 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
@@ -902,8 +902,8 @@ describe("the owner's token", () => {
   test.each(['locked', 'unavailable'] as const)('works while the key is %s', async (at) => {
     const folder = tempFolder();
     const clock = handClock();
-    await (await openMemory(folder, clock))[Symbol.asyncDispose]();
-    const tokens = await opened(await openMemory(folder, clock, () => [handSource({ at, why: 'of the test' })]));
+    await (await openKeptStore(folder, clock))[Symbol.asyncDispose]();
+    const tokens = await opened(await openKeptStore(folder, clock, () => [handSource({ at, why: 'of the test' })]));
     expect(await tokens.verify(tokens.ownerToken(), 'rest')).toMatchObject(owner);
   });
 });

@@ -7,13 +7,13 @@ import { RamStore } from '../../src/core/ram-store.ts';
 import { recoverKey, restoreBackup } from '../../src/core/restore.ts';
 import type { MemoryStore } from '../../src/core/store.ts';
 import { DAY, type HandClock, handClock, HOUR } from '../support/clock.ts';
-import { A_KEY, handSource, openMemory, withKey } from '../support/store.ts';
+import { A_KEY, handSource, openKeptStore, withKey } from '../support/store.ts';
 import { filesBelow, tempFolder } from '../support/temp-folder.ts';
 
 const key = Buffer.from(A_KEY, 'hex');
 
 const stores: Record<string, (clock: HandClock) => Promise<MemoryStore>> = {
-  'in a file': (clock) => openMemory(tempFolder(), clock),
+  'in a file': (clock) => openKeptStore(tempFolder(), clock),
   'in RAM': (clock) => Promise.resolve(new RamStore(clock)),
 };
 
@@ -71,7 +71,7 @@ describe.each(Object.entries(stores))('a vault %s', (_where, open) => {
 describe('a vault in a file', () => {
   test('shows nothing of its texts on disk (R-STORE-06)', async () => {
     const folder = tempFolder();
-    const { vault } = await openMemory(folder, handClock());
+    const { vault } = await openKeptStore(folder, handClock());
     await vault.keep('name', 'a text to look for');
     expect(filesBelow(folder).filter(({ bytes }) => bytes.includes('to look for'))).toEqual([]);
   });
@@ -79,11 +79,11 @@ describe('a vault in a file', () => {
   test('is there after a restart, revocations too', async () => {
     const folder = tempFolder();
     const clock = handClock();
-    const first = await openMemory(folder, clock);
+    const first = await openKeptStore(folder, clock);
     await first.vault.keep('a', 'kept');
     await first.vault.revoke('token', clock.now() + DAY);
     await first[Symbol.asyncDispose]();
-    const { vault } = await openMemory(folder, clock);
+    const { vault } = await openKeptStore(folder, clock);
     expect(await vault.read('a')).toBe('kept');
     expect(await vault.revoked()).toEqual(['token']);
   });
@@ -91,7 +91,7 @@ describe('a vault in a file', () => {
   test('forgets a revocation whose time is over with the next one', async () => {
     const folder = tempFolder();
     const clock = handClock();
-    const { vault } = await openMemory(folder, clock);
+    const { vault } = await openKeptStore(folder, clock);
     await vault.revoke('over-and-done', clock.now() + HOUR);
     await clock.pass(HOUR);
     await vault.revoke('new', clock.now() + HOUR);
@@ -102,7 +102,7 @@ describe('a vault in a file', () => {
 
   test('reads and keeps nothing while locked, and still drops and revokes (R-AUTH-10)', async () => {
     const clock = handClock();
-    const store = await openMemory(tempFolder(), clock);
+    const store = await openKeptStore(tempFolder(), clock);
     const { vault } = store;
     await vault.keep('a', 'kept');
     await vault.keep('b', 'kept');
@@ -121,11 +121,11 @@ describe('a vault in a file', () => {
   test('revokes also where the key was never there in this run (R-AUTH-10)', async () => {
     const folder = tempFolder();
     const clock = handClock();
-    const first = await openMemory(folder, clock);
+    const first = await openKeptStore(folder, clock);
     await first.vault.keep('a', 'kept');
     await first[Symbol.asyncDispose]();
     const source = handSource({ at: 'absent' });
-    const { vault } = await openMemory(folder, clock, () => [source]);
+    const { vault } = await openKeptStore(folder, clock, () => [source]);
     await expect(vault.read('a')).rejects.toMatchObject({ code: 'key_unavailable' });
     await vault.revoke('token', clock.now() + DAY);
     expect(await vault.revoked()).toEqual(['token']);
@@ -137,7 +137,7 @@ describe('a vault in a file', () => {
   test('goes along with every text when the key is rotated (R-KEY-09)', async () => {
     const folder = tempFolder();
     await fileSource(folder).keep('current', key);
-    const store = await openMemory(folder, handClock(), () => [fileSource(folder)]);
+    const store = await openKeptStore(folder, handClock(), () => [fileSource(folder)]);
     const names = Array.from({ length: 300 }, (_, index) => `text ${index}`);
     await Promise.all(names.map((name) => store.vault.keep(name, `${name} kept`)));
     const recoveryKey = (await store.upkeep?.makeRecoveryKey()) ?? '';
@@ -149,7 +149,7 @@ describe('a vault in a file', () => {
     // The present key is lost, and comes back: what only the recovery key opens was left as it was.
     rmSync(join(folder, 'memory.key'));
     await recoverKey({ folder, clock: handClock(), sources: () => [fileSource(folder)], recoveryKey });
-    const again = await openMemory(folder, handClock(), () => [fileSource(folder)]);
+    const again = await openKeptStore(folder, handClock(), () => [fileSource(folder)]);
     for (const name of [...names, 'late']) expect(await again.vault.read(name)).toBe(`${name} kept`);
     expect(again.status()).toMatchObject({ key: { at: 'ok' }, quarantined: 0 });
   });
@@ -158,7 +158,7 @@ describe('a vault in a file', () => {
     const folder = tempFolder();
     const clock = handClock();
     const sources = withKey();
-    const store = await openMemory(folder, clock, sources);
+    const store = await openKeptStore(folder, clock, sources);
     await store.vault.keep('a', 'as backed up');
     await store.vault.revoke('before', clock.now() + DAY);
     const backup = await store.upkeep?.backup();
@@ -167,7 +167,7 @@ describe('a vault in a file', () => {
     await store.vault.revoke('since', clock.now() + DAY);
     await store[Symbol.asyncDispose]();
     await restoreBackup({ folder, backup: backup?.file ?? '', clock, sources });
-    const { vault } = await openMemory(folder, clock, sources);
+    const { vault } = await openKeptStore(folder, clock, sources);
     expect(await vault.read('a')).toBe('as backed up');
     expect(await vault.revoked()).toEqual(['before', 'since']);
     await clock.pass(DAY);

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { fileSource } from '../../src/core/keys/file.ts';
 import { ask, serve, type Served } from '../support/listener.ts';
-import { openMemory } from '../support/store.ts';
+import { openKeptStore } from '../support/store.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const as = ({ url }: Served, token: string) => ({
@@ -196,7 +196,7 @@ describe('what is the owner’s alone', () => {
     const folder = tempFolder();
     const key = fileSource(folder);
     await key.keep('current', randomBytes(32));
-    const store = await openMemory(folder, systemClock, () => [key]);
+    const store = await openKeptStore(folder, systemClock, () => [key]);
     const all = await serve({ store, folder });
     const owner = as(all, all.owner);
     await owner.post('/memory/store', aFact);

@@ -58,6 +58,6 @@ export function handClock(start = START): HandClock {
 }
 
 /** Lets everything that is under way in this process come to rest. */
-async function settled(): Promise<void> {
+export async function settled(): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

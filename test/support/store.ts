@@ -53,7 +53,7 @@ export function handSource(
 }
 
 /** Opens a kept memory that the test closes, or that closes after it. */
-export async function openMemory(folder: string, clock: Clock, sources: KeySources = withKey()): Promise<MemoryStore> {
+export async function openKeptStore(folder: string, clock: Clock, sources: KeySources = withKey()): Promise<MemoryStore> {
   const store = await openStore({ folder, clock, sources });
   onTestFinished(() => store[Symbol.asyncDispose]());
   return store;

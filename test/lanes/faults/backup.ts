@@ -4,7 +4,7 @@ import { fileSource } from '../../../src/core/keys/file.ts';
 import { killAfter, runWorker, startWorker } from './child.ts';
 import { Disk } from './disk.ts';
 import { type Check, mustBeEmpty } from './lane.ts';
-import { openMemory } from './memory.ts';
+import { openKeptStore } from './memory.ts';
 import { randomFrom } from './random.ts';
 
 const ROWS = 5000;
@@ -83,7 +83,7 @@ async function broken(backup: string, memory: string, copy: string, rows: number
   copyFileSync(backup, join(copy, 'memory.db'));
   copyFileSync(join(memory, 'memory.key'), join(copy, 'memory.key'));
   try {
-    await using store = await openMemory(copy, fileSource(copy));
+    await using store = await openKeptStore(copy, fileSource(copy));
     const verified = await store.upkeep?.verify();
     const sound = verified?.entries === rows && verified.broken === 0 && verified.structure.length === 0;
     return sound ? undefined : JSON.stringify(verified);

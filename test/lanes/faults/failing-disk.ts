@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { runWorker } from './child.ts';
 import { type Check, mustBeEmpty } from './lane.ts';
-import { openMemory } from './memory.ts';
+import { openKeptStore } from './memory.ts';
 import { Oracle } from './oracle.ts';
 import { randomFrom } from './random.ts';
 import { counted, counting, failing, needStrace } from './strace.ts';
@@ -91,7 +91,7 @@ export const diskFails: Check = {
         violations.push(`${name}: ${String(problem)}`);
       }
       oracle.lostSight();
-      await using store = await openMemory(memory);
+      await using store = await openKeptStore(memory);
       await oracle.examine(store);
       acknowledged += oracle.acknowledged;
       violations.push(...oracle.violations.map((violation) => `${name}: ${violation}`));

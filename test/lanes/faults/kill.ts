@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { killAfter, startWorker } from './child.ts';
 import { type Check, mustBeEmpty } from './lane.ts';
-import { openMemory } from './memory.ts';
+import { openKeptStore } from './memory.ts';
 import { Oracle } from './oracle.ts';
 import { randomFrom } from './random.ts';
 
@@ -19,7 +19,7 @@ export const killed: Check = {
       const ended = await killAfter(worker, random.between(0, 800));
       if (ended.signal !== 'SIGKILL') oracle.violations.push(`the worker ended by itself: ${ended.stderr.slice(-500)}`);
       oracle.lostSight();
-      await using store = await openMemory(memory);
+      await using store = await openKeptStore(memory);
       await oracle.examine(store);
     }
     const figures = `${kills} kills, ${oracle.acknowledged} writes acknowledged, ${oracle.refused.size} kinds of refusal, seed ${seed}`;

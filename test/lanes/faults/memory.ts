@@ -12,5 +12,5 @@ export const LIFETIME = 90 * 24 * 3600 * 1000;
 const KEY = environmentSource({ HELMDECK_MEMORY_KEY: '5e'.repeat(32) });
 
 /** The program's own store on its own clock. */
-export const openMemory = (folder: string, source: KeySource | undefined = KEY): Promise<MemoryStore> =>
+export const openKeptStore = (folder: string, source: KeySource | undefined = KEY): Promise<MemoryStore> =>
   openStore({ folder, clock: systemClock, sources: () => (source ? [source] : []) });

@@ -4,7 +4,7 @@ import Sqlite from 'better-sqlite3';
 import { killAfter, startWorker } from './child.ts';
 import { Disk } from './disk.ts';
 import { type Check, mustBeEmpty, type Surroundings } from './lane.ts';
-import { openMemory } from './memory.ts';
+import { openKeptStore } from './memory.ts';
 import { valueOf } from './ops.ts';
 import { Oracle } from './oracle.ts';
 import { type Random, randomFrom } from './random.ts';
@@ -87,7 +87,7 @@ async function cutPower(
     const survived = random.one(['only what was flushed', 'any part of the rest'] as const);
     const memory = join(disk.afterCut(survived, random), 'memory');
     try {
-      await using store = await openMemory(memory);
+      await using store = await openKeptStore(memory);
       await oracle.examine(store);
     } catch (error) {
       violations.push(`the memory does not open: ${String(error)}`);

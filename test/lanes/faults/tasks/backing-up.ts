@@ -1,11 +1,11 @@
 import { basename } from 'node:path';
 import { fileSource } from '../../../../src/core/keys/file.ts';
-import { openMemory } from '../memory.ts';
+import { openKeptStore } from '../memory.ts';
 import type { Tell } from '../worker.ts';
 
 /** Until killed. */
 export async function backUpForEver({ folder }: { folder: string }, tell: Tell): Promise<void> {
-  const store = await openMemory(folder, fileSource(folder));
+  const store = await openKeptStore(folder, fileSource(folder));
   tell({ says: 'ready', pid: process.pid });
   for (;;) {
     const made = await store.upkeep?.backup();

@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { asFailure } from '../../../../src/contract/failure.ts';
 import { HISTORY_VERSIONS, VALUE_BYTES } from '../../../../src/contract/limits.ts';
 import type { Draft, MemoryStore } from '../../../../src/core/store.ts';
-import { openMemory, OWNER } from '../memory.ts';
+import { openKeptStore, OWNER } from '../memory.ts';
 import { factsOf, type Line, nextOp, type Op } from '../ops.ts';
 import { Oracle } from '../oracle.ts';
 import { randomFrom } from '../random.ts';
@@ -51,7 +51,7 @@ export async function fillTheDisk({ disk, seed }: Given, tell: Tell): Promise<vo
     amid = 'a disk with space again';
   };
   const memory = join(disk, 'memory');
-  let store: MemoryStore = await openMemory(memory);
+  let store: MemoryStore = await openKeptStore(memory);
   tell({ says: 'ready', pid: process.pid });
 
   const steps = async (count: number): Promise<void> => {
@@ -102,11 +102,11 @@ export async function fillTheDisk({ disk, seed }: Given, tell: Tell): Promise<vo
   // Closed and opened on a full disk: what was acknowledged is there.
   fill();
   await store[Symbol.asyncDispose]();
-  const started = await openMemory(memory).catch((error: unknown) => asFailure(error).code);
+  const started = await openKeptStore(memory).catch((error: unknown) => asFailure(error).code);
   if (typeof started !== 'string') await started[Symbol.asyncDispose]();
   else if (started !== 'disk_full') complaints.push(`a start on a full disk was refused with ${started}`);
   free();
-  store = await openMemory(memory);
+  store = await openKeptStore(memory);
   await oracle.examine(store);
 
   fill();

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { asFailure } from '../../../../src/contract/failure.ts';
-import { openMemory } from '../memory.ts';
+import { openKeptStore } from '../memory.ts';
 import type { Tell } from '../worker.ts';
 
 interface Given {
@@ -17,7 +17,7 @@ export async function holdTheFolder({ folder, signal }: Given, tell: Tell): Prom
   const from = performance.now();
   const took = (): number => Math.round(performance.now() - from);
   try {
-    await openMemory(folder);
+    await openKeptStore(folder);
     tell({ says: 'done', figures: { how: 'holds', ms: took() } });
     setInterval(() => undefined, 60_000);
   } catch (error) {

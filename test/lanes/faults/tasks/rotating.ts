@@ -4,7 +4,7 @@ import { prepareFolder } from '../../../../src/core/folder.ts';
 import { fileSource } from '../../../../src/core/keys/file.ts';
 import type { KeySource, Slot } from '../../../../src/core/keys/key-source.ts';
 import type { Put, Space } from '../../../../src/core/store.ts';
-import { AUTHOR, LIFETIME, openMemory, OWNER } from '../memory.ts';
+import { AUTHOR, LIFETIME, openKeptStore, OWNER } from '../memory.ts';
 import { randomFrom } from '../random.ts';
 import type { Tell } from '../worker.ts';
 
@@ -26,7 +26,7 @@ export async function fillForRotation({ folder, rows }: Given, tell: Tell): Prom
   const source = fileSource(folder);
   prepareFolder(folder);
   await source.keep('current', randomBytes(32));
-  await using store = await openMemory(folder, source);
+  await using store = await openKeptStore(folder, source);
   tell({ says: 'ready', pid: process.pid });
   const facts = store.space({ subject: OWNER }, 'fact');
   for (let row = 0; row < rows; row += PUTS_AT_ONCE) {
@@ -37,7 +37,7 @@ export async function fillForRotation({ folder, rows }: Given, tell: Tell): Prom
 /** Goes on with the rotation that was interrupted, or makes a new one, while rows are read and written. */
 export async function rotate({ folder, rows, seed, dieAt }: Given, tell: Tell): Promise<void> {
   const random = randomFrom(seed);
-  await using store = await openMemory(folder, dieAt === undefined ? fileSource(folder) : mortal(fileSource(folder), dieAt));
+  await using store = await openKeptStore(folder, dieAt === undefined ? fileSource(folder) : mortal(fileSource(folder), dieAt));
   tell({ says: 'ready', pid: process.pid });
   const facts = store.space({ subject: OWNER }, 'fact');
   const mustRead = async (row: number): Promise<void> => {

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { asFailure } from '../../../../src/contract/failure.ts';
 import type { MemoryStore } from '../../../../src/core/store.ts';
-import { AUTHOR, LIFETIME, openMemory, OWNER } from '../memory.ts';
+import { AUTHOR, LIFETIME, openKeptStore, OWNER } from '../memory.ts';
 import { factsOf, type Held, isHeld, type Load, nextOp, type Op, perform, valueOf, WRITERS, writtenBy } from '../ops.ts';
 import { type Random, randomFrom } from '../random.ts';
 import type { Tell } from '../worker.ts';
@@ -18,7 +18,7 @@ interface Given {
 
 /** Until killed. */
 export async function writeForEver({ folder, seed, firstId, load }: Given, tell: Tell): Promise<void> {
-  const store = await openMemory(folder);
+  const store = await openKeptStore(folder);
   tell({ says: 'ready', pid: process.pid });
   await write(store, randomFrom(seed), { from: firstId, to: Infinity }, tell, load);
 }
@@ -40,7 +40,7 @@ export async function writeWithoutFlushing({ folder, firstId }: Given, tell: Tel
 
 /** A number of puts, one after the other. */
 export async function putInSequence({ folder, puts }: { folder: string; puts: number }, tell: Tell): Promise<void> {
-  await using store = await openMemory(folder);
+  await using store = await openKeptStore(folder);
   tell({ says: 'ready', pid: process.pid });
   for (let id = 1; id <= puts; id += 1) {
     const draft = {
@@ -62,7 +62,7 @@ export async function writeAmidFaults({ folder, seed, firstId, steps }: Given & 
   let store: MemoryStore;
   for (let tries = 1; ; tries += 1) {
     try {
-      store = await openMemory(folder);
+      store = await openKeptStore(folder);
       break;
     } catch (error) {
       tell({ says: 'refused', id: -1, code: asFailure(error).code, why: reasons(error) });
