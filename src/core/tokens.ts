@@ -1,5 +1,4 @@
-import { hash, randomBytes } from 'node:crypto';
-import type { CryptoKey } from 'jose';
+import { hash, type KeyObject, randomBytes } from 'node:crypto';
 import { Failure } from '../contract/failure.ts';
 import { TOKEN_DAYS } from '../contract/limits.ts';
 import {
@@ -82,8 +81,8 @@ interface Use {
 export class Tokens implements AsyncDisposable {
   readonly #deps: Deps;
   readonly #owner: { readonly token: string; readonly digest: string; readonly verified: Verified };
-  #key: CryptoKey | undefined;
-  #asking: Promise<CryptoKey> | undefined;
+  #key: KeyObject | undefined;
+  #asking: Promise<KeyObject> | undefined;
   /** By digest, the oldest use first: what was verified need not be held as it was sent. */
   readonly #verified = new Map<string, Verified>();
   readonly #revoked = new Set<string>();
@@ -99,7 +98,7 @@ export class Tokens implements AsyncDisposable {
   }
 
   static async open(deps: Deps): Promise<Tokens> {
-    const tokens = new Tokens(deps, await ownersToken(deps.now()));
+    const tokens = new Tokens(deps, ownersToken(deps.now()));
     // What can be read now is there when the memory is locked later; what cannot is asked for again when it is needed.
     await tokens.#signing().catch(() => undefined);
     return tokens;
@@ -120,7 +119,7 @@ export class Tokens implements AsyncDisposable {
     const digest = digestOf(token);
     // Whoever has no text with this digest learns nothing from the time that the comparison takes.
     if (digest === this.#owner.digest) return callerOf(this.#owner.verified, transport);
-    const verified = this.#verified.get(digest) ?? verifiedOf(await readToken(token, await this.#signing()), digest);
+    const verified = this.#verified.get(digest) ?? verifiedOf(readToken(token, await this.#signing()), digest);
     this.#requireValid(verified);
     this.#remember(digest, verified);
     this.#note(verified.id);
@@ -139,7 +138,7 @@ export class Tokens implements AsyncDisposable {
       const iat = Math.floor(now / SECOND);
       const exp = iat + (days * DAY) / SECOND;
       const own = [...new Set(scopes)];
-      const token = await signToken({ iss: ISSUER, aud: AUDIENCE, sub: subject, client, scopes: own, iat, exp, jti: id }, key);
+      const token = signToken({ iss: ISSUER, aud: AUDIENCE, sub: subject, client, scopes: own, iat, exp, jti: id }, key);
       const record: TokenRecord = { name, client, subject, scopes: own, created: iat * SECOND, expires: exp * SECOND };
       // Whoever holds it before it is recorded could not be found in the list.
       await this.#keep(id, record);
@@ -211,17 +210,17 @@ export class Tokens implements AsyncDisposable {
   }
 
   /** The key, and with it who was revoked: without that nobody may be let in. */
-  #signing(): Promise<CryptoKey> {
+  #signing(): Promise<KeyObject> {
     if (this.#key) return Promise.resolve(this.#key);
     this.#asking ??= this.#read().finally(() => (this.#asking = undefined));
     return this.#asking;
   }
 
-  async #read(): Promise<CryptoKey> {
+  async #read(): Promise<KeyObject> {
     const { vault, secret } = this.#deps;
     for (const id of await vault.revoked()) this.#revoked.add(id);
     for (const name of await vault.names()) if (name.startsWith(RECORD)) this.#recorded.add(name.slice(RECORD.length));
-    this.#key = await signingKey(secret ?? (await vault.read(SECRET)) ?? (await this.#makeSecret()));
+    this.#key = signingKey(secret ?? (await vault.read(SECRET)) ?? (await this.#makeSecret()));
     return this.#key;
   }
 
@@ -301,7 +300,7 @@ export class Tokens implements AsyncDisposable {
 
 const digestOf = (token: string): string => hash('sha256', token, 'base64url');
 
-async function ownersToken(now: number): Promise<{ token: string; claims: TokenClaims }> {
+function ownersToken(now: number): { token: string; claims: TokenClaims } {
   const iat = Math.floor(now / SECOND);
   const claims: TokenClaims = {
     iss: ISSUER,
@@ -314,7 +313,7 @@ async function ownersToken(now: number): Promise<{ token: string; claims: TokenC
     exp: iat + (100 * TOKEN_DAYS * DAY) / SECOND,
     jti: randomBytes(8).toString('hex'),
   };
-  return { token: await signToken(claims, await signingKey(randomBytes(32).toString('base64url'))), claims };
+  return { token: signToken(claims, signingKey(randomBytes(32).toString('base64url'))), claims };
 }
 
 function verifiedOf({ sub, client, scopes, exp, nbf = -Infinity, iat = -Infinity, jti }: TokenClaims, digest: string): Verified {

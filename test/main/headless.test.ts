@@ -118,7 +118,7 @@ describe('the program', () => {
     };
     expect([await status('memory.example'), await status('other.example')]).toEqual([200, 403]);
     const claims = { iss: 'helmdeck' as const, sub: 'me', exp: Math.ceil(Date.now() / 1000) + 60, client: 'a test' };
-    const token = await signToken({ ...claims, scopes: ['memory:read'] }, await signingKey('s'.repeat(32)));
+    const token = signToken({ ...claims, scopes: ['memory:read'] }, signingKey('s'.repeat(32)));
     const answer = await fetch(`${url}/api/v1/memory`, { headers: { Authorization: `Bearer ${token}` } });
     expect(await answer.json()).toMatchObject({ scope: 'caller=me' });
     await running.end('SIGTERM');

@@ -1,11 +1,8 @@
-import { queryObjects } from 'node:v8';
-import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/core/clock.ts';
 import { signingKey, signToken } from '../../../src/core/jwt.ts';
 import { RamStore } from '../../../src/core/ram-store.ts';
 import { Tokens } from '../../../src/core/tokens.ts';
-import { Session } from '../../../src/listeners/mcp/session.ts';
 import { IDLE_MS, MOST_SESSIONS } from '../../../src/listeners/mcp/sessions.ts';
 import { DAY, handClock, HOUR, MINUTE, SECOND } from '../../support/clock.ts';
 import { ask, serve, type Served } from '../../support/listener.ts';
@@ -69,9 +66,9 @@ describe('a session belongs to the token that opened it (R-MCP-06)', () => {
       jti: 'the-same',
       exp: Math.floor(Date.now() / 1000) + 3600,
     } as const;
-    const key = await signingKey(secret);
-    const [reads, writes] = await Promise.all(
-      (['memory:read', 'memory:write'] as const).map((scope) => signToken({ ...claims, scopes: [scope] }, key)),
+    const key = signingKey(secret);
+    const [reads, writes] = (['memory:read', 'memory:write'] as const).map((scope) =>
+      signToken({ ...claims, scopes: [scope] }, key),
     );
     const { session } = await open(served, writes ?? '');
     expect((await post(served, reads ?? '', ping, ['Mcp-Session-Id', session])).status).toBe(404);
@@ -213,7 +210,7 @@ describe('a subject has its share', () => {
   });
 });
 
-test('a reader who does not read is let go, and costs little until then (R-MCP-10)', { timeout: 20_000 }, async () => {
+test('a reader who does not read is let go, and costs little until then (R-MCP-10)', async () => {
   const served = await serve();
   const token = await served.token();
   const writer = await open(served, token);
@@ -278,31 +275,4 @@ describe('a client that comes back', () => {
   });
 
   const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } };
-});
-
-test('10,000 streams that were opened and left leave nothing behind', { timeout: 30_000 }, async () => {
-  const clock = handClock();
-  const served = await serve({ clock });
-  const tokens = await Promise.all(Array.from({ length: 4 }, (_, index) => served.token(`subject-${index}`)));
-  const before = {
-    waiting: clock.waiting,
-    sessions: queryObjects(Session, { format: 'count' }),
-    servers: queryObjects(Server, { format: 'count' }),
-  };
-  for (let round = 0; round < 100; round += 1) {
-    await Promise.all(
-      Array.from({ length: 100 }, async (_, index) => {
-        const token = tokens[index % tokens.length] ?? '';
-        const line = await stream(served, token, `${MCP}/sse`);
-        // Half of them do not even wait for the first word.
-        if (index % 2 === 0) await line.until('sessionId');
-        if (index % 3 === 0) line.socket.resetAndDestroy();
-        else line.socket.destroy();
-      }),
-    );
-    await expect.poll(() => clock.waiting, { interval: 1 }).toBeLessThanOrEqual(before.waiting + 20);
-  }
-  await expect.poll(() => clock.waiting).toBe(before.waiting);
-  expect(queryObjects(Session, { format: 'count' })).toBe(before.sessions);
-  expect(queryObjects(Server, { format: 'count' })).toBe(before.servers);
 });
