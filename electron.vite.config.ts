@@ -3,9 +3,20 @@ import { defineConfig } from 'electron-vite';
 export default defineConfig({
   main: {
     build: {
-      rollupOptions: { input: { headless: 'src/main/headless.ts', cli: 'src/main/cli.ts' } },
-      // Left out by itself is only what package.json requires; this one is optional there, and its binary cannot be bundled.
-      externalizeDeps: { include: ['keytar'] },
+      rollupOptions: {
+        input: {
+          headless: 'src/main/headless.ts',
+          cli: 'src/main/cli.ts',
+        },
+        // An ES module makes Node look at everything that its own modules export, and load what nobody uses of them.
+        output: { format: 'cjs', entryFileNames: '[name].cjs', chunkFileNames: 'chunks/[name]-[hash].cjs' },
+      },
+      externalizeDeps: {
+        // Left out by itself is only what package.json requires; this one is optional there, and its binary cannot be bundled.
+        include: ['keytar'],
+        // Of these a start needs little: one file with that much is read faster than their hundred.
+        exclude: ['zod', '@modelcontextprotocol/sdk'],
+      },
     },
   },
 });

@@ -15,7 +15,7 @@ const ROOM = { facts: 10_000_000, bytes: 2 ** 40 };
 const ROUNDS = 15;
 const IDLE_MS = 20_000;
 const TICKS_A_SECOND = 100;
-const PROGRAM = join(import.meta.dirname, '../out/main/headless.js');
+const PROGRAM = join(import.meta.dirname, '../out/main/headless.cjs');
 const API = '/api/v1';
 
 /** The least that could be called a server. */
@@ -39,7 +39,7 @@ interface Running extends AsyncDisposable {
 }
 
 export async function starts(): Promise<Result[]> {
-  if (!existsSync(PROGRAM)) throw new Error('There is no out/main/headless.js yet: npm run build');
+  if (!existsSync(PROGRAM)) throw new Error('There is no out/main/headless.cjs yet: npm run build');
   const results: Result[] = [];
   for (const facts of [0, FACTS]) {
     await using made = await ours(facts, { quota: ROOM });

@@ -14,7 +14,7 @@ const NO_NODE = 70;
 
 const root = dirname(dirname(realpathSync(fileURLToPath(import.meta.url))));
 const source = join(root, 'src', 'main', 'cli.ts');
-const built = join(root, 'out', 'main', 'cli.js');
+const built = join(root, 'out', 'main', 'cli.cjs');
 // Node takes no types off below node_modules.
 const unbuilt = !isFresh(built) && existsSync(source) && !root.includes(`${sep}node_modules${sep}`);
 const program = unbuilt ? source : built;

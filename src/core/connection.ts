@@ -2,9 +2,9 @@ import type { Database, Statement } from 'better-sqlite3';
 import type { Transactions } from './commit-queue.ts';
 import { connect, PAGE_BYTES } from './database.ts';
 import { PageScrubber } from './page-scrubber.ts';
-import { type KindStatements, prepare, prepareKinds, type Statements } from './statements.ts';
+import { type KindStatements, prepare, prepareKind, type Statements } from './statements.ts';
 import type { Kind, Namespace } from './store.ts';
-import { Tally } from './tally.ts';
+import { CategoryTally, Tally } from './tally.ts';
 
 /** A row as it stands in the file; the open columns are claims until the seal has been opened. */
 export interface Row {
@@ -40,9 +40,10 @@ export class Connection implements Transactions {
   readonly #scrubber: PageScrubber;
   #db: Database;
   #sql: Statements;
-  #kinds: Record<Kind, KindStatements>;
+  readonly #kinds = new Map<Kind, KindStatements>();
   #ids = new Map<string, number>();
   #tally: Tally | undefined;
+  #categories: CategoryTally | undefined;
   #counting = false;
   #logLimit = LOG_FRAMES;
   /** How long the file is, as far as that is known. */
@@ -53,7 +54,6 @@ export class Connection implements Transactions {
     this.#file = file;
     this.#db = db;
     this.#sql = prepare(db);
-    this.#kinds = prepareKinds(db);
     this.#scrubber = new PageScrubber(file);
   }
 
@@ -71,30 +71,40 @@ export class Connection implements Transactions {
     return (this.#tally ??= new Tally(this.#db));
   }
 
+  /** The same of categories. Not inside a transaction, which could take it back. */
+  get categories(): CategoryTally {
+    return (this.#categories ??= new CategoryTally(this.#db));
+  }
+
   /** From now on the counters are there inside every transaction. */
   startCounting(): void {
     this.#counting = true;
   }
 
-  /** Whether the counters are kept already; asking for them would begin it. */
-  get counting(): boolean {
-    return this.#counting;
+  /** Whether it was counted already; asking for the counters would begin it. */
+  get counted(): boolean {
+    return this.#tally !== undefined;
   }
 
   of(kind: Kind): KindStatements {
-    return this.#kinds[kind];
+    const known = this.#kinds.get(kind);
+    if (known) return known;
+    const prepared = prepareKind(this.#db, kind);
+    this.#kinds.set(kind, prepared);
+    return prepared;
   }
 
   /** What changed in the meantime is not known: `survey` has to look for it. */
   reopen(): void {
     this.#ids.clear();
     this.#tally = undefined;
+    this.#categories = undefined;
+    this.#kinds.clear();
     this.#db.close();
     this.#logMoved();
     this.#logLimit = LOG_FRAMES;
     this.#db = connect(this.#file);
     this.#sql = prepare(this.#db);
-    this.#kinds = prepareKinds(this.#db);
   }
 
   close(): void {

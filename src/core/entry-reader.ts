@@ -61,7 +61,7 @@ export class EntryReader {
     const id = connection.namespaceId(namespace);
     if (id === undefined) return 0;
     const { count, countInCategory, countExpired } = connection.of(kind);
-    if (category === undefined && connection.counting) {
+    if (category === undefined && connection.counted) {
       return connection.tally.rows(id, kind) - (countExpired.get(id, now()) as number);
     }
     return (category === undefined ? count.get(id, now()) : countInCategory.get(id, now(), category)) as number;

@@ -1,53 +1,12 @@
-import { closeSync, lstatSync, mkdirSync, openSync, rmSync, type Stats, statSync, writeFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { closeSync, openSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { Failure } from '../contract/failure.ts';
 import { diskTrouble } from './disk-failure.ts';
-import { syncFolder } from './files.ts';
 
 /** Set aside so that forgetting still finds room for its log when the disk is full. */
 const RESERVE_BYTES = 1024 * 1024;
 const LEAST_RESERVE_BYTES = 128 * 1024;
-
-/** Nobody but the owner may look into the data folder, and it must be the owner's. */
-export function prepareFolder(folder: string): void {
-  const { mode, uid } = made(resolve(folder));
-  if ((mode & 0o170000) !== 0o040000) {
-    throw new Failure(
-      'store_unavailable',
-      'The data folder must be a folder and not a link; set HELMDECK_DATA_DIR to the real one.',
-    );
-  }
-  if (process.platform === 'win32') return;
-  if (uid !== process.getuid?.()) {
-    throw new Failure('store_unavailable', 'The data folder belongs to another user; set HELMDECK_DATA_DIR to one of your own.');
-  }
-  if ((mode & 0o077) !== 0) {
-    throw new Failure(
-      'store_unavailable',
-      'Others may look into the data folder; run chmod 700 on it, or set HELMDECK_DATA_DIR to another.',
-    );
-  }
-}
-
-/** Each new folder's name is durable only when the folder it stands in is. */
-function syncNames(first: string, last: string): void {
-  for (let folder = last; folder.length >= first.length; folder = dirname(folder)) syncFolder(dirname(folder));
-}
-
-function made(folder: string): Stats {
-  try {
-    const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
-    if (first !== undefined) syncNames(first, folder);
-    return lstatSync(folder);
-  } catch (cause) {
-    throw new Failure(
-      'store_unavailable',
-      'The data folder cannot be made or read; set HELMDECK_DATA_DIR to a folder of your own.',
-      { cause },
-    );
-  }
-}
 
 /**
  * One process per data folder, for life: an exclusive transaction on a database of its own. The operating system

@@ -19,17 +19,37 @@ export function frame(fields: readonly (string | Uint8Array)[]): Buffer {
 }
 
 /** The fields of a frame; throws on bytes that `frame` did not write. */
-export function unframe(bytes: Buffer): Buffer[] {
-  const fields: Buffer[] = [];
-  let at = 0;
-  while (at < bytes.length) {
-    const first = bytes.readUInt8(at);
-    const [length, width] =
-      first < 0x80 ? [first, 1] : first < 0xc0 ? [bytes.readUInt16BE(at) & 0x3fff, 2] : [bytes.readUInt32BE(at + 1), 5];
-    at += width;
-    if (at + length > bytes.length) throw new RangeError('A frame ends inside a field.');
-    fields.push(bytes.subarray(at, at + length));
-    at += length;
+export const unframe = (bytes: Buffer): Buffer[] => fieldsOf(bytes, 0, bytes.length, Infinity, subarray);
+
+/** The first so many fields of a frame that lies between two places, as texts. */
+export const textsOf = (bytes: Buffer, from: number, to: number, most: number): string[] => fieldsOf(bytes, from, to, most, text);
+
+const subarray = (bytes: Buffer, start: number, end: number): Buffer => bytes.subarray(start, end);
+const text = (bytes: Buffer, start: number, end: number): string => (start === end ? '' : bytes.toString('utf8', start, end));
+
+function fieldsOf<Field>(
+  bytes: Buffer,
+  from: number,
+  to: number,
+  most: number,
+  read: (bytes: Buffer, start: number, end: number) => Field,
+): Field[] {
+  const fields: Field[] = [];
+  let at = from;
+  while (at < to && fields.length < most) {
+    const first = bytes[at] ?? 0;
+    let start = at + 1;
+    let length = first;
+    if (first >= 0xc0) {
+      length = bytes.readUInt32BE(start);
+      start = at + 5;
+    } else if (first >= 0x80) {
+      length = bytes.readUInt16BE(at) & 0x3fff;
+      start = at + 2;
+    }
+    at = start + length;
+    if (at > to) throw new RangeError('A frame ends inside a field.');
+    fields.push(read(bytes, start, at));
   }
   return fields;
 }

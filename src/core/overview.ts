@@ -1,7 +1,7 @@
 import type { Connection, Row } from './connection.ts';
 import type { SealedRows } from './sealed-rows.ts';
 import type { Kind, Namespace, Overview } from './store.ts';
-import type { Tally } from './tally.ts';
+import type { CategoryTally } from './tally.ts';
 
 interface OpenedKey {
   readonly row: number;
@@ -56,7 +56,7 @@ export class Overviews {
   readonly #deps: Deps;
   readonly #recent = new Map<string, Recent>();
   readonly #answered = new Map<string, Answered>();
-  #countedBy: Tally | undefined;
+  #countedBy: CategoryTally | undefined;
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -67,10 +67,10 @@ export class Overviews {
     const id = connection.namespaceId(namespace);
     if (id === undefined) return { categories: [], more: 0 };
     const now = this.#deps.now();
-    const { tally } = connection;
+    const { categories } = connection;
     // Others count the changes from the beginning again.
-    if (tally !== this.#countedBy) this.clear();
-    this.#countedBy = tally;
+    if (categories !== this.#countedBy) this.clear();
+    this.#countedBy = categories;
     const where = `${id} ${kind} ${most.categories} ${most.keys}`;
     const known = this.#answered.get(where);
     if (known?.changes === rows.changes && known.from <= now && known.until > now) return known.overview;
@@ -82,14 +82,13 @@ export class Overviews {
   }
 
   #look({ namespace, kind, id }: Place, most: Most, now: number): Overview {
-    const { tally } = this.#deps.connection;
     const gone = new Map(
       (this.#deps.connection.of(kind).expiredByCategory.all(id, now) as { category: string; count: number }[]).map(
         ({ category, count }) => [category, count],
       ),
     );
-    const living = tally
-      .categories(id, kind)
+    const living = this.#deps.connection.categories
+      .of(id, kind)
       .map(({ category, rows, version }) => ({ name: category, count: rows - (gone.get(category) ?? 0), version }))
       .filter(({ count }) => count > 0);
     const categories = living.slice(0, most.categories).map(({ name, count, version }) => ({

@@ -38,6 +38,8 @@ import { SqliteVault } from './vault.ts';
 
 /** Entries swept in a commit that others wait for too: few enough that they do not notice. */
 const SWEPT_BESIDE = 8;
+/** What expired while nobody was here is seen by nobody, and the first answer should not have to wait for its removal. */
+const FIRST_SWEEP_MS = 500;
 
 export interface SqliteParts {
   readonly connection: Connection;
@@ -112,7 +114,7 @@ export class SqliteStore implements MemoryStore {
       now: () => Math.min(this.now(), this.#time.trusted()),
     });
     this.upkeep = new FileUpkeep({ ...parts, rows: this.#rows, queue: this.#queue, now: () => this.now() });
-    this.#sweeper.at(this.now());
+    this.#sweeper.at(this.now() + FIRST_SWEEP_MS);
     this.#keyed();
   }
 

@@ -11,22 +11,13 @@ const COLUMNS = 'rowid AS row, key_hash, category, created_at, updated_at, expir
 export type Statements = Record<keyof ReturnType<typeof prepare>, Statement>;
 export type KindStatements = Record<keyof ReturnType<typeof prepareKind>, Statement>;
 
-/** What is asked of one kind of entry in one namespace. */
-export const prepareKinds = (db: Database): Record<Kind, KindStatements> => ({
-  fact: prepareKind(db, 'fact'),
-  history: prepareKind(db, 'history'),
-  audit: prepareKind(db, 'audit'),
-  cache: prepareKind(db, 'cache'),
-  pack: prepareKind(db, 'pack'),
-  activity: prepareKind(db, 'activity'),
-});
-
 /** Both ends of a page are places in an index, so the last page costs what the first does. */
 const NEWEST_FIRST = 'AND updated_at <= ? AND (updated_at < ? OR rowid < ?) ORDER BY updated_at DESC, rowid DESC';
 const OLDEST_FIRST = 'AND updated_at >= ? AND (updated_at > ? OR rowid > ?) ORDER BY updated_at, rowid';
 const SOONEST_FIRST = 'AND expires_at >= ? AND (expires_at > ? OR rowid > ?) ORDER BY expires_at, rowid';
 
-function prepareKind(db: Database, kind: Kind) {
+/** What is asked of one kind of entry in one namespace. */
+export function prepareKind(db: Database, kind: Kind) {
   // The kind stands in the text: bound to a parameter that a partial index asks about, it would make SQLite plan the
   // statement anew at every call, which costs more than the search.
   const all = `namespace = ? AND kind = ${KINDS[kind]}`;

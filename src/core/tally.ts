@@ -17,22 +17,13 @@ const { fact, history } = KINDS;
  *
  * They count rows, expired or not: a row that has just expired is still there until the sweep. Whoever asks subtracts those.
  */
-const COUNTERS = `
+const ROWS = `
   CREATE TEMP TABLE tally (
     namespace INTEGER NOT NULL, kind INTEGER NOT NULL, rows INTEGER NOT NULL, bytes INTEGER NOT NULL,
     PRIMARY KEY (namespace, kind)
   ) WITHOUT ROWID;
-  CREATE TEMP TABLE category_tally (
-    namespace INTEGER NOT NULL, kind INTEGER NOT NULL, category TEXT NOT NULL, rows INTEGER NOT NULL, version INTEGER NOT NULL,
-    PRIMARY KEY (namespace, kind, category)
-  ) WITHOUT ROWID;
-  -- One for all: a category that is empty leaves no row behind, and must not get an old number when it comes back.
-  CREATE TEMP TABLE change (last INTEGER NOT NULL);
 
-  INSERT INTO change VALUES (0);
   INSERT INTO tally SELECT namespace, kind, count(*), sum(length(sealed)) FROM main.entry GROUP BY namespace, kind;
-  INSERT INTO category_tally
-    SELECT namespace, kind, category, count(*), 0 FROM main.entry WHERE kind <> ${history} GROUP BY namespace, kind, category;
 
   CREATE TEMP TRIGGER tally_insert AFTER INSERT ON main.entry BEGIN
     INSERT INTO tally VALUES (new.namespace, new.kind, 1, length(new.sealed))
@@ -46,6 +37,20 @@ const COUNTERS = `
     UPDATE tally SET bytes = bytes + length(new.sealed) - length(old.sealed)
       WHERE namespace = new.namespace AND kind = new.kind;
   END;
+`;
+
+/** Apart from the others: an index has all of it, while the bytes are read row by row, and the first look needs only this. */
+const CATEGORIES = `
+  CREATE TEMP TABLE category_tally (
+    namespace INTEGER NOT NULL, kind INTEGER NOT NULL, category TEXT NOT NULL, rows INTEGER NOT NULL, version INTEGER NOT NULL,
+    PRIMARY KEY (namespace, kind, category)
+  ) WITHOUT ROWID;
+  -- One for all: a category that is empty leaves no row behind, and must not get an old number when it comes back.
+  CREATE TEMP TABLE change (last INTEGER NOT NULL);
+
+  INSERT INTO change VALUES (0);
+  INSERT INTO category_tally
+    SELECT namespace, kind, category, count(*), 0 FROM main.entry WHERE kind <> ${history} GROUP BY namespace, kind, category;
 
   CREATE TEMP TRIGGER category_insert AFTER INSERT ON main.entry WHEN new.kind <> ${history} BEGIN
     UPDATE change SET last = last + 1;
@@ -79,15 +84,14 @@ const COUNTERS = `
   END;
 `;
 
+/** How much there is: what the quota asks. */
 export class Tally {
   readonly #usage: Statement;
   readonly #expired: Statement;
   readonly #rows: Statement;
-  readonly #categories: Statement;
 
   constructor(db: Database) {
-    // All or nothing: what an error left half made would be in the way of the next attempt.
-    db.transaction(() => db.exec(COUNTERS))();
+    make(db, ROWS);
     const subject = 'namespace IN (SELECT id FROM namespace WHERE subject = @subject)';
     this.#usage = db.prepare(
       `SELECT coalesce(sum(iif(kind = ${fact}, rows, 0)), 0) AS facts, coalesce(sum(bytes), 0) AS bytes
@@ -103,9 +107,6 @@ export class Tally {
            WHERE gone.${subject} AND gone.kind = ${fact} AND gone.expires_at <= @now AND version.expires_at > @now)`,
     );
     this.#rows = db.prepare('SELECT rows FROM temp.tally WHERE namespace = ? AND kind = ?').pluck();
-    this.#categories = db.prepare(
-      'SELECT category, rows, version FROM temp.category_tally WHERE namespace = ? AND kind = ? ORDER BY category',
-    );
   }
 
   /** What the facts of a subject take of its quota, its sessions included. */
@@ -121,9 +122,24 @@ export class Tally {
   rows(namespaceId: number, kind: Kind): number {
     return (this.#rows.get(namespaceId, KINDS[kind]) as number | undefined) ?? 0;
   }
+}
+
+/** How much there is in each category: what an overview asks. */
+export class CategoryTally {
+  readonly #categories: Statement;
+
+  constructor(db: Database) {
+    make(db, CATEGORIES);
+    this.#categories = db.prepare(
+      'SELECT category, rows, version FROM temp.category_tally WHERE namespace = ? AND kind = ? ORDER BY category',
+    );
+  }
 
   /** A to Z. */
-  categories(namespaceId: number, kind: Kind): CategoryCount[] {
+  of(namespaceId: number, kind: Kind): CategoryCount[] {
     return this.#categories.all(namespaceId, KINDS[kind]) as CategoryCount[];
   }
 }
+
+/** All or nothing: what an error left half made would be in the way of the next attempt. */
+const make = (db: Database, counters: string): void => void db.transaction(() => db.exec(counters))();

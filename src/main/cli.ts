@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
+import { enableCompileCache } from 'node:module';
 import { constants, homedir } from 'node:os';
 import { join } from 'node:path';
 import { Interrupted } from './cli/interrupted.ts';
-import { runCommandLine } from './cli/run.ts';
 
 /** The launcher and the terminal may both hand on one and the same Ctrl+C. */
 const SAME_SIGNAL_MS = 1000;
@@ -22,21 +22,28 @@ function interruption(): AbortSignal {
   return controller.signal;
 }
 
-// npm's own file; its shape is its promise.
-const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')) as { version: string };
+const ROOT = join(import.meta.dirname, '../..');
 
-// Before anything is written: nobody else may read what we write, whoever writes it for us.
-process.umask(0o077);
-const code = await runCommandLine(process.argv.slice(2), {
-  environment: process.env,
-  platform: process.platform,
-  home: homedir,
-  stdin: process.stdin,
-  stdout: process.stdout,
-  stderr: process.stderr,
-  version,
-  now: Date.now,
-  interrupted: interruption(),
-});
-// Everything is closed. A keychain that never answers, or a terminal that is still open, would keep us here.
-process.exit(code);
+async function main(): Promise<never> {
+  // Before anything is written: nobody else may read what we write, whoever writes it for us.
+  process.umask(0o077);
+  // Beside the program itself, never among the data: whoever can write here could as well change the program.
+  enableCompileCache(join(ROOT, 'out/compiled'));
+  const { runCommandLine } = await import('./cli/run.ts');
+  const code = await runCommandLine(process.argv.slice(2), {
+    environment: process.env,
+    platform: process.platform,
+    home: homedir,
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    // npm's own file; its shape is its promise.
+    version: (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version,
+    now: Date.now,
+    interrupted: interruption(),
+  });
+  // Everything is closed. A keychain that never answers, or a terminal that is still open, would keep us here.
+  process.exit(code);
+}
+
+void main();

@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
+import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { Failure } from '../contract/failure.ts';
-import { readyLine, serve } from './serve.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
 
 /** What `npm start --` may be followed by. */
 function readArguments(args: readonly string[]): void {
@@ -27,24 +29,29 @@ async function signalled(...signals: readonly NodeJS.Signals[]): Promise<void> {
   clearInterval(running);
 }
 
-// npm's own file; its shape is its promise.
-const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')) as { version: string };
-
-// Before anything is written: nobody else may read what we write, whoever writes it for us.
-process.umask(0o077);
-try {
-  readArguments(process.argv.slice(2));
-  await serve({
-    machine: { environment: process.env, platform: process.platform, home: homedir },
-    version,
-    async ready(started) {
-      for (const line of [...started.report, readyLine(started)]) console.log(line);
-    },
-    ended: () => signalled('SIGINT', 'SIGTERM', 'SIGHUP'),
-  });
-} catch (error) {
-  // What was not foreseen keeps its stack, for whoever has to find out.
-  if (!(error instanceof Failure)) throw error;
-  console.error(`Helmdeck Memory cannot start: ${error.message}`);
-  process.exitCode = 1;
+async function main(): Promise<void> {
+  // Before anything is written: nobody else may read what we write, whoever writes it for us.
+  process.umask(0o077);
+  // Beside the program itself, never among the data: whoever can write here could as well change the program.
+  enableCompileCache(join(ROOT, 'out/compiled'));
+  try {
+    readArguments(process.argv.slice(2));
+    const { readyLine, serve } = await import('./serve.ts');
+    await serve({
+      machine: { environment: process.env, platform: process.platform, home: homedir },
+      // npm's own file; its shape is its promise.
+      version: (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version,
+      async ready(started) {
+        console.log([...started.report, readyLine(started)].join('\n'));
+      },
+      ended: () => signalled('SIGINT', 'SIGTERM', 'SIGHUP'),
+    });
+  } catch (error) {
+    // What was not foreseen keeps its stack, for whoever has to find out.
+    if (!(error instanceof Failure)) throw error;
+    console.error(`Helmdeck Memory cannot start: ${error.message}`);
+    process.exitCode = 1;
+  }
 }
+
+void main();

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { frame, unframe } from '../../src/core/frame.ts';
+import { frame, textsOf, unframe } from '../../src/core/frame.ts';
 
 const field = fc.oneof(
   fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
@@ -16,6 +16,24 @@ describe('frames (R-SEAL-02)', () => {
       }),
       { numRuns: 2000 },
     );
+  });
+
+  test('texts come back too, the first so many, from among other bytes', () => {
+    const text = fc.oneof(
+      fc.string({ unit: 'grapheme' }),
+      fc.constantFrom('', 'a'.repeat(127), 'ü'.repeat(70), 'x'.repeat(20_000)),
+    );
+    fc.assert(
+      fc.property(fc.array(text, { maxLength: 6 }), fc.nat(7), (texts, most) => {
+        const framed = frame(texts);
+        const among = Buffer.concat([Buffer.alloc(3, 0xff), framed, Buffer.alloc(3, 0xff)]);
+        expect(textsOf(among, 3, 3 + framed.length, most)).toEqual(texts.slice(0, most));
+      }),
+    );
+  });
+
+  test('texts are not read beyond the end that was given', () => {
+    expect(() => textsOf(frame(['abc', 'def']), 0, 7, Infinity)).toThrow(RangeError);
   });
 
   test('no two lists of fields give the same bytes', () => {

@@ -3,8 +3,9 @@ import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Connection } from '../../src/core/connection.ts';
 import { openDatabase } from '../../src/core/database.ts';
-import { lockFolder, prepareFolder, Reserve } from '../../src/core/folder.ts';
+import { lockFolder, Reserve } from '../../src/core/folder.ts';
 import { KeyKeeper } from '../../src/core/key-keeper.ts';
+import { prepareFolder } from '../../src/core/prepare-folder.ts';
 import { RamStore } from '../../src/core/ram-store.ts';
 import { SqliteStore } from '../../src/core/sqlite-store.ts';
 import type { Draft, MemoryStore, Namespace, Overview, Quota, Reverted } from '../../src/core/store.ts';
@@ -39,6 +40,7 @@ async function openInside(clock: HandClock, quota: Quota = QUOTA): Promise<Opene
 function expectCountersRight(connection: Connection): void {
   // Made when first asked for.
   connection.tally.usage('me');
+  connection.categories.of(1, 'fact');
   const all = (sql: string): unknown[] => connection.db.prepare(sql).all();
   expect(all('SELECT namespace, kind, rows, bytes FROM temp.tally WHERE rows <> 0 OR bytes <> 0 ORDER BY 1, 2')).toEqual(
     all('SELECT namespace, kind, count(*) AS rows, sum(length(sealed)) AS bytes FROM entry GROUP BY 1, 2 ORDER BY 1, 2'),
@@ -417,10 +419,23 @@ describe('the counters of SQLite', () => {
     }
   });
 
+  test('a first look at what there is does not wait for the bytes to be counted', async () => {
+    const { connection, facts } = await opened();
+    await facts.put(aDraft());
+    connection.reopen();
+    expect((await facts.overview({ categories: 9, keys: 9 })).categories).toHaveLength(1);
+    expect(await facts.count()).toBe(1);
+    expect(connection.counted).toBe(false);
+    await facts.put(aDraft({ key: 'another' }));
+    expect(connection.counted).toBe(true);
+    expectCountersRight(connection);
+  });
+
   test('of categories that are empty again nothing stays', async () => {
     const { connection, facts, store } = await opened();
     for (let turn = 0; turn < 20; turn += 1) {
       await facts.put(aDraft({ key: 'a', category: `c${turn}` }));
+      await facts.overview({ categories: 9, keys: 9 });
       if (turn % 5 === 0) await store.forget('me', { kinds: ['fact'] });
     }
     expect(connection.db.prepare('SELECT count(*) FROM temp.category_tally').pluck().get()).toBe(1);

@@ -12,7 +12,7 @@ import { A_KEY, aDraft, ANOTHER_KEY, withKey } from '../support/store.ts';
 import { filesBelow, tempFolder } from '../support/temp-folder.ts';
 
 const UNBUILT = 'src/main/headless.ts';
-const BUILT = 'out/main/headless.js';
+const BUILT = 'out/main/headless.cjs';
 const SERVE = 'bin/helmdeck-memory.js serve';
 
 interface Ended {

@@ -7,7 +7,7 @@ import { nodes, older } from './nodes.ts';
 
 const repository = process.cwd();
 
-const PRINTS = `console.log(JSON.stringify({ program: import.meta.filename.slice(-6), node: process.version, args: process.argv.slice(2) }));`;
+const PRINTS = `console.log(JSON.stringify({ program: import.meta.filename.split('/').at(-1), node: process.version, args: process.argv.slice(2) }));`;
 
 /** A package of ours in a folder with blanks: only its launcher is the real one. */
 function aPackage(
@@ -68,9 +68,12 @@ describe.each(nodes)('the launcher under $name', ({ node }) => {
   );
 
   test('prefers what was built, unless the source is newer', () => {
-    const root = aPackage({ 'src/main/cli.ts': PRINTS, 'out/main/cli.js': PRINTS });
-    expect(launch(node, join(root, 'bin/helmdeck-memory.js')).said).toMatchObject({ program: 'cli.js' });
-    utimesSync(join(root, 'out/main/cli.js'), 1, 1);
+    const root = aPackage({
+      'src/main/cli.ts': PRINTS,
+      'out/main/cli.cjs': PRINTS.replace('import.meta.filename', '__filename'),
+    });
+    expect(launch(node, join(root, 'bin/helmdeck-memory.js')).said).toMatchObject({ program: 'cli.cjs' });
+    utimesSync(join(root, 'out/main/cli.cjs'), 1, 1);
     expect(launch(node, join(root, 'bin/helmdeck-memory.js')).said).toMatchObject({ program: 'cli.ts' });
   });
 
@@ -83,7 +86,7 @@ describe.each(nodes)('the launcher under $name', ({ node }) => {
     const root = aPackage({ 'src/main/cli.ts': PRINTS }, 'node_modules/helmdeck-memory');
     const { status, stderr } = launch(node, join(root, 'bin/helmdeck-memory.js'));
     expect(status).toBe(70);
-    expect(stderr).toMatch(/^helmdeck-memory is not complete: .*cli\.js is missing; .*\n$/);
+    expect(stderr).toMatch(/^helmdeck-memory is not complete: .*cli\.cjs is missing; .*\n$/);
   });
 });
 

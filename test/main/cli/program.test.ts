@@ -2,7 +2,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/core/clock.ts';
-import { lockFolder, prepareFolder } from '../../../src/core/folder.ts';
+import { lockFolder } from '../../../src/core/folder.ts';
+import { prepareFolder } from '../../../src/core/prepare-folder.ts';
 import { startListener } from '../../../src/listeners/server.ts';
 import { readConfig } from '../../../src/main/config.ts';
 import { openCore } from '../../../src/main/open-core.ts';
@@ -179,7 +180,6 @@ describe('a folder that is held by somebody who does not answer', () => {
     setTimeout(() => held[Symbol.dispose](), 300);
     expect(await say('remember', 'k', 'v')).toMatchObject({ code: 0 });
   });
-
   test('is no matter for many commands at once', async () => {
     const all = await Promise.all(Array.from({ length: 4 }, (_, index) => say('remember', `k${index}`, 'v')));
     expect(all.map(({ code }) => code)).toEqual([0, 0, 0, 0]);

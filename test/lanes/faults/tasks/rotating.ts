@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { prepareFolder } from '../../../../src/core/folder.ts';
 import { fileSource } from '../../../../src/core/keys/file.ts';
 import type { KeySource, Slot } from '../../../../src/core/keys/key-source.ts';
+import { prepareFolder } from '../../../../src/core/prepare-folder.ts';
 import type { Put, Space } from '../../../../src/core/store.ts';
 import { AUTHOR, LIFETIME, openKeptStore, OWNER } from '../memory.ts';
 import { randomFrom } from '../random.ts';
