@@ -31,13 +31,13 @@ CREATE TABLE entry (
   sealed BLOB NOT NULL
 ) STRICT;
 
-CREATE UNIQUE INDEX entry_key ON entry (namespace, kind, key_hash) WHERE kind <> 2;
+CREATE UNIQUE INDEX entry_key ON entry (namespace, kind, key_hash) WHERE kind <> 2 AND kind <> 6;
 
 CREATE INDEX entry_version ON entry (namespace, key_hash, updated_at) WHERE kind = 2;
 
 CREATE INDEX entry_newest ON entry (namespace, kind, updated_at) WHERE kind <> 2;
 
-CREATE INDEX entry_category ON entry (namespace, kind, category, updated_at) WHERE kind <> 2;
+CREATE INDEX entry_category ON entry (namespace, kind, category, updated_at) WHERE kind <> 2 AND kind <> 6;
 
 CREATE INDEX entry_expiry ON entry (namespace, kind, expires_at);
 

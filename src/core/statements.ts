@@ -22,7 +22,7 @@ export function prepareKind(db: Database, kind: Kind) {
   // statement anew at every call, which costs more than the search.
   const all = `namespace = ? AND kind = ${KINDS[kind]}`;
   // Word for word the condition of the partial indexes: without it SQLite does not use them.
-  const here = `${all} AND kind <> 2`;
+  const here = `${all} AND kind <> 2${kind === 'activity' ? '' : ' AND kind <> 6'}`;
   const page = (where: string, after: string): Statement =>
     db.prepare(`SELECT ${COLUMNS} FROM entry WHERE ${here} AND expires_at > ? AND expires_at < ? ${where} ${after} LIMIT ?`);
   return {

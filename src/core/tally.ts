@@ -9,7 +9,7 @@ interface CategoryCount {
   readonly version: number;
 }
 
-const { fact, history } = KINDS;
+const { fact, history, activity } = KINDS;
 
 /**
  * Counters beside the entries, in memory and gone with the connection. SQLite keeps them by triggers, so they follow every
@@ -49,8 +49,14 @@ const CATEGORIES = `
   CREATE TEMP TABLE change (last INTEGER NOT NULL);
 
   INSERT INTO change VALUES (0);
+  -- Activity is in no index by category. Counted apart, namespace by namespace, which CROSS JOIN keeps SQLite to, it does not stop
+  -- the rest from being counted in that index alone, which takes a fifth of the time.
   INSERT INTO category_tally
-    SELECT namespace, kind, category, count(*), 0 FROM main.entry WHERE kind <> ${history} GROUP BY namespace, kind, category;
+    SELECT namespace, kind, category, count(*), 0 FROM main.entry
+      WHERE kind <> ${history} AND kind <> ${activity} GROUP BY namespace, kind, category
+    UNION ALL
+    SELECT namespace, kind, category, count(*), 0 FROM main.namespace CROSS JOIN main.entry ON namespace = id
+      WHERE kind = ${activity} GROUP BY namespace, kind, category;
 
   CREATE TEMP TRIGGER category_insert AFTER INSERT ON main.entry WHEN new.kind <> ${history} BEGIN
     UPDATE change SET last = last + 1;

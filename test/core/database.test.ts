@@ -60,7 +60,7 @@ describe('every connection', () => {
 
   test('finds every row by an index, and never sorts (R-STORE-09)', () => {
     const db = kept(openDatabase(join(tempFolder(), 'memory.db')));
-    const here = 'FROM entry WHERE namespace = 1 AND kind = 1 AND kind <> 2';
+    const here = 'FROM entry WHERE namespace = 1 AND kind = 1 AND kind <> 2 AND kind <> 6';
     const plans = [
       { query: `SELECT * ${here} AND key_hash = x'00'`, index: 'entry_key' },
       {
@@ -78,6 +78,11 @@ describe('every connection', () => {
       {
         query: "SELECT * FROM entry WHERE namespace = 1 AND kind = 2 AND key_hash = x'00' ORDER BY updated_at DESC",
         index: 'entry_version',
+      },
+      {
+        query:
+          'SELECT * FROM entry WHERE namespace = 1 AND kind = 6 AND kind <> 2 AND updated_at <= 5 ORDER BY updated_at DESC, rowid DESC',
+        index: 'entry_newest',
       },
       { query: 'SELECT min(expires_at) FROM entry WHERE namespace = 1 AND kind = 1', index: 'entry_expiry' },
     ];

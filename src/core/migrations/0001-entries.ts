@@ -39,10 +39,11 @@ export function entries(db: Database): void {
       expires_at INTEGER NOT NULL,
       sealed BLOB NOT NULL
     ) STRICT;
-    CREATE UNIQUE INDEX entry_key ON entry (namespace, kind, key_hash) WHERE kind <> 2;
+    -- The record of what was done (6) is read by time alone.
+    CREATE UNIQUE INDEX entry_key ON entry (namespace, kind, key_hash) WHERE kind <> 2 AND kind <> 6;
     CREATE INDEX entry_version ON entry (namespace, key_hash, updated_at) WHERE kind = 2;
     CREATE INDEX entry_newest ON entry (namespace, kind, updated_at) WHERE kind <> 2;
-    CREATE INDEX entry_category ON entry (namespace, kind, category, updated_at) WHERE kind <> 2;
+    CREATE INDEX entry_category ON entry (namespace, kind, category, updated_at) WHERE kind <> 2 AND kind <> 6;
     CREATE INDEX entry_expiry ON entry (namespace, kind, expires_at);
 
     -- Keeps the forgotten forgotten when a backup is restored: a keyed hash of one key, or a whole scope. While the clock
