@@ -43,6 +43,12 @@ export class CommitQueue {
   readonly #lanes = new Map<string, Job[]>();
   readonly #behind: ((alone: boolean) => Job)[] = [];
   #restsUntil = 0;
+  /** Jobs in the lanes, and how many of them were there a turn ago. */
+  #waiting = 0;
+  #waited = 0;
+  #gathersUntil = 0;
+  /** How long the last commit took, in milliseconds. */
+  #took = 0;
   #scheduled: NodeJS.Immediate | undefined;
   #idle: (() => void)[] = [];
 
@@ -61,7 +67,8 @@ export class CommitQueue {
       const waiting = this.#lanes.get(lane);
       if (waiting) waiting.push({ run: job, resolve, reject });
       else this.#lanes.set(lane, [{ run: job, resolve, reject }]);
-      this.#scheduled ??= setImmediate(() => this.#flush());
+      this.#waiting += 1;
+      this.#scheduled ??= setImmediate(() => this.#begin());
     });
   }
 
@@ -91,8 +98,27 @@ export class CommitQueue {
     return this.#scheduled ? new Promise((resolve) => this.#idle.push(resolve)) : Promise.resolve();
   }
 
+  #begin(): void {
+    this.#waited = 0;
+    this.#gathersUntil = performance.now() + this.#took;
+    this.#gather();
+  }
+
+  /**
+   * Writers who were answered together ask again one after the other. As long as each turn brings more of them, another turn
+   * costs less than another flush; but nobody waits longer for the others than for the flush itself.
+   */
+  #gather(): void {
+    const more = this.#waiting > this.#waited && this.#waiting < MOST_AT_ONCE;
+    if (!more || performance.now() >= this.#gathersUntil) return this.#flush();
+    this.#waited = this.#waiting;
+    this.#scheduled = setImmediate(() => this.#gather());
+  }
+
   #flush(): void {
+    const start = performance.now();
     this.#commit(this.#next());
+    this.#took = performance.now() - start;
     this.#scheduled = this.#lanes.size > 0 || this.#behind.length > 0 ? setImmediate(() => this.#flush()) : undefined;
     if (!this.#scheduled) for (const resolve of this.#idle.splice(0)) resolve();
   }
@@ -107,6 +133,7 @@ export class CommitQueue {
       jobs.push(...waiting.slice(0, share));
       if (waiting.length > share) this.#lanes.set(lane, waiting.slice(share));
     }
+    this.#waiting -= jobs.length;
     const alone = jobs.length === 0;
     if (alone || performance.now() >= this.#restsUntil) jobs.push(...this.#behind.splice(0, 1).map((job) => job(alone)));
     return jobs;

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { CommitQueue } from '../../src/core/commit-queue.ts';
@@ -8,6 +9,10 @@ import { openStore } from '../../src/core/open-store.ts';
 import { handClock } from '../support/clock.ts';
 import { aDraft, anAuthor, withKey } from '../support/store.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+
+const spend = (ms: number): void => {
+  for (const until = performance.now() + ms; performance.now() < until;) continue;
+};
 
 describe('writes that arrive together (R-DUR-01)', () => {
   let connection: Connection;
@@ -49,6 +54,32 @@ describe('writes that arrive together (R-DUR-01)', () => {
     const names = Array.from({ length: 32 }, (_, index) => `n${index}`);
     expect(await Promise.all(names.map((name) => queue.run(keep(name))))).toEqual(names);
     expect(commits).toBe(1);
+  });
+
+  test('so are those that come one turn after the other, as from writers who were answered together', async () => {
+    await queue.run(() => spend(50));
+    const jobs: Promise<unknown>[] = [];
+    for (let turn = 0; turn < 8; turn += 1) {
+      jobs.push(queue.run(keep(`n${turn}`)));
+      await nextTurn();
+    }
+    await Promise.all(jobs);
+    expect(commits).toBe(2);
+  });
+
+  test('nobody waits longer for others than the last commit took', async () => {
+    await queue.run(() => spend(5));
+    const from = performance.now();
+    const first = queue.run(keep('first')).then(() => performance.now() - from);
+    const others: Promise<unknown>[] = [];
+    for (let turn = 0; turn < 100; turn += 1) {
+      others.push(queue.run(() => 1));
+      spend(1);
+      await nextTurn();
+    }
+    await Promise.all(others);
+    expect(await first).toBeLessThan(50);
+    expect(commits).toBeLessThan(90);
   });
 
   test('nobody is answered before the commit', async () => {
@@ -191,10 +222,6 @@ describe('writes that arrive together (R-DUR-01)', () => {
   });
 
   describe('behind all others', () => {
-    const spend = (ms: number): void => {
-      for (const until = performance.now() + ms; performance.now() < until;) continue;
-    };
-
     test('a job is done at once when nobody waits, one in a commit, and knows that it is alone', async () => {
       const told: boolean[] = [];
       await Promise.all(Array.from({ length: 3 }, () => queue.runBehind((alone) => told.push(alone))));
