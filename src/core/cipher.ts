@@ -45,6 +45,10 @@ export function seal(key: SealingKey, place: Place, body: Body): Buffer {
 }
 
 export function open(ring: KeyRing, place: Place, sealed: Buffer): Body {
+  // A damaged page holds columns of types that its table does not allow, and the same bytes as another type bind the same.
+  if (!Buffer.isBuffer(place.keyHash) || typeof place.category !== 'string' || !Buffer.isBuffer(sealed)) {
+    throw new BrokenSeal('This is not a row of ours.');
+  }
   const [key, value, client, transport, token, ...tags] = unframe(openBytes(ring, placeOf(place), sealed));
   if (!key || !value || !client || !transport || !token) throw new BrokenSeal('The sealed fields are incomplete.');
   return {
@@ -95,8 +99,9 @@ export function openBytes(ring: KeyRing, place: readonly (string | Buffer)[], se
   return plain;
 }
 
-/** Which key a blob says it was sealed with; what it says is proved only by opening it. */
-export const sealedWith = (sealed: Buffer): Buffer => sealed.subarray(1, SEGMENT_AT);
+/** Which key a blob says it was sealed with; what it says is proved only by opening it. A damaged page may hold none. */
+export const sealedWith = (sealed: Buffer): Buffer =>
+  Buffer.isBuffer(sealed) ? sealed.subarray(1, SEGMENT_AT) : Buffer.alloc(0);
 
 const placeOf = (place: Place): (string | Buffer)[] => {
   const times = Buffer.allocUnsafe(24);

@@ -1,6 +1,6 @@
 import type { Database, Statement } from 'better-sqlite3';
 import type { Transactions } from './commit-queue.ts';
-import { connect, PAGE_BYTES } from './database.ts';
+import { connect, PAGE_BYTES, damaged } from './database.ts';
 import { PageScrubber } from './page-scrubber.ts';
 import { type KindStatements, prepare, prepareKind, type Statements } from './statements.ts';
 import type { Kind, Namespace } from './store.ts';
@@ -53,7 +53,7 @@ export class Connection implements Transactions {
   constructor(file: string, db: Database) {
     this.#file = file;
     this.#db = db;
-    this.#sql = prepare(db);
+    this.#sql = statementsFor(db);
     this.#scrubber = new PageScrubber(file);
   }
 
@@ -89,7 +89,7 @@ export class Connection implements Transactions {
   of(kind: Kind): KindStatements {
     const known = this.#kinds.get(kind);
     if (known) return known;
-    const prepared = prepareKind(this.#db, kind);
+    const prepared = fitting(() => prepareKind(this.#db, kind));
     this.#kinds.set(kind, prepared);
     return prepared;
   }
@@ -104,7 +104,7 @@ export class Connection implements Transactions {
     this.#logMoved();
     this.#logLimit = LOG_FRAMES;
     this.#db = connect(this.#file);
-    this.#sql = prepare(this.#db);
+    this.#sql = statementsFor(this.#db);
   }
 
   close(): void {
@@ -271,5 +271,26 @@ export class Connection implements Transactions {
 
   keepMeta(name: string, value: number | Buffer | string): void {
     this.#sql.keepMeta.run(name, value);
+  }
+}
+
+function statementsFor(db: Database): Statements {
+  try {
+    return fitting(() => prepare(db));
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** Whatever statements do not fit is not the schema that this program made. */
+function fitting<T>(prepared: () => T): T {
+  try {
+    return prepared();
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'SQLITE_ERROR') {
+      throw damaged('its tables are not those of a memory', error);
+    }
+    throw error;
   }
 }

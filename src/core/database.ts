@@ -181,10 +181,11 @@ function requireVersion(db: Database): void {
   }
 }
 
-const damaged = (how: string): Failure =>
+export const damaged = (how: string, cause?: unknown): Failure =>
   new Failure(
     'store_unavailable',
     `The file memory.db is damaged: ${how}; restore the last backup with: helmdeck-memory restore.`,
+    { cause },
   );
 
 const newer = (found: number, known: number): Failure =>

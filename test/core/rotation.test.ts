@@ -7,7 +7,7 @@ import { fileSource } from '../../src/core/keys/file.ts';
 import { type KeySources, openStore } from '../../src/core/open-store.ts';
 import type { MemoryStore } from '../../src/core/store.ts';
 import { handClock } from '../support/clock.ts';
-import { A_KEY, aDraft, ANOTHER_KEY, keyFrom, openKeptStore } from '../support/store.ts';
+import { A_KEY, aDraft, ANOTHER_KEY, forceRow, keyFrom, openKeptStore } from '../support/store.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const key = Buffer.from(A_KEY, 'hex');
@@ -212,6 +212,16 @@ describe('rotating the key (R-KEY-09)', () => {
     await store.upkeep?.rotate();
     expect(keyRecords(folder)).toHaveLength(1);
     expect(await store.upkeep?.verify()).toEqual({ entries: 152, broken: 1, structure: [] });
+  });
+
+  test('nor does one that a damaged page has turned into something else', async () => {
+    const { store, folder, sources } = await underKeyFile(100);
+    await store[Symbol.asyncDispose]();
+    expect(forceRow(folder, 70, 'sealed = NULL')).toBe(1);
+    const again = await openKeptStore(folder, handClock(), sources);
+    await again.upkeep?.rotate();
+    expect(keyRecords(folder)).toHaveLength(1);
+    expect(await again.upkeep?.verify()).toMatchObject({ entries: 152, broken: 1 });
   });
 
   test('a row that was damaged on the way keeps the old key, until its owner leaves the row behind', async () => {

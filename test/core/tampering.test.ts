@@ -1,9 +1,13 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
+import * as fc from 'fast-check';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { asFailure } from '../../src/contract/failure.ts';
+import { openStore } from '../../src/core/open-store.ts';
 import type { Entry, MemoryStore, Namespace, Space } from '../../src/core/store.ts';
 import { type HandClock, handClock, MINUTE } from '../support/clock.ts';
-import { aDraft, openKeptStore } from '../support/store.ts';
+import { aDraft, forceRow, openKeptStore, withKey } from '../support/store.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const me: Namespace = { subject: 'me' };
@@ -192,3 +196,78 @@ describe('a file that somebody edited', () => {
     expect(seen).toHaveLength(Math.floor(FACTS / 3));
   });
 });
+
+/** All facts and what they said before, as far as they are shown, and what a refusal said. */
+async function everything(folder: string, clock: HandClock): Promise<{ seen: Entry[]; code?: string }> {
+  const seen: Entry[] = [];
+  try {
+    await using store = await openStore({ folder, clock, sources: withKey() });
+    const space = store.space(me, 'fact');
+    const { entries } = await space.page({ sort: 'updated', limit: 200 });
+    seen.push(...entries);
+    for (const { key } of entries) seen.push(...(await space.history(key)));
+    return { seen };
+  } catch (error) {
+    return { seen, code: asFailure(error).code };
+  }
+}
+
+test.each([
+  'sealed = NULL',
+  'sealed = hex(sealed)',
+  'sealed = 5',
+  'category = NULL',
+  // The seal binds the same bytes then.
+  'category = CAST(category AS BLOB)',
+  'key_hash = NULL',
+  'key_hash = hex(key_hash)',
+  'created_at = NULL',
+  "created_at = 'then'",
+  'updated_at = NULL',
+  "expires_at = 'never'",
+])('a row with %s, as only a damaged page has it, hides itself and no other (R-SEAL-04)', async (change) => {
+  const [folder, clock] = [tempFolder(), handClock()];
+  const kept = await openKeptStore(folder, clock);
+  for (let index = 0; index < 5; index += 1) await kept.space(me, 'fact').put(aDraft({ key: keyAt(index) }));
+  await kept[Symbol.asyncDispose]();
+  expect(forceRow(folder, 1, change)).toBe(1);
+  const { seen, code } = await everything(folder, clock);
+  expect({ keys: seen.map(({ key }) => key), code }).toEqual({ keys: [4, 3, 2, 1].map(keyAt), code: undefined });
+});
+
+const keyAt = (index: number): string => `facts/${index}`;
+
+/** Files that are damaged; more of them, with this set. */
+const DAMAGES = Number(process.env['HELMDECK_TEST_DAMAGES'] ?? 300);
+
+test(
+  'a file with bytes changed anywhere is refused, or shows nothing that was never written (R-SEAL-03, R-DUR-05)',
+  { timeout: 120_000 },
+  async () => {
+    const [folder, clock] = [tempFolder(), handClock()];
+    const kept = await openKeptStore(folder, clock);
+    const written = new Map(Array.from({ length: 60 }, (_, index) => [`facts/${index}`, `value ${index}`]));
+    const space = kept.space(me, 'fact');
+    await Promise.all([...written].map(([key, value]) => space.put(aDraft({ key, value: `${value} before` }))));
+    await Promise.all([...written].map(([key, value]) => space.put(aDraft({ key, value }))));
+    await kept[Symbol.asyncDispose]();
+    const whole = readFileSync(join(folder, 'memory.db'));
+    const said = new Set([...written.values()].flatMap((value) => [value, `${value} before`]));
+    const outcomes = { refused: 0, short: 0, whole: 0 };
+    const damage = fc.array(fc.tuple(fc.nat(whole.length - 1), fc.nat(255)), { minLength: 1, maxLength: 4 });
+    await fc.assert(
+      fc.asyncProperty(damage, async (changes) => {
+        const bytes = Buffer.from(whole);
+        for (const [at, byte] of changes) bytes[at] = byte;
+        const damaged = tempFolder();
+        writeFileSync(join(damaged, 'memory.db'), bytes, { mode: 0o600 });
+        const { code, seen } = await everything(damaged, clock);
+        expect(code ?? 'store_unavailable').toMatch(/^(store|key)_unavailable$/);
+        expect(seen.filter(({ key, value }) => !written.has(key) || !said.has(value))).toEqual([]);
+        outcomes[code ? 'refused' : seen.length < 2 * written.size ? 'short' : 'whole'] += 1;
+      }),
+      { numRuns: DAMAGES },
+    );
+    expect(Math.min(...Object.values(outcomes))).toBeGreaterThan(0);
+  },
+);

@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
 import type { Clock } from '../../src/core/clock.ts';
 import { environmentSource } from '../../src/core/keys/environment.ts';
@@ -57,4 +59,28 @@ export async function openKeptStore(folder: string, clock: Clock, sources: KeySo
   const store = await openStore({ folder, clock, sources });
   onTestFinished(() => store[Symbol.asyncDispose]());
   return store;
+}
+
+/** Changes a row of a closed memory to what its table does not allow, as damage to a page does; how many there were. */
+export function forceRow(folder: string, row: number, change: string): number {
+  const file = join(folder, 'memory.db');
+  const schema = (edit: (sql: string) => string): void => {
+    const db = new Sqlite(file);
+    db.unsafeMode(true);
+    db.pragma('writable_schema = ON');
+    const sql = db.prepare("SELECT sql FROM sqlite_schema WHERE name = 'entry'").pluck().get() as string;
+    db.prepare("UPDATE sqlite_schema SET sql = ? WHERE name = 'entry'").run(edit(sql));
+    db.close();
+  };
+  let strict = '';
+  schema((sql) => {
+    strict = sql;
+    return sql.replace(/\bSTRICT\b/, '').replaceAll(/\bNOT NULL\b/g, '');
+  });
+  const db = new Sqlite(file);
+  db.pragma('ignore_check_constraints = ON');
+  const { changes } = db.prepare(`UPDATE entry SET ${change} WHERE rowid = ?`).run(row);
+  db.close();
+  schema(() => strict);
+  return changes;
 }
