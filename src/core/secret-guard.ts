@@ -18,12 +18,26 @@ interface Mark {
 
 /** The first credential found in the text, named by its kind and never quoted. */
 export function findSecret(text: string): { kind: string } | undefined {
-  const lower = text.toLowerCase();
+  const hinted = hintedIn(text.toLowerCase());
   const found = marks.find(
-    ({ hints, pattern, plausible }) =>
-      hints.some((hint) => lower.includes(hint)) && text.matchAll(pattern).some(([, ...captured]) => plausible(...captured)),
+    (mark) => hinted.has(mark) && text.matchAll(mark.pattern).some(([, ...captured]) => mark.plausible(...captured)),
   );
   return found && { kind: found.kind };
+}
+
+/** The marks of which the text holds a hint. One walk along the text looks for all long hints at once. */
+function hintedIn(lower: string): ReadonlySet<Mark> {
+  const found = new Set<Mark>();
+  for (const { hint, mark } of shortHints) if (lower.includes(hint)) found.add(mark);
+  let trace = 0;
+  for (let at = 0; at < lower.length; at += 1) {
+    trace = tracedFurther(trace, lower.charCodeAt(at));
+    if (hintBegins[trace] === 0) continue;
+    const from = at + 1 - BEGINNING;
+    const begun = longHints.get(lower.slice(from, at + 1)) ?? [];
+    for (const { hint, mark } of begun) if (lower.startsWith(hint, from)) found.add(mark);
+  }
+  return found;
 }
 
 const alnum = '[A-Za-z0-9]';
@@ -246,6 +260,26 @@ const marks: readonly Mark[] = [
     seedWords,
   ),
 ];
+
+const hints = marks.flatMap((mark) => mark.hints.map((hint) => ({ hint, mark })));
+/** So many letters of a text tell which hints may begin there: nearly everywhere none. */
+const BEGINNING = 3;
+const shortHints = hints.filter(({ hint }) => hint.length < BEGINNING);
+const longHints = Map.groupBy(
+  hints.filter(({ hint }) => hint.length >= BEGINNING),
+  ({ hint }) => hint.slice(0, BEGINNING),
+);
+
+/** What is left of the last three letters: five bits further with each, and the fourth last has gone. */
+const tracedFurther = (trace: number, letter: number): number => ((trace << 5) ^ letter) & 0x7fff;
+
+/** Whether a hint begins with letters that leave this trace. Some others leave the same. */
+const hintBegins = new Uint8Array(0x8000);
+for (const beginning of longHints.keys()) {
+  let trace = 0;
+  for (let at = 0; at < BEGINNING; at += 1) trace = tracedFurther(trace, beginning.charCodeAt(at));
+  hintBegins[trace] = 1;
+}
 
 /** Name and value as two fields of one record, as Kubernetes, XML and lists of settings have them. */
 function paired(words: string): RegExp {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { findSecret } from '../../src/core/secret-guard.ts';
+import { workOf } from '../support/work.ts';
 import { credentials } from './secrets/credentials.ts';
 import { ordinaryFacts } from './secrets/ordinary-facts.ts';
 
@@ -69,13 +70,14 @@ describe('the search for credentials (R-FACT-13)', () => {
   const LIMIT_MS = 50;
   const fill = (unit: string, size = SIZE): string => unit.repeat(Math.ceil(size / unit.length)).slice(0, size);
 
-  /** What else the machine does must not count, so a slow run is tried again. */
+  /** The machine may be slow for a moment, and then a run is tried again. */
   const cost = (text: string, enough = LIMIT_MS): number => {
     let best = Infinity;
     for (let run = 0; run < 5 && best >= enough; run += 1) {
-      const from = performance.now();
-      findSecret(text);
-      best = Math.min(best, performance.now() - from);
+      best = Math.min(
+        best,
+        workOf(() => findSecret(text)),
+      );
     }
     return best;
   };
@@ -165,8 +167,8 @@ describe('the search for credentials (R-FACT-13)', () => {
 
   test('grows with the text, not faster', () => {
     for (const unit of ['password=', '密码：', 'sk-ant-', 'token=a1']) {
-      const short = cost(fill(unit, SIZE));
-      expect(cost(fill(unit, 4 * SIZE), 0), unit).toBeLessThan(12 * short + 5);
+      // Both as often: the best of five beside a single run would compare the machine.
+      expect(cost(fill(unit, 4 * SIZE), 0), unit).toBeLessThan(12 * cost(fill(unit, SIZE), 0) + 20);
     }
   });
 });
