@@ -12,8 +12,8 @@ const PATIENCE_MS = 250;
 interface Shelf {
   readonly namespace: Namespace;
   readonly index: SearchIndex;
-  /** When each fact goes: what has expired is not found, swept or not. */
-  readonly ends: Map<number, number>;
+  /** The newest are in it. */
+  readonly begun: PromiseWithResolvers<void>;
   built: Promise<void>;
   complete: boolean;
 }
@@ -23,15 +23,14 @@ interface Question {
   readonly texts: readonly string[];
   readonly limit: number;
   readonly category?: string;
-}
-
-interface Found {
-  readonly hit: Hit;
-  readonly expiresAt: number;
+  readonly tag?: string;
+  readonly client?: string;
+  /** Only what goes within so many milliseconds. */
+  readonly expiringWithin?: number;
 }
 
 interface Answer {
-  readonly found: readonly Found[];
+  readonly found: readonly Hit[];
   /** The index is still being built, or holds only what fits. */
   readonly partial: boolean;
 }
@@ -51,20 +50,21 @@ export class Finder implements Disposable {
     this.#following = store.follow((change) => this.#hear(change));
   }
 
-  async find(namespace: Namespace, { texts, limit, category }: Question): Promise<Answer> {
+  async find(namespace: Namespace, question: Question): Promise<Answer> {
+    const { texts, expiringWithin: within, ...rest } = question;
     const shelf = this.#shelf(namespace);
-    if (!shelf.complete) await Promise.race([shelf.built, wait(PATIENCE_MS)]);
+    if (!shelf.complete) {
+      // Whether the key is there may take as long as its owner takes; until then there is no answer, not even a partial one.
+      await Promise.race([shelf.built, shelf.begun.promise]);
+      await Promise.race([shelf.built, wait(PATIENCE_MS)]);
+    }
+    // Emptied while we waited: nothing found there would mean nothing, and what emptied it may refuse to be asked again.
+    if (!this.#stands(shelf)) return this.find(namespace, question);
+    // What has expired is not found, swept or not.
     const now = this.#store.now();
-    const hits = shelf.index.search({
-      text: texts,
-      limit,
-      ...(category !== undefined && { category }),
-      accept: (row) => (shelf.ends.get(Number(row)) ?? 0) > now,
-    });
-    return {
-      found: hits.map((hit) => ({ hit, expiresAt: shelf.ends.get(Number(hit.id)) ?? now })),
-      partial: !shelf.complete,
-    };
+    const ending = within === undefined ? {} : { expiresBefore: now + within + 1 };
+    const found = shelf.index.search({ text: texts, ...rest, ...ending, now });
+    return { found, partial: !shelf.complete };
   }
 
   /** Builds what will be asked for, so that nobody has to wait for it. */
@@ -85,7 +85,13 @@ export class Finder implements Disposable {
       this.#shelves.set(name, known);
       return known;
     }
-    const shelf: Shelf = { namespace, index: new SearchIndex(), ends: new Map(), built: Promise.resolve(), complete: false };
+    const shelf: Shelf = {
+      namespace,
+      index: new SearchIndex(),
+      begun: Promise.withResolvers(),
+      built: Promise.resolve(),
+      complete: false,
+    };
     this.#shelves.set(name, shelf);
     shelf.built = this.#build(shelf).catch((error: unknown) => {
       if (this.#shelves.get(name) === shelf) this.#shelves.delete(name);
@@ -104,8 +110,9 @@ export class Finder implements Disposable {
       if (!this.#stands(shelf)) return;
       for (const [index, entry] of entries.entries()) {
         const row = rows[index];
-        if (row !== undefined && !shelf.ends.has(row)) tell(shelf, row, entry);
+        if (row !== undefined && !shelf.index.has(row)) tell(shelf, row, entry);
       }
+      shelf.begun.resolve();
       if (!this.#hasRoom(shelf)) return;
       if (!next) break;
       after = { after: next };
@@ -117,7 +124,7 @@ export class Finder implements Disposable {
   #hear(change: EntryChange): void {
     if (change.what === 'doubt') return this.#drop();
     if (change.what === 'gone') {
-      for (const { index, ends } of this.#shelves.values()) if (ends.delete(change.row)) index.remove(change.row);
+      for (const { index } of this.#shelves.values()) index.remove(change.row);
       return;
     }
     if (change.kind !== 'fact') return;
@@ -143,19 +150,17 @@ export class Finder implements Disposable {
 
   /** Everything in it was opened with the key. */
   #drop(): void {
-    for (const { index, ends } of this.#shelves.values()) {
-      index.clear();
-      ends.clear();
-    }
+    for (const { index } of this.#shelves.values()) index.clear();
     this.#shelves.clear();
   }
 }
 
-function tell({ index, ends }: Shelf, row: number, { key, value, category, tags, updatedAt, expiresAt }: Entry): void {
-  ends.set(row, expiresAt);
-  index.add({ id: row, key, value, category, tags, updatedAt });
+function tell({ index }: Shelf, row: number, entry: Entry): void {
+  const { key, value, category, tags, author, updatedAt, expiresAt } = entry;
+  index.add({ id: row, key, value, category, tags, client: author.client, updatedAt, expiresAt });
 }
 
-const nameOf = ({ subject, session = '' }: Namespace): string => JSON.stringify([subject, session]);
+/** Different for every pair: the length tells where the one ends. */
+const nameOf = ({ subject, session = '' }: Namespace): string => `${subject.length} ${subject}${session}`;
 
 const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());

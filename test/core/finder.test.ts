@@ -1,6 +1,12 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { HOUR } from '../support/clock.ts';
+import { Finder } from '../../src/core/finder.ts';
+import type { KeyReading } from '../../src/core/keys/key-source.ts';
+import { openStore } from '../../src/core/open-store.ts';
+import { HOUR, handClock } from '../support/clock.ts';
 import { aCaller, openMemory, theOwner } from '../support/memory.ts';
+import { A_KEY, aDraft, handSource, openKeptStore } from '../support/store.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const keys = ({ hits }: { hits: readonly { key: string }[] }): string[] => hits.map(({ key }) => key);
 
@@ -89,6 +95,53 @@ test('a locked memory answers no question, and after unlocking all of them again
   await expect(me('query', {})).rejects.toMatchObject({ code: 'key_unavailable' });
   await owner('unlock', {});
   expect(keys(await me('search', { query: 'word' }))).toEqual(['k']);
+});
+
+test('a question that waits while the memory gets locked is told so, and never that little was found (R-KEY-04, R-VIEW-04)', async () => {
+  const memory = await openMemory();
+  const [me, owner] = [memory.as(aCaller()), memory.as(theOwner)];
+  await Promise.all(Array.from({ length: 250 }, (_, index) => me('remember', { key: `k${index}`, value: 'a word' })));
+  const outcomes = new Set<string>();
+  // At one of these moments a part of the index is built and the next one is not begun.
+  for (let ticks = 0; ticks < 60; ticks += 1) {
+    await owner('unlock', {});
+    const asked = me('search', { query: 'word', limit: 100 }).then(
+      ({ hits, partial }) => `${hits.length} hits${partial ? ', partial' : ''}`,
+      ({ code }: { code: string }) => code,
+    );
+    for (let tick = 0; tick < ticks; tick += 1) await Promise.resolve();
+    memory.store.lock();
+    outcomes.add(await asked);
+  }
+  expect([...outcomes]).toEqual(['key_unavailable']);
+});
+
+test('a question asked while the owner is asked for the key waits for what comes of it (R-KEY-04, R-VIEW-04)', async () => {
+  const folder = tempFolder();
+  const clock = handClock();
+  const key = Buffer.from(A_KEY, 'hex');
+  const keychain = handSource({ at: 'found', key });
+  const before = await openStore({ folder, clock, sources: () => [keychain] });
+  await before.space({ subject: 'me' }, 'fact').put(aDraft({ key: 'k', value: 'a word' }));
+  await before[Symbol.asyncDispose]();
+
+  keychain.set({ at: 'locked', why: 'nobody is there' });
+  const asked = Promise.withResolvers<void>();
+  let slow = false;
+  const read = async (slot: 'current' | 'next'): Promise<KeyReading> => {
+    if (slow) await asked.promise;
+    return keychain.read(slot);
+  };
+  const store = await openKeptStore(folder, clock, () => [{ ...keychain, read }]);
+  using finder = new Finder(store);
+  await clock.pass(HOUR);
+  slow = true;
+  const answer = finder.find({ subject: 'me' }, { texts: ['word'], limit: 1 });
+  // Longer than a question waits for an index.
+  expect(await Promise.race([answer, wait(400, 'it waits')])).toBe('it waits');
+  keychain.set({ at: 'found', key });
+  asked.resolve();
+  expect((await answer).found.map(({ fact }) => fact.key)).toEqual(['k']);
 });
 
 test('values of one answer are 32 kB together at most, longer ones cut with a mark (R-OPS-14)', async () => {

@@ -19,16 +19,16 @@ export const find = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query'> =
       ...(category !== undefined && { category }),
     });
     let left: number = SNIPPET.bytes;
-    const hits = found.map(({ hit: { fact, score, spans, why }, expiresAt }) => {
-      const value = cut(fact.value, left);
-      left -= Buffer.byteLength(value);
+    const hits = found.map(({ fact, score, spans, why }) => {
+      const { value, bytes } = cut(fact.value, left);
+      left -= bytes;
       return {
         key: fact.key,
         category: fact.category,
         score: rounded(score),
         snippet: snippetOf(fact.value, spans, SNIPPET.characters).text,
         value,
-        expires_at: time(expiresAt),
+        expires_at: time(fact.expiresAt),
         why,
       };
     });
@@ -46,7 +46,7 @@ export const find = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query'> =
       ...(wanted.size === 1 && only !== undefined && { category: only.slice(OURS.length) }),
     });
     const results = found
-      .map(({ hit }) => ({ ...chunkOf(hit), score: rounded(hit.score) }))
+      .map((hit) => ({ ...chunkOf(hit), score: rounded(hit.score) }))
       .filter(({ score, collection }) => score >= minScore && (wanted.size === 0 || wanted.has(collection)))
       .slice(0, limit);
     return { results };
@@ -56,12 +56,14 @@ export const find = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query'> =
 /** Enough to compare by, and short on the wire. */
 const rounded = (score: number): number => Math.round(score * 1000) / 1000;
 
-function cut(value: string, most: number): string {
-  if (Buffer.byteLength(value) <= most) return value;
+function cut(value: string, most: number): { value: string; bytes: number } {
+  const bytes = Buffer.byteLength(value);
+  if (bytes <= most) return { value, bytes };
   const room = most - Buffer.byteLength(CUT);
-  if (room <= 0) return '';
+  if (room <= 0) return { value: '', bytes: 0 };
   // Cut by characters: half a character in UTF-8 would be none.
   let text = value.slice(0, room);
   while (Buffer.byteLength(text) > room) text = text.slice(0, Math.floor(text.length * 0.9));
-  return text.isWellFormed() ? text + CUT : text.slice(0, -1) + CUT;
+  const whole = (text.isWellFormed() ? text : text.slice(0, -1)) + CUT;
+  return { value: whole, bytes: Buffer.byteLength(whole) };
 }

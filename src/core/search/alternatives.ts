@@ -31,6 +31,7 @@ export function alternativesOf(word: string, vocabulary: Vocabulary): Alternativ
   const near = nearby(word, vocabulary);
   const explained = sure.length > 0 || near.some(({ manner }) => manner !== 'part' || word.length >= LONG_PART);
   const misspelt = explained ? [] : alike(word, vocabulary);
+  if (near.length === 0 && misspelt.length === 0) return sure;
   const factor = sure.length > 0 ? BESIDE_THE_WORD : 1;
   const rest = [...near.map((alternative) => ({ ...alternative, weight: alternative.weight * factor })), ...misspelt];
   return [...sure, ...best(rest, sure)];
@@ -53,11 +54,9 @@ function best(alternatives: readonly Alternative[], except: readonly Alternative
 export function sameWord(word: string, vocabulary: Vocabulary): Alternative[] {
   const id = vocabulary.find(word);
   const same: Alternative[] = id === undefined ? [] : [{ id, term: word, weight: 1, manner: 'same' }];
-  const kin = vocabulary.kin(word);
-  return [
-    ...same,
-    ...kin.map((other): Alternative => ({ id: other, term: vocabulary.text(other), weight: FORM, manner: 'form' })),
-  ];
+  const kin = vocabulary.kin(word, id);
+  for (const other of kin) same.push({ id: other, term: vocabulary.text(other), weight: FORM, manner: 'form' });
+  return same;
 }
 
 /** A single character of a dense script, among the pairs it stands in. */
@@ -75,12 +74,22 @@ function nearby(word: string, vocabulary: Vocabulary): Alternative[] {
   if (word.length < 2) return [];
   const head = word.slice(0, Math.max(4, word.length - 3));
   const pieces = word.length === 2 ? [BEGINNING + word] : digit.test(word) ? [word.slice(0, 3)] : spelled(head).slice(1, -1);
-  const rarest = pieces.toSorted((one, other) => vocabulary.countWith(one) - vocabulary.countWith(other))[0] ?? '';
-  return vocabulary.with(rarest, MOST_SCANNED).flatMap((id) => {
+  const alternatives: Alternative[] = [];
+  for (const id of vocabulary.like(word, rarestOf(pieces, vocabulary), MOST_SCANNED)) {
     const term = vocabulary.text(id);
     const { weight, manner } = nearness(word, term);
-    return weight > 0 ? [{ id, term, weight, manner }] : [];
-  });
+    if (weight > 0) alternatives.push({ id, term, weight, manner });
+  }
+  return alternatives;
+}
+
+function rarestOf(pieces: readonly string[], vocabulary: Vocabulary): string {
+  let [rarest, least] = ['', Infinity];
+  for (const piece of pieces) {
+    const count = vocabulary.countWith(piece);
+    if (count < least) [rarest, least] = [piece, count];
+  }
+  return rarest;
 }
 
 function nearness(word: string, term: string): { weight: number; manner: Manner } {

@@ -9,11 +9,13 @@ type Numbers =
   | Float32Array<ArrayBuffer>
   | Float64Array<ArrayBuffer>;
 
-/** The same numbers in an array long enough for an index. */
+/**
+ * The same numbers in an array long enough for an index. The array given has none any more: its room is free at once,
+ * not when somebody collects it, and a memory that grows does not leave holes of every size behind.
+ */
 export function reaching<Kind extends Numbers>(numbers: Kind, index: number): Kind {
   if (index < numbers.length) return numbers;
-  // Each of these makes its own kind from a length; the compiler sees only their union.
-  const longer = new (numbers.constructor as new (length: number) => Kind)(roomFor(index));
-  longer.set(numbers);
-  return longer;
+  // Each of these makes its own kind from a buffer; the compiler sees only their union.
+  const Same = numbers.constructor as new (buffer: ArrayBuffer) => Kind;
+  return new Same(numbers.buffer.transfer(roomFor(index) * numbers.BYTES_PER_ELEMENT));
 }

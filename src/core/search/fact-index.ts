@@ -14,9 +14,25 @@ export interface Searchable {
   readonly key: string;
   readonly category: string;
   readonly tags: readonly string[];
+  /** Who wrote it last. It is no word of the fact. */
+  readonly client?: string;
   readonly value: string;
   /** Milliseconds since 1970. */
   readonly updatedAt: number;
+  /** From then on it is not found; without it, always is. */
+  readonly expiresAt?: number;
+}
+
+/** A name that a fact may have to have. */
+export interface Named {
+  readonly tag?: string | undefined;
+  readonly client?: string | undefined;
+}
+
+/** A fact as it was told. */
+export interface Told {
+  readonly id: Id;
+  readonly fact: Searchable & { readonly expiresAt: number };
 }
 
 /** How much a word counts where it stands: the key names the fact, a category is shared by many. */
@@ -54,9 +70,12 @@ export class FactIndex {
   readonly #categories = new Categories();
   #addresses = new Uint32Array(0);
   #updatedAt = new Float64Array(0);
+  #expiresAt = new Float64Array(0);
   #category = new Uint32Array(0);
+  /** A bit for each name a fact has, so that most that have another are not opened to be told. */
+  #marks = new Uint32Array(0);
   /** How many lists still hold a fact. */
-  #held = new Uint32Array(0);
+  #held = new Uint16Array(0);
 
   /** Living facts. */
   get size(): number {
@@ -70,7 +89,7 @@ export class FactIndex {
 
   /** All of it is outside the heap. */
   get bytes(): number {
-    const columns = 20 * this.#addresses.length;
+    const columns = 30 * this.#addresses.length;
     return this.vocabulary.bytes + this.#postings.bytes + this.#texts.bytes + this.#numbers.bytes + columns;
   }
 
@@ -80,12 +99,17 @@ export class FactIndex {
     if (number >= MOST_FACTS) throw new RangeError('There are more facts than can be told apart.');
     this.#addresses = reaching(this.#addresses, number);
     this.#updatedAt = reaching(this.#updatedAt, number);
+    this.#expiresAt = reaching(this.#expiresAt, number);
     this.#category = reaching(this.#category, number);
+    this.#marks = reaching(this.#marks, number);
     this.#held = reaching(this.#held, number);
     const spelled = id === fact.key ? '' : spell(id);
-    this.#addresses[number] = this.#texts.keep(number, [fact.key, spelled, fact.value, ...fact.tags]);
+    const { client = '' } = fact;
+    this.#addresses[number] = this.#texts.keep(number, [fact.key, spelled, client, JSON.stringify(fact.tags), fact.value]);
+    this.#marks[number] = fact.tags.reduce((marks, tag) => marks | tagMark(tag), clientMark(client));
     this.#numbers.add(number);
     this.#updatedAt[number] = fact.updatedAt;
+    this.#expiresAt[number] = fact.expiresAt ?? Infinity;
     this.#category[number] = this.#categories.enter(fact.category);
     const terms = weighTerms(fact);
     for (const [term, weight] of terms) {
@@ -101,7 +125,7 @@ export class FactIndex {
   remove(id: Id): boolean {
     const number = this.#find(id);
     if (number === undefined) return false;
-    const terms = weighTerms(this.fact(number));
+    const terms = weighTerms(this.told(number).fact);
     this.#numbers.remove(number);
     this.#texts.drop(this.#addresses[number] ?? 0);
     this.#addresses[number] = NOWHERE;
@@ -121,6 +145,10 @@ export class FactIndex {
     this.vocabulary.clear();
   }
 
+  has(id: Id): boolean {
+    return this.#find(id) !== undefined;
+  }
+
   /** False for a number that is free, or will be. */
   lives(number: number): boolean {
     return this.#addresses[number] !== NOWHERE;
@@ -128,18 +156,33 @@ export class FactIndex {
 
   idOf(number: number): Id {
     const [key = '', spelled = ''] = this.#texts.read(this.#addresses[number] ?? 0, 2);
-    if (spelled === '') return key;
-    return spelled.startsWith('#') ? Number(spelled.slice(1)) : spelled.slice(1);
+    return spelled === '' ? key : unspell(spelled);
   }
 
   updatedAt(number: number): number {
     return this.#updatedAt[number] ?? 0;
   }
 
-  fact(number: number): Searchable {
-    const [key = '', , value = '', ...tags] = this.#texts.read(this.#addresses[number] ?? 0);
+  expiresAt(number: number): number {
+    return this.#expiresAt[number] ?? 0;
+  }
+
+  told(number: number): Told {
+    const [key = '', spelled = '', client = '', tagged = '', value = ''] = this.#texts.read(this.#addresses[number] ?? 0);
+    const tags = JSON.parse(tagged) as string[];
     const category = this.#categories.name(this.#category[number] ?? 0);
-    return { key, category, value, tags, updatedAt: this.updatedAt(number) };
+    const [updatedAt, expiresAt] = [this.updatedAt(number), this.expiresAt(number)];
+    return { id: spelled === '' ? key : unspell(spelled), fact: { key, category, value, tags, client, updatedAt, expiresAt } };
+  }
+
+  /** Tells the facts that have these names. */
+  having({ tag, client }: Named): (number: number) => boolean {
+    const marks = (tag === undefined ? 0 : tagMark(tag)) | (client === undefined ? 0 : clientMark(client));
+    return (number) => {
+      if (((this.#marks[number] ?? 0) & marks) !== marks) return false;
+      const [, , writer, tagged = ''] = this.#texts.read(this.#addresses[number] ?? 0, 4);
+      return (client === undefined || writer === client) && (tag === undefined || (JSON.parse(tagged) as string[]).includes(tag));
+    };
   }
 
   isIn(number: number, category: number): boolean {
@@ -178,6 +221,11 @@ export class FactIndex {
 
 /** The number 7 is not the text "7". */
 const spell = (id: Id): string => (typeof id === 'number' ? `#${id}` : `=${id}`);
+const unspell = (spelled: string): Id => (spelled.startsWith('#') ? Number(spelled.slice(1)) : spelled.slice(1));
+
+const markOf = (name: string): number => 1 << (hash(name, SECRET) & 31);
+const tagMark = (tag: string): number => markOf(`tag ${tag}`);
+const clientMark = (client: string): number => markOf(`client ${client}`);
 
 /** Each term of a fact, and how much the fact is about it. */
 function weighTerms({ key, category, tags, value }: Searchable): Map<string, number> {

@@ -1,5 +1,5 @@
 import { explain } from './explanation.ts';
-import type { FactIndex, Id, Searchable } from './fact-index.ts';
+import type { FactIndex, Id, Told } from './fact-index.ts';
 import { plain } from './plain.ts';
 import { type Question, understand } from './question.ts';
 import type { Candidate, Ranking, Wanted } from './ranking.ts';
@@ -13,7 +13,15 @@ export interface Hit {
   readonly why: string;
   /** Where they stand in the value. */
   readonly spans: readonly Span[];
-  readonly fact: Searchable;
+  readonly fact: Told['fact'];
+}
+
+type Scored = Pick<Hit, 'score' | 'fact'>;
+
+/** A fact that was read. */
+interface Found extends Told {
+  readonly score: number;
+  readonly reading: Reading;
 }
 
 /** Scores of what holds the whole question as it was asked begin where those of everything else end. */
@@ -48,7 +56,7 @@ export class Inquiry {
   readonly #wanted: Wanted;
   readonly #limit: number;
   readonly #effort: Effort;
-  readonly #opened = new Map<number, Searchable>();
+  readonly #opened = new Map<number, Told>();
 
   constructor(facts: FactIndex, ranking: Ranking, wanted: Wanted, limit: number, texts: number) {
     this.#facts = facts;
@@ -59,66 +67,98 @@ export class Inquiry {
   }
 
   newest(): Hit[] {
-    return this.#ranking.newest(this.#wanted, this.#limit).map((number) => ({
-      id: this.#facts.idOf(number),
-      score: NEWEST,
-      why: 'newest',
-      spans: [],
-      fact: this.#open(number),
-    }));
+    return this.#ranking
+      .newest(this.#wanted, this.#limit)
+      .map((number) => ({ ...this.#open(number), score: NEWEST, why: 'newest', spans: [] }));
   }
 
   ask(text: string): Hit[] {
     const question = understand(text, this.#facts, this.#effort.words);
     if (question.words.length === 0) return [];
     const reader = new Reader(question, this.#effort.characters);
-    const hits = this.#worthReading(question).map(({ number, share }) => {
-      const fact = this.#open(number);
+    const found: Found[] = [];
+    for (const { number, share } of this.#worthReading(question)) {
+      if (this.#isBeaten(number, share, found)) continue;
+      const { id, fact } = this.#open(number);
       const reading = reader.read(fact);
-      const id = this.#facts.idOf(number);
-      return { id, score: score(share, reading), why: explain(question, reading), spans: reading.spans, fact };
-    });
-    return hits.toSorted(best).slice(0, this.#limit);
+      found.push({ id, fact, reading, score: score(share, reading) });
+      settle(found);
+      if (found.length > this.#limit) found.pop();
+    }
+    return found.map(({ id, fact, reading, score: scored }) => ({
+      id,
+      score: scored,
+      why: explain(question, reading),
+      spans: reading.spans,
+      fact,
+    }));
+  }
+
+  /** Whatever reading it would tell, it would not be among the hits: even one that holds the whole question is no better. */
+  #isBeaten(number: number, share: number, found: readonly Found[]): boolean {
+    const last = found[this.#limit - 1];
+    if (last === undefined) return false;
+    const most = PHRASE + (1 - PHRASE) * share;
+    return most < last.score || (most === last.score && this.#facts.updatedAt(number) < last.fact.updatedAt);
   }
 
   /** Candidates that may be among the hits once neighbours of words are seen, and any that hold the question as it was asked. */
   #worthReading(question: Question): Candidate[] {
     const most = Math.max(READ, this.#limit);
-    const phrase = question.words.length > 1;
-    const candidates = this.#ranking.best(
-      question,
-      this.#wanted,
-      phrase ? Math.max(most, PHRASE_LOOKED_FOR) : most,
-      this.#effort.postings,
-    );
+    if (question.words.length === 1) return this.#aboutOneWord(question, most);
+    const sought = Math.max(most, PHRASE_LOOKED_FOR);
+    const candidates = this.#ranking.best(question, this.#wanted, sought, this.#effort.postings);
     const least = (1 - NEAR_COUNTS) * (candidates[this.#limit - 1]?.share ?? 0);
     const likely = candidates.slice(0, most).filter(({ share }) => share >= least);
     const rest = candidates.slice(likely.length).filter(({ words }) => words === question.words.length);
-    return [...likely, ...this.#holding(question.literal, rest)];
+    return [...likely, ...this.#holding(plain(question.text), rest)];
+  }
+
+  /** A single word has no neighbours; but the many facts that are about its forms must not hide those that have it itself. */
+  #aboutOneWord(question: Question, most: number): Candidate[] {
+    const candidates = this.#ranking.best(question, this.#wanted, most, this.#effort.postings);
+    const [surest, ...others] = question.words[0]?.alternatives ?? [];
+    if (candidates.length < most || surest?.manner !== 'same' || others.length === 0) return candidates;
+    const itself = { ...question, words: question.words.map((word) => ({ ...word, alternatives: [surest] })) };
+    const known = new Set(candidates.map(({ number }) => number));
+    const more = this.#ranking.best(itself, this.#wanted, most, this.#effort.postings);
+    return [...candidates, ...more.filter(({ number }) => !known.has(number))];
   }
 
   #holding(literal: string, candidates: readonly Candidate[]): Candidate[] {
     let left = this.#effort.characters;
     const holding = candidates.filter(({ number }) => {
       if (left <= 0) return false;
-      const { key, value } = this.#open(number);
+      const { key, value } = this.#open(number).fact;
       left -= value.length;
       return left >= 0 && (plain(value).includes(literal) || plain(key).includes(literal));
     });
     return holding.slice(0, this.#limit);
   }
 
-  #open(number: number): Searchable {
-    const opened = this.#opened.get(number) ?? this.#facts.fact(number);
-    this.#opened.set(number, opened);
-    return opened;
+  #open(number: number): Told {
+    const known = this.#opened.get(number);
+    if (known) return known;
+    const told = this.#facts.told(number);
+    this.#opened.set(number, told);
+    return told;
   }
 }
 
 const score = (share: number, { phrase, nearness }: Reading): number =>
   phrase === undefined ? PHRASE * (share * (1 - NEAR_COUNTS + NEAR_COUNTS * nearness)) ** STRETCH : PHRASE + (1 - PHRASE) * share;
 
-const best = (one: Hit, other: Hit): number =>
+/** The last one goes where it belongs; as it comes from the ranking it is there already, mostly. */
+function settle(found: Found[]): void {
+  for (let at = found.length - 1; at > 0; at -= 1) {
+    const [above, below] = [found[at - 1], found[at]];
+    if (!above || !below || best(above, below) <= 0) return;
+    found[at - 1] = below;
+    found[at] = above;
+  }
+}
+
+const best = (one: Scored, other: Scored): number =>
   other.score - one.score || other.fact.updatedAt - one.fact.updatedAt || (one.fact.key < other.fact.key ? -1 : 1);
 
 const BEST_OF = 0.8;

@@ -1,4 +1,5 @@
 import { Chains } from './chains.ts';
+import { beforeCharacter } from './characters.ts';
 import { reaching } from './columns.ts';
 import { hash, SECRET } from './hash.ts';
 import { TERM_UNITS } from './words.ts';
@@ -61,6 +62,21 @@ export class Lexicon {
     return this.#pageOf(id).toString('utf8', this.#at(id), this.#at(id) + this.#length(id));
   }
 
+  /** Of the first so many, the terms that begin as much like a word, or hold it: few do, and only those are worth a string. */
+  like(word: string, much: number, ids: Uint32Array, count: number): number[] {
+    const length = sought.write(word);
+    const head = word.length <= much ? length : Buffer.byteLength(word.slice(0, beforeCharacter(word, much)));
+    const like: number[] = [];
+    for (let index = 0; index < count; index += 1) {
+      const id = ids[index] ?? 0;
+      const page = this.#pageOf(id);
+      const start = this.#at(id);
+      const end = start + this.#length(id);
+      if (standsAt(page, start, end, head) || standsBehind(page, start, end, length)) like.push(id);
+    }
+    return like;
+  }
+
   /** Takes the term away and overwrites it. The number stays taken until `recycle`. */
   erase(id: number): void {
     this.#chains.remove(id);
@@ -112,4 +128,16 @@ export class Lexicon {
     this.#pageUsed += length;
     return address;
   }
+}
+
+/** So many bytes of what is sought. */
+function standsAt(page: Buffer, start: number, end: number, length: number): boolean {
+  if (start + length > end) return false;
+  for (let at = 0; at < length; at += 1) if (page[start + at] !== sought[at]) return false;
+  return true;
+}
+
+function standsBehind(page: Buffer, start: number, end: number, length: number): boolean {
+  for (let at = start + 1; at + length <= end; at += 1) if (standsAt(page, at, end, length)) return true;
+  return false;
 }

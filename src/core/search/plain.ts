@@ -27,6 +27,7 @@ const ascii = /^[\0-\x7f]*$/;
 
 /** The text without diacritics, letter case and width: what is written alike is found alike. */
 export const plain = (text: string): string =>
-  ascii.test(text)
-    ? text.toLowerCase()
-    : fold(text.normalize('NFKD').replace(accents, '')).replace(letters, (letter) => alike[letter] ?? letter);
+  plainAscii(text) ?? fold(text.normalize('NFKD').replace(accents, '')).replace(letters, (letter) => alike[letter] ?? letter);
+
+/** The same for a text of nothing but ASCII, where every character stays in its place; undefined for any other. */
+export const plainAscii = (text: string): string | undefined => (ascii.test(text) ? text.toLowerCase() : undefined);

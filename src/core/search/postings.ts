@@ -74,7 +74,7 @@ export class Postings {
     else this.#dead.set(list, dead);
   }
 
-  /** Copies the newest entries, the dead included, to where `entries` shows them until the next call; says how many. */
+  /** Copies the newest entries, the dead included, as they were added, to where `entries` shows them until the next call. */
   read(list: number, most: number): number {
     const count = this.#counts[list] ?? 0;
     const wanted = Math.min(count, most);
@@ -87,7 +87,7 @@ export class Postings {
       const page = this.#pageOf(address);
       const at = address % PAGE;
       const part = Math.min(used, wanted - copied);
-      this.#scratch.set(page.subarray(at + 1 + used - part, at + 1 + used), copied);
+      this.#scratch.set(page.subarray(at + 1 + used - part, at + 1 + used), wanted - copied - part);
       copied += part;
       address = page[at] ?? 0;
     }
@@ -106,8 +106,7 @@ export class Postings {
     this.#counts[list] = 0;
     this.#dead.delete(list);
     this.#heads[list] = 0;
-    for (let index = count - 1; index >= 0; index -= 1) {
-      const entry = entries[index] ?? 0;
+    for (const entry of entries) {
       if (this.#listed.lives(entry)) this.add(list, entry);
       else this.#listed.left(entry);
     }

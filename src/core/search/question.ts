@@ -1,7 +1,6 @@
 import { type Alternative, alternativesOf, sameWord } from './alternatives.ts';
 import { isDense } from './characters.ts';
 import type { FactIndex } from './fact-index.ts';
-import { plain } from './plain.ts';
 import { questionWords } from './question-words.ts';
 import { type Word, wordsOf } from './words.ts';
 
@@ -19,10 +18,10 @@ interface Asked {
 export interface Question {
   /** Each once, in the order they were asked. */
   readonly words: readonly Asked[];
-  /** The words as a phrase, each between blanks. */
-  readonly phrase: string;
-  /** From the first word to the last, letter for letter. */
-  readonly literal: string;
+  /** All of them where they stand in it, as often as they do; a name with its parts, not as a whole beside them. */
+  readonly phrase: readonly Word[];
+  /** From the first word to the last. */
+  readonly text: string;
   /** What a fact would get that is about every word. */
   readonly ideal: number;
 }
@@ -40,30 +39,25 @@ const kana = /^[\u3040-\u309f\u30fc]+$/;
 /** What a question asks of these facts; only its first words, so that the work has an end. */
 export function understand(text: string, facts: FactIndex, most: number): Question {
   const all = wordsOf(text);
-  const sequence = all.filter(({ parts }) => parts === 0);
-  const wholes = all.filter(({ parts }) => parts > 0);
-  const asked = new Map<string, Word>();
-  // A whole without parts, as a-b is, stands for itself.
-  const alone = wholes.filter((whole) => !sequence.some((word) => covers(whole, word)));
-  for (const word of [...sequence, ...alone]) if (!asked.has(word.term)) asked.set(word.term, word);
-  const words = chosen([...asked.values()], most).map((word) => {
-    const names = wholes.filter((whole) => covers(whole, word));
-    return weigh(word, [...names.map(({ term }) => term), ...neighbours(word, sequence)], names.length > 0, facts);
-  });
-  return {
-    words,
-    phrase: phraseOf(all),
-    literal: plain(text.slice(all[0]?.start, all.at(-1)?.end)),
-    ideal: words.reduce((sum, { worth, alternatives }) => sum + worth * (alternatives.length > 0 ? 1 : UNKNOWN), 0),
-  };
+  const [only, ...others] = all;
+  const phrase = all.filter((word) => word.parts === 0 || standsAlone(word, all));
+  const words = only && others.length === 0 ? [weigh(only, [], false, facts)] : weighAll(all, phrase, facts, most);
+  let ideal = 0;
+  for (const { worth, alternatives } of words) ideal += worth * (alternatives.length > 0 ? 1 : UNKNOWN);
+  return { words, phrase, text: text.slice(only?.start, all.at(-1)?.end), ideal };
 }
 
-/** The words of a text as one string in which a phrase can be looked for. */
-export const phraseOf = (words: readonly Word[]): string => {
-  let phrase = ' ';
-  for (const { term, parts } of words) if (parts === 0) phrase += `${term} `;
-  return phrase;
-};
+/** A whole without parts, as a-b is, stands for itself. */
+const standsAlone = (whole: Word, all: readonly Word[]): boolean => !all.some((word) => word.parts === 0 && covers(whole, word));
+
+function weighAll(all: readonly Word[], phrase: readonly Word[], facts: FactIndex, most: number): Asked[] {
+  const asked = new Map<string, Word>();
+  for (const word of phrase) if (!asked.has(word.term)) asked.set(word.term, word);
+  return chosen([...asked.values()], most).map((word) => {
+    const names = all.filter((whole) => whole.parts > 0 && whole !== word && covers(whole, word));
+    return weigh(word, [...names.map(({ term }) => term), ...neighbours(word, phrase)], names.length > 0, facts);
+  });
+}
 
 const covers = (whole: Word, { position }: Word): boolean =>
   position >= whole.position && position < whole.position + whole.parts;
@@ -76,7 +70,7 @@ function chosen(words: readonly Word[], most: number): readonly Word[] {
 
 /** The word written together with the one before or behind it: data base, database. */
 function neighbours(word: Word, sequence: readonly Word[]): string[] {
-  if (isDense(word.term) || questionWords.has(word.term)) return [];
+  if (sequence.length < 2 || isDense(word.term) || questionWords.has(word.term)) return [];
   const at = sequence.indexOf(word);
   const [before, after] = [sequence[at - 1], sequence[at + 1]];
   const usable = (other: Word | undefined): other is Word =>
@@ -96,7 +90,7 @@ function weigh({ term }: Word, joined: readonly string[], part: boolean, facts: 
     alternatives.push({ id, term: whole, weight: JOINED, manner: 'joined' });
   }
   alternatives.sort((one, other) => other.weight - one.weight);
-  const importance = small ? SMALL_WORD : kana.test(term) ? ENDING : part && term.length < 3 ? SHORT_PART : 1;
+  const importance = small ? SMALL_WORD : isDense(term) && kana.test(term) ? ENDING : part && term.length < 3 ? SHORT_PART : 1;
   return { term, alternatives, small, worth: importance * rarity(alternatives, facts) };
 }
 

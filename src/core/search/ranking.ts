@@ -1,3 +1,4 @@
+import type { Alternative } from './alternatives.ts';
 import { reaching } from './columns.ts';
 import { type FactIndex, WEIGHTS } from './fact-index.ts';
 import type { Question } from './question.ts';
@@ -16,16 +17,19 @@ export type Wanted = (number: number) => boolean;
 
 /**
  * Adds up what each fact has of a question's words. The rarest come first; once as many postings as allowed have been
- * read, what is left of the commoner words is not, which decides little: they tell facts apart the least.
+ * read, what is left of the commoner words is not, which decides little: they tell facts apart the least. Only where fewer
+ * facts are found than were asked for, as a filter may have it, all of it is read.
  */
 export class Ranking {
   readonly #facts: FactIndex;
+  /** Where a fact found is in the columns below, counted from one. */
+  #places = new Uint32Array(0);
+  #numbers = new Uint32Array(0);
   #sums = new Float32Array(0);
   /** What the fact has of the word being added. */
   #latest = new Float32Array(0);
   #latestWord = new Uint8Array(0);
   #words = new Uint8Array(0);
-  #touched = new Uint32Array(0);
   #count = 0;
 
   constructor(facts: FactIndex) {
@@ -33,165 +37,213 @@ export class Ranking {
   }
 
   get bytes(): number {
-    return 14 * this.#sums.length;
+    return 4 * this.#places.length + 14 * this.#numbers.length;
   }
 
   /** The best of the wanted facts, the best first; among equals the newest. */
   best(question: Question, wanted: Wanted, most: number, postings: number): Candidate[] {
-    const last = this.#facts.top;
-    this.#sums = reaching(this.#sums, last);
-    this.#latest = reaching(this.#latest, last);
-    this.#latestWord = reaching(this.#latestWord, last);
-    this.#words = reaching(this.#words, last);
-    this.#touched = reaching(this.#touched, last);
+    const [word, ...others] = question.words;
+    const [term, ...forms] = word?.alternatives ?? [];
+    if (word && term && others.length + forms.length === 0) return this.#bestOf(term, wanted, most, postings);
+    this.#places = reaching(this.#places, this.#facts.top);
     try {
-      this.#add(question, postings);
-      const chosen = this.#choose(wanted, most);
-      return chosen.map(({ number, share, words }) => ({ number, share: Math.min(1, share / question.ideal), words }));
+      const whole = this.#add(question, postings);
+      const chosen = this.#choose(wanted, most, question.ideal);
+      if (whole || chosen.length === most) return chosen;
     } finally {
-      this.#reset();
+      for (let at = 0; at < this.#count; at += 1) this.#places[this.#numbers[at] ?? 0] = 0;
+      this.#count = 0;
     }
+    return this.best(question, wanted, most, Infinity);
   }
 
-  #reset(): void {
-    for (let index = 0; index < this.#count; index += 1) {
-      const number = this.#touched[index] ?? 0;
-      this.#sums[number] = 0;
-      this.#latestWord[number] = 0;
-      this.#words[number] = 0;
+  /** Where all is one term there is nothing to add up; but it may only be like the word that was asked. */
+  #bestOf(term: Alternative, wanted: Wanted, most: number, read: number): Candidate[] {
+    const { id, weight } = term;
+    const best = new Best(this.#facts, most);
+    const count = this.#facts.read(id, read);
+    const { postings } = this.#facts;
+    for (let seen = 0; seen < count; seen += 1) {
+      const posting = postings[fromEitherEnd(seen, count)] ?? 0;
+      best.offer(posting >>> 8, posting % WEIGHTS, wanted);
     }
-    this.#count = 0;
+    const sorted = best.sorted();
+    if (sorted.length < most && count < this.#facts.count(id)) return this.#bestOf(term, wanted, most, Infinity);
+    return sorted.map(({ number, sum }) => ({ number, share: (weight * sum) / (WEIGHTS - 1), words: 1 }));
   }
 
-  #add({ words }: Question, postings: number): void {
+  /** Whether nothing was left unread. */
+  #add({ words }: Question, postings: number): boolean {
     const rarestFirst = words.map((word, index) => ({ word, index })).toSorted((one, other) => other.word.worth - one.word.worth);
     let left = postings;
     for (const { word, index } of rarestFirst) {
       for (const { id, weight } of word.alternatives) {
-        if (left <= 0) return;
-        left -= this.#addTerm(id, weight * word.worth, index + 1, left);
+        if (left <= 0) return false;
+        const listed = this.#addTerm(id, weight * word.worth, index + 1, left);
+        if (listed < this.#facts.count(id)) return false;
+        left -= listed;
       }
     }
+    return true;
   }
 
   #addTerm(term: number, worth: number, word: number, most: number): number {
-    const count = this.#facts.read(term, most);
+    const listed = this.#facts.read(term, most);
+    this.#makeRoom(this.#count + listed);
     const { postings } = this.#facts;
-    for (let index = 0; index < count; index += 1) {
+    const [places, numbers, sums] = [this.#places, this.#numbers, this.#sums];
+    const [latest, latestWord, words] = [this.#latest, this.#latestWord, this.#words];
+    const full = worth / (WEIGHTS - 1);
+    let count = this.#count;
+    for (let index = 0; index < listed; index += 1) {
       const posting = postings[index] ?? 0;
       const number = posting >>> 8;
-      const gain = (worth * (posting % WEIGHTS)) / (WEIGHTS - 1);
-      if (this.#latestWord[number] === word) {
+      const gain = full * (posting % WEIGHTS);
+      const place = places[number] ?? 0;
+      const at = place - 1;
+      if (place === 0) {
+        numbers[count] = number;
+        sums[count] = gain;
+        latest[count] = gain;
+        latestWord[count] = word;
+        words[count] = 1;
+        count += 1;
+        places[number] = count;
+      } else if (latestWord[at] !== word) {
+        sums[at] = (sums[at] ?? 0) + gain;
+        latest[at] = gain;
+        latestWord[at] = word;
+        words[at] = (words[at] ?? 0) + 1;
+      } else if (gain > (latest[at] ?? 0)) {
         // A word counts once, as the surest of what stands for it.
-        const known = this.#latest[number] ?? 0;
-        if (gain <= known) continue;
-        this.#sums[number] = (this.#sums[number] ?? 0) + gain - known;
-      } else {
-        if (this.#latestWord[number] === 0) {
-          this.#touched[this.#count] = number;
-          this.#count += 1;
-        }
-        this.#latestWord[number] = word;
-        this.#words[number] = (this.#words[number] ?? 0) + 1;
-        this.#sums[number] = (this.#sums[number] ?? 0) + gain;
+        sums[at] = (sums[at] ?? 0) + gain - (latest[at] ?? 0);
+        latest[at] = gain;
       }
-      this.#latest[number] = gain;
     }
-    return count;
+    this.#count = count;
+    return listed;
   }
 
-  #choose(wanted: Wanted, most: number): Candidate[] {
-    const heap = new Heap(most);
-    for (let index = 0; index < this.#count; index += 1) {
-      const number = this.#touched[index] ?? 0;
-      this.#offer(heap, number, this.#sums[number] ?? 0, wanted);
+  #makeRoom(count: number): void {
+    if (count <= this.#numbers.length) return;
+    this.#numbers = reaching(this.#numbers, count);
+    this.#sums = reaching(this.#sums, count);
+    this.#latest = reaching(this.#latest, count);
+    this.#latestWord = reaching(this.#latestWord, count);
+    this.#words = reaching(this.#words, count);
+  }
+
+  #choose(wanted: Wanted, most: number, ideal: number): Candidate[] {
+    const best = new Best(this.#facts, most);
+    for (let seen = 0; seen < this.#count; seen += 1) {
+      const at = fromEitherEnd(seen, this.#count);
+      best.offer(this.#numbers[at] ?? 0, this.#sums[at] ?? 0, wanted);
     }
-    return heap.sorted();
+    return best.sorted().map(({ number, sum }) => ({
+      number,
+      share: Math.min(1, sum / ideal),
+      words: this.#words[(this.#places[number] ?? 0) - 1] ?? 0,
+    }));
   }
 
   /** The newest of the wanted facts, the newest first. */
   newest(wanted: Wanted, most: number): number[] {
-    const heap = new Heap(most);
-    for (let number = this.#facts.top - 1; number >= 0; number -= 1) this.#offer(heap, number, 0, wanted);
-    return heap.sorted().map(({ number }) => number);
-  }
-
-  #offer(heap: Heap, number: number, share: number, wanted: Wanted): void {
-    if (share < heap.least || !this.#facts.lives(number)) return;
-    const updatedAt = this.#facts.updatedAt(number);
-    if (share === heap.least && updatedAt < heap.oldest) return;
-    if (wanted(number)) heap.push({ number, share, words: this.#words[number] ?? 0, updatedAt });
+    const best = new Best(this.#facts, most);
+    const { top } = this.#facts;
+    for (let seen = 0; seen < top; seen += 1) best.offer(fromEitherEnd(seen, top), 0, wanted);
+    return best.sorted().map(({ number }) => number);
   }
 }
 
-interface Ranked extends Candidate {
-  readonly updatedAt: number;
-}
+/**
+ * The first, the last, the second, and so on. Facts often stand in the order of their age, one way or the other, and were
+ * each better than all before it, each would have to be put in its place.
+ */
+const fromEitherEnd = (seen: number, count: number): number => (seen % 2 === 0 ? seen >> 1 : count - 1 - (seen >> 1));
 
-const before = (one: Ranked, other: Ranked): boolean =>
-  one.share === other.share
-    ? one.updatedAt === other.updatedAt
-      ? one.number > other.number
-      : one.updatedAt > other.updatedAt
-    : one.share > other.share;
-
-/** The best so far, the worst of them on top, so that most candidates cost one comparison. */
-class Heap {
+/** The best so far as a heap, the worst of them on top, so that most facts cost one comparison. */
+class Best {
+  readonly #facts: FactIndex;
   readonly #most: number;
-  readonly #items: Ranked[] = [];
-  /** Below this share, or at it and before this moment, nothing is taken any more. */
-  least = -Infinity;
-  oldest = -Infinity;
+  readonly #numbers: number[] = [];
+  readonly #sums: number[] = [];
+  readonly #moments: number[] = [];
+  /** Below this sum, or at it and before this moment, nothing is taken any more. */
+  #least = -Infinity;
+  #oldest = -Infinity;
 
-  constructor(most: number) {
+  constructor(facts: FactIndex, most: number) {
+    this.#facts = facts;
     this.#most = most;
   }
 
-  push(item: Ranked): void {
-    const items = this.#items;
-    if (items.length < this.#most) {
-      items.push(item);
-      this.#rise(items.length - 1);
-    } else if (items[0] && before(item, items[0])) {
-      items[0] = item;
-      this.#sink(0);
-    }
-    if (items.length < this.#most) return;
-    this.least = items[0]?.share ?? -Infinity;
-    this.oldest = items[0]?.updatedAt ?? -Infinity;
+  offer(number: number, sum: number, wanted: Wanted): void {
+    if (sum < this.#least) return;
+    const moment = this.#facts.updatedAt(number);
+    if (sum === this.#least && moment < this.#oldest) return;
+    this.#take(number, sum, moment, wanted);
   }
 
-  sorted(): Ranked[] {
-    return this.#items.toSorted((one, other) => (before(one, other) ? -1 : 1));
+  #take(number: number, sum: number, moment: number, wanted: Wanted): void {
+    const full = this.#numbers.length === this.#most;
+    if (full && !this.#beats(0, number, sum, moment)) return;
+    if (!this.#facts.lives(number) || !wanted(number)) return;
+    if (full) this.#sink(number, sum, moment);
+    else this.#rise(number, sum, moment);
+    if (this.#numbers.length < this.#most) return;
+    this.#least = this.#sums[0] ?? 0;
+    this.#oldest = this.#moments[0] ?? 0;
   }
 
-  #rise(from: number): void {
-    let at = from;
+  /** The best first. */
+  sorted(): { number: number; sum: number }[] {
+    return this.#numbers
+      .map((number, at) => ({ number, sum: this.#sums[at] ?? 0, moment: this.#moments[at] ?? 0 }))
+      .toSorted((one, other) => other.sum - one.sum || other.moment - one.moment || other.number - one.number);
+  }
+
+  /** Whether a fact is better than the one there: of equals the newer is. */
+  #beats(at: number, number: number, sum: number, moment: number): boolean {
+    const known = this.#sums[at] ?? 0;
+    if (sum !== known) return sum > known;
+    const before = this.#moments[at] ?? 0;
+    return moment === before ? number > (this.#numbers[at] ?? 0) : moment > before;
+  }
+
+  #put(at: number, number: number, sum: number, moment: number): void {
+    this.#numbers[at] = number;
+    this.#sums[at] = sum;
+    this.#moments[at] = moment;
+  }
+
+  #move(from: number, to: number): void {
+    this.#put(to, this.#numbers[from] ?? 0, this.#sums[from] ?? 0, this.#moments[from] ?? 0);
+  }
+
+  #rise(number: number, sum: number, moment: number): void {
+    let at = this.#numbers.length;
     while (at > 0) {
       const above = (at - 1) >> 1;
-      if (!this.#swapped(above, at)) return;
+      if (this.#beats(above, number, sum, moment)) break;
+      this.#move(above, at);
       at = above;
     }
+    this.#put(at, number, sum, moment);
   }
 
-  #sink(from: number): void {
-    let at = from;
-    for (;;) {
-      const [left, right] = [2 * at + 1, 2 * at + 2];
-      if (left >= this.#items.length) return;
-      const [one, other] = [this.#items[left], this.#items[right]];
-      const worse = one && other && before(one, other) ? right : left;
-      if (!this.#swapped(at, worse)) return;
-      at = worse;
+  /** Takes the place of the worst. */
+  #sink(number: number, sum: number, moment: number): void {
+    let at = 0;
+    for (let below = 1; below < this.#most; below = 2 * at + 1) {
+      if (below + 1 < this.#most && this.#worse(below + 1, below)) below += 1;
+      if (!this.#beats(below, number, sum, moment)) break;
+      this.#move(below, at);
+      at = below;
     }
+    this.#put(at, number, sum, moment);
   }
 
-  /** Puts the worse of the two above. */
-  #swapped(above: number, below: number): boolean {
-    const [upper, lower] = [this.#items[above], this.#items[below]];
-    if (!upper || !lower || !before(upper, lower)) return false;
-    this.#items[above] = lower;
-    this.#items[below] = upper;
-    return true;
+  #worse(one: number, other: number): boolean {
+    return !this.#beats(other, this.#numbers[one] ?? 0, this.#sums[one] ?? 0, this.#moments[one] ?? 0);
   }
 }

@@ -2,8 +2,8 @@ import type { Manner } from './alternatives.ts';
 import { beforeCharacter } from './characters.ts';
 import type { Searchable } from './fact-index.ts';
 import { plain } from './plain.ts';
-import { phraseOf, type Question } from './question.ts';
-import { type Word, wordsOf } from './words.ts';
+import type { Question } from './question.ts';
+import { Sieve, type Word, wordsOf } from './words.ts';
 
 type Field = 'key' | 'tags' | 'category' | 'value';
 
@@ -20,7 +20,7 @@ interface Finding {
   readonly term: string;
   readonly weight: number;
   readonly manner: Manner;
-  readonly fields: Set<Field>;
+  readonly fields: Field[];
 }
 
 /** What a closer look at one fact told. */
@@ -55,10 +55,9 @@ interface Meaning {
 export class Reader {
   readonly #question: Question;
   readonly #meanings = new Map<string, Meaning[]>();
-  /** What can stand for the question's words, the rarest first. */
-  readonly #sought: readonly string[];
-  /** Words of which places are told: not "the", unless there is nothing else. */
-  readonly #telling: ReadonlySet<number>;
+  readonly #sieve = new Sieve();
+  /** Places of "the" are not told, unless there is nothing else. */
+  readonly #nothingTells: boolean;
   #left: number;
 
   constructor(question: Question, characters: number) {
@@ -66,19 +65,19 @@ export class Reader {
     this.#left = characters;
     for (const [word, { alternatives }] of question.words.entries()) {
       for (const { term, weight, manner } of alternatives) {
+        this.#sieve.letThrough(term);
         const known = this.#meanings.get(term);
         if (known) known.push({ word, weight, manner });
         else this.#meanings.set(term, [{ word, weight, manner }]);
       }
     }
-    const rarestFirst = question.words.toSorted((one, other) => other.worth - one.worth);
-    this.#sought = rarestFirst.flatMap(({ alternatives }) => alternatives.slice(0, 2).map(({ term }) => term)).slice(0, 16);
-    const telling = question.words.flatMap(({ small }, word) => (small ? [] : [word]));
-    this.#telling = new Set(telling.length > 0 ? telling : question.words.keys());
+    // Of a long question not every word has a meaning, but all of them make the phrase.
+    for (const { term } of question.phrase) this.#sieve.letThrough(term);
+    this.#nothingTells = question.words.every(({ small }) => small);
   }
 
   read({ key, category, tags, value }: Searchable): Reading {
-    const page = new Page(this.#question, this.#meanings, this.#telling);
+    const page = new Page(this.#question, this.#meanings, this.#sieve, this.#nothingTells);
     const { text, start } = this.#partOf(value);
     page.look('value', text, start);
     page.look('key', key);
@@ -93,7 +92,7 @@ export class Reader {
       this.#left -= value.length;
       return { text: value, start: 0 };
     }
-    const start = this.#left > 0 ? windowStart(value, this.#sought) : 0;
+    const start = this.#left > 0 ? windowStart(value, soughtIn(this.#question)) : 0;
     this.#left -= most + value.length / CHEAPER;
     return { text: value.slice(start, start + most), start };
   }
@@ -103,33 +102,38 @@ export class Reader {
 class Page {
   readonly #question: Question;
   readonly #meanings: ReadonlyMap<string, readonly Meaning[]>;
-  readonly #telling: ReadonlySet<number>;
+  readonly #sieve: Sieve;
+  readonly #nothingTells: boolean;
   readonly #findings = new Map<number, Finding>();
   readonly #spans: Span[] = [];
   /** How near a word stands behind the one before it in the question: 1 when they are neighbours. */
-  readonly #near: Float64Array;
+  readonly #near: number[] = [];
+  /** Where in the field being looked at each word stood last. */
+  #seen: number[] = [];
   #phrase: Field | undefined;
 
-  constructor(question: Question, meanings: ReadonlyMap<string, readonly Meaning[]>, telling: ReadonlySet<number>) {
+  constructor(question: Question, meanings: ReadonlyMap<string, readonly Meaning[]>, sieve: Sieve, nothingTells: boolean) {
     this.#question = question;
     this.#meanings = meanings;
-    this.#telling = telling;
-    this.#near = new Float64Array(question.words.length);
+    this.#sieve = sieve;
+    this.#nothingTells = nothingTells;
   }
 
   look(field: Field, text: string, offset = 0): void {
-    const words = wordsOf(text);
+    const words = wordsOf(text, this.#sieve);
     const { phrase } = this.#question;
-    if (this.#phrase === undefined && phrase !== ' ' && phraseOf(words).includes(phrase)) this.#phrase = field;
-    const seen = new Map<number, number>();
+    if (this.#phrase === undefined && holds(words, phrase)) this.#phrase = field;
+    this.#seen = [];
     for (const found of words) {
-      for (const meaning of this.#meanings.get(found.term) ?? []) {
+      const meanings = this.#meanings.get(found.term);
+      if (meanings === undefined) continue;
+      for (const meaning of meanings) {
         this.#note(found.term, meaning, field);
         if (field === 'value') this.#mark(found, meaning.word, offset);
-        const apart = found.position - (seen.get(meaning.word - 1) ?? -Infinity);
+        const apart = found.position - (this.#seen[meaning.word - 1] ?? -Infinity);
         const near = apart > 0 && apart <= APART ? meaning.weight / apart : 0;
         this.#near[meaning.word] = Math.max(this.#near[meaning.word] ?? 0, near);
-        seen.set(meaning.word, found.position);
+        this.#seen[meaning.word] = found.position;
       }
     }
   }
@@ -140,13 +144,13 @@ class Page {
 
   #note(term: string, { word, weight, manner }: Meaning, field: Field): void {
     const known = this.#findings.get(word);
-    if (known === undefined || known.weight < weight)
-      this.#findings.set(word, { term, weight, manner, fields: new Set([field]) });
-    else if (known.term === term) known.fields.add(field);
+    if (known === undefined || known.weight < weight) this.#findings.set(word, { term, weight, manner, fields: [field] });
+    else if (known.term === term && !known.fields.includes(field)) known.fields.push(field);
   }
 
   #mark({ start, end, parts }: Word, word: number, offset: number): void {
-    if (parts > 0 || this.#spans.length === MOST_SPANS || !this.#telling.has(word)) return;
+    if (parts > 0 || this.#spans.length === MOST_SPANS) return;
+    if (!this.#nothingTells && this.#question.words[word]?.small === true) return;
     this.#spans.push({ start: start + offset, end: end + offset, word });
   }
 
@@ -162,6 +166,33 @@ class Page {
     }
     return most === 0 ? 0 : sum / most;
   }
+}
+
+/** Whether the words of a phrase stand among these as they were asked; names as a whole, beside their parts, are left aside. */
+function holds(words: readonly Word[], phrase: readonly Word[]): boolean {
+  for (let at = 0; at < words.length; at += 1) if (follows(words, at, phrase)) return true;
+  return false;
+}
+
+function follows(words: readonly Word[], from: number, phrase: readonly Word[]): boolean {
+  if (words[from]?.term !== phrase[0]?.term) return false;
+  const apart = (words[from]?.position ?? 0) - (phrase[0]?.position ?? 0);
+  let next = 0;
+  for (let at = from; at < words.length; at += 1) {
+    const [word, asked] = [words[at], phrase[next]];
+    if (asked === undefined) return true;
+    if (word === undefined) continue;
+    const isWhole = word.parts > 0;
+    if (word.position === asked.position + apart && word.term === asked.term && isWhole === asked.parts > 0) next += 1;
+    else if (!isWhole) return false;
+  }
+  return next === phrase.length;
+}
+
+/** What can stand for the question's words, the rarest first. */
+function soughtIn({ words }: Question): string[] {
+  const rarestFirst = words.toSorted((one, other) => other.worth - one.worth);
+  return rarestFirst.flatMap(({ alternatives }) => alternatives.slice(0, 2).map(({ term }) => term)).slice(0, 16);
 }
 
 function windowStart(value: string, sought: readonly string[]): number {

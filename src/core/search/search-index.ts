@@ -1,17 +1,23 @@
-import { FactIndex, type Id, type Searchable } from './fact-index.ts';
+import { FactIndex, type Id, type Named, type Searchable } from './fact-index.ts';
 import { fuse, type Hit, Inquiry } from './inquiry.ts';
 import { Ranking, type Wanted } from './ranking.ts';
 
 export type { Id, Searchable } from './fact-index.ts';
 export type { Hit } from './inquiry.ts';
 
-export interface Search {
+export interface Search extends Filter {
   /** Several texts ask the same in other words: their hits are fused. A blank one lists the newest. */
   readonly text: string | readonly string[];
   readonly limit: number;
+}
+
+/** Which facts may be found: those of which all of it holds. */
+interface Filter extends Named {
   readonly category?: string;
-  /** What else must be true of a fact, as that it has not expired. */
-  readonly accept?: (id: Id) => boolean;
+  /** Only what ends before this moment. */
+  readonly expiresBefore?: number;
+  /** What has expired by then is not found; without it, whatever is there is. */
+  readonly now?: number;
 }
 
 /**
@@ -36,6 +42,10 @@ export class SearchIndex {
     this.#facts.add(fact.id, fact);
   }
 
+  has(id: Id): boolean {
+    return this.#facts.has(id);
+  }
+
   /** False when it was never told of it. */
   remove(id: Id): boolean {
     return this.#facts.remove(id);
@@ -49,10 +59,10 @@ export class SearchIndex {
   }
 
   /** Best first; among equals the newest. */
-  search({ text, limit, category, accept }: Search): Hit[] {
+  search({ text, limit, ...filter }: Search): Hit[] {
     const texts = typeof text === 'string' ? [text] : [...new Set(text)];
     const asked = texts.filter((one) => one.trim() !== '');
-    const wanted = this.#wanted(category, accept);
+    const wanted = this.#wanted(filter);
     if (wanted === undefined) return [];
     const inquiry = new Inquiry(this.#facts, this.#ranking, wanted, limit, asked.length);
     const [only, ...more] = asked;
@@ -61,12 +71,16 @@ export class SearchIndex {
   }
 
   /** Undefined when nothing can be: no fact is in that category. */
-  #wanted(category: string | undefined, accept: Search['accept']): Wanted | undefined {
-    const number = category === undefined ? undefined : this.#facts.findCategory(category);
-    if (category !== undefined && number === undefined) return undefined;
-    return (fact) => {
-      if (number !== undefined && !this.#facts.isIn(fact, number)) return false;
-      return accept === undefined || accept(this.#facts.idOf(fact));
-    };
+  #wanted({ category, tag, client, expiresBefore, now = -Infinity }: Filter): Wanted | undefined {
+    const facts = this.#facts;
+    const tests: Wanted[] = [(fact) => facts.expiresAt(fact) > now];
+    if (expiresBefore !== undefined) tests.push((fact) => facts.expiresAt(fact) < expiresBefore);
+    if (category !== undefined) {
+      const number = facts.findCategory(category);
+      if (number === undefined) return undefined;
+      tests.push((fact) => facts.isIn(fact, number));
+    }
+    if (tag !== undefined || client !== undefined) tests.push(facts.having({ tag, client }));
+    return (fact) => tests.every((holds) => holds(fact));
   }
 }

@@ -24,22 +24,26 @@ const vowel = /[aeiouy]/;
 const hissing = /(?:s|x|z|ch|sh)es$/;
 const doubled = /([bdfgmnprt])\1$/;
 
+const endings = ['ing', 'ed', 'ment', 'ly'];
+
 /** English first, as most of what programs remember is; the plural serves French and Spanish too. */
 function latin(term: string): string {
   if (term.length < 4) return term;
   let stem = singular(term);
-  for (const ending of ['ing', 'ed', 'ment', 'ly']) {
+  for (const ending of endings) {
+    if (!stem.endsWith(ending)) continue;
     const rest = stem.slice(0, -ending.length);
-    if (!stem.endsWith(ending) || rest.length < 3 || !vowel.test(rest)) continue;
+    if (rest.length < 3 || !vowel.test(rest)) continue;
     stem = rest.replace(doubled, '$1');
     break;
   }
-  if (stem.length > 5 && /[st]ion$/.test(stem)) stem = stem.slice(0, -3);
+  if (stem.length > 5 && (stem.endsWith('sion') || stem.endsWith('tion'))) stem = stem.slice(0, -3);
   if (stem.length > 3 && stem.endsWith('e')) stem = stem.slice(0, -1);
   return stem.length > 2 && stem.endsWith('y') ? `${stem.slice(0, -1)}i` : stem;
 }
 
 function singular(term: string): string {
+  if (!term.endsWith('s')) return term;
   if (term.endsWith('ies')) return term.length > 4 ? `${term.slice(0, -3)}y` : term.slice(0, -1);
   if (hissing.test(term)) return term.slice(0, -2);
   return /[^sui]s$/.test(term) ? term.slice(0, -1) : term;

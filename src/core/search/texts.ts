@@ -1,4 +1,4 @@
-import { frame, unframe } from '../frame.ts';
+import { frame, textsOf } from '../frame.ts';
 
 const PAGE = 1 << 20;
 /** The number of the owner and the length of what follows. */
@@ -32,15 +32,15 @@ export class Texts {
 
   /** The first so many fields. */
   read(address: number, most = Infinity): string[] {
-    return unframe(this.#body(address))
-      .slice(0, most)
-      .map((field) => field.toString());
+    const { bytes } = this.#page(Math.floor(address / PAGE));
+    const at = address % PAGE;
+    return textsOf(bytes, at + HEADER, at + HEADER + bytes.readUInt32LE(at + 4), most);
   }
 
   drop(address: number): void {
     const number = Math.floor(address / PAGE);
     const page = this.#page(number);
-    const length = HEADER + this.#body(address).length;
+    const length = HEADER + page.bytes.readUInt32LE((address % PAGE) + 4);
     // The header stays: it leads to the next text of the page.
     page.bytes.fill(0, (address % PAGE) + HEADER, (address % PAGE) + length);
     page.live -= length;
@@ -81,12 +81,6 @@ export class Texts {
     page.bytes.fill(0);
     this.#pages[number] = { bytes: NOTHING, used: 0, live: 0 };
     this.#empty.push(number);
-  }
-
-  #body(address: number): Buffer {
-    const { bytes } = this.#page(Math.floor(address / PAGE));
-    const at = address % PAGE;
-    return bytes.subarray(at + HEADER, at + HEADER + bytes.readUInt32LE(at + 4));
   }
 
   #page(number: number): { bytes: Buffer; used: number; live: number } {

@@ -8,6 +8,8 @@ import { stemOf } from './stem.ts';
 const STEMS = 1 << 15;
 const GRAMS = 1 << 15;
 const HEAD_PIECES = 2;
+/** Words that begin with as much in common may be one word. */
+const HEAD = 4;
 /** Stand before and behind a term, so that its beginning and its end are told from its middle. */
 export const BEGINNING = '\u0002';
 const END = '\u0003';
@@ -59,9 +61,9 @@ export class Vocabulary {
     this.#alive[id] = 1;
     const grams = gramsOf(term);
     for (const gram of grams) this.#grams.add(gram, id);
-    const stem = stemNumber(term);
-    if (stem !== undefined) this.#stems.add(stem, id);
-    this.#held[id] = grams.size + (stem === undefined ? 0 : 1);
+    const stemmed = hasStem(term);
+    if (stemmed) this.#stems.add(stemNumber(stemOf(term)), id);
+    this.#held[id] = grams.size + (stemmed ? 1 : 0);
     return id;
   }
 
@@ -70,19 +72,17 @@ export class Vocabulary {
     this.#alive[id] = 0;
     this.#lexicon.erase(id);
     for (const gram of gramsOf(term)) this.#grams.bury(gram);
-    const stem = stemNumber(term);
-    if (stem !== undefined) this.#stems.bury(stem);
+    if (hasStem(term)) this.#stems.bury(stemNumber(stemOf(term)));
   }
 
-  /** Other terms with the same stem. */
-  kin(term: string): number[] {
-    const list = stemNumber(term);
-    if (list === undefined) return [];
+  /** Other terms with the same stem as a term, which may be none of these itself. */
+  kin(term: string, self: number | undefined): number[] {
+    if (!hasStem(term)) return [];
     const stem = stemOf(term);
-    return this.#living(this.#stems, list, Infinity).filter((id) => {
-      const text = this.#lexicon.text(id);
-      return text !== term && stemOf(text) === stem;
-    });
+    // All but the last letter of a stem stands in its forms as it is.
+    return this.#like(stem.slice(0, -1), Infinity, this.#stems, stemNumber(stem), Infinity).filter(
+      (id) => id !== self && stemOf(this.#lexicon.text(id)) === stem,
+    );
   }
 
   /** How many terms may hold this gram; others of the same hash are counted with them. */
@@ -90,20 +90,30 @@ export class Vocabulary {
     return this.#grams.size(gramNumber(gram));
   }
 
-  /** Terms that may hold this gram, the newest first, at most so many. */
+  /** Terms that may hold this gram, the newest so many. */
   with(gram: string, most: number): number[] {
-    return this.#living(this.#grams, gramNumber(gram), most);
+    return this.#living(gramNumber(gram), most);
+  }
+
+  /** Of these, those that begin as a word does, or hold it. */
+  like(word: string, gram: string, most: number): number[] {
+    return this.#like(word, HEAD, this.#grams, gramNumber(gram), most);
   }
 
   clear(): void {
     this.#lexicon.clear();
   }
 
-  #living(lists: Postings, list: number, most: number): number[] {
-    const ids: number[] = [];
+  #like(word: string, much: number, lists: Postings, list: number, most: number): number[] {
     const count = lists.read(list, most);
+    return this.#lexicon.like(word, much, lists.entries, count).filter((id) => this.#alive[id] === 1);
+  }
+
+  #living(list: number, most: number): number[] {
+    const ids: number[] = [];
+    const count = this.#grams.read(list, most);
     for (let index = 0; index < count; index += 1) {
-      const id = lists.entries[index] ?? 0;
+      const id = this.#grams.entries[index] ?? 0;
       if (this.#alive[id] === 1) ids.push(id);
     }
     return ids;
@@ -119,8 +129,9 @@ export class Vocabulary {
 const gramNumber = (gram: string): number => hash(gram) % GRAMS;
 
 /** Neither numbers nor names with numbers in them have other forms, nor does a script without letters. */
-const stemNumber = (term: string): number | undefined =>
-  isDense(term) || digit.test(term) ? undefined : hash(stemOf(term)) % STEMS;
+const hasStem = (term: string): boolean => !isDense(term) && !digit.test(term);
+
+const stemNumber = (stem: string): number => hash(stem) % STEMS;
 
 const digit = /\d/;
 
@@ -128,7 +139,9 @@ const digit = /\d/;
 export function spelled(term: string): string[] {
   if (isDense(term)) return Array.from(term);
   const marked = BEGINNING + term + END;
-  return Array.from({ length: marked.length - 2 }, (_, at) => marked.slice(at, at + 3));
+  const pieces: string[] = [];
+  for (let at = 0; at + 3 <= marked.length; at += 1) pieces.push(marked.slice(at, at + 3));
+  return pieces;
 }
 
 /** What a term is listed under. Names with numbers in them are often in one fact only, and are asked for from their beginning. */

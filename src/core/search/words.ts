@@ -1,5 +1,5 @@
 import { beforeCharacter, CAPITAL, DENSE, DIGIT, GAP, kindAt, MARK, SMALL } from './characters.ts';
-import { plain } from './plain.ts';
+import { plain, plainAscii } from './plain.ts';
 
 /** Longer ones, as in encoded data, are told apart by their beginning. */
 export const TERM_UNITS = 64;
@@ -23,16 +23,37 @@ const isLetterOrDigit = (kind: number): boolean => kind === SMALL || kind === CA
 /** A text being read. */
 interface Reading {
   readonly text: string;
+  /** The whole text as it is compared, where each character of it stands in the same place. */
+  readonly plain: string | undefined;
   readonly words: Word[];
+  readonly sieve: Sieve | undefined;
   position: number;
+}
+
+/** Knows terms that are looked for well enough to pass over most others before anything is made of them. */
+export class Sieve {
+  #beginnings = 0;
+  #lengths = 0;
+
+  letThrough(term: string): void {
+    this.#beginnings |= 1 << (term.charCodeAt(0) & 31);
+    this.#lengths |= 1 << (term.length & 31);
+  }
+
+  /** False when what stands there in a text is certainly none of them. */
+  holds(text: string, start: number, end: number): boolean {
+    const length = Math.min(end - start, TERM_UNITS);
+    return ((this.#beginnings >>> (text.charCodeAt(start) & 31)) & (this.#lengths >>> (length & 31)) & 1) === 1;
+  }
 }
 
 /**
  * The words of a text. A name written in camel, kebab or snake case, with digits or as a version, gives its parts and
- * then itself as a whole, written together. Scripts without blanks give each pair of neighbouring characters.
+ * then itself as a whole, written together. Scripts without blanks give each pair of neighbouring characters. With a
+ * sieve, words that it does not hold are only counted, where that saves something.
  */
-export function wordsOf(text: string): Word[] {
-  const reading: Reading = { text, words: [], position: 0 };
+export function wordsOf(text: string, sieve?: Sieve): Word[] {
+  const reading: Reading = { text, plain: plainAscii(text), words: [], sieve, position: 0 };
   for (let at = 0; at < text.length;) {
     const kind = kindAt(text, at);
     if (kind === DENSE) at = readDense(reading, at);
@@ -75,14 +96,43 @@ interface Part {
   readonly joined: boolean;
 }
 
+/** What stands there, as it is compared. */
+const termAt = ({ text, plain: known }: Reading, start: number, end: number): string =>
+  short(known === undefined ? plain(text.slice(start, end)) : known.slice(start, end));
+
 function readName(reading: Reading, start: number): number {
+  const simple = endOfSimple(reading.text, start);
+  if (simple === undefined) return readParted(reading, start);
+  const { plain: known, sieve } = reading;
+  if (known !== undefined && sieve?.holds(known, start, simple) === false) reading.position += 1;
+  else say(reading, termAt(reading, start, simple), { start, end: simple });
+  return simple;
+}
+
+/** Where a word ends that is all of small letters, but for the first, or all of digits; most are, and have no parts. */
+function endOfSimple(text: string, start: number): number | undefined {
+  const first = kindAt(text, start);
+  const rest = first === DIGIT ? DIGIT : SMALL;
+  let at = start + 1;
+  let kind = GAP;
+  for (; at < text.length; at += 1) {
+    kind = kindAt(text, at);
+    if (kind !== rest) break;
+  }
+  if (at === text.length) return at;
+  if (kind === MARK || isLetterOrDigit(kind)) return undefined;
+  const next = at + 1 < text.length ? kindAt(text, at + 1) : GAP;
+  return joins(text.charCodeAt(at), rest, next) ? undefined : at;
+}
+
+function readParted(reading: Reading, start: number): number {
   const { text, words, position } = reading;
   const { parts, end } = partsOfName(text, start);
   const told = parts.length <= MOST_PARTS ? parts : coarse(parts);
   for (const part of told) {
     // A letter that only a digit set apart, as the v of v2, means nothing alone.
     if (told.length > 1 && part.end - part.start === 1 && kindAt(text, part.start) !== DIGIT) continue;
-    say(reading, short(plain(text.slice(part.start, part.end))), part);
+    say(reading, termAt(reading, part.start, part.end), part);
   }
   const term = told.length > 1 ? wholeName(text, parts) : '';
   if (term !== '') {

@@ -1,9 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { beforeCharacter } from '../../../src/core/search/characters.ts';
 import { FactIndex } from '../../../src/core/search/fact-index.ts';
 import { Lexicon } from '../../../src/core/search/lexicon.ts';
 import { Postings } from '../../../src/core/search/postings.ts';
 import { Texts } from '../../../src/core/search/texts.ts';
+import { spelled, Vocabulary } from '../../../src/core/search/vocabulary.ts';
 
 describe('lists of numbers', () => {
   test('hold what was put on them and has not died, whatever the order', () => {
@@ -91,6 +93,30 @@ test('terms have numbers as long as they are there', () => {
       },
     ),
     { numRuns: 100 },
+  );
+});
+
+test('of terms with a piece in common, those are told that begin like a word or hold it', () => {
+  const term = fc
+    .array(fc.constantFrom('ab', 'c', 'é', 'щ', '𐐨', 'abcd'), { minLength: 1, maxLength: 5 })
+    .map((letters) => letters.join(''));
+  fc.assert(
+    fc.property(fc.uniqueArray(term, { maxLength: 30 }), fc.array(fc.nat(29)), term, (terms, gone, word) => {
+      const vocabulary = new Vocabulary();
+      for (const one of terms) vocabulary.learn(one);
+      for (const at of new Set(gone)) {
+        const id = vocabulary.find(terms[at] ?? '');
+        if (id !== undefined) vocabulary.unlearn(id);
+      }
+      for (const piece of spelled(word)) {
+        const textsOf = (ids: readonly number[]): string[] => ids.map((id) => vocabulary.text(id)).toSorted();
+        const all = textsOf(vocabulary.with(piece, Infinity));
+        const head = word.slice(0, beforeCharacter(word, 4));
+        const expected = all.filter((one) => one.startsWith(head) || one.includes(word));
+        expect(textsOf(vocabulary.like(word, piece, Infinity))).toEqual(expected);
+      }
+    }),
+    { numRuns: 300 },
   );
 });
 

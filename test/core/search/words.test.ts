@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { plain } from '../../../src/core/search/plain.ts';
 import { stemOf } from '../../../src/core/search/stem.ts';
-import { TERM_UNITS, wordsOf } from '../../../src/core/search/words.ts';
+import { Sieve, TERM_UNITS, wordsOf } from '../../../src/core/search/words.ts';
+import { workOf } from '../../support/work.ts';
 
 const parts = (text: string): string =>
   wordsOf(text)
@@ -82,12 +83,34 @@ describe('a text is read as words', () => {
     );
   });
 
+  test('a sieve lets through what is looked for, in its place', () => {
+    const someWords = fc.array(fc.constantFrom('Deploy', 'a', 'useCart', 'x-1', 'café', '数据库', '42', 'z'.repeat(90), '. '), {
+      maxLength: 20,
+    });
+    fc.assert(
+      fc.property(someWords, fc.array(fc.nat(20), { maxLength: 3 }), (texts, chosen) => {
+        const text = texts.join(' ');
+        const all = wordsOf(text);
+        const terms = new Set(chosen.flatMap((at) => all[at]?.term ?? []));
+        const sieve = new Sieve();
+        for (const term of terms) sieve.letThrough(term);
+        const looked = (words: typeof all): typeof all => words.filter(({ term }) => terms.has(term));
+        expect(looked(wordsOf(text, sieve))).toEqual(looked(all));
+      }),
+    );
+  });
+
+  test('and passes over most of the rest', () => {
+    const sieve = new Sieve();
+    sieve.letThrough('lantern');
+    expect(wordsOf('the red lantern hangs there', sieve).map(({ term }) => term)).toEqual(['lantern']);
+  });
+
   test.each(['a', 'a-', 'aA', '1.', 'a1', '漢', 'é', 'e\u0301', '\u0301', '🚀', '\ud800', "a'"])(
     'in time that grows with its length: many of %j',
     (unit) => {
-      const start = performance.now();
-      wordsOf(unit.repeat(65_536 / unit.length));
-      expect(performance.now() - start).toBeLessThan(500);
+      const text = unit.repeat(65_536 / unit.length);
+      expect(workOf(() => wordsOf(text))).toBeLessThan(500);
     },
   );
 });
@@ -119,6 +142,18 @@ describe('what is written alike is found alike', () => {
       }),
     );
   });
+});
+
+test('all but the last letter of a stem stands in every form as it is', () => {
+  const letters = fc.constantFrom(...'a b e g i l m n o r s t u y а б в г е и м о у х ы я ال ات و ל ה'.split(' '));
+  const endings = fc.constantFrom('', 's', 'es', 'ies', 'ing', 'ed', 'ly', 'ment', 'tion', 'ions', 'ами', 'ого', 'ين');
+  fc.assert(
+    fc.property(fc.array(letters, { minLength: 1, maxLength: 8 }), endings, (word, ending) => {
+      const term = word.join('') + ending;
+      expect(term).toContain(stemOf(term).slice(0, -1));
+    }),
+    { numRuns: 2000 },
+  );
 });
 
 describe('the forms of a word share a stem', () => {
