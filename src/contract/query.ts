@@ -1,7 +1,10 @@
 import * as z from 'zod';
-import { CategoryFilter } from './field.ts';
+import { FactFilter } from './fact.ts';
 import { QUERY } from './limits.ts';
 import { ask, flag, notText, Time, wholeNumber } from './text.ts';
+
+/** What narrows a list narrows a search. */
+const { category, tag, client, expiring_within } = FactFilter.shape;
 
 const score = z.number().min(0).max(1).describe('How well it fits, 0 to 1, comparable across questions.');
 
@@ -13,7 +16,10 @@ export const SearchInput = ask(
       .max(QUERY.characters, { error: `is longer than ${QUERY.characters} characters; ask with the words that matter` })
       .describe('Words or a phrase to look for; blank lists the newest.'),
     limit: wholeNumber(1, QUERY.most).default(QUERY.default).describe(`Hits at most, up to ${QUERY.most}.`),
-    category: CategoryFilter.optional(),
+    category,
+    tag,
+    client,
+    expiring_within,
   },
   {
     title: 'Search facts',

@@ -33,6 +33,25 @@ describe.each([
     expect(keys(await me('search', { query: '' }))).toEqual(['editor']);
   });
 
+  test('a search within a list finds what the list shows, and nothing else (R-SEEK-01)', async () => {
+    const memory = await openMemory({ keyless });
+    const [codex, zed] = [memory.as(aCaller({ client: 'codex' })), memory.as(aCaller({ client: 'zed' }))];
+    await codex('remember', { key: 'a', value: 'word', tags: ['ops'], ttl_seconds: 3600 });
+    await codex('remember', { key: 'b', value: 'word', tags: ['tools', 'ops'] });
+    await zed('remember', { key: 'c', value: 'word', tags: ['tools'] });
+    await zed('remember', { key: 'd', value: 'other', tags: ['tools'] });
+    const within = async (filter: object): Promise<string[]> =>
+      keys(await zed('search', { query: 'word', ...filter })).toSorted();
+    expect(await within({ tag: 'ops' })).toEqual(['a', 'b']);
+    expect(await within({ client: 'zed' })).toEqual(['c']);
+    expect(await within({ expiring_within: 3600 })).toEqual(['a']);
+    expect(await within({ expiring_within: 3599 })).toEqual([]);
+    expect(await within({ tag: 'tools', client: 'codex' })).toEqual(['b']);
+    await zed('remember', { key: 'a', value: 'word again', tags: ['ops'] });
+    expect(await within({ client: 'codex' })).toEqual(['b']);
+    expect(await within({ client: 'zed', tag: 'ops' })).toEqual(['a']);
+  });
+
   test('what has expired is not found, swept or not (R-TIME-01)', async () => {
     const memory = await openMemory({ keyless });
     const me = memory.as(aCaller());

@@ -12,11 +12,14 @@ const CUT = ' […]';
 
 /** Questions, over one index. */
 export const find = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query'> => ({
-  async search(caller, { query, limit, category }) {
+  async search(caller, { query, limit, category, tag, client, expiring_within: within }) {
     const { found, partial } = await finder.find(namespaceOf(caller), {
       texts: [query],
       limit,
       ...(category !== undefined && { category }),
+      ...(tag !== undefined && { tag }),
+      ...(client !== undefined && { client }),
+      ...(within !== undefined && { expiringWithin: within * 1000 }),
     });
     let left: number = SNIPPET.bytes;
     const hits = found.map(({ fact, score, spans, why }) => {

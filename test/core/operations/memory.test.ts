@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE, START } from '../../support/clock.ts';
 import { aCaller, type OpenedMemory, openMemory, theOwner } from '../../support/memory.ts';
 
+const credential = `ghp_${'a1B2c3D4e5'.repeat(3)}F6g7h8`;
 const iso = (ms: number): string => new Date(ms).toISOString();
 
 describe('the life of a fact', () => {
@@ -507,7 +508,7 @@ describe('limits', () => {
   test('a credential is refused in value, key, tags and category, with a pointer to where it belongs (R-FACT-18)', async () => {
     const memory = await openMemory();
     const me = memory.as(aCaller());
-    const secret = `ghp_${'a1B2c3D4e5'.repeat(3)}F6g7h8`;
+    const secret = credential;
     for (const [field, fact] of Object.entries({
       value: { key: 'k', value: `the token is ${secret}` },
       key: { key: `tokens/${secret}`, value: 'v' },

@@ -94,6 +94,9 @@ describe('searching', () => {
     expect((await say('search', 'friday', '--category', 'user_facts')).out).toMatch(
       /^lunch .*\n {2}Friday is \\u\{1b\}\[2Jpizza\n$/,
     );
+    expect((await say('search', 'friday', '--tag', 'nothing-has-it')).err).toMatch(/^No fact fits/);
+    expect((await say('search', 'friday', '--client', 'nobody')).err).toMatch(/^No fact fits/);
+    expect((await say('search', 'friday', '--expiring-within', '1h')).err).toMatch(/^No fact fits/);
     expect(await answered('search', 'friday', '--limit', '1')).toMatchObject({ hits: { length: 1 } });
   });
 

@@ -120,15 +120,23 @@ export const search = command({
   arguments: { words: { says: 'Words or a phrase; quotes are not needed.', rest: true } },
   options: {
     category: { value: '<name>', says: 'Only this category.' },
+    tag: { value: '<word>', says: 'Only facts with this tag.' },
+    client: { value: '<name>', says: 'Only what this program wrote last.' },
+    'expiring-within': { value: '<time>', says: 'Only facts that go within this time, such as 7d.' },
     limit: { value: '<number>', says: `How many at most; ${QUERY.default} unless told.` },
   },
   more: ['Each hit is told with the part that fits. recall shows a fact in full.'],
   examples: ['search frontend framework', 'search "deploy on friday" --category decisions --limit 3'],
-  async run({ arguments: { words }, options: { category, limit } }, desk) {
-    const most = numberOf(limit, '--limit');
+  async run({ arguments: { words }, options }, desk) {
+    const { category, tag, client } = options;
+    const within = secondsOf(options['expiring-within'], '--expiring-within');
+    const most = numberOf(options.limit, '--limit');
     const answer = await whole(await desk.memory(), {
       query: words,
       ...(category !== undefined && { category }),
+      ...(tag !== undefined && { tag }),
+      ...(client !== undefined && { client }),
+      ...(within !== undefined && { expiring_within: within }),
       ...(most !== undefined && { limit: most }),
     });
     await desk.answer(answer, () =>
