@@ -45,8 +45,8 @@ export const TOKEN_DAYS = 365;
 /** Lines that one request imports; a surface that has more sends more requests. */
 export const TRANSFER = { lines: 500 } as const;
 
-/** What `my-memory` shows at most. */
-export const OVERVIEW = { categories: 50, keys: 5 } as const;
+/** What `my-memory` shows at most; as JSON it grows beyond `bytes` for nothing but the newest key of each category. */
+export const OVERVIEW = { categories: 50, keys: 5, bytes: 1000 } as const;
 
 /** What `context` loads at most. */
 export const CONTEXT = { facts: 50, bytes: 32_000 } as const;

@@ -2,7 +2,7 @@ import { Failure } from '../../contract/failure.ts';
 import { CONTEXT, OVERVIEW } from '../../contract/limits.ts';
 import type { Context } from '../../contract/projection.ts';
 import { type Caller, namespaceOf, permits } from '../caller.ts';
-import type { Entry, Namespace } from '../store.ts';
+import type { Entry, Namespace, Overview } from '../store.ts';
 import { time } from '../time.ts';
 import { readNote } from './activity.ts';
 import { readCursor, spellCursor } from './cursor.ts';
@@ -14,12 +14,14 @@ type Views = Pick<Memory, 'myMemory' | 'context' | 'callers' | 'activity' | 'sta
 export const views = ({ store }: MemoryDeps): Views => ({
   async myMemory(caller) {
     const { categories, more } = await store.space(namespaceOf(caller), 'fact').overview(OVERVIEW);
-    return {
+    const summary = {
       ...heading(caller, store.now()),
-      categories: categories.map(({ name, count, recent }) => ({ name, count, recent_keys: [...recent] })),
+      categories: categories.map(({ name, count, recent }) => ({ name, count, recent_keys: recent.slice(0, 1) })),
       ...(more > 0 && { more_categories: more }),
       ...(categories.length === 0 && { note: NOTHING_YET }),
     };
+    showMore(summary.categories, categories, OVERVIEW.bytes - bytesOf(summary));
+    return summary;
   },
 
   async context(caller) {
@@ -83,6 +85,24 @@ const heading = (caller: Caller, now: number): { scope: string; fetched_at: stri
 
 /** A subject holds no colon, so nobody can be taken for another's session. */
 const nameOf = ({ subject, session }: Namespace): string => (session === undefined ? subject : `${subject}:${session}`);
+
+const bytesOf = (said: unknown): number => Buffer.byteLength(JSON.stringify(said));
+
+/** The second newest key of every category before the third of any, while there is room: every conversation pays for this. */
+function showMore(listed: readonly { recent_keys: string[] }[], all: Overview['categories'], room: number): void {
+  let left = room;
+  for (let turn = 1; turn < OVERVIEW.keys; turn += 1) {
+    for (const [index, { recent }] of all.entries()) {
+      const key = recent[turn];
+      if (key === undefined) continue;
+      left -= bytesOf(key) + COMMA;
+      if (left < 0) return;
+      listed[index]?.recent_keys.push(key);
+    }
+  }
+}
+
+const COMMA = 1;
 
 /** What is too long for the rest of the room is left out, so that shorter ones after it still get in. */
 function withinBytes(entries: readonly Entry[]): Entry[] {

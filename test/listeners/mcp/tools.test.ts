@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { Failure } from '../../../src/contract/failure.ts';
+import { handClock, SECOND } from '../../support/clock.ts';
 import { serve } from '../../support/listener.ts';
 import { agent, open, rpcErrorOf, said } from './agent.ts';
 
@@ -73,8 +74,59 @@ describe('the list of tools', () => {
     const receipt = said(
       await client.callTool({ name: 'memory_store', arguments: { key: 'preferences/editor', value: 'Helix' } }),
     );
+    // This memory is in RAM only, and says so.
     delete receipt['note'];
     expect(Buffer.byteLength(JSON.stringify(receipt))).toBeLessThanOrEqual(200);
+  });
+});
+
+describe('my-memory of 50 facts in 8 categories', () => {
+  const CATEGORIES = ['preferences', 'project_context', 'decisions', 'infrastructure', 'people', 'code', 'travel', 'health'];
+
+  async function summaryOf(keyOf: (category: string, index: number) => string) {
+    const clock = handClock();
+    const served = await serve({ clock });
+    const token = await served.token();
+    const { call, post: send } = await open(served, token);
+    for (let index = 0; index < 50; index += 1) {
+      const category = CATEGORIES[index % CATEGORIES.length] ?? '';
+      await clock.pass(SECOND);
+      await call('memory_store', { key: keyOf(category, index), value: `${index}`, category });
+    }
+    const read = { jsonrpc: '2.0', id: 3, method: 'resources/read', params: { uri: 'helmdeck://my-memory' } };
+    const [content] = ((await send(read)).json['result'] as { contents: { text: string }[] }).contents;
+    const text = content?.text ?? '';
+    const { categories } = JSON.parse(text) as { categories: { name: string; count: number; recent_keys: string[] }[] };
+    return { bytes: Buffer.byteLength(text), categories };
+  }
+
+  test('costs a model 1 kB at most: keys as long as people make them are shown in turns, the newest first (R-VIEW-01)', async () => {
+    const { bytes, categories } = await summaryOf((category, index) => `${category.slice(0, 9)}/a-subject-${index}`);
+    expect(bytes).toBeLessThanOrEqual(1000);
+    expect(categories.map(({ name, count }) => `${name} ${count}`).toSorted()).toEqual(
+      CATEGORIES.map((name, index) => `${name} ${index < 2 ? 7 : 6}`).toSorted(),
+    );
+    const shown = categories.map(({ recent_keys: keys }) => keys.map((key) => Number(/\d+$/.exec(key)?.[0])));
+    expect(Math.max(...shown.map(({ length }) => length)) - Math.min(...shown.map(({ length }) => length))).toBeLessThanOrEqual(
+      1,
+    );
+    for (const numbers of shown) {
+      const newest = Math.max(...numbers);
+      expect(newest).toBeGreaterThanOrEqual(42);
+      expect(numbers).toEqual(numbers.map((_, index) => newest - index * CATEGORIES.length));
+    }
+    expect(shown.flat().length).toBeGreaterThanOrEqual(20);
+  });
+
+  test('shows five keys of each where they are short', async () => {
+    const { bytes, categories } = await summaryOf((_category, index) => `k${index}`);
+    expect(categories.map(({ recent_keys: keys }) => keys.length)).toEqual(CATEGORIES.map(() => 5));
+    expect(bytes).toBeLessThanOrEqual(1000);
+  });
+
+  test('shows the newest of each also where they are very long', async () => {
+    const { categories } = await summaryOf((_category, index) => `${index}`.padEnd(500, 'x'));
+    expect(categories.map(({ recent_keys: keys }) => keys.length)).toEqual(CATEGORIES.map(() => 1));
   });
 });
 
