@@ -7,6 +7,9 @@ const DAY = 24 * HOUR;
 /** Lifetimes in seconds. No fact lives for ever: 0 or nothing asks for the default. */
 export const TTL = { min: HOUR, max: 365 * DAY, default: 90 * DAY } as const;
 
+/** What goes within so many seconds goes soon. */
+export const EXPIRING_SOON = 7 * DAY;
+
 export const KEY_BYTES = 512;
 export const VALUE_BYTES = 64 * KIB;
 export const TAGS = { most: 32, characters: 64 } as const;

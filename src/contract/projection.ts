@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { FactVersion } from './fact.ts';
-import { OVERVIEW } from './limits.ts';
+import { EXPIRING_SOON, OVERVIEW } from './limits.ts';
 import type { StoreStatus } from './status.ts';
 import { ask, Time } from './text.ts';
 
@@ -184,5 +184,6 @@ export const Status = z.object({
     } satisfies { [Name in keyof StoreStatus]: z.ZodType<StoreStatus[Name]> })
     .describe('The state of the memory.'),
   facts: count('Live facts of this caller.'),
+  expiring_soon: count(`Those of them that go within ${EXPIRING_SOON / 86_400} days.`),
 });
 export type Status = z.output<typeof Status>;

@@ -67,6 +67,13 @@ export class EntryReader {
     return (category === undefined ? count.get(id, now()) : countInCategory.get(id, now(), category)) as number;
   }
 
+  /** What ends in between lies side by side in an index: a look costs what there is to count, and nothing is opened. */
+  countEnding(namespace: Namespace, kind: Kind, before: number): number {
+    const { connection, now } = this.#deps;
+    const id = connection.namespaceId(namespace);
+    return id === undefined ? 0 : (connection.of(kind).countEnding.get(id, now(), before) as number);
+  }
+
   page(namespace: Namespace, kind: Kind, query: PageQuery): Page {
     const { connection, rows } = this.#deps;
     const id = connection.namespaceId(namespace);

@@ -88,6 +88,7 @@ export class RamStore implements MemoryStore {
       get: (key) => this.#step(() => this.#living(shelf(), key)?.entry),
       page: (query) => this.#step(() => this.#page(shelf(), query)),
       count: (category) => this.#step(() => this.#list(shelf(), category).length),
+      countEnding: (before) => this.#step(() => this.#list(shelf()).filter(({ entry }) => entry.expiresAt < before).length),
       history: (key) => this.#step(() => this.#versions(shelf(), key)),
       overview: (most) => this.#step(() => this.#overview(shelf(), most)),
       revert: (key, unwanted, note) =>

@@ -129,6 +129,7 @@ export class SqliteStore implements MemoryStore {
       get: (key) => this.#read(() => reader.living(namespace, kind, key)?.entry),
       page: (query) => this.#read(() => reader.page(namespace, kind, query)),
       count: (category) => this.#readUnopened(() => reader.count(namespace, kind, category)),
+      countEnding: (before) => this.#readUnopened(() => reader.countEnding(namespace, kind, before)),
       history: (key) => this.#read(() => (kind === 'fact' ? reader.history(namespace, key) : [])),
       overview: (most) => this.#read(() => this.#overviews.of(namespace, kind, most)),
       revert: (key, unwanted, note) => {

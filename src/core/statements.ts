@@ -36,6 +36,7 @@ export function prepareKind(db: Database, kind: Kind) {
     count: db.prepare(`SELECT count(*) FROM entry WHERE ${here} AND expires_at > ?`).pluck(),
     countInCategory: db.prepare(`SELECT count(*) FROM entry WHERE ${here} AND expires_at > ? AND category = ?`).pluck(),
     countExpired: db.prepare(`SELECT count(*) FROM entry WHERE ${all} AND expires_at <= ?`).pluck(),
+    countEnding: db.prepare(`SELECT count(*) FROM entry WHERE ${all} AND expires_at > ? AND expires_at < ?`).pluck(),
     expiredByCategory: db.prepare(
       `SELECT category, count(*) AS count FROM entry WHERE ${all} AND expires_at <= ? GROUP BY category`,
     ),

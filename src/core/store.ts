@@ -131,6 +131,8 @@ export interface Space {
   change(key: string, change: Change, note?: Note): Promise<Entry | undefined>;
   page(query: PageQuery): Promise<Page>;
   count(category?: string): Promise<number>;
+  /** How many of them end before this moment. */
+  countEnding(before: number): Promise<number>;
   /** Earlier versions of a living fact, newest first. */
   history(key: string): Promise<readonly Entry[]>;
   /** Right at every moment: kept counters and kept keys, less what has just expired. */

@@ -342,8 +342,19 @@ export function promisesOfAStore(name: string, open: (clock: HandClock, quota: Q
       expect(keys((await facts.page({ sort: 'updated', limit: 2, after: first.next! })).entries)).toEqual(['b', 'a']);
     });
 
+    test('what ends soon is counted as it is listed', async () => {
+      const { facts, clock } = await opened();
+      for (const hours of [1, 2, 3, 4]) await facts.put(aDraft({ key: `${hours}`, lifetime: hours * HOUR }));
+      clock.jump(HOUR);
+      const before = START + 4 * HOUR;
+      expect(keys((await facts.page({ sort: 'expires', limit: 9, expiresBefore: before })).entries)).toEqual(['2', '3']);
+      expect(await facts.countEnding(before)).toBe(2);
+      expect(await facts.countEnding(before + 1)).toBe(3);
+    });
+
     test('nothing was ever kept: an empty page and a zero', async () => {
       const { facts, store } = await opened();
+      expect(await facts.countEnding(Number.MAX_SAFE_INTEGER)).toBe(0);
       expect(await facts.page({ sort: 'updated', limit: 10 })).toEqual({ entries: [], rows: [] });
       expect(await facts.count()).toBe(0);
       expect(await store.namespaces()).toEqual([]);

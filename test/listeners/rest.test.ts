@@ -156,7 +156,7 @@ describe('views', () => {
   test('tell version and state', async () => {
     const { me } = await served();
     expect((await me.get('/version')).json).toEqual({ version: '1.2.3' });
-    expect((await me.get('/status')).json).toMatchObject({ store: { kept: 'memory' }, facts: 0 });
+    expect((await me.get('/status')).json).toMatchObject({ store: { kept: 'memory' }, facts: 0, expiring_soon: 0 });
   });
 });
 

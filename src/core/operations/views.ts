@@ -1,5 +1,5 @@
 import { Failure } from '../../contract/failure.ts';
-import { CONTEXT, OVERVIEW } from '../../contract/limits.ts';
+import { CONTEXT, EXPIRING_SOON, OVERVIEW } from '../../contract/limits.ts';
 import type { Context } from '../../contract/projection.ts';
 import { type Caller, namespaceOf, permits } from '../caller.ts';
 import type { Entry, Namespace, Overview } from '../store.ts';
@@ -72,7 +72,9 @@ export const views = ({ store }: MemoryDeps): Views => ({
   },
 
   async status(caller) {
-    return { store: store.status(), facts: await store.space(namespaceOf(caller), 'fact').count() };
+    const space = store.space(namespaceOf(caller), 'fact');
+    const [facts, soon] = await Promise.all([space.count(), space.countEnding(store.now() + EXPIRING_SOON * 1000 + 1)]);
+    return { store: store.status(), facts, expiring_soon: soon };
   },
 });
 
