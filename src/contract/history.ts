@@ -18,6 +18,7 @@ export const UndoInput = ask(
       .min(1, { error: 'is missing; send the name of the program as activity shows it' })
       .describe('The program whose writes to take back, exactly as activity shows it.'),
     since: Time.describe('Take back what it wrote at or after this time.'),
+    until: Time.optional().describe('Leave alone what it wrote after this time; absent, up to now.'),
     dry_run: flag().default(false).describe('true counts what would be taken back and changes nothing.'),
   },
   {
@@ -30,6 +31,7 @@ export type UndoInput = z.output<typeof UndoInput>;
 export const UndoReceipt = z.object({
   client: z.string().describe('The program whose writes were taken back.'),
   since: Time.describe('The time from which on they were.'),
+  until: Time.exactOptional().describe('The time up to which they were; absent when it was up to now.'),
   removed: z.int().min(0).describe('Facts it had created, now forgotten.'),
   restored: z.int().min(0).describe('Facts it had changed, now as before.'),
   skipped: z.array(z.string()).describe('Keys left as they are, because the version before is gone.'),

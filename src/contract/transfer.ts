@@ -74,6 +74,14 @@ export const ImportReceipt = z.object({
       }),
     )
     .describe('Lines that were refused.'),
+  written: z
+    .object({
+      client: z.string().describe('Who signed it.'),
+      since: Time.describe('When the first of it was written.'),
+      until: Time.describe('When the last of it was.'),
+    })
+    .exactOptional()
+    .describe('What undo takes to take back exactly this; absent when nothing was written.'),
   dry_run: z.literal(true).exactOptional().describe('Present when nothing was changed because it was only checked.'),
 });
 export type ImportReceipt = z.output<typeof ImportReceipt>;

@@ -102,10 +102,12 @@ export interface Overview {
   readonly more: number;
 }
 
-/** Whose writes to take back, and from which moment on. */
+/** Whose writes to take back, from which moment on, and up to which, both included. */
 export interface Unwanted {
   readonly client: string;
   readonly since: number;
+  /** Absent, up to now. */
+  readonly until?: number;
 }
 
 /**

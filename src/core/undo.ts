@@ -13,16 +13,19 @@ export type Reversal =
 /** The door by which a word came back that had been said before. */
 const UNDO = 'undo';
 
+export const isUnwanted = ({ author, updatedAt }: Entry, { client, since, until = Infinity }: Unwanted): boolean =>
+  author.client === client && updatedAt >= since && updatedAt <= until;
+
 /**
  * What taking back a client's writes means for one fact. Its last word decides: if that is somebody else's, it stays, also
  * when the client wrote in between. `versions` are those before, newest first.
  */
-export function reversalOf(entry: Entry, versions: readonly Entry[], { client, since }: Unwanted): Reversal {
-  const unwanted = ({ author, updatedAt }: Entry): boolean => author.client === client && updatedAt >= since;
+export function reversalOf(entry: Entry, versions: readonly Entry[], which: Unwanted): Reversal {
+  const unwanted = (word: Entry): boolean => isUnwanted(word, which);
   const [last = entry, ...before] = standing([entry, ...versions]);
   if (!unwanted(last)) return { what: 'untouched' };
   const to = before.find((version) => !unwanted(version));
-  if (to && to.author.client === client && sameContent(to, entry)) return { what: 'untouched' };
+  if (to && to.author.client === which.client && sameContent(to, entry)) return { what: 'untouched' };
   // Said twice, it loses nothing; but first goes what was taken back.
   if (to) return { what: 'restored', to, spare: [...before.slice(0, before.indexOf(to)).toReversed(), to] };
   // Only a history that reaches back to the beginning shows that nobody else made the fact.

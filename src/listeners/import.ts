@@ -52,6 +52,7 @@ export const importRoute = (deps: Deps): Route => {
         sum.updated += receipt.updated;
         sum.unchanged += receipt.unchanged;
         sum.dropped += receipt.dropped;
+        if (receipt.written) sum.written = { ...receipt.written, since: sum.written?.since ?? receipt.written.since };
         const all = [...receipt.errors, ...errors].toSorted((one, other) => one.line - other.line);
         const told = all.slice(0, MOST_ERRORS - sum.errors.length);
         sum.errors.push(...told);

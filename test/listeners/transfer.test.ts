@@ -39,6 +39,7 @@ describe('export and import (R-REST-09)', () => {
       unchanged: 0,
       dropped: 0,
       errors: [],
+      written: { client: 'command-line', since: expect.any(String), until: expect.any(String) },
     });
     expect((await imported(other, other.owner, text)).json).toMatchObject({ created: 0, unchanged: 1234 });
     const again = (await ask(other.url, EXPORT, { token: other.owner })).text.trimEnd().split('\n');

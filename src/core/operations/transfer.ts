@@ -1,11 +1,11 @@
 import { explain } from '../../contract/explain.ts';
 import { Failure } from '../../contract/failure.ts';
 import { TTL } from '../../contract/limits.ts';
-import type { Input } from '../../contract/operations.ts';
 import { ImportLine, type ImportReceipt } from '../../contract/transfer.ts';
 import { authorOf, type Caller, namespaceOf } from '../caller.ts';
 import { sameContent } from '../entry.ts';
 import type { Draft, Space } from '../store.ts';
+import { time } from '../time.ts';
 import { noteOf } from './activity.ts';
 import { readCursor, spellCursor } from './cursor.ts';
 import { refuseSecrets } from './discretion.ts';
@@ -14,6 +14,7 @@ import type { Memory, MemoryDeps } from './memory.ts';
 
 type Transfer = Pick<Memory, 'export' | 'import'>;
 type Outcome = 'created' | 'updated' | 'unchanged' | 'dropped' | Failure;
+type Written = NonNullable<ImportReceipt['written']>;
 
 /** Facts on their way to another place and back. */
 export const transfer = ({ store, secrets }: MemoryDeps): Transfer => ({
@@ -29,6 +30,7 @@ export const transfer = ({ store, secrets }: MemoryDeps): Transfer => ({
   async import(caller, { lines, first_line: first, dry_run: dry }) {
     const space = store.space(namespaceOf(caller), 'fact');
     const foreseen = new Map<string, Draft>();
+    const moments: number[] = [];
     const outcomes = await Promise.all(
       lines.map(async (line, index): Promise<{ line: number; outcome: Outcome } | undefined> => {
         if (line.trim() === '') return undefined;
@@ -36,17 +38,19 @@ export const transfer = ({ store, secrets }: MemoryDeps): Transfer => ({
         return { line: first + index, outcome };
       }),
     );
-    return receipt(
-      outcomes.filter((outcome) => outcome !== undefined),
-      dry,
-    );
+    return {
+      ...counted(outcomes.filter((outcome) => outcome !== undefined)),
+      ...(moments.length > 0 && { written: writtenAt(moments, caller) }),
+      ...(dry && { dry_run: true as const }),
+    };
 
     async function importOne(line: string): Promise<Outcome> {
       const draft = draftOf(caller, readLine(line), store.now());
       refuseSecrets(secrets, draft);
       if (draft.lifetime < TTL.min * 1000) return 'dropped';
       if (dry) return foresee(space, draft, foreseen);
-      const { status } = await space.put(draft, noteOf(caller, 'import', { key: draft.key }));
+      const { status, entry } = await space.put(draft, noteOf(caller, 'import', { key: draft.key }));
+      if (status !== 'unchanged') moments.push(entry.updatedAt);
       return status;
     }
   },
@@ -87,7 +91,7 @@ function asOutcome(error: unknown): Failure {
   throw error;
 }
 
-function receipt(outcomes: readonly { line: number; outcome: Outcome }[], dry: Input<'import'>['dry_run']): ImportReceipt {
+function counted(outcomes: readonly { line: number; outcome: Outcome }[]): ImportReceipt {
   const count = (wanted: Outcome): number => outcomes.filter(({ outcome }) => outcome === wanted).length;
   return {
     created: count('created'),
@@ -95,6 +99,12 @@ function receipt(outcomes: readonly { line: number; outcome: Outcome }[], dry: I
     unchanged: count('unchanged'),
     dropped: count('dropped'),
     errors: outcomes.flatMap(({ line, outcome }) => (outcome instanceof Failure ? [{ line, message: outcome.message }] : [])),
-    ...(dry && { dry_run: true as const }),
   };
 }
+
+/** A request holds few lines, so its moments fit into one call. */
+const writtenAt = (moments: readonly number[], { client }: Caller): Written => ({
+  client,
+  since: time(Math.min(...moments)),
+  until: time(Math.max(...moments)),
+});

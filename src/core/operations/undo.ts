@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { namespaceOf } from '../caller.ts';
 import type { Cursor, Reverted } from '../store.ts';
+import { isUnwanted } from '../undo.ts';
 import { noteOf } from './activity.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 
@@ -9,16 +10,16 @@ const SLICE = 200;
 
 /** Takes back what one client wrote: one name and one moment say what. */
 export const undo = ({ store }: MemoryDeps): Pick<Memory, 'undo'> => ({
-  async undo(caller, { client, since, dry_run: dry }) {
+  async undo(caller, { client, since, until, dry_run: dry }) {
     const space = store.space(namespaceOf(caller), 'fact');
-    const unwanted = { client, since: Date.parse(since) };
+    const unwanted = { client, since: Date.parse(since), ...(until !== undefined && { until: Date.parse(until) }) };
     const count = { removed: 0, restored: 0, skipped: 0, untouched: 0 } satisfies Record<Reverted, number>;
     const skipped: string[] = [];
     let after: Cursor | undefined;
     do {
       // From the newest backwards: what is put back becomes newer, and is not met again.
       const { entries, next } = await space.page({ sort: 'updated', limit: SLICE, ...(after && { after }) });
-      const suspect = entries.filter(({ author, updatedAt }) => author.client === client && updatedAt >= unwanted.since);
+      const suspect = entries.filter((entry) => isUnwanted(entry, unwanted));
       const reverted = await Promise.all(
         suspect.map(async ({ key }) => ({
           key,
@@ -37,6 +38,7 @@ export const undo = ({ store }: MemoryDeps): Pick<Memory, 'undo'> => ({
     return {
       client,
       since,
+      ...(until !== undefined && { until }),
       removed: count.removed,
       restored: count.restored,
       skipped,

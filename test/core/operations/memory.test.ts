@@ -3,6 +3,7 @@ import { DAY, HOUR, MINUTE, START } from '../../support/clock.ts';
 import { aCaller, type OpenedMemory, openMemory, theOwner } from '../../support/memory.ts';
 
 const credential = `ghp_${'a1B2c3D4e5'.repeat(3)}F6g7h8`;
+
 const iso = (ms: number): string => new Date(ms).toISOString();
 
 describe('the life of a fact', () => {
@@ -288,6 +289,40 @@ describe('context (R-OPS-10)', () => {
   });
 });
 
+describe('an import tells how it is taken back (R-BRING-07)', () => {
+  test('and undo takes back exactly that, and nothing that the same hand wrote before or after', async () => {
+    const { as, clock } = await openMemory();
+    const owner = as(theOwner);
+    await owner('remember', { key: 'before', value: 'b' });
+    await clock.pass(MINUTE);
+    const lines = ['before', 'edited', 'one', 'two'].map((key) => JSON.stringify({ key, value: 'imported' }));
+    const { written } = await owner('import', { lines });
+    const since = new Date(START + MINUTE).toISOString();
+    expect(written).toEqual({ client: 'command-line', since, until: expect.any(String) });
+    await clock.pass(HOUR);
+    await owner('remember', { key: 'after', value: 'a' });
+    await owner('remember', { key: 'edited', value: 'by hand' });
+    const which = written ?? { client: '', since };
+    expect(await owner('undo', { ...which, dry_run: true })).toMatchObject({ removed: 2, restored: 1, dry_run: true });
+    expect(await owner('undo', which)).toEqual({ ...which, removed: 2, restored: 1, skipped: [] });
+    const { facts } = await owner('list', { values: true });
+    expect(Object.fromEntries(facts.map(({ key, value }) => [key, value]))).toEqual({
+      before: 'b',
+      after: 'a',
+      edited: 'by hand',
+    });
+    expect(await owner('undo', which)).toMatchObject({ removed: 0, restored: 0, skipped: [] });
+  });
+
+  test('unless it wrote nothing', async () => {
+    const { as } = await openMemory();
+    const lines = ['{"key":"a","value":"b"}'];
+    expect(await as(theOwner)('import', { lines, dry_run: true })).not.toHaveProperty('written');
+    await as(theOwner)('import', { lines });
+    expect(await as(theOwner)('import', { lines })).not.toHaveProperty('written');
+  });
+});
+
 describe('export and import (R-OPS-06)', () => {
   const exported = async (memory: OpenedMemory, limit: number) => {
     const ask = memory.as(aCaller());
@@ -313,7 +348,14 @@ describe('export and import (R-OPS-06)', () => {
     const importer = to.as(aCaller({ client: 'importer' }));
     expect(await importer('import', { lines, dry_run: true })).toMatchObject({ created: 25, dry_run: true });
     expect((await importer('list', {})).facts).toEqual([]);
-    expect(await importer('import', { lines })).toEqual({ created: 25, updated: 0, unchanged: 0, dropped: 0, errors: [] });
+    expect(await importer('import', { lines })).toEqual({
+      created: 25,
+      updated: 0,
+      unchanged: 0,
+      dropped: 0,
+      errors: [],
+      written: { client: 'importer', since: expect.any(String), until: expect.any(String) },
+    });
     const before = await me('list', { values: true });
     const after = await importer('list', { values: true });
     expect(after.facts.map(({ key, value, tags, expires_at }) => ({ key, value, tags, expires_at }))).toEqual(
@@ -332,6 +374,23 @@ describe('export and import (R-OPS-06)', () => {
     const foreseen = await me('import', { lines, dry_run: true });
     expect(foreseen).toMatchObject({ created: 1, updated: 1, unchanged: 2 });
     expect(await me('import', { lines })).toMatchObject({ created: 1, updated: 1, unchanged: 2 });
+  });
+
+  test('foresees what is refused, word for word (R-SEEK-04)', async () => {
+    const memory = await openMemory();
+    const me = memory.as(aCaller());
+    const facts = [
+      { key: 'a', value: `the token is ${credential}` },
+      { key: `tokens/${credential}`, value: 'v' },
+      { key: 'b', value: 'v', tags: [credential] },
+      { key: 'c', value: 'v', category: 'cache' },
+      { key: 'd', value: 'v' },
+    ];
+    const lines = facts.map((fact) => JSON.stringify(fact));
+    const { dry_run: dry, ...foreseen } = await me('import', { lines, dry_run: true });
+    expect([dry, foreseen.created, foreseen.errors.map(({ line }) => line)]).toEqual([true, 1, [1, 2, 3, 4]]);
+    const { written: _span, ...done } = await me('import', { lines });
+    expect(done).toEqual(foreseen);
   });
 
   test('tells of every line by its number, and lets the others in', async () => {

@@ -265,6 +265,7 @@ test('what one program wrote is taken back', async () => {
   await say('remember', 'new', 'third');
   const undo = ['undo', 'command-line', '--since', since];
   expect((await say(...undo, '--dry-run')).out).toBe('1 fact would be forgotten, and 1 changed back.\n');
+  expect((await say(...undo, '--until', since, '--dry-run')).out).toBe('0 facts would be forgotten, and 0 changed back.\n');
   expect(await typed(undo, { folder, terminal: true, input: 'n\n' })).toMatchObject({
     code: 1,
     err: expect.stringMatching(/^Forget 1 fact that command-line made, and change 1 fact back\? \[y\/N\] Nothing/) as string,

@@ -48,20 +48,25 @@ export const undo = command({
   arguments: { client: { says: 'The program, as activity shows it.' } },
   options: {
     since: { value: '<time>', says: 'From when on: 2h ago, or 2026-11-18T09:00. It must be given.' },
+    until: { value: '<time>', says: 'Leaves alone what it wrote after this; up to now unless told.' },
     'dry-run': { says: 'Counts what would be taken back, and changes nothing.' },
     yes: { says: 'Does not ask; needed where nobody can be asked.' },
   },
   more: ['Facts that it made are forgotten; facts that it changed say again what they said before.'],
   examples: ['undo openclaw --since 2h --dry-run', 'undo "Claude Desktop" --since 2026-11-18T09:00'],
   async run({ arguments: { client }, options }, desk) {
-    const since = timeOf(options.since, '--since', desk.now());
+    const which = {
+      client,
+      since: timeOf(options.since, '--since', desk.now()),
+      ...(options.until !== undefined && { until: timeOf(options.until, '--until', desk.now()) }),
+    };
     const foreseen = async (): Promise<string> => {
-      const { removed, restored } = await (await desk.memory()).call('undo', { client, since, dry_run: true });
+      const { removed, restored } = await (await desk.memory()).call('undo', { ...which, dry_run: true });
       return `${counted(removed, 'fact')} that ${visible(client)} made, and change ${counted(restored, 'fact')} back`;
     };
     if (!options['dry-run'] && !(await desk.confirm(options.yes, async () => `Forget ${await foreseen()}?`)))
       return declined(desk);
-    const receipt = await (await desk.memory()).call('undo', { client, since, dry_run: options['dry-run'] });
+    const receipt = await (await desk.memory()).call('undo', { ...which, dry_run: options['dry-run'] });
     const { removed, restored, skipped } = receipt;
     await desk.answer(receipt, () => [
       options['dry-run']
