@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export PATH="$PWD/node_modules/.bin:$PATH"
+. test/lanes/bus.sh
 
 # The longest case has two keyrings that do not answer within their five seconds.
 patience=60
@@ -32,20 +33,7 @@ alone() {
 # A session bus that starts the services of a folder, and no others.
 make_bus() {
   mkdir -p "$world/$1.services"
-  cat >"$world/$1.conf" <<XML
-<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
- "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
-<busconfig>
-  <type>session</type>
-  <listen>unix:tmpdir=/tmp</listen>
-  <servicedir>$world/$1.services</servicedir>
-  <policy context="default">
-    <allow send_destination="*" eavesdrop="true"/>
-    <allow eavesdrop="true"/>
-    <allow own="*"/>
-  </policy>
-</busconfig>
-XML
+  write_bus "$world/$1.conf" "$world/$1.services"
 }
 
 make_service() {
@@ -122,6 +110,7 @@ run_keychain_case library-later keyring
 run_keychain_case rotation keyring
 run_keychain_case interrupted-rotation keyring
 run_keychain_case recovery keyring
+run_keychain_case credentials keyring
 run_keychain_case another-machine keyring no-keyring-yet
 # These need nothing of the system.
 run_case environment none "$world/homes/environment"

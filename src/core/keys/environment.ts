@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { Failure } from '../../contract/failure.ts';
+import { handedIn } from './handed-in.ts';
 import { type KeySource, parseKey, type Slot } from './key-source.ts';
 
 const names: Record<Slot, string> = { current: 'HELMDECK_MEMORY_KEY', next: 'HELMDECK_MEMORY_KEY_NEXT' };
@@ -15,22 +14,8 @@ export function environmentSource(environment: Readonly<Record<string, string | 
     name: `the environment (${name})`,
     createsOnFirstStart: false,
     async read(slot) {
-      const direct = environment[names[slot]];
-      if (direct !== undefined) return { at: 'found', key: parseKey(direct, names[slot]) };
-      const file = environment[`${names[slot]}_FILE`];
-      if (file === undefined) return { at: 'absent' };
-      return { at: 'found', key: parseKey(readKeyFile(file, `${names[slot]}_FILE`), `The file of ${names[slot]}_FILE`) };
+      const given = handedIn(environment, names[slot]);
+      return given ? { at: 'found', key: parseKey(given.text, given.where) } : { at: 'absent' };
     },
   };
-}
-
-function readKeyFile(file: string, variable: string): string {
-  try {
-    // Editors and `>` leave a line end behind; nothing else is forgiven.
-    return readFileSync(file, 'utf8').replace(/\r?\n$/, '');
-  } catch (cause) {
-    throw new Failure('key_unavailable', `The file that ${variable} names cannot be read; check the path and its permissions.`, {
-      cause,
-    });
-  }
 }

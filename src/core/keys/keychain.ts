@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
 import { type KeyReading, type KeySource, parseKey, type Slot } from './key-source.ts';
 
@@ -24,23 +26,55 @@ export async function loadKeychain(): Promise<Keychain | undefined> {
   }
 }
 
+/** A keychain that cannot be read is never told as one that is empty. */
+type ItemReading =
+  | { readonly at: 'found'; readonly text: string }
+  | { readonly at: 'absent' }
+  | { readonly at: 'locked'; readonly why: string }
+  | { readonly at: 'unavailable'; readonly why: string };
+
+/** Secret texts in the OS keychain, by account. */
+export interface KeychainItems {
+  read(account: string): Promise<ItemReading>;
+  /** Fulfils only when the text reads back the same. */
+  keep(account: string, text: string): Promise<void>;
+  remove(account: string): Promise<void>;
+}
+
+export interface KeychainOptions {
+  readonly load?: typeof loadKeychain;
+  readonly patience?: number;
+  /** Whether anything leads to it; looked at each time it is asked. */
+  readonly reachable?: () => boolean;
+}
+
 /**
- * The OS keychain. Each memory has items of its own, so that rotating one does not lock another out.
- *
+ * Whether anything leads to a keychain from here. On Linux it is reached over the bus of a desktop session; where there is none, as
+ * for a service or over SSH, the libraries that would say so are large.
+ */
+export function sessionBus(
+  environment: Readonly<Record<string, string | undefined>>,
+  platform: NodeJS.Platform = process.platform,
+): boolean {
+  if (platform !== 'linux') return true;
+  const { DBUS_SESSION_BUS_ADDRESS: address, XDG_RUNTIME_DIR: folder, DISPLAY: display, SECRET_BACKEND: backend } = environment;
+  if (address || display || backend) return true;
+  return folder !== undefined && existsSync(join(folder, 'bus'));
+}
+
+/**
  * A locked keyring says "nothing here" exactly like an empty one. So an item of ours with no secret in it, the canary,
- * stands beside the keys: only where it can be seen, or written, does "nothing" mean absent (R-KEY). It is looked for
+ * stands beside the others: only where it can be seen, or written, does "nothing" mean absent (R-KEY). It is looked for
  * first, because the question itself may make the owner unlock the keyring.
  */
-export function keychainSource(
-  memory: string,
-  options: { load?: typeof loadKeychain; patience?: number; creates: boolean },
-): Required<KeySource> {
-  const { load = loadKeychain, patience = PATIENCE_MS } = options;
-  const account = (slot: Slot) => `${slot === 'current' ? 'master-key' : 'next-master-key'} ${memory}`;
-
+export function keychainItems(
+  what: string,
+  { load = loadKeychain, patience = PATIENCE_MS, reachable = () => true }: KeychainOptions = {},
+): KeychainItems {
   const keychain = async (): Promise<Keychain> => {
+    if (!reachable()) throw new OutOfReach('no desktop session leads to it');
     const loaded = await load();
-    if (!loaded) throw new NoLibrary('its system library is not installed');
+    if (!loaded) throw new OutOfReach('its system library is not installed');
     return loaded;
   };
 
@@ -58,36 +92,51 @@ export function keychainSource(
   };
 
   return {
-    name: 'the OS keychain',
-    createsOnFirstStart: options.creates,
-    async read(slot): Promise<KeyReading> {
+    async read(account) {
       try {
         const chain = await keychain();
         const why = await whyClosed(chain);
         if (why !== undefined) return { at: 'locked', why };
-        const found = await ask(chain, patience, () => chain.getPassword(SERVICE, account(slot)));
+        const found = await ask(chain, patience, () => chain.getPassword(SERVICE, account));
         if (found === late) return { at: 'locked', why: waiting };
-        if (found === null) return { at: 'absent' };
-        return { at: 'found', key: parseKey(found, 'The item of Helmdeck Memory in the OS keychain') };
+        return found === null ? { at: 'absent' } : { at: 'found', text: found };
       } catch (error) {
-        if (error instanceof Failure) throw error;
-        return { at: 'unavailable', why: error instanceof NoLibrary ? error.message : 'it does not answer' };
+        return { at: 'unavailable', why: error instanceof OutOfReach ? error.message : 'it does not answer' };
       }
     },
-    async keep(slot, key) {
-      const hex = key.toString('hex');
-      await done('did not keep the key', async () => {
+    async keep(account, text) {
+      await done(`did not keep ${what}`, async () => {
         const chain = await keychain();
-        const kept = await ask(chain, patience, () => chain.setPassword(SERVICE, account(slot), hex));
-        return kept !== late && (await ask(chain, patience, () => chain.getPassword(SERVICE, account(slot)))) === hex;
+        const kept = await ask(chain, patience, () => chain.setPassword(SERVICE, account, text));
+        return kept !== late && (await ask(chain, patience, () => chain.getPassword(SERVICE, account))) === text;
       });
     },
-    async remove(slot) {
-      await done('did not remove the key', async () => {
+    async remove(account) {
+      await done(`did not remove ${what}`, async () => {
         const chain = await keychain();
-        return (await ask(chain, patience, () => chain.deletePassword(SERVICE, account(slot)))) !== late;
+        return (await ask(chain, patience, () => chain.deletePassword(SERVICE, account))) !== late;
       });
     },
+  };
+}
+
+/** The OS keychain. Each memory has items of its own, so that rotating one does not lock another out. */
+export function keychainSource(
+  memory: string,
+  { creates, ...options }: KeychainOptions & { creates: boolean },
+): Required<KeySource> {
+  const items = keychainItems('the key', options);
+  const account = (slot: Slot) => `${slot === 'current' ? 'master-key' : 'next-master-key'} ${memory}`;
+  return {
+    name: 'the OS keychain',
+    createsOnFirstStart: creates,
+    async read(slot): Promise<KeyReading> {
+      const reading = await items.read(account(slot));
+      if (reading.at !== 'found') return reading;
+      return { at: 'found', key: parseKey(reading.text, 'The item of Helmdeck Memory in the OS keychain') };
+    },
+    keep: (slot, key) => items.keep(account(slot), key.toString('hex')),
+    remove: (slot) => items.remove(account(slot)),
   };
 }
 
@@ -131,7 +180,7 @@ async function ask<T>(chain: Keychain, patience: number, question: () => Promise
 }
 
 /**
- * The one reason we can name. What a keychain says itself is not passed on: it may hold paths, and words that clients
+ * The reasons we can name. What a keychain says itself is not passed on: it may hold paths, and words that clients
  * take for something else.
  */
-class NoLibrary extends Error {}
+class OutOfReach extends Error {}

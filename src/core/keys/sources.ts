@@ -1,7 +1,7 @@
 import type { KeySources } from '../open-store.ts';
 import { environmentSource } from './environment.ts';
 import { fileSource } from './file.ts';
-import { keychainSource } from './keychain.ts';
+import { keychainSource, sessionBus } from './keychain.ts';
 
 interface Places {
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -15,5 +15,6 @@ export const keySources =
   ({ environment, folder, desktop }: Places): KeySources =>
   (memory) => {
     const named = environmentSource(environment);
-    return named ? [named] : [keychainSource(memory, { creates: desktop }), fileSource(folder)];
+    if (named) return [named];
+    return [keychainSource(memory, { creates: desktop, reachable: () => sessionBus(environment) }), fileSource(folder)];
   };

@@ -1,33 +1,12 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type Keychain, keychainSource } from '../../../src/core/keys/keychain.ts';
+import { type Keychain, keychainSource, sessionBus } from '../../../src/core/keys/keychain.ts';
+import { keychain } from '../../support/keychain.ts';
 import { A_KEY } from '../../support/store.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
 
 const key = Buffer.from(A_KEY, 'hex');
-
-/**
- * What the real keychains were seen to do, each in one stroke; the keychain lane meets the real ones. A locked one
- * answers "nothing" to every question and refuses only what is given to it.
- */
-function keychain(
-  state: { locked?: boolean; hangs?: boolean; fails?: string; forgets?: boolean } = {},
-): Keychain & { items: Map<string, string> } {
-  const items = new Map<string, string>();
-  const answer = async <T>(given: () => T): Promise<T> => {
-    if (state.fails) throw new Error(state.fails);
-    if (state.hangs) return new Promise<never>(() => undefined);
-    return given();
-  };
-  return {
-    items,
-    getPassword: (service, account) => answer(() => (state.locked ? null : (items.get(`${service} ${account}`) ?? null))),
-    setPassword: (service, account, password) =>
-      answer(() => {
-        if (state.locked) throw new Error('Cannot create an item in a locked collection');
-        if (!state.forgets) items.set(`${service} ${account}`, password);
-      }),
-    deletePassword: (service, account) => answer(() => items.delete(`${service} ${account}`)),
-  };
-}
 
 const source = (chain: Keychain | undefined) =>
   keychainSource('0123456789abcdef', { load: () => Promise.resolve(chain), patience: 20, creates: true });
@@ -89,5 +68,38 @@ describe('the OS keychain', () => {
       code: 'key_unavailable',
       message: expect.not.stringContaining('hunter2') as string,
     });
+  });
+
+  test('is not loaded where no session leads to it, and asked again when one does (R-KEY-06, R-KEY-08)', async () => {
+    let session = false;
+    let loaded = 0;
+    const chain = keychain();
+    const load = () => Promise.resolve(((loaded += 1), chain));
+    const asked = keychainSource('0123456789abcdef', { load, creates: true, reachable: () => session });
+    expect(await asked.read('current')).toEqual({ at: 'unavailable', why: 'no desktop session leads to it' });
+    await expect(asked.keep('current', key)).rejects.toMatchObject({ code: 'key_unavailable' });
+    expect(loaded).toBe(0);
+    session = true;
+    await asked.keep('current', key);
+    expect(await asked.read('current')).toEqual({ at: 'found', key });
+  });
+
+  test.each([
+    { what: 'the address of a bus', environment: { DBUS_SESSION_BUS_ADDRESS: 'unix:path=/run/user/1000/bus' }, leads: true },
+    { what: 'a screen, from which a bus is started', environment: { DISPLAY: ':0' }, leads: true },
+    { what: 'another keyring than that of the session', environment: { SECRET_BACKEND: 'file' }, leads: true },
+    { what: 'nothing', environment: {}, leads: false },
+    { what: 'an empty address', environment: { DBUS_SESSION_BUS_ADDRESS: '' }, leads: false },
+  ])('on Linux $what leads to it: $leads', ({ environment, leads }) => {
+    expect(sessionBus(environment, 'linux')).toBe(leads);
+    expect(sessionBus(environment, 'darwin')).toBe(true);
+    expect(sessionBus(environment, 'win32')).toBe(true);
+  });
+
+  test('on Linux the bus in the folder of a session leads to it', () => {
+    const folder = tempFolder();
+    expect(sessionBus({ XDG_RUNTIME_DIR: folder }, 'linux')).toBe(false);
+    writeFileSync(join(folder, 'bus'), '');
+    expect(sessionBus({ XDG_RUNTIME_DIR: folder }, 'linux')).toBe(true);
   });
 });

@@ -26,7 +26,10 @@ vi.mock('keytar', () => ({
 }));
 
 let folder: string;
-const say = (...args: string[]): Promise<Said> => typed(args, { folder, environment: {} });
+/** As in a session with a keychain to meet. */
+const SESSION = { DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nowhere' };
+
+const say = (...args: string[]): Promise<Said> => typed(args, { folder, environment: SESSION });
 const keyFile = (): string => join(folder, 'memory.key');
 
 beforeEach(() => {
@@ -42,7 +45,7 @@ describe('a memory without a key', () => {
       ['import', '-'],
       ['token', 'mint', 'cursor'],
     ]) {
-      const { code, out, err } = await typed(args, { folder, environment: {}, input: '{"key":"k","value":"v"}' });
+      const { code, out, err } = await typed(args, { folder, environment: SESSION, input: '{"key":"k","value":"v"}' });
       expect({ code, out }).toEqual({ code: 4, out: '' });
       expect(err).toMatch(/^There is no key yet, so nothing would be kept; .*helmdeck-memory key init/);
     }
@@ -186,19 +189,19 @@ test('rotating moves everything under a new key (R-KEY-09)', async () => {
   });
   expect(readFileSync(keyFile(), 'utf8')).not.toBe(before);
   expect((await say('recall', 'k')).out).toBe('v\n');
-  expect((await typed(['key', 'rotate'], { folder, environment: {}, terminal: true })).err).toContain('Rotating the key…');
+  expect((await typed(['key', 'rotate'], { folder, environment: SESSION, terminal: true })).err).toContain('Rotating the key…');
   expect(JSON.parse((await say('key', 'rotate', '--json')).out)).toEqual({ key: { at: 'ok', source: 'the key file' } });
 });
 
 test('a rotation that is interrupted loses nothing, and the next one brings it to its end (R-KEY-09)', async () => {
   await say('key', 'init', '--file');
   const lines = Array.from({ length: 4000 }, (_, index) => JSON.stringify({ key: `k${index}`, value: 'v' }));
-  await typed(['import', '-'], { folder, environment: {}, input: lines.join('\n') });
+  await typed(['import', '-'], { folder, environment: SESSION, input: lines.join('\n') });
   const interruption = new AbortController();
   const hear = (err: string): void => {
     if (/ of [1-9]/.test(err)) interruption.abort(new Interrupted(130));
   };
-  const on = { folder, environment: {}, terminal: true };
+  const on = { folder, environment: SESSION, terminal: true };
   expect(await typed(['key', 'rotate'], { ...on, hear, interrupted: interruption.signal })).toMatchObject({ code: 130, out: '' });
   expect(await say('key', 'status')).toMatchObject({ code: 0, out: expect.stringMatching(/being rotated: \d/) as string });
   expect((await say('recall', 'k3999')).out).toBe('v\n');
@@ -217,7 +220,7 @@ describe('the recovery key', () => {
     expect(words).toMatch(/^([0-9A-Z]{4}-){13}[0-9A-Z]{4}$/);
     writeFileSync(keyFile(), `${ANOTHER_KEY}\n`);
     expect(await say('recall', 'k')).toMatchObject({ code: 4 });
-    const use = { folder, environment: {} };
+    const use = { folder, environment: SESSION };
     expect(await typed(['key', 'recovery', '--use'], { ...use, input: `${words}\n` })).toMatchObject({
       code: 0,
       out: 'The key is back:\nok, in the key file\n',
@@ -231,7 +234,7 @@ describe('the recovery key', () => {
     await say('key', 'init', '--file');
     const words = await recovery();
     const wrong = words.replace(/^.{4}/, '0000');
-    const { code, err } = await typed(['key', 'recovery', '--use'], { folder, environment: {}, input: wrong });
+    const { code, err } = await typed(['key', 'recovery', '--use'], { folder, environment: SESSION, input: wrong });
     expect(code).toBe(1);
     expect(err).not.toContain(wrong.slice(5));
   });
@@ -246,8 +249,10 @@ describe('the recovery key', () => {
       code: 4,
       err: expect.stringMatching(/key recovery --use/) as string,
     });
-    expect(await typed(['key', 'recovery', '--use'], { folder, environment: {}, input })).toMatchObject({ code: 4 });
-    expect(await typed(['key', 'recovery', '--use', '--file'], { folder, environment: {}, input })).toMatchObject({ code: 0 });
+    expect(await typed(['key', 'recovery', '--use'], { folder, environment: SESSION, input })).toMatchObject({ code: 4 });
+    expect(await typed(['key', 'recovery', '--use', '--file'], { folder, environment: SESSION, input })).toMatchObject({
+      code: 0,
+    });
     expect((await say('recall', 'k')).out).toBe('v\n');
     expect(await typed(['key', 'recovery', '--use', '--file'], { folder, input })).toMatchObject({
       code: 1,
@@ -257,7 +262,7 @@ describe('the recovery key', () => {
 
   test('that was never made is exit code 3', async () => {
     await say('key', 'init', '--file');
-    expect(await typed(['key', 'recovery', '--use'], { folder, environment: {}, input: 'x' })).toMatchObject({ code: 3 });
+    expect(await typed(['key', 'recovery', '--use'], { folder, environment: SESSION, input: 'x' })).toMatchObject({ code: 3 });
   });
 
   test('opens a backup in another folder, where a key file keeps the key', async () => {
@@ -265,7 +270,7 @@ describe('the recovery key', () => {
     await say('remember', 'k', 'v');
     const words = await recovery();
     const { file } = JSON.parse((await say('backup', '--json')).out) as { file: string };
-    const there = { folder: join(tempFolder(), 'a new machine'), environment: {} };
+    const there = { folder: join(tempFolder(), 'a new machine'), environment: SESSION };
     expect(await typed(['restore', file, '--yes', '--recovery'], { ...there, input: words })).toMatchObject({ code: 4 });
     const { code, out } = await typed(['restore', file, '--yes', '--recovery', '--file'], { ...there, input: words });
     expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/^Restored \d entr/) as string });

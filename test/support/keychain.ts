@@ -1,0 +1,26 @@
+import type { Keychain } from '../../src/core/keys/keychain.ts';
+
+/**
+ * What the real keychains were seen to do, each in one stroke; the keychain lane meets the real ones. A locked one
+ * answers "nothing" to every question and refuses only what is given to it.
+ */
+export function keychain(
+  state: { locked?: boolean; hangs?: boolean; fails?: string; forgets?: boolean } = {},
+): Keychain & { items: Map<string, string> } {
+  const items = new Map<string, string>();
+  const answer = async <T>(given: () => T): Promise<T> => {
+    if (state.fails) throw new Error(state.fails);
+    if (state.hangs) return new Promise<never>(() => undefined);
+    return given();
+  };
+  return {
+    items,
+    getPassword: (service, account) => answer(() => (state.locked ? null : (items.get(`${service} ${account}`) ?? null))),
+    setPassword: (service, account, password) =>
+      answer(() => {
+        if (state.locked) throw new Error('Cannot create an item in a locked collection');
+        if (!state.forgets) items.set(`${service} ${account}`, password);
+      }),
+    deletePassword: (service, account) => answer(() => items.delete(`${service} ${account}`)),
+  };
+}
