@@ -66,10 +66,11 @@ export async function startListener(deps: ListenerDeps): Promise<Listener> {
     // An import may take as long as it needs; bodies have limits of their own.
     requestTimeout: 0,
     keepAliveTimeout: LIMITS.idleMs,
-    connectionsCheckingInterval: LIMITS.checkMs,
+    connectionsCheckingInterval: NEVER_MS,
     // The guard says it, in our own words.
     requireHostHeader: false,
   });
+  checkWhileConnected(server);
   server.maxConnections = LIMITS.connections;
   // Node would drop the rest without a word, and with it what the guard looks for. Their bytes are limited.
   server.maxHeadersCount = 0;
@@ -111,6 +112,28 @@ export async function startListener(deps: ListenerDeps): Promise<Listener> {
     streams[Symbol.dispose]();
     await shut(server, front);
   }
+}
+
+/** The longest that a timer takes. */
+const NEVER_MS = 2 ** 31 - 1;
+
+/**
+ * Node looks for slow connections at every interval, also where there are none, and begins anew with another interval when it
+ * hears that it listens. So nothing wakes the machine while nobody is connected.
+ */
+function checkWhileConnected(server: Server): void {
+  let connected = 0;
+  const checkEvery = (connectionsCheckingInterval: number): void => {
+    Object.assign(server, { connectionsCheckingInterval }).emit('listening');
+  };
+  server.on('connection', (socket: Socket) => {
+    connected += 1;
+    if (connected === 1) checkEvery(LIMITS.checkMs);
+    socket.once('close', () => {
+      connected -= 1;
+      if (connected === 0 && server.listening) checkEvery(NEVER_MS);
+    });
+  });
 }
 
 async function listen(server: Server, address: Address, folder: string): Promise<void> {

@@ -73,8 +73,8 @@ export async function stream(served: Served, token: string, path: string, header
 }
 
 /** Opens HTTP with SSE by hand; `messages` is where its messages are posted. */
-export async function openSse(served: Served, token: string): Promise<{ line: Line; messages: string }> {
-  const line = await stream(served, token, `${MCP}/sse`);
+export async function openSse(served: Served, token: string, path = MCP): Promise<{ line: Line; messages: string }> {
+  const line = await stream(served, token, `${path}/sse`);
   const text = await line.until(/data: \/api.*\n\n/);
   const [, messages = ''] = /data: (\/api\S+)/.exec(text) ?? [];
   return { line, messages };

@@ -4,14 +4,11 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, symlink
 import { delimiter, dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as wait } from 'node:timers/promises';
-import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { nodes } from './nodes.ts';
 import { typed } from './typing.ts';
-
-// A process takes its time to start where many tests run at once.
-vi.setConfig({ testTimeout: 20_000 });
 
 /** What is installed: our own files, but nothing that was built, for other tests build that anew meanwhile. */
 let commands: string;
@@ -93,6 +90,14 @@ describe('in a shell', () => {
       status: 7,
       err: expect.stringMatching(/^The answer could not be written/) as string,
     });
+  });
+
+  test('commands that run at once wait for one another', () => {
+    const line =
+      'for n in 1 2 3 4; do helmdeck-memory remember k$n v & all="$all $!"; done; for one in $all; do wait $one; echo $?; done';
+    const { out } = shell(`{ ${line}; } | grep -v Remembered`);
+    expect(out).toBe('0\n0\n0\n0\n');
+    expect(shell('helmdeck-memory callers').out).toBe('me  4 facts\n');
   });
 
   test('a refusal is one line, with its exit code', () => {

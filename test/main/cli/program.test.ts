@@ -7,7 +7,7 @@ import { prepareFolder } from '../../../src/core/prepare-folder.ts';
 import { startListener } from '../../../src/listeners/server.ts';
 import { readConfig } from '../../../src/main/config.ts';
 import { openCore } from '../../../src/main/open-core.ts';
-import { A_KEY } from '../../support/store.ts';
+import { A_KEY, openKeptStore } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { type Said, typed } from './typing.ts';
 
@@ -46,6 +46,20 @@ async function startProgram(environment: Record<string, string> = { HELMDECK_MEM
   onTestFinished(end);
   return { tokens, url: listener.url, end };
 }
+
+test('what the owner writes names the token of the running program, and none where the memory is opened without one (R-AUTH-08, R-SEAL-01)', async () => {
+  await say('remember', 'alone', 'v');
+  const { tokens, end } = await startProgram();
+  await say('remember', 'asked', 'v');
+  const { token } = await tokens.verify(tokens.ownerToken(), 'owner');
+  await end();
+  const store = await openKeptStore(folder, systemClock);
+  const facts = store.space({ subject: 'me' }, 'fact');
+  const author = { client: 'command-line', transport: 'owner' };
+  expect((await facts.get('alone'))?.author).toEqual({ ...author, token: '' });
+  expect((await facts.get('asked'))?.author).toEqual({ ...author, token });
+  expect(token).toMatch(/^[0-9a-f]{16}$/);
+});
 
 test('the running program answers, and what it answers is what the memory itself answers', async () => {
   await say('remember', 'a', 'one', '--tag', 't');
@@ -179,11 +193,6 @@ describe('a folder that is held by somebody who does not answer', () => {
     const held = lockFolder(folder);
     setTimeout(() => held[Symbol.dispose](), 300);
     expect(await say('remember', 'k', 'v')).toMatchObject({ code: 0 });
-  });
-  test('is no matter for many commands at once', async () => {
-    const all = await Promise.all(Array.from({ length: 4 }, (_, index) => say('remember', `k${index}`, 'v')));
-    expect(all.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
-    expect((await say('callers')).out).toBe('me  4 facts\n');
   });
 });
 
