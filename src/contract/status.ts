@@ -21,3 +21,6 @@ export interface StoreStatus {
   purge_held_seconds: number;
   rotation: { at: 'none' } | { at: 'running'; done: number; of: number };
 }
+
+/** Whether agents can come. */
+export type ListeningState = { at: 'listening'; url: string } | { at: 'paused' } | { at: 'failed'; why: string };

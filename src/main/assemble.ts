@@ -1,28 +1,30 @@
+import type { ListeningState } from '../contract/status.ts';
 import { systemClock } from '../core/clock.ts';
-import { startListener } from '../listeners/server.ts';
+import { type Listener, startListener } from '../listeners/server.ts';
 import type { Config } from './config.ts';
+import { Listening } from './listening.ts';
 import { type Core, openCore, type Surroundings } from './open-core.ts';
 
 const SOON_MS = 200;
 
-/** The memory, served. */
+/** The memory, and the listener that its owner switches. */
 export interface Program extends Core {
-  /** Where agents reach it. */
-  readonly url: string;
+  readonly listening: Listening;
 }
 
 interface Whole extends Surroundings {
   readonly version: string;
+  readonly onListening?: (state: ListeningState) => void;
 }
 
-/** What both roots run: the desktop adds a window to it. */
+/** What both roots run: the desktop adds a window to it. Nobody is let in yet. */
 export async function assemble(config: Config, whole: Whole): Promise<Program> {
   await using opened = new AsyncDisposableStack();
   const core = opened.use(await openCore(config, whole));
   const { store, tokens, finder, perform } = core;
   const { clock = systemClock } = whole;
-  const listener = opened.use(
-    await startListener({
+  const start = (): Promise<Listener> =>
+    startListener({
       perform,
       tokens,
       onChange: (hear) => store.onChange(hear),
@@ -33,8 +35,8 @@ export async function assemble(config: Config, whole: Whole): Promise<Program> {
       clock,
       // What went wrong may hold what was sent, so only the question and who asked are told.
       log: ({ operation, client }) => console.error(`Something went wrong inside: ${operation}, asked by ${client}.`),
-    }),
-  );
+    });
+  const listening = opened.use(new Listening(start, whole.onListening));
   // Whoever searches should not have to wait; until it is there, answers say that they are partial. But whoever is there at
   // once asks what there is, and comes first.
   const later = (): void => {
@@ -42,5 +44,5 @@ export async function assemble(config: Config, whole: Whole): Promise<Program> {
   };
   opened.use(clock.after(SOON_MS, later));
   const rest = opened.move();
-  return { ...core, url: listener.url, [Symbol.asyncDispose]: () => rest.disposeAsync() };
+  return { ...core, listening, [Symbol.asyncDispose]: () => rest.disposeAsync() };
 }

@@ -24,9 +24,12 @@ export async function serve({ machine, version, ready, ended }: Serving): Promis
   const { environment } = readSettings(machine);
   const config = readConfig({ environment, platform: machine.platform, home: () => machine.home() });
   await using program = await assemble(config, { environment, desktop: false, version });
+  const { listening } = program;
+  await listening.resume();
+  const { listener } = listening;
   const over = ended();
   const report = startReport(program.store.status(), config.folder);
-  await ready({ url: program.url, folder: config.folder, report });
+  await ready({ url: listener?.url ?? '', folder: config.folder, report });
   await over;
 }
 
