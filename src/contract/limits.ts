@@ -36,8 +36,8 @@ export const QUERY = { default: 20, most: 100, characters: 1000, searches: 32, a
 /** What a subject may hold unless its owner says otherwise. */
 export const QUOTA = { facts: 10_000, bytes: 64 * 1024 * KIB } as const;
 
-/** Rows of the record of who did what, in one memory; the oldest make room. */
-export const ACTIVITY_ROWS = 10_000;
+/** Rows that one memory keeps of what comes by itself: who did what, what ran, answers of packs. The oldest make room. */
+export const ROWS = { activity: 10_000, audit: 10_000, cache: 1000 } as const;
 
 /** What a token may be used for. `admin` includes the others. */
 export const TOKEN_SCOPES = ['memory:read', 'memory:write', 'packs:run', 'admin'] as const;
@@ -59,3 +59,27 @@ export const DEFAULT_ADDRESS = '127.0.0.1:7345';
 
 /** What answers to a search hold at most: all values together, the part of one that fits, a value within markdown. */
 export const SNIPPET = { bytes: 32_000, characters: 240, markdown: 2000 } as const;
+
+/** What packs are held to. Lifetimes and times are seconds, but for progress and results, which count milliseconds. */
+export const PACK = {
+  /** An answer is kept for a day at most. */
+  cacheTtl: DAY,
+  /** What is larger is not kept. */
+  cacheBytes: 512 * KIB,
+  /** Of one run, unless its pack asks for another, and at most. */
+  time: 30,
+  longest: 600,
+  /** Runs of one subject under way at once. */
+  atOnce: 64,
+  /** How long rows of what ran are kept. */
+  auditTtl: 30 * DAY,
+  findings: 50,
+  /** Entries that packs may remember for one subject. They may take as many bytes as its facts, and take none of theirs. */
+  memory: 10_000,
+  /** A session ends after so long a rest. */
+  sessionRest: HOUR,
+  /** Sessions that one subject may have open. */
+  sessions: 100,
+  /** What a pack may say at most. */
+  outputBytes: 1024 * KIB,
+} as const;

@@ -1,10 +1,10 @@
-import { ACTIVITY_ROWS, HISTORY_VERSIONS } from '../contract/limits.ts';
+import { HISTORY_VERSIONS, VALUE_BYTES } from '../contract/limits.ts';
 import { type Connection, EVER, type Row } from './connection.ts';
 import type { EntryReader } from './entry-reader.ts';
 import { endOf, entryOf, sameContent } from './entry.ts';
 import type { Forgetting } from './forgetting.ts';
 import type { KeyKeeper } from './key-keeper.ts';
-import { overQuota } from './quota.ts';
+import { type Counted, isCounted, mostRows, overQuota, shareOf } from './quota.ts';
 import type { SealedRows } from './sealed-rows.ts';
 import type { Change, Draft, Entry, Kind, Namespace, Note, Put, Quota, Reverted, Unwanted } from './store.ts';
 import { reversalOf, saidAgain } from './undo.ts';
@@ -25,8 +25,10 @@ interface Deps {
   readonly ends: (moment: number) => void;
 }
 
-/** Oldest rows of the record that make room at once, so that not every write has to clear one. */
+/** Oldest rows that make room at once, so that not every write has to clear one. */
 const TRIM = 100;
+/** No write of a fact takes so many bytes more: the longest value with all its tags, and the version that it supersedes. */
+const MOST_ADDED = 4 * VALUE_BYTES;
 
 /** What is written in one transaction. Everything here is one synchronous step of it. */
 export class EntryWriter {
@@ -56,6 +58,7 @@ export class EntryWriter {
       if (found) this.#makeWay(namespace, kind, found);
       rows.insert(namespace, kind, fresh);
       if (found) purgeSoon();
+      this.#trim(namespace, kind);
       return { status: 'created', entry: this.#ends(fresh) };
     }
     if (sameContent(before, fresh)) {
@@ -98,10 +101,12 @@ export class EntryWriter {
       purgeSoon();
     } else if (reversal.what === 'restored') {
       const back = saidAgain(entry, reversal.to, now());
-      const before = this.#used(namespace);
+      const before = this.#used(namespace, 'fact');
       this.#supersede(namespace, kind, row, entry, back);
       // What filled a memory can be taken back in it, and takes no more room for that.
-      for (const version of reversal.spare) if (this.#hasGrownTooMuch(namespace, before)) this.#dropVersion(namespace, version);
+      for (const version of reversal.spare) {
+        if (this.#hasGrownTooMuch(namespace, 'fact', before)) this.#dropVersion(namespace, version);
+      }
       this.#ends(back);
     } else return reversal.what;
     this.keepNote(namespace, note);
@@ -109,12 +114,18 @@ export class EntryWriter {
   }
 
   keepNote(namespace: Namespace, note: Note): void {
-    const { connection, rows, now, purgeSoon } = this.#deps;
+    const { rows, now } = this.#deps;
     rows.insert(namespace, 'activity', this.#ends(entryOf(note, now())));
-    if (!this.#deps.quota) return;
+    this.#trim(namespace, 'activity');
+  }
+
+  #trim(namespace: Namespace, kind: Kind): void {
+    const { connection, rows, quota, purgeSoon } = this.#deps;
+    const most = mostRows(kind);
+    if (!quota || most === Infinity) return;
     const id = connection.keepNamespace(namespace);
-    if (connection.tally.rows(id, 'activity') < ACTIVITY_ROWS + TRIM) return;
-    connection.sql.trimActivity.run(id, TRIM);
+    if (connection.tally.rows(id, kind) < most + TRIM) return;
+    rows.trim(id, kind, TRIM);
     purgeSoon();
   }
 
@@ -150,38 +161,47 @@ export class EntryWriter {
 
   /**
    * Compared when all is written: a refusal takes everything of this caller back, the note too. What takes no more than
-   * there was before is never refused, also to a subject that has too much.
+   * there was before is never refused, also to a subject that has too much. Far from its end nobody has to look again.
    */
   #inRoom<T>(namespace: Namespace, kind: Kind, write: () => T): T {
     const { quota } = this.#deps;
-    if (!quota || kind !== 'fact') return write();
-    const before = this.#used(namespace);
+    if (!quota || !isCounted(kind)) return write();
+    const before = this.#used(namespace, kind);
     const result = write();
-    const what = this.#hasGrownTooMuch(namespace, before);
-    if (what) throw overQuota(what, quota);
+    const share = shareOf(kind, quota);
+    // What packs and pipelines keep may be longer than any fact.
+    if (kind === 'fact' && before.facts < share.facts && before.bytes + MOST_ADDED <= share.bytes) return result;
+    const what = this.#hasGrownTooMuch(namespace, kind, before);
+    if (what) throw overQuota(kind, what, share);
     return result;
   }
 
   /** Undefined where there is room enough, or as much is taken as before. */
-  #hasGrownTooMuch(namespace: Namespace, before: Quota): keyof Quota | undefined {
+  #hasGrownTooMuch(namespace: Namespace, kind: Counted, before: Quota): keyof Quota | undefined {
     const { quota } = this.#deps;
     if (!quota) return undefined;
-    const after = this.#used(namespace);
-    return (['facts', 'bytes'] as const).find((what) => after[what] > quota[what] && after[what] > before[what]);
+    const share = shareOf(kind, quota);
+    const after = this.#used(namespace, kind);
+    return (['facts', 'bytes'] as const).find((what) => after[what] > share[what] && after[what] > before[what]);
   }
 
   /** What has expired takes no place, swept or not; but it is looked for only where there may be too much. */
-  #used({ subject }: Namespace): Quota {
+  #used({ subject }: Namespace, kind: Counted): Quota {
+    const { connection } = this.#deps;
+    const used = connection.tally.usage(subject, kind);
+    return this.#exceeds(kind, used) ? this.#living(subject, kind, used) : used;
+  }
+
+  #living(subject: string, kind: Counted, used: Quota): Quota {
     const { connection, now } = this.#deps;
-    const used = connection.tally.usage(subject);
-    if (!this.#exceeds(used)) return used;
-    const gone = connection.tally.expired(subject, now());
+    const gone = connection.tally.expired(subject, kind, now());
     return { facts: used.facts - gone.facts, bytes: used.bytes - gone.bytes };
   }
 
-  #exceeds({ facts, bytes }: Quota): boolean {
+  #exceeds(kind: Counted, { facts, bytes }: Quota): boolean {
     const { quota } = this.#deps;
-    return quota !== undefined && (facts > quota.facts || bytes > quota.bytes);
+    const share = quota && shareOf(kind, quota);
+    return share !== undefined && (facts > share.facts || bytes > share.bytes);
   }
 
   /** Tells the sweeper when the entry goes. */

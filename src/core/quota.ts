@@ -1,8 +1,30 @@
 import { Failure } from '../contract/failure.ts';
-import type { Quota } from './store.ts';
+import { PACK, ROWS } from '../contract/limits.ts';
+import type { Kind, Quota } from './store.ts';
 
-/** What is said to a subject that has used up its share (R-FACT-16). */
-export function overQuota(what: keyof Quota, quota: Quota): Failure {
+const MOST: Partial<Record<Kind, number>> = ROWS;
+
+/** Rows of a kind that one namespace keeps; the oldest make room. */
+export const mostRows = (kind: Kind): number => MOST[kind] ?? Infinity;
+
+/** What takes a place that somebody has to make. */
+export type Counted = 'fact' | 'pack';
+
+export const isCounted = (kind: Kind): kind is Counted => kind === 'fact' || kind === 'pack';
+
+/** Packs cannot use up what a person has for facts, nor facts what packs have. */
+export const shareOf = (kind: Counted, quota: Quota): Quota =>
+  kind === 'fact' ? quota : { facts: PACK.memory, bytes: quota.bytes };
+
+/** What is said to a subject that has used up its share (R-FACT-16, R-PACK-28). */
+export function overQuota(kind: Counted, what: keyof Quota, quota: Quota): Failure {
+  if (kind === 'pack') {
+    const most = what === 'facts' ? `${quota.facts} entries` : size(quota.bytes);
+    return new Failure(
+      'quota_exceeded',
+      `Packs may remember ${most} of their own for one subject, and do; end sessions, or let the pack forget what it does not need.`,
+    );
+  }
   const holds = what === 'facts' ? `${quota.facts} facts` : `${size(quota.bytes)}, earlier versions included`;
   return new Failure(
     'quota_exceeded',

@@ -1,11 +1,11 @@
 import { Failure } from '../contract/failure.ts';
-import { ACTIVITY_ROWS, HISTORY_VERSIONS } from '../contract/limits.ts';
+import { HISTORY_VERSIONS } from '../contract/limits.ts';
 import type { KeyState, StoreStatus } from '../contract/status.ts';
 import { Changes } from './changes.ts';
 import type { Clock } from './clock.ts';
 import { changedNothing, endOf, entryOf, sameContent } from './entry.ts';
 import { Journal } from './journal.ts';
-import { overQuota } from './quota.ts';
+import { type Counted, isCounted, mostRows, overQuota, shareOf } from './quota.ts';
 import type {
   Change,
   Changed,
@@ -66,7 +66,7 @@ export class RamStore implements MemoryStore {
   readonly #changes = new Changes();
   readonly #journal = new Journal();
   readonly #shelves = new Map<string, Shelf>();
-  /** What the facts of each subject take. */
+  /** What each subject holds of what is counted, by kind and subject. */
   readonly #bytes = new Map<string, number>();
   #rows = 0;
   #closed = false;
@@ -189,6 +189,7 @@ export class RamStore implements MemoryStore {
       // What had expired goes with its place in the order.
       this.#set(shelf, draft.key, undefined);
       this.#keep(shelf, fresh, []);
+      this.#trim(shelf);
       return { status: 'created', entry: fresh };
     }
     const { entry, versions } = before;
@@ -229,7 +230,7 @@ export class RamStore implements MemoryStore {
       const size = this.#sizeOf(before);
       const tooBig = (): boolean => {
         const after = this.#living(shelf, key);
-        return after !== undefined && this.#sizeOf(after) > size && !this.#fits(shelf.namespace.subject, 'bytes', 0);
+        return after !== undefined && this.#sizeOf(after) > size && !this.#fits(shelf.namespace.subject, 'fact', 'bytes', 0);
       };
       this.#supersede(shelf, before, saidAgain(before.entry, to, this.now()));
       // What filled a memory can be taken back in it, and takes no more room for that.
@@ -250,8 +251,12 @@ export class RamStore implements MemoryStore {
   #keepNote(namespace: Namespace, note: Note): void {
     const shelf = this.#shelf(namespace, 'activity');
     this.#keep(shelf, entryOf(note, this.now()), []);
+    this.#trim(shelf);
+  }
+
+  #trim(shelf: Shelf): void {
     const [oldest] = shelf.kept.keys();
-    if (shelf.kept.size > ACTIVITY_ROWS && oldest !== undefined) shelf.kept.delete(oldest);
+    if (shelf.kept.size > mostRows(shelf.kind) && oldest !== undefined) this.#drop(shelf, oldest);
   }
 
   #keep(shelf: Shelf, entry: Entry, versions: readonly Entry[]): void {
@@ -267,9 +272,9 @@ export class RamStore implements MemoryStore {
   }
 
   #set(shelf: Shelf, key: string, kept: Kept | undefined): void {
-    if (shelf.kind === 'fact') {
-      const { subject } = shelf.namespace;
-      this.#bytes.set(subject, (this.#bytes.get(subject) ?? 0) + sizeOf(kept) - sizeOf(shelf.kept.get(key)));
+    if (isCounted(shelf.kind)) {
+      const name = `${shelf.kind} ${shelf.namespace.subject}`;
+      this.#bytes.set(name, (this.#bytes.get(name) ?? 0) + sizeOf(kept) - sizeOf(shelf.kept.get(key)));
     }
     const before = shelf.kept.get(key);
     if (kept) {
@@ -285,20 +290,26 @@ export class RamStore implements MemoryStore {
 
   /** What takes no more than there was before is never refused, also to a subject that has too much. */
   #requireRoom(shelf: Shelf, entry: Entry, versions: readonly Entry[]): void {
-    const quota = this.#quota;
-    if (!quota || shelf.kind !== 'fact') return;
-    const { subject } = shelf.namespace;
+    const { kind, namespace } = shelf;
+    if (!this.#quota || !isCounted(kind)) return;
+    const share = shareOf(kind, this.#quota);
+    const { subject } = namespace;
     const before = this.#living(shelf, entry.key);
     const more = this.#sizeOf({ row: 0, entry, versions }) - (before ? this.#sizeOf(before) : 0);
-    if (!before && !this.#fits(subject, 'facts', 1)) throw overQuota('facts', quota);
-    if (more > 0 && !this.#fits(subject, 'bytes', more)) throw overQuota('bytes', quota);
+    if (!before && !this.#fits(subject, kind, 'facts', 1)) throw overQuota(kind, 'facts', share);
+    if (more > 0 && !this.#fits(subject, kind, 'bytes', more)) throw overQuota(kind, 'bytes', share);
   }
 
   /** What has expired takes no place, swept or not; but it is looked for only where there may be too much. */
-  #fits(subject: string, what: keyof Quota, more: number): boolean {
-    const most = this.#quota?.[what] ?? Infinity;
-    const shelves = [...this.#shelves.values()].filter(({ kind, namespace }) => kind === 'fact' && namespace.subject === subject);
-    const kept = what === 'bytes' ? (this.#bytes.get(subject) ?? 0) : shelves.reduce((sum, shelf) => sum + shelf.kept.size, 0);
+  #fits(subject: string, counted: Counted, what: keyof Quota, more: number): boolean {
+    const most = this.#quota ? shareOf(counted, this.#quota)[what] : Infinity;
+    const shelves = [...this.#shelves.values()].filter(
+      ({ kind, namespace }) => kind === counted && namespace.subject === subject,
+    );
+    const kept =
+      what === 'bytes'
+        ? (this.#bytes.get(`${counted} ${subject}`) ?? 0)
+        : shelves.reduce((sum, shelf) => sum + shelf.kept.size, 0);
     if (kept + more <= most) return true;
     const living = shelves.flatMap((shelf) => this.#list(shelf));
     const taken = what === 'bytes' ? living.reduce((sum, one) => sum + this.#sizeOf(one), 0) : living.length;

@@ -120,9 +120,18 @@ export class SealedRows {
     if (kind === 'fact') this.#connection.sql.deleteVersions.run(namespaceId, row.key_hash);
   }
 
+  /** The oldest of a kind that has no versions. */
+  trim(namespaceId: number, kind: Kind, count: number): void {
+    for (const row of this.#connection.of(kind).trim.all(namespaceId, count) as number[]) this.#gone(row);
+  }
+
   /** This row alone. */
   remove({ row }: Pick<Row, 'row'>): void {
     this.#connection.sql.deleteRow.run(row);
+    this.#gone(row);
+  }
+
+  #gone(row: number): void {
     this.#broken.delete(row);
     this.#journal?.note({ what: 'gone', row });
   }

@@ -41,6 +41,11 @@ export function prepareKind(db: Database, kind: Kind) {
       `SELECT category, count(*) AS count FROM entry WHERE ${all} AND expires_at <= ? GROUP BY category`,
     ),
     all: db.prepare(`SELECT ${COLUMNS} FROM entry WHERE ${all}`),
+    trim: db
+      .prepare(
+        `DELETE FROM entry WHERE rowid IN (SELECT rowid FROM entry WHERE ${here} ORDER BY updated_at, rowid LIMIT ?) RETURNING rowid`,
+      )
+      .pluck(),
   };
 }
 
@@ -89,10 +94,6 @@ export function prepare(db: Database) {
     trimVersions: db.prepare(
       `DELETE FROM entry WHERE rowid IN (
          SELECT rowid FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ? ORDER BY updated_at DESC LIMIT -1 OFFSET ?)`,
-    ),
-    trimActivity: db.prepare(
-      `DELETE FROM entry WHERE rowid IN (
-         SELECT rowid FROM entry WHERE namespace = ? AND kind = ${KINDS.activity} AND kind <> 2 ORDER BY updated_at, rowid LIMIT ?)`,
     ),
     deleteVersions: db.prepare('DELETE FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ?'),
 

@@ -1,4 +1,5 @@
 import type { Database, Statement } from 'better-sqlite3';
+import type { Counted } from './quota.ts';
 import { KINDS } from './statements.ts';
 import type { Kind, Quota } from './store.ts';
 
@@ -9,7 +10,7 @@ interface CategoryCount {
   readonly version: number;
 }
 
-const { fact, history, activity } = KINDS;
+const { fact, history, pack, activity } = KINDS;
 
 /**
  * Counters beside the entries, in memory and gone with the connection. SQLite keeps them by triggers, so they follow every
@@ -92,19 +93,21 @@ const CATEGORIES = `
 
 /** How much there is: what the quota asks. */
 export class Tally {
-  readonly #usage: Statement;
-  readonly #expired: Statement;
+  readonly #usage: Readonly<Record<Counted, Statement>>;
+  readonly #expired: Readonly<Record<Counted, Statement>>;
   readonly #rows: Statement;
 
   constructor(db: Database) {
     make(db, ROWS);
     const subject = 'namespace IN (SELECT id FROM namespace WHERE subject = @subject)';
-    this.#usage = db.prepare(
-      `SELECT coalesce(sum(iif(kind = ${fact}, rows, 0)), 0) AS facts, coalesce(sum(bytes), 0) AS bytes
-         FROM temp.tally WHERE kind IN (${fact}, ${history}) AND ${subject}`,
-    );
+    const usage = (kind: number, kinds: string): Statement =>
+      db.prepare(
+        `SELECT coalesce(sum(iif(kind = ${kind}, rows, 0)), 0) AS facts, coalesce(sum(bytes), 0) AS bytes
+           FROM temp.tally WHERE kind IN (${kinds}) AND ${subject}`,
+      );
+    this.#usage = { fact: usage(fact, `${fact}, ${history}`), pack: usage(pack, `${pack}`) };
     // An expired fact takes all of its versions along; a version may also end before its fact.
-    this.#expired = db.prepare(
+    const expiredFacts = db.prepare(
       `SELECT count(*) FILTER (WHERE kind = ${fact}) AS facts, coalesce(sum(length(sealed)), 0) AS bytes FROM (
          SELECT kind, sealed FROM entry WHERE ${subject} AND kind IN (${fact}, ${history}) AND expires_at <= @now
          UNION ALL
@@ -112,17 +115,22 @@ export class Tally {
              ON version.namespace = gone.namespace AND version.kind = 2 AND version.key_hash = gone.key_hash
            WHERE gone.${subject} AND gone.kind = ${fact} AND gone.expires_at <= @now AND version.expires_at > @now)`,
     );
+    const expiredMemory = db.prepare(
+      `SELECT count(*) AS facts, coalesce(sum(length(sealed)), 0) AS bytes FROM entry
+         WHERE ${subject} AND kind = ${pack} AND expires_at <= @now`,
+    );
+    this.#expired = { fact: expiredFacts, pack: expiredMemory };
     this.#rows = db.prepare('SELECT rows FROM temp.tally WHERE namespace = ? AND kind = ?').pluck();
   }
 
-  /** What the facts of a subject take of its quota, its sessions included. */
-  usage(subject: string): Quota {
-    return this.#usage.get({ subject }) as Quota;
+  /** What a subject holds of what it may hold, its sessions included. */
+  usage(subject: string, kind: Counted): Quota {
+    return this.#usage[kind].get({ subject }) as Quota;
   }
 
   /** How much of that nobody sees any more: it waits for the sweep. */
-  expired(subject: string, now: number): Quota {
-    return this.#expired.get({ subject, now }) as Quota;
+  expired(subject: string, kind: Counted, now: number): Quota {
+    return this.#expired[kind].get({ subject, now }) as Quota;
   }
 
   rows(namespaceId: number, kind: Kind): number {

@@ -161,10 +161,17 @@ describe('a quota in the file (R-FACT-16)', () => {
 
 describe('what is said to whoever has used up a share', () => {
   test.each([
-    { what: 'facts', quota: { facts: 10_000, bytes: 1 }, says: /10000 facts.*forget.*HELMDECK_QUOTA_FACTS/ },
-    { what: 'bytes', quota: { facts: 1, bytes: QUOTA.bytes }, says: /64 MiB, earlier.*forget.*HELMDECK_QUOTA_BYTES/ },
-    { what: 'bytes', quota: { facts: 1, bytes: 5000 }, says: /5000 bytes, earlier/ },
-  ] as const)('names it and the remedy: $what', ({ what, quota, says }) => {
-    expect(overQuota(what, quota)).toMatchObject({ ...tooMuch, message: expect.stringMatching(says) as string });
+    { kind: 'fact', what: 'facts', quota: { facts: 10_000, bytes: 1 }, says: /10000 facts.*forget.*HELMDECK_QUOTA_FACTS/ },
+    {
+      kind: 'fact',
+      what: 'bytes',
+      quota: { facts: 1, bytes: QUOTA.bytes },
+      says: /64 MiB, earlier.*forget.*HELMDECK_QUOTA_BYTES/,
+    },
+    { kind: 'fact', what: 'bytes', quota: { facts: 1, bytes: 5000 }, says: /5000 bytes, earlier/ },
+    { kind: 'pack', what: 'facts', quota: { facts: 10_000, bytes: 1 }, says: /10000 entries.*end sessions/ },
+    { kind: 'pack', what: 'bytes', quota: QUOTA, says: /64 MiB of their own.*end sessions/ },
+  ] as const)('names it and the remedy: $kind, $what', ({ kind, what, quota, says }) => {
+    expect(overQuota(kind, what, quota)).toMatchObject({ ...tooMuch, message: expect.stringMatching(says) as string });
   });
 });

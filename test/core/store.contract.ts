@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ACTIVITY_ROWS, HISTORY_VERSIONS, QUOTA } from '../../src/contract/limits.ts';
+import { HISTORY_VERSIONS, PACK, QUOTA, ROWS } from '../../src/contract/limits.ts';
 import type { Draft, Entry, Kind, MemoryStore, Namespace, Note, Quota, Space, SpaceKind } from '../../src/core/store.ts';
 import { DAY, type HandClock, handClock, HOUR, MINUTE, START } from '../support/clock.ts';
 import { aDraft, anAuthor } from '../support/store.ts';
@@ -614,6 +614,33 @@ export function promisesOfAStore(name: string, open: (clock: HandClock, quota: Q
       await put(facts, 'b', { value: 'v'.repeat(15_000) });
     });
 
+    test(`of what packs remember ${PACK.memory} entries, sessions included, and facts have their own room (R-PACK-28)`, async () => {
+      const { store, facts } = await opened({ facts: 1 });
+      const [own, session] = [store.space(me, 'pack'), store.space({ ...me, session: 's' }, 'pack')];
+      for (let from = 0; from < PACK.memory; from += 1000) {
+        await Promise.all(Array.from({ length: 1000 }, (_, more) => put(more % 2 ? own : session, `${from + more}`)));
+      }
+      for (const space of [own, session]) await expect(put(space, 'one more')).rejects.toMatchObject(tooMuch);
+      expect((await put(own, '1', { value: 'newer' })).status).toBe('updated');
+      await put(facts, 'a');
+      await put(store.space({ subject: 'you' }, 'pack'), 'a');
+      await store.forget('me', { kinds: ['pack'], session: 's' });
+      await put(own, 'one more');
+    });
+
+    test('of what packs remember as many bytes as of facts, less what has expired', async () => {
+      const { store, facts, clock } = await opened({ bytes: 10_000 });
+      const [own, big] = [store.space(me, 'pack'), 'v'.repeat(4000)];
+      await put(own, 'a', { value: big, lifetime: HOUR });
+      await put(own, 'b', { value: big });
+      await expect(put(own, 'c', { value: big })).rejects.toMatchObject(tooMuch);
+      await put(facts, 'a', { value: big });
+      await put(facts, 'b', { value: big });
+      clock.jump(HOUR);
+      await put(own, 'c', { value: big });
+      expect((await put(own, 'c', { value: 'small' })).status).toBe('updated');
+    });
+
     test('what fills a memory can be taken back in it, and takes no more room for it', async () => {
       const { store, facts, clock } = await opened({ bytes: 20_000 });
       const [good, bad] = ['g'.repeat(4000), 'b'.repeat(4000)];
@@ -962,21 +989,48 @@ export function promisesOfAStore(name: string, open: (clock: HandClock, quota: Q
       const { store, facts } = await opened();
       const others = store.space({ subject: 'you' }, 'fact');
       await others.put(aDraft(), aNote('theirs'));
-      const written = ACTIVITY_ROWS + 230;
+      const written = ROWS.activity + 230;
       for (let from = 0; from < written; from += 1000) {
         const some = Array.from({ length: Math.min(1000, written - from) }, (_, more) => `${from + more}`);
         await Promise.all(some.map((key) => facts.put(aDraft(), aNote(key))));
       }
       const notes = store.space(me, 'activity');
       const count = await notes.count();
-      expect(count).toBeGreaterThanOrEqual(ACTIVITY_ROWS);
+      expect(count).toBeGreaterThanOrEqual(ROWS.activity);
       // They go by the hundred.
-      expect(count).toBeLessThan(ACTIVITY_ROWS + 100);
+      expect(count).toBeLessThan(ROWS.activity + 100);
       const [oldest] = (await notes.page({ sort: 'oldest', limit: 1 })).entries;
       const [newest] = (await notes.page({ sort: 'updated', limit: 1 })).entries;
       expect([oldest?.key, newest?.key]).toEqual([`${written - count}`, `${written - 1}`]);
       expect(await store.space({ subject: 'you' }, 'activity').count()).toBe(1);
     });
+
+    test.each(['audit', 'cache'] as const)(
+      'so are rows of %s, and whoever follows hears which went (R-PACK-28)',
+      async (kind) => {
+        const { store } = await opened();
+        const here = new Set<number>();
+        store.follow((change) => {
+          if (change.what === 'kept') here.add(change.row);
+          if (change.what === 'gone') here.delete(change.row);
+        });
+        const [rows, others] = [store.space(me, kind), store.space({ subject: 'you' }, kind)];
+        await others.put(aDraft());
+        const written = ROWS[kind] + 230;
+        for (let from = 0; from < written; from += 1000) {
+          const some = Array.from({ length: Math.min(1000, written - from) }, (_, more) => `${from + more}`);
+          await Promise.all(some.map((key) => rows.put(aDraft({ key }))));
+        }
+        const count = await rows.count();
+        expect(count).toBeGreaterThanOrEqual(ROWS[kind]);
+        expect(count).toBeLessThan(ROWS[kind] + 100);
+        const [oldest] = (await rows.page({ sort: 'oldest', limit: 1 })).entries;
+        expect(oldest?.key).toBe(`${written - count}`);
+        expect(await rows.get('0')).toBeUndefined();
+        expect(here.size).toBe(count + 1);
+        expect(await others.count()).toBe(1);
+      },
+    );
 
     test('a thousand writes at once are all there, and the last word on a key holds (R-ISO-01)', async () => {
       const { facts } = await opened();

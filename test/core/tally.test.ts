@@ -39,7 +39,7 @@ async function openInside(clock: HandClock, quota: Quota = QUOTA): Promise<Opene
 /** What stands in the file, counted one by one, must be what the counters say. */
 function expectCountersRight(connection: Connection): void {
   // Made when first asked for.
-  connection.tally.usage('me');
+  connection.tally.usage('me', 'fact');
   connection.categories.of(1, 'fact');
   const all = (sql: string): unknown[] => connection.db.prepare(sql).all();
   expect(all('SELECT namespace, kind, rows, bytes FROM temp.tally WHERE rows <> 0 OR bytes <> 0 ORDER BY 1, 2')).toEqual(
