@@ -13,7 +13,7 @@ export const EXPIRING_SOON = 7 * DAY;
 export const KEY_BYTES = 512;
 export const VALUE_BYTES = 64 * KIB;
 export const TAGS = { most: 32, characters: 64 } as const;
-export const CATEGORY = { default: 'user_facts', pattern: /^[a-z0-9][a-z0-9_.-]{0,63}$/ } as const;
+export const CATEGORY = { default: 'user_facts', pack: 'pack_memory', pattern: /^[a-z0-9][a-z0-9_.-]{0,63}$/ } as const;
 
 /** Names the engine writes under. An agent that could write there would teach the owner's agents false habits. */
 export const RESERVED_CATEGORIES: ReadonlySet<string> = new Set(['pack_history', 'pipeline_history', 'plan_history', 'cache']);

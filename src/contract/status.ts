@@ -7,6 +7,10 @@ export type KeyState =
   | { at: 'mismatch'; why: string; remedy: string }
   | { at: 'unavailable'; why: string; remedy: string };
 
+/** Entries can be read and kept, if only in RAM. */
+export const isAtHand = (key: KeyState): key is Extract<KeyState, { at: 'ok' | 'ephemeral' }> =>
+  key.at === 'ok' || key.at === 'ephemeral';
+
 /** The health of the file: `open`, or why it cannot be used at present. */
 export type FileState = { at: 'open' } | { at: 'failed'; why: string; remedy: string };
 

@@ -1,0 +1,34 @@
+import { Failure } from '../../contract/failure.ts';
+import { PackName, PackVersion } from '../../contract/pack.ts';
+import { type Pack, toolOf } from './pack.ts';
+
+/** The packs there are, by name. */
+export class Catalogue {
+  readonly #packs = new Map<string, Pack>();
+  readonly #tools = new Map<string, string>();
+
+  /** Refuses what could be taken for another pack, also as a tool. */
+  add(pack: Pack): void {
+    if (!PackName.safeParse(pack.name).success || !PackVersion.safeParse(pack.version).success) {
+      throw new Failure('invalid_input', 'A pack needs a name such as weather.today and a version such as 1.0.0; mend both.');
+    }
+    const tool = toolOf(pack);
+    const other = this.#tools.get(tool);
+    if (other !== undefined) {
+      throw new Failure('invalid_input', `${pack.name} has the name of ${other}, or the same as a tool; give it another.`);
+    }
+    this.#tools.set(tool, pack.name);
+    this.#packs.set(pack.name, pack);
+  }
+
+  /** A to Z. */
+  get all(): readonly Pack[] {
+    return [...this.#packs.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1));
+  }
+
+  find(name: string): Pack {
+    const pack = this.#packs.get(name);
+    if (pack) return pack;
+    throw new Failure('not_found', 'There is no such pack; list the packs to see which there are.');
+  }
+}

@@ -1,0 +1,234 @@
+import type * as z from 'zod';
+import { explain } from '../../contract/explain.ts';
+import { asFailure, Failure } from '../../contract/failure.ts';
+import { PACK } from '../../contract/limits.ts';
+import type { Result, RunPackInput } from '../../contract/pack.ts';
+import type { Caller } from '../caller.ts';
+import type { Clock } from '../clock.ts';
+import type { During } from '../during.ts';
+import { time } from '../time.ts';
+import type { Catalogue } from './catalogue.ts';
+import type { Ending, Hook, Ready, Run } from './hook.ts';
+import type { Pack } from './pack.ts';
+
+interface Deps {
+  readonly catalogue: Catalogue;
+  /** In this order before a run, and in the opposite one after it. */
+  readonly hooks: readonly Hook[];
+  readonly clock: Clock;
+  /** What a pack says while it runs. */
+  readonly log?: (pack: string, text: string) => void;
+  /** A hook failed after a run, which changes nothing for its caller. */
+  readonly trouble: (pack: string) => void;
+}
+
+interface Asked {
+  readonly pack: Pack;
+  readonly caller: Caller;
+  readonly session: string | undefined;
+  readonly input: unknown;
+  readonly during: During;
+}
+
+type Outcome = { readonly ready: Ready | undefined; readonly output: unknown } | { readonly failure: Failure };
+
+/** Runs packs: input, hooks before, handler, output, hooks after. What goes wrong in one is told in the words of the failure table. */
+export class Engine {
+  readonly catalogue: Catalogue;
+  readonly #deps: Deps;
+  readonly #underWay = new Map<string, number>();
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    this.catalogue = deps.catalogue;
+  }
+
+  async run(caller: Caller, { name, input: given, session }: RunPackInput, during: During = {}): Promise<Result> {
+    const pack = this.catalogue.find(name);
+    const unavailable = pack.unavailable?.();
+    if (unavailable !== undefined) throw new Failure('handler_failed', unavailable);
+    const parsed = pack.input.safeParse(given);
+    if (!parsed.success) throw new Failure('invalid_input', explainInput(pack, parsed.error), { cause: parsed.error });
+    using _place = this.#place(caller.subject);
+    return await this.#run({ pack, caller, session, input: parsed.data, during });
+  }
+
+  async #run({ pack, caller, session, input, during }: Asked): Promise<Result> {
+    const { clock, hooks } = this.#deps;
+    const began = clock.steady();
+    using limit = timeLimit(clock, pack, during.signal);
+    const run = this.#begin({ pack, caller, session, input, during }, limit.signal);
+    const begun: Hook[] = [];
+    const outcome = await this.#outcome(run, hooks, begun, limit.signal);
+    const durationMs = Math.max(0, Math.round(clock.steady() - began));
+    await this.#after(run, begun, endingOf(outcome, durationMs));
+    if ('failure' in outcome) throw outcome.failure;
+    const { ready, output } = outcome;
+    return {
+      pack: pack.name,
+      version: pack.version,
+      output,
+      cached: ready !== undefined,
+      ...(ready && { cached_until: time(ready.until) }),
+      duration_ms: durationMs,
+      ...(session !== undefined && { session_id: session }),
+    };
+  }
+
+  #begin({ pack, caller, session, input, during }: Asked, signal: AbortSignal): Run {
+    const { log } = this.#deps;
+    let forThisOnce = false;
+    return {
+      pack,
+      caller,
+      ...(session !== undefined && { session }),
+      input,
+      get forThisOnce() {
+        return forThisOnce;
+      },
+      context: {
+        input,
+        caller,
+        ...(session !== undefined && { session }),
+        signal,
+        progress: (done, of, saying) => during.progress?.(done, of, saying),
+        log: (text) => log?.(pack.name, text),
+        doNotCache: () => {
+          forThisOnce = true;
+        },
+      },
+    };
+  }
+
+  async #outcome(run: Run, hooks: readonly Hook[], begun: Hook[], signal: AbortSignal): Promise<Outcome> {
+    try {
+      for (const hook of hooks) {
+        begun.push(hook);
+        // A hook that has nothing to wait for costs no turn.
+        const answer = hook.before?.(run);
+        const ready = answer instanceof Promise ? await orAborted(signal, answer) : answer;
+        if (ready) return { ready, output: ready.output };
+      }
+    } catch (error) {
+      return { failure: asFailure(error) };
+    }
+    try {
+      signal.throwIfAborted();
+      return { ready: undefined, output: fitting(run.pack, await orAborted(signal, run.pack.handler(run.context))) };
+    } catch (error) {
+      return { failure: asHandlerFailure(error) };
+    }
+  }
+
+  /** Never fails: nobody may wait for it. */
+  async #after(run: Run, begun: readonly Hook[], ending: Ending): Promise<void> {
+    for (const hook of begun.toReversed()) {
+      try {
+        await hook.after?.(run, ending);
+      } catch {
+        this.#deps.trouble(run.pack.name);
+      }
+    }
+  }
+
+  /** One subject's flood leaves room for the others'. */
+  #place(subject: string): Disposable {
+    const count = this.#underWay.get(subject) ?? 0;
+    if (count >= PACK.atOnce) {
+      throw new Failure('rate_limited', `${PACK.atOnce} packs are running for this caller; wait for some of them.`, {
+        retryAfter: 1,
+      });
+    }
+    this.#underWay.set(subject, count + 1);
+    return {
+      [Symbol.dispose]: () => {
+        const left = (this.#underWay.get(subject) ?? 1) - 1;
+        if (left === 0) this.#underWay.delete(subject);
+        else this.#underWay.set(subject, left);
+      },
+    };
+  }
+}
+
+/** Our own schemas bring their words with them; others' are told with the library's, and with where. */
+function explainInput({ own }: Pack, error: z.ZodError): string {
+  const [first] = error.issues;
+  if (!own || first === undefined) return explain(error);
+  const field = first.path.map(String).join('.') || 'The request';
+  const what = first.code === 'unrecognized_keys' ? 'has a field that the pack does not know' : `does not fit: ${first.message}`;
+  return `${field} ${what}; compare it with the input schema of the pack.`;
+}
+
+/** What the caller gave up; nobody reads it any more. */
+class Cancelled extends Failure {
+  constructor() {
+    super('handler_failed', 'The run was cancelled; start it again if it is still wanted.');
+  }
+}
+
+interface TimeLimit extends Disposable {
+  /** Aborted with the failure that says why. */
+  readonly signal: AbortSignal;
+}
+
+function timeLimit(clock: Clock, { name, seconds = PACK.time }: Pack, given: AbortSignal | undefined): TimeLimit {
+  const controller = new AbortController();
+  const cancel = (): void => controller.abort(new Cancelled());
+  if (given?.aborted) cancel();
+  else given?.addEventListener('abort', cancel, { once: true });
+  const timer = clock.after(seconds * 1000, () =>
+    controller.abort(new Failure('timeout', `${name} took longer than its ${seconds} s; ask it for less, or try again later.`)),
+  );
+  return {
+    signal: controller.signal,
+    [Symbol.dispose]() {
+      timer[Symbol.dispose]();
+      given?.removeEventListener('abort', cancel);
+    },
+  };
+}
+
+/** A handler that does not heed its signal is left behind; what becomes of it concerns nobody. */
+function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const abort = (): void => reject(signal.reason as Failure);
+  if (signal.aborted) abort();
+  signal.addEventListener('abort', abort, { once: true });
+  work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  return promise;
+}
+
+/** What is not as the pack's author promised is not handed on. */
+function fitting({ name, output }: Pack, answer: unknown): unknown {
+  const { success, data } = output.safeParse(answer);
+  if (success && fitsJson(data)) return data;
+  throw new Failure(
+    'invalid_output',
+    success
+      ? `${name} answered more than ${PACK.outputBytes / 1024} KiB, or what JSON cannot hold; ask it for less.`
+      : `${name} answered what its own schema does not allow; tell its author.`,
+  );
+}
+
+function fitsJson(data: unknown): boolean {
+  try {
+    const text = JSON.stringify(data) as string | undefined;
+    return text !== undefined && Buffer.byteLength(text) <= PACK.outputBytes;
+  } catch {
+    return false;
+  }
+}
+
+/** A failure that names itself is one of the table; anything else was the handler's, and its text may hold what it saw. */
+const asHandlerFailure = (error: unknown): Failure =>
+  error instanceof Failure
+    ? error
+    : new Failure('handler_failed', 'The pack failed in a way that its author did not foresee; tell them.', { cause: error });
+
+function endingOf(outcome: Outcome, durationMs: number): Ending {
+  if ('failure' in outcome) {
+    const { failure } = outcome;
+    return { outcome: failure instanceof Cancelled ? 'cancelled' : failure.code, failure, durationMs };
+  }
+  return { outcome: 'ok', output: outcome.output, ...(outcome.ready && { cachedUntil: outcome.ready.until }), durationMs };
+}

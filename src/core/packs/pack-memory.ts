@@ -1,0 +1,102 @@
+import { Failure } from '../../contract/failure.ts';
+import { CATEGORY, CONTEXT, KEY_BYTES, PAGE, TTL, VALUE_BYTES } from '../../contract/limits.ts';
+import { fitsBytes } from '../../contract/text.ts';
+import { authorOf, type Caller } from '../caller.ts';
+import { findSecret } from '../secret-guard.ts';
+import type { Entry, MemoryStore, Namespace, Space } from '../store.ts';
+import { time } from '../time.ts';
+import type { Pack, PackMemory, Remembered } from './pack.ts';
+
+interface Deps {
+  readonly store: MemoryStore;
+  readonly pack: Pack;
+  readonly caller: Caller;
+  readonly namespace: Namespace;
+}
+
+/** Keys stand under the pack's name, which its handler never sees: what one pack keeps no other can read or plant. */
+export function packMemory({ store, pack, caller, namespace }: Deps): PackMemory {
+  const space: Space = store.space(namespace, 'pack');
+  const prefix = `${pack.name}/`;
+  const { subject, session } = namespace;
+
+  const shown = (entry: Entry): Remembered => ({ ...summary(entry), value: JSON.parse(entry.value) as unknown });
+  const summary = ({ key, category, tags, updatedAt, expiresAt }: Entry): Omit<Remembered, 'value'> => ({
+    key: key.slice(prefix.length),
+    category,
+    tags,
+    updated_at: time(updatedAt),
+    expires_at: time(expiresAt),
+  });
+
+  async function* newest(begin: string): AsyncGenerator<Entry> {
+    const matches = ({ key }: Entry): boolean => key.startsWith(prefix + begin);
+    for (let after = {}; ;) {
+      const { entries, next } = await space.page({ sort: 'updated', limit: PAGE.most, matches, ...after });
+      yield* entries;
+      if (!next) return;
+      after = { after: next };
+    }
+  }
+
+  return {
+    namespace: session === undefined ? subject : `${subject}:${session}`,
+
+    async store(key, value, { ttl = pack.memory?.ttl ?? TTL.default, category = pack.memory?.category, tags = [] } = {}) {
+      const text = JSON.stringify(value) as string | undefined;
+      if (text === undefined || !fitsBytes(text, VALUE_BYTES)) {
+        throw new Failure('handler_failed', `A pack can remember what is JSON of at most ${VALUE_BYTES / 1024} KiB; store less.`);
+      }
+      if (findSecret(text)) {
+        throw new Failure('handler_failed', 'The pack tried to remember something that looks like a credential; leave it out.');
+      }
+      if (!Number.isFinite(ttl)) throw new Failure('handler_failed', 'ttl must be a number of seconds; send one.');
+      await space.put({
+        key: prefix + fitting(key),
+        value: text,
+        category: fittingCategory(category ?? CATEGORY.pack),
+        tags,
+        author: authorOf(caller),
+        lifetime: ttl * 1000,
+      });
+    },
+
+    async recall(key) {
+      const entry = await space.get(prefix + fitting(key));
+      return entry && shown(entry);
+    },
+
+    async list(begin = '') {
+      const found: Omit<Remembered, 'value'>[] = [];
+      for await (const entry of newest(begin)) found.push(summary(entry));
+      return found;
+    },
+
+    async delete(key) {
+      const { deleted } = await store.forget(subject, { kinds: ['pack'], key: prefix + fitting(key), session: session ?? '' });
+      return deleted > 0;
+    },
+
+    async context() {
+      const entries: Remembered[] = [];
+      let left: number = CONTEXT.bytes;
+      for await (const entry of newest('')) {
+        left -= Buffer.byteLength(entry.value);
+        if (left < 0 || entries.length === CONTEXT.facts) break;
+        entries.push(shown(entry));
+      }
+      const grouped = Map.groupBy(entries, ({ category }) => category);
+      return { categories: [...grouped].map(([name, members]) => ({ name, entries: members })) };
+    },
+  };
+}
+
+function fitting(key: string): string {
+  if (typeof key === 'string' && key !== '' && key.isWellFormed() && fitsBytes(key, KEY_BYTES)) return key;
+  throw new Failure('handler_failed', `A key must be a text of 1 to ${KEY_BYTES} bytes; choose another.`);
+}
+
+function fittingCategory(category: string): string {
+  if (CATEGORY.pattern.test(category)) return category;
+  throw new Failure('handler_failed', 'A category must have 1 to 64 of a-z, 0-9, "_", "." and "-"; choose another.');
+}

@@ -1,0 +1,122 @@
+import type * as z from 'zod';
+import type { Caller } from '../caller.ts';
+
+/** What a pack wants from memory. Nothing of it happens unless it is asked for here. */
+interface MemoryOptions {
+  /** Keep answers, and give them again to the same question. */
+  readonly cache?: true;
+  /** How long an answer is kept, in seconds; also the lifetime of what the pack stores, unless it says otherwise. */
+  readonly ttl?: number;
+  /** Of what the pack stores, unless it says otherwise. */
+  readonly category?: string;
+}
+
+interface StoreOptions {
+  /** Seconds, up to a year; 90 days unless the pack or this says otherwise. */
+  readonly ttl?: number;
+  readonly category?: string;
+  readonly tags?: readonly string[];
+}
+
+/** What a pack remembered. */
+export interface Remembered {
+  readonly key: string;
+  /** As it was stored: anything that JSON can hold. */
+  readonly value: unknown;
+  readonly category: string;
+  readonly tags: readonly string[];
+  readonly updated_at: string;
+  readonly expires_at: string;
+}
+
+/** A pack's own memory: of this caller, of this session if there is one, and of no other pack. */
+export interface PackMemory {
+  /** Whose: `subject`, or `subject:session`. */
+  readonly namespace: string;
+  store(key: string, value: unknown, options?: StoreOptions): Promise<void>;
+  recall(key: string): Promise<Remembered | undefined>;
+  /** Those whose key begins so, newest first. */
+  list(prefix?: string): Promise<readonly Omit<Remembered, 'value'>[]>;
+  /** Whether there was something to forget. */
+  delete(key: string): Promise<boolean>;
+  /** The newest, by category, to begin with; at most 50 and 32 kB. */
+  context(): Promise<{ readonly categories: readonly { readonly name: string; readonly entries: readonly Remembered[] }[] }>;
+}
+
+/** A secret of the owner's. Its id tells it from every other and says nothing about it. */
+export interface Credential {
+  readonly id: string;
+  readonly secret: string;
+  /** Replaced, removed or refused since it was read: no answer that it opened is kept any more. */
+  readonly ended?: boolean;
+  /** To be called when its service refuses it: what was kept with it is forgotten. */
+  readonly refused?: () => Promise<void>;
+}
+
+/** What a handler is given. Everything it may do to the world outside itself goes through here or through what its maker handed it. */
+export interface ExecutionContext<Input = unknown> {
+  /** As the pack's own schema understood it. */
+  readonly input: Input;
+  readonly caller: Caller;
+  readonly session?: string;
+  /** Aborted when the caller gives up or the time is over. */
+  readonly signal: AbortSignal;
+  /** Bound to the caller, the session and this pack; undefined while no store can be used. */
+  readonly memory?: PackMemory;
+  /** Of the kind that the pack named, if its owner has given one. */
+  readonly credential?: Credential;
+  readonly progress: (done: number, of?: number, saying?: string) => void;
+  readonly log: (text: string) => void;
+  /** This answer is for this once: private, or bound to a moment. */
+  readonly doNotCache: () => void;
+}
+
+interface Described {
+  /** Group and name: `github.list_issues`. */
+  readonly name: string;
+  /** Answers of another version are never given for this one's. */
+  readonly version: string;
+  readonly title: string;
+  /** For a model: when to use it, and when not. */
+  readonly description: string;
+  readonly memory?: MemoryOptions;
+  /** Which of the owner's credentials it uses. */
+  readonly credential?: string;
+  /** Seconds after which a run ends; 30 unless said. */
+  readonly seconds?: number;
+  /** What people say who need it; `route` looks here. */
+  readonly intents?: readonly string[];
+  /** Whether it changes anything beyond its own memory. */
+  readonly changes?: 'nothing' | 'adds' | 'destroys';
+  /** Whether it asks anybody outside this machine. */
+  readonly asksOutside?: boolean;
+  /** The memory packs and `route` leave no row of their runs. */
+  readonly unaudited?: true;
+  /** One of the owner's own; another revision is another pack to the cache. */
+  readonly own?: { readonly revision: string };
+  /** Why it cannot run at present, and what its owner can do. */
+  readonly unavailable?: () => string | undefined;
+}
+
+/** A pack as the engine runs it. */
+export interface Pack extends Described {
+  readonly input: z.ZodType;
+  readonly output: z.ZodType;
+  readonly handler: (context: ExecutionContext) => Promise<unknown>;
+}
+
+interface Typed<Input extends z.ZodType, Output extends z.ZodType> extends Described {
+  readonly input: Input;
+  readonly output: Output;
+  readonly handler: (context: ExecutionContext<z.output<Input>>) => Promise<z.input<Output>>;
+}
+
+/** Lets the compiler compare a handler with its schemas. */
+export const definePack = <Input extends z.ZodType, Output extends z.ZodType>(pack: Typed<Input, Output>): Pack => ({
+  ...pack,
+  // The engine hands in what the schema parsed, and nothing else.
+  handler: (context) => pack.handler(context as ExecutionContext<z.output<Input>>),
+});
+
+/** A tool's name has no dots; our own packs are known without their group. */
+export const toolOf = ({ name }: Pick<Pack, 'name'>): string => name.replace(/^helmdeck\./, '').replaceAll('.', '_');

@@ -1,0 +1,95 @@
+import { Failure } from '../../contract/failure.ts';
+import { PACK } from '../../contract/limits.ts';
+import type { Clock } from '../clock.ts';
+import type { MemoryStore } from '../store.ts';
+
+const REST_MS = PACK.sessionRest * 1000;
+
+interface Session {
+  readonly subject: string;
+  readonly id: string;
+  usedAt: number;
+}
+
+/** Sessions of packs: opened by their first use, ended by their owner or by an hour of rest, and with them their working memory. */
+export class Sessions implements Disposable {
+  readonly #store: MemoryStore;
+  readonly #clock: Clock;
+  readonly #trouble: () => void;
+  /** The one used last stands last. */
+  readonly #open = new Map<string, Session>();
+  #waiting: Disposable | undefined;
+  #first: Promise<void> | undefined;
+
+  constructor(store: MemoryStore, clock: Clock, trouble: () => void) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#trouble = trouble;
+  }
+
+  /** Before the first of all is opened, what an earlier start left goes: a session of the same name has no part in it. */
+  async open(subject: string, id: string): Promise<void> {
+    this.#first ??= this.clear();
+    try {
+      await this.#first;
+    } catch (error) {
+      this.#first = undefined;
+      throw error;
+    }
+    this.use(subject, id);
+  }
+
+  use(subject: string, id: string): void {
+    const name = nameOf(subject, id);
+    const known = this.#open.get(name);
+    if (!known && this.#countOf(subject) >= PACK.sessions) {
+      throw new Failure('session_unavailable', `${PACK.sessions} sessions of this caller are open; end one of them first.`);
+    }
+    this.#open.delete(name);
+    this.#open.set(name, { subject, id, usedAt: this.#clock.steady() });
+    this.#wait();
+  }
+
+  /** How many entries went with it. A session that is not open has none, unless the program ended before it did. */
+  async end(subject: string, id: string): Promise<number> {
+    this.#open.delete(nameOf(subject, id));
+    const { deleted } = await this.#store.forget(subject, { kinds: ['pack'], session: id });
+    return deleted;
+  }
+
+  /** What sessions of an earlier start left behind: none of them is open any more. */
+  async clear(): Promise<void> {
+    for (const { namespace } of await this.#store.namespaces('pack')) {
+      const { subject, session } = namespace;
+      if (session !== undefined && !this.#open.has(nameOf(subject, session))) await this.end(subject, session);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#waiting?.[Symbol.dispose]();
+  }
+
+  #countOf(subject: string): number {
+    return this.#open.values().reduce((count, session) => (session.subject === subject ? count + 1 : count), 0);
+  }
+
+  #wait(): void {
+    const [oldest] = this.#open.values();
+    if (this.#waiting || !oldest) return;
+    const left = Math.max(0, oldest.usedAt + REST_MS - this.#clock.steady());
+    this.#waiting = this.#clock.after(left, () => {
+      this.#waiting = undefined;
+      void this.#endRested().catch(this.#trouble);
+      this.#wait();
+    });
+  }
+
+  async #endRested(): Promise<void> {
+    const until = this.#clock.steady() - REST_MS;
+    const rested = [...this.#open.values()].filter(({ usedAt }) => usedAt <= until);
+    for (const { subject, id } of rested) this.#open.delete(nameOf(subject, id));
+    for (const { subject, id } of rested) await this.#store.forget(subject, { kinds: ['pack'], session: id });
+  }
+}
+
+const nameOf = (subject: string, id: string): string => `${subject}:${id}`;
