@@ -83,3 +83,18 @@ export const PACK = {
   /** What a pack may say at most. */
   outputBytes: 1024 * KIB,
 } as const;
+
+/** Inputs from which habits may be learned, if they are texts at the top. */
+export const LEARNABLE = [
+  'persona',
+  'audience',
+  'angle',
+  'model',
+  'theme',
+  'voice',
+  'persona_used',
+  'kind',
+  'format',
+  'title',
+  'author',
+] as const;

@@ -1,0 +1,177 @@
+import * as z from 'zod';
+import { Failure } from '../../contract/failure.ts';
+import { LEARNABLE, PACK } from '../../contract/limits.ts';
+import { Finding } from '../../contract/pack.ts';
+import { isAtHand } from '../../contract/status.ts';
+import { authorOf, type Caller } from '../caller.ts';
+import { findSecret } from '../secret-guard.ts';
+import type { Author, Entry, MemoryStore } from '../store.ts';
+import type { Hook } from './hook.ts';
+
+/** What learning needs of an input is short. */
+const LEARNED_CHARACTERS = 200;
+
+const Learned = z.record(z.string(), z.string()).exactOptional();
+
+/** One run, as it is kept. */
+const PackRow = z.object({
+  pack: z.string(),
+  version: z.string(),
+  outcome: z.string(),
+  at_unix: z.int(),
+  duration_ms: z.int(),
+  learn_inputs: Learned,
+  findings: z.array(Finding).exactOptional(),
+});
+type PackRow = z.output<typeof PackRow>;
+
+const PipelineRow = z.object({
+  pipeline: z.string(),
+  run_id: z.string(),
+  outcome: z.enum(['succeeded', 'failed', 'cancelled']),
+  at_unix: z.int(),
+  duration_ms: z.int(),
+  learn_inputs: Learned,
+});
+type PipelineRow = z.output<typeof PipelineRow>;
+
+const AUDIT_CATEGORIES = { pack: 'pack_history', pipeline: 'pipeline_history' } as const;
+
+/** What can be learned from one row. */
+export interface AuditRow {
+  readonly kind: keyof typeof AUDIT_CATEGORIES;
+  readonly id: string;
+  readonly outcome: string;
+  readonly succeeded: boolean;
+  readonly at: number;
+  readonly durationMs: number;
+  readonly inputs: Readonly<Record<string, string>>;
+  readonly findings: readonly Finding[];
+  /** Orders rows of the same second. */
+  readonly moment: string;
+}
+
+/** Undefined for what is no such row. */
+export function readRow({ key, value, category }: Entry): AuditRow | undefined {
+  const moment = key.slice(key.lastIndexOf('/') + 1);
+  const parsed: unknown = JSON.parse(value);
+  if (category === AUDIT_CATEGORIES.pack) {
+    const { data } = PackRow.safeParse(parsed);
+    return (
+      data && {
+        kind: 'pack',
+        id: data.pack,
+        succeeded: data.outcome === 'ok',
+        findings: data.findings ?? [],
+        ...common(data, moment),
+      }
+    );
+  }
+  const { data } = PipelineRow.safeParse(parsed);
+  return (
+    data && {
+      kind: 'pipeline',
+      id: data.pipeline,
+      succeeded: data.outcome === 'succeeded',
+      findings: [],
+      ...common(data, moment),
+    }
+  );
+}
+
+const common = (row: PackRow | PipelineRow, moment: string) => ({
+  outcome: row.outcome,
+  at: row.at_unix,
+  durationMs: row.duration_ms,
+  inputs: row.learn_inputs ?? {},
+  moment,
+});
+
+/** Writes the record of what ran. Only the engine does: what an agent stores can never stand here. */
+export class Audit {
+  readonly #store: MemoryStore;
+  #last = 0n;
+
+  constructor(store: MemoryStore) {
+    this.#store = store;
+  }
+
+  /** What cannot be recorded is not run. */
+  refuseUnrecorded(): void {
+    const { key } = this.#store.status();
+    if (isAtHand(key)) return;
+    throw new Failure('key_unavailable', `The key of this memory is not at hand, so a run could not be recorded. ${key.remedy}`);
+  }
+
+  async keepPack(caller: Caller, row: Omit<PackRow, 'at_unix'>): Promise<void> {
+    await this.#keep(caller.subject, authorOf(caller), 'pack', row.pack, row);
+  }
+
+  /** The author is handed in: of a run that an earlier start began there is no caller any more. */
+  async keepPipeline(subject: string, author: Author, row: Omit<PipelineRow, 'at_unix'>): Promise<void> {
+    await this.#keep(subject, author, 'pipeline', row.pipeline, row);
+  }
+
+  async #keep(subject: string, author: Author, what: keyof typeof AUDIT_CATEGORIES, id: string, row: object): Promise<void> {
+    const now = this.#store.now();
+    await this.#store.space({ subject }, 'audit').put({
+      key: `${AUDIT_CATEGORIES[what]}/${id}/${this.#moment(now)}`,
+      value: JSON.stringify({ ...row, at_unix: Math.floor(now / 1000) }),
+      category: AUDIT_CATEGORIES[what],
+      tags: [],
+      author,
+      lifetime: PACK.auditTtl * 1000,
+    });
+  }
+
+  /** 20 digits of nanoseconds, no two alike: our clock knows milliseconds, and the rest counts. */
+  #moment(now: number): string {
+    const asked = BigInt(now) * 1_000_000n;
+    this.#last = asked > this.#last ? asked : this.#last + 1n;
+    return this.#last.toString().padStart(20, '0');
+  }
+}
+
+/** The row of every run but the memory packs' and `route`'s, cancelled ones included (R-PACK-06). */
+export const auditHook = (audit: Audit): Hook => ({
+  before({ pack }) {
+    if (!pack.unaudited) audit.refuseUnrecorded();
+    return undefined;
+  },
+
+  async after({ pack, caller, input }, { outcome, output, durationMs }) {
+    if (pack.unaudited) return;
+    const inputs = learnable(input);
+    const findings = findingsIn(output);
+    await audit.keepPack(caller, {
+      pack: pack.name,
+      version: pack.version,
+      outcome,
+      duration_ms: durationMs,
+      ...(inputs && { learn_inputs: inputs }),
+      ...(findings.length > 0 && { findings }),
+    });
+  },
+});
+
+/** Non-empty texts at the top, of fields that say something about taste; never what looks like a credential. */
+export function learnable(input: unknown): Record<string, string> | undefined {
+  if (typeof input !== 'object' || input === null) return undefined;
+  const fields: [string, string][] = [];
+  for (const name of LEARNABLE) {
+    const value: unknown = Object.hasOwn(input, name) ? (input as Record<string, unknown>)[name] : undefined;
+    if (typeof value !== 'string' || value === '' || value.length > LEARNED_CHARACTERS || findSecret(value)) continue;
+    fields.push([name, value]);
+  }
+  return fields.length > 0 ? Object.fromEntries(fields) : undefined;
+}
+
+const Findings = z.object({ findings: z.array(z.unknown()) });
+
+function findingsIn(output: unknown): Finding[] {
+  const { data } = Findings.safeParse(output);
+  const all = (data?.findings ?? []).map((finding) => Finding.safeParse(finding).data);
+  return all
+    .filter((finding) => finding !== undefined && !findSecret(JSON.stringify(finding)))
+    .slice(0, PACK.findings) as Finding[];
+}
