@@ -1,5 +1,6 @@
 import { Failure } from '../../contract/failure.ts';
 import { PackName, PackVersion } from '../../contract/pack.ts';
+import { refuseEndless } from './cache.ts';
 import { type Pack, toolOf } from './pack.ts';
 
 /** The packs there are, by name. */
@@ -12,6 +13,7 @@ export class Catalogue {
     if (!PackName.safeParse(pack.name).success || !PackVersion.safeParse(pack.version).success) {
       throw new Failure('invalid_input', 'A pack needs a name such as weather.today and a version such as 1.0.0; mend both.');
     }
+    refuseEndless(pack.name, pack.memory);
     const tool = toolOf(pack);
     const other = this.#tools.get(tool);
     if (other !== undefined) {

@@ -1,0 +1,117 @@
+import { hash } from 'node:crypto';
+import { Failure } from '../../contract/failure.ts';
+import { PACK } from '../../contract/limits.ts';
+import { authorOf } from '../caller.ts';
+import { findSecret } from '../secret-guard.ts';
+import type { Entry, MemoryStore } from '../store.ts';
+import { canonical } from './canonical.ts';
+import type { Ending, Hook, Ready, Run } from './hook.ts';
+
+/** What those get who asked the same while it was being answered. `own`: one may not share it, so each asks for itself. */
+type Landed = { readonly ready: Ready } | { readonly failure: Failure } | 'own' | 'cancelled';
+
+/** A question that is being answered. */
+interface Flight {
+  readonly place: string;
+  readonly key: string;
+  readonly landed: Promise<Landed>;
+  readonly land: (landed: Landed) => void;
+}
+
+/**
+ * Gives an answer again to whoever asks the same: the same subject with the same credential, of the same version of the same
+ * pack (R-PACK-03). It lies in a key space of its own, where no fact can plant one.
+ */
+export function cacheHook(store: MemoryStore): Hook {
+  const flights = new Map<string, Flight>();
+  const answering = new WeakMap<Run, Flight>();
+
+  const kept = async ({ caller: { subject } }: Run, key: string): Promise<Ready | undefined> => {
+    const entry = await store.space({ subject }, 'cache').get(key);
+    return entry && { output: (JSON.parse(entry.value) as { output: unknown }).output, until: entry.expiresAt };
+  };
+
+  const lookUp = async (run: Run): Promise<Ready | undefined> => {
+    const key = keyOf(run);
+    const place = `${run.caller.subject}:${key}`;
+    for (;;) {
+      const ready = await kept(run, key);
+      if (ready) return ready;
+      const flight = flights.get(place);
+      if (!flight) break;
+      const landed = await flight.landed;
+      if (landed === 'own') return undefined;
+      // Nobody else's patience decides for those who still wait: the next of them asks.
+      if (landed === 'cancelled') continue;
+      if ('failure' in landed) throw landed.failure;
+      return landed.ready;
+    }
+    // Whoever left while they waited would answer nobody, and all who ask after them would wait for that.
+    run.context.signal.throwIfAborted();
+    const { promise, resolve } = Promise.withResolvers<Landed>();
+    const flight = { place, key, landed: promise, land: resolve };
+    flights.set(place, flight);
+    answering.set(run, flight);
+    return undefined;
+  };
+
+  const keep = async (run: Run, key: string, ending: Ending): Promise<Landed> => {
+    if (ending.outcome === 'cancelled') return 'cancelled';
+    if (ending.failure) return { failure: ending.failure };
+    const value = JSON.stringify({ output: ending.output });
+    const { credential } = run.context;
+    if (run.forThisOnce || credential?.ended === true || Buffer.byteLength(value) > PACK.cacheBytes) return 'own';
+    // The one that was sent is known for what it is, whatever it looks like.
+    if (findSecret(value) || (credential && value.includes(credential.secret))) return 'own';
+    const { entry } = await store.space({ subject: run.caller.subject }, 'cache').put({
+      key,
+      value,
+      category: 'cache',
+      tags: [],
+      author: authorOf(run.caller),
+      lifetime: lifetimeOf(run),
+    });
+    return { ready: { output: ending.output, until: entry.expiresAt } };
+  };
+
+  return {
+    before: (run) => (run.pack.memory?.cache === true ? lookUp(run) : undefined),
+
+    async after(run, ending) {
+      const flight = answering.get(run);
+      if (!flight) return;
+      let landed: Landed = 'own';
+      try {
+        landed = await keep(run, flight.key, ending);
+      } finally {
+        flights.delete(flight.place);
+        flight.land(landed);
+      }
+    },
+  };
+}
+
+/** Of every subject, whatever credential it was asked with. */
+export async function forgetAnswers(store: MemoryStore, packs: readonly string[]): Promise<void> {
+  const matches = ({ key }: Entry): boolean => packs.some((name) => key.startsWith(`${name}/`));
+  const subjects = new Set((await store.namespaces('cache')).map(({ namespace }) => namespace.subject));
+  for (const subject of subjects) await store.forget(subject, { kinds: ['cache'], matches });
+}
+
+/** Under the pack's name, by which it is forgotten. */
+function keyOf({ pack: { name, version, own }, input, context: { credential } }: Run): string {
+  const question = canonical({ version, revision: own?.revision, credential: credential?.id, input });
+  return `${name}/${hash('sha256', question)}`;
+}
+
+function lifetimeOf({ pack: { memory } }: Run): number {
+  return (memory?.ttl ?? 0) * 1000;
+}
+
+/** An answer without an end would be given for ever. */
+export function refuseEndless(name: string, memory: { readonly cache?: true; readonly ttl?: number } | undefined): void {
+  if (memory?.cache !== true) return;
+  const { ttl = 0 } = memory;
+  if (Number.isInteger(ttl) && ttl >= 1 && ttl <= PACK.cacheTtl) return;
+  throw new Failure('invalid_input', `${name} keeps answers without a ttl from 1 to ${PACK.cacheTtl} seconds; give it one.`);
+}
