@@ -7,11 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Caller } from '../src/core/caller.ts';
 import { systemClock } from '../src/core/clock.ts';
+import { openDoor } from '../src/core/door.ts';
 import { Finder } from '../src/core/finder.ts';
-import { createMemory } from '../src/core/operations/create-memory.ts';
-import { createPerform, type Perform } from '../src/core/perform.ts';
+import type { Perform } from '../src/core/perform.ts';
 import { Tokens } from '../src/core/tokens.ts';
-import { WriteLimit } from '../src/core/write-limit.ts';
 import { startListener } from '../src/listeners/server.ts';
 import { aFact, type Floor, floor, ours } from './memory.ts';
 import { median, quantile, report, type Result } from './report.ts';
@@ -45,7 +44,7 @@ export async function listener(): Promise<Result[]> {
   using finder = new Finder(store);
   // As the program does it at its start: what is stored is indexed from then on.
   await finder.prepare();
-  const perform = createPerform(createMemory({ store, tokens, finder, secrets: 'refuse' }), new WriteLimit(systemClock));
+  const { perform } = openDoor({ store, tokens, finder, clock: systemClock });
   const atHand = new Map<string, unknown>();
   const remembered = (async (caller: Caller, name: string, input: unknown) => {
     const known = atHand.get(name) ?? (await perform(caller, name, input));

@@ -1,23 +1,14 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { CallToolRequestSchema } from '@modelcontextprotocol/sdk/types.js';
-import { systemClock } from '../src/core/clock.ts';
-import { Finder } from '../src/core/finder.ts';
-import { createMemory } from '../src/core/operations/create-memory.ts';
-import { createPerform } from '../src/core/perform.ts';
-import { Tokens } from '../src/core/tokens.ts';
-import { WriteLimit } from '../src/core/write-limit.ts';
-import { startListener } from '../src/listeners/server.ts';
-import { aFact, ours } from './memory.ts';
+import { aFact } from './memory.ts';
 import { median, report, type Result } from './report.ts';
+import { served } from './served.ts';
 
 const FACTS = 5000;
 /** Every store here is a new fact. */
@@ -49,24 +40,10 @@ const HEADERS = { Accept: 'application/json, text/event-stream' };
 
 /** What an MCP call costs beside the same over REST, and beside a call of the SDK's own server that does nothing. */
 export async function mcp(): Promise<Result[]> {
-  await using mine = await ours(FACTS, { quota: ROOM });
-  const { store } = mine;
-  await using tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
-  using finder = new Finder(store);
-  const perform = createPerform(createMemory({ store, tokens, finder, secrets: 'refuse' }), new WriteLimit(systemClock));
-  const folder = mkdtempSync(join(tmpdir(), 'helmdeck-bench-mcp-'));
-  await using served = await startListener({
-    perform,
-    tokens,
-    onChange: (hear) => store.onChange(hear),
-    folder,
-    address: '127.0.0.1:0',
-    version: 'bench',
-    clock: systemClock,
-  });
+  await using mine = await served(FACTS, ROOM);
+  const { tokens, port } = mine;
   const scopes = ['memory:read' as const, 'memory:write' as const];
   const { token } = await tokens.mint({ name: 'bench', client: 'claude-code', subject: 'me', scopes, days: 1 });
-  const port = Number(new URL(served.url).port);
   const asker = fork(import.meta.filename, ['client']);
   await using theirs = await emptyServer();
 
@@ -88,7 +65,6 @@ export async function mcp(): Promise<Result[]> {
   const [nothingsAgain, recalls] = await inTurns(asker, [empty, session], [nothing, recalling], 400, 8);
   const [before, after] = await longSession(asker, session);
   asker.disconnect();
-  rmSync(folder, { recursive: true });
   return [
     beside(
       'store over MCP, p50',

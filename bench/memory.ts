@@ -91,7 +91,9 @@ export function floor(facts: number): Floor {
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
   const columns = 'rowid AS row, key_hash, category, created_at, updated_at, expires_at, sealed';
-  const one = db.prepare(`SELECT ${columns} FROM entry WHERE namespace = 1 AND kind = 1 AND kind <> 2 AND key_hash = ?`);
+  const one = db.prepare(
+    `SELECT ${columns} FROM entry WHERE namespace = 1 AND kind = 1 AND kind <> 2 AND kind <> 6 AND key_hash = ?`,
+  );
   const newest = db.prepare(
     `SELECT ${columns} FROM entry WHERE namespace = 1 AND kind = 1 AND kind <> 2 AND updated_at <= ? ORDER BY updated_at DESC, rowid DESC LIMIT 50`,
   );

@@ -1,12 +1,11 @@
 import Sqlite from 'better-sqlite3';
 import type { Caller } from '../src/core/caller.ts';
 import { systemClock } from '../src/core/clock.ts';
+import { openDoor } from '../src/core/door.ts';
 import { Finder } from '../src/core/finder.ts';
-import { createMemory } from '../src/core/operations/create-memory.ts';
-import { createPerform, type Perform } from '../src/core/perform.ts';
+import type { Perform } from '../src/core/perform.ts';
 import type { MemoryStore } from '../src/core/store.ts';
 import { Tokens } from '../src/core/tokens.ts';
-import { WriteLimit } from '../src/core/write-limit.ts';
 import { aFact, ours } from './memory.ts';
 import { median, quantile, type Result } from './report.ts';
 
@@ -24,10 +23,7 @@ export const aCaller: Caller = {
 /** The one door to a memory, as every surface has it. */
 export async function doorOf(store: MemoryStore): Promise<Perform> {
   const tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
-  return createPerform(
-    createMemory({ store, tokens, finder: new Finder(store), secrets: 'refuse' }),
-    new WriteLimit(systemClock),
-  );
+  return openDoor({ store, tokens, finder: new Finder(store), clock: systemClock }).perform;
 }
 
 /** What every conversation begins with, asked of many facts; also right after one of them changed. */
@@ -69,7 +65,7 @@ export async function myMemory(): Promise<Result[]> {
 function countPlainly(file: string): number {
   const db = new Sqlite(file, { readonly: true });
   const count = db.prepare(
-    'SELECT category, count(*) FROM entry WHERE namespace = 1 AND kind = 1 AND kind <> 2 GROUP BY category',
+    'SELECT category, count(*) FROM entry WHERE namespace = 1 AND kind = 1 AND kind <> 2 AND kind <> 6 GROUP BY category',
   );
   const times = Array.from({ length: 20 }, () => {
     const start = performance.now();

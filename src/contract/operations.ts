@@ -2,6 +2,7 @@ import type * as z from 'zod';
 import { FactDetail, FactFilter, FactInput, FactKey, FactList, FactPatch, FactReceipt, FactSummary } from './fact.ts';
 import { ForgetInput, ForgetReceipt } from './forget.ts';
 import { Activity, ActivityInput, FactHistory, UndoInput, UndoReceipt } from './history.ts';
+import { EndedSession, EndSessionInput, PackDetail, PackInput, PackList, PacksInput, Result, RunPackInput } from './pack.ts';
 import { Callers, CallersInput, Context, ContextInput, MyMemory, MyMemoryInput, Status, StatusInput } from './projection.ts';
 import { QmdAnswer, QmdQuestion, SearchAnswer, SearchInput } from './query.ts';
 import { MintInput, MintReceipt, RevokeInput, RevokeReceipt, TokenList, type TokenScope, TokensInput } from './token.ts';
@@ -64,6 +65,11 @@ export const operations = {
   export: { input: ExportInput, output: Export, scope: 'memory:read' },
   import: { input: ImportInput, output: ImportReceipt, scope: 'memory:write' },
   status: { input: StatusInput, output: Status, scope: 'memory:read' },
+
+  packs: { input: PacksInput, output: PackList, scope: 'memory:read' },
+  pack: { input: PackInput, output: PackDetail, scope: 'memory:read' },
+  runPack: { input: RunPackInput, output: Result, scope: 'packs:run' },
+  endSession: { input: EndSessionInput, output: EndedSession, scope: 'packs:run' },
 
   mintToken: { input: MintInput, output: MintReceipt, scope: 'admin' },
   tokens: { input: TokensInput, output: TokenList, scope: 'admin' },

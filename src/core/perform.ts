@@ -2,18 +2,19 @@ import { explain } from '../contract/explain.ts';
 import { asFailure, Failure } from '../contract/failure.ts';
 import { isOperation, type OperationName, operations, type Output } from '../contract/operations.ts';
 import { type Caller, permits } from './caller.ts';
+import type { During } from './during.ts';
 import type { Memory } from './operations/memory.ts';
 import type { WriteLimit } from './write-limit.ts';
 
 /** Runs an operation by its name. Whatever goes wrong is a `Failure`. */
 export interface Perform {
-  <Name extends OperationName>(caller: Caller, name: Name, input: unknown): Promise<Output<Name>>;
-  (caller: Caller, name: string, input: unknown): Promise<unknown>;
+  <Name extends OperationName>(caller: Caller, name: Name, input: unknown, during?: During): Promise<Output<Name>>;
+  (caller: Caller, name: string, input: unknown, during?: During): Promise<unknown>;
 }
 
 /** The one door: every surface calls it, with the caller it made out itself and the input as it came. */
 export function createPerform(memory: Memory, limit: WriteLimit): Perform {
-  return async (caller: Caller, name: string, input: unknown): Promise<never> => {
+  return async (caller: Caller, name: string, input: unknown, during: During = {}): Promise<never> => {
     if (!isOperation(name))
       throw new Failure('not_found', 'There is no such operation; compare its name with the documentation.');
     const { scope, input: schema } = operations[name];
@@ -28,7 +29,7 @@ export function createPerform(memory: Memory, limit: WriteLimit): Perform {
     if (scope === 'memory:write') limit.count(caller, writesOf(parsed.data));
     try {
       // The table pairs each schema with its method; the compiler cannot follow the pairing through a union.
-      return (await memory[name](caller, parsed.data as never)) as never;
+      return (await memory[name](caller, parsed.data as never, during)) as never;
     } catch (error) {
       throw asFailure(error);
     }

@@ -21,7 +21,7 @@ interface Whole extends Surroundings {
 export async function assemble(config: Config, whole: Whole): Promise<Program> {
   await using opened = new AsyncDisposableStack();
   const core = opened.use(await openCore(config, whole));
-  const { store, tokens, finder, perform } = core;
+  const { store, tokens, finder, packs, perform } = core;
   const { clock = systemClock } = whole;
   const start = (): Promise<Listener> =>
     startListener({
@@ -38,9 +38,11 @@ export async function assemble(config: Config, whole: Whole): Promise<Program> {
     });
   const listening = opened.use(new Listening(start, whole.onListening));
   // Whoever searches should not have to wait; until it is there, answers say that they are partial. But whoever is there at
-  // once asks what there is, and comes first.
+  // once asks what there is, and comes first. What an earlier start left behind can wait as well; without the key it is tried
+  // again when that has come.
   const later = (): void => {
     void finder.prepare().catch(() => undefined);
+    void packs.resume().catch(() => undefined);
   };
   opened.use(clock.after(SOON_MS, later));
   const rest = opened.move();

@@ -1,13 +1,13 @@
 import { type Clock, systemClock } from '../core/clock.ts';
+import { openDoor } from '../core/door.ts';
 import { Finder } from '../core/finder.ts';
 import { keySources } from '../core/keys/sources.ts';
 import { tokenSecret } from '../core/keys/token-secret.ts';
 import { openStore } from '../core/open-store.ts';
-import { createMemory } from '../core/operations/create-memory.ts';
-import { createPerform, type Perform } from '../core/perform.ts';
+import type { Packs } from '../core/packs/packs.ts';
+import type { Perform } from '../core/perform.ts';
 import type { MemoryStore } from '../core/store.ts';
 import { Tokens } from '../core/tokens.ts';
-import { WriteLimit } from '../core/write-limit.ts';
 import type { Config } from './config.ts';
 
 /** The memory and its one door. Everything that asks goes through `perform`. */
@@ -16,6 +16,7 @@ export interface Core extends AsyncDisposable {
   readonly tokens: Tokens;
   readonly finder: Finder;
   readonly perform: Perform;
+  readonly packs: Packs;
 }
 
 export interface Surroundings {
@@ -26,7 +27,8 @@ export interface Surroundings {
 }
 
 /** What every way of running the program begins with. What opens last closes first. */
-export async function openCore(config: Config, { environment, clock = systemClock, desktop }: Surroundings): Promise<Core> {
+export async function openCore(config: Config, surroundings: Surroundings): Promise<Core> {
+  const { environment, clock = systemClock, desktop } = surroundings;
   const { folder, quota, secrets, writesPerMinute } = config;
   const secret = tokenSecret(environment);
   await using opened = new AsyncDisposableStack();
@@ -41,7 +43,16 @@ export async function openCore(config: Config, { environment, clock = systemCloc
     }),
   );
   const finder = opened.use(new Finder(store));
-  const perform = createPerform(createMemory({ store, tokens, finder, secrets }), new WriteLimit(clock, writesPerMinute));
+  const { perform, packs } = opened.use(
+    openDoor({
+      store,
+      tokens,
+      finder,
+      clock,
+      secrets,
+      writesPerMinute,
+    }),
+  );
   const rest = opened.move();
-  return { store, tokens, finder, perform, [Symbol.asyncDispose]: () => rest.disposeAsync() };
+  return { store, tokens, finder, perform, packs, [Symbol.asyncDispose]: () => rest.disposeAsync() };
 }

@@ -6,12 +6,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { systemClock } from '../../src/core/clock.ts';
+import { openDoor } from '../../src/core/door.ts';
 import { Finder } from '../../src/core/finder.ts';
-import { createMemory } from '../../src/core/operations/create-memory.ts';
-import { createPerform } from '../../src/core/perform.ts';
 import { RamStore } from '../../src/core/ram-store.ts';
 import { Tokens } from '../../src/core/tokens.ts';
-import { WriteLimit } from '../../src/core/write-limit.ts';
 import { startListener } from '../../src/listeners/server.ts';
 
 const PACKAGES = resolve(import.meta.dirname, 'clients/node_modules');
@@ -61,7 +59,7 @@ const home = mkdtempSync(join(tmpdir(), 'helmdeck-clients-'));
 const store = new RamStore(systemClock);
 const tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
 const finder = new Finder(store);
-const perform = createPerform(createMemory({ store, tokens, finder, secrets: 'refuse' }), new WriteLimit(systemClock));
+const { perform } = openDoor({ store, tokens, finder, clock: systemClock });
 const listener = await startListener({
   perform,
   tokens,

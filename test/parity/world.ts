@@ -2,13 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TokenScope } from '../../src/contract/token.ts';
+import { openDoor } from '../../src/core/door.ts';
 import { Finder } from '../../src/core/finder.ts';
 import { openStore } from '../../src/core/open-store.ts';
-import { createMemory } from '../../src/core/operations/create-memory.ts';
-import { createPerform, type Perform } from '../../src/core/perform.ts';
+import type { Perform } from '../../src/core/perform.ts';
 import type { Entry, MemoryStore, Quota } from '../../src/core/store.ts';
 import { Tokens } from '../../src/core/tokens.ts';
-import { WriteLimit } from '../../src/core/write-limit.ts';
 import { startListener } from '../../src/listeners/server.ts';
 import { handClock, type HandClock } from '../support/clock.ts';
 import { withKey } from '../support/store.ts';
@@ -58,8 +57,8 @@ export async function openWorld({ quota, writesPerMinute }: Options = {}): Promi
   const clock = handClock();
   const store = await openStore({ folder, clock, sources: withKey(), ...(quota && { quota }) });
   const tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
-  const memory = createMemory({ store, tokens, finder: new Finder(store), secrets: 'refuse' });
-  const perform = createPerform(memory, new WriteLimit(clock, writesPerMinute));
+  const door = openDoor({ store, tokens, finder: new Finder(store), clock, writesPerMinute });
+  const { perform } = door;
   const log: object[] = [];
   const listener = await startListener({
     address: '127.0.0.1:0',
@@ -75,6 +74,7 @@ export async function openWorld({ quota, writesPerMinute }: Options = {}): Promi
   closing.defer(() => rmSync(folder, { recursive: true, force: true }));
   closing.use(store);
   closing.use(tokens);
+  closing.use(door);
   closing.defer(() => listener.close());
 
   const surfaces: World['surfaces'] = async ({ subject = 'me', scopes } = {}) => {

@@ -3,13 +3,13 @@ import { connect, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import type { TokenScope } from '../../src/contract/token.ts';
 import { systemClock } from '../../src/core/clock.ts';
+import { openDoor } from '../../src/core/door.ts';
 import { Finder } from '../../src/core/finder.ts';
-import { createMemory } from '../../src/core/operations/create-memory.ts';
-import { createPerform, type Perform } from '../../src/core/perform.ts';
+import type { PacksOptions } from '../../src/core/packs/packs.ts';
+import type { Perform } from '../../src/core/perform.ts';
 import { RamStore } from '../../src/core/ram-store.ts';
 import type { MemoryStore } from '../../src/core/store.ts';
 import { Tokens } from '../../src/core/tokens.ts';
-import { WriteLimit } from '../../src/core/write-limit.ts';
 import { type Listener, type ListenerDeps, startListener } from '../../src/listeners/server.ts';
 import { tempFolder } from './temp-folder.ts';
 
@@ -32,18 +32,30 @@ interface Over extends Partial<Omit<ListenerDeps, 'perform'>> {
   /** Stands around the real one. */
   readonly around?: (perform: Perform) => Perform;
   readonly writesPerMinute?: number;
+  readonly packs?: Omit<PacksOptions, 'store' | 'clock'>;
 }
 
 /** A memory that is served on a port of its own until the test ends. */
-export async function serve({ store: given, around, writesPerMinute, clock = systemClock, ...over }: Over = {}): Promise<Served> {
+export async function serve({
+  store: given,
+  around,
+  writesPerMinute,
+  packs,
+  clock = systemClock,
+  ...over
+}: Over = {}): Promise<Served> {
   const store = given ?? new RamStore(clock);
   const tokens = over.tokens ?? (await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false }));
-  const inner = createPerform(
-    createMemory({ store, tokens, finder: new Finder(store), secrets: 'refuse' }),
-    new WriteLimit(clock, writesPerMinute),
-  );
-  const perform = around?.(inner) ?? inner;
   const folder = over.folder ?? tempFolder();
+  const { perform: inner } = openDoor({
+    store,
+    tokens,
+    finder: new Finder(store),
+    clock,
+    writesPerMinute,
+    ...(packs && { packs }),
+  });
+  const perform = around?.(inner) ?? inner;
   const listener = await startListener({
     address: '127.0.0.1:0',
     version: '1.2.3',
@@ -208,4 +220,4 @@ export const everyRoute: readonly (readonly [method: string, path: string])[] = 
 ];
 
 /** For what comes to be so by itself, also where the machine has other things to do. */
-export const SOON = { timeout: 4000, interval: 20 };
+export const SOON = { timeout: 15_000, interval: 20 };

@@ -3,13 +3,13 @@ import { TOKEN_SCOPES } from '../../src/contract/limits.ts';
 import type { OperationName, Output, Request } from '../../src/contract/operations.ts';
 import type { TokenScope } from '../../src/contract/token.ts';
 import type { Caller } from '../../src/core/caller.ts';
+import { openDoor } from '../../src/core/door.ts';
 import { Finder } from '../../src/core/finder.ts';
 import { openStore } from '../../src/core/open-store.ts';
-import { createMemory } from '../../src/core/operations/create-memory.ts';
-import { createPerform, type Perform } from '../../src/core/perform.ts';
+import type { Packs, PacksOptions } from '../../src/core/packs/packs.ts';
+import type { Perform } from '../../src/core/perform.ts';
 import type { MemoryStore, Quota } from '../../src/core/store.ts';
 import { Tokens } from '../../src/core/tokens.ts';
-import { WriteLimit } from '../../src/core/write-limit.ts';
 import { type HandClock, handClock } from './clock.ts';
 import { withKey } from './store.ts';
 import { tempFolder } from './temp-folder.ts';
@@ -27,6 +27,7 @@ interface Options {
   readonly quota?: Quota;
   readonly secrets?: 'refuse' | 'warn';
   readonly writesPerMinute?: number;
+  readonly packs?: Omit<PacksOptions, 'store' | 'clock'>;
   readonly keyless?: boolean;
 }
 
@@ -36,13 +37,22 @@ export interface OpenedMemory {
   readonly clock: HandClock;
   readonly folder: string;
   readonly perform: Perform;
+  readonly packs: Packs;
   /** Asks as one caller, with the input checked by the compiler. */
   readonly as: (caller: Caller) => <Name extends OperationName>(name: Name, input: Request<Name>) => Promise<Output<Name>>;
 }
 
 /** A real memory in a file of its own, asked through its one door. */
 export async function openMemory(options: Options = {}): Promise<OpenedMemory> {
-  const { folder = tempFolder(), clock = handClock(), secrets = 'refuse', quota, writesPerMinute, keyless = false } = options;
+  const {
+    folder = tempFolder(),
+    clock = handClock(),
+    secrets = 'refuse',
+    quota,
+    writesPerMinute,
+    packs,
+    keyless = false,
+  } = options;
   const sources = keyless ? () => [] : withKey();
   const store = await openStore({ folder, clock, sources, ...(quota && { quota }) });
   const tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
@@ -50,9 +60,24 @@ export async function openMemory(options: Options = {}): Promise<OpenedMemory> {
     await tokens[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
   });
-  const perform = createPerform(
-    createMemory({ store, tokens, finder: new Finder(store), secrets }),
-    new WriteLimit(clock, writesPerMinute),
-  );
-  return { store, tokens, clock, folder, perform, as: (caller) => (name, input) => perform(caller, name, input) };
+  const door = openDoor({
+    store,
+    tokens,
+    finder: new Finder(store),
+    clock,
+    secrets,
+    writesPerMinute,
+    ...(packs && { packs }),
+  });
+  onTestFinished(() => door[Symbol.dispose]());
+  const { perform } = door;
+  return {
+    store,
+    tokens,
+    clock,
+    folder,
+    perform,
+    packs: door.packs,
+    as: (caller) => (name, input) => perform(caller, name, input),
+  };
 }

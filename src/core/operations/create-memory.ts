@@ -1,6 +1,7 @@
 import { facts } from './facts.ts';
 import { find } from './find.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
+import { packs } from './packs.ts';
 import { transfer } from './transfer.ts';
 import { undo } from './undo.ts';
 import { upkeep } from './upkeep.ts';
@@ -11,6 +12,7 @@ export const createMemory = (deps: MemoryDeps): Memory => ({
   ...find(deps),
   ...views(deps),
   ...transfer(deps),
+  ...packs(deps),
   ...undo(deps),
   ...upkeep(deps),
 });

@@ -11,7 +11,27 @@ interface Texts {
 
 /** Memory is read by every agent, and a credential does not belong there: it is refused, or, if the owner says so, warned about. */
 export function refuseSecrets(setting: 'refuse' | 'warn', texts: Texts): string | undefined {
-  const found = credentialIn(texts);
+  return refuse(setting, credentialIn(texts));
+}
+
+/** The same of what is more than texts, field by field. */
+export function refuseSecretsIn(setting: 'refuse' | 'warn', fields: object): string | undefined {
+  for (const [field, value] of Object.entries(fields)) {
+    // Names tell what values are, and JSON hides where lines end.
+    const secret = findSecret(JSON.stringify(value)) ?? findSecret(stringsIn(value).join('\n'));
+    if (secret) return refuse(setting, { field, kind: secret.kind });
+  }
+  return undefined;
+}
+
+const stringsIn = (value: unknown): string[] =>
+  typeof value === 'string'
+    ? [value]
+    : typeof value === 'object' && value !== null
+      ? Object.values(value).flatMap(stringsIn)
+      : [];
+
+function refuse(setting: 'refuse' | 'warn', found: Found | undefined): string | undefined {
   if (!found) return undefined;
   const looks = `${found.field} looks like ${found.kind}`;
   if (setting === 'warn') return `${looks}; better keep it in a password manager and forget it here.`;
@@ -21,7 +41,12 @@ export function refuseSecrets(setting: 'refuse' | 'warn', texts: Texts): string 
 /** Under a telling name a short text may be a password that says nothing by itself. */
 const SHORT = 256;
 
-function credentialIn({ key = '', value = '', tags = [], category = '' }: Texts): { field: string; kind: string } | undefined {
+interface Found {
+  readonly field: string;
+  readonly kind: string;
+}
+
+function credentialIn({ key = '', value = '', tags = [], category = '' }: Texts): Found | undefined {
   const named = value !== '' && value.length <= SHORT ? [`${key}: ${value}`] : [];
   // Nearly always there is nothing, and one look says so.
   const any = findSecret([value, key, ...named, ...tags, category].join('\n'));

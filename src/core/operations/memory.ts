@@ -1,17 +1,24 @@
 import type { Input, OperationName, Output } from '../../contract/operations.ts';
 import type { Caller } from '../caller.ts';
+import type { Clock } from '../clock.ts';
+import type { During } from '../during.ts';
 import type { Finder } from '../finder.ts';
+import type { Packs } from '../packs/packs.ts';
 import type { MemoryStore } from '../store.ts';
 import type { Tokens } from '../tokens.ts';
 
 /** Exactly what the table of operations says can be asked; the compiler compares. */
-export type Memory = { readonly [Name in OperationName]: (caller: Caller, input: Input<Name>) => Promise<Output<Name>> };
+export type Memory = {
+  readonly [Name in OperationName]: (caller: Caller, input: Input<Name>, during: During) => Promise<Output<Name>>;
+};
 
 /** What the use cases need. */
 export interface MemoryDeps {
   readonly store: MemoryStore;
   readonly tokens: Tokens;
   readonly finder: Finder;
+  readonly packs: Packs;
+  readonly clock: Clock;
   /** What happens to a value that looks like a credential. */
   readonly secrets: 'refuse' | 'warn';
 }

@@ -9,7 +9,7 @@ type OfTheOwner = Pick<
 >;
 
 /** What only the owner may ask: who gets in, and that nothing is lost. */
-export const upkeep = ({ store, tokens }: MemoryDeps): OfTheOwner => {
+export const upkeep = ({ store, tokens, packs }: MemoryDeps): OfTheOwner => {
   const kept = (): Upkeep => {
     if (store.upkeep) return store.upkeep;
     throw new Failure(
@@ -25,7 +25,12 @@ export const upkeep = ({ store, tokens }: MemoryDeps): OfTheOwner => {
       store.lock();
       return { key: store.status().key };
     },
-    unlock: async () => ({ key: await store.unlock() }),
+    async unlock() {
+      const key = await store.unlock();
+      // Nobody waits for that: what asks for a run meanwhile is told that it was cut short.
+      void packs.resume().catch(() => undefined);
+      return { key };
+    },
     async rotateKey() {
       await kept().rotate();
       return { key: store.status().key };

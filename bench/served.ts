@@ -1,0 +1,40 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../src/core/clock.ts';
+import { openDoor } from '../src/core/door.ts';
+import { Finder } from '../src/core/finder.ts';
+import type { Quota } from '../src/core/store.ts';
+import { Tokens } from '../src/core/tokens.ts';
+import { startListener } from '../src/listeners/server.ts';
+import { ours } from './memory.ts';
+
+export interface Served extends AsyncDisposable {
+  readonly tokens: Tokens;
+  readonly url: string;
+  readonly port: number;
+}
+
+/** Our store with so many facts in it, behind our listener. */
+export async function served(facts: number, quota?: Quota): Promise<Served> {
+  await using opened = new AsyncDisposableStack();
+  const { store } = opened.use(await ours(facts, quota && { quota }));
+  const tokens = opened.use(await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false }));
+  const finder = opened.use(new Finder(store));
+  const { perform } = opened.use(openDoor({ store, tokens, finder, clock: systemClock }));
+  const folder = mkdtempSync(join(tmpdir(), 'helmdeck-bench-served-'));
+  opened.defer(() => rmSync(folder, { recursive: true }));
+  const { url } = opened.use(
+    await startListener({
+      perform,
+      tokens,
+      onChange: (hear) => store.onChange(hear),
+      folder,
+      address: '127.0.0.1:0',
+      version: 'bench',
+      clock: systemClock,
+    }),
+  );
+  const rest = opened.move();
+  return { tokens, url, port: Number(new URL(url).port), [Symbol.asyncDispose]: () => rest.disposeAsync() };
+}

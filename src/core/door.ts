@@ -1,0 +1,43 @@
+import type { Clock } from './clock.ts';
+import type { Finder } from './finder.ts';
+import { createMemory } from './operations/create-memory.ts';
+import { memoryPacks } from './packs/builtin/memory.ts';
+import { createPacks, type Packs, type PacksOptions } from './packs/packs.ts';
+import { createPerform, type Perform } from './perform.ts';
+import type { MemoryStore } from './store.ts';
+import type { Tokens } from './tokens.ts';
+import { WriteLimit } from './write-limit.ts';
+
+interface DoorOptions {
+  readonly store: MemoryStore;
+  readonly tokens: Tokens;
+  readonly finder: Finder;
+  readonly clock: Clock;
+  readonly secrets?: 'refuse' | 'warn';
+  /** Undefined while there is no limit. */
+  readonly writesPerMinute?: number | undefined;
+  readonly packs?: Omit<PacksOptions, 'store' | 'clock'>;
+}
+
+export interface Door extends Disposable {
+  readonly perform: Perform;
+  readonly packs: Packs;
+}
+
+/** A memory behind its one door, with the packs that run in it. */
+export function openDoor({
+  store,
+  tokens,
+  finder,
+  clock,
+  secrets = 'refuse',
+  writesPerMinute,
+  packs: options,
+}: DoorOptions): Door {
+  const packs = createPacks({ ...options, store, clock });
+  const memory = createMemory({ store, tokens, finder, packs, clock, secrets });
+  const perform = createPerform(memory, new WriteLimit(clock, writesPerMinute));
+  const { catalogue } = packs.engine;
+  for (const pack of memoryPacks(perform)) catalogue.add(pack);
+  return { perform, packs, [Symbol.dispose]: () => packs[Symbol.dispose]() };
+}

@@ -1,0 +1,49 @@
+import * as z from 'zod';
+import type { PackDetail, PackSummary } from '../../contract/pack.ts';
+import { type Pack, toolOf } from '../packs/pack.ts';
+import type { Memory, MemoryDeps } from './memory.ts';
+
+/** What packs can be asked. */
+export const packs = ({
+  packs: { engine, sessions, skipped },
+}: MemoryDeps): Pick<Memory, 'packs' | 'pack' | 'runPack' | 'endSession'> => ({
+  async packs() {
+    return { packs: engine.catalogue.all.map(summaryOf), ...(skipped.length > 0 && { skipped: [...skipped] }) };
+  },
+
+  async pack(_caller, { name }) {
+    return detailOf(engine.catalogue.find(name));
+  },
+
+  runPack: (caller, input, during) => engine.run(caller, input, during),
+
+  async endSession({ subject }, { id }) {
+    return { session_id: id, deleted: await sessions.end(subject, id) };
+  },
+});
+
+function summaryOf(pack: Pack): PackSummary {
+  const { name, version, title, description, memory } = pack;
+  const unavailable = pack.unavailable?.();
+  return {
+    name,
+    version,
+    title,
+    description,
+    tool: toolOf(pack),
+    own: pack.own !== undefined,
+    ...(memory?.cache === true && memory.ttl !== undefined && { cache_seconds: memory.ttl }),
+    ...(unavailable !== undefined && { unavailable }),
+  };
+}
+
+const detailOf = (pack: Pack): PackDetail => ({
+  ...summaryOf(pack),
+  input_schema: schemaOf(pack.input, 'input'),
+  output_schema: schemaOf(pack.output, 'output'),
+});
+
+function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
+  const { $schema: _draft, ...rest } = z.toJSONSchema(schema, { io });
+  return rest;
+}

@@ -1,0 +1,65 @@
+import { FactInput, FactReceipt } from '../../../contract/fact.ts';
+import { ForgetInput, ForgetReceipt, spellScope } from '../../../contract/forget.ts';
+import type { Perform } from '../../perform.ts';
+import { definePack, type Pack } from '../pack.ts';
+
+/** Remembering and forgetting as packs, so that pipelines can do both. They go through the one door like everybody. */
+export const memoryPacks = (perform: Perform): readonly Pack[] => [
+  definePack({
+    name: 'helmdeck.memory_store',
+    version: '1.0.0',
+    title: 'Remember a fact',
+    description: 'Keeps a fact for all agents of this person, as the tool memory_store does.',
+    intents: [
+      'remember',
+      'remember a preference',
+      'remember a decision',
+      'save a preference',
+      'save a decision',
+      'save for later',
+      'keep a fact',
+      'keep in mind',
+      'note a convention',
+      'make a note',
+      'merk',
+      'merke',
+      'notiere',
+      'retiens',
+      'souviens-toi',
+      'recuerda',
+      'ricorda',
+      'onthoud',
+      'запомни',
+    ],
+    changes: 'adds',
+    unaudited: true,
+    input: FactInput,
+    output: FactReceipt,
+    handler: ({ caller, input }) => perform(caller, 'remember', input),
+  }),
+  definePack({
+    name: 'helmdeck.memory_forget',
+    version: '1.0.0',
+    title: 'Forget',
+    description: 'Deletes from memory for good, as the tool memory_forget does.',
+    intents: [
+      'forget',
+      'forget a fact',
+      'delete from memory',
+      'erase from memory',
+      'remove a fact',
+      'delete what you know',
+      'vergiss',
+      'oublie',
+      'olvida',
+      'dimentica',
+      'vergeet',
+      'забудь',
+    ],
+    changes: 'destroys',
+    unaudited: true,
+    input: ForgetInput,
+    output: ForgetReceipt,
+    handler: ({ caller, input: { scope, dry_run } }) => perform(caller, 'forget', { scope: spellScope(scope), dry_run }),
+  }),
+];

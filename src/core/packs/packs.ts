@@ -1,0 +1,56 @@
+import type { PackList } from '../../contract/pack.ts';
+import type { Clock } from '../clock.ts';
+import type { MemoryStore } from '../store.ts';
+import { Audit, auditHook } from './audit.ts';
+import { cacheHook } from './cache.ts';
+import { Catalogue } from './catalogue.ts';
+import { Engine } from './engine.ts';
+import type { Hook } from './hook.ts';
+import { memoryHook } from './memory-hook.ts';
+import type { Pack } from './pack.ts';
+import { Sessions } from './sessions.ts';
+
+/** Everything about packs that operations need. */
+export interface Packs {
+  readonly engine: Engine;
+  readonly sessions: Sessions;
+  readonly audit: Audit;
+  /** Clears up what an earlier start left behind; as far as that needs the key, again when it has come. */
+  resume(): Promise<void>;
+  /** Packs of the owner's own that could not be taken. */
+  readonly skipped: NonNullable<PackList['skipped']>;
+}
+
+export interface PacksOptions {
+  readonly store: MemoryStore;
+  readonly clock: Clock;
+  readonly packs?: readonly Pack[];
+  readonly skipped?: Packs['skipped'];
+  /** See runs before memory, cache and audit do, and after they did. */
+  readonly hooks?: readonly Hook[];
+  readonly log?: (pack: string, text: string) => void;
+  readonly trouble?: (what: string) => void;
+}
+
+/** The engine with its own hooks. Packs that ask the memory itself are added when there is a door to ask by. */
+export function createPacks(options: PacksOptions): Packs & Disposable {
+  const { store, clock, packs = [], skipped = [], hooks = [], log, trouble = () => undefined } = options;
+  const sessions = new Sessions(store, clock, () => trouble('the end of a session'));
+  const audit = new Audit(store);
+  const catalogue = new Catalogue();
+  for (const pack of packs) catalogue.add(pack);
+  const own = [auditHook(audit), memoryHook(store, sessions), cacheHook(store)];
+  const engine = new Engine({ catalogue, hooks: [...hooks, ...own], clock, trouble, ...(log && { log }) });
+  return {
+    engine,
+    sessions,
+    audit,
+    skipped,
+    async resume() {
+      await sessions.clear();
+    },
+    [Symbol.dispose]() {
+      sessions[Symbol.dispose]();
+    },
+  };
+}

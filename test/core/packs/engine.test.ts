@@ -1,0 +1,422 @@
+import { describe, expect, test } from 'vitest';
+import * as z from 'zod';
+import { Failure } from '../../../src/contract/failure.ts';
+import { PACK } from '../../../src/contract/limits.ts';
+import type { Hook } from '../../../src/core/packs/hook.ts';
+import { definePack, type Pack } from '../../../src/core/packs/pack.ts';
+import { SECOND } from '../../support/clock.ts';
+import { aCaller, openMemory } from '../../support/memory.ts';
+import { aPack, CREDENTIAL } from '../../support/packs.ts';
+
+const me = aCaller();
+
+const opened = async (pack: Pack, hooks: readonly Hook[] = []) => {
+  const memory = await openMemory({ packs: { packs: [pack], hooks } });
+  return { ...memory, run: (input: object = {}) => memory.as(me)('runPack', { name: 'test.echo', input: { ...input } }) };
+};
+
+const rows = async ({ store }: Pick<Awaited<ReturnType<typeof opened>>, 'store'>) =>
+  (await store.space({ subject: 'me' }, 'audit').page({ sort: 'updated', limit: 10 })).entries.map(
+    ({ value }) => JSON.parse(value) as Record<string, unknown>,
+  );
+
+describe('running a pack', () => {
+  test('answers with its output in a result (R-PACK-01)', async () => {
+    const { run } = await opened(aPack(({ input: { what } }) => ({ said: what })));
+    expect(await run({ what: 'hello' })).toEqual({
+      pack: 'test.echo',
+      version: '1.0.0',
+      output: { said: 'hello' },
+      cached: false,
+      duration_ms: 0,
+    });
+  });
+
+  test('hands the handler the input as its schema understood it', async () => {
+    const { run } = await opened(aPack(({ input: { what } }) => ({ said: what })));
+    expect(await run()).toMatchObject({ output: { said: 'nothing' } });
+  });
+
+  test('measures with a clock that never jumps', async () => {
+    const { run, clock } = await opened(
+      aPack(async () => {
+        clock.jump(-5000);
+        await clock.pass(250);
+        return { said: 'late' };
+      }),
+    );
+    expect(await run()).toMatchObject({ duration_ms: 250 });
+  });
+
+  test('is for tokens that may run packs', async () => {
+    const memory = await openMemory();
+    const reader = memory.as(aCaller({ may: ['memory:read', 'memory:write'] }));
+    await expect(reader('runPack', { name: 'test.echo' })).rejects.toMatchObject({ code: 'insufficient_scope' });
+  });
+
+  test('names no pack that is not there', async () => {
+    const memory = await openMemory();
+    await expect(memory.as(me)('runPack', { name: 'no.such' })).rejects.toMatchObject({ code: 'not_found' });
+    await expect(memory.as(me)('pack', { name: 'no.such' })).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('refuses input that does not fit before anything runs', async () => {
+    let ran = 0;
+    const { run } = await opened(
+      aPack(() => ({ said: `${(ran += 1)}` })),
+      [{ after: () => void (ran += 1) }],
+    );
+    await expect(run({ what: 5 })).rejects.toMatchObject({ code: 'invalid_input' });
+    await expect(run({ other: 'x' })).rejects.toMatchObject({ code: 'invalid_input' });
+    expect(ran).toBe(0);
+  });
+
+  test.each([
+    ['a plain error', new Error('secret-looking text'), 'handler_failed'],
+    ['no error at all', 'text', 'handler_failed'],
+    ['nothing', undefined, 'handler_failed'],
+    ['a failure of the table', new Failure('session_unavailable', 'Closed.'), 'session_unavailable'],
+  ])('tells %s in the words of the failure table (R-PACK-08)', async (_what, thrown, code) => {
+    const { run } = await opened(
+      aPack(() => {
+        throw thrown;
+      }),
+    );
+    const failure = await run().catch((error: unknown) => error);
+    expect(failure).toMatchObject({ name: 'Failure', code });
+    expect((failure as Failure).message).not.toContain('secret');
+  });
+
+  test.each([
+    ['what its schema does not allow', { said: 5 }],
+    ['nothing', undefined],
+    ['what JSON cannot hold', { said: 'x', big: 5n }],
+    ['more than fits', { said: 'x'.repeat(PACK.outputBytes) }],
+  ])('hands on no answer that is %s', async (_what, answer) => {
+    const { run } = await opened(aPack(() => answer));
+    await expect(run()).rejects.toMatchObject({ code: 'invalid_output' });
+  });
+
+  test('ends a run that takes too long, and leaves it behind (R-PACK-08)', async () => {
+    let signal: AbortSignal | undefined;
+    const pack = aPack((context) => {
+      ({ signal } = context);
+      return new Promise(() => undefined);
+    });
+    const { run, clock } = await opened({ ...pack, seconds: 5 });
+    const answer = run().catch((error: unknown) => error);
+    await clock.pass(5 * SECOND);
+    expect(await answer).toMatchObject({ code: 'timeout' });
+    expect(signal?.aborted).toBe(true);
+  });
+
+  test('ends when its caller gives up', async () => {
+    const giveUp = new AbortController();
+    const memory = await opened(aPack(() => new Promise(() => undefined)));
+    const answer = memory
+      .perform(me, 'runPack', { name: 'test.echo' }, { signal: giveUp.signal })
+      .catch((error: unknown) => error);
+    giveUp.abort();
+    expect(await answer).toMatchObject({ code: 'handler_failed' });
+    expect(await rows(memory)).toMatchObject([{ outcome: 'cancelled' }]);
+  });
+
+  test('runs nothing for a caller who has given up already', async () => {
+    let ran = false;
+    const memory = await opened(
+      aPack(() => {
+        ran = true;
+        return { said: '' };
+      }),
+    );
+    await expect(memory.perform(me, 'runPack', { name: 'test.echo' }, { signal: AbortSignal.abort() })).rejects.toMatchObject({
+      code: 'handler_failed',
+    });
+    expect(ran).toBe(false);
+  });
+
+  test('tells how far it is', async () => {
+    const heard: unknown[] = [];
+    const { perform } = await opened(
+      aPack(({ progress }) => {
+        progress(1, 2, 'half');
+        return { said: '' };
+      }),
+    );
+    await perform(me, 'runPack', { name: 'test.echo' }, { progress: (...said) => void heard.push(said) });
+    expect(heard).toEqual([[1, 2, 'half']]);
+  });
+
+  test('leaves room for other subjects', async () => {
+    const held = Promise.withResolvers<object>();
+    const memory = await opened(aPack(({ caller }) => (caller.subject === 'me' ? held.promise : { said: 'mine' })));
+    const mine = Array.from({ length: PACK.atOnce }, () => memory.run());
+    await expect(memory.run()).rejects.toMatchObject({ code: 'rate_limited' });
+    const other = memory.as(aCaller({ subject: 'you' }));
+    expect(await other('runPack', { name: 'test.echo' })).toMatchObject({ output: { said: 'mine' } });
+    held.resolve({ said: 'late' });
+    await Promise.all(mine);
+    expect(await memory.run()).toMatchObject({ output: { said: 'late' } });
+  });
+});
+
+describe('hooks', () => {
+  const tracing = (heard: string[], name: string, answer?: object): Hook => ({
+    before({ pack }) {
+      heard.push(`${name} before ${pack.name}`);
+      return answer && { output: answer, until: 0 };
+    },
+    after: (_run, { outcome }) => void heard.push(`${name} after ${outcome}`),
+  });
+
+  test('stand around a run, the first outermost (R-PACK-02)', async () => {
+    const heard: string[] = [];
+    const { run } = await opened(
+      aPack(() => {
+        heard.push('handler');
+        return { said: '' };
+      }),
+      [tracing(heard, 'one'), tracing(heard, 'two')],
+    );
+    await run();
+    expect(heard).toEqual(['one before test.echo', 'two before test.echo', 'handler', 'two after ok', 'one after ok']);
+  });
+
+  test('may answer in the place of the handler', async () => {
+    const heard: string[] = [];
+    const { run } = await opened(
+      aPack(() => {
+        throw new Error('not asked');
+      }),
+      [tracing(heard, 'one', { said: 'known' }), tracing(heard, 'two')],
+    );
+    expect(await run()).toMatchObject({ output: { said: 'known' }, cached: true });
+    expect(heard).toEqual(['one before test.echo', 'one after ok']);
+  });
+
+  test('hear of runs that fail', async () => {
+    const heard: string[] = [];
+    const { run } = await opened(
+      aPack(() => {
+        throw new Error('broken');
+      }),
+      [tracing(heard, 'one')],
+    );
+    await run().catch(() => undefined);
+    expect(heard).toEqual(['one before test.echo', 'one after handler_failed']);
+  });
+
+  test('refuse a run by what they throw, and change nothing afterwards', async () => {
+    let ran = 0;
+    const pack = aPack(() => ({ said: `${(ran += 1)}` }));
+    const strict = await opened(pack, [
+      {
+        before() {
+          throw new Failure('rate_limited', 'Not now.');
+        },
+      },
+    ]);
+    await expect(strict.run()).rejects.toMatchObject({ code: 'rate_limited' });
+    expect(ran).toBe(0);
+    const clumsy = await opened(pack, [
+      {
+        after() {
+          throw new Error('too late');
+        },
+      },
+    ]);
+    expect(await clumsy.run()).toMatchObject({ output: { said: '1' } });
+  });
+
+  test('are told nothing of what they broke themselves', async () => {
+    const { run } = await opened(
+      aPack(() => ({ said: '' })),
+      [
+        {
+          before() {
+            throw new Error('a hook with a fault');
+          },
+        },
+      ],
+    );
+    await expect(run()).rejects.toMatchObject({ code: 'internal' });
+  });
+});
+
+describe('the record of runs', () => {
+  test('has a row for each, of where and how it ended (R-PACK-06, R-PACK-13)', async () => {
+    const memory = await opened(
+      aPack(({ input: { what } }) => {
+        if (what === 'break') throw new Error('broken');
+        return { said: what };
+      }),
+    );
+    await memory.run();
+    await memory.run({ what: 'break' }).catch(() => undefined);
+    const { entries } = await memory.store.space({ subject: 'me' }, 'audit').page({ sort: 'oldest', limit: 10 });
+    expect(entries.map(({ key, category }) => [key.replace(/\d{20}$/, '<nanos>'), category])).toEqual([
+      ['pack_history/test.echo/<nanos>', 'pack_history'],
+      ['pack_history/test.echo/<nanos>', 'pack_history'],
+    ]);
+    expect(entries.map(({ value }) => JSON.parse(value) as unknown)).toEqual([
+      { pack: 'test.echo', version: '1.0.0', outcome: 'ok', at_unix: Math.floor(memory.clock.now() / 1000), duration_ms: 0 },
+      expect.objectContaining({ outcome: 'handler_failed' }),
+    ]);
+    expect(entries.map(({ expiresAt, createdAt }) => expiresAt - createdAt)).toEqual([30 * 86_400_000, 30 * 86_400_000]);
+  });
+
+  test('keeps of the input what may be learned, and findings', async () => {
+    const pack = definePack({
+      name: 'test.echo',
+      version: '1.0.0',
+      title: '',
+      description: '',
+      input: z.record(z.string(), z.unknown()),
+      output: z.looseObject({}),
+      handler: async () => ({
+        findings: [
+          { code: 'unused', severity: 'low', file: 'a.ts' },
+          { code: 5 },
+          { code: 'leak', severity: 'high', file: `${CREDENTIAL}.ts` },
+          { code: 'late', severity: 'high' },
+        ],
+      }),
+    });
+    const memory = await opened(pack);
+    await memory.run({
+      persona: 'pirate',
+      title: '',
+      angle: 5,
+      topic: 'ships',
+      voice: CREDENTIAL,
+    });
+    const [row] = await rows(memory);
+    expect(row?.['learn_inputs']).toEqual({ persona: 'pirate' });
+    expect(row?.['findings']).toEqual([
+      { code: 'unused', severity: 'low', file: 'a.ts' },
+      { code: 'late', severity: 'high' },
+    ]);
+    expect(JSON.stringify(await rows(memory))).not.toContain('ships');
+  });
+
+  test('is there before the answer is, also for a thousand runs at one moment', async () => {
+    const memory = await opened(aPack(() => ({ said: '' })));
+    for (let turn = 0; turn < 100; turn += 1) await Promise.all(Array.from({ length: 10 }, () => memory.run()));
+    expect(await memory.store.space({ subject: 'me' }, 'audit').count()).toBe(1000);
+  });
+
+  test('has no rows of the memory packs', async () => {
+    const memory = await openMemory();
+    const may = memory.as(me);
+    await may('runPack', { name: 'helmdeck.memory_store', input: { key: 'a', value: 'b' } });
+    expect(await may('recall', { key: 'a' })).toMatchObject({ value: 'b', client: 'claude-code' });
+    const forgotten = await may('runPack', { name: 'helmdeck.memory_forget', input: { scope: 'key:a' } });
+    expect(forgotten).toMatchObject({ output: { scope: 'key:a', deleted: 1 } });
+    expect(await memory.store.space({ subject: 'me' }, 'audit').count()).toBe(0);
+  });
+
+  test('comes first: while the memory is locked nothing runs that would leave none', async () => {
+    let ran = false;
+    const memory = await opened(
+      aPack(() => {
+        ran = true;
+        return { said: '' };
+      }),
+    );
+    memory.store.lock();
+    await expect(memory.run()).rejects.toMatchObject({ code: 'key_unavailable' });
+    expect(ran).toBe(false);
+  });
+});
+
+test('the memory packs ask as their caller, who may not write (R-OPS-11)', async () => {
+  const memory = await openMemory();
+  const runner = memory.as(aCaller({ may: ['packs:run'] }));
+  const store = runner('runPack', { name: 'helmdeck.memory_store', input: { key: 'a', value: 'b' } });
+  await expect(store).rejects.toMatchObject({ code: 'insufficient_scope' });
+});
+
+describe('an answer that is given again', () => {
+  /** A hook that is not done with any run until the gate opens. */
+  const gated = async () => {
+    const gate = { open: Promise.withResolvers<void>() };
+    gate.open.resolve();
+    const pack = aPack(() => ({ said: '' }), { memory: { cache: true, ttl: 300 } });
+    const all = await opened(pack, [{ after: () => gate.open.promise }]);
+    await all.run();
+    gate.open = Promise.withResolvers();
+    return { ...all, gate };
+  };
+
+  test('does not wait until it is written down, and its row is there soon', async () => {
+    const { run, gate, store } = await gated();
+    expect(await run()).toMatchObject({ cached: true });
+    gate.open.resolve();
+    await expect.poll(async () => (await rows({ store })).length).toBe(2);
+  });
+
+  test('waits once much is left to be written down', async () => {
+    const { run, gate } = await gated();
+    let answered = 0;
+    const asking = (async () => {
+      for (let turn = 0; turn < 1000; turn += 1) {
+        await run();
+        answered += 1;
+      }
+    })();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(answered).toBeGreaterThan(200);
+    expect(answered).toBeLessThan(300);
+    gate.open.resolve();
+    await asking;
+    expect(answered).toBe(1000);
+  });
+
+  test('is recorded also when the memory is closed at once', async () => {
+    const pack = aPack(() => ({ said: '' }), { memory: { cache: true, ttl: 300 } });
+    const { run, store, clock, folder } = await opened(pack);
+    await run();
+    await run();
+    await store[Symbol.asyncDispose]();
+    const again = await openMemory({ folder, clock });
+    expect(await again.store.space({ subject: 'me' }, 'audit').count()).toBe(2);
+  });
+});
+
+describe('the catalogue', () => {
+  test.each([
+    ['a name without a group', { name: 'echo' }],
+    ['a name in capitals', { name: 'Test.echo' }],
+    ['a version that is none', { version: 'one' }],
+    ['the name of another', { name: 'helmdeck.memory_store' }],
+    ['answers that are kept for ever', { memory: { cache: true } as const }],
+    ['answers that are kept for two days', { memory: { cache: true, ttl: 2 * 86_400 } as const }],
+  ])('takes no pack with %s', async (_what, over) => {
+    const memory = openMemory({ packs: { packs: [aPack(() => ({ said: '' }), over)] } });
+    await expect(memory).rejects.toMatchObject({ code: 'invalid_input' });
+  });
+
+  test('takes no two packs that would be one tool', async () => {
+    const pack = aPack(() => ({ said: '' }));
+    const packs = [
+      { ...pack, name: 'a.b_c' },
+      { ...pack, name: 'a_b.c' },
+    ];
+    await expect(openMemory({ packs: { packs } })).rejects.toMatchObject({ code: 'invalid_input' });
+  });
+
+  test('shows each pack with its schemas', async () => {
+    const memory = await opened(aPack(() => ({ said: '' }), { memory: { cache: true, ttl: 60 } }));
+    const { packs } = await memory.as(me)('packs', {});
+    expect(packs.map(({ name, tool, cache_seconds: seconds }) => [name, tool, seconds])).toEqual([
+      ['helmdeck.memory_forget', 'memory_forget', undefined],
+      ['helmdeck.memory_store', 'memory_store', undefined],
+      ['helmdeck.route', 'route', undefined],
+      ['test.echo', 'test_echo', 60],
+    ]);
+    expect(await memory.as(me)('pack', { name: 'test.echo' })).toMatchObject({
+      input_schema: { properties: { what: { type: 'string' } } },
+      output_schema: { required: ['said'] },
+    });
+  });
+});

@@ -1,0 +1,235 @@
+import { describe, expect, test } from 'vitest';
+import type { ExecutionContext, Pack, PackMemory } from '../../../src/core/packs/pack.ts';
+import { Sessions } from '../../../src/core/packs/sessions.ts';
+import type { Quota } from '../../../src/core/store.ts';
+import { handClock, HOUR, MINUTE } from '../../support/clock.ts';
+import { aCaller, openMemory, type OpenedMemory } from '../../support/memory.ts';
+import { aPack, CREDENTIAL } from '../../support/packs.ts';
+
+const me = aCaller();
+
+/** Runs what a test wants within a pack that has a memory. */
+async function opened(options: Pack['memory'] = {}, quota?: Quota, again: Partial<Pick<OpenedMemory, 'folder' | 'clock'>> = {}) {
+  let task: (context: ExecutionContext) => unknown = () => undefined;
+  const over = options === undefined ? {} : { memory: options };
+  const handler = async (context: ExecutionContext) => ({ said: '', seen: (await task(context)) ?? null });
+  const packs = [aPack(handler, over), aPack(handler, { ...over, name: 'other.pack' })];
+  const memory = await openMemory({ packs: { packs }, ...(quota && { quota }), ...again });
+  const within = async (todo: (context: ExecutionContext) => unknown, { caller = me, session = '', name = 'test.echo' } = {}) => {
+    task = todo;
+    const { output } = await memory.as(caller)('runPack', { name, ...(session !== '' && { session }) });
+    return (output as { seen: unknown }).seen;
+  };
+  return { ...memory, within };
+}
+
+const of = ({ memory }: ExecutionContext): PackMemory => {
+  if (!memory) throw new Error('This pack has no memory.');
+  return memory;
+};
+
+describe("a pack's memory", () => {
+  test('is undefined for a pack that does not ask for it (R-PACK-01, R-PACK-02)', async () => {
+    const { packs } = { packs: [aPack(({ memory }) => ({ said: typeof memory }))] };
+    const memory = await openMemory({ packs: { packs } });
+    expect(await memory.as(me)('runPack', { name: 'test.echo' })).toMatchObject({ output: { said: 'undefined' } });
+  });
+
+  test('is undefined while no store can be used, for a pack that runs all the same (R-PACK-01)', async () => {
+    const pack = aPack(({ memory: own }) => ({ said: typeof own }), { memory: {}, unaudited: true });
+    const memory = await openMemory({ packs: { packs: [pack] } });
+    const run = () => memory.as(me)('runPack', { name: 'test.echo' });
+    expect(await run()).toMatchObject({ output: { said: 'object' } });
+    memory.store.lock();
+    expect(await run()).toMatchObject({ output: { said: 'undefined' } });
+  });
+
+  test('gives back what was stored, whatever JSON can hold', async () => {
+    const { within } = await opened();
+    await within((context) => of(context).store('last', { run: [1, null, 'ä'] }, { tags: ['a'], category: 'runs', ttl: 60 }));
+    expect(await within((context) => of(context).recall('last'))).toMatchObject({
+      key: 'last',
+      value: { run: [1, null, 'ä'] },
+      category: 'runs',
+      tags: ['a'],
+    });
+    expect(await within(async (context) => (await of(context).recall('none')) ?? 'nothing')).toBe('nothing');
+  });
+
+  test('has a room of its own, and says so when it is full (R-PACK-28)', async () => {
+    const { within, as } = await opened({}, { facts: 5, bytes: 20_000 });
+    await expect(
+      within(async (context) => {
+        for (const key of ['a', 'b', 'c', 'd', 'e']) await of(context).store(key, 'v'.repeat(5000));
+      }),
+    ).rejects.toMatchObject({ code: 'quota_exceeded', message: expect.stringMatching(/20000 bytes of their own/) as string });
+    expect(await within(async (context) => (await of(context).list()).length)).toBe(3);
+    await as(me)('remember', { key: 'k', value: 'v'.repeat(15_000) });
+  });
+
+  test('outlives the run and not its lifetime', async () => {
+    const { within, clock } = await opened({ ttl: 60 });
+    await within((context) => of(context).store('a', 1));
+    await clock.pass(59_999);
+    expect(await within((context) => of(context).recall('a'))).toMatchObject({ value: 1 });
+    await clock.pass(1);
+    expect(await within((context) => of(context).list())).toEqual([]);
+  });
+
+  test('lists by the beginning of a key, newest first, without values', async () => {
+    const { within, clock } = await opened();
+    for (const key of ['runs/1', 'other', 'runs/2']) {
+      await within((context) => of(context).store(key, key));
+      await clock.pass(1);
+    }
+    const listed = (await within((context) => of(context).list('runs/'))) as object[];
+    expect(listed).toMatchObject([{ key: 'runs/2' }, { key: 'runs/1' }]);
+    expect(listed[0]).not.toHaveProperty('value');
+    expect(await within(async (context) => (await of(context).list()).length)).toBe(3);
+  });
+
+  test('forgets exactly what it is told', async () => {
+    const { within } = await opened();
+    await within(async (context) => {
+      await of(context).store('a', 1);
+      await of(context).store('a/b', 2);
+    });
+    expect(await within((context) => of(context).delete('a'))).toBe(true);
+    expect(await within((context) => of(context).delete('a'))).toBe(false);
+    expect(await within((context) => of(context).recall('a/b'))).toMatchObject({ value: 2 });
+  });
+
+  test('offers the newest by category, as context', async () => {
+    const { within, clock } = await opened({ category: 'runs' });
+    for (let turn = 0; turn < 60; turn += 1) {
+      await within((context) => of(context).store(`k${turn}`, turn, turn === 59 ? { category: 'last' } : {}));
+      await clock.pass(1);
+    }
+    const { categories } = (await within((context) => of(context).context())) as Awaited<ReturnType<PackMemory['context']>>;
+    expect(categories.map(({ name, entries }) => [name, entries.length, entries[0]?.key])).toEqual([
+      ['last', 1, 'k59'],
+      ['runs', 49, 'k58'],
+    ]);
+  });
+
+  test('is of one subject, and of one pack (R-ISO-01)', async () => {
+    const { within } = await opened();
+    await within((context) => of(context).store('a', 'mine'));
+    const seen = (context: ExecutionContext) => of(context).list();
+    expect(await within(seen, { caller: aCaller({ subject: 'you' }) })).toEqual([]);
+    expect(await within(seen, { name: 'other.pack' })).toEqual([]);
+    await within((context) => of(context).store('../test.echo/a', 'planted'), { name: 'other.pack' });
+    expect(await within((context) => of(context).recall('a'))).toMatchObject({ value: 'mine' });
+  });
+
+  test('holds no facts, and facts none of it', async () => {
+    const { within, as } = await opened();
+    await as(me)('remember', { key: 'test.echo/a', value: 'a fact' });
+    await within((context) => of(context).store('b', 'of the pack'));
+    expect(await within((context) => of(context).list())).toMatchObject([{ key: 'b' }]);
+    expect((await as(me)('list', {})).facts.map(({ key }) => key)).toEqual(['test.echo/a']);
+    expect((await as(me)('search', { query: 'pack' })).hits.map(({ key }) => key)).not.toContain('test.echo/b');
+  });
+
+  test.each<[string, (memory: PackMemory) => Promise<unknown>]>([
+    ['an empty key', (memory) => memory.store('', 1)],
+    ['a key that is too long', (memory) => memory.store('k'.repeat(513), 1)],
+    ['nothing', (memory) => memory.store('a', undefined)],
+    ['more than fits', (memory) => memory.store('a', 'x'.repeat(65 * 1024))],
+    ['a lifetime beyond a year', (memory) => memory.store('a', 1, { ttl: 400 * 86_400 })],
+    ['a lifetime that is none', (memory) => memory.store('a', 1, { ttl: Number.NaN })],
+    ['a lifetime of nothing', (memory) => memory.store('a', 1, { ttl: 0 })],
+    ['a category of the wrong shape', (memory) => memory.store('a', 1, { category: 'A B' })],
+    ['a credential', (memory) => memory.store('a', CREDENTIAL)],
+  ])('keeps no %s', async (_what, step) => {
+    const { within, store } = await opened();
+    await expect(within((context) => step(of(context)))).rejects.toMatchObject({ name: 'Failure' });
+    expect(await store.space({ subject: 'me' }, 'pack').count()).toBe(0);
+  });
+});
+
+describe('a session', () => {
+  test('has a working memory of its own (R-PACK-07, R-ISO-04)', async () => {
+    const { within } = await opened();
+    await within((context) => of(context).store('a', 'of the session'), { session: 's1' });
+    const seen = async (context: ExecutionContext) => [
+      of(context).namespace,
+      (await of(context).recall('a'))?.value ?? 'nothing',
+    ];
+    expect(await within(seen, { session: 's1' })).toEqual(['me:s1', 'of the session']);
+    expect(await within(seen, { session: 's2' })).toEqual(['me:s2', 'nothing']);
+    expect(await within(seen)).toEqual(['me', 'nothing']);
+  });
+
+  test('is named in the result', async () => {
+    const { as } = await opened();
+    expect(await as(me)('runPack', { name: 'test.echo', session: 's1' })).toMatchObject({ session_id: 's1' });
+  });
+
+  test('takes its memory with it when it is ended (R-PACK-07)', async () => {
+    const { within, as, store } = await opened();
+    await within((context) => of(context).store('a', 1), { session: 's1' });
+    await within((context) => of(context).store('b', 1));
+    expect(await as(me)('endSession', { id: 's1' })).toEqual({ session_id: 's1', deleted: 1 });
+    expect(await as(me)('endSession', { id: 's1' })).toEqual({ session_id: 's1', deleted: 0 });
+    expect(await store.space({ subject: 'me', session: 's1' }, 'pack').count()).toBe(0);
+    expect(await store.space({ subject: 'me' }, 'pack').count()).toBe(1);
+  });
+
+  test('ends after an hour of rest, and not before (R-PACK-07)', async () => {
+    const { within, store, clock } = await opened();
+    const left = () => store.space({ subject: 'me', session: 's1' }, 'pack').count();
+    await within((context) => of(context).store('a', 1), { session: 's1' });
+    await clock.pass(59 * MINUTE);
+    await within(() => undefined, { session: 's1' });
+    await clock.pass(59 * MINUTE);
+    expect(await left()).toBe(1);
+    await clock.pass(MINUTE);
+    await expect.poll(left).toBe(0);
+  });
+
+  test("is its subject's: nobody else can end it (R-ISO-01)", async () => {
+    const { within, as, store } = await opened();
+    await within((context) => of(context).store('a', 1), { session: 's1' });
+    expect(await as(aCaller({ subject: 'you' }))('endSession', { id: 's1' })).toMatchObject({ deleted: 0 });
+    expect(await store.space({ subject: 'me', session: 's1' }, 'pack').count()).toBe(1);
+  });
+
+  test.each(['', 'a:b', '.hidden', 'a b', 'x'.repeat(65), 'ä'])('is not called %o', async (session) => {
+    const { as } = await opened();
+    await expect(as(me)('runPack', { name: 'test.echo', session })).rejects.toMatchObject({ code: 'invalid_input' });
+  });
+
+  test('is one of a hundred at most, for each subject', async () => {
+    const { as, clock } = await opened();
+    const run = (session: string, caller = me) => as(caller)('runPack', { name: 'test.echo', session });
+    for (let turn = 0; turn < 100; turn += 1) await run(`s${turn}`);
+    await expect(run('one-more')).rejects.toMatchObject({ code: 'session_unavailable' });
+    await run('one', aCaller({ subject: 'you' }));
+    await run('s0');
+    await clock.pass(HOUR);
+    await run('one-more');
+  });
+
+  test('does not outlive the program (R-PACK-07)', async () => {
+    const { within, store } = await opened();
+    await within((context) => of(context).store('a', 1), { session: 's1' });
+    await within((context) => of(context).store('a', 1));
+    // As after a start: nothing is open yet.
+    using anew = new Sessions(store, handClock(), () => undefined);
+    await anew.clear();
+    expect(await store.space({ subject: 'me', session: 's1' }, 'pack').count()).toBe(0);
+    expect(await store.space({ subject: 'me' }, 'pack').count()).toBe(1);
+  });
+
+  test('of an earlier start has no part in one of the same name, however soon that is opened (R-PACK-07)', async () => {
+    const before = await opened();
+    await before.within((context) => of(context).store('a', 1), { session: 's1' });
+    await before.store[Symbol.asyncDispose]();
+    const { within } = await opened({}, undefined, { folder: before.folder, clock: before.clock });
+    const listed = await Promise.all(
+      [1, 2].map(() => within(async (context) => (await of(context).list()).length, { session: 's1' })),
+    );
+    expect(listed).toEqual([0, 0]);
+  });
+});
