@@ -1,4 +1,5 @@
 import type * as z from 'zod';
+import { CredentialList, CredentialReceipt, CredentialsInput, DropCredentialInput, SetCredentialInput } from './credential.ts';
 import { FactDetail, FactFilter, FactInput, FactKey, FactList, FactPatch, FactReceipt, FactSummary } from './fact.ts';
 import { ForgetInput, ForgetReceipt } from './forget.ts';
 import { Activity, ActivityInput, FactHistory, UndoInput, UndoReceipt } from './history.ts';
@@ -74,6 +75,9 @@ export const operations = {
   mintToken: { input: MintInput, output: MintReceipt, scope: 'admin' },
   tokens: { input: TokensInput, output: TokenList, scope: 'admin' },
   revokeToken: { input: RevokeInput, output: RevokeReceipt, scope: 'admin' },
+  credentials: { input: CredentialsInput, output: CredentialList, scope: 'admin' },
+  setCredential: { input: SetCredentialInput, output: CredentialReceipt, scope: 'admin' },
+  dropCredential: { input: DropCredentialInput, output: CredentialReceipt, scope: 'admin' },
   lock: { input: LockInput, output: KeyReport, scope: 'admin' },
   unlock: { input: UnlockInput, output: KeyReport, scope: 'admin' },
   rotateKey: { input: RotateKeyInput, output: RotatedKey, scope: 'admin' },

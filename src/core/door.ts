@@ -2,6 +2,7 @@ import type { Clock } from './clock.ts';
 import type { Finder } from './finder.ts';
 import { createMemory } from './operations/create-memory.ts';
 import { memoryPacks } from './packs/builtin/memory.ts';
+import { type CredentialPlaces, KeptCredentials } from './packs/kept-credentials.ts';
 import { createPacks, type Packs, type PacksOptions } from './packs/packs.ts';
 import { createPerform, type Perform } from './perform.ts';
 import type { MemoryStore } from './store.ts';
@@ -17,6 +18,8 @@ interface DoorOptions {
   /** Undefined while there is no limit. */
   readonly writesPerMinute?: number | undefined;
   readonly packs?: Omit<PacksOptions, 'store' | 'clock'>;
+  /** Where the owner's credentials for services outside are. */
+  readonly credentials?: CredentialPlaces;
 }
 
 export interface Door extends Disposable {
@@ -33,9 +36,11 @@ export function openDoor({
   secrets = 'refuse',
   writesPerMinute,
   packs: options,
+  credentials: places = {},
 }: DoorOptions): Door {
-  const packs = createPacks({ ...options, store, clock });
-  const memory = createMemory({ store, tokens, finder, packs, clock, secrets });
+  const credentials = new KeptCredentials({ ...places, store, clock, packs: () => packs.engine.catalogue.all });
+  const packs = createPacks({ credentials, ...options, store, clock });
+  const memory = createMemory({ store, tokens, finder, packs, credentials, clock, secrets });
   const perform = createPerform(memory, new WriteLimit(clock, writesPerMinute));
   const { catalogue } = packs.engine;
   for (const pack of memoryPacks(perform)) catalogue.add(pack);

@@ -1,6 +1,8 @@
 import { type Clock, systemClock } from '../core/clock.ts';
 import { openDoor } from '../core/door.ts';
 import { Finder } from '../core/finder.ts';
+import { credentialsHandedIn } from '../core/keys/handed-in-credentials.ts';
+import { keychainItems, sessionBus } from '../core/keys/keychain.ts';
 import { keySources } from '../core/keys/sources.ts';
 import { tokenSecret } from '../core/keys/token-secret.ts';
 import { openStore } from '../core/open-store.ts';
@@ -31,6 +33,10 @@ export async function openCore(config: Config, surroundings: Surroundings): Prom
   const { environment, clock = systemClock, desktop } = surroundings;
   const { folder, quota, secrets, writesPerMinute } = config;
   const secret = tokenSecret(environment);
+  const credentials = {
+    keychain: keychainItems('the credential', { reachable: () => sessionBus(environment) }),
+    handedIn: credentialsHandedIn(environment),
+  };
   await using opened = new AsyncDisposableStack();
   const sources = keySources({ environment, folder, desktop });
   const store = opened.use(await openStore({ folder, clock, sources, quota }));
@@ -51,6 +57,7 @@ export async function openCore(config: Config, surroundings: Surroundings): Prom
       clock,
       secrets,
       writesPerMinute,
+      credentials,
     }),
   );
   const rest = opened.move();

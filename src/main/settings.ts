@@ -9,6 +9,8 @@ export const SETTINGS = {
   HELMDECK_MEMORY_KEY_NEXT_FILE: { as: 'text' },
   HELMDECK_JWT_SECRET: { as: 'text', secret: true },
   HELMDECK_JWT_SECRET_FILE: { as: 'text' },
+  HELMDECK_GITHUB_TOKEN: { as: 'text', secret: true },
+  HELMDECK_GITHUB_TOKEN_FILE: { as: 'text' },
   HELMDECK_QUOTA_FACTS: { as: 'number' },
   HELMDECK_QUOTA_BYTES: { as: 'number' },
   HELMDECK_WRITES_PER_MINUTE: { as: 'number' },

@@ -20,8 +20,8 @@ export const FACTS = 20;
 /** The places of a key, for a memory in that folder. */
 export type Places = (folder: string) => KeySources;
 
-/** What a desktop has: the environment says nothing, so the keychain it is. */
-export const keychain: Places = (folder) => keySources({ environment: {}, folder, desktop: true });
+/** What a desktop has: the environment leads to a session and names no key, so the keychain it is. */
+export const keychain: Places = (folder) => keySources({ environment: process.env, folder, desktop: true });
 
 /** What a server has whose owner hands in the key. */
 export const handedIn =

@@ -1,4 +1,5 @@
 import { calls } from './keychain-calls.ts';
+import { credentials } from './keychain-credentials.ts';
 import { environment, malformed, mismatch } from './keychain-keys.ts';
 import * as life from './keychain-life.ts';
 import * as states from './keychain-states.ts';
@@ -23,6 +24,7 @@ const cases: Readonly<Record<string, () => Promise<void>>> = {
   mismatch,
   malformed,
   environment,
+  credentials,
   calls,
   rotation: life.rotation,
   'interrupted-rotation': life.interruptedRotation,

@@ -6,6 +6,7 @@ import type { Caller } from '../../src/core/caller.ts';
 import { openDoor } from '../../src/core/door.ts';
 import { Finder } from '../../src/core/finder.ts';
 import { openStore } from '../../src/core/open-store.ts';
+import type { CredentialPlaces } from '../../src/core/packs/kept-credentials.ts';
 import type { Packs, PacksOptions } from '../../src/core/packs/packs.ts';
 import type { Perform } from '../../src/core/perform.ts';
 import type { MemoryStore, Quota } from '../../src/core/store.ts';
@@ -28,6 +29,7 @@ interface Options {
   readonly secrets?: 'refuse' | 'warn';
   readonly writesPerMinute?: number;
   readonly packs?: Omit<PacksOptions, 'store' | 'clock'>;
+  readonly credentials?: CredentialPlaces;
   readonly keyless?: boolean;
 }
 
@@ -51,6 +53,7 @@ export async function openMemory(options: Options = {}): Promise<OpenedMemory> {
     quota,
     writesPerMinute,
     packs,
+    credentials,
     keyless = false,
   } = options;
   const sources = keyless ? () => [] : withKey();
@@ -68,6 +71,7 @@ export async function openMemory(options: Options = {}): Promise<OpenedMemory> {
     secrets,
     writesPerMinute,
     ...(packs && { packs }),
+    ...(credentials && { credentials }),
   });
   onTestFinished(() => door[Symbol.dispose]());
   const { perform } = door;

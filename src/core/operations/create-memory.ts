@@ -1,3 +1,4 @@
+import { credentials } from './credentials.ts';
 import { facts } from './facts.ts';
 import { find } from './find.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
@@ -13,6 +14,7 @@ export const createMemory = (deps: MemoryDeps): Memory => ({
   ...views(deps),
   ...transfer(deps),
   ...packs(deps),
+  ...credentials(deps),
   ...undo(deps),
   ...upkeep(deps),
 });

@@ -3,6 +3,7 @@ import type { Caller } from '../caller.ts';
 import type { Clock } from '../clock.ts';
 import type { During } from '../during.ts';
 import type { Finder } from '../finder.ts';
+import type { KeptCredentials } from '../packs/kept-credentials.ts';
 import type { Packs } from '../packs/packs.ts';
 import type { MemoryStore } from '../store.ts';
 import type { Tokens } from '../tokens.ts';
@@ -18,6 +19,7 @@ export interface MemoryDeps {
   readonly tokens: Tokens;
   readonly finder: Finder;
   readonly packs: Packs;
+  readonly credentials: KeptCredentials;
   readonly clock: Clock;
   /** What happens to a value that looks like a credential. */
   readonly secrets: 'refuse' | 'warn';

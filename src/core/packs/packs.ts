@@ -4,6 +4,7 @@ import type { MemoryStore } from '../store.ts';
 import { Audit, auditHook } from './audit.ts';
 import { cacheHook } from './cache.ts';
 import { Catalogue } from './catalogue.ts';
+import { type Credentials, credentialHook } from './credentials.ts';
 import { Engine } from './engine.ts';
 import type { Hook } from './hook.ts';
 import { memoryHook } from './memory-hook.ts';
@@ -26,6 +27,7 @@ export interface PacksOptions {
   readonly clock: Clock;
   readonly packs?: readonly Pack[];
   readonly skipped?: Packs['skipped'];
+  readonly credentials?: Credentials;
   /** See runs before memory, cache and audit do, and after they did. */
   readonly hooks?: readonly Hook[];
   readonly log?: (pack: string, text: string) => void;
@@ -34,12 +36,17 @@ export interface PacksOptions {
 
 /** The engine with its own hooks. Packs that ask the memory itself are added when there is a door to ask by. */
 export function createPacks(options: PacksOptions): Packs & Disposable {
-  const { store, clock, packs = [], skipped = [], hooks = [], log, trouble = () => undefined } = options;
+  const { store, clock, packs = [], skipped = [], credentials, hooks = [], log, trouble = () => undefined } = options;
   const sessions = new Sessions(store, clock, () => trouble('the end of a session'));
   const audit = new Audit(store);
   const catalogue = new Catalogue();
   for (const pack of packs) catalogue.add(pack);
-  const own = [auditHook(audit), memoryHook(store, sessions), cacheHook(store)];
+  const own = [
+    auditHook(audit),
+    memoryHook(store, sessions),
+    ...(credentials ? [credentialHook(credentials)] : []),
+    cacheHook(store),
+  ];
   const engine = new Engine({ catalogue, hooks: [...hooks, ...own], clock, trouble, ...(log && { log }) });
   return {
     engine,

@@ -1,4 +1,5 @@
 import { command, type Group } from './command.ts';
+import { credentialDrop, credentialList, credentialSet } from './commands/credential.ts';
 import { doctor } from './commands/doctor.ts';
 import { history, list, recall, remember, renew, search } from './commands/facts.ts';
 import { forget, undo } from './commands/forget.ts';
@@ -29,6 +30,7 @@ export const groups: readonly Group[] = [
   { title: 'The program', commands: [serve, status, doctor, mcp] },
   { title: 'Key', commands: [keyInit, keyStatus, keyRotate, keyRecovery, lock, unlock] },
   { title: 'Programs that may use it', commands: [tokenMint, tokenList, tokenRevoke] },
+  { title: 'Credentials for packs', commands: [credentialSet, credentialList, credentialDrop] },
   { title: 'Safety', commands: [backup, verify, restore, exportFacts, importFacts] },
   { title: 'Help', commands: [help] },
 ];

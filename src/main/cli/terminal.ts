@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
-import { addAbortSignal, type Readable, type Writable } from 'node:stream';
+import { addAbortSignal, type Readable, Writable } from 'node:stream';
 import { Failure } from '../../contract/failure.ts';
 
 export interface Streams {
@@ -86,6 +86,27 @@ export class Terminal {
       return await Promise.race([reader.question(question, { signal: this.#interrupted }), closed]);
     } finally {
       reader.close();
+    }
+  }
+
+  /** The same without showing what is typed. */
+  async askUnseen(question: string): Promise<string> {
+    const { stdin, stderr } = this.#streams;
+    stderr.write(question);
+    // Only a line reader that draws the line itself keeps the terminal from showing it; what it draws goes nowhere.
+    const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+    const reader = createInterface({ input: stdin, output: nowhere, terminal: true });
+    // It takes Ctrl+C for itself; whoever waits for the signal must hear of it all the same.
+    reader.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
+    const signal = this.#interrupted;
+    try {
+      const line = once(reader, 'line', { signal }).then(([text]) => String(text));
+      const closed = once(reader, 'close', { signal }).then(() => '');
+      closed.catch(() => undefined);
+      return await Promise.race([line, closed]);
+    } finally {
+      reader.close();
+      stderr.write('\n');
     }
   }
 

@@ -1,5 +1,6 @@
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { credentialsHandedIn } from '../../core/keys/handed-in-credentials.ts';
 import { loadKeychain } from '../../core/keys/keychain.ts';
 import { tokenSecret } from '../../core/keys/token-secret.ts';
 import type { Machine } from '../config.ts';
@@ -50,13 +51,14 @@ export function settingsFindings({ file, environment }: Settings, machine: Machi
             'Put it into a file that only you can read, and name that with HELMDECK_MEMORY_KEY_FILE.',
           ),
         ]),
-    ...tokenSecretFindings(environment),
+    ...secretFindings(environment),
   ];
 }
 
-function tokenSecretFindings(environment: Machine['environment']): Finding[] {
+function secretFindings(environment: Machine['environment']): Finding[] {
   try {
     tokenSecret(environment);
+    credentialsHandedIn(environment);
     return [];
   } catch (error) {
     return [refusal('settings', error)];

@@ -1,0 +1,297 @@
+import { describe, expect, test } from 'vitest';
+import * as z from 'zod';
+import { Failure } from '../../../src/contract/failure.ts';
+import { canonical } from '../../../src/core/packs/canonical.ts';
+import type { Credentials } from '../../../src/core/packs/credentials.ts';
+import type { ExecutionContext, Pack } from '../../../src/core/packs/pack.ts';
+import { MINUTE } from '../../support/clock.ts';
+import { aCaller, openMemory } from '../../support/memory.ts';
+import { aPack, CREDENTIAL } from '../../support/packs.ts';
+
+const me = aCaller();
+const CACHED = { cache: true, ttl: 300 } as const;
+
+/** A pack that counts how often it is really asked. */
+function counting(
+  answer: (context: ExecutionContext<{ what: string }>, asked: number) => unknown = (_context, asked) => ({ said: `${asked}` }),
+  over: Partial<Pack> = {},
+) {
+  const counter = { asked: 0 };
+  const pack = aPack((context) => answer(context, (counter.asked += 1)), { memory: CACHED, ...over });
+  return { pack, counter };
+}
+
+const opened = async (pack: Pack, credentials?: Credentials) => {
+  const memory = await openMemory({ packs: { packs: [pack], ...(credentials && { credentials }) } });
+  const ask = (input: object = {}, caller = me) => memory.as(caller)('runPack', { name: 'test.echo', input: { ...input } });
+  return { ...memory, ask };
+};
+
+describe('the cache of answers', () => {
+  test('answers the same question without asking the handler, and says so (R-PACK-03, R-PACK-05)', async () => {
+    const { pack, counter } = counting();
+    const { ask, clock } = await opened(pack);
+    expect(await ask({ what: 'x' })).toMatchObject({ output: { said: '1' }, cached: false });
+    expect(await ask({ what: 'x' })).toMatchObject({
+      output: { said: '1' },
+      cached: true,
+      cached_until: new Date(clock.now() + 5 * MINUTE).toISOString(),
+    });
+    expect(counter.asked).toBe(1);
+  });
+
+  test('knows the same question in any order of its fields (R-PACK-03)', () => {
+    const one = canonical({ b: 1, a: { d: [1, { y: 2, x: 3 }], c: undefined } });
+    expect(one).toBe('{"a":{"d":[1,{"x":3,"y":2}]},"b":1}');
+    expect(canonical({ a: { d: [1, { x: 3, y: 2 }] }, b: 1 })).toBe(one);
+    expect(canonical({ a: [1, 2] })).not.toBe(canonical({ a: [2, 1] }));
+    expect(canonical({ a: '1' })).not.toBe(canonical({ a: 1 }));
+    // A sorted copy must not lose a field that is called like a part of every object.
+    expect(canonical(JSON.parse('{"__proto__":{"b":1},"a":2}'))).not.toBe(canonical({ a: 2 }));
+  });
+
+  test('answers it again in any order of its fields, however deep', async () => {
+    const { pack, counter } = counting(undefined, { input: z.looseObject({}) });
+    const { ask } = await opened(pack);
+    await ask({ a: 1, b: { c: [{ d: 1, e: 2 }], f: 3 } });
+    expect(await ask({ b: { f: 3, c: [{ e: 2, d: 1 }] }, a: 1 })).toMatchObject({ cached: true });
+    expect(await ask({ b: { f: 3, c: [{ e: 1, d: 2 }] }, a: 1 })).toMatchObject({ cached: false });
+    expect(counter.asked).toBe(2);
+  });
+
+  test('takes what a default says for the same as what was sent', async () => {
+    const { pack, counter } = counting();
+    const { ask } = await opened(pack);
+    await ask({});
+    expect(await ask({ what: 'nothing' })).toMatchObject({ cached: true });
+    expect(counter.asked).toBe(1);
+  });
+
+  test('is off unless the pack asks for it (R-PACK-02)', async () => {
+    const { pack, counter } = counting(undefined, { memory: { ttl: 300 } });
+    const { ask } = await opened(pack);
+    await ask();
+    expect(await ask()).toMatchObject({ cached: false });
+    expect(counter.asked).toBe(2);
+  });
+
+  test('ends by the clock (R-PACK-03)', async () => {
+    const { pack, counter } = counting();
+    const { ask, clock } = await opened(pack);
+    await ask();
+    await clock.pass(5 * MINUTE - 1);
+    expect(await ask()).toMatchObject({ cached: true });
+    await clock.pass(1);
+    expect(await ask()).toMatchObject({ cached: false });
+    expect(counter.asked).toBe(2);
+  });
+
+  test('is of one subject (R-PACK-03)', async () => {
+    const { pack, counter } = counting();
+    const { ask } = await opened(pack);
+    await ask();
+    expect(await ask({}, aCaller({ subject: 'you' }))).toMatchObject({ cached: false, output: { said: '2' } });
+    expect(await ask({}, aCaller({ client: 'codex' }))).toMatchObject({ cached: true });
+    expect(counter.asked).toBe(2);
+  });
+
+  test('is of one credential (R-PACK-03)', async () => {
+    const { pack } = counting(({ credential }) => ({ said: credential?.id ?? 'none' }), { credential: 'github' });
+    let id: string | undefined = 'first';
+    const { ask } = await opened(pack, { read: async () => (id === undefined ? undefined : { id, secret: 'hidden' }) });
+    expect(await ask()).toMatchObject({ cached: false, output: { said: 'first' } });
+    id = 'second';
+    expect(await ask()).toMatchObject({ cached: false, output: { said: 'second' } });
+    id = undefined;
+    expect(await ask()).toMatchObject({ cached: false, output: { said: 'none' } });
+    id = 'first';
+    expect(await ask()).toMatchObject({ cached: true, output: { said: 'first' } });
+  });
+
+  test('is of one version, and of one revision of an own pack (R-PACK-03)', async () => {
+    const { pack, counter } = counting();
+    const first = await opened(pack);
+    const again = async (over: Partial<Pack>) => {
+      const { folder } = first;
+      await first.store[Symbol.asyncDispose]();
+      const memory = await openMemory({ folder, clock: first.clock, packs: { packs: [{ ...pack, ...over }] } });
+      const answer = await memory.as(me)('runPack', { name: 'test.echo' });
+      await memory.store[Symbol.asyncDispose]();
+      return answer.cached;
+    };
+    await first.ask();
+    expect(await again({})).toBe(true);
+    expect(await again({ version: '1.0.1' })).toBe(false);
+    expect(await again({ own: { revision: 'a' } })).toBe(false);
+    expect(await again({ own: { revision: 'a' } })).toBe(true);
+    expect(await again({ own: { revision: 'b' } })).toBe(false);
+    expect(counter.asked).toBe(4);
+  });
+
+  test('never serves what an agent planted (R-PACK-03)', async () => {
+    const { pack, counter } = counting();
+    const { ask, store, as } = await opened(pack);
+    await ask();
+    const { entries } = await store.space({ subject: 'me' }, 'cache').page({ sort: 'updated', limit: 1 });
+    const key = entries[0]?.key ?? '';
+    expect(key).toMatch(/^test\.echo\/[0-9a-f]{64}$/);
+    await as(me)('forget', { scope: 'pack:test.echo' });
+    await as(me)('remember', { key, value: JSON.stringify({ output: { said: 'planted' } }) });
+    expect(await ask()).toMatchObject({ cached: false, output: { said: '2' } });
+    expect(counter.asked).toBe(2);
+  });
+
+  test('goes with what is forgotten of its pack', async () => {
+    const { pack } = counting();
+    const { ask, as } = await opened(pack);
+    for (const scope of ['pack:test.echo', 'all']) {
+      await ask();
+      await as(me)('forget', { scope });
+      expect(await ask()).toMatchObject({ cached: false });
+    }
+  });
+});
+
+describe('what is never kept', () => {
+  test.each<[string, (context: ExecutionContext<{ what: string }>, asked: number) => unknown]>([
+    [
+      'a failure',
+      () => {
+        throw new Failure('handler_failed', 'Broken.');
+      },
+    ],
+    ['an answer that its schema does not allow', () => ({ said: 5 })],
+    [
+      'an answer that is for this once',
+      ({ doNotCache }) => {
+        doNotCache();
+        return { said: 'private' };
+      },
+    ],
+    ['what looks like a credential', () => ({ said: CREDENTIAL })],
+    ['a credential deep within', () => ({ said: '', list: [{ deep: { note: CREDENTIAL } }] })],
+    ['what is too large', () => ({ said: 'x'.repeat(600 * 1024) })],
+  ])('%s (R-PACK-04)', async (_what, answer) => {
+    const { pack, counter } = counting(answer);
+    const { ask, store } = await opened(pack);
+    await ask().catch(() => undefined);
+    await ask().catch(() => undefined);
+    expect(counter.asked).toBe(2);
+    expect(await store.space({ subject: 'me' }, 'cache').count()).toBe(0);
+  });
+});
+
+test('an answer that repeats the credential it was asked with is not kept, whatever that looks like (R-PACK-04)', async () => {
+  const { pack, counter } = counting(({ credential }) => ({ said: `You sent ${credential?.secret}` }), { credential: 'github' });
+  const { ask, store } = await opened(pack, { read: async () => ({ id: 'first', secret: 'plain words' }) });
+  await ask();
+  await ask();
+  expect(counter.asked).toBe(2);
+  expect(await store.space({ subject: 'me' }, 'cache').count()).toBe(0);
+});
+
+describe('the same question at once', () => {
+  const held = (answer: (context: ExecutionContext<{ what: string }>, asked: number) => unknown, over: Partial<Pack> = {}) => {
+    const gate = Promise.withResolvers<void>();
+    const { pack, counter } = counting(async (context, asked) => {
+      await gate.promise;
+      return answer(context, asked);
+    }, over);
+    return { pack, counter, open: gate.resolve };
+  };
+  const settled = async (answers: readonly Promise<unknown>[]) =>
+    (await Promise.allSettled(answers)).map((answer) =>
+      answer.status === 'fulfilled' ? answer.value : (answer.reason as unknown),
+    );
+  const soon = () => new Promise((resolve) => setTimeout(resolve, 50));
+
+  test('is asked once, however many wait (R-PACK-05)', async () => {
+    const { pack, counter, open } = held((_context, asked) => ({ said: `${asked}` }));
+    const { ask } = await opened(pack);
+    const answers = Array.from({ length: 50 }, () => ask({ what: 'x' }));
+    await soon();
+    open();
+    const all = (await settled(answers)) as { cached: boolean; output: unknown }[];
+    expect(counter.asked).toBe(1);
+    expect(all.filter(({ cached }) => !cached)).toHaveLength(1);
+    expect(new Set(all.map(({ output }) => JSON.stringify(output)))).toEqual(new Set(['{"said":"1"}']));
+  });
+
+  test('fails once for all of them (R-PACK-05)', async () => {
+    const { pack, counter, open } = held(() => {
+      throw new Failure('handler_failed', 'Broken.');
+    });
+    const { ask } = await opened(pack);
+    const answers = Array.from({ length: 20 }, () => ask());
+    await soon();
+    open();
+    expect(await settled(answers)).toEqual(
+      Array.from({ length: 20 }, () => expect.objectContaining({ code: 'handler_failed' }) as unknown),
+    );
+    expect(counter.asked).toBe(1);
+  });
+
+  test('is asked by the next when the first gives up', async () => {
+    const { pack, counter, open } = held((_context, asked) => ({ said: `${asked}` }));
+    const { ask, perform } = await opened(pack);
+    const giveUp = new AbortController();
+    const first = perform(me, 'runPack', { name: 'test.echo' }, { signal: giveUp.signal });
+    await soon();
+    const others = [ask(), ask()];
+    await soon();
+    giveUp.abort();
+    open();
+    await expect(first).rejects.toMatchObject({ code: 'handler_failed' });
+    expect(await settled(others)).toMatchObject([{ output: { said: '2' } }, { output: { said: '2' } }]);
+    expect(counter.asked).toBe(2);
+  });
+
+  test('is asked anew when all who asked gave up, also those who only waited', async () => {
+    const { pack, counter, open } = held((_context, asked) => ({ said: `${asked}` }));
+    const { ask, perform } = await opened(pack);
+    const [first, second] = [new AbortController(), new AbortController()];
+    const given = settled([first, second].map(({ signal }) => perform(me, 'runPack', { name: 'test.echo' }, { signal })));
+    await soon();
+    second.abort();
+    await soon();
+    first.abort();
+    await given;
+    open();
+    expect(await ask()).toMatchObject({ output: { said: '2' } });
+    expect(counter.asked).toBe(2);
+  });
+
+  test('is not waited for when whoever asked had left before', async () => {
+    const { pack, counter } = counting();
+    const { ask, perform } = await opened(pack);
+    await expect(perform(me, 'runPack', { name: 'test.echo' }, { signal: AbortSignal.abort() })).rejects.toMatchObject({
+      code: 'handler_failed',
+    });
+    expect(await ask()).toMatchObject({ output: { said: '1' } });
+    expect(counter.asked).toBe(1);
+  });
+
+  test('is not shared where the answer is for one alone (R-PACK-04)', async () => {
+    const { pack, counter, open } = held(({ doNotCache }, asked) => {
+      doNotCache();
+      return { said: `${asked}` };
+    });
+    const { ask } = await opened(pack);
+    const answers = Array.from({ length: 5 }, () => ask());
+    await soon();
+    open();
+    const all = (await settled(answers)) as { output: { said: string } }[];
+    expect(all.map(({ output }) => output.said).toSorted()).toEqual(['1', '2', '3', '4', '5']);
+    expect(counter.asked).toBe(5);
+  });
+
+  test('does not wait for another subject (R-PACK-03)', async () => {
+    const { pack, counter, open } = held(({ caller }) => ({ said: caller.subject }));
+    const { ask } = await opened(pack);
+    const answers = [ask(), ask({}, aCaller({ subject: 'you' }))];
+    await soon();
+    open();
+    expect(await settled(answers)).toMatchObject([{ output: { said: 'me' } }, { output: { said: 'you' } }]);
+    expect(counter.asked).toBe(2);
+  });
+});
