@@ -98,3 +98,15 @@ export const LEARNABLE = [
   'title',
   'author',
 ] as const;
+
+/** What packs are held to when they ask outside. Times are seconds. */
+export const EGRESS = {
+  bytes: 1024 * KIB,
+  /** Of all headers of one answer. */
+  headerBytes: 16 * KIB,
+  redirects: 5,
+  /** From the first question to the last byte, redirects included. */
+  time: 20,
+  /** Without a sign of life. */
+  silence: 10,
+} as const;

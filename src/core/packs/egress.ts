@@ -1,0 +1,41 @@
+import type { Hosts } from './hosts.ts';
+
+/** What a pack asks a server outside. It is a GET over https: nothing else can be asked. */
+export interface Errand {
+  readonly url: string;
+  /** Who may be asked, by a redirect too. */
+  readonly hosts: Hosts;
+  /** For the first host alone: a redirect to another one takes none of them along. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Bytes of the body; no more than `EGRESS.bytes`, which it is unless told. */
+  readonly most?: number;
+  /** Whether a longer body is cut there. Else it is refused. */
+  readonly cut?: boolean;
+  readonly signal: AbortSignal;
+}
+
+export interface Reply {
+  /** The address that answered in the end, without a fragment. */
+  readonly url: string;
+  readonly status: number;
+  /** By names in lower case; what came several times is joined by commas. */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: Buffer;
+  readonly cut: boolean;
+  /** Whether this answer, or a redirect on the way, said that it is for one alone or for this once. */
+  readonly forThisOnce: boolean;
+}
+
+/**
+ * The one way out for packs (R-PACK-14). Only public addresses are connected to, and only those that were checked. What goes
+ * wrong is a `Failure` that names the host and never a header.
+ */
+export interface Egress {
+  get(errand: Errand): Promise<Reply>;
+}
+
+/** R-PACK-04: what is marked so belongs to nobody's cache. */
+export function isForThisOnce(headers: ReadonlyMap<string, string>): boolean {
+  const control = headers.get('cache-control') ?? '';
+  return headers.has('set-cookie') || /(^|[\s,])(no-store|no-cache|private|max-age=0+(?!\d))/i.test(control);
+}

@@ -1,0 +1,136 @@
+import { lookup } from 'node:dns/promises';
+import { connect, type Socket } from 'node:net';
+import { Failure } from '../../contract/failure.ts';
+import { EGRESS } from '../../contract/limits.ts';
+import { type Clock, systemClock } from '../../core/clock.ts';
+import { type Egress, type Errand, isForThisOnce, type Reply } from '../../core/packs/egress.ts';
+import { isPublic } from './addresses.ts';
+import { type Answer, exchange, secured } from './exchange.ts';
+import { type Patience, patienceFor } from './patience.ts';
+import { portOf, redirectOf, targetOf } from './target.ts';
+
+/** The product and nothing about who uses it, or on what. */
+const USER_AGENT = 'Helmdeck-Memory';
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+/** Of one name, one after the other. */
+const MOST_ADDRESSES = 4;
+const ATTEMPT_MS = 4000;
+
+/** What stands between this program and the network. */
+export interface Network {
+  /** All addresses of a name, asked for once in each request. */
+  readonly resolve?: (name: string) => Promise<readonly string[]>;
+  /** Connects to an address, never to a name: nothing is resolved a second time. */
+  readonly dial?: (address: string, port: number) => Socket;
+  /** Whom certificates are believed of, unless it is those the system believes. */
+  readonly ca?: string;
+}
+
+interface Deps extends Network {
+  readonly clock?: Clock;
+}
+
+/** The way out (R-PACK-14): no proxy, no cookie, no connection that is used again. */
+export function createEgress({ resolve = addressesOf, dial = connectTo, ca, clock = systemClock }: Deps = {}): Egress {
+  async function publicAddresses(name: string, { signal }: Patience): Promise<readonly string[]> {
+    const addresses = await orAborted(signal, resolve(name)).catch(because(signal, `${name} cannot be found`));
+    // One that leads inside is enough: such a name is not what its owner listed, or its owner is not who they seem.
+    if (addresses.length > 0 && addresses.every(isPublic)) return addresses;
+    throw new Failure('handler_failed', `${name} does not lead to public addresses alone, so it is not asked; check the name.`);
+  }
+
+  async function reached(url: URL, addresses: readonly string[], { signal }: Patience): Promise<Socket> {
+    let cause: unknown;
+    for (const address of addresses.slice(0, MOST_ADDRESSES)) {
+      signal.throwIfAborted();
+      const socket = dial(address, portOf(url));
+      using _limit = clock.after(ATTEMPT_MS, () => socket.destroy(new Error('It did not answer.')));
+      try {
+        return await connected(socket, signal);
+      } catch (error) {
+        cause = error;
+      }
+    }
+    return because(signal, `${url.hostname} cannot be reached`)(cause);
+  }
+
+  async function ask(url: URL, { headers, most = EGRESS.bytes, cut = false }: Errand, patience: Patience): Promise<Answer> {
+    const { signal } = patience;
+    const addresses = await publicAddresses(url.hostname, patience);
+    patience.heard();
+    const socket = await reached(url, addresses, patience);
+    try {
+      patience.heard();
+      const line = await secured(socket, url.hostname, ca).catch(
+        because(signal, `${url.hostname} cannot prove who it is, or breaks off while it does`),
+      );
+      patience.heard();
+      const sent = { ...headers, Host: url.host, 'User-Agent': USER_AGENT, 'Accept-Encoding': 'identity' };
+      const bounds = { most: Math.min(most, EGRESS.bytes), cut, heard: () => patience.heard() };
+      return await exchange(line, url, sent, bounds).catch(because(signal, `${url.hostname} broke off its answer`));
+    } finally {
+      socket.destroy();
+    }
+  }
+
+  return {
+    async get(errand): Promise<Reply> {
+      errand.signal.throwIfAborted();
+      let url = targetOf(errand.url, errand.hosts);
+      using patience = patienceFor(url.hostname, clock, errand.signal);
+      let { headers = {} } = errand;
+      let forThisOnce = false;
+      for (let redirects = 0; ; redirects += 1) {
+        const answer = await ask(url, { ...errand, headers }, patience);
+        forThisOnce ||= isForThisOnce(answer.headers);
+        const location = REDIRECTS.has(answer.status) ? answer.headers.get('location') : undefined;
+        if (location === undefined) return { ...answer, url: url.href, forThisOnce };
+        if (redirects === EGRESS.redirects) {
+          throw new Failure(
+            'handler_failed',
+            `${url.hostname} redirects for the ${redirects + 1}th time; ask for the page it leads to.`,
+          );
+        }
+        const next = redirectOf(location, url, errand.hosts);
+        // What was meant for one host is no other's, also when that one leads back.
+        if (next.host !== url.host) headers = {};
+        url = next;
+      }
+    },
+  };
+}
+
+const addressesOf = async (name: string): Promise<string[]> =>
+  (await lookup(name, { all: true, order: 'verbatim' })).map(({ address }) => address);
+
+const connectTo = (address: string, port: number): Socket => connect({ host: address, port });
+
+function connected(socket: Socket, signal: AbortSignal): Promise<Socket> {
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>();
+  const abort = (): void => void socket.destroy();
+  signal.addEventListener('abort', abort, { once: true });
+  socket.once('connect', () => resolve(socket));
+  // Until it is closed: what goes wrong with it later is told by whoever uses it.
+  socket.on('error', reject);
+  socket.once('close', () => {
+    signal.removeEventListener('abort', abort);
+    reject(new Error('It was closed.'));
+  });
+  return promise;
+}
+
+function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const abort = (): void => reject(signal.reason as Failure);
+  signal.addEventListener('abort', abort, { once: true });
+  work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  return promise;
+}
+
+/** What the network says itself is for developers; whoever gave up, or waited long enough, hears of that. */
+const because =
+  (signal: AbortSignal, what: string) =>
+  (cause: unknown): never => {
+    signal.throwIfAborted();
+    throw cause instanceof Failure ? cause : new Failure('handler_failed', `${what}; try again later.`, { cause });
+  };

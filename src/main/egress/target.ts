@@ -1,0 +1,38 @@
+import { Failure } from '../../contract/failure.ts';
+import { type Hosts, HTTPS_PORT, isHostName } from '../../core/packs/hosts.ts';
+
+/** What the parser of addresses would take out or turn round without a word. */
+const CROOKED = /[\s\p{Cc}\\]/u;
+
+/** The address that a pack was asked for, or a refusal. */
+export function targetOf(text: string, hosts: Hosts): URL {
+  const why = /^https:\/\/[^/?#]/i.test(text) ? undefined : 'must begin with https:// and a host; write it so';
+  const url = why === undefined && !CROOKED.test(text) ? URL.parse(text) : null;
+  const wrong = why ?? (url ? whyNot(url, hosts) : 'is no address that can be read; write it as https://docs.example.com/page');
+  if (url && wrong === undefined) return withoutFragment(url);
+  throw new Failure('invalid_input', `url ${wrong}.`);
+}
+
+/** Where an answer leads. It is looked at like an address that was sent: whoever answers may want to reach what they cannot. */
+export function redirectOf(location: string, from: URL, hosts: Hosts): URL {
+  const url = CROOKED.test(location) ? null : URL.parse(location, from.href);
+  const wrong = url ? whyNot(url, hosts) : 'is no address that can be read; ask for another page';
+  if (url && wrong === undefined) return withoutFragment(url);
+  throw new Failure('handler_failed', `The address that ${from.hostname} redirects to ${wrong}.`);
+}
+
+export const portOf = ({ port }: URL): number => Number(port || HTTPS_PORT);
+
+function whyNot(url: URL, hosts: Hosts): string | undefined {
+  if (url.protocol !== 'https:') return 'does not begin with https://; ask for one that does';
+  if (url.username !== '' || url.password !== '') return 'holds a name or a password; leave them out';
+  // Numbers in any spelling have become an address here, which names no host.
+  if (!isHostName(url.hostname)) return 'must name a host with a full name, such as docs.example.com, and no number';
+  if (hosts.includes(url.hostname, portOf(url))) return undefined;
+  return `is at ${url.host}, which is not among the hosts that may be asked; ${hosts.remedy}`;
+}
+
+function withoutFragment(url: URL): URL {
+  url.hash = '';
+  return url;
+}

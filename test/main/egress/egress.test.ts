@@ -1,0 +1,558 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse, setGlobalProxyFromEnv } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer, Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { Errand, Reply } from '../../../src/core/packs/egress.ts';
+import { hostsOf } from '../../../src/core/packs/hosts.ts';
+import { createEgress } from '../../../src/main/egress/egress.ts';
+import { type HandClock, handClock, SECOND } from '../../support/clock.ts';
+import { type Outside, outside, PUBLIC, PUBLIC_V6 } from '../../support/outside.ts';
+
+const HOSTS = hostsOf(['*.example.com', '*.example.org', 'docs.example.com:8443'], 'ask its owner')!;
+
+let world: Outside;
+let clock: HandClock;
+
+beforeEach(async () => {
+  clock = handClock();
+  world = await outside({ clock });
+});
+
+const get = (url: string, over: Partial<Errand> = {}): Promise<Reply> =>
+  world.egress.get({ url, hosts: HOSTS, signal: new AbortController().signal, ...over });
+
+/** A server that says nothing of HTTP but these bytes. */
+const raw = (host: string, ...bytes: (string | Buffer)[]): void =>
+  world.answer(host, ({ socket }) => bytes.forEach((more) => socket.write(more)));
+
+const seen = async (condition: () => boolean): Promise<void> => {
+  await expect.poll(condition, { interval: 5, timeout: 15_000 }).toBe(true);
+};
+
+/** What is told to whoever waits, once it is told. */
+const failing = (reply: Promise<Reply>): Promise<unknown> => reply.catch((error: unknown) => error);
+
+describe('the way out (R-PACK-14)', () => {
+  test('asks over TLS by GET, says who it is, and nothing else of this machine', async () => {
+    world.answer('docs.example.com', (_, response) => response.setHeader('X-One', ['a', 'b']).end('hello'));
+    const reply = await get('https://docs.example.com/a%20b?q=1&r=%26#part', { headers: { Accept: 'text/plain' } });
+    expect({ ...reply, body: reply.body.toString() }).toMatchObject({
+      url: 'https://docs.example.com/a%20b?q=1&r=%26',
+      status: 200,
+      body: 'hello',
+      cut: false,
+      forThisOnce: false,
+    });
+    expect(reply.headers.get('x-one')).toBe('a, b');
+    expect(world.asked).toEqual([
+      {
+        method: 'GET',
+        url: 'https://docs.example.com/a%20b?q=1&r=%26',
+        headers: {
+          accept: 'text/plain',
+          host: 'docs.example.com',
+          'user-agent': 'Helmdeck-Memory',
+          'accept-encoding': 'identity',
+          connection: 'close',
+        },
+      },
+    ]);
+    expect(world.dialled).toEqual([`${PUBLIC} 443`]);
+  });
+
+  test('goes to another port only where the list names it', async () => {
+    world.answer('docs.example.com:8443', (_, response) => response.end('there'));
+    expect((await get('https://docs.example.com:8443/')).body.toString()).toBe('there');
+    expect(world.dialled).toEqual([`${PUBLIC} 8443`]);
+  });
+
+  test('takes the next address of a name where one does not answer', async () => {
+    world.names.set('docs.example.com', [['1.1.1.1', PUBLIC_V6]]);
+    world.answer('docs.example.com', (_, response) => response.end('hello'));
+    // The trap hangs up before it has proved anything, and that is not asked twice; one that is not there is.
+    const dial = (address: string, port: number): Socket =>
+      address === PUBLIC_V6 ? world.network.dial(address, port) : refused(world.network.dial(address, port));
+    const egress = createEgress({ ...world.network, dial, clock });
+    const reply = await egress.get({ url: 'https://docs.example.com/', hosts: HOSTS, signal: new AbortController().signal });
+    expect(reply.body.toString()).toBe('hello');
+    expect(world.dialled).toEqual(['1.1.1.1 443', `${PUBLIC_V6} 443`]);
+  });
+
+  test('goes by no proxy of the environment, and trusts nobody because a variable says so', async () => {
+    const proxy = createServer();
+    let proxied = 0;
+    proxy.on('connection', (socket) => {
+      proxied += 1;
+      socket.destroy();
+    });
+    proxy.listen(0, '127.0.0.1');
+    await once(proxy, 'listening');
+    const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const restore = setGlobalProxyFromEnv({ HTTPS_PROXY: url, HTTP_PROXY: url, https_proxy: url, http_proxy: url });
+    vi.spyOn(process, 'emitWarning').mockReturnValue();
+    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
+    onTestFinished(() => {
+      delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+      restore();
+      proxy.close();
+    });
+    world.answer('docs.example.com', (_, response) => response.end('hello'));
+    expect((await get('https://docs.example.com/')).body.toString()).toBe('hello');
+    const { resolve, dial } = world.network;
+    const believing = createEgress({ resolve, dial, clock });
+    await expect(
+      believing.get({ url: 'https://docs.example.com/', hosts: HOSTS, signal: new AbortController().signal }),
+    ).rejects.toMatchObject({ code: 'handler_failed', message: expect.stringContaining('cannot prove who it is') as string });
+    expect(proxied).toBe(0);
+    expect(world.asked).toHaveLength(1);
+  });
+
+  test('keeps no cookie', async () => {
+    world.answer('docs.example.com', (_, response) => response.setHeader('Set-Cookie', 'a=b').end());
+    await get('https://docs.example.com/');
+    await get('https://docs.example.com/');
+    expect(world.asked.map(({ headers }) => headers.cookie)).toEqual([undefined, undefined]);
+  });
+
+  test.each([
+    { says: 'Set-Cookie: a=b', once: true },
+    { says: 'Cache-Control: no-store', once: true },
+    { says: 'Cache-Control: max-age=60, Private', once: true },
+    { says: 'Cache-Control: no-cache', once: true },
+    { says: 'Cache-Control: max-age=0', once: true },
+    { says: 'Cache-Control: public, max-age=60', once: false },
+    { says: 'Cache-Control: public,max-age=05', once: false },
+    { says: 'X-Other: no-store', once: false },
+  ])('an answer with $says is for this once: $once, by a redirect too (R-PACK-04)', async ({ says, once: forThisOnce }) => {
+    const [name = '', value = ''] = says.split(': ');
+    world.answer('docs.example.com', (_, response) => response.setHeader(name, value).end());
+    world.answer('old.example.com', (_, response) =>
+      response.writeHead(302, { Location: 'https://new.example.com/', [name]: value }).end(),
+    );
+    world.answer('new.example.com', (_, response) => response.end());
+    expect(await get('https://docs.example.com/')).toMatchObject({ forThisOnce });
+    expect(await get('https://old.example.com/')).toMatchObject({ url: 'https://new.example.com/', forThisOnce });
+  });
+});
+
+const refused = (socket: Socket): Socket => {
+  socket.destroy(new Error('ECONNREFUSED'));
+  return socket;
+};
+
+describe('an address that is refused before anything is connected to (R-PACK-14)', () => {
+  test.each([
+    ['http://docs.example.com/', 'https://'],
+    ['ftp://docs.example.com/', 'https://'],
+    ['file:///etc/passwd', 'https://'],
+    ['//docs.example.com/', 'https://'],
+    ['docs.example.com', 'https://'],
+    ['', 'https://'],
+    ['https:docs.example.com', 'https://'],
+    ['https:///docs.example.com', 'https://'],
+    [' https://docs.example.com/', 'https://'],
+    ['https://docs.example.com/\n', 'can be read'],
+    ['https://docs.exam\tple.com/', 'can be read'],
+    ['https://docs.example.com\\@10.0.0.1/', 'can be read'],
+    ['https://%31%30.0.0.1%/', 'can be read'],
+    ['https://user@docs.example.com/', 'name or a password'],
+    ['https://user:pass@docs.example.com/', 'name or a password'],
+    ['https://:pass@docs.example.com/', 'name or a password'],
+    ['https://127.0.0.1/', 'full name'],
+    ['https://93.184.215.14/', 'full name'],
+    ['https://2130706433/', 'full name'],
+    ['https://0x7f000001/', 'full name'],
+    ['https://0x7f.1/', 'full name'],
+    ['https://0177.0.0.1/', 'full name'],
+    ['https://017700000001/', 'full name'],
+    ['https://127.1/', 'full name'],
+    ['https://10.1/', 'full name'],
+    ['https://127.0.0.1./', 'full name'],
+    ['https://①②⑦.⓪.⓪.①/', 'full name'],
+    ['https://%31%32%37.0.0.1/', 'full name'],
+    ['https://[::1]/', 'full name'],
+    ['https://[::ffff:127.0.0.1]/', 'full name'],
+    ['https://[::ffff:7f00:1]/', 'full name'],
+    ['https://[64:ff9b::7f00:1]/', 'full name'],
+    ['https://[2002:7f00:1::]/', 'full name'],
+    ['https://localhost/', 'full name'],
+    ['https://metadata/', 'full name'],
+    ['https://docs.example.com./', 'full name'],
+    ['https://docs.example.com:444/', 'not among the hosts'],
+    ['https://docs.example.com:22/', 'not among the hosts'],
+    ['https://other.example.net/', 'not among the hosts'],
+    ['https://example.com/', 'not among the hosts'],
+    ['https://docs.example.com.evil.net/', 'not among the hosts'],
+    ['https://dоcs.example.net/', 'not among the hosts'],
+  ])('%j', async (url, why) => {
+    await expect(get(url)).rejects.toMatchObject({ code: 'invalid_input', message: expect.stringContaining(why) as string });
+    expect([world.trapped(), world.dialled, world.asked]).toEqual([0, [], []]);
+  });
+});
+
+const INSIDE = [
+  '127.0.0.1',
+  '127.8.8.8',
+  '0.0.0.0',
+  '10.0.0.1',
+  '172.16.0.1',
+  '192.168.1.1',
+  '100.64.0.1',
+  '169.254.169.254',
+  '224.0.0.251',
+  '198.18.0.1',
+  '203.0.113.9',
+  '255.255.255.255',
+  '::1',
+  '::',
+  '::ffff:10.0.0.1',
+  '::ffff:127.0.0.1',
+  '::127.0.0.1',
+  'fe80::1',
+  'fe80::1%lo',
+  'fd00::1',
+  'fd00:ec2::254',
+  'ff02::1',
+  '64:ff9b::a00:1',
+  '64:ff9b:1::1',
+  '2002:7f00:1::',
+  '2001:0:7f00:1::1',
+  '2001:db8::1',
+  '127.1',
+  '0x7f.0.0.1',
+  '2130706433',
+  'localhost',
+];
+
+describe('a name that leads inside reaches nothing (R-PACK-14)', () => {
+  test('whatever would reach it is seen', async () => {
+    world.network.dial('10.0.0.1', 443).on('error', () => undefined);
+    await expect.poll(world.trapped).toBe(1);
+  });
+
+  test.each(INSIDE)('to %s', async (address) => {
+    world.names.set('docs.example.com', [[address]]);
+    await expect(get('https://docs.example.com/')).rejects.toMatchObject({
+      code: 'handler_failed',
+      message: 'docs.example.com does not lead to public addresses alone, so it is not asked; check the name.',
+    });
+    expect([world.trapped(), world.dialled, world.asked]).toEqual([0, [], []]);
+  });
+
+  test.each([
+    ['public first', [PUBLIC, '10.0.0.1']],
+    ['public last', ['10.0.0.1', PUBLIC]],
+    ['mapped among public ones', [PUBLIC_V6, PUBLIC, '::ffff:10.0.0.1']],
+    ['nothing at all', []],
+  ])('to both inside and outside: %s', async (_, addresses) => {
+    world.names.set('docs.example.com', [addresses]);
+    await expect(get('https://docs.example.com/')).rejects.toMatchObject({ code: 'handler_failed' });
+    expect([world.trapped(), world.dialled, world.asked]).toEqual([0, [], []]);
+  });
+
+  test('to the outside once and inside from then on (rebinding): it is resolved once, and what was checked is dialled', async () => {
+    world.names.set('docs.example.com', [[PUBLIC], ['127.0.0.1']]);
+    world.answer('docs.example.com', (_, response) => response.end('hello'));
+    expect((await get('https://docs.example.com/')).body.toString()).toBe('hello');
+    expect(world.dialled).toEqual([`${PUBLIC} 443`]);
+    await expect(get('https://docs.example.com/')).rejects.toMatchObject({ code: 'handler_failed' });
+    expect(world.dialled).toHaveLength(1);
+    expect(world.trapped()).toBe(0);
+  });
+
+  test('by the resolver of this system, too', async () => {
+    const inside = createTcpServer();
+    let reached = 0;
+    inside.on('connection', () => (reached += 1)).listen(0, '127.0.0.1');
+    await once(inside, 'listening');
+    onTestFinished(() => void inside.close());
+    const { port } = inside.address() as AddressInfo;
+    const hosts = { includes: () => true, remedy: '' };
+    const egress = createEgress();
+    // Resolvers answer names below localhost with this machine, or not at all.
+    for (const url of [`https://a.localhost:${port}/`, `https://127.0.0.1:${port}/`, `https://localhost:${port}/`]) {
+      await expect(egress.get({ url, hosts, signal: new AbortController().signal })).rejects.toThrow(/lead|found|full name/);
+    }
+    expect(reached).toBe(0);
+  });
+});
+
+describe('a redirect (R-PACK-14)', () => {
+  const redirect = (host: string, to: string, status = 302): void =>
+    world.answer(host, (_, response) => response.writeHead(status, { Location: to }).end('moved'));
+
+  test.each([301, 302, 303, 307, 308])('by %i is followed, within a host with what its caller sent', async (status) => {
+    world.answer('docs.example.com', ({ url }, response) =>
+      url === '/old' ? response.writeHead(status, { Location: 'new#part' }).end() : response.end('new'),
+    );
+    const reply = await get('https://docs.example.com/old', { headers: { Authorization: 'Bearer abc' } });
+    expect(reply).toMatchObject({ url: 'https://docs.example.com/new', status: 200 });
+    expect(world.asked.map(({ method, headers }) => [method, headers.authorization])).toEqual([
+      ['GET', 'Bearer abc'],
+      ['GET', 'Bearer abc'],
+    ]);
+  });
+
+  test('to another host takes nothing along that the caller sent, not even when it leads back', async () => {
+    redirect('docs.example.com', 'https://other.example.org/');
+    world.answer('other.example.org', (_, response) => response.writeHead(302, { Location: 'https://www.example.com/' }).end());
+    world.answer('www.example.com', ({ url }, response) =>
+      url === '/' ? response.writeHead(302, { Location: 'https://docs.example.com:8443/' }).end() : response.end(),
+    );
+    world.answer('docs.example.com:8443', (_, response) => response.end('end'));
+    const headers = { Authorization: 'Bearer abc', Cookie: 'a=b', Accept: 'text/plain', 'X-Own': 'c' };
+    expect((await get('https://docs.example.com/', { headers })).url).toBe('https://docs.example.com:8443/');
+    expect(world.asked).toHaveLength(4);
+    for (const { headers: sent } of world.asked.slice(1)) {
+      expect(Object.keys(sent).toSorted()).toEqual(['accept-encoding', 'connection', 'host', 'user-agent']);
+    }
+  });
+
+  test.each([
+    ['http://docs.example.com/', 'does not begin with https://'],
+    ['https://127.0.0.1/', 'full name'],
+    ['https://169.254.169.254/latest/meta-data/', 'full name'],
+    ['//2130706433/', 'full name'],
+    ['https://[::ffff:10.0.0.1]/', 'full name'],
+    ['https://localhost/', 'full name'],
+    ['https://user:pass@www.example.com/', 'name or a password'],
+    ['https://www.example.com:8080/', 'not among the hosts'],
+    ['https://evil.example.net/', 'not among the hosts'],
+    ['file:///etc/passwd', 'does not begin with https://'],
+    ['gopher://docs.example.com/', 'does not begin with https://'],
+    ['https://', 'can be read'],
+    ['https://www.example.com\\@10.0.0.1/', 'can be read'],
+  ])('to %j is not followed', async (to, why) => {
+    redirect('docs.example.com', to);
+    await expect(get('https://docs.example.com/')).rejects.toMatchObject({
+      code: 'handler_failed',
+      message: expect.stringContaining(why) as string,
+    });
+    expect([world.trapped(), world.asked.length]).toEqual([0, 1]);
+  });
+
+  test('to a listed name that leads inside reaches nothing, however long the chain', async () => {
+    redirect('a.example.com', 'https://b.example.com/');
+    redirect('b.example.com', 'https://c.example.com/');
+    redirect('c.example.com', 'https://inside.example.com/');
+    for (const address of INSIDE) {
+      world.names.set('inside.example.com', [[address]]);
+      await expect(get('https://a.example.com/')).rejects.toMatchObject({ code: 'handler_failed' });
+    }
+    expect(world.trapped()).toBe(0);
+    expect(new Set(world.dialled)).toEqual(new Set([`${PUBLIC} 443`]));
+  });
+
+  test('to itself, whose name leads inside the second time, reaches nothing', async () => {
+    world.names.set('docs.example.com', [[PUBLIC], ['10.0.0.1']]);
+    redirect('docs.example.com', '/again');
+    await expect(get('https://docs.example.com/')).rejects.toMatchObject({ code: 'handler_failed' });
+    expect([world.trapped(), world.asked.length]).toEqual([0, 1]);
+  });
+
+  test('is followed five times and not a sixth', async () => {
+    world.answer('docs.example.com', ({ url = '' }, response) => {
+      const left = Number(url.slice(1));
+      if (left > 0) response.writeHead(302, { Location: `/${left - 1}` }).end();
+      else response.end('there');
+    });
+    expect((await get('https://docs.example.com/5')).body.toString()).toBe('there');
+    await expect(get('https://docs.example.com/6')).rejects.toMatchObject({
+      message: expect.stringContaining('6th time') as string,
+    });
+    expect(world.asked).toHaveLength(6 + 6);
+  });
+});
+
+describe('an answer that asks too much (R-PACK-14)', () => {
+  const MOST = 1024 * 1024;
+
+  test('is taken up to a mebibyte, and refused or cut beyond', async () => {
+    world.answer('docs.example.com', ({ url = '' }, response) => response.end(Buffer.alloc(Number(url.slice(1)), 'x')));
+    expect((await get(`https://docs.example.com/${MOST}`)).body).toHaveLength(MOST);
+    await expect(get(`https://docs.example.com/${MOST + 1}`)).rejects.toMatchObject({
+      code: 'handler_failed',
+      message: 'docs.example.com answers with more than 1,048,576 bytes; ask for less.',
+    });
+    expect(await get(`https://docs.example.com/${MOST + 1}`, { cut: true, most: 10 })).toMatchObject({
+      body: Buffer.alloc(10, 'x'),
+      cut: true,
+    });
+    // Nobody can ask for more than that.
+    await expect(get(`https://docs.example.com/${MOST + 1}`, { most: 10 * MOST })).rejects.toMatchObject({
+      code: 'handler_failed',
+    });
+  });
+
+  test('without an end is left where the bytes are full', async () => {
+    let sent = 0;
+    let gone = false;
+    world.answer('docs.example.com', (_, response) => {
+      const more = (): void => {
+        while (response.writable && response.write(Buffer.alloc(65_536, 'x'))) sent += 65_536;
+      };
+      response.on('drain', more).on('close', () => (gone = true));
+      more();
+    });
+    await expect(get('https://docs.example.com/')).rejects.toMatchObject({
+      message: expect.stringContaining('more than') as string,
+    });
+    await seen(() => gone);
+    expect(sent).toBeLessThan(32 * MOST);
+  });
+
+  test('in packed form is refused, however small', async () => {
+    world.answer('docs.example.com', (_, response) =>
+      response.setHeader('Content-Encoding', 'gzip').end(gzipSync(Buffer.alloc(64 * MOST))),
+    );
+    await expect(get('https://docs.example.com/')).rejects.toMatchObject({
+      message: expect.stringContaining('compressed although it was asked not to') as string,
+    });
+  });
+
+  test('with headers beyond 16 KiB is refused, many or one', async () => {
+    const lines = Array.from({ length: 3000 }, (_, index) => `X-${index}: ${index}\r\n`);
+    raw('many.example.com', 'HTTP/1.1 200 OK\r\n', ...lines, 'Content-Length: 0\r\n\r\n');
+    raw('long.example.com', `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(17_000)}\r\n`);
+    raw('trailing.example.com', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n', ...lines);
+    for (const name of ['many', 'long', 'trailing']) {
+      await expect(get(`https://${name}.example.com/`), name).rejects.toMatchObject({ code: 'handler_failed' });
+    }
+  });
+
+  test('with headers without end is refused when they are too many', async () => {
+    let line: Socket | undefined;
+    world.answer('docs.example.com', ({ socket }) => {
+      line = socket;
+      socket.write('HTTP/1.1 200 OK\r\n');
+      const more = (): void => void (socket.writable && socket.write('X-More: and more\r\n', () => setImmediate(more)));
+      more();
+    });
+    await expect(get('https://docs.example.com/')).rejects.toMatchObject({
+      message: expect.stringContaining('headers of more than 16 KiB') as string,
+    });
+    await seen(() => line?.destroyed === true);
+  });
+
+  test('keeps what forbids to keep it, also behind a thousand other headers', async () => {
+    const lines = Array.from({ length: 2500 }, () => `a:\r\n`);
+    raw('docs.example.com', 'HTTP/1.1 200 OK\r\n', ...lines, 'Cache-Control: no-store\r\nContent-Length: 0\r\n\r\n');
+    expect(await get('https://docs.example.com/')).toMatchObject({ forThisOnce: true });
+  });
+
+  test('that is no HTTP, or breaks off, is told as such', async () => {
+    raw('noise.example.com', 'SSH-2.0-OpenSSH_9.6\r\n');
+    world.answer('short.example.com', ({ socket }) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhal'));
+    world.answer('gone.example.com', ({ socket }) => socket.destroy());
+    world.answer('upgrade.example.com', ({ socket }) =>
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'),
+    );
+    for (const name of ['noise', 'short', 'gone', 'upgrade']) {
+      await expect(get(`https://${name}.example.com/`), name).rejects.toMatchObject({
+        code: 'handler_failed',
+        message: `${name}.example.com broke off its answer; try again later.`,
+      });
+    }
+  });
+
+  test('of somebody else than its name is refused before a word is said', async () => {
+    const hosts = hostsOf(['docs.example.net'], '')!;
+    await expect(get('https://docs.example.net/', { hosts, headers: { Authorization: 'Bearer abc' } })).rejects.toMatchObject({
+      code: 'handler_failed',
+      message: 'docs.example.net cannot prove who it is, or breaks off while it does; try again later.',
+    });
+    expect(world.asked).toEqual([]);
+  });
+});
+
+describe('patience (R-PACK-14)', () => {
+  const timeout = (what: string) => ({ code: 'timeout', message: `docs.example.com ${what} s; try again later.` });
+
+  test('ends after 10 s of silence: before the headers, and in the body', async () => {
+    let line: Socket | undefined;
+    world.answer('docs.example.com', ({ socket, url }, response) => {
+      line = socket;
+      if (url === '/body') response.writeHead(200).write('beginning');
+    });
+    for (const path of ['/headers', '/body']) {
+      line = undefined;
+      const told = failing(get(`https://docs.example.com${path}`));
+      await seen(() => line !== undefined);
+      await clock.pass(11 * SECOND);
+      expect(await told, path).toMatchObject(timeout('was silent for 10'));
+      await seen(() => line?.destroyed === true);
+    }
+    expect(clock.waiting).toBe(0);
+  });
+
+  test('ends after 20 s in all, however often something comes', async () => {
+    let answering: ServerResponse | undefined;
+    world.answer('docs.example.com', (_, response) => {
+      response.writeHead(200).write('.');
+      answering = response;
+    });
+    const told = failing(get('https://docs.example.com/'));
+    await seen(() => answering !== undefined);
+    for (let second = 0; second < 21; second += 1) {
+      answering?.write('.');
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      await clock.pass(SECOND);
+    }
+    expect(await told).toMatchObject(timeout('took longer than 20'));
+  });
+
+  test('ends for a name that is never found, and an address that never answers', async () => {
+    const errand = { url: 'https://docs.example.com/', hosts: HOSTS, signal: new AbortController().signal };
+    const unfound = failing(createEgress({ ...world.network, resolve: () => new Promise(() => undefined), clock }).get(errand));
+    await clock.pass(11 * SECOND);
+    expect(await unfound).toMatchObject(timeout('was silent for 10'));
+    let dialled = false;
+    const dial = (): Socket => {
+      dialled = true;
+      // Neither opens nor fails.
+      return new Socket();
+    };
+    const unanswered = failing(createEgress({ ...world.network, dial, clock }).get(errand));
+    await seen(() => dialled);
+    await clock.pass(5 * SECOND);
+    expect(await unanswered).toMatchObject({
+      code: 'handler_failed',
+      message: 'docs.example.com cannot be reached; try again later.',
+    });
+    expect(clock.waiting).toBe(0);
+  });
+
+  test('ends when the caller gives up: before, while a name is looked up, and in the middle of an answer', async () => {
+    const reason = new Error('given up');
+    await expect(get('https://docs.example.com/', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    const looking = new AbortController();
+    const never = createEgress({ ...world.network, resolve: () => new Promise(() => undefined), clock });
+    const unfound = failing(never.get({ url: 'https://docs.example.com/', hosts: HOSTS, signal: looking.signal }));
+    looking.abort(reason);
+    expect(await unfound).toBe(reason);
+    expect(world.dialled).toEqual([]);
+    let line: Socket | undefined;
+    world.answer('docs.example.com', ({ socket }, response) => {
+      line = socket;
+      response.writeHead(200).write('beginning');
+    });
+    const controller = new AbortController();
+    const told = failing(get('https://docs.example.com/', { signal: controller.signal }));
+    await seen(() => line !== undefined);
+    controller.abort(reason);
+    expect(await told).toBe(reason);
+    await seen(() => line?.destroyed === true);
+    expect(clock.waiting).toBe(0);
+  });
+});
+
+test('what goes wrong is told without a header, an address or a word of the other side', async () => {
+  const secret = 'Bearer very-secret-9f2c';
+  raw('docs.example.com', `HTTP/1.1 200 ${secret}\r\nBroken\r\n\r\n`);
+  const error = await get('https://docs.example.com/?q=private', { headers: { Authorization: secret } }).catch(
+    (one: Error) => one,
+  );
+  expect(error).toMatchObject({ code: 'handler_failed' });
+  expect((error as Error).message).not.toMatch(/9f2c|private|93\.184|Broken/);
+});
