@@ -1,6 +1,7 @@
 import { posix, win32 } from 'node:path';
 import { Failure } from '../contract/failure.ts';
 import { DEFAULT_ADDRESS, QUOTA } from '../contract/limits.ts';
+import { hostsOf } from '../core/packs/hosts.ts';
 import type { Quota } from '../core/store.ts';
 
 /** What is set, checked. */
@@ -17,6 +18,8 @@ export interface Config {
   readonly address: string;
   /** Names by which a program in front of this one is reached. */
   readonly allowedHosts: readonly string[];
+  /** What `http.fetch` may ask. */
+  readonly fetchHosts: readonly string[];
 }
 
 export interface Machine {
@@ -39,6 +42,7 @@ export function readConfig(machine: Machine): Config {
     writesPerMinute: wholeNumber(environment, 'HELMDECK_WRITES_PER_MINUTE'),
     address: environment['HELMDECK_ADDR'] ?? DEFAULT_ADDRESS,
     allowedHosts: hostsIn(environment),
+    fetchHosts: fetchHostsIn(environment),
   };
 }
 
@@ -53,6 +57,17 @@ function hostsIn(environment: Machine['environment']): readonly string[] {
   throw new Failure(
     'store_unavailable',
     'HELMDECK_ALLOWED_HOSTS must be exact names as a Host header bears them, such as memory.example:8443, with commas between them; write them so, or leave it out.',
+  );
+}
+
+function fetchHostsIn(environment: Machine['environment']): readonly string[] {
+  const text = environment['HELMDECK_FETCH_HOSTS'];
+  if (text === undefined) return [];
+  const hosts = text.split(',').map((host) => host.trim());
+  if (hostsOf(hosts, '')) return hosts;
+  throw new Failure(
+    'store_unavailable',
+    'HELMDECK_FETCH_HOSTS must be full names of hosts in small letters, such as docs.example.com, or *.example.com for all below it, with commas between them and a port only where it is not 443; write them so, or leave it out.',
   );
 }
 

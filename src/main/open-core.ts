@@ -11,6 +11,8 @@ import type { Perform } from '../core/perform.ts';
 import type { MemoryStore } from '../core/store.ts';
 import { Tokens } from '../core/tokens.ts';
 import type { Config } from './config.ts';
+import type { Network } from './egress/egress.ts';
+import { packsOutside } from './packs.ts';
 
 /** The memory and its one door. Everything that asks goes through `perform`. */
 export interface Core extends AsyncDisposable {
@@ -24,14 +26,16 @@ export interface Core extends AsyncDisposable {
 export interface Surroundings {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly clock?: Clock;
+  /** The system's own, unless a test has another. */
+  readonly network?: Network;
   /** A desktop makes its key at the first start. */
   readonly desktop: boolean;
 }
 
 /** What every way of running the program begins with. What opens last closes first. */
 export async function openCore(config: Config, surroundings: Surroundings): Promise<Core> {
-  const { environment, clock = systemClock, desktop } = surroundings;
-  const { folder, quota, secrets, writesPerMinute } = config;
+  const { environment, clock = systemClock, network = {}, desktop } = surroundings;
+  const { folder, quota, secrets, writesPerMinute, fetchHosts } = config;
   const secret = tokenSecret(environment);
   const credentials = {
     keychain: keychainItems('the credential', { reachable: () => sessionBus(environment) }),
@@ -49,6 +53,7 @@ export async function openCore(config: Config, surroundings: Surroundings): Prom
     }),
   );
   const finder = opened.use(new Finder(store));
+  const about = { packs: packsOutside({ clock, network, fetchHosts }) };
   const { perform, packs } = opened.use(
     openDoor({
       store,
@@ -58,6 +63,7 @@ export async function openCore(config: Config, surroundings: Surroundings): Prom
       secrets,
       writesPerMinute,
       credentials,
+      packs: about,
     }),
   );
   const rest = opened.move();

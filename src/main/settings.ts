@@ -9,6 +9,7 @@ export const SETTINGS = {
   HELMDECK_MEMORY_KEY_NEXT_FILE: { as: 'text' },
   HELMDECK_JWT_SECRET: { as: 'text', secret: true },
   HELMDECK_JWT_SECRET_FILE: { as: 'text' },
+  HELMDECK_FETCH_HOSTS: { as: 'list' },
   HELMDECK_GITHUB_TOKEN: { as: 'text', secret: true },
   HELMDECK_GITHUB_TOKEN_FILE: { as: 'text' },
   HELMDECK_QUOTA_FACTS: { as: 'number' },

@@ -116,4 +116,19 @@ describe('the other settings (R-OPS-13)', () => {
   test.each(['', 'Warn', 'off'])('HELMDECK_SECRETS of "%s" stops the start with its name', (text) => {
     expect(() => set({ HELMDECK_SECRETS: text })).toThrow(/^HELMDECK_SECRETS must be refuse or warn/);
   });
+
+  test('HELMDECK_FETCH_HOSTS lists what http.fetch may ask, which is nobody unless told (R-PACK-15)', () => {
+    expect(set({}).fetchHosts).toEqual([]);
+    expect(set({ HELMDECK_FETCH_HOSTS: 'docs.example.com, *.example.org:8443' }).fetchHosts).toEqual([
+      'docs.example.com',
+      '*.example.org:8443',
+    ]);
+  });
+
+  test.each(['', '*', 'docs.example.com,', 'https://docs.example.com', '127.0.0.1', 'localhost', '*.com', 'DOCS.example.com'])(
+    'HELMDECK_FETCH_HOSTS of "%s" stops the start with its name (R-PACK-15)',
+    (text) => {
+      expect(() => set({ HELMDECK_FETCH_HOSTS: text })).toThrow(/^HELMDECK_FETCH_HOSTS must be full names of hosts/);
+    },
+  );
 });

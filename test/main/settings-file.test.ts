@@ -33,6 +33,7 @@ describe('a setting in the configuration file (R-HTTP-12)', () => {
     write({
       HELMDECK_ADDR: '[::1]:0',
       HELMDECK_ALLOWED_HOSTS: ['memory.example', 'memory.example:8443'],
+      HELMDECK_FETCH_HOSTS: ['docs.example.com', '*.example.org:8443'],
       HELMDECK_QUOTA_FACTS: 12,
       HELMDECK_QUOTA_BYTES: 3456,
       HELMDECK_WRITES_PER_MINUTE: 60,
@@ -42,6 +43,7 @@ describe('a setting in the configuration file (R-HTTP-12)', () => {
       folder,
       address: '[::1]:0',
       allowedHosts: ['memory.example', 'memory.example:8443'],
+      fetchHosts: ['docs.example.com', '*.example.org:8443'],
       quota: { facts: 12, bytes: 3456 },
       writesPerMinute: 60,
       secrets: 'warn',

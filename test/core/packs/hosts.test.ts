@@ -3,7 +3,7 @@ import { hostsOf } from '../../../src/core/packs/hosts.ts';
 
 const among = (listed: string[], name: string, port = 443): boolean | undefined => hostsOf(listed, 'ask')?.includes(name, port);
 
-test('a host is named exactly, or with all that is below it', () => {
+test('a host is named exactly, or with all that is below it (R-PACK-15)', () => {
   expect(among(['docs.example.com'], 'docs.example.com')).toBe(true);
   expect(among(['docs.example.com'], 'example.com')).toBe(false);
   expect(among(['docs.example.com'], 'evil-docs.example.com')).toBe(false);
@@ -15,7 +15,7 @@ test('a host is named exactly, or with all that is below it', () => {
   expect(among([], 'docs.example.com')).toBe(false);
 });
 
-test('another port is another host', () => {
+test('another port is another host (R-PACK-15)', () => {
   expect(among(['docs.example.com'], 'docs.example.com', 8443)).toBe(false);
   expect(among(['docs.example.com:8443'], 'docs.example.com', 8443)).toBe(true);
   expect(among(['docs.example.com:8443'], 'docs.example.com', 443)).toBe(false);

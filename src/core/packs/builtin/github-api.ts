@@ -1,0 +1,143 @@
+import type * as z from 'zod';
+import { Failure } from '../../../contract/failure.ts';
+import type { Clock } from '../../clock.ts';
+import { time } from '../../time.ts';
+import type { Egress, Reply } from '../egress.ts';
+import type { Hosts } from '../hosts.ts';
+import type { ExecutionContext } from '../pack.ts';
+
+const HOST = 'api.github.com';
+export const API = `https://${HOST}`;
+
+/** No setting adds to this. */
+const HOSTS: Hosts = {
+  includes: (name, port) => name === HOST && port === 443,
+  remedy: 'GitHub is asked at its own address alone',
+};
+
+const SECOND = 1000;
+/** What GitHub asks for where it says no time. */
+const USUAL_REST = 60;
+/** Its longest window is an hour; a header that says more is not believed. */
+const LONGEST_REST = 3600;
+
+export interface Answer<Data> {
+  readonly data: Data;
+  /** Where the next page is. */
+  readonly next: string | undefined;
+}
+
+/** Questions to GitHub, with what it says about limits and credentials taken to heart (R-PACK-17). */
+export class GitHub {
+  readonly #egress: Egress;
+  readonly #clock: Clock;
+  /** Until when, by the steady clock, nobody asks with a credential, by its id. */
+  readonly #resting = new Map<string, number>();
+
+  constructor({ egress, clock }: { egress: Egress; clock: Clock }) {
+    this.#egress = egress;
+    this.#clock = clock;
+  }
+
+  async get<Shape extends z.ZodType>(context: ExecutionContext, url: string, shape: Shape): Promise<Answer<z.output<Shape>>> {
+    const { credential, signal, doNotCache } = context;
+    this.#refuseResting(context);
+    const reply = await this.#egress.get({
+      url,
+      hosts: HOSTS,
+      headers: {
+        Accept: 'application/vnd.github+json',
+        'X-GitHub-Api-Version': '2022-11-28',
+        ...(credential && { Authorization: `Bearer ${credential.secret}` }),
+      },
+      signal,
+    });
+    if (reply.forThisOnce) doNotCache();
+    if (reply.status !== 200) throw await this.#failureOf(context, reply);
+    const { success, data } = shape.safeParse(jsonOf(reply));
+    if (success) return { data, next: nextOf(reply) };
+    throw new Failure(
+      'handler_failed',
+      'GitHub answered in a form that this program does not know; look for a newer version of it.',
+    );
+  }
+
+  #refuseResting({ credential }: ExecutionContext): void {
+    const left = (this.#resting.get(idOf(credential)) ?? 0) - this.#clock.steady();
+    if (left > 0) throw this.#exhausted(credential !== undefined, left);
+    this.#resting.delete(idOf(credential));
+  }
+
+  async #failureOf({ credential }: ExecutionContext, reply: Reply): Promise<Failure> {
+    const { status } = reply;
+    const rest = restOf(reply);
+    if (rest !== undefined) {
+      this.#resting.set(idOf(credential), this.#clock.steady() + rest * SECOND);
+      return this.#exhausted(credential !== undefined, rest * SECOND);
+    }
+    if (status === 401) {
+      await credential?.refused?.();
+      return failed(
+        credential
+          ? 'GitHub does not take the credential that its owner set: it is wrong, expired or revoked; they can set another one with: helmdeck-memory credential set github.'
+          : 'GitHub shows this only with a credential; the owner can set one with: helmdeck-memory credential set github.',
+      );
+    }
+    const who = credential ? 'the credential may not see it' : 'it is private, and no credential for GitHub is set';
+    if (status === 404) return failed(`GitHub has no such repository or issue, or ${who}; check the name and the number.`);
+    if (status === 410)
+      return failed('GitHub had this once, and it is gone: the issue was deleted, or issues are switched off there.');
+    if (status === 403 || status === 451)
+      return failed(`GitHub does not show this: ${who}, or it is blocked there; ask its owner.`);
+    if (status === 422) return failed('GitHub does not understand a part of the question; check the labels and the time.');
+    return failed(`GitHub answers with the status ${status}; try again later.`);
+  }
+
+  #exhausted(withCredential: boolean, ms: number): Failure {
+    const whose = withCredential ? 'for the credential that its owner set' : 'for questions without a credential';
+    const remedy = withCredential ? '' : ', or have its owner set one with: helmdeck-memory credential set github';
+    return new Failure(
+      'handler_failed',
+      `The limit of GitHub ${whose} is reached; ask again after ${time(this.#clock.now() + ms)}${remedy}.`,
+      { retryAfter: Math.ceil(ms / SECOND) },
+    );
+  }
+}
+
+const failed = (message: string): Failure => new Failure('handler_failed', message);
+
+const idOf = (credential: ExecutionContext['credential']): string => credential?.id ?? '';
+
+/** Seconds for which GitHub wants no further question; undefined unless a limit is what is the matter. */
+function restOf({ status, headers }: Reply): number | undefined {
+  if (status !== 403 && status !== 429) return undefined;
+  const after = seconds(headers.get('retry-after'));
+  if (after !== undefined) return bounded(after);
+  if (headers.get('x-ratelimit-remaining') === '0') {
+    const reset = seconds(headers.get('x-ratelimit-reset'));
+    // By the clock that it was told by: ours may go wrong.
+    const sent = Date.parse(headers.get('date') ?? '') / SECOND;
+    return bounded(reset === undefined || Number.isNaN(sent) ? USUAL_REST : reset - sent + 1);
+  }
+  return status === 429 ? USUAL_REST : undefined;
+}
+
+const seconds = (text: string | undefined): number | undefined =>
+  text !== undefined && /^\d{1,12}$/.test(text) ? Number(text) : undefined;
+
+const bounded = (rest: number): number => Math.min(Math.max(rest, 1), LONGEST_REST);
+
+/** RFC 8288, as GitHub writes it. */
+function nextOf({ headers }: Reply): string | undefined {
+  const next = /<([^<>\s]{1,2048})>;\s*rel="next"/.exec(headers.get('link') ?? '')?.[1];
+  if (next === undefined || next.startsWith(`${API}/`)) return next;
+  throw failed('GitHub leads to another host for the rest of the list, which is not asked; ask for fewer issues.');
+}
+
+function jsonOf({ body }: Reply): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,123 @@
+import { join } from 'node:path';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { assemble, type Program } from '../../src/main/assemble.ts';
+import { readConfig } from '../../src/main/config.ts';
+import { aCaller } from '../support/memory.ts';
+import { type Outside, outside } from '../support/outside.ts';
+import { A_KEY } from '../support/store.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { typed } from './cli/typing.ts';
+
+/** The keychain of this system must not be met. */
+const items = vi.hoisted(() => new Map<string, string>());
+
+vi.mock('keytar', () => ({
+  default: {
+    getPassword: async (service: string, account: string) => items.get(`${service} ${account}`) ?? null,
+    setPassword: async (service: string, account: string, password: string) => void items.set(`${service} ${account}`, password),
+    deletePassword: async (service: string, account: string) => items.delete(`${service} ${account}`),
+  },
+}));
+
+let world: Outside;
+let folder: string;
+
+async function start(more: Record<string, string> = {}, network = world.network): Promise<Program> {
+  const environment = {
+    HELMDECK_DATA_DIR: folder,
+    HELMDECK_MEMORY_KEY: A_KEY,
+    HELMDECK_ADDR: '127.0.0.1:0',
+    DISPLAY: ':0',
+    ...more,
+  };
+  const config = readConfig({ environment, platform: process.platform, home: () => '/nowhere' });
+  const program = await assemble(config, { environment, desktop: false, version: '1.2.3', network });
+  await program.listening.resume();
+  onTestFinished(() => program[Symbol.asyncDispose]());
+  return program;
+}
+
+const run = ({ perform }: Program, name: string, input: Record<string, unknown>) =>
+  perform(aCaller(), 'runPack', { name, input });
+
+beforeEach(async () => {
+  items.clear();
+  world = await outside();
+  folder = join(tempFolder(), 'data');
+});
+
+describe('the program with its packs', () => {
+  test('has six of its own, one of them off until hosts are listed', async () => {
+    const program = await start({});
+    const { packs } = await program.perform(aCaller(), 'packs', {});
+    expect(packs.map(({ name }) => name)).toEqual([
+      'github.get_issue',
+      'github.list_issues',
+      'helmdeck.memory_forget',
+      'helmdeck.memory_store',
+      'helmdeck.route',
+      'http.fetch',
+    ]);
+    expect(packs.filter(({ unavailable }) => unavailable !== undefined).map(({ name }) => name)).toEqual(['http.fetch']);
+  });
+
+  test('asks nobody outside until one of them is run (R-PACK-14)', async () => {
+    const looked: string[] = [];
+    const resolve = (name: string) => {
+      looked.push(name);
+      return world.network.resolve(name);
+    };
+    const network = { ...world.network, resolve };
+    const program = await start(
+      { HELMDECK_FETCH_HOSTS: 'docs.example.com', HELMDECK_GITHUB_TOKEN: 'a-service-token-41d7' },
+      network,
+    );
+    const { packs } = await program.perform(aCaller(), 'packs', {});
+    expect(packs.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['github.get_issue', 'github.list_issues', 'http.fetch']),
+    );
+    await program.perform(aCaller(), 'remember', { key: 'k', value: 'v' });
+    await program.perform(aCaller(), 'search', { query: 'v' });
+    expect([looked, world.dialled]).toEqual([[], []]);
+    world.answer('docs.example.com', (_, response) => response.end('hello'));
+    expect(await run(program, 'http.fetch', { url: 'https://docs.example.com/' })).toMatchObject({ output: { text: 'hello' } });
+    expect(looked).toEqual(['docs.example.com']);
+  });
+
+  test('takes a credential from the command line at once, and forgets within a second what it opened when it is dropped (R-PACK-16)', async () => {
+    const program = await start();
+    world.answer('api.github.com', (_, response) => response.end('[]'));
+    const list = () => run(program, 'github.list_issues', { repo: 'octo/demo' });
+    const credential = (verb: string) => typed(['credential', verb, 'github'], { folder, input: 'a-service-token-41d7' });
+    const cached = () => program.store.space({ subject: 'me' }, 'cache').count();
+    await list();
+    expect(await credential('set')).toMatchObject({ code: 0 });
+    expect(await list()).toMatchObject({ cached: false });
+    expect(await list()).toMatchObject({ cached: true });
+    expect(await cached()).toBe(1);
+    expect(await credential('drop')).toMatchObject({ code: 0 });
+    expect(await cached()).toBe(0);
+    expect(await list()).toMatchObject({ cached: false });
+    expect(world.asked.map(({ headers }) => headers.authorization)).toEqual([
+      undefined,
+      'Bearer a-service-token-41d7',
+      undefined,
+    ]);
+  });
+
+  test('takes a credential back within a second that GitHub refuses (R-PACK-16)', async () => {
+    const program = await start({ HELMDECK_GITHUB_TOKEN: 'a-service-token-41d7' });
+    let status = 200;
+    world.answer('api.github.com', (_, response) => response.writeHead(status).end('[]'));
+    await run(program, 'github.list_issues', { repo: 'octo/demo' });
+    status = 401;
+    const from = performance.now();
+    await expect(run(program, 'github.list_issues', { repo: 'octo/other' })).rejects.toMatchObject({
+      code: 'handler_failed',
+      message: expect.stringMatching(/does not take the credential.*credential set github/) as string,
+    });
+    expect(await program.store.space({ subject: 'me' }, 'cache').count()).toBe(0);
+    expect(performance.now() - from).toBeLessThan(1000);
+    await expect(run(program, 'github.list_issues', { repo: 'octo/demo' })).rejects.toMatchObject({ code: 'handler_failed' });
+  });
+});
