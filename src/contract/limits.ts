@@ -84,6 +84,31 @@ export const PACK = {
   outputBytes: 1024 * KIB,
 } as const;
 
+/** What pipelines are held to. Lifetimes are seconds. */
+export const PIPELINE = {
+  steps: 20,
+  inputs: 20,
+  /** Of one definition. */
+  bytes: 32 * KIB,
+  /** Lists and objects within each other, in what is kept or sent. */
+  depth: 32,
+  /** Definitions of one subject. */
+  most: 100,
+  /** A definition is kept for so long after it was changed or run. */
+  ttl: TTL.max,
+  /** Runs of one subject under way at once. */
+  atOnce: 8,
+  /** Runs of one subject that are kept after they ended; the oldest make room. */
+  runs: 1000,
+  runTtl: 7 * DAY,
+  /** All that the record of a run shows of its outputs. */
+  shownBytes: 768 * KIB,
+  /** All outputs of a run together. */
+  outputBytes: 8 * 1024 * KIB,
+  /** The input of one step, with what its references stand for. */
+  inputBytes: 1024 * KIB,
+} as const;
+
 /** Inputs from which habits may be learned, if they are texts at the top. */
 export const LEARNABLE = [
   'persona',

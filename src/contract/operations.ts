@@ -4,6 +4,20 @@ import { FactDetail, FactFilter, FactInput, FactKey, FactList, FactPatch, FactRe
 import { ForgetInput, ForgetReceipt } from './forget.ts';
 import { Activity, ActivityInput, FactHistory, UndoInput, UndoReceipt } from './history.ts';
 import { EndedSession, EndSessionInput, PackDetail, PackInput, PackList, PacksInput, Result, RunPackInput } from './pack.ts';
+import {
+  CancelPipelineRunInput,
+  DeletedPipeline,
+  DeletePipelineInput,
+  PipelineDefinition,
+  PipelineDetail,
+  PipelineInput,
+  PipelineList,
+  PipelineReceipt,
+  PipelineRun,
+  PipelineRunInput,
+  PipelinesInput,
+  RunPipelineInput,
+} from './pipeline.ts';
 import { Callers, CallersInput, Context, ContextInput, MyMemory, MyMemoryInput, Status, StatusInput } from './projection.ts';
 import { QmdAnswer, QmdQuestion, SearchAnswer, SearchInput } from './query.ts';
 import { MintInput, MintReceipt, RevokeInput, RevokeReceipt, TokenList, type TokenScope, TokensInput } from './token.ts';
@@ -71,6 +85,14 @@ export const operations = {
   pack: { input: PackInput, output: PackDetail, scope: 'memory:read' },
   runPack: { input: RunPackInput, output: Result, scope: 'packs:run' },
   endSession: { input: EndSessionInput, output: EndedSession, scope: 'packs:run' },
+
+  pipelines: { input: PipelinesInput, output: PipelineList, scope: 'memory:read' },
+  pipeline: { input: PipelineInput, output: PipelineDetail, scope: 'memory:read' },
+  createPipeline: { input: PipelineDefinition, output: PipelineReceipt, scope: 'packs:run' },
+  deletePipeline: { input: DeletePipelineInput, output: DeletedPipeline, scope: 'packs:run' },
+  runPipeline: { input: RunPipelineInput, output: PipelineRun, scope: 'packs:run' },
+  pipelineRun: { input: PipelineRunInput, output: PipelineRun, scope: 'packs:run' },
+  cancelPipelineRun: { input: CancelPipelineRunInput, output: PipelineRun, scope: 'packs:run' },
 
   mintToken: { input: MintInput, output: MintReceipt, scope: 'admin' },
   tokens: { input: TokensInput, output: TokenList, scope: 'admin' },

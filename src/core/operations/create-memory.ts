@@ -3,6 +3,7 @@ import { facts } from './facts.ts';
 import { find } from './find.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 import { packs } from './packs.ts';
+import { pipelines } from './pipelines.ts';
 import { transfer } from './transfer.ts';
 import { undo } from './undo.ts';
 import { upkeep } from './upkeep.ts';
@@ -15,6 +16,7 @@ export const createMemory = (deps: MemoryDeps): Memory => ({
   ...transfer(deps),
   ...packs(deps),
   ...credentials(deps),
+  ...pipelines(deps),
   ...undo(deps),
   ...upkeep(deps),
 });

@@ -114,7 +114,7 @@ export const facts = ({ store, secrets }: MemoryDeps): Facts => ({
   },
 });
 
-const NOT_KEPT = 'This memory has no key, so it is kept in RAM only and gone when the program ends; tell its owner.';
+export const NOT_KEPT = 'This memory has no key, so it is kept in RAM only and gone when the program ends; tell its owner.';
 
 const summary = ({ key, category, tags, author, createdAt, updatedAt, expiresAt }: Entry): FactSummary => ({
   key,

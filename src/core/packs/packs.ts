@@ -1,5 +1,6 @@
 import type { PackList } from '../../contract/pack.ts';
 import type { Clock } from '../clock.ts';
+import { Pipelines } from '../pipelines/pipelines.ts';
 import type { MemoryStore } from '../store.ts';
 import { Audit, auditHook } from './audit.ts';
 import { cacheHook } from './cache.ts';
@@ -16,6 +17,7 @@ export interface Packs {
   readonly engine: Engine;
   readonly sessions: Sessions;
   readonly audit: Audit;
+  readonly pipelines: Pipelines;
   /** Clears up what an earlier start left behind; as far as that needs the key, again when it has come. */
   resume(): Promise<void>;
   /** Packs of the owner's own that could not be taken. */
@@ -48,15 +50,19 @@ export function createPacks(options: PacksOptions): Packs & Disposable {
     cacheHook(store),
   ];
   const engine = new Engine({ catalogue, hooks: [...hooks, ...own], clock, trouble, ...(log && { log }) });
+  const pipelines = new Pipelines({ store, engine, audit, clock, trouble: () => trouble('the end of a pipeline') });
   return {
     engine,
     sessions,
     audit,
+    pipelines,
     skipped,
     async resume() {
       await sessions.clear();
+      await pipelines.endLeftovers();
     },
     [Symbol.dispose]() {
+      pipelines[Symbol.dispose]();
       sessions[Symbol.dispose]();
     },
   };

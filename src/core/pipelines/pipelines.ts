@@ -1,0 +1,331 @@
+import { randomUUID } from 'node:crypto';
+import { asFailure, Failure } from '../../contract/failure.ts';
+import { PIPELINE } from '../../contract/limits.ts';
+import type { PipelineDefinition, PipelineRun, RunPipelineInput } from '../../contract/pipeline.ts';
+import { authorOf, type Caller } from '../caller.ts';
+import type { Clock } from '../clock.ts';
+import { type Audit, learnable } from '../packs/audit.ts';
+import type { Engine } from '../packs/engine.ts';
+import { findSecret } from '../secret-guard.ts';
+import type { Author, Entry, MemoryStore, Put } from '../store.ts';
+import { time } from '../time.ts';
+import { inputsOf, refuseUnrunnable } from './definition.ts';
+import { at, fill, type Reference } from './references.ts';
+import { type Kept, type KeptRun, Shelf } from './shelf.ts';
+
+interface Deps {
+  readonly store: MemoryStore;
+  readonly engine: Engine;
+  readonly audit: Audit;
+  readonly clock: Clock;
+  /** The end of a run could not be recorded; it is made up for later. */
+  readonly trouble: () => void;
+}
+
+type RunStep = PipelineRun['steps'][number];
+
+/** A run in this process. */
+interface Active {
+  readonly caller: Caller;
+  readonly definition: PipelineDefinition;
+  readonly inputs: ReadonlyMap<string, unknown>;
+  readonly learned: Readonly<Record<string, string>> | undefined;
+  /** As it is told; it changes as the run goes on. */
+  readonly run: Omit<PipelineRun, 'steps'> & { readonly steps: RunStep[] };
+  /** What later steps may refer to. */
+  readonly outputs: Map<string, unknown>;
+  readonly cancelling: AbortController;
+  readonly began: number;
+  /** Bytes that outputs may still take, and of which the record may show so many. */
+  room: number;
+  shown: number;
+}
+
+interface Running {
+  readonly active: Active;
+  readonly ended: Promise<void>;
+}
+
+type Ended = Pick<PipelineRun, 'failure'> & { readonly status: Exclude<PipelineRun['status'], 'running'> };
+
+/** Runs packs one after the other, fed by inputs and by earlier outputs. A run goes on when who started it has left. */
+export class Pipelines implements Disposable {
+  readonly #deps: Deps;
+  readonly #shelf: Shelf;
+  /** By run, in every subject. */
+  readonly #running = new Map<string, Running>();
+  #closed = false;
+  #clearing: Promise<void> = Promise.resolve();
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    this.#shelf = new Shelf(deps.store);
+  }
+
+  /** Whatever else is asked of a definition comes after this: it says that its depth has an end. */
+  refuseUnrunnable(definition: PipelineDefinition): void {
+    const packs = new Set(this.#deps.engine.catalogue.all.map(({ name }) => name));
+    refuseUnrunnable(definition, (name) => packs.has(name));
+  }
+
+  keep(caller: Caller, definition: PipelineDefinition): Promise<Put> {
+    return this.#shelf.put(caller.subject, authorOf(caller), definition);
+  }
+
+  all({ subject }: Caller): Promise<readonly Kept[]> {
+    return this.#shelf.all(subject);
+  }
+
+  get({ subject }: Caller, id: string): Promise<Kept> {
+    return this.#shelf.get(subject, id);
+  }
+
+  delete({ subject }: Caller, id: string): Promise<void> {
+    return this.#shelf.delete(subject, id);
+  }
+
+  /** Answers when the run has begun. */
+  async run(caller: Caller, { id, inputs: sent }: RunPipelineInput): Promise<PipelineRun> {
+    const { audit } = this.#deps;
+    audit.refuseUnrecorded();
+    const { subject } = caller;
+    const { definition } = await this.#shelf.get(subject, id);
+    const active = this.#begin(caller, definition, inputsOf(definition, sent));
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+    this.#running.set(active.run.run_id, { active, ended });
+    try {
+      await this.#keep(active);
+    } catch (error) {
+      this.#running.delete(active.run.run_id);
+      end();
+      throw error;
+    }
+    void this.#work(active).finally(end);
+    void this.#shelf
+      .renew(subject, authorOf(caller), id)
+      .then(() => this.#endLeftoversOf(subject))
+      .catch(() => this.#trouble());
+    return told(active);
+  }
+
+  async show({ subject }: Caller, runId: string): Promise<PipelineRun> {
+    const running = this.#of(subject, runId);
+    if (running) return told(running.active);
+    const found = await this.#shelf.run(subject, runId);
+    if (!found) throw new Failure('not_found', 'There is no such run, or it is longer ago than a week; start another.');
+    const { kept, entry } = found;
+    return kept.run.status === 'running' ? interrupted(kept, entry) : kept.run;
+  }
+
+  async cancel(caller: Caller, runId: string): Promise<PipelineRun> {
+    const running = this.#of(caller.subject, runId);
+    running?.active.cancelling.abort();
+    await running?.ended;
+    return await this.show(caller, runId);
+  }
+
+  /** Ends, and records, what was cut short by the end of an earlier start, or of which the end could not be recorded. */
+  async endLeftovers(): Promise<void> {
+    for (const { namespace } of await this.#deps.store.namespaces('pack')) {
+      if (namespace.session === undefined) await this.#endLeftoversOf(namespace.subject);
+    }
+  }
+
+  /** What is under way is cut short; the next start says so. */
+  [Symbol.dispose](): void {
+    this.#closed = true;
+    for (const { active } of this.#running.values()) active.cancelling.abort();
+  }
+
+  #of(subject: string, runId: string): Running | undefined {
+    const running = this.#running.get(runId);
+    return running?.active.caller.subject === subject ? running : undefined;
+  }
+
+  #begin(caller: Caller, definition: PipelineDefinition, inputs: ReadonlyMap<string, unknown>): Active {
+    const { store, clock } = this.#deps;
+    const count = [...this.#running.values()].filter(({ active }) => active.caller.subject === caller.subject).length;
+    if (count >= PIPELINE.atOnce) {
+      throw new Failure('rate_limited', `${PIPELINE.atOnce} pipelines are running for this caller; wait for one of them.`, {
+        retryAfter: 1,
+      });
+    }
+    return {
+      caller,
+      definition,
+      inputs,
+      learned: learnable(Object.fromEntries(inputs)),
+      run: {
+        run_id: randomUUID(),
+        pipeline: definition.id,
+        status: 'running',
+        started_at: time(store.now()),
+        steps: definition.steps.map(({ id, pack }) => ({ id, pack, status: 'waiting' })),
+      },
+      outputs: new Map(),
+      cancelling: new AbortController(),
+      began: clock.steady(),
+      room: PIPELINE.outputBytes,
+      shown: PIPELINE.shownBytes,
+    };
+  }
+
+  async #work(active: Active): Promise<void> {
+    try {
+      await this.#end(active, await this.#steps(active));
+    } catch {
+      this.#trouble();
+    } finally {
+      this.#running.delete(active.run.run_id);
+    }
+  }
+
+  async #steps(active: Active): Promise<Ended> {
+    const { signal } = active.cancelling;
+    for (const [index, step] of active.run.steps.entries()) {
+      if (signal.aborted) return { status: 'cancelled' };
+      step.status = 'running';
+      const began = this.#deps.clock.steady();
+      try {
+        await this.#keep(active);
+        signal.throwIfAborted();
+        await this.#step(active, index, step);
+        step.status = 'succeeded';
+      } catch (error) {
+        if (signal.aborted) {
+          step.status = 'cancelled';
+          return { status: 'cancelled' };
+        }
+        step.status = 'failed';
+        const { code, message } = asFailure(error);
+        return { status: 'failed', failure: { error: code, message, step: step.id } };
+      } finally {
+        step.duration_ms = this.#since(began);
+      }
+    }
+    return { status: 'succeeded' };
+  }
+
+  async #step(active: Active, index: number, step: RunStep): Promise<void> {
+    const { engine } = this.#deps;
+    const { caller, definition, outputs, cancelling } = active;
+    const asked = definition.steps[index]?.input;
+    const input = fill(asked, (reference) => lookUp(active, step.id, reference)) as Record<string, unknown>;
+    const { output, cached } = await engine.run(caller, { name: step.pack, input }, { signal: cancelling.signal });
+    step.cached = cached;
+    const text = JSON.stringify(output);
+    const bytes = Buffer.byteLength(text);
+    active.room -= bytes;
+    if (active.room < 0) {
+      throw new Failure(
+        'invalid_output',
+        `The outputs of a run are ${PIPELINE.outputBytes / 1024} KiB at most; ask its steps for less.`,
+      );
+    }
+    outputs.set(step.id, output);
+    if (bytes > active.shown) step.note = 'This output is left out: the record of a run holds no more.';
+    else if (findSecret(text)) step.note = 'This output is left out: it looks like a credential, which no record keeps.';
+    else {
+      active.shown -= bytes;
+      step.output = output;
+    }
+  }
+
+  async #end(active: Active, { status, failure }: Ended): Promise<void> {
+    // What is closing takes no more; the next start ends this run.
+    if (this.#closed) return;
+    const { store } = this.#deps;
+    const { run, caller, learned } = active;
+    const ended: PipelineRun = {
+      ...run,
+      status,
+      ended_at: time(store.now()),
+      duration_ms: this.#since(active.began),
+      steps: run.steps.map((step) => (step.status === 'waiting' ? { ...step, status: 'skipped' } : step)),
+      ...(failure && { failure }),
+    };
+    await this.#keepEnd(caller.subject, authorOf(caller), { run: ended, learned });
+    await this.#shelf.trim(caller.subject);
+  }
+
+  /** In one go: a run has ended when its row is there. */
+  async #keepEnd(subject: string, author: Author, kept: KeptRun): Promise<void> {
+    const { run, learned } = kept;
+    await Promise.all([
+      this.#deps.audit.keepPipeline(subject, author, {
+        pipeline: run.pipeline,
+        run_id: run.run_id,
+        outcome: run.status === 'running' ? 'failed' : run.status,
+        duration_ms: run.duration_ms ?? 0,
+        ...(learned && { learn_inputs: learned }),
+      }),
+      this.#shelf.keepEnded(subject, author, kept),
+    ]);
+  }
+
+  /** How far it is, without outputs: so much is there after a crash. */
+  async #keep({ caller, run, learned }: Active): Promise<void> {
+    const steps = run.steps.map(({ output: _output, ...step }) => step);
+    await this.#shelf.keepRun(caller.subject, authorOf(caller), { run: { ...run, steps }, learned });
+  }
+
+  /** One after the other, so that no run is ended twice. */
+  #endLeftoversOf(subject: string): Promise<void> {
+    const cleared = this.#clearing.then(() => this.#endEachOf(subject));
+    this.#clearing = cleared.catch(() => undefined);
+    return cleared;
+  }
+
+  async #endEachOf(subject: string): Promise<void> {
+    for (const runId of await this.#shelf.running(subject)) {
+      if (this.#running.has(runId)) continue;
+      // Looked at again: it may have come to its own end while those before it were ended.
+      const left = await this.#shelf.run(subject, runId);
+      if (left?.kept.run.status !== 'running') continue;
+      const run = interrupted(left.kept, left.entry);
+      await this.#keepEnd(subject, left.entry.author, { ...left.kept, run });
+    }
+  }
+
+  /** Where everything ends, nothing is missing that the next start will not make up for. */
+  #trouble(): void {
+    if (!this.#closed) this.#deps.trouble();
+  }
+
+  #since(began: number): number {
+    return Math.max(0, Math.round(this.#deps.clock.steady() - began));
+  }
+}
+
+function lookUp({ inputs, outputs }: Active, step: string, reference: Reference): unknown {
+  if (reference.to === 'input') return inputs.get(reference.name);
+  const found = at(outputs.get(reference.step), reference.path);
+  if (found !== undefined) return found;
+  throw new Failure(
+    'invalid_input',
+    `The step ${step} asks for ${reference.spelled}, which is not in that output; compare it with what the pack answers.`,
+  );
+}
+
+/** A copy: the run goes on. */
+const told = ({ run }: Active): PipelineRun => ({ ...run, steps: run.steps.map((step) => ({ ...step })) });
+
+/** It ended with its last sign of life. */
+function interrupted({ run }: KeptRun, { createdAt, updatedAt }: Entry): PipelineRun {
+  const step = run.steps.find(({ status }) => status === 'running')?.id;
+  return {
+    ...run,
+    status: 'failed',
+    ended_at: time(updatedAt),
+    duration_ms: Math.max(0, updatedAt - createdAt),
+    steps: run.steps.map((each) => ({
+      ...each,
+      status: each.status === 'running' ? 'failed' : each.status === 'waiting' ? 'skipped' : each.status,
+    })),
+    failure: {
+      error: 'handler_failed',
+      message: 'The program ended or was locked before this run had ended; start it again if it is still wanted.',
+      ...(step !== undefined && { step }),
+    },
+  };
+}

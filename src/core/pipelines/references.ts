@@ -1,0 +1,91 @@
+import { Failure } from '../../contract/failure.ts';
+import { PIPELINE } from '../../contract/limits.ts';
+
+/** What `${{ … }}` stands for: an input, or what lies at a path of an earlier step's output. */
+export type Reference =
+  | { readonly to: 'input'; readonly name: string; readonly spelled: string }
+  | { readonly to: 'output'; readonly step: string; readonly path: readonly string[]; readonly spelled: string };
+
+/** Undefined where there is nothing, as an input that was left out. */
+export type LookUp = (reference: Reference) => unknown;
+
+const OPENING = '${{';
+const PLACE = /\$\{\{[ \t]{0,8}([A-Za-z0-9_.-]{1,256})[ \t]{0,8}\}\}/g;
+
+/** Every reference in what a step is asked. An opening that none begins with is a mistake, and would be asked as it stands. */
+export function referencesIn(value: unknown): (Reference | 'unreadable')[] {
+  if (typeof value === 'string') {
+    const found = [...value.matchAll(PLACE)].map(([, spelled = '']) => read(spelled) ?? 'unreadable');
+    return value.split(OPENING).length - 1 === found.length ? found : [...found, 'unreadable'];
+  }
+  return partsOf(value).flatMap(referencesIn);
+}
+
+function read(spelled: string): Reference | undefined {
+  const [root, name, output, ...path] = spelled.split('.');
+  if (name === undefined || name === '' || path.includes('')) return undefined;
+  if (root === 'inputs' && output === undefined) return { to: 'input', name, spelled };
+  if (root === 'steps' && output === 'output') return { to: 'output', step: name, path, spelled };
+  return undefined;
+}
+
+/**
+ * The value with what its references stand for. One that is a whole text keeps its type; within a longer text it becomes
+ * text. What was left out is left out of objects too.
+ */
+export function fill(value: unknown, lookUp: LookUp): unknown {
+  return filler(lookUp)(value);
+}
+
+/** Few references can stand for very much, again and again. */
+function filler(lookUp: LookUp): (value: unknown) => unknown {
+  let left: number = PIPELINE.inputBytes;
+  const known = new Map<string, { value: unknown; text: string; bytes: number }>();
+  const take = (spelled: string): { value: unknown; text: string } => {
+    let found = known.get(spelled);
+    if (!found) {
+      const reference = read(spelled);
+      const value = reference && lookUp(reference);
+      const text = value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value);
+      found = { value, text, bytes: Buffer.byteLength(text) };
+      known.set(spelled, found);
+    }
+    left -= found.bytes;
+    if (left >= 0) return found;
+    throw new Failure(
+      'invalid_input',
+      `What the references of a step stand for is more than ${PIPELINE.inputBytes / 1024} KiB; ask earlier steps for less.`,
+    );
+  };
+  const filled = (value: unknown): unknown => {
+    if (typeof value === 'string') {
+      const [whole] = value.matchAll(PLACE);
+      if (whole?.[0] === value) return take(whole[1] ?? '').value;
+      return value.replace(PLACE, (_all, spelled: string) => take(spelled).text);
+    }
+    if (Array.isArray(value)) return value.map((part) => filled(part) ?? null);
+    if (typeof value !== 'object' || value === null) return value;
+    const fields = Object.entries(value).map(([name, part]): [string, unknown] => [name, filled(part)]);
+    return Object.fromEntries(fields.filter(([, part]) => part !== undefined));
+  };
+  return filled;
+}
+
+/** What lies at the path; undefined where there is nothing. Only what JSON shows can be reached. */
+export function at(value: unknown, path: readonly string[]): unknown {
+  let found = value;
+  for (const part of path) {
+    const within = Array.isArray(found) ? /^\d{1,6}$/.test(part) : isObject(found) && Object.hasOwn(found, part);
+    if (!within) return undefined;
+    found = (found as Record<string, unknown>)[part];
+  }
+  return found;
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+const partsOf = (value: unknown): unknown[] => (isObject(value) ? Object.values(value) : []);
+
+/** Whether lists and objects stand within each other no deeper than that; looked at before anything follows them down. */
+export const isShallow = (value: unknown, depth: number = PIPELINE.depth): boolean =>
+  depth > 0 ? partsOf(value).every((part) => isShallow(part, depth - 1)) : !isObject(value);

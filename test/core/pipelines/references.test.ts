@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'vitest';
+import { at, fill, isShallow, referencesIn } from '../../../src/core/pipelines/references.ts';
+import { workOf } from '../../support/work.ts';
+
+const spelled = (value: unknown) =>
+  referencesIn(value).map((reference) => (reference === 'unreadable' ? reference : reference.spelled));
+
+describe('references', () => {
+  test.each<[value: unknown, found: string[]]>([
+    ['${{ inputs.repo }}', ['inputs.repo']],
+    ['${{inputs.repo}}', ['inputs.repo']],
+    ['a ${{ inputs.a }} b ${{ steps.one.output.x-y.0.z_1 }}', ['inputs.a', 'steps.one.output.x-y.0.z_1']],
+    [{ deep: [{ in: '${{ steps.one.output }}' }], n: 5, nothing: null }, ['steps.one.output']],
+    ['costs $5 {{ mustache }} $ {{ x }}', []],
+    ['${{ }}', ['unreadable']],
+    ['${{ inputs. }}', ['unreadable']],
+    ['${{ inputs.a.b }}', ['unreadable']],
+    ['${{ steps.one }}', ['unreadable']],
+    ['${{ steps.one.input.x }}', ['unreadable']],
+    ['${{ steps.one.output..x }}', ['unreadable']],
+    ['${{ env.HOME }}', ['unreadable']],
+    ['${{ inputs.a', ['unreadable']],
+    ['${{ inputs.a + 1 }}', ['unreadable']],
+    ['${{ ${{ inputs.a }} }}', ['inputs.a', 'unreadable']],
+  ])('in %j are %j', (value, found) => {
+    expect(spelled(value)).toEqual(found);
+  });
+
+  test('are found in a text of nothing else in little time', () => {
+    const text = `\${{${' '.repeat(100)}`.repeat(10_000);
+    expect(workOf(() => expect(referencesIn(text)).toEqual(['unreadable']))).toBeLessThan(500);
+  });
+});
+
+describe('filling in', () => {
+  const known: Record<string, unknown> = {
+    'inputs.text': 'x',
+    'inputs.number': 5,
+    'inputs.list': [1, { a: 'b' }],
+    'inputs.nothing': null,
+    'inputs.braces': '${{ inputs.text }} $& $1',
+  };
+  const filled = (value: unknown) => fill(value, ({ spelled: name }) => known[name]);
+
+  test.each<[what: string, value: unknown, becomes: unknown]>([
+    ['a whole text keeps the type', { a: '${{ inputs.number }}', b: '${{ inputs.list }}' }, { a: 5, b: [1, { a: 'b' }] }],
+    ['what is null is null', { a: '${{ inputs.nothing }}' }, { a: null }],
+    ['a longer text becomes text', 'n=${{ inputs.number }}, ${{ inputs.list }}', 'n=5, [1,{"a":"b"}]'],
+    ['blanks around make it a longer text', ' ${{ inputs.number }}', ' 5'],
+    ['two in one text are text', '${{ inputs.number }}${{ inputs.number }}', '55'],
+    ['what was left out is left out of objects', { a: '${{ inputs.no }}', b: 1 }, { b: 1 }],
+    ['in lists it keeps its place', ['${{ inputs.no }}', 1], [null, 1]],
+    ['in a text it is nothing', 'a${{ inputs.no }}b', 'ab'],
+    ['what a value holds is not read again', '<${{ inputs.braces }}>', '<${{ inputs.text }} $& $1>'],
+    ['what is no text stays', { a: [true, null, 1.5] }, { a: [true, null, 1.5] }],
+  ])('%s (R-PACK-22)', (_what, value, becomes) => {
+    expect(filled(value)).toEqual(becomes);
+  });
+
+  test('makes no object of another kind', () => {
+    const made = fill(JSON.parse('{"__proto__":{"polluted":"${{ inputs.x }}"}}'), () => 1) as object;
+    expect(Object.getPrototypeOf(made)).toBe(Object.prototype);
+    expect(Object.keys(made)).toEqual(['__proto__']);
+  });
+
+  test('ends where references stand for too much', () => {
+    const big = 'x'.repeat(600 * 1024);
+    expect(fill('${{ inputs.a }}', () => big)).toBe(big);
+    expect(() => fill(['${{ inputs.a }}', '${{ inputs.a }}'], () => big)).toThrow(/1024 KiB/);
+    expect(() => fill('${{ inputs.a }}'.repeat(5000), () => big)).toThrow(/1024 KiB/);
+  });
+});
+
+describe('what lies at a path', () => {
+  const value = { list: [{ a: 1 }, 'text'], empty: '', no: null, 'x-y': 2 };
+
+  test.each<[path: string, found: unknown]>([
+    ['list.0.a', 1],
+    ['list.1', 'text'],
+    ['x-y', 2],
+    ['empty', ''],
+    ['no', null],
+    ['list.2', undefined],
+    ['list.length', undefined],
+    ['list.-1', undefined],
+    ['list.1.0', undefined],
+    ['list.1.length', undefined],
+    ['no.x', undefined],
+    ['constructor', undefined],
+    ['__proto__', undefined],
+    ['list.map', undefined],
+    ['other', undefined],
+  ])('%s is %j', (path, found) => {
+    expect(at(value, path.split('.'))).toEqual(found);
+  });
+
+  test('without a path it is the whole', () => {
+    expect(at(value, [])).toBe(value);
+  });
+});
+
+test('depth has an end', () => {
+  const nested = (depth: number): unknown => (depth === 0 ? 'x' : [nested(depth - 1)]);
+  expect(isShallow(nested(32))).toBe(true);
+  expect(isShallow(nested(33))).toBe(false);
+  let endless: unknown = 'x';
+  for (let turn = 0; turn < 1_000_000; turn += 1) endless = [endless];
+  expect(isShallow(endless)).toBe(false);
+});

@@ -1,0 +1,55 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { openStore } from '../../src/core/open-store.ts';
+import { assemble } from '../../src/main/assemble.ts';
+import { readConfig } from '../../src/main/config.ts';
+import { handClock } from '../support/clock.ts';
+import { theOwner } from '../support/memory.ts';
+import { A_KEY, aDraft, ANOTHER_KEY, withKey } from '../support/store.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+describe('a start', () => {
+  /** As a program leaves it that was killed: a session's memory, and a run that has not ended. */
+  async function leftBehind(): Promise<string> {
+    const folder = tempFolder();
+    await using store = await openStore({ folder, clock: handClock(Date.now()), sources: withKey() });
+    await store.space({ subject: 'me', session: 's' }, 'pack').put(aDraft({ key: 'a.pack/a' }));
+    const run = {
+      run_id: crypto.randomUUID(),
+      pipeline: 'greet',
+      status: 'running',
+      started_at: new Date().toISOString(),
+      steps: [],
+    };
+    const draft = { key: `pipeline-runs/${run.run_id}`, value: JSON.stringify({ run }), category: 'pipeline:running' };
+    await store.space({ subject: 'me' }, 'pack').put(aDraft(draft));
+    return folder;
+  }
+
+  const started = async (folder: string, key: Record<string, string>) => {
+    const environment = { HELMDECK_DATA_DIR: folder, HELMDECK_ADDR: '127.0.0.1:0', ...key };
+    const config = readConfig({ environment, platform: 'linux', home: () => folder });
+    return await assemble(config, { environment, desktop: false, version: '0.0.0' });
+  };
+
+  test('clears up what an earlier one left behind, and waits for nothing of it (R-PACK-07, R-PACK-12)', async () => {
+    await using program = await started(await leftBehind(), { HELMDECK_MEMORY_KEY: A_KEY });
+    const { store } = program;
+    await expect.poll(() => store.space({ subject: 'me', session: 's' }, 'pack').count()).toBe(0);
+    await expect.poll(() => store.space({ subject: 'me' }, 'audit').count()).toBe(1);
+    expect(await store.space({ subject: 'me' }, 'pack').count('pipeline:running')).toBe(0);
+  });
+
+  test('without the key goes on, and clears up what needs it when that has come', async () => {
+    const keyFile = join(tempFolder(), 'key');
+    writeFileSync(keyFile, ANOTHER_KEY, { mode: 0o600 });
+    await using program = await started(await leftBehind(), { HELMDECK_MEMORY_KEY_FILE: keyFile });
+    const { store, perform } = program;
+    expect(store.status().key.at).toBe('mismatch');
+    await expect.poll(() => store.namespaces('pack')).toHaveLength(1);
+    writeFileSync(keyFile, A_KEY);
+    expect(await perform(theOwner, 'unlock', {})).toMatchObject({ key: { at: 'ok' } });
+    await expect.poll(() => store.space({ subject: 'me' }, 'audit').count()).toBe(1);
+  });
+});
