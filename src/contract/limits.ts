@@ -109,6 +109,9 @@ export const PIPELINE = {
   inputBytes: 1024 * KIB,
 } as const;
 
+/** What my-defaults shows at most. */
+export const DEFAULTS = { each: 12, findings: 20, recent: 200 } as const;
+
 /** Inputs from which habits may be learned, if they are texts at the top. */
 export const LEARNABLE = [
   'persona',

@@ -18,7 +18,18 @@ import {
   PipelinesInput,
   RunPipelineInput,
 } from './pipeline.ts';
-import { Callers, CallersInput, Context, ContextInput, MyMemory, MyMemoryInput, Status, StatusInput } from './projection.ts';
+import {
+  Callers,
+  CallersInput,
+  Context,
+  ContextInput,
+  MyDefaults,
+  MyDefaultsInput,
+  MyMemory,
+  MyMemoryInput,
+  Status,
+  StatusInput,
+} from './projection.ts';
 import { QmdAnswer, QmdQuestion, SearchAnswer, SearchInput } from './query.ts';
 import { MintInput, MintReceipt, RevokeInput, RevokeReceipt, TokenList, type TokenScope, TokensInput } from './token.ts';
 import { Export, ExportInput, ImportInput, ImportReceipt } from './transfer.ts';
@@ -76,6 +87,7 @@ export const operations = {
   query: { input: QmdQuestion, output: QmdAnswer, scope: 'memory:read' },
   context: { input: ContextInput, output: Context, scope: 'memory:read' },
   myMemory: { input: MyMemoryInput, output: MyMemory, scope: 'memory:read' },
+  myDefaults: { input: MyDefaultsInput, output: MyDefaults, scope: 'memory:read' },
   callers: { input: CallersInput, output: Callers, scope: 'memory:read' },
   export: { input: ExportInput, output: Export, scope: 'memory:read' },
   import: { input: ImportInput, output: ImportReceipt, scope: 'memory:write' },

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { FactVersion } from './fact.ts';
-import { EXPIRING_SOON, OVERVIEW } from './limits.ts';
+import { DEFAULTS, EXPIRING_SOON, OVERVIEW } from './limits.ts';
 import type { StoreStatus } from './status.ts';
 import { ask, Time } from './text.ts';
 
@@ -59,8 +59,8 @@ export const MyDefaults = z.object({
         common_inputs: usualInputs,
       }),
     )
-    .max(12)
-    .describe('Packs by number of runs, then last use.'),
+    .max(DEFAULTS.each)
+    .describe('Packs by number of successful runs, then last use.'),
   pipelines: z
     .array(
       z.object({
@@ -70,8 +70,8 @@ export const MyDefaults = z.object({
         common_inputs: usualInputs,
       }),
     )
-    .max(12)
-    .describe('Pipelines by number of runs, then last use.'),
+    .max(DEFAULTS.each)
+    .describe('Pipelines by number of successful runs, then last use.'),
   common_findings: z
     .array(
       z.object({
@@ -80,7 +80,7 @@ export const MyDefaults = z.object({
         count: count('How often.'),
       }),
     )
-    .max(20)
+    .max(DEFAULTS.findings)
     .exactOptional()
     .describe('What runs of every outcome found most often.'),
   recent: z
@@ -93,7 +93,7 @@ export const MyDefaults = z.object({
         duration_ms: count('How long, in milliseconds.'),
       }),
     )
-    .max(200)
+    .max(DEFAULTS.recent)
     .describe('The latest runs, newest first.'),
   note: emptyNote,
 });

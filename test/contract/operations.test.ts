@@ -75,6 +75,7 @@ describe('the table (R-OPS-01)', () => {
       'query',
       'context',
       'myMemory',
+      'myDefaults',
       'callers',
       'export',
       'import',

@@ -8,10 +8,10 @@ import { readNote } from './activity.ts';
 import { readCursor, spellCursor } from './cursor.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 
-type Views = Pick<Memory, 'myMemory' | 'context' | 'callers' | 'activity' | 'status'>;
+type Views = Pick<Memory, 'myMemory' | 'myDefaults' | 'context' | 'callers' | 'activity' | 'status'>;
 
 /** What a memory looks like as a whole. */
-export const views = ({ store }: MemoryDeps): Views => ({
+export const views = ({ store, packs: { defaults } }: MemoryDeps): Views => ({
   async myMemory(caller) {
     const { categories, more } = await store.space(namespaceOf(caller), 'fact').overview(OVERVIEW);
     const summary = {
@@ -22,6 +22,10 @@ export const views = ({ store }: MemoryDeps): Views => ({
     };
     showMore(summary.categories, categories, OVERVIEW.bytes - bytesOf(summary));
     return summary;
+  },
+
+  async myDefaults(caller) {
+    return { ...heading(caller, store.now()), ...(await defaults.of(caller.subject)) };
   },
 
   async context(caller) {

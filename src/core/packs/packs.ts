@@ -6,6 +6,7 @@ import { Audit, auditHook } from './audit.ts';
 import { cacheHook } from './cache.ts';
 import { Catalogue } from './catalogue.ts';
 import { type Credentials, credentialHook } from './credentials.ts';
+import { Defaults } from './defaults.ts';
 import { Engine } from './engine.ts';
 import type { Hook } from './hook.ts';
 import { memoryHook } from './memory-hook.ts';
@@ -17,6 +18,7 @@ export interface Packs {
   readonly engine: Engine;
   readonly sessions: Sessions;
   readonly audit: Audit;
+  readonly defaults: Defaults;
   readonly pipelines: Pipelines;
   /** Clears up what an earlier start left behind; as far as that needs the key, again when it has come. */
   resume(): Promise<void>;
@@ -50,11 +52,13 @@ export function createPacks(options: PacksOptions): Packs & Disposable {
     cacheHook(store),
   ];
   const engine = new Engine({ catalogue, hooks: [...hooks, ...own], clock, trouble, ...(log && { log }) });
+  const defaults = new Defaults(store);
   const pipelines = new Pipelines({ store, engine, audit, clock, trouble: () => trouble('the end of a pipeline') });
   return {
     engine,
     sessions,
     audit,
+    defaults,
     pipelines,
     skipped,
     async resume() {
@@ -63,6 +67,7 @@ export function createPacks(options: PacksOptions): Packs & Disposable {
     },
     [Symbol.dispose]() {
       pipelines[Symbol.dispose]();
+      defaults[Symbol.dispose]();
       sessions[Symbol.dispose]();
     },
   };

@@ -356,7 +356,7 @@ describe('a run', () => {
     expect(await ended(memory, id)).toMatchObject({ status: 'failed', failure: { error: 'timeout' } });
   });
 
-  test('leaves a row of each outcome, and what may be learned from it (R-PACK-13)', async () => {
+  test('leaves a row of each outcome, and what may be learned from it (R-PACK-13, R-VIEW-02)', async () => {
     const memory = await withPacks();
     const steps = [{ id: 'first', pack: 'test.echo', input: { what: '${{ inputs.audience }}${{ inputs.topic }}' } }];
     const run = await runToEnd(memory, aPipeline({ steps }), { audience: 'children', topic: 'whales' });
@@ -371,6 +371,10 @@ describe('a run', () => {
       learn_inputs: { audience: 'children' },
     });
     expect(row && row.expiresAt - row.createdAt).toBe(30 * DAY);
+    expect(await memory.as(me)('myDefaults', {})).toMatchObject({
+      packs: [{ id: 'test.echo', calls: 1 }],
+      pipelines: [{ id: 'greet', runs: 1, common_inputs: { audience: 'children' } }],
+    });
   });
 
   test('is cancelled with the step it is in (R-PACK-24)', async () => {
