@@ -2,6 +2,7 @@ import type { Clock } from './clock.ts';
 import type { Finder } from './finder.ts';
 import { createMemory } from './operations/create-memory.ts';
 import { memoryPacks } from './packs/builtin/memory.ts';
+import { routePack } from './packs/builtin/route.ts';
 import { type CredentialPlaces, KeptCredentials } from './packs/kept-credentials.ts';
 import { createPacks, type Packs, type PacksOptions } from './packs/packs.ts';
 import { createPerform, type Perform } from './perform.ts';
@@ -43,6 +44,6 @@ export function openDoor({
   const memory = createMemory({ store, tokens, finder, packs, credentials, clock, secrets });
   const perform = createPerform(memory, new WriteLimit(clock, writesPerMinute));
   const { catalogue } = packs.engine;
-  for (const pack of memoryPacks(perform)) catalogue.add(pack);
+  for (const pack of [...memoryPacks(perform), routePack({ ...packs, catalogue })]) catalogue.add(pack);
   return { perform, packs, [Symbol.dispose]: () => packs[Symbol.dispose]() };
 }

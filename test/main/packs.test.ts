@@ -47,7 +47,7 @@ beforeEach(async () => {
 });
 
 describe('the program with its packs', () => {
-  test('has six of its own, one of them off until hosts are listed', async () => {
+  test('has six of its own, one of them off until hosts are listed (R-PACK-09)', async () => {
     const program = await start({});
     const { packs } = await program.perform(aCaller(), 'packs', {});
     expect(packs.map(({ name }) => name)).toEqual([

@@ -1,0 +1,238 @@
+import * as z from 'zod';
+import { QUERY } from '../../../contract/limits.ts';
+import type { MyDefaults } from '../../../contract/projection.ts';
+import { ask, notText } from '../../../contract/text.ts';
+import { type Caller, permits } from '../../caller.ts';
+import type { Pipelines } from '../../pipelines/pipelines.ts';
+import type { Catalogue } from '../catalogue.ts';
+import type { Defaults } from '../defaults.ts';
+import { definePack, type Pack } from '../pack.ts';
+import { type Candidate, compare, DESCRIPTION, type Fit, FITS, rank } from '../route/ranking.ts';
+import { readRequest } from '../route/request.ts';
+
+interface Deps {
+  readonly catalogue: Catalogue;
+  readonly pipelines: Pipelines;
+  readonly defaults: Defaults;
+}
+
+interface Known extends Candidate {
+  readonly unavailable?: string | undefined;
+  readonly takes?: z.ZodType;
+}
+
+type Habits = Pick<MyDefaults, 'packs' | 'pipelines'>;
+
+const SELF = 'helmdeck.route';
+const ALTERNATIVES = 3;
+/** What fits less is not worth naming. */
+const WORTH_NAMING = 0.3;
+/** What a habit adds at most: between two that fit alike it decides, and no more. */
+const HABIT = 0.04;
+
+/** What agents do with the memory itself is no pack, and what they need no less. */
+const tools: readonly Known[] = [
+  {
+    kind: 'tool',
+    id: 'memory_search',
+    name: 'search memory',
+    title: 'Search memory',
+    description: 'Finds facts that were remembered: preferences, decisions, conventions.',
+    intents: [
+      'search memory',
+      'do you remember',
+      'what do you know about me',
+      'what did I tell you',
+      'what did we decide',
+      'what we decided',
+      'do I prefer',
+      'find a preference',
+      'what do I prefer',
+      'look up a decision',
+      'recall a fact',
+      'was weißt du über mich',
+      'erinnerst du dich',
+      'que sais-tu de moi',
+      'qué sabes de mí',
+    ],
+    changes: 'nothing',
+  },
+  {
+    kind: 'tool',
+    id: 'memory_renew',
+    name: 'renew memory',
+    title: 'Renew a fact',
+    description: 'Gives a remembered fact a new lifetime.',
+    intents: ['keep a fact longer', 'extend the lifetime of a fact', 'renew a memory'],
+    changes: 'adds',
+  },
+  {
+    kind: 'tool',
+    id: 'memory_history',
+    name: 'memory history',
+    title: 'Show the history of a fact',
+    description: 'Earlier versions of a remembered fact.',
+    intents: ['earlier versions of a fact', 'what did a fact say before', 'history of a fact'],
+    changes: 'nothing',
+  },
+];
+
+const Kind = z.enum(['pack', 'pipeline', 'tool']).describe('pack and pipeline: run it. tool: call it by its name.');
+const Id = z.string().describe('Which one.');
+const Why = z.string().describe('Why it was chosen.');
+
+const Output = z.object({
+  recommendation: z
+    .object({
+      kind: Kind,
+      id: Id,
+      suggested_inputs: z.record(z.string(), z.string()).exactOptional().describe('What this caller usually sends to it.'),
+      why: Why,
+    })
+    .exactOptional()
+    .describe('What serves the need best; absent when nothing does.'),
+  alternatives: z.array(z.object({ kind: Kind, id: Id, why: Why })).describe('What else comes near, the nearest first.'),
+  gap_warning: z.string().exactOptional().describe('That nothing here serves the need, and what to do.'),
+  reasoning: z.string().describe('What was compared, and how it came out.'),
+});
+type Output = z.output<typeof Output>;
+
+const intent = `must be 1 to ${QUERY.characters} characters; say in a sentence what is needed`;
+
+/** Says which pack, pipeline or tool serves a need. It looks at descriptions and habits, and runs nothing. */
+export const routePack = ({ catalogue, pipelines, defaults }: Deps): Pack =>
+  definePack({
+    name: SELF,
+    version: '1.0.0',
+    title: 'Find what serves a need',
+    description:
+      'Recommends the pack, pipeline or memory tool that serves a need, with the inputs this caller usually sends, or says that there is none. Runs nothing.',
+    changes: 'nothing',
+    unaudited: true,
+    input: ask(
+      {
+        user_intent: z
+          .string({ error: notText })
+          .trim()
+          .min(1, { error: intent })
+          .max(QUERY.characters, { error: intent })
+          .describe('What is needed, in plain words.'),
+        context: z
+          .string({ error: notText })
+          .max(4000, { error: 'must have at most 4000 characters; keep what matters' })
+          .exactOptional()
+          .describe('What the conversation is about.'),
+      },
+      { title: 'Find what serves a need', description: 'A need in plain words.' },
+    ),
+    output: Output,
+    async handler({ caller, input }) {
+      const { known, habits, missing } = await gathered({ catalogue, pipelines, defaults }, caller);
+      const fits = rank(readRequest(input.user_intent, input.context), known)
+        .map((fit) => ({ ...fit, runs: runsOf(fit.candidate, habits) }))
+        .toSorted((one, other) => withHabit(other) - withHabit(one) || compare(one.candidate.id, other.candidate.id));
+      return answer(fits, habits, missing);
+    },
+  });
+
+/** What the caller may not read, or nobody can as while the memory is locked, is left out, which is said. */
+async function gathered({ catalogue, pipelines, defaults }: Deps, caller: Caller) {
+  const packs = catalogue.all.filter(({ name }) => name !== SELF).map(packCandidate);
+  if (!permits(caller, 'memory:read')) {
+    return { known: [...packs, ...tools], habits: none, missing: 'Pipelines and habits need a token that may read the memory.' };
+  }
+  try {
+    const own = (await pipelines.all(caller)).map(({ definition: { id, title = '', description = '' } }): Known => ({
+      kind: 'pipeline',
+      id,
+      name: id,
+      title,
+      description,
+      intents: description.slice(0, DESCRIPTION).split(/(?<=[.!?。])\s+/u, 3),
+    }));
+    return { known: [...packs, ...own, ...tools], habits: await defaults.of(caller.subject), missing: undefined };
+  } catch {
+    return {
+      known: [...packs, ...tools],
+      habits: none,
+      missing: 'Pipelines and habits cannot be read at present.',
+    };
+  }
+}
+
+const none: Habits = { packs: [], pipelines: [] };
+
+const packCandidate = (pack: Pack): Known => ({
+  kind: 'pack',
+  id: pack.name,
+  name: pack.name,
+  title: pack.title,
+  description: pack.description,
+  intents: pack.intents ?? [],
+  changes: pack.changes,
+  unavailable: pack.unavailable?.(),
+  takes: pack.input,
+});
+
+interface Ranked extends Fit<Known> {
+  readonly runs: number;
+}
+
+const withHabit = ({ fit, runs }: Ranked): number => fit + Math.min(HABIT, 0.01 * Math.log2(1 + runs));
+
+function runsOf({ kind, id }: Known, { packs, pipelines }: Habits): number {
+  if (kind === 'pack') return packs.find((pack) => pack.id === id)?.calls ?? 0;
+  return kind === 'pipeline' ? (pipelines.find((pipeline) => pipeline.id === id)?.runs ?? 0) : 0;
+}
+
+function answer(fits: readonly Ranked[], habits: Habits, missing: string | undefined): Output {
+  const chosen = fits.find(({ fit, candidate }) => fit >= FITS && candidate.unavailable === undefined);
+  const others = fits.filter((fit) => fit !== chosen && fit.fit >= WORTH_NAMING).slice(0, ALTERNATIVES);
+  const [nearest] = fits;
+  const inputs = chosen && usualInputs(chosen.candidate, habits);
+  return {
+    ...(chosen && {
+      recommendation: {
+        kind: chosen.candidate.kind,
+        id: chosen.candidate.id,
+        ...(inputs && { suggested_inputs: inputs }),
+        why: whyOf(chosen),
+      },
+    }),
+    alternatives: others.map((other) => ({ kind: other.candidate.kind, id: other.candidate.id, why: whyOf(other) })),
+    ...(!chosen && { gap_warning: gapOf(nearest, others.length > 0) }),
+    reasoning: reasoningOf(fits, chosen, missing),
+  };
+}
+
+/** What it takes today: a habit may be of an earlier version. */
+function usualInputs({ kind, id, takes }: Known, { packs, pipelines }: Habits): Record<string, string> | undefined {
+  const usual = (kind === 'pack' ? packs : kind === 'pipeline' ? pipelines : []).find((habit) => habit.id === id)?.common_inputs;
+  if (!usual) return undefined;
+  const { properties } = takes ? (z.toJSONSchema(takes, { io: 'input' }) as { properties?: object }) : {};
+  const fields = Object.entries(usual).filter(([name]) => properties === undefined || Object.hasOwn(properties, name));
+  return fields.length > 0 ? Object.fromEntries(fields) : undefined;
+}
+
+function whyOf({ phrase, candidate, runs }: Ranked): string {
+  const successes = runs === 0 ? '' : ` It has succeeded ${runs === 1 ? 'once' : `${runs} times`} for this caller.`;
+  const closed = candidate.unavailable === undefined ? '' : ` It cannot run at present: ${candidate.unavailable}`;
+  return `It is for: ${phrase.length > 120 ? `${phrase.slice(0, 119)}…` : phrase}.${successes}${closed}`;
+}
+
+function gapOf(nearest: Ranked | undefined, others: boolean): string {
+  if (nearest && nearest.fit >= FITS)
+    return `${nearest.candidate.id} would serve this, but cannot run at present: ${nearest.candidate.unavailable}`;
+  return others
+    ? 'No pack, pipeline or tool here is plainly made for this. Use an alternative only if it does what is needed.'
+    : 'No pack, pipeline or tool here is made for this. Do it another way, or ask the owner to add a pack for it.';
+}
+
+function reasoningOf(fits: readonly Ranked[], chosen: Ranked | undefined, missing: string | undefined): string {
+  const [first, second] = fits;
+  const shown = ({ candidate, fit }: Ranked): string => `${candidate.id} (${fit.toFixed(2)})`;
+  const count = `Compared the need with ${fits.length} descriptions.`;
+  const nearest = first ? ` Nearest: ${shown(first)}${second ? `, then ${shown(second)}` : ''}; ${FITS} is enough.` : '';
+  const closed = chosen && chosen !== first ? ` ${chosen.candidate.id} is the nearest that can run.` : '';
+  return `${count}${nearest}${closed}${missing === undefined ? '' : ` ${missing}`}`;
+}
