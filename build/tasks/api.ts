@@ -69,14 +69,16 @@ export function api(): string {
 function section({ at, operation }: { at: string; operation: Operation }): string[] {
   const { summary, description, parameters = [], requestBody, responses } = operation;
   const asked = Object.entries(requestBody?.content ?? {});
-  const answered = Object.entries(responses['200']?.content ?? {});
-  const refused = Object.keys(responses).filter((status) => status !== '200');
+  const [well = '200'] = Object.keys(responses).filter((status) => status.startsWith('2'));
+  const answered = Object.entries(responses[well]?.content ?? {});
+  const refused = Object.keys(responses).filter((status) => status !== well);
   return [
     `## ${summary}`,
     `\`${at}\``,
     description,
     ...(parameters.length > 0 ? [table(['parameter', 'type', ''], parameters.map(parameterRow))] : []),
     ...asked.flatMap(([type, { schema }]) => described('Body', type, schema, 'field')),
+    ...(well === '200' ? [] : [`Answered with ${well}.`]),
     ...answered.flatMap(([type, { schema }]) => described('Answer', type, schema, 'answer')),
     `Refused with ${refused.join(', ')}.`,
   ];

@@ -15,6 +15,7 @@ interface Described {
   readonly parameters?: readonly object[];
   readonly requestBody?: object;
   readonly answer: object;
+  readonly status?: number | undefined;
   /** Beyond those that every route may fail with. */
   readonly fails: readonly FailureCode[];
 }
@@ -46,7 +47,7 @@ function paths(): Record<string, Record<string, object>> {
     (all[path] ??= {})[method.toLowerCase()] = spell(route);
   };
   for (const row of restTable) add(row.method, API + row.path, operationAt(row));
-  for (const [method, path, route] of others) add(method, path, route);
+  for (const [method, path, route] of others()) add(method, path, route);
   return all;
 }
 
@@ -54,30 +55,63 @@ const ALWAYS: readonly FailureCode[] = ['invalid_input', 'invalid_token', 'forbi
 const WRITES: readonly FailureCode[] = ['quota_exceeded', 'disk_full'];
 const BODY: readonly FailureCode[] = ['payload_too_large', 'unsupported_media_type', 'rate_limited'];
 /** Those that name something that may not be there. */
-const NAMING: ReadonlySet<OperationName> = new Set<OperationName>(['recall', 'patch', 'history', 'revokeToken']);
+const NAMING: ReadonlySet<OperationName> = new Set<OperationName>([
+  'recall',
+  'patch',
+  'history',
+  'revokeToken',
+  'pack',
+  'runPack',
+  'pipeline',
+  'deletePipeline',
+  'runPipeline',
+  'pipelineRun',
+  'cancelPipelineRun',
+]);
+/** What a pack may fail with. */
+const RUNS: readonly FailureCode[] = ['handler_failed', 'timeout', 'rate_limited'];
 
-function operationAt({ path, operation, from }: RestRow): Described {
+function operationAt({ path, operation, from, bodyIs, status }: RestRow): Described {
   const { output, scope } = operations[operation];
   const { $schema: _, title, description, ...input } = inputSchema(operation);
+  const inPath = fieldIn(path);
+  const inBody: Schema = bodyIs === undefined ? without(input, inPath) : fieldOf(input, bodyIs);
   return {
     summary: title ?? operation,
-    description,
+    description: bodyIs === undefined ? description : `${description} The body: ${String(inBody['description'])}`,
     scope,
-    ...(from === 'body'
-      ? { requestBody: { required: needed(input).size > 0, content: { 'application/json': { schema: input } } } }
-      : { parameters: parametersOf(input, fieldIn(path)) }),
+    ...(from === 'body' && {
+      requestBody: { required: needed(inBody).size > 0, content: { 'application/json': { schema: inBody } } },
+    }),
+    parameters: parametersOf(input, inPath).filter(
+      ({ in: where, name }) => where === 'path' || from === 'query' || (bodyIs !== undefined && name !== bodyIs),
+    ),
     answer: json(outputSchema(output)),
+    status,
     fails: [
       ...(from === 'body' ? BODY : []),
       ...(scope === 'memory:read' ? [] : WRITES),
       ...(NAMING.has(operation) ? (['not_found'] as const) : []),
+      ...(operation === 'runPack' || operation === 'runPipeline' ? RUNS : []),
     ],
   };
 }
 
-function parametersOf(input: Schema, inPath: string | undefined): object[] {
+const fieldsOf = (schema: Schema) => (schema['properties'] ?? {}) as Record<string, Schema>;
+
+const fieldOf = (schema: Schema, name: string): Schema => fieldsOf(schema)[name] ?? {};
+
+function without(schema: Schema, name: string | undefined): Schema {
+  if (name === undefined) return schema;
+  const { [name]: _named, ...properties } = fieldsOf(schema);
+  const required = [...needed(schema)].filter((one) => one !== name);
+  const { required: _all, ...rest } = schema;
+  return { ...rest, properties, ...(required.length > 0 && { required }) };
+}
+
+function parametersOf(input: Schema, inPath: string | undefined) {
   const required = needed(input);
-  return Object.entries((input['properties'] ?? {}) as Record<string, Schema>).map(([name, { description, ...schema }]) => ({
+  return Object.entries(fieldsOf(input)).map(([name, { description, ...schema }]) => ({
     name,
     in: name === inPath ? 'path' : 'query',
     required: required.has(name),
@@ -86,7 +120,8 @@ function parametersOf(input: Schema, inPath: string | undefined): object[] {
   }));
 }
 
-const others: readonly (readonly [method: string, path: string, route: Described])[] = [
+/** Made when the document is: a start needs none of these schemas. */
+const others = (): readonly (readonly [method: string, path: string, route: Described])[] => [
   [
     'GET',
     `${API}/memory/export`,
@@ -143,7 +178,7 @@ function said(summary: string, properties: Schema): Described {
   };
 }
 
-function spell({ summary, description, scope, parameters, requestBody, answer, fails }: Described): object {
+function spell({ summary, description, scope, parameters, requestBody, answer, status = 200, fails }: Described): object {
   const statuses = new Set([...ALWAYS, ...fails].map((code) => failures[code].http));
   return {
     summary,
@@ -151,8 +186,8 @@ function spell({ summary, description, scope, parameters, requestBody, answer, f
     ...(parameters && parameters.length > 0 && { parameters }),
     ...(requestBody && { requestBody }),
     responses: {
-      200: { description: 'As asked.', ...answer },
-      ...Object.fromEntries([...statuses].map((status) => [status, { $ref: `#/components/responses/${status}` }])),
+      [status]: { description: status === 200 ? 'As asked.' : 'Begun.', ...answer },
+      ...Object.fromEntries([...statuses].map((code) => [code, { $ref: `#/components/responses/${code}` }])),
     },
   };
 }

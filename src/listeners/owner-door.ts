@@ -2,6 +2,7 @@ import { Failure } from '../contract/failure.ts';
 import { permits } from '../core/caller.ts';
 import type { Perform } from '../core/perform.ts';
 import type { Bodies } from './body.ts';
+import { hangUp } from './hang-up.ts';
 import { refuseQuery } from './rest.ts';
 import type { Route } from './routes.ts';
 
@@ -16,6 +17,7 @@ export const ownerDoor = ({ perform, bodies }: { perform: Perform; bodies: Bodie
       throw new Failure('insufficient_scope', 'This is for the owner alone; use a token with the scope admin.');
     }
     refuseQuery(query);
-    return (await perform(caller, name, await bodies.json(request, response))) as object;
+    const input = await bodies.json(request, response);
+    return (await perform(caller, name, input, { signal: hangUp(response) })) as object;
   },
 });

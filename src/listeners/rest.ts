@@ -2,7 +2,9 @@ import * as z from 'zod';
 import { Failure } from '../contract/failure.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import type { Perform } from '../core/perform.ts';
+import { answer } from './answer.ts';
 import type { Bodies } from './body.ts';
+import { hangUp } from './hang-up.ts';
 import { decode, queryReader, type ReadQuery } from './query.ts';
 import type { Exchange, Route } from './routes.ts';
 
@@ -11,8 +13,12 @@ export interface RestRow {
   readonly method: Route['method'];
   readonly path: string;
   readonly operation: OperationName;
-  /** Where its input stands: in the body, or in the query and the field that the path names. */
+  /** Where its input stands, but for a field that the path names. */
   readonly from: 'body' | 'query';
+  /** The one field that the body is; the others stand in the query and the path. */
+  readonly bodyIs?: string;
+  /** Of an answer; 200 unless said. */
+  readonly status?: 202;
 }
 
 /** What is an operation and nothing more. Streams, and what is no operation, have files of their own. */
@@ -20,6 +26,7 @@ export const restTable: readonly RestRow[] = [
   { method: 'POST', path: '/memory/store', operation: 'remember', from: 'body' },
   { method: 'POST', path: '/memory/forget', operation: 'forget', from: 'body' },
   { method: 'GET', path: '/memory', operation: 'myMemory', from: 'query' },
+  { method: 'GET', path: '/memory/defaults', operation: 'myDefaults', from: 'query' },
   { method: 'GET', path: '/memory/callers', operation: 'callers', from: 'query' },
   { method: 'GET', path: '/memory/facts', operation: 'list', from: 'query' },
   { method: 'GET', path: '/memory/fact', operation: 'recall', from: 'query' },
@@ -30,6 +37,17 @@ export const restTable: readonly RestRow[] = [
   { method: 'POST', path: '/memory/undo', operation: 'undo', from: 'body' },
   { method: 'GET', path: '/activity', operation: 'activity', from: 'query' },
   { method: 'GET', path: '/status', operation: 'status', from: 'query' },
+  { method: 'GET', path: '/packs', operation: 'packs', from: 'query' },
+  { method: 'GET', path: '/packs/{name}', operation: 'pack', from: 'query' },
+  { method: 'POST', path: '/packs/{name}', operation: 'runPack', from: 'body', bodyIs: 'input' },
+  { method: 'DELETE', path: '/sessions/{id}', operation: 'endSession', from: 'query' },
+  { method: 'GET', path: '/pipelines', operation: 'pipelines', from: 'query' },
+  { method: 'POST', path: '/pipelines', operation: 'createPipeline', from: 'body' },
+  { method: 'GET', path: '/pipelines/{id}', operation: 'pipeline', from: 'query' },
+  { method: 'DELETE', path: '/pipelines/{id}', operation: 'deletePipeline', from: 'query' },
+  { method: 'POST', path: '/pipelines/{id}/run', operation: 'runPipeline', from: 'body', status: 202 },
+  { method: 'GET', path: '/pipeline-runs/{run_id}', operation: 'pipelineRun', from: 'query' },
+  { method: 'DELETE', path: '/pipeline-runs/{run_id}', operation: 'cancelPipelineRun', from: 'query' },
   { method: 'GET', path: '/tokens', operation: 'tokens', from: 'query' },
   { method: 'POST', path: '/tokens', operation: 'mintToken', from: 'body' },
   { method: 'DELETE', path: '/tokens/{id}', operation: 'revokeToken', from: 'query' },
@@ -50,24 +68,60 @@ export function inputSchema(operation: OperationName) {
   const short = (name: string): string => SHORT[operation]?.[name] ?? name;
   return {
     ...schema,
-    properties: Object.fromEntries(Object.entries(properties).map(([name, field]) => [short(name), field])),
+    properties: Object.fromEntries(
+      Object.entries(properties).map(([name, field]) => [short(name), short(name) === name ? field : alsoCalled(name, field)]),
+    ),
     ...(required.length > 0 && { required: required.map(short) }),
   };
 }
 
+function alsoCalled(name: string, field: z.core.JSONSchema._JSONSchema): object {
+  const { description = '', ...rest } = typeof field === 'object' ? field : {};
+  return { ...rest, description: `${description} Refusals call it ${name}, and it may be sent under that name instead.` };
+}
+
 export const rest = ({ perform, bodies }: { perform: Perform; bodies: Bodies }): Route[] =>
-  restTable.map(({ method, path, operation, from }) => {
-    const read = from === 'body' ? bodyOf(bodies) : queryOf(operation, path);
+  restTable.map((row) => {
+    const { method, path, operation, status } = row;
+    const read = readerOf(row, bodies);
+    const handle: Route['handle'] = LONG.has(operation)
+      ? async (exchange) => perform(exchange.caller, operation, await read(exchange), { signal: hangUp(exchange.response) })
+      : async (exchange) => perform(exchange.caller, operation, await read(exchange));
     return {
       method,
       path: API + path,
       transport: 'rest',
       operation,
-      handle: async (exchange) => perform(exchange.caller, operation, await read(exchange)),
+      handle: status === undefined ? handle : answering(status, handle),
     };
   });
 
+const answering =
+  (status: number, handle: Route['handle']): Route['handle'] =>
+  async (exchange) => {
+    const result = await handle(exchange);
+    const { response } = exchange;
+    if (!response.destroyed) answer(response, status, JSON.stringify(result));
+    return undefined;
+  };
+
+/** What may take long enough that its client goes meanwhile. */
+const LONG: ReadonlySet<OperationName> = new Set<OperationName>(['runPack']);
+
 type Read = (exchange: Exchange) => unknown;
+
+function readerOf({ operation, path, from, bodyIs }: RestRow, bodies: Bodies): Read {
+  if (from === 'query') return queryOf(operation, path);
+  const field = fieldIn(path);
+  if (bodyIs === undefined) return field === undefined ? bodyOf(bodies) : besidePath(bodies, field);
+  const read = queryOf(operation, path, bodyIs);
+  return async (exchange) => {
+    const { request, response } = exchange;
+    // What the address says is looked at first: then no body of a wrong request has to be read.
+    const fields = read(exchange);
+    return { ...fields, [bodyIs]: await bodies.json(request, response) };
+  };
+}
 
 const bodyOf =
   (bodies: Bodies): Read =>
@@ -76,17 +130,33 @@ const bodyOf =
     return bodies.json(request, response);
   };
 
-function queryOf(operation: OperationName, path: string): Read {
+/** The body, with what the path names. */
+function besidePath(bodies: Bodies, field: string): Read {
+  const read = bodyOf(bodies);
+  return async (exchange) => {
+    const body = await read(exchange);
+    if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
+    if (Object.hasOwn(body, field)) throw new Failure('invalid_input', `${field} stands in the path; leave it out of the body.`);
+    return { ...body, [field]: named(exchange.name) };
+  };
+}
+
+/** What stands in the path in place of a name. */
+const named = (name: string): string => decode(name.replaceAll('+', '%2B'));
+
+function queryOf(operation: OperationName, path: string, bodyIs?: string): (exchange: Exchange) => Record<string, unknown> {
   // Made when it is first needed: nobody's first answer has to wait for the schemas of all operations.
   let reader: ReadQuery | undefined;
-  const read: ReadQuery = (query) => (reader ??= queryReader(inputSchema(operation)))(query);
+  const read: ReadQuery = (query) => (query === '' ? {} : (reader ??= queryReader(inputSchema(operation)))(query));
   const field = fieldIn(path);
   if (field === undefined) return ({ query }) => inFull(operation, read(query));
   return ({ query, name }) => {
     const fields = read(query);
     if (Object.hasOwn(fields, field))
       throw new Failure('invalid_input', `${field} stands in the path; leave it out of the query.`);
-    return { ...fields, [field]: decode(name.replaceAll('+', '%2B')) };
+    if (bodyIs !== undefined && Object.hasOwn(fields, bodyIs))
+      throw new Failure('invalid_input', `${bodyIs} is what the body holds; leave it out of the query.`);
+    return { ...fields, [field]: named(name) };
   };
 }
 
@@ -102,7 +172,7 @@ function inFull(operation: OperationName, fields: Record<string, unknown>): Reco
 }
 
 /** The field that a path names, if it names one. */
-export const fieldIn = (path: string): string | undefined => /\{(\w+)\}$/.exec(path)?.[1];
+export const fieldIn = (path: string): string | undefined => /\{(\w+)\}/.exec(path)?.[1];
 
 /** Dropped in silence, it would answer something that was not asked. */
 export function refuseQuery(query: string): void {

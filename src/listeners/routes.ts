@@ -16,7 +16,7 @@ export interface Exchange {
 
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** Exact, or with one `{name}` as its last part. */
+  /** Exact, or with one `{name}` as its last part or the one before. */
   readonly path: string;
   /** The door, as callers and their writes bear it. */
   readonly transport: string;
@@ -31,7 +31,8 @@ export interface Place {
   readonly name: string;
 }
 
-const PARAMETER = /\{[^}]+\}$/;
+const PARAMETER = /\{[^}]+\}/;
+const ANY = '{}';
 
 /** Finds the place of a path, byte for byte: another spelling of it is another place, and unknown. */
 export function createRouter(routes: readonly Route[]): (path: string) => Place | undefined {
@@ -39,15 +40,20 @@ export function createRouter(routes: readonly Route[]): (path: string) => Place 
   const named = new Map<string, Map<string, Route>>();
   for (const route of routes) {
     const places = PARAMETER.test(route.path) ? named : exact;
-    const path = route.path.replace(PARAMETER, '');
+    const path = route.path.replace(PARAMETER, ANY);
     const methods = places.get(path) ?? new Map<string, Route>();
     places.set(path, methods.set(route.method, route));
   }
   return (path) => {
     const found = exact.get(path);
     if (found) return { methods: found, name: '' };
-    const parent = path.lastIndexOf('/') + 1;
-    const methods = parent < path.length ? named.get(path.slice(0, parent)) : undefined;
-    return methods && { methods, name: path.slice(parent) };
+    const last = path.lastIndexOf('/');
+    return placeOf(path, last, path.length) ?? placeOf(path, path.lastIndexOf('/', last - 1), last);
   };
+
+  function placeOf(path: string, slash: number, end: number): Place | undefined {
+    const name = path.slice(slash + 1, end);
+    const methods = name === '' ? undefined : named.get(path.slice(0, slash + 1) + ANY + path.slice(end));
+    return methods && { methods, name };
+  }
 }

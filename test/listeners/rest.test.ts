@@ -71,6 +71,9 @@ describe('facts', () => {
       ],
     });
     expect((await me.get('/memory/search?q=emacs')).json).toEqual({ hits: [] });
+    // By the name that refusals use as well, as the document says.
+    expect((await me.get('/memory/search?query=emacs')).json).toEqual({ hits: [] });
+    expect((await me.get('/memory/search?query=editor')).json).toMatchObject({ hits: [{ key: 'preferences/editor' }] });
     expect((await you.get('/memory/search?q=editor')).json).toEqual({ hits: [] });
     expect((await me.get('/memory/search')).status).toBe(400);
   });
