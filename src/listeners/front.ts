@@ -11,12 +11,7 @@ import type { Guard } from './guard.ts';
 import { health } from './health.ts';
 import { LIMITS } from './limits.ts';
 import type { Place } from './routes.ts';
-
-/** Where something went wrong that nobody foresaw: all that may be told of it outside of this process. */
-export interface Trouble {
-  readonly operation: string;
-  readonly client: string;
-}
+import type { Trouble } from './trouble.ts';
 
 interface Deps {
   readonly guard: Guard;

@@ -6,6 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Failure } from '../contract/failure.ts';
 import type { Clock } from '../core/clock.ts';
 import { diskTrouble } from '../core/disk-failure.ts';
+import type { Catalogue } from '../core/packs/catalogue.ts';
 import type { Perform } from '../core/perform.ts';
 import type { MemoryStore } from '../core/store.ts';
 import type { Tokens } from '../core/tokens.ts';
@@ -16,7 +17,7 @@ import { Bodies } from './body.ts';
 import { publish, type Published, publisherOn } from './endpoint.ts';
 import { Events } from './events.ts';
 import { exportRoute } from './export.ts';
-import { Front, type Trouble } from './front.ts';
+import { Front } from './front.ts';
 import { createGuard } from './guard.ts';
 import { importRoute } from './import.ts';
 import { LIMITS } from './limits.ts';
@@ -28,9 +29,12 @@ import { overHttp } from './refuse.ts';
 import { rest } from './rest.ts';
 import { createRouter } from './routes.ts';
 import { Streams } from './streams.ts';
+import type { Trouble } from './trouble.ts';
 
 export interface ListenerDeps {
   readonly perform: Perform;
+  /** Packs that are tools too. */
+  readonly catalogue?: Pick<Catalogue, 'all'> | undefined;
   readonly tokens: Tokens;
   readonly onChange: MemoryStore['onChange'];
   /** Where `endpoint.json` and `owner-token` go. */
@@ -58,7 +62,7 @@ const { createServer } = process.getBuiltinModule('node:http');
 
 /** The one HTTP server: loopback only, one port, every request through one front (R-HTTP). */
 export async function startListener(deps: ListenerDeps): Promise<Listener> {
-  const { perform, tokens, onChange, folder, allowedHosts, version, clock, log = () => undefined } = deps;
+  const { perform, catalogue, tokens, onChange, folder, allowedHosts, version, clock, log = () => undefined } = deps;
   const asked = readAddress(deps.address ?? DEFAULT_ADDRESS);
   const server = createServer({
     maxHeaderSize: LIMITS.headerBytes,
@@ -81,7 +85,7 @@ export async function startListener(deps: ListenerDeps): Promise<Listener> {
   const bodies = new Bodies(clock);
   const streams = new Streams(clock, tokens);
   const events = new Events(streams, onChange);
-  const agents = agentServers({ perform, tokens, onChange, bodies, streams, clock, version, log });
+  const agents = agentServers({ perform, catalogue, tokens, onChange, bodies, streams, clock, version, log });
   const front = new Front({
     guard: createGuard(port, allowedHosts),
     find: createRouter([

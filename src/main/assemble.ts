@@ -26,6 +26,7 @@ export async function assemble(config: Config, whole: Whole): Promise<Program> {
   const start = (): Promise<Listener> =>
     startListener({
       perform,
+      catalogue: packs.engine.catalogue,
       tokens,
       onChange: (hear) => store.onChange(hear),
       folder: config.folder,

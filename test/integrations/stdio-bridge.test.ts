@@ -8,9 +8,12 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { dataFolder } from '../../integrations/stdio-bridge/helmdeck-memory-mcp.mjs';
+import type { ExecutionContext } from '../../src/core/packs/pack.ts';
 import { readConfig } from '../../src/main/config.ts';
 import { said as toolSaid } from '../listeners/mcp/agent.ts';
-import { serve, type Served } from '../support/listener.ts';
+import { serve, type Served, SOON } from '../support/listener.ts';
+import { aCaller } from '../support/memory.ts';
+import { aPack } from '../support/packs.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { BRIDGE, hello, startBridge, writePrivate } from './bridge.ts';
 
@@ -37,6 +40,84 @@ test('an agent over stdio stores, recalls and hears of changes (R-MCP-01)', asyn
   });
   await heard.promise;
   await expect(client.callTool({ name: 'nothing', arguments: {} })).rejects.toMatchObject({ code: -32602 });
+});
+
+test('a program that speaks QMD searches over stdio, and is told in a tool of that name when there is nothing to ask (R-MCP-01, R-QMD-01)', async () => {
+  const served = await serve();
+  const environment = await environmentOf(served);
+  await served.perform(aCaller(), 'remember', { key: 'preferences/editor', value: 'Helix' });
+  const question = { name: 'query', arguments: { query: 'helix', collections: ['memory-root-main'] } };
+
+  const bridge = startBridge(environment, '--qmd');
+  expect(await bridge.ask('initialize', hello)).toMatchObject({ result: { serverInfo: { title: 'Helmdeck Memory search' } } });
+  expect(await bridge.ask('tools/list')).toMatchObject({ result: { tools: [{ name: 'query' }] } });
+  expect(refusalIn(await bridge.ask('tools/call', question))).toMatchObject({
+    results: [{ docid: 'user_facts/preferences/editor' }],
+  });
+  await bridge.leave();
+
+  await served.listener.close();
+  const alone = startBridge(environment, '--qmd');
+  await alone.ask('initialize', hello);
+  expect(await alone.ask('tools/list')).toMatchObject({ result: { tools: [{ name: 'query' }] } });
+  expect(refusalIn(await alone.ask('tools/call', question))).toMatchObject({ error: 'session_unavailable' });
+  await alone.leave();
+});
+
+describe('a pack called over stdio (R-MCP-01, R-PACK-27)', () => {
+  async function opened(handler: (context: ExecutionContext) => unknown) {
+    const served = await serve({ packs: { packs: [aPack(handler)] } });
+    const token = await served.token('me', ['memory:read', 'packs:run']);
+    const client = new Client({ name: 'a test', version: '1' });
+    const env = { HELMDECK_DATA_DIR: served.folder, HELMDECK_TOKEN: token };
+    await client.connect(new StdioClientTransport({ command: process.execPath, args: [BRIDGE], env, stderr: 'inherit' }));
+    onTestFinished(() => client.close());
+    return { served, client };
+  }
+
+  test('tells how far it is before it answers', async () => {
+    const go = Promise.withResolvers<void>();
+    const { client } = await opened(async ({ progress, session = '' }) => {
+      progress(1, 2, 'half');
+      await go.promise;
+      return { said: session };
+    });
+    const told: object[] = [];
+    const call = { name: 'test_echo', arguments: {}, _meta: { session: 'a-1' } };
+    const result = client.callTool(call, undefined, { onprogress: (progress) => void told.push(progress) });
+    await expect.poll(() => told, SOON).toEqual([{ progress: 1, total: 2, message: 'half' }]);
+    go.resolve();
+    expect(toolSaid(await result)).toMatchObject({ output: { said: 'a-1' }, session_id: 'a-1' });
+  });
+
+  test.each(['without a word', 'after it has told how far it is'])('is cancelled %s', async (when) => {
+    const started = Promise.withResolvers<AbortSignal>();
+    const { client } = await opened(({ progress, signal }) => {
+      if (when.includes('told')) progress(1);
+      started.resolve(signal);
+      return new Promise(() => undefined);
+    });
+    const giveUp = new AbortController();
+    const options = { signal: giveUp.signal, onprogress: () => undefined };
+    const result = client.callTool({ name: 'test_echo' }, undefined, options).catch((error: unknown) => error);
+    const signal = await started.promise;
+    giveUp.abort('enough');
+    expect(await result).toBeInstanceOf(Error);
+    await expect.poll(() => signal.aborted, SOON).toBe(true);
+    expect(await client.ping()).toEqual({});
+  });
+
+  test('ends when its client goes', async () => {
+    const started = Promise.withResolvers<AbortSignal>();
+    const { client } = await opened(({ signal }) => {
+      started.resolve(signal);
+      return new Promise(() => undefined);
+    });
+    void client.callTool({ name: 'test_echo' }).catch(() => undefined);
+    const signal = await started.promise;
+    await client.close();
+    await expect.poll(() => signal.aborted, SOON).toBe(true);
+  });
 });
 
 describe('while no program runs', () => {

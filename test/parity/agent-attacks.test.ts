@@ -438,15 +438,15 @@ describe('prototypes (R-ISO-05, R-FACT-10)', () => {
   });
 });
 
-/** The longest that nothing else could be done while this was. */
+/** The longest that nothing else could be done while this was, on a machine that does nothing else. */
 async function blocked(run: () => Promise<unknown>): Promise<number> {
   let over = false;
   let longest = 0;
-  let last = performance.now();
+  let last = process.threadCpuUsage();
   const look = (): void => {
-    const now = performance.now();
-    longest = Math.max(longest, now - last);
-    last = now;
+    const { user, system } = process.threadCpuUsage(last);
+    longest = Math.max(longest, (user + system) / 1000);
+    last = process.threadCpuUsage();
     if (!over) setImmediate(look);
   };
   setImmediate(look);

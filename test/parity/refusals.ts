@@ -208,8 +208,11 @@ const others: Refusal[] = [
     ['none at all', { query: 'x', limit: 0 }, /^limit must be a whole number from 1 to 100;/],
     ['101', { query: 'x', limit: 101 }, /^limit must be a whole number from 1 to 100;/],
     ['a category that could be none', { query: 'x', category: 'x'.repeat(129) }, SHAPE],
-    ['a subject of its own choosing', { query: 'x', subject: 'other' }, UNKNOWN_FIELD],
+    ['an end within no time', { query: 'x', expiring_within: 0 }, /^expiring_within must be a whole number from 1 to 31536000;/],
   ]),
+  ...ask('search', 'invalid_input', [['a subject of its own choosing', { query: 'x', subject: 'other' }, UNKNOWN_FIELD]]).map(
+    (one) => ({ ...one, lists: true as const }),
+  ),
   ...ask('undo', 'invalid_input', [
     ['no client', { since: '2026-01-01T00:00:00Z' }, /^client must be text;/],
     ['a blank client', { client: '', since: '2026-01-01T00:00:00Z' }, /^client is missing; send the name of the program/],

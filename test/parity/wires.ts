@@ -7,11 +7,12 @@ import { expect } from 'vitest';
 import { asFailure, type FailureCode, failures } from '../../src/contract/failure.ts';
 import type { Caller } from '../../src/core/caller.ts';
 import type { Perform } from '../../src/core/perform.ts';
-import { restTable } from '../../src/listeners/rest.ts';
+import { fieldIn, type RestRow, restTable } from '../../src/listeners/rest.ts';
 import { exitCodeOf } from '../../src/main/cli/exit-codes.ts';
 import { BRIDGE } from '../integrations/bridge.ts';
 import { typed } from '../main/cli/typing.ts';
 import { type Answer, ask as request } from '../support/listener.ts';
+import { PACKS } from './packs.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -82,7 +83,7 @@ const inProcess: Wire = {
 const plain = (answer: unknown) => JSON.parse(JSON.stringify(answer)) as Record<string, unknown>;
 
 function overHttp({ status, headers, json }: Answer): Outcome {
-  if (status === 200) return { answer: json };
+  if (status === 200 || status === 202) return { answer: json };
   const { error = '', message = '' } = json;
   expect({ status, fields: Object.keys(json) }).toEqual({ status: http(error), fields: ['error', 'message'] });
   expect(headers['retry-after'] !== undefined).toBe(error === 'rate_limited');
@@ -109,7 +110,11 @@ const rest: Wire = {
   can(operation, input) {
     if (operation === 'export') return true;
     const row = restTable.find((one) => one.operation === operation);
-    return row !== undefined && (row.from === 'body' || (isFields(input) && Object.entries(input).every(fitsAddress)));
+    if (!row) return false;
+    if (!isFields(input)) return row.from === 'body' && fieldIn(row.path) === undefined;
+    const { inAddress, inPath } = spread(row, input);
+    const named = typeof inPath === 'string' && inPath !== '' && inPath.isWellFormed();
+    return (named || fieldIn(row.path) === undefined) && Object.entries(inAddress).every(fitsAddress);
   },
   open: async ({ url, token }) => {
     const ask: Ask = async (operation, input) => {
@@ -119,18 +124,29 @@ const rest: Wire = {
       }
       const row = restTable.find((one) => one.operation === operation);
       if (!row) throw new Error(`REST has no ${operation}.`);
-      const path = `/api/v1${row.path}`;
+      const { inBody, inAddress, inPath } = isFields(input) ? spread(row, input) : { inBody: input, inAddress: {}, inPath: '' };
+      const path = `/api/v1${row.path}`.replace(/\{\w+\}/, encodeURIComponent(inPath as string));
       const { method } = row;
-      if (row.from === 'body') return overHttp(await request(url, path, { method, token, body: JSON.stringify(input) }));
-      const fields = Object.entries(input as Fields).map(([name, value]): [string, string] => [
+      const fields = Object.entries(inAddress).map(([name, value]): [string, string] => [
         operation === 'search' && name === 'query' ? 'q' : name,
         String(value),
       ]);
-      return overHttp(await request(url, `${path}?${new URLSearchParams(fields).toString()}`, { method, token }));
+      const query = fields.length > 0 ? `?${new URLSearchParams(fields).toString()}` : '';
+      const body = row.from === 'body' && inBody !== undefined ? { body: JSON.stringify(inBody) } : {};
+      return overHttp(await request(url, path + query, { method, token, ...body }));
     };
     return { ask, ...stays };
   },
 };
+
+/** Which part of an input goes where in a request. */
+function spread({ path, from, bodyIs }: RestRow, input: Fields): { inBody: unknown; inAddress: Fields; inPath: unknown } {
+  const { [fieldIn(path) ?? '']: inPath, ...fields } = input;
+  if (from === 'query') return { inBody: undefined, inAddress: fields, inPath };
+  if (bodyIs === undefined) return { inBody: fields, inAddress: {}, inPath };
+  const { [bodyIs]: inBody, ...inAddress } = fields;
+  return { inBody, inAddress, inPath };
+}
 
 const lines = (text: string): unknown[] =>
   text
@@ -172,12 +188,29 @@ const TOOLS: Readonly<Record<string, string>> = {
   forget: 'memory_forget',
 };
 
-const RESOURCES: Readonly<Record<string, string>> = { myMemory: 'helmdeck://my-memory', context: 'helmdeck://context' };
+const RESOURCES: Readonly<Record<string, string>> = {
+  myMemory: 'helmdeck://my-memory',
+  context: 'helmdeck://context',
+  myDefaults: 'helmdeck://my-defaults',
+  packs: 'helmdeck://packs',
+};
+
+const TOOL_OF = new Map(PACKS.map(({ name }) => [name, name.replace('.', '_')]));
+
+/** A tool is found by its name: there is none for a pack that is not there. */
+const fitsPack = (operation: string, input: unknown): boolean =>
+  operation === 'runPack' &&
+  isFields(input) &&
+  TOOL_OF.has(String(input['name'])) &&
+  only(input, 'name', 'input', 'session') &&
+  input['input'] !== null;
 
 const fitsTool = (operation: string, input: unknown): boolean =>
   Object.hasOwn(TOOLS, operation) &&
   // Nothing is what a tool is given that is given nothing.
   input !== null &&
+  // A model looks for neither writer nor end.
+  (operation !== 'search' || (isFields(input) && !('client' in input) && !('expiring_within' in input))) &&
   // A renewal is about the lifetime alone.
   (operation !== 'patch' || (isFields(input) && !('category' in input) && !('tags' in input)));
 
@@ -185,7 +218,7 @@ const mcp = (name: Name, way: (access: Access) => Transport): Wire => ({
   name,
   transport: 'mcp',
   owner: false,
-  can: (operation, input) => fitsTool(operation, input) || Object.hasOwn(RESOURCES, operation),
+  can: (operation, input) => fitsTool(operation, input) || fitsPack(operation, input) || Object.hasOwn(RESOURCES, operation),
   open: async (access) => {
     const client = new Client({ name: 'a test', version: '1' });
     await client.connect(way(access));
@@ -197,7 +230,7 @@ const mcp = (name: Name, way: (access: Access) => Transport): Wire => ({
         const { contents } = await client.readResource({ uri });
         return { answer: JSON.parse((contents[0] as { text: string }).text) as Record<string, unknown> };
       }
-      const result = await client.callTool({ name: TOOLS[operation] ?? '', arguments: input as Record<string, unknown> });
+      const result = await client.callTool(operation === 'runPack' ? callOf(input as Fields) : toolCall(operation, input));
       const [block, ...others] = result.content as { type: string; text: string }[];
       const said = JSON.parse(block?.text ?? '') as Record<string, unknown>;
       expect({ others, type: block?.type }).toEqual({ others: [], type: 'text' });
@@ -214,6 +247,17 @@ const mcp = (name: Name, way: (access: Access) => Transport): Wire => ({
     };
     return { ask, close: () => client.close() };
   },
+});
+
+const toolCall = (operation: string, input: unknown) => ({
+  name: TOOLS[operation] ?? '',
+  arguments: input as Record<string, unknown>,
+});
+
+const callOf = ({ name, input, session }: Fields) => ({
+  name: TOOL_OF.get(String(name)) ?? '',
+  ...(input !== undefined && { arguments: input as Record<string, unknown> }),
+  ...(session !== undefined && { _meta: { session } }),
 });
 
 const bearing = ({ token }: Pick<Access, 'token'>) => ({ requestInit: { headers: { Authorization: `Bearer ${token}` } } });
@@ -305,9 +349,10 @@ const COMMANDS: Readonly<Record<string, Typing>> = {
   },
   search(fields) {
     const { query } = fields;
-    const more = options(fields, { category: 'text', limit: 'number' });
-    if (!only(fields, 'query', 'category', 'limit') || !more || !typable(query) || query === '' || fields['limit'] === 0)
-      return undefined;
+    const texts = { category: 'text', tag: 'text', client: 'text' } as const;
+    const more = options(fields, { ...texts, expiring_within: 'number', limit: 'number' });
+    if (!more || !only(fields, 'query', ...Object.keys(texts), 'expiring_within', 'limit')) return undefined;
+    if (!typable(query) || query === '' || fields['limit'] === 0) return undefined;
     return { args: ['search', '--json', ...more, '--', query] };
   },
   list(fields) {

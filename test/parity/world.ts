@@ -11,6 +11,7 @@ import { Tokens } from '../../src/core/tokens.ts';
 import { startListener } from '../../src/listeners/server.ts';
 import { handClock, type HandClock } from '../support/clock.ts';
 import { withKey } from '../support/store.ts';
+import { PACKS } from './packs.ts';
 import { type Name, type Outcome, WIRES } from './wires.ts';
 
 interface Who {
@@ -44,6 +45,7 @@ export interface World extends AsyncDisposable {
 interface Kept {
   readonly facts: readonly (Entry & { readonly versions: readonly Entry[] })[];
   readonly activity: readonly Entry[];
+  readonly runs: readonly Entry[];
 }
 
 interface Options {
@@ -57,7 +59,7 @@ export async function openWorld({ quota, writesPerMinute }: Options = {}): Promi
   const clock = handClock();
   const store = await openStore({ folder, clock, sources: withKey(), ...(quota && { quota }) });
   const tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
-  const door = openDoor({ store, tokens, finder: new Finder(store), clock, writesPerMinute });
+  const door = openDoor({ store, tokens, finder: new Finder(store), clock, writesPerMinute, packs: { packs: PACKS } });
   const { perform } = door;
   const log: object[] = [];
   const listener = await startListener({
@@ -66,6 +68,7 @@ export async function openWorld({ quota, writesPerMinute }: Options = {}): Promi
     onChange: (hear) => store.onChange(hear),
     log: (trouble) => void log.push(trouble),
     perform,
+    catalogue: door.packs.engine.catalogue,
     tokens,
     folder,
     clock,
@@ -98,7 +101,7 @@ export async function openWorld({ quota, writesPerMinute }: Options = {}): Promi
     return new Map(await Promise.all(opened));
   };
 
-  const all = async (subject: string, kind: 'fact' | 'activity'): Promise<Entry[]> => {
+  const all = async (subject: string, kind: 'fact' | 'activity' | 'audit'): Promise<Entry[]> => {
     const space = store.space({ subject }, kind);
     const entries: Entry[] = [];
     for (let after; ;) {
@@ -124,13 +127,14 @@ export async function openWorld({ quota, writesPerMinute }: Options = {}): Promi
       return {
         facts: await Promise.all(entries.map(async (entry) => ({ ...entry, versions: await facts.history(entry.key) }))),
         activity: await all(subject, 'activity'),
+        runs: await all(subject, 'audit'),
       };
     },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
 }
 
-const mintable = (client: string, subject: string, scopes: Who['scopes'] = ['memory:read', 'memory:write']) => ({
+const mintable = (client: string, subject: string, scopes: Who['scopes'] = ['memory:read', 'memory:write', 'packs:run']) => ({
   name: client,
   client,
   subject,

@@ -47,7 +47,7 @@ export async function serve({
   const store = given ?? new RamStore(clock);
   const tokens = over.tokens ?? (await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false }));
   const folder = over.folder ?? tempFolder();
-  const { perform: inner } = openDoor({
+  const { perform: inner, packs: opened } = openDoor({
     store,
     tokens,
     finder: new Finder(store),
@@ -60,6 +60,7 @@ export async function serve({
     address: '127.0.0.1:0',
     version: '1.2.3',
     onChange: (hear) => store.onChange(hear),
+    catalogue: opened.engine.catalogue,
     ...over,
     perform,
     tokens,

@@ -3,6 +3,8 @@ import { ALWAYS, end } from '../answer.ts';
 
 /** What one stream may hold for a reader who does not read: a handful of the longest answers. */
 const UNREAD_BYTES = 4 * 1024 * 1024;
+/** And of what may be left out. */
+const SPARE_BYTES = 64 * 1024;
 
 /** When the stream ends, so does the connection: a reader who counts bytes only sees it too. */
 const HEAD = ['Content-Type', 'text/event-stream', 'Connection', 'close', ...ALWAYS];
@@ -25,6 +27,11 @@ export class EventStream {
 
   send(event: string, data: string, id?: number): void {
     this.#write(`event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${data}\n\n`);
+  }
+
+  /** What nobody misses is not kept for a reader who does not read. */
+  offer(event: string, data: string): void {
+    if (this.#response.writableLength <= SPARE_BYTES) this.send(event, data);
   }
 
   /** A sign of life, so that nobody between us takes silence for the end. */

@@ -1,12 +1,14 @@
 import type { Clock } from '../../core/clock.ts';
+import type { Catalogue } from '../../core/packs/catalogue.ts';
 import type { Perform } from '../../core/perform.ts';
 import type { MemoryStore } from '../../core/store.ts';
 import type { Tokens } from '../../core/tokens.ts';
 import type { Bodies } from '../body.ts';
-import type { Trouble } from '../front.ts';
 import { API } from '../rest.ts';
 import type { Route } from '../routes.ts';
 import type { Streams } from '../streams.ts';
+import type { Trouble } from '../trouble.ts';
+import { PackTools } from './pack-tools.ts';
 import { concerns } from './resources.ts';
 import { mcpRoutes } from './routes.ts';
 import { loadSdk } from './sdk.ts';
@@ -16,6 +18,8 @@ import { MEMORY_TOOLS, Tools } from './tools.ts';
 
 export interface McpDeps {
   readonly perform: Perform;
+  /** Packs that are tools too. */
+  readonly catalogue?: Pick<Catalogue, 'all'> | undefined;
   readonly tokens: Pick<Tokens, 'onRevoked'>;
   readonly onChange: MemoryStore['onChange'];
   readonly bodies: Bodies;
@@ -43,14 +47,16 @@ const INSTRUCTIONS = [
 
 /** The main MCP server (R-MCP). */
 export function createMcp(deps: McpDeps): McpServer {
-  const { perform, version } = deps;
+  const { perform, version, catalogue = { all: [] } } = deps;
+  const tools = new Tools(MEMORY_TOOLS, perform);
   return serve(deps, {
     path: `${API}/mcp`,
     transport: 'mcp',
     face: {
       info: { name: 'helmdeck', title: 'Helmdeck Memory', version },
       instructions: INSTRUCTIONS,
-      tools: new Tools(MEMORY_TOOLS, perform),
+      tools,
+      packs: new PackTools(catalogue, perform, (tool) => tools.find(tool) !== undefined),
       resources: true,
     },
   });
@@ -65,7 +71,7 @@ export interface Place {
 /** An MCP server at its place, with sessions of its own. */
 export function serve(deps: McpDeps, { path, transport, face }: Place): McpServer {
   const { perform, log, clock, tokens, onChange, streams, bodies } = deps;
-  const connect = serverFor({ face, perform, log });
+  const connect = serverFor({ face, perform, clock, log });
   const sessions = new Sessions({
     clock,
     tokens,

@@ -1,5 +1,5 @@
 import { Failure } from '../../contract/failure.ts';
-import type { OperationName } from '../../contract/operations.ts';
+import { isOperation } from '../../contract/operations.ts';
 import type { Caller } from '../../core/caller.ts';
 import type { Perform } from '../../core/perform.ts';
 import type { SpaceKind } from '../../core/store.ts';
@@ -9,7 +9,7 @@ interface ResourceRow {
   readonly name: string;
   readonly title: string;
   readonly description: string;
-  readonly operation: OperationName;
+  readonly operation: string;
   /** What it is made of: when that changes, so does it. */
   readonly kinds: readonly SpaceKind[];
 }
@@ -17,7 +17,7 @@ interface ResourceRow {
 const JSON_TYPE = 'application/json';
 
 /** What agents may read without asking for anything in particular; always the memory of the token's own subject (R-MCP-07). */
-const RESOURCES: readonly ResourceRow[] = [
+const ALL: readonly ResourceRow[] = [
   {
     uri: 'helmdeck://my-memory',
     name: 'my-memory',
@@ -35,7 +35,26 @@ const RESOURCES: readonly ResourceRow[] = [
     operation: 'context',
     kinds: ['fact'],
   },
+  {
+    uri: 'helmdeck://my-defaults',
+    name: 'my-defaults',
+    title: 'My defaults',
+    description: 'What this person usually runs and with which inputs, learned from the record of runs. Quoted data.',
+    operation: 'myDefaults',
+    kinds: ['audit'],
+  },
+  {
+    uri: 'helmdeck://packs',
+    name: 'packs',
+    title: 'Packs',
+    description: 'Which packs there are, what they are for, and the tool of each.',
+    operation: 'packs',
+    // They are the same for as long as the program runs.
+    kinds: [],
+  },
 ];
+
+const RESOURCES = ALL.filter(({ operation }) => isOperation(operation));
 
 const known = new Map(RESOURCES.map((row) => [row.uri, row]));
 

@@ -8,7 +8,7 @@ import { EventStream } from './event-stream.ts';
 import { readBatch, readMessage } from './message.ts';
 import { ProtocolError, refusal } from './rpc.ts';
 import { loadSdk, type Sdk } from './sdk.ts';
-import type { Session } from './session.ts';
+import type { Session, Tell } from './session.ts';
 import type { Sessions } from './sessions.ts';
 
 interface Deps {
@@ -40,7 +40,9 @@ function streamable({ path, transport, sessions, streams, bodies }: Deps): Route
       }
       const session = sessionOf(sessions, exchange);
       requireVersion(request, sdk);
-      const answers = await session.ask(alone ? [alone] : readBatch(body as unknown[], session.version, sdk));
+      const aside = new Aside(streams, exchange, session);
+      const answers = await session.ask(alone ? [alone] : readBatch(body as unknown[], session.version, sdk), aside.tell);
+      if (aside.stream) return aside.end(answers);
       if (answers[0] === undefined) return sendNothing(response, 202);
       return send(response, 200, alone ? answers[0] : answers);
     }),
@@ -58,13 +60,58 @@ function streamable({ path, transport, sessions, streams, bodies }: Deps): Route
   ];
 }
 
+/** What is told of a request before it is answered. The first word of it makes a stream of the answer. */
+class Aside {
+  readonly #streams: Streams;
+  readonly #exchange: Exchange;
+  readonly #session: Session;
+  #refused = false;
+  stream: EventStream | undefined;
+
+  constructor(streams: Streams, exchange: Exchange, session: Session) {
+    this.#streams = streams;
+    this.#exchange = exchange;
+    this.#session = session;
+  }
+
+  readonly tell: Tell = (text) => {
+    this.stream ??= this.#open();
+    this.stream?.offer('message', text);
+    return this.stream !== undefined;
+  };
+
+  end(answers: readonly object[]): void {
+    for (const one of answers) this.stream?.send('message', JSON.stringify(one));
+    this.stream?.end();
+  }
+
+  #open(): EventStream | undefined {
+    const { request, response } = this.#exchange;
+    if (this.#refused || response.destroyed || !request.headers.accept?.includes('text/event-stream')) return undefined;
+    try {
+      // Its token ends before the answer is there: then that it does is the answer.
+      return follow(
+        this.#streams,
+        this.#exchange,
+        () => undefined,
+        () => void this.#session.close(),
+      );
+    } catch {
+      // There are as many streams as may be; the answer comes without.
+      this.#refused = true;
+      return undefined;
+    }
+  }
+}
+
 /** HTTP with SSE, as older clients speak it: one stream for every answer, and a path to post to. The session ends with its stream. */
 function withSse({ path, transport, sessions, streams, bodies }: Deps): Route[] {
   return [
     route('GET', `${path}/sse`, transport, async (exchange) => {
       const session = await sessions.open(exchange);
       try {
-        const stream = follow(streams, exchange, () => void session.close());
+        const close = (): void => void session.close();
+        const stream = follow(streams, exchange, close, close);
         stream.send('endpoint', `${path}/sse/message?sessionId=${session.id}`);
         session.listen(stream);
       } catch (error) {
@@ -139,9 +186,14 @@ function requireVersion({ headers }: IncomingMessage, { SUPPORTED_PROTOCOL_VERSI
 }
 
 /** A stream that ends with its token, with the program, or when its reader goes. */
-function follow(streams: Streams, exchange: Exchange, closed: (stream: EventStream) => void): EventStream {
+function follow(
+  streams: Streams,
+  exchange: Exchange,
+  closed: (stream: EventStream) => void,
+  end = (stream: EventStream) => stream.end(),
+): EventStream {
   const { response } = exchange;
-  const held = streams.open(exchange, { end: () => stream.end(), rest: () => stream.rest() });
+  const held = streams.open(exchange, { end: () => end(stream), rest: () => stream.rest() });
   const stream = new EventStream(response);
   const over = (): void => {
     held[Symbol.dispose]();

@@ -10,7 +10,15 @@ const BOUNDS: ReadonlySet<unknown> = new Set([Number.MAX_SAFE_INTEGER, Number.MI
  * few words what the contract says in full.
  */
 export function inputSchema(schema: z.ZodType, terse: Readonly<Record<string, string>> = {}): JsonSchema & { type: 'object' } {
-  const { $schema: _draft, title: _title, description: _description, ...rest } = z.toJSONSchema(schema, { io: 'input' });
+  const {
+    $schema: _draft,
+    title: _title,
+    description: _description,
+    ...rest
+  } = z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+  });
   for (const [name, description] of Object.entries(terse)) Object.assign(rest.properties?.[name] ?? {}, { description });
   return pruned(rest, isUnbounded) as JsonSchema & { type: 'object' };
 }
@@ -20,7 +28,7 @@ export function inputSchema(schema: z.ZodType, terse: Readonly<Record<string, st
  * read this schema before must not refuse them.
  */
 export function outputSchema(schema: z.ZodType, said: readonly string[]): JsonSchema & { type: 'object' } {
-  const { $schema: _draft, ...rest } = z.toJSONSchema(schema, { io: 'output' });
+  const { $schema: _draft, ...rest } = z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' });
   const spoken: ReadonlySet<string> = new Set(said);
   return pruned(rest, (name, value, path) => {
     if (name === 'description') return typeof value === 'string' && !spoken.has(path.at(-1) ?? '');

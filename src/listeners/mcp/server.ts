@@ -1,8 +1,11 @@
-import type { JSONRPCRequest } from '@modelcontextprotocol/sdk/types.js';
+import type { JSONRPCRequest, RequestId } from '@modelcontextprotocol/sdk/types.js';
 import { asFailure, Failure } from '../../contract/failure.ts';
+import type { Clock } from '../../core/clock.ts';
 import type { Perform } from '../../core/perform.ts';
-import type { Trouble } from '../front.ts';
 import { asToolResult } from '../refuse.ts';
+import type { Trouble } from '../trouble.ts';
+import type { PackTools } from './pack-tools.ts';
+import { duringCall } from './progress.ts';
 import { readResource, requireResource, resourceList } from './resources.ts';
 import { ProtocolError, rpcErrorOf } from './rpc.ts';
 import type { Sdk } from './sdk.ts';
@@ -14,17 +17,26 @@ export interface Face {
   readonly info: { readonly name: string; readonly title: string; readonly version: string };
   readonly instructions: string;
   readonly tools: Tools;
+  readonly packs?: PackTools;
   readonly resources: boolean;
 }
 
 interface Deps {
   readonly face: Face;
   readonly perform: Perform;
+  readonly clock: Clock;
   readonly log: (trouble: Trouble) => void;
 }
 
 type Params = NonNullable<JSONRPCRequest['params']>;
-type Method = (session: Session, params: Params) => Promise<object> | object;
+
+/** What the SDK knows of a request. */
+interface Extra {
+  readonly requestId: RequestId;
+  readonly signal: AbortSignal;
+}
+
+type Method = (session: Session, params: Params, extra: Extra) => Promise<object> | object;
 
 /** The SDK would prepare itself to check what clients answer to questions; this server asks none. */
 const asksNothing = {
@@ -38,17 +50,17 @@ const asksNothing = {
  * (initialize, ping, cancellation); our methods get requests as they came, so that our validator refuses what is wrong with
  * them, in its own words, and not the SDK.
  */
-export function serverFor({ face, perform, log }: Deps): (sdk: Sdk, session: Session) => Promise<void> {
-  const methods = new Map(Object.entries({ ...toolMethods(face.tools, log), ...(face.resources && resourceMethods(perform)) }));
+export function serverFor({ face, perform, clock, log }: Deps): (sdk: Sdk, session: Session) => Promise<void> {
+  const methods = new Map(Object.entries({ ...toolMethods(face, clock, log), ...(face.resources && resourceMethods(perform)) }));
   const capabilities = { tools: {}, ...(face.resources && { resources: { subscribe: true } }) };
   const options = { capabilities, instructions: face.instructions, jsonSchemaValidator: asksNothing };
   return async ({ Server }, session) => {
     const server = new Server(face.info, options);
-    server.fallbackRequestHandler = async ({ method, params = {} }) => {
+    server.fallbackRequestHandler = async ({ method, params = {} }, extra) => {
       const run = methods.get(method);
       try {
         if (!run) throw new ProtocolError('unknown_method', 'Method not found; this server knows tools, resources and ping.');
-        return { ...(await run(session, params)) };
+        return { ...(await run(session, params, extra)) };
       } catch (error) {
         if (!(error instanceof ProtocolError)) note(log, method, session, asFailure(error));
         const { code, message, data } = rpcErrorOf(error);
@@ -59,25 +71,42 @@ export function serverFor({ face, perform, log }: Deps): (sdk: Sdk, session: Ses
   };
 }
 
-const toolMethods = (tools: Tools, log: Deps['log']): Record<string, Method> => ({
-  'tools/list': (_session, params) => {
-    refuseCursor(params);
-    return { tools: tools.list };
-  },
-
-  async 'tools/call'(session, { name, arguments: given = {} }) {
-    const tool = typeof name === 'string' ? tools.find(name) : undefined;
-    if (!tool) throw new ProtocolError('unfit', `There is no such tool; call one of ${tools.names()}.`);
-    try {
-      const answer = await tools.call(tool, session.owner.caller, given);
-      return { content: [{ type: 'text', text: JSON.stringify(answer) }], structuredContent: answer };
-    } catch (error) {
-      const failure = asFailure(error);
-      note(log, tool.operation, session, failure);
-      return asToolResult(failure);
+const toolMethods = ({ tools, packs }: Face, clock: Clock, log: Deps['log']): Record<string, Method> => {
+  /** What to run, and as which operation it is told of. */
+  const called = (session: Session, { name, arguments: given = {}, _meta }: Params, { requestId, signal }: Extra) => {
+    const { caller } = session.owner;
+    const asked = typeof name === 'string' ? name : '';
+    const tool = tools.find(asked);
+    if (tool) return { operation: tool.operation, run: () => tools.call(tool, caller, given) };
+    const pack = packs?.find(asked);
+    if (!packs || !pack) {
+      const names = [...tools.names(), ...(packs?.names(caller) ?? [])];
+      throw new ProtocolError('unfit', `There is no such tool; call one of ${names.join(', ')}.`);
     }
-  },
-});
+    const during = duringCall({ session, number: requestId, token: _meta?.progressToken, signal, clock });
+    const run = () => packs.call({ pack, caller, given, session: _meta?.['session'], during });
+    return { operation: 'runPack', run };
+  };
+
+  return {
+    'tools/list': ({ owner: { caller } }, params) => {
+      refuseCursor(params);
+      return { tools: [...tools.list, ...(packs?.list(caller) ?? [])] };
+    },
+
+    async 'tools/call'(session, params, extra) {
+      const { operation, run } = called(session, params, extra);
+      try {
+        const answer = await run();
+        return { content: [{ type: 'text', text: JSON.stringify(answer) }], structuredContent: answer };
+      } catch (error) {
+        const failure = asFailure(error);
+        note(log, operation, session, failure);
+        return asToolResult(failure);
+      }
+    },
+  };
+};
 
 /** What nobody foresaw is told to the client without its reason; here somebody can find out. */
 function note(log: Deps['log'], operation: string, { owner: { caller } }: Session, { code }: Failure): void {

@@ -1,6 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import type { JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, RequestId } from '@modelcontextprotocol/sdk/types.js';
+import type {
+  JSONRPCMessage,
+  JSONRPCNotification,
+  JSONRPCRequest,
+  Progress,
+  ProgressToken,
+  RequestId,
+} from '@modelcontextprotocol/sdk/types.js';
 import { Failure } from '../../contract/failure.ts';
 import type { Caller } from '../../core/caller.ts';
 import type { EventStream } from './event-stream.ts';
@@ -17,7 +24,13 @@ interface Pending {
   readonly id: RequestId;
   readonly method: string;
   readonly take: (answer: Answer | undefined) => void;
+  readonly tell: Tell;
 }
+
+/** Says something about a request on the way that its answer will go. False where there is no such way. */
+export type Tell = (text: string) => boolean;
+
+const nowhere: Tell = () => false;
 
 export interface Owner {
   readonly caller: Caller;
@@ -62,7 +75,7 @@ export class Session implements Transport {
   }
 
   /** Hands messages to the SDK; fulfils with the answers, in the order in which they are ready, when all are there. */
-  async ask(messages: readonly Message[]): Promise<Answer[]> {
+  async ask(messages: readonly Message[], tell = nowhere): Promise<Answer[]> {
     const answers: Answer[] = [];
     const { promise, resolve } = Promise.withResolvers<void>();
     let waiting = 1;
@@ -74,7 +87,7 @@ export class Session implements Transport {
     for (const message of messages) {
       if (message.kind === 'request') waiting += 1;
       if (message.kind === 'broken') answers.push(message.answer);
-      else this.hear(message, take);
+      else this.hear(message, take, tell);
     }
     take(undefined);
     await promise;
@@ -82,14 +95,14 @@ export class Session implements Transport {
   }
 
   /** `take` gets the answer to a request, or nothing if its client took the request back. */
-  hear(message: Message, take: (answer: Answer | undefined) => void): void {
+  hear(message: Message, take: (answer: Answer | undefined) => void, tell = nowhere): void {
     if (message.kind === 'notification') this.#note(message.method, message.params);
     if (message.kind !== 'request') return;
     const { id, method, params } = message;
     if (this.#ended) return take(refusal(id, gone()));
     if (this.#pending.size >= MOST_PENDING) return take(refusal(id, tooMany()));
     this.#asked += 1;
-    this.#pending.set(this.#asked, { id, method, take });
+    this.#pending.set(this.#asked, { id, method, take, tell });
     const request: JSONRPCRequest = { jsonrpc: '2.0', id: this.#asked, method, ...(params && { params }) };
     this.onmessage?.(request);
   }
@@ -123,6 +136,14 @@ export class Session implements Transport {
     this.#heard = this.#said;
   }
 
+  /** How far a request is, as long as it is not answered. It is told now or never: the next is worth more. */
+  progress(number: number, params: Progress & { readonly progressToken: ProgressToken }): void {
+    const pending = this.#pending.get(number);
+    if (!pending) return;
+    const text = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params });
+    if (!pending.tell(text)) this.#stream?.offer('message', text);
+  }
+
   async start(): Promise<void> {
     // It begins with its first message.
   }
@@ -145,10 +166,10 @@ export class Session implements Transport {
   async close(): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;
-    this.#stream?.end();
     const pending = [...this.#pending.values()];
     this.#pending.clear();
     for (const { id, take } of pending) take(refusal(id, gone()));
+    this.#stream?.end();
     this.onclose?.();
     this.#over();
   }

@@ -122,7 +122,7 @@ export const MEMORY_TOOLS: readonly ToolRow[] = [
 ];
 
 /** The clients that write tool names with their server's in front also call them so. */
-const PREFIX = /^helmdeck(?:\.|__|-)/;
+export const PREFIX = /^helmdeck(?:\.|__|-)/;
 
 /** The tools whose operations there are, as `tools/list` shows them and `tools/call` runs them. */
 export class Tools {
@@ -152,8 +152,8 @@ export class Tools {
     return (await this.#perform(caller, operation, fits)) as object;
   }
 
-  names(): string {
-    return [...this.#rows.keys()].join(', ');
+  names(): string[] {
+    return [...this.#rows.keys()];
   }
 }
 

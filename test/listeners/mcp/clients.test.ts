@@ -2,6 +2,7 @@ import { Client as Client2, StreamableHTTPClientTransport as Transport2 } from '
 import { ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { serve } from '../../support/listener.ts';
+import { aPack } from '../../support/packs.ts';
 import { agent, initialize, MCP, open, said, WAYS } from './agent.ts';
 
 const aFact = {
@@ -49,6 +50,22 @@ describe.each(WAYS)('an agent over %s', (way) => {
     expect(heard).toHaveBeenCalledTimes(1);
   });
 
+  test('hears that its defaults have changed when something has run, and of nobody else (R-MCP-07, R-MCP-11)', async () => {
+    const served = await serve({ packs: { packs: [aPack(() => ({ said: '' }))] } });
+    const client = await agent(served, await served.token('me', ['memory:read', 'packs:run']), way);
+    const other = await agent(served, await served.token('somebody-else', ['memory:read', 'packs:run']), way);
+    const heard = vi.fn<(uri: string) => void>();
+    client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => heard(params.uri));
+    for (const uri of ['helmdeck://my-defaults', 'helmdeck://my-memory', 'helmdeck://packs']) {
+      await client.subscribeResource({ uri });
+    }
+    await other.callTool({ name: 'test_echo', arguments: {} });
+    await client.callTool({ name: 'test_echo', arguments: {} });
+    await vi.waitFor(() => expect(heard.mock.calls).toEqual([['helmdeck://my-defaults']]));
+    const { contents } = await client.readResource({ uri: 'helmdeck://my-defaults' });
+    expect(JSON.parse((contents[0] as { text: string }).text)).toMatchObject({ packs: [{ id: 'test.echo', calls: 1 }] });
+  });
+
   test('reads the memory of its own subject as JSON (R-MCP-07)', async () => {
     const served = await serve();
     const client = await agent(served, await served.token(), way);
@@ -57,6 +74,8 @@ describe.each(WAYS)('an agent over %s', (way) => {
     expect(resources.map(({ uri, mimeType }) => [uri, mimeType])).toEqual([
       ['helmdeck://my-memory', 'application/json'],
       ['helmdeck://context', 'application/json'],
+      ['helmdeck://my-defaults', 'application/json'],
+      ['helmdeck://packs', 'application/json'],
     ]);
     const read = async (reader: typeof client, uri: string) => {
       const { contents } = await reader.readResource({ uri });
@@ -67,6 +86,9 @@ describe.each(WAYS)('an agent over %s', (way) => {
       categories: [{ name: 'preferences', count: 1, recent_keys: [aFact.key] }],
     });
     expect(await read(client, 'helmdeck://context')).toMatchObject({ categories: [{ facts: [{ value: aFact.value }] }] });
+    expect(await read(client, 'helmdeck://packs')).toMatchObject({
+      packs: [{ tool: 'memory_forget' }, { tool: 'memory_store' }, { tool: 'route' }],
+    });
     const other = await agent(served, await served.token('somebody-else'), way);
     expect(await read(other, 'helmdeck://my-memory')).toMatchObject({ scope: 'caller=somebody-else', categories: [] });
     await expect(client.readResource({ uri: 'helmdeck://nowhere' })).rejects.toMatchObject({ code: -32602 });

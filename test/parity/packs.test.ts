@@ -1,0 +1,310 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { MINUTE } from '../support/clock.ts';
+import { ask as request } from '../support/listener.ts';
+import { type Name, NAMES, searcher, WIRES } from './wires.ts';
+import { openWorld, type Surface, type World } from './world.ts';
+
+let world: World;
+let surfaces: ReadonlyMap<Name, Surface>;
+
+beforeAll(async () => {
+  world = await openWorld();
+  surfaces = await world.surfaces();
+});
+afterAll(() => world[Symbol.asyncDispose]());
+beforeEach(async () => {
+  await at('in process').ask('forget', { scope: 'all' });
+  await world.clock.pass(2 * MINUTE);
+});
+
+function at(name: Name, among = surfaces): Surface {
+  const surface = among.get(name);
+  if (!surface) throw new Error(`${name} is not open.`);
+  return surface;
+}
+
+async function answer(name: Name, operation: string, input: unknown, among = surfaces): Promise<Record<string, unknown>> {
+  const outcome = await at(name, among).ask(operation, input);
+  if (outcome.answer === undefined) throw new Error(`${name} refused ${operation}: ${outcome.refused?.message}`);
+  return outcome.answer;
+}
+
+const speaking = (operation: string, input: unknown): Name[] => NAMES.filter((name) => WIRES[name].can(operation, input));
+const aRun = { name: 'test.echo', input: { what: 'hello' } };
+const RUNNERS = speaking('runPack', aRun);
+
+test('packs are run by every wire that has calls', () => {
+  expect(RUNNERS).toEqual(['in process', 'REST', 'MCP streamable HTTP', 'MCP SSE', 'the stdio bridge', 'the door of the owner']);
+});
+
+describe.each(RUNNERS)('%s runs packs like every other wire', (name) => {
+  test.each([
+    { why: 'with an input', input: aRun, output: { said: 'hello', session: 'none' } },
+    { why: 'without one', input: { name: 'test.echo' }, output: { said: 'nothing', session: 'none' } },
+    { why: 'in a session', input: { ...aRun, session: 'A.b-9_' }, output: { said: 'hello', session: 'A.b-9_' } },
+    {
+      why: 'with what text may hold',
+      input: { name: 'test.echo', input: { what: '日本語 "\\u0041"\n\0${{ inputs.x }} \u{10ffff}' } },
+      output: { said: '日本語 "\\u0041"\n\0${{ inputs.x }} \u{10ffff}', session: 'none' },
+    },
+  ])('$why, and leaves a row by who asked (R-PACK-06, R-OPS-01)', async ({ input, output }) => {
+    const { author, ask } = at(name);
+    const session = 'session' in input ? { session_id: input.session } : {};
+    const result = { pack: 'test.echo', version: '1.0.0', output, cached: false, duration_ms: 0, ...session };
+    expect(await ask('runPack', input)).toEqual({ answer: result });
+    const { runs, facts, activity } = await world.state();
+    expect({ facts, activity }).toEqual({ facts: [], activity: [] });
+    expect(runs).toMatchObject([{ author, category: 'pack_history' }]);
+    expect(JSON.parse(runs[0]?.value ?? '')).toEqual({
+      pack: 'test.echo',
+      version: '1.0.0',
+      outcome: 'ok',
+      at_unix: Math.floor(world.clock.now() / 1000),
+      duration_ms: 0,
+    });
+  });
+
+  test.each([
+    ['a pack that failed', { name: 'test.fails' }, 'handler_failed', /^The pack failed in a way that its author did not foresee/],
+    ['a pack that answered what it should not', { name: 'test.wrong' }, 'invalid_output', /^test\.wrong answered what its own/],
+  ])('tells of %s, and leaves its row (R-PACK-06, R-PACK-08)', async (_what, input, code, says) => {
+    const { author, ask } = at(name);
+    expect(await ask('runPack', input)).toEqual({ refused: { code, message: expect.stringMatching(says) as string } });
+    const { runs } = await world.state();
+    expect(runs).toMatchObject([{ author }]);
+    expect(JSON.parse(runs[0]?.value ?? '')).toMatchObject({ outcome: code });
+  });
+
+  test('gives an answer again that another wire got, and says so (R-PACK-05)', async () => {
+    const asked = { name: 'test.cached', input: { what: name } };
+    const next = RUNNERS[(RUNNERS.indexOf(name) + 1) % RUNNERS.length] ?? name;
+    expect(await answer(name, 'runPack', asked)).toMatchObject({ cached: false });
+    expect(await answer(next, 'runPack', asked)).toMatchObject({
+      cached: true,
+      cached_until: new Date(world.clock.now() + MINUTE).toISOString(),
+      output: { said: name },
+    });
+  });
+
+  test('shares a session with every other wire of its subject, and ends it for all (R-PACK-07)', async () => {
+    const note = (what: string) => ({ name: 'test.notes', input: { what }, session: 'shared' });
+    expect(await answer(name, 'runPack', note('a'))).toMatchObject({ output: { said: 'a' } });
+    for (const other of RUNNERS) {
+      expect(await answer(other, 'runPack', note('nothing')), other).toMatchObject({ output: { said: 'a' } });
+    }
+    expect(await answer(name, 'runPack', { name: 'test.notes' })).toMatchObject({ output: { said: '' } });
+    const enders = speaking('endSession', { id: 'shared' });
+    const ender = enders.includes(name) ? name : 'REST';
+    expect(await answer(ender, 'endSession', { id: 'shared' })).toEqual({ session_id: 'shared', deleted: 1 });
+    expect(await answer(name, 'runPack', note('nothing'))).toMatchObject({ output: { said: '' } });
+  });
+});
+
+test('the catalogue and the defaults are the same everywhere (R-OPS-01, R-VIEW-02)', async () => {
+  await answer('MCP SSE', 'runPack', aRun);
+  for (const [operation, input] of [
+    ['packs', {}],
+    ['pack', { name: 'test.echo' }],
+    ['myDefaults', {}],
+    ['pipelines', {}],
+  ] as const) {
+    const wanted = await answer('in process', operation, input);
+    const speakers = speaking(operation, input);
+    expect(speakers.length, operation).toBeGreaterThan(2);
+    for (const name of speakers) expect(await answer(name, operation, input), `${operation} by ${name}`).toEqual(wanted);
+  }
+});
+
+const NAME = /^name must be a group and a name with a dot between them/;
+const INPUT = /^input must be a JSON object; send \{\} for a pack that needs nothing\.$/;
+
+const refusals: readonly (readonly [why: string, operation: string, input: unknown, code: string, says: RegExp])[] = [
+  ['a pack that is not there', 'runPack', { name: 'no.such' }, 'not_found', /^There is no such pack; list the packs/],
+  ['a pack by another letter case', 'runPack', { name: 'test.Echo' }, 'invalid_input', NAME],
+  ['a pack by the name of its tool', 'runPack', { name: 'test_echo' }, 'invalid_input', NAME],
+  ['a path for a pack', 'runPack', { name: '../test.echo' }, 'invalid_input', NAME],
+  ['a pack with a slash', 'runPack', { name: 'test/echo' }, 'invalid_input', NAME],
+  ['a pack encoded', 'runPack', { name: 'test%2Eecho' }, 'invalid_input', NAME],
+  ['a pack with a letter like another', 'runPack', { name: 'test.e\u0441ho' }, 'invalid_input', NAME],
+  ['a pack with a full-width dot', 'runPack', { name: 'test\uff0eecho' }, 'invalid_input', NAME],
+  ['a pack with a line feed', 'runPack', { name: 'test.echo\n' }, 'invalid_input', NAME],
+  ['a pack with a NUL', 'runPack', { name: 'test.echo\0' }, 'invalid_input', NAME],
+  ['the name of a property', 'runPack', { name: '__proto__' }, 'invalid_input', NAME],
+  ['10,000 characters', 'runPack', { name: `test.${'e'.repeat(10_000)}` }, 'invalid_input', NAME],
+  ['a list for an input', 'runPack', { name: 'test.echo', input: [] }, 'invalid_input', INPUT],
+  ['a text for an input', 'runPack', { name: 'test.echo', input: 'hello' }, 'invalid_input', INPUT],
+  ['nothing for an input', 'runPack', { name: 'test.echo', input: null }, 'invalid_input', INPUT],
+  ['an input that does not fit', 'runPack', { name: 'test.echo', input: { what: 7 } }, 'invalid_input', /^what /],
+  ['a field that the pack does not know', 'runPack', { name: 'test.echo', input: { how: 'x' } }, 'invalid_input', /how/],
+  ...(
+    [
+      ['a session with a colon', 'a:b'],
+      ['a blank session', ''],
+      ['a session that climbs', '../a'],
+      ['a session with a slash', 'a/b'],
+      ['a session that begins with a dot', '.a'],
+      ['a session with a line feed', 'a\n'],
+      ['a session with a NUL', 'a\0b'],
+      ['a session in another script', 'сессия'],
+      ['a session like a pattern', '%'],
+      ['a session of 65 characters', 'x'.repeat(65)],
+      ['a number for a session', 7],
+      ['a list for a session', ['a']],
+      ['an object for a session', { toString: 'a' }],
+      ['null for a session', null],
+    ] as const
+  ).flatMap(([why, session]) => [
+    [why, 'runPack', { ...aRun, session }, 'invalid_input', /^session must /] as const,
+    ...(typeof session === 'string'
+      ? [[`${why}, to end it`, 'endSession', { id: session }, 'invalid_input', /^id must /] as const]
+      : []),
+  ]),
+  ['a subject of its own choosing', 'runPack', { ...aRun, subject: 'you' }, 'invalid_input', /not known here/],
+  ['a pack that is not there, to look at', 'pack', { name: 'no.such' }, 'not_found', /^There is no such pack/],
+  ['a name that is none, to look at', 'pack', { name: '..' }, 'invalid_input', NAME],
+  ['a session of somebody else', 'endSession', { id: 'a', subject: 'you' }, 'invalid_input', /not known here/],
+];
+
+const sayable = (name: Name) => refusals.filter(([, operation, input]) => WIRES[name].can(operation, input));
+
+describe.each(NAMES.filter((name) => sayable(name).length > 0))('%s refuses in the same words, and nothing has run', (name) => {
+  const table = sayable(name);
+
+  test.each(table)('%s', async (_why, operation, input, code, says) => {
+    const before = await world.state();
+    const wanted = await at('in process').ask(operation, input);
+    expect(wanted.refused).toMatchObject({ code, message: expect.stringMatching(says) as string });
+    const outcome = await at(name).ask(operation, input);
+    const told = (one: typeof outcome) => one.refused?.message.replace(/; send (?:only|it with) .*\.$/, '');
+    expect({ code: outcome.refused?.code, message: told(outcome) }).toEqual({ code, message: told(wanted) });
+    expect(await world.state()).toEqual(before);
+  });
+});
+
+test('every one of these refusals is made by several wires', () => {
+  const rare = refusals.filter(([, operation, input]) => speaking(operation, input).length < 2);
+  expect(rare).toEqual([]);
+});
+
+describe('what a token may not do', () => {
+  test.each([
+    ['runPack', aRun],
+    ['runPack', { name: 'no.such', input: 7 }],
+    ['endSession', { id: 'a' }],
+    ['endSession', { id: '' }],
+    ['createPipeline', { id: 'p', steps: [] }],
+    ['runPipeline', { id: 'p' }],
+    ['deletePipeline', { id: 'p' }],
+  ])('%s without packs:run is refused everywhere before its input is looked at (R-OPS-11)', async (operation, input) => {
+    const limited = await world.surfaces({ scopes: ['memory:read', 'memory:write'] });
+    for (const { name, ask } of limited.values()) {
+      if (!WIRES[name].can(operation, input)) continue;
+      expect(await ask(operation, input), name).toEqual({
+        refused: {
+          code: 'insufficient_scope',
+          message: 'This needs a token with the scope packs:run; ask the owner of this memory for one.',
+        },
+      });
+    }
+    expect((await world.state()).runs).toEqual([]);
+  });
+
+  test.each([
+    ['helmdeck.memory_forget', { scope: 'all' }],
+    ['helmdeck.memory_store', { key: 'planted', value: 'v' }],
+  ])('%s as a pack needs what it needs as a tool (R-OPS-11)', async (pack, input) => {
+    await answer('REST', 'remember', { key: 'there', value: 'v' });
+    const before = await world.state();
+    const limited = await world.surfaces({ scopes: ['memory:read', 'packs:run'] });
+    const refused = { code: 'insufficient_scope', message: expect.stringMatching(/memory:write/) as string };
+    for (const { name, ask } of limited.values()) {
+      if (!WIRES[name].can('runPack', { name: pack, input })) continue;
+      expect(await ask('runPack', { name: pack, input }), name).toEqual({ refused });
+    }
+    // By way of a pipeline neither.
+    const step = { id: 'one', pack, input };
+    await answer('REST', 'createPipeline', { id: 'sneaky', steps: [step] }, limited);
+    const { run_id: id } = await answer('REST', 'runPipeline', { id: 'sneaky' }, limited);
+    const shown = () => answer('REST', 'pipelineRun', { run_id: id }, limited);
+    await expect.poll(shown).toMatchObject({ status: 'failed', failure: { error: 'insufficient_scope' } });
+    const { facts } = await world.state();
+    expect(facts).toEqual(before.facts);
+  });
+});
+
+describe('one subject', () => {
+  test.each(RUNNERS.filter((name) => !WIRES[name].owner))(
+    'by %s neither sees nor ends the session of another, by whatever id (R-ISO-03, R-ISO-04)',
+    async (name) => {
+      const others = await world.surfaces({ subject: 'you' });
+      const note = (what: string, session: string) => ({ name: 'test.notes', input: { what }, session });
+      await answer('REST', 'runPack', note('mine', 'a-1'));
+      expect(await answer(name, 'runPack', note('nothing', 'a-1'), others)).toMatchObject({ output: { said: '' } });
+      await answer(name, 'runPack', note('theirs', 'a-1'), others);
+      const ender = WIRES[name].can('endSession', { id: 'a-1' }) ? name : 'REST';
+      expect(await answer(ender, 'endSession', { id: 'a-1' }, others)).toEqual({ session_id: 'a-1', deleted: 1 });
+      expect(await answer('REST', 'runPack', note('nothing', 'a-1'))).toMatchObject({ output: { said: 'mine' } });
+      expect((await world.state('you')).runs).toHaveLength(2);
+      expect((await world.state()).runs).toHaveLength(2);
+      await answer('REST', 'endSession', { id: 'a-1' });
+      await at(name, others).ask('forget', { scope: 'all' });
+    },
+  );
+
+  test('gets no answer that was kept for another (R-PACK-03)', async () => {
+    const asked = { name: 'test.cached', input: { what: 'the same' } };
+    const others = await world.surfaces({ subject: 'you' });
+    await answer('REST', 'runPack', asked);
+    for (const name of others.keys()) {
+      if (!WIRES[name].can('runPack', asked)) continue;
+      await at(name, others).ask('forget', { scope: 'all' });
+      expect(await answer(name, 'runPack', asked, others), name).toMatchObject({ cached: false });
+      if (WIRES[name].can('forget', { scope: 'all' })) await answer(name, 'forget', { scope: 'all' }, others);
+    }
+  });
+});
+
+describe('a fact', () => {
+  const digest = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
+
+  test.each(speaking('remember', { key: 'k', value: 'v' }))(
+    'by %s is no answer kept and no row of the record, whatever its key and category (R-PACK-03, R-PACK-06)',
+    async (name) => {
+      const row = { pack: 'test.echo', version: '1.0.0', outcome: 'ok', at_unix: 1, duration_ms: 1 };
+      for (const [key, category, value] of [
+        [`test.cached/${digest}`, 'answers', { output: { said: 'planted' } }],
+        ['pack-history/test.echo/00000000000000000001', 'pack-history', row],
+        ['x/pack_history/test.echo/00000000000000000001', 'pack_history.x', row],
+        ['pipelines/p', 'pipeline.definition', { id: 'p', steps: [{ id: 'a', pack: 'test.echo', input: {} }] }],
+      ] as const) {
+        await answer(name, 'remember', { key, category, value: JSON.stringify(value) });
+      }
+      const refused = await at(name).ask('remember', { key: 'pack_history/test.echo/1', value: JSON.stringify(row) });
+      expect(refused).toHaveProperty('refused');
+      expect(await answer('REST', 'runPack', { name: 'test.cached', input: { what: 'x' } })).toMatchObject({ cached: false });
+      expect(await answer('REST', 'myDefaults', {})).toMatchObject({ packs: [{ id: 'test.cached', calls: 1 }] });
+      expect((await world.state()).runs).toHaveLength(1);
+      expect(await at('REST').ask('pipeline', { id: 'p' })).toMatchObject({ refused: { code: 'not_found' } });
+      const { token } = await world.tokens.mint({ name: 't', client: 's', subject: 'me', scopes: ['memory:read'], days: 1 });
+      const { query, close } = await searcher(world.url, token);
+      const { results } = await query({ query: 'test echo planted' });
+      await close();
+      const headings = results.filter(({ snippet }) => snippet.startsWith('## Pack call:'));
+      expect(headings.map(({ file }) => file)).toEqual(['audit/pack/test.cached']);
+    },
+  );
+});
+
+test('a pack run in the memory of one subject by a token of another is a run in the other (R-ISO-02)', async () => {
+  const { token } = await world.tokens.mint({ name: 't', client: 'c', subject: 'you', scopes: ['packs:run'], days: 1 });
+  const path = '/api/v1/packs/test.echo';
+  for (const [headers, more] of [
+    [['X-Subject', 'me'], ''],
+    [['X-Helmdeck-Session', 'a-1'], ''],
+  ] as const) {
+    const answered = await request(world.url, path + more, { token, headers, body: {} });
+    expect(answered.json).toMatchObject({ output: { said: 'nothing', session: 'none' } });
+  }
+  expect((await world.state()).runs).toEqual([]);
+  expect((await world.state('you')).runs.length).toBeGreaterThanOrEqual(2);
+});
