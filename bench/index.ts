@@ -6,6 +6,7 @@
 import { listener } from './listener.ts';
 import { mcp } from './mcp.ts';
 import { myMemory } from './my-memory.ts';
+import { packs } from './packs.ts';
 import { quota } from './quota.ts';
 import { reads } from './reads.ts';
 import { report, type Result } from './report.ts';
@@ -17,6 +18,6 @@ import { writes } from './writes.ts';
 
 const results: Result[] = [];
 // The rotation first: the garbage of the others would be collected in the middle of one of its slices.
-for (const measure of [rotation, writes, reads, myMemory, quota, sweep, size, listener, mcp, starts])
+for (const measure of [rotation, writes, reads, myMemory, packs, quota, sweep, size, listener, mcp, starts])
   results.push(...(await measure()));
 process.exitCode = report(results) ? 0 : 1;

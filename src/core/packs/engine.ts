@@ -11,6 +11,9 @@ import type { Catalogue } from './catalogue.ts';
 import type { Ending, Hook, Ready, Run } from './hook.ts';
 import type { Pack } from './pack.ts';
 
+/** More than that are not left to be written down behind their answers. */
+const MOST_NOTED = 256;
+
 interface Deps {
   readonly catalogue: Catalogue;
   /** In this order before a run, and in the opposite one after it. */
@@ -37,6 +40,8 @@ export class Engine {
   readonly catalogue: Catalogue;
   readonly #deps: Deps;
   readonly #underWay = new Map<string, number>();
+  /** Runs that are being written down. */
+  #noting = 0;
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -61,7 +66,9 @@ export class Engine {
     const begun: Hook[] = [];
     const outcome = await this.#outcome(run, hooks, begun, limit.signal);
     const durationMs = Math.max(0, Math.round(clock.steady() - began));
-    await this.#after(run, begun, endingOf(outcome, durationMs));
+    const noted = this.#after(run, begun, endingOf(outcome, durationMs));
+    // An answer that was there already does not wait until it is written down that it was given.
+    if ('failure' in outcome || !outcome.ready || this.#noting > MOST_NOTED) await noted;
     if ('failure' in outcome) throw outcome.failure;
     const { ready, output } = outcome;
     return {
@@ -122,6 +129,7 @@ export class Engine {
 
   /** Never fails: nobody may wait for it. */
   async #after(run: Run, begun: readonly Hook[], ending: Ending): Promise<void> {
+    this.#noting += 1;
     for (const hook of begun.toReversed()) {
       try {
         await hook.after?.(run, ending);
@@ -129,6 +137,7 @@ export class Engine {
         this.#deps.trouble(run.pack.name);
       }
     }
+    this.#noting -= 1;
   }
 
   /** One subject's flood leaves room for the others'. */

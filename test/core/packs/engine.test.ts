@@ -336,7 +336,7 @@ test('the memory packs ask as their caller, who may not write (R-OPS-11)', async
   await expect(store).rejects.toMatchObject({ code: 'insufficient_scope' });
 });
 
-describe('an answer that is given again', () => {
+describe('an answer that is given again (R-PACK-29)', () => {
   /** A hook that is not done with any run until the gate opens. */
   const gated = async () => {
     const gate = { open: Promise.withResolvers<void>() };
