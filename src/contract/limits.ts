@@ -33,6 +33,9 @@ export const PAGE = { default: 50, most: 200 } as const;
 /** Bounds of a question to the search. */
 export const QUERY = { default: 20, most: 100, characters: 1000, searches: 32, asked: 6 } as const;
 
+/** Rows of the record of runs that a search looks at: the newest. */
+export const SEARCHED_RUNS = 1000;
+
 /** What a subject may hold unless its owner says otherwise. */
 export const QUOTA = { facts: 10_000, bytes: 64 * 1024 * KIB } as const;
 

@@ -1,4 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { SEARCHED_RUNS } from '../contract/limits.ts';
+import { runText } from './run-text.ts';
 import { type Hit, SearchIndex } from './search/search-index.ts';
 import type { Entry, EntryChange, MemoryStore, Namespace } from './store.ts';
 
@@ -9,9 +11,15 @@ const MOST_BYTES = 512 * 1024 * 1024;
 /** So long a question waits for an index that is being built, before it is answered from what is there. */
 const PATIENCE_MS = 250;
 
+/** What can be searched, each by itself: nobody finds a row of the record among facts, or the other way round. */
+type Searched = 'fact' | 'audit';
+
 interface Shelf {
   readonly namespace: Namespace;
+  readonly kind: Searched;
   readonly index: SearchIndex;
+  /** Of a record: its rows, of which only the newest are held. */
+  readonly runs: Set<number>;
   /** The newest are in it. */
   readonly begun: PromiseWithResolvers<void>;
   built: Promise<void>;
@@ -36,7 +44,7 @@ interface Answer {
 }
 
 /**
- * Finds facts by their words. Indexes live in memory only, one for each namespace that asks, built from opened entries in
+ * Finds facts, and what ran, by their words. Indexes live in memory only, one for each namespace that asks, built from opened entries in
  * slices, kept in step with every commit before its writer is answered, and dropped when the memory is locked.
  */
 export class Finder implements Disposable {
@@ -50,16 +58,16 @@ export class Finder implements Disposable {
     this.#following = store.follow((change) => this.#hear(change));
   }
 
-  async find(namespace: Namespace, question: Question): Promise<Answer> {
+  async find(namespace: Namespace, question: Question, kind: Searched = 'fact'): Promise<Answer> {
     const { texts, expiringWithin: within, ...rest } = question;
-    const shelf = this.#shelf(namespace);
+    const shelf = this.#shelf(namespace, kind);
     if (!shelf.complete) {
       // Whether the key is there may take as long as its owner takes; until then there is no answer, not even a partial one.
       await Promise.race([shelf.built, shelf.begun.promise]);
       await Promise.race([shelf.built, wait(PATIENCE_MS)]);
     }
     // Emptied while we waited: nothing found there would mean nothing, and what emptied it may refuse to be asked again.
-    if (!this.#stands(shelf)) return this.find(namespace, question);
+    if (!this.#stands(shelf)) return this.find(namespace, question, kind);
     // What has expired is not found, swept or not.
     const now = this.#store.now();
     const ending = within === undefined ? {} : { expiresBefore: now + within + 1 };
@@ -69,7 +77,11 @@ export class Finder implements Disposable {
 
   /** Builds what will be asked for, so that nobody has to wait for it. */
   async prepare(): Promise<void> {
-    for (const { namespace } of await this.#store.namespaces()) await this.#shelf(namespace).built.catch(() => undefined);
+    for (const kind of ['fact', 'audit'] as const) {
+      for (const { namespace } of await this.#store.namespaces(kind)) {
+        await this.#shelf(namespace, kind).built.catch(() => undefined);
+      }
+    }
   }
 
   [Symbol.dispose](): void {
@@ -77,8 +89,8 @@ export class Finder implements Disposable {
     this.#drop();
   }
 
-  #shelf(namespace: Namespace): Shelf {
-    const name = nameOf(namespace);
+  #shelf(namespace: Namespace, kind: Searched): Shelf {
+    const name = nameOf(namespace, kind);
     const known = this.#shelves.get(name);
     if (known) {
       this.#shelves.delete(name);
@@ -87,7 +99,9 @@ export class Finder implements Disposable {
     }
     const shelf: Shelf = {
       namespace,
+      kind,
       index: new SearchIndex(),
+      runs: new Set(),
       begun: Promise.withResolvers(),
       built: Promise.resolve(),
       complete: false,
@@ -104,7 +118,7 @@ export class Finder implements Disposable {
 
   /** The newest first: they are what is asked for soonest. What changes meanwhile is heard, and is newer than any page. */
   async #build(shelf: Shelf): Promise<void> {
-    const space = this.#store.space(shelf.namespace, 'fact');
+    const space = this.#store.space(shelf.namespace, shelf.kind);
     for (let after = {}; ;) {
       const { entries, rows, next } = await space.page({ sort: 'updated', limit: SLICE, ...after });
       if (!this.#stands(shelf)) return;
@@ -114,7 +128,7 @@ export class Finder implements Disposable {
       }
       shelf.begun.resolve();
       if (!this.#hasRoom(shelf)) return;
-      if (!next) break;
+      if (!next || isFull(shelf)) break;
       after = { after: next };
       await nextTurn();
     }
@@ -124,16 +138,21 @@ export class Finder implements Disposable {
   #hear(change: EntryChange): void {
     if (change.what === 'doubt') return this.#drop();
     if (change.what === 'gone') {
-      for (const { index } of this.#shelves.values()) index.remove(change.row);
+      for (const { index, runs } of this.#shelves.values()) {
+        index.remove(change.row);
+        runs.delete(change.row);
+      }
       return;
     }
-    if (change.kind !== 'fact') return;
-    const shelf = this.#shelves.get(nameOf(change.namespace));
-    if (shelf) tell(shelf, change.row, change.entry);
+    if (change.kind !== 'fact' && change.kind !== 'audit') return;
+    const shelf = this.#shelves.get(nameOf(change.namespace, change.kind));
+    if (!shelf) return;
+    tell(shelf, change.row, change.entry);
+    if (isFull(shelf, SEARCHED_RUNS + 1)) dropOldest(shelf);
   }
 
   #stands(shelf: Shelf): boolean {
-    return this.#shelves.get(nameOf(shelf.namespace)) === shelf;
+    return this.#shelves.get(nameOf(shelf.namespace, shelf.kind)) === shelf;
   }
 
   /** Others make room first; an index that is too large by itself keeps the newest and says so. */
@@ -155,12 +174,25 @@ export class Finder implements Disposable {
   }
 }
 
-function tell({ index }: Shelf, row: number, entry: Entry): void {
-  const { key, value, category, tags, author, updatedAt, expiresAt } = entry;
+function tell({ kind, index, runs }: Shelf, row: number, entry: Entry): void {
+  const { key, category, tags, author, updatedAt, expiresAt } = entry;
+  const value = kind === 'fact' ? entry.value : runText(entry);
+  if (value === undefined) return;
+  if (kind === 'audit') runs.add(row);
   index.add({ id: row, key, value, category, tags, client: author.client, updatedAt, expiresAt });
 }
 
+/** Of facts there are as many as there may be; of what ran only the newest are looked at. */
+const isFull = ({ runs }: Shelf, rows = SEARCHED_RUNS): boolean => runs.size >= rows;
+
+/** Rows are numbered as they are written. */
+function dropOldest({ index, runs }: Shelf): void {
+  const oldest = runs.keys().reduce((least, row) => Math.min(least, row), Infinity);
+  runs.delete(oldest);
+  index.remove(oldest);
+}
+
 /** Different for every pair: the length tells where the one ends. */
-const nameOf = ({ subject, session = '' }: Namespace): string => `${subject.length} ${subject}${session}`;
+const nameOf = ({ subject, session = '' }: Namespace, kind: Searched): string => `${kind} ${subject.length} ${subject}${session}`;
 
 const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());

@@ -1,6 +1,7 @@
 import { SNIPPET } from '../../contract/limits.ts';
 import type { QmdAnswer } from '../../contract/query.ts';
 import { bare } from '../../contract/text.ts';
+import { runOf } from '../run-text.ts';
 import type { Hit } from '../search/search-index.ts';
 import { snippetOf } from '../search/snippet.ts';
 import { time } from '../time.ts';
@@ -17,6 +18,24 @@ export function chunkOf({ fact, spans }: Hit): Chunk {
     collection: `helmdeck-${fact.category}`,
     file: `facts/${encoded(fact.key)}`,
     title: fact.key,
+    start_line: 1,
+    end_line: snippet.split('\n').length,
+    updated_at: time(fact.updatedAt),
+  };
+}
+
+/** A run as its record has it. Its heading comes from where the row stands, which nothing that anybody sends can choose. */
+export function runChunkOf({ fact, spans }: Hit): Chunk {
+  const { what, id } = runOf(fact.key);
+  const title = what === 'pack' ? `Pack call: ${id}` : `Pipeline run: ${id}`;
+  const { text } = snippetOf(fact.value, spans, SNIPPET.markdown);
+  const snippet = `## ${title}\n\n${quoted(text)}`;
+  return {
+    docid: fact.key,
+    snippet,
+    collection: `helmdeck-${fact.category}`,
+    file: `audit/${what}/${encoded(id)}`,
+    title,
     start_line: 1,
     end_line: snippet.split('\n').length,
     updated_at: time(fact.updatedAt),

@@ -1,9 +1,10 @@
 import { SNIPPET } from '../../contract/limits.ts';
 import { searchedTexts } from '../../contract/query.ts';
 import { namespaceOf } from '../caller.ts';
+import type { Hit } from '../search/search-index.ts';
 import { snippetOf } from '../search/snippet.ts';
 import { time } from '../time.ts';
-import { chunkOf } from './corpus.ts';
+import { chunkOf, runChunkOf } from './corpus.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 
 /** A collection of ours; OpenClaw and others send names of their own, which would leave nothing to be found. */
@@ -42,19 +43,30 @@ export const find = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query'> =
     const { limit, minScore = 0, collections = [] } = question;
     const wanted = new Set(collections.filter((name) => name.startsWith(OURS)));
     const [only] = wanted;
-    const { found } = await finder.find(namespaceOf(caller), {
+    const asked = {
       texts: searchedTexts(question),
       // Several collections are rarely asked for, and are picked from more.
       limit: wanted.size > 1 ? limit * 10 : limit,
       ...(wanted.size === 1 && only !== undefined && { category: only.slice(OURS.length) }),
-    });
-    const results = found
-      .map((hit) => ({ ...chunkOf(hit), score: rounded(hit.score) }))
+    };
+    const [facts, runs] = await Promise.all([
+      finder.find(namespaceOf(caller), asked),
+      finder.find(namespaceOf(caller), asked, 'audit'),
+    ]);
+    const hits = [
+      ...facts.found.map((hit) => ({ hit, chunk: chunkOf })),
+      ...runs.found.map((hit) => ({ hit, chunk: runChunkOf })),
+    ].toSorted((one, other) => best(one.hit, other.hit));
+    const results = hits
+      .map(({ hit, chunk }) => ({ ...chunk(hit), score: rounded(hit.score) }))
       .filter(({ score, collection }) => score >= minScore && (wanted.size === 0 || wanted.has(collection)))
       .slice(0, limit);
     return { results };
   },
 });
+
+/** In each list they stand so already. */
+const best = (one: Hit, other: Hit): number => other.score - one.score || other.fact.updatedAt - one.fact.updatedAt;
 
 /** Enough to compare by, and short on the wire. */
 const rounded = (score: number): number => Math.round(score * 1000) / 1000;
