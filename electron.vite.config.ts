@@ -7,6 +7,7 @@ export default defineConfig({
         input: {
           headless: 'src/main/headless.ts',
           cli: 'src/main/cli.ts',
+          'own-pack': 'src/main/own-packs/child.ts',
         },
         // An ES module makes Node look at everything that its own modules export, and load what nobody uses of them.
         output: { format: 'cjs', entryFileNames: '[name].cjs', chunkFileNames: 'chunks/[name]-[hash].cjs' },

@@ -4,6 +4,7 @@ import { type Listener, startListener } from '../listeners/server.ts';
 import type { Config } from './config.ts';
 import { Listening } from './listening.ts';
 import { type Core, openCore, type Surroundings } from './open-core.ts';
+import { oneLine } from './own-packs/own-packs.ts';
 
 const SOON_MS = 200;
 
@@ -20,9 +21,11 @@ interface Whole extends Surroundings {
 /** What both roots run: the desktop adds a window to it. Nobody is let in yet. */
 export async function assemble(config: Config, whole: Whole): Promise<Program> {
   await using opened = new AsyncDisposableStack();
-  const core = opened.use(await openCore(config, whole));
+  const core = opened.use(await openCore(config, { packLog: printLine, ...whole }));
   const { store, tokens, finder, packs, perform } = core;
   const { clock = systemClock } = whole;
+  // Whoever connects sees them all from the beginning.
+  await core.loadPacks();
   const start = (): Promise<Listener> =>
     startListener({
       perform,
@@ -49,3 +52,6 @@ export async function assemble(config: Config, whole: Whole): Promise<Program> {
   const rest = opened.move();
   return { ...core, listening, [Symbol.asyncDispose]: () => rest.disposeAsync() };
 }
+
+/** A pack's author may say what would move the cursor, or look like a line of ours. */
+const printLine = (pack: string, text: string): void => console.error(`${pack}: ${oneLine(text)}`);

@@ -20,6 +20,8 @@ export interface Config {
   readonly allowedHosts: readonly string[];
   /** What `http.fetch` may ask. */
   readonly fetchHosts: readonly string[];
+  /** Packs of the owner's own that are to be loaded; one that cannot be is left out, and said. */
+  readonly packs: readonly string[];
 }
 
 export interface Machine {
@@ -43,6 +45,7 @@ export function readConfig(machine: Machine): Config {
     address: environment['HELMDECK_ADDR'] ?? DEFAULT_ADDRESS,
     allowedHosts: hostsIn(environment),
     fetchHosts: fetchHostsIn(environment),
+    packs: packsIn(environment),
   };
 }
 
@@ -69,6 +72,12 @@ function fetchHostsIn(environment: Machine['environment']): readonly string[] {
     'store_unavailable',
     'HELMDECK_FETCH_HOSTS must be full names of hosts in small letters, such as docs.example.com, or *.example.com for all below it, with commas between them and a port only where it is not 443; write them so, or leave it out.',
   );
+}
+
+/** Broken names are left for where they are loaded: one of them stops no start. */
+export function packsIn(environment: Machine['environment']): readonly string[] {
+  const names = (environment['HELMDECK_PACKS'] ?? '').split(',').map((name) => name.trim());
+  return names.filter((name) => name !== '');
 }
 
 function wholeNumber(environment: Machine['environment'], name: string): number | undefined {

@@ -12,6 +12,7 @@ import type { MemoryStore } from '../core/store.ts';
 import { Tokens } from '../core/tokens.ts';
 import type { Config } from './config.ts';
 import type { Network } from './egress/egress.ts';
+import { addTo, OwnPacks, type Skipped } from './own-packs/own-packs.ts';
 import { packsOutside } from './packs.ts';
 
 /** The memory and its one door. Everything that asks goes through `perform`. */
@@ -21,6 +22,8 @@ export interface Core extends AsyncDisposable {
   readonly finder: Finder;
   readonly perform: Perform;
   readonly packs: Packs;
+  /** Takes the packs of the owner's own that are listed; until then they are not there. */
+  loadPacks(): Promise<void>;
 }
 
 export interface Surroundings {
@@ -30,11 +33,13 @@ export interface Surroundings {
   readonly network?: Network;
   /** A desktop makes its key at the first start. */
   readonly desktop: boolean;
+  /** Hears what packs say while they run. */
+  readonly packLog?: (pack: string, text: string) => void;
 }
 
 /** What every way of running the program begins with. What opens last closes first. */
 export async function openCore(config: Config, surroundings: Surroundings): Promise<Core> {
-  const { environment, clock = systemClock, network = {}, desktop } = surroundings;
+  const { environment, clock = systemClock, network = {}, desktop, packLog: log } = surroundings;
   const { folder, quota, secrets, writesPerMinute, fetchHosts } = config;
   const secret = tokenSecret(environment);
   const credentials = {
@@ -53,7 +58,9 @@ export async function openCore(config: Config, surroundings: Surroundings): Prom
     }),
   );
   const finder = opened.use(new Finder(store));
-  const about = { packs: packsOutside({ clock, network, fetchHosts }) };
+  const ownPacks = opened.use(new OwnPacks(clock));
+  const skipped: Skipped[] = [];
+  const about = { packs: packsOutside({ clock, network, fetchHosts }), skipped, ...(log && { log }) };
   const { perform, packs } = opened.use(
     openDoor({
       store,
@@ -66,6 +73,12 @@ export async function openCore(config: Config, surroundings: Surroundings): Prom
       packs: about,
     }),
   );
+  const load = async (): Promise<void> => {
+    const loaded = await ownPacks.load(folder, config.packs);
+    skipped.push(...loaded.skipped, ...addTo(packs.engine.catalogue, loaded.packs));
+  };
+  let loading: Promise<void> | undefined;
+  const loadPacks = (): Promise<void> => (loading ??= load());
   const rest = opened.move();
-  return { store, tokens, finder, perform, packs, [Symbol.asyncDispose]: () => rest.disposeAsync() };
+  return { store, tokens, finder, perform, packs, loadPacks, [Symbol.asyncDispose]: () => rest.disposeAsync() };
 }

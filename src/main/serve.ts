@@ -1,7 +1,7 @@
 import { assemble } from './assemble.ts';
 import { type Machine, readConfig } from './config.ts';
 import { readSettings } from './settings-file.ts';
-import { startReport } from './start-report.ts';
+import { packReport, startReport } from './start-report.ts';
 
 interface Serving {
   readonly machine: Machine;
@@ -28,7 +28,7 @@ export async function serve({ machine, version, ready, ended }: Serving): Promis
   await listening.resume();
   const { listener } = listening;
   const over = ended();
-  const report = startReport(program.store.status(), config.folder);
+  const report = [...startReport(program.store.status(), config.folder), ...packReport(program.packs.skipped)];
   await ready({ url: listener?.url ?? '', folder: config.folder, report });
   await over;
 }

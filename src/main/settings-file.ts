@@ -6,8 +6,8 @@ import { isSecret, isSetting, SETTINGS, type SettingName } from './settings.ts';
 
 type Environment = Machine['environment'];
 
-const IN_THE_FOLDER = 'config.json';
-const NAMED = 'HELMDECK_CONFIG';
+export const IN_THE_FOLDER = 'config.json';
+export const NAMED = 'HELMDECK_CONFIG';
 
 export interface Settings {
   /** The environment, with what the file adds to it. */

@@ -16,6 +16,7 @@ export const SETTINGS = {
   HELMDECK_QUOTA_BYTES: { as: 'number' },
   HELMDECK_WRITES_PER_MINUTE: { as: 'number' },
   HELMDECK_SECRETS: { as: 'text' },
+  HELMDECK_PACKS: { as: 'list' },
 } as const satisfies Record<string, Setting>;
 
 interface Setting {

@@ -1,12 +1,17 @@
 import { join } from 'node:path';
 import type { KeyState, StoreStatus } from '../contract/status.ts';
 import { MEMORY_FILE } from '../core/open-store.ts';
+import type { Packs } from '../core/packs/packs.ts';
 
 /** What the owner is told at a start without a window: what is kept where, how its key stands, and what to do about it. */
 export function startReport({ kept, key }: StoreStatus, folder: string): string[] {
   if (kept === 'memory') return WITHOUT_KEY;
   return [`The memory is ${join(folder, MEMORY_FILE)}, sealed.`, ...keyReport(key)];
 }
+
+/** The rest goes on without them. */
+export const packReport = (skipped: Packs['skipped']): string[] =>
+  skipped.map(({ name, why }) => `WARNING: THE PACK ${name} IS SKIPPED. ${why}`);
 
 /** Whoever misses this loses what their agents were told. */
 const WITHOUT_KEY = [

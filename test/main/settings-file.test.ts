@@ -38,6 +38,7 @@ describe('a setting in the configuration file (R-HTTP-12)', () => {
       HELMDECK_QUOTA_BYTES: 3456,
       HELMDECK_WRITES_PER_MINUTE: 60,
       HELMDECK_SECRETS: 'warn',
+      HELMDECK_PACKS: ['weather.today', 'words.count'],
     });
     expect(config()).toEqual({
       folder,
@@ -47,6 +48,7 @@ describe('a setting in the configuration file (R-HTTP-12)', () => {
       quota: { facts: 12, bytes: 3456 },
       writesPerMinute: 60,
       secrets: 'warn',
+      packs: ['weather.today', 'words.count'],
     });
   });
 

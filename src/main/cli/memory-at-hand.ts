@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { Failure } from '../../contract/failure.ts';
-import type { OperationName, Output, Request } from '../../contract/operations.ts';
+import { type OperationName, operations, type Output, type Request } from '../../contract/operations.ts';
 import { findProgram } from '../../listeners/endpoint.ts';
 import type { Config, Machine } from '../config.ts';
 import { Interrupted } from './interrupted.ts';
@@ -50,6 +50,10 @@ async function running({ folder }: Config): Promise<MemoryAtHand | undefined> {
   };
 }
 
+/** Only these wait for the processes of the owner's own packs. */
+const concernsPacks = (name: OperationName): boolean =>
+  name === 'packs' || name === 'pack' || operations[name].scope === 'packs:run';
+
 /** What would be gone with this command, a moment after it had been promised. */
 const KEEPING: ReadonlySet<OperationName> = new Set(['remember', 'import', 'mintToken']);
 
@@ -73,6 +77,7 @@ async function openedHere(config: Config, environment: Machine['environment']): 
           'There is no key yet, so nothing would be kept; make one with: helmdeck-memory key init (or key init --file where there is no keychain).',
         );
       }
+      if (concernsPacks(name)) await core.loadPacks();
       return core.perform(caller, name, input);
     },
     [Symbol.asyncDispose]: () => core[Symbol.asyncDispose](),

@@ -1,0 +1,74 @@
+import * as z from 'zod';
+import { PACK } from '../../contract/limits.ts';
+import { PackVersion } from '../../contract/pack.ts';
+
+/** What a process is started for. It is given the text that was read, and reads no file itself. */
+export type Task = Described | Running;
+
+interface Described {
+  readonly to: 'describe';
+  readonly name: string;
+  readonly source: string;
+}
+
+interface Running {
+  readonly to: 'run';
+  readonly name: string;
+  readonly source: string;
+  readonly input: unknown;
+  readonly caller: { readonly subject: string; readonly client: string };
+  readonly session?: string;
+  /** The namespace of its memory, if it has one. */
+  readonly memory?: string;
+}
+
+/** What the process hears besides its task. */
+export type Heard =
+  | { readonly is: 'answer'; readonly id: number; readonly value?: unknown }
+  | { readonly is: 'refusal'; readonly id: number; readonly message: string }
+  | { readonly is: 'abort' };
+
+const JsonSchema = z.record(z.string(), z.unknown());
+
+/** A pack as its file describes it. */
+export const Description = z.strictObject({
+  version: PackVersion,
+  title: z.string().trim().min(1).max(100),
+  description: z.string().trim().min(1).max(2000),
+  input: JsonSchema,
+  output: JsonSchema,
+  memory: z
+    .strictObject({
+      cache: z.literal(true).exactOptional(),
+      ttl: z.int().min(1).exactOptional(),
+      category: z.string().exactOptional(),
+    })
+    .exactOptional(),
+  seconds: z.int().min(1).max(PACK.longest).exactOptional(),
+  intents: z.array(z.string().min(1).max(100)).max(20).exactOptional(),
+  changes: z.enum(['nothing', 'adds', 'destroys']).exactOptional(),
+});
+export type Description = z.output<typeof Description>;
+
+/** What the process says. It runs somebody's code, so nothing it says is believed before it fits here. */
+export const Said = z.discriminatedUnion('is', [
+  z.object({ is: z.literal('described'), pack: z.unknown() }),
+  z.object({ is: z.literal('done'), output: z.unknown() }),
+  z.object({
+    is: z.literal('failed'),
+    code: z.enum(['invalid_input', 'invalid_output', 'handler_failed']),
+    message: z.string(),
+    /** What the memory refused, if it failed for that. */
+    refused: z.int().exactOptional(),
+  }),
+  z.object({
+    is: z.literal('progress'),
+    done: z.number(),
+    of: z.number().exactOptional(),
+    saying: z.string().max(200).exactOptional(),
+  }),
+  z.object({ is: z.literal('log'), text: z.string() }),
+  z.object({ is: z.literal('doNotCache') }),
+  z.object({ is: z.literal('ask'), id: z.int().min(0), what: z.string(), with: z.array(z.unknown()) }),
+]);
+export type Said = z.output<typeof Said>;

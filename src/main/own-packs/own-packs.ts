@@ -1,0 +1,152 @@
+import type * as z from 'zod';
+import { asFailure, Failure } from '../../contract/failure.ts';
+import { type Clock, systemClock } from '../../core/clock.ts';
+import type { Catalogue } from '../../core/packs/catalogue.ts';
+import type { ExecutionContext, Pack } from '../../core/packs/pack.ts';
+import { findSecret } from '../../core/secret-guard.ts';
+import { answerFor } from './answers.ts';
+import { converse } from './conversation.ts';
+import { type PackFile, readListed } from './file.ts';
+import { launch, type Launched } from './launch.ts';
+import { Description, type Task } from './messages.ts';
+import { Places } from './places.ts';
+import { schemaFrom } from './schema.ts';
+
+/** To say what it is. Then it has asked nobody yet, so it is quick unless something is wrong. */
+const DESCRIBING_MS = 10_000;
+const MOST_CHARACTERS = 300;
+/** No subject is called so. */
+const NOBODY = '';
+
+export interface Skipped {
+  readonly name: string;
+  readonly why: string;
+}
+
+/** Packs of the owner's own. Each run is a process, and none outlives this. */
+export class OwnPacks implements Disposable {
+  readonly #under = new Set<Launched>();
+  readonly #places = new Places();
+  readonly #clock: Clock;
+  #closed = false;
+
+  constructor(clock: Clock = systemClock) {
+    this.#clock = clock;
+  }
+
+  /** Those of the folder that are listed. What is wrong with one is no harm to another. */
+  async load(folder: string, names: readonly string[]): Promise<{ packs: readonly Pack[]; skipped: readonly Skipped[] }> {
+    const found = await Promise.all(
+      [...new Set(names)].map(async (name) => {
+        try {
+          return await this.describe(readListed(folder, name));
+        } catch (error) {
+          return { name, why: error instanceof Failure ? error.message : `${name} cannot be taken; check its file.` };
+        }
+      }),
+    );
+    return { packs: found.filter((one) => 'handler' in one), skipped: found.filter((one) => 'why' in one) };
+  }
+
+  /** The pack that a file holds, as the engine runs it. */
+  async describe(file: PackFile): Promise<Pack> {
+    const { name, source, revision } = file;
+    // Many that are listed are not many processes at a start.
+    using _place = await this.#places.take(NOBODY, new AbortController().signal);
+    const tooLong = new AbortController();
+    using _limit = this.#clock.after(DESCRIBING_MS, () => tooLong.abort());
+    const said = await this.#converse({ to: 'describe', name, source }, tooLong.signal, () => undefined).catch(
+      (error: unknown) => {
+        if (!tooLong.signal.aborted) throw error;
+        throw new Failure('timeout', `${name} does not come to say what it is; what takes long belongs into its handler.`);
+      },
+    );
+    if (said.is === 'failed') throw new Failure('handler_failed', `${name}: ${oneLine(said.message)}`);
+    const { success, data, error } = Description.safeParse(said.is === 'described' ? said.pack : undefined);
+    if (!success) throw new Failure('invalid_input', `${name}: ${oneLine(whatIsWrong(error))}`);
+    const { input, output, ...rest } = data;
+    if (input['type'] !== 'object') throw new Failure('invalid_input', `${name}: its input must be z.object({ … }).`);
+    return {
+      ...rest,
+      name,
+      own: { revision },
+      // Nothing keeps its process from it.
+      asksOutside: true,
+      input: readable(name, input),
+      output: readable(name, output),
+      handler: (context) => this.#run(file, context),
+    };
+  }
+
+  [Symbol.dispose](): void {
+    this.#closed = true;
+    for (const process of this.#under) process.kill();
+  }
+
+  async #run({ name, source }: PackFile, context: ExecutionContext): Promise<unknown> {
+    const { input, caller, session, signal, memory } = context;
+    using _place = await this.#places.take(caller.subject, signal);
+    const refusals = new Map<number, Failure>();
+    const task: Task = {
+      to: 'run',
+      name,
+      source,
+      input,
+      caller: { subject: caller.subject, client: caller.client },
+      ...(session !== undefined && { session }),
+      ...(memory && { memory: memory.namespace }),
+    };
+    const said = await this.#converse(task, signal, answerFor(context, refusals));
+    if (said.is === 'done') return said.output;
+    if (said.is === 'described') throw new Failure('handler_failed', `${name} answered what was not asked; tell its author.`);
+    // What the memory refused is told in its own words.
+    const refused = said.refused === undefined ? undefined : refusals.get(said.refused);
+    if (refused) throw refused;
+    const remedy = said.code === 'invalid_input' ? '; compare it with the input schema of the pack.' : '';
+    throw new Failure(said.code, `${remedy === '' ? `${name}: ` : ''}${oneLine(said.message)}${remedy}`);
+  }
+
+  async #converse(task: Task, signal: AbortSignal, hear: Parameters<typeof converse>[0]['hear']): ReturnType<typeof converse> {
+    if (this.#closed) throw new Failure('handler_failed', 'The program is ending; ask again when it runs.');
+    const process = launch();
+    this.#under.add(process);
+    try {
+      return await converse({ process, task, signal, hear });
+    } finally {
+      this.#under.delete(process);
+    }
+  }
+}
+
+/** Which of them the catalogue refuses, and why. */
+export function addTo(catalogue: Catalogue, packs: readonly Pack[]): readonly Skipped[] {
+  return packs.flatMap((pack) => {
+    try {
+      catalogue.add(pack);
+      return [];
+    } catch (error) {
+      return [{ name: pack.name, why: asFailure(error).message }];
+    }
+  });
+}
+
+function readable(name: string, json: Record<string, unknown>): Pack['input'] {
+  try {
+    return schemaFrom(json);
+  } catch (cause) {
+    throw new Failure('invalid_input', `${name}: its schema says what cannot be checked here; make it simpler.`, { cause });
+  }
+}
+
+function whatIsWrong({ issues: [first] }: z.ZodError): string {
+  if (first === undefined) return 'it does not say what it is.';
+  const field = first.path.join('.');
+  return `${field === '' ? '' : `${field}: `}${first.message}; compare it with docs/packs.md.`;
+}
+
+/** What a pack's author says reaches whoever asked, unless it gives something away; codes that move a cursor never do. */
+export function oneLine(text: string): string {
+  if (findSecret(text)) return 'it says something that looks like a credential, and is not repeated.';
+  const line = text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ').trim();
+  return line.length > MOST_CHARACTERS ? `${line.slice(0, MOST_CHARACTERS)}…` : line || 'it does not say why.';
+}

@@ -1,0 +1,243 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { SECOND } from '../../support/clock.ts';
+import { aCaller } from '../../support/memory.ts';
+import { openWithOwn, OWN, packText, writePack } from '../../support/own-packs.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+
+const linux = process.platform === 'linux';
+
+const FOR_EVER = 'await new Promise(() => undefined);';
+
+/** Writes to the channel past the runtime, and waits while it is full. */
+const RAW = `const raw = (text) => {
+  for (let rest = Buffer.from(text); rest.length > 0; ) {
+    try { rest = rest.subarray(process.getBuiltinModule('fs').writeSync(3, rest)); } catch (error) { if (error.code !== 'EAGAIN') throw error; }
+  }
+};`;
+
+/** What went wrong, and how it is told. */
+const faults: [what: string, handler: string, code: string, says: RegExp][] = [
+  [
+    'throws beside its promise',
+    `setTimeout(() => { throw new Error('late') }, 1); ${FOR_EVER}`,
+    'handler_failed',
+    /: late \(line \d+\)$/,
+  ],
+  ['leaves a rejection alone', `Promise.reject(new Error('alone')); ${FOR_EVER}`, 'handler_failed', /: alone/],
+  ['ends its process', 'process.exit(0);', 'handler_failed', /ended before it answered/],
+  ['aborts its process', 'process.reallyExit(1);', 'handler_failed', /ended before it answered/],
+  [
+    'fills its heap',
+    'const all = []; for (;;) all.push(new Array(1e5).fill(Math.random()));',
+    'handler_failed',
+    /more than 256 MiB/,
+  ],
+  [
+    'fills memory beside its heap',
+    `const all = []; for (let n = 0; n < 64; n += 1) all.push(Buffer.alloc(16 << 20, 1)); ${FOR_EVER}`,
+    'handler_failed',
+    /more than 256 MiB/,
+  ],
+  [
+    'raises the bound of its own heap',
+    `process.getBuiltinModule('v8').setFlagsFromString('--max-old-space-size=4096');
+     const all = []; for (;;) { all.push(new Array(1e5).fill(Math.random())); await new Promise(setImmediate); }`,
+    'handler_failed',
+    /more than 256 MiB/,
+  ],
+  ['answers what its schema does not allow', 'return { said: 5 };', 'invalid_output', /said does not fit/],
+  ['answers nothing', 'return;', 'invalid_output', /does not fit/],
+  ['answers 10 MB', `return { said: 'x'.repeat(10 << 20) };`, 'invalid_output', /more than 1024 KiB/],
+  [
+    'closes its channel',
+    `process.getBuiltinModule('fs').closeSync(3); ${FOR_EVER}`,
+    'handler_failed',
+    /ended before it answered/,
+  ],
+  ['floods its channel with one message', `${RAW} for (;;) raw('x'.repeat(65536));`, 'invalid_output', /more than 1024 KiB/],
+  [
+    'floods its channel with many',
+    `${RAW} for (;;) raw('{"is":"log","text":""}\\n');`,
+    'handler_failed',
+    /more than anybody hears/,
+  ],
+  [
+    'says what is no message',
+    `process.getBuiltinModule('fs').writeSync(3, 'Hello.\\n'); ${FOR_EVER}`,
+    'handler_failed',
+    /what no pack has to say/,
+  ],
+  [
+    'asks without end and without listening',
+    // In one write: written one by one on a busy machine each may be answered before the next, and nothing is wrong with that.
+    `const asks = Array.from({ length: 500 }, (_, id) => JSON.stringify({ is: 'ask', id, what: 'list', with: [''] }) + '\\n');
+     process.getBuiltinModule('fs').writeSync(3, asks.join('')); ${FOR_EVER}`,
+    'handler_failed',
+    /what no pack has to say/,
+  ],
+  [
+    'asks for what is no part of its memory',
+    `process.getBuiltinModule('fs').writeSync(3, JSON.stringify({ is: 'ask', id: 900, what: 'constructor', with: [] }) + '\\n');
+     await ec.memory.recall('k'); throw new Error('went on');`,
+    'handler_failed',
+    /went on/,
+  ],
+];
+
+describe('a pack that (R-PACK-08, R-PACK-10)', () => {
+  test.each(faults)('%s fails that run, and the next one goes well', async (_what, handler, code, says) => {
+    const { run, as } = await openWithOwn({
+      more: 'memory: {},',
+      handler: `if (input.what === 'well') return { said: 'well' };\n${handler}`,
+    });
+    await expect(run()).rejects.toMatchObject({ code, message: expect.stringMatching(says) as string });
+    expect(await run({ what: 'well' })).toMatchObject({ output: { said: 'well' } });
+    expect(await as(aCaller())('list', {})).toMatchObject({ facts: [] });
+  });
+
+  test.skipIf(!linux)('takes memory while the program is busy finds an end too', async () => {
+    const handler = `
+      ec.log(String(process.pid));
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      const all = [];
+      for (let n = 0; n < 256; n += 1) all.push(Buffer.alloc(16 << 20, 1));
+      ${FOR_EVER}`;
+    let most = 0;
+    const busy = (pid: string): void => {
+      for (const until = performance.now() + 2500; performance.now() < until;) most = Math.max(most, peakOf(pid));
+    };
+    const { run } = await openWithOwn({ handler }, { hear: busy });
+    await expect(run()).rejects.toMatchObject({ code: 'handler_failed' });
+    expect(most).toBeGreaterThan(256 * 1024);
+    expect(most).toBeLessThan(1024 * 1024);
+  });
+
+  test('answers what JSON cannot hold is told so', async () => {
+    const { run } = await openWithOwn({ output: 'z.unknown()', handler: 'return { a: 1n };' });
+    await expect(run()).rejects.toMatchObject({ code: 'invalid_output' });
+  });
+
+  test('floods its output is not heard, and answers', async () => {
+    const { run } = await openWithOwn({
+      handler: `for (let n = 0; n < 2000; n += 1) process.stdout.write('x'.repeat(65536)); return { said: 'done' };`,
+    });
+    expect(await run()).toMatchObject({ output: { said: 'done' } });
+  });
+
+  test('talks much is heard in part, and answers', async () => {
+    const { run, logged } = await openWithOwn({
+      handler: `for (let n = 0; n < 50_000; n += 1) { ec.log('x'); ec.progress(n); } return { said: 'done' };`,
+    });
+    expect(await run()).toMatchObject({ output: { said: 'done' } });
+    expect(logged).toHaveLength(500);
+  });
+
+  test('loops without end is ended at its time', async () => {
+    const { run, clock, logged } = await openWithOwn({
+      more: 'seconds: 2,',
+      handler: 'ec.log(String(process.pid)); await 1; for (;;);',
+    });
+    const answer = run().catch((error: unknown) => error);
+    const [pid = ''] = await vi.waitUntil(() => logged.length > 0 && logged, 10_000);
+    expect(lives(pid)).toBe(true);
+    await clock.pass(2 * SECOND);
+    expect(await answer).toMatchObject({ code: 'timeout' });
+    await vi.waitUntil(() => !lives(pid), 5000);
+  });
+
+  test('is given up is told, and ended a moment later', async () => {
+    const memory = await openWithOwn({
+      handler: `ec.log(String(process.pid)); ec.signal.addEventListener('abort', () => ec.log('told')); ${FOR_EVER}`,
+    });
+    const giveUp = new AbortController();
+    const answer = memory
+      .perform(aCaller(), 'runPack', { name: OWN }, { signal: giveUp.signal })
+      .catch((error: unknown) => error);
+    const [pid = ''] = await vi.waitUntil(() => memory.logged.length > 0 && memory.logged, 10_000);
+    giveUp.abort();
+    expect(await answer).toMatchObject({ code: 'handler_failed' });
+    await vi.waitUntil(() => !lives(pid), 5000);
+    expect(memory.logged).toContain('told');
+  });
+});
+
+describe.skipIf(process.platform === 'win32')('no process of a pack outlives the program (R-PACK-21)', () => {
+  test('when it closes', async () => {
+    const { run, own, logged } = await openWithOwn({ handler: 'ec.log(String(process.pid)); await 1; for (;;);' });
+    const answer = run().catch((error: unknown) => error);
+    const [pid = ''] = await vi.waitUntil(() => logged.length > 0 && logged, 10_000);
+    own[Symbol.dispose]();
+    expect(await answer).toMatchObject({ code: 'handler_failed' });
+    await vi.waitUntil(() => !lives(pid), 5000);
+  });
+
+  test.each(['SIGKILL', 'SIGTERM'] as const)('when it is ended with %s, however deep the pack is in a loop', async (signal) => {
+    const folder = tempFolder();
+    writePack(folder, packText({ handler: 'ec.log(String(process.pid)); await 1; for (;;);' }));
+    const program = join(tempFolder(), 'program.ts');
+    const from = (path: string): string => JSON.stringify(resolve(path));
+    writeFileSync(
+      program,
+      `import { OwnPacks } from ${from('src/main/own-packs/own-packs.ts')};
+       import { readListed } from ${from('src/main/own-packs/file.ts')};
+       const pack = await new OwnPacks().describe(readListed(${JSON.stringify(folder)}, '${OWN}'));
+       await pack.handler({ input: {}, caller: { subject: 'me', client: 'x' }, signal: new AbortController().signal, log: console.log } as never);`,
+    );
+    const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'inherit'] });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    const [said] = (await once(child.stdout, 'data')) as [Buffer];
+    const pid = said.toString().trim();
+    expect(lives(pid)).toBe(true);
+    // It and its guard, where the system tells.
+    expect(groupOf(pid)).toBe(linux ? 2 : 0);
+    child.kill(signal);
+    await vi.waitUntil(() => !lives(pid), 5000);
+    // Also the shell that waited for it has gone.
+    await vi.waitUntil(() => groupOf(pid) === 0, 5000);
+  });
+
+  test('and none is left behind by those that came to their end', async () => {
+    const { run } = await openWithOwn({ handler: 'return { said: String(process.pid) };' });
+    const { output } = await run();
+    const { said } = output as { said: string };
+    await vi.waitUntil(() => !lives(said), 5000);
+    expect(await vi.waitUntil(() => groupOf(said) === 0, 5000)).toBe(true);
+  });
+});
+
+function lives(pid: string): boolean {
+  try {
+    process.kill(Number(pid), 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The most KiB that it ever had in memory. */
+function peakOf(pid: string): number {
+  try {
+    return Number(/^VmHWM:\s*(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? 0);
+  } catch {
+    return 0;
+  }
+}
+
+/** How many processes its group has, where the system tells. */
+function groupOf(pid: string): number {
+  if (!linux) return 0;
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((name) => {
+      try {
+        const [, state, , group] = /\) (\S+) (\d+) (\d+)/.exec(readFileSync(`/proc/${name}/stat`, 'latin1')) ?? [];
+        return group === pid && state !== 'Z';
+      } catch {
+        return false;
+      }
+    }).length;
+}

@@ -1,0 +1,201 @@
+import { chmodSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { readConfig } from '../../../src/main/config.ts';
+import { openCore } from '../../../src/main/open-core.ts';
+import { OwnPacks } from '../../../src/main/own-packs/own-packs.ts';
+import { handClock, SECOND } from '../../support/clock.ts';
+import { theOwner } from '../../support/memory.ts';
+import { OWN, packText, writePack } from '../../support/own-packs.ts';
+import { A_KEY } from '../../support/store.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+
+let folder: string;
+
+beforeEach(() => {
+  folder = join(tempFolder(), 'data');
+  mkdirSync(folder, { mode: 0o700 });
+});
+
+const why = async (name = OWN): Promise<string | undefined> => {
+  using own = new OwnPacks();
+  const { packs, skipped } = await own.load(folder, [name]);
+  expect(packs.length + skipped.length).toBe(1);
+  return skipped[0]?.why;
+};
+
+describe('a file that is no pack is skipped, and it is said why', () => {
+  test.each([
+    ['is no JavaScript', 'export default {', /^test\.own: Unexpected .*; run node --check/],
+    [
+      'has a slip further down',
+      packText().replace("title: 'Own',", "title: 'Own'"),
+      /^test\.own: Unexpected .*; run node --check on the file$/,
+    ],
+    ['fails when it is read', packText({ before: `throw new Error('no luck');` }), /^test\.own: no luck \(line 2\)$/],
+    ['exports nothing', 'export const pack = 1;', /must say: export default definePack/],
+    ['exports no schema', packText().replace(/output: .*/, 'output: {},'), /must say: export default definePack/],
+    ['has no version', packText().replace(/version: .*/, ''), /^test\.own: version: /],
+    ['has a version that is none', packText().replace('1.0.0', '1.0'), /^test\.own: version: must be three numbers/],
+    ['says nothing about itself', packText().replace(/description: .*/, `description: ' ',`), /^test\.own: description: /],
+    ['misspells a field', packText({ more: `tittle: 'x',` }), /^test\.own: .*tittle/],
+    ['gives itself a name', packText({ more: `name: 'github.list_issues',` }), /^test\.own: .*name/],
+    ['claims to be unaudited', packText({ more: 'unaudited: true,' }), /^test\.own: .*unaudited/],
+    ['wants a credential', packText({ more: `credential: 'github',` }), /^test\.own: .*credential/],
+    ['wants all day', packText({ more: 'seconds: 86400,' }), /^test\.own: seconds: /],
+    ['keeps answers for ever', packText({ more: 'memory: { cache: true },' }), /without a ttl from 1 to 86400/],
+    ['keeps answers too long', packText({ more: 'memory: { cache: true, ttl: 100_000 },' }), /without a ttl from 1 to 86400/],
+    ['asks for what JSON has not', packText({ input: 'when: z.date()' }), /schema of its input says what JSON cannot/],
+    [
+      'answers what JSON has not',
+      packText({ output: 'z.string().transform((text) => text)' }),
+      /schema of its output says what JSON cannot/,
+    ],
+    ['asks for no object', packText().replace(/input: .*/, 'input: z.string(),'), /its input must be z\.object/],
+    ['ends its process', packText({ before: 'process.exit(0);' }), /ended before it answered/],
+    ['is larger than a pack is', packText({ before: `// ${'x'.repeat(1024 * 1024)}` }), /larger than 1024 KiB/],
+  ])('because it %s', async (_what, text, says) => {
+    writePack(folder, text);
+    // The length of a lifetime is what the catalogue looks at.
+    const core = await openCore(
+      readConfig({
+        environment: { HELMDECK_DATA_DIR: folder, HELMDECK_PACKS: OWN },
+        platform: process.platform,
+        home: () => '/nowhere',
+      }),
+      { environment: { HELMDECK_MEMORY_KEY: A_KEY }, desktop: false },
+    );
+    await core.loadPacks();
+    const { packs, skipped = [] } = await core.perform(theOwner, 'packs', {});
+    await core[Symbol.asyncDispose]();
+    expect(packs.map(({ name }) => name)).not.toContain(OWN);
+    expect(skipped).toEqual([{ name: OWN, why: expect.stringMatching(says) as string }]);
+  });
+
+  test('because it never comes to say what it is', async () => {
+    writePack(folder, packText({ before: 'for (;;);' }));
+    const clock = handClock();
+    using own = new OwnPacks(clock);
+    const loaded = own.load(folder, [OWN]);
+    await vi.waitUntil(() => clock.waiting > 0);
+    await clock.pass(10 * SECOND);
+    expect((await loaded).skipped).toMatchObject([{ why: expect.stringContaining('does not come to say') as string }]);
+  });
+
+  test.each([
+    ['not there', () => undefined, /There is no folder/],
+    ['a link', () => moved('packs', () => symlinkSync(elsewhere(), join(folder, 'packs'))), /is a link, or no folder/],
+    ['a file', () => writeFileSync(join(folder, 'packs'), ''), /is a link, or no folder/],
+    ['for others to write', () => chmodSync(join(inPlace(), '..'), 0o770), /The folder packs must be yours/],
+  ])('because its folder is %s (R-PACK-18)', async (_what, make, says) => {
+    make();
+    expect(await why()).toMatch(says);
+  });
+
+  test.each([
+    ['not there', (path: string) => rmSync(path), /There is no file test\.own\.mjs/],
+    [
+      'a link',
+      (path: string) => {
+        renameSync(path, join(elsewhere(), 'x'));
+        symlinkSync(join(elsewhere(), 'x'), path);
+      },
+      /is a link/,
+    ],
+    [
+      'a folder',
+      (path: string) => {
+        rmSync(path);
+        mkdirSync(path);
+      },
+      /is no plain file/,
+    ],
+    ['for its group to write', (path: string) => chmodSync(path, 0o620), /must be yours, and others must not/],
+    ['for everybody to write', (path: string) => chmodSync(path, 0o602), /must be yours, and others must not/],
+  ])('because it is %s (R-PACK-18)', async (_what, spoil, says) => {
+    spoil(inPlace());
+    expect(await why()).toMatch(says);
+  });
+
+  test.each(['../config', 'weather', 'weather.Today', 'a.b.c', 'helmdeck.mine', 'memory.store', ''])(
+    'because %j is no name for it',
+    async (name) => {
+      inPlace();
+      expect(await why(name)).toMatch(/needs a group and a name|is taken by this program/);
+    },
+  );
+});
+
+describe('packs that are listed', () => {
+  test('are taken though one of them is broken, and each once', async () => {
+    for (const name of ['a.one', 'a.two', 'a.three']) writePack(folder, packText(), name);
+    writePack(folder, 'broken', 'a.two');
+    using own = new OwnPacks();
+    const { packs, skipped } = await own.load(folder, ['a.three', 'a.two', 'a.one', 'a.one']);
+    expect(packs.map(({ name }) => name)).toEqual(['a.three', 'a.one']);
+    expect(skipped.map(({ name }) => name)).toEqual(['a.two']);
+  });
+
+  test('are started a few at a time', async () => {
+    const names = Array.from({ length: 9 }, (_, n) => `a.p${n}`);
+    for (const name of names) writePack(folder, packText(), name);
+    using own = new OwnPacks();
+    let most = 0;
+    const look = setInterval(() => (most = Math.max(most, started())));
+    expect((await own.load(folder, names)).packs).toHaveLength(9);
+    clearInterval(look);
+    expect(most).toBeLessThanOrEqual(4);
+    expect(most).toBeGreaterThan(process.platform === 'linux' ? 0 : -1);
+  });
+
+  test('are started no more when the program is ending', async () => {
+    writePack(folder);
+    const own = new OwnPacks();
+    own[Symbol.dispose]();
+    expect(await own.load(folder, [OWN])).toMatchObject({ packs: [], skipped: [{ name: OWN }] });
+  });
+
+  test('never take the place of another as a tool', async () => {
+    for (const name of ['a_b.c', 'a.b_c']) writePack(folder, packText(), name);
+    const environment = { HELMDECK_DATA_DIR: folder, HELMDECK_PACKS: 'a_b.c,a.b_c' };
+    await using core = await openCore(readConfig({ environment, platform: process.platform, home: () => '/nowhere' }), {
+      environment: { HELMDECK_MEMORY_KEY: A_KEY },
+      desktop: false,
+    });
+    await core.loadPacks();
+    expect(core.packs.skipped).toMatchObject([{ name: 'a.b_c', why: expect.stringMatching(/the same as a tool/) as string }]);
+  });
+
+  test('are all there are: a file alone is run by nobody (R-PACK-18)', async () => {
+    writePack(folder, packText({ before: `throw new Error('was run')` }));
+    using own = new OwnPacks();
+    expect(await own.load(folder, [])).toEqual({ packs: [], skipped: [] });
+  });
+
+  test('may have a second name, which is another pack', async () => {
+    linkSync(writePack(folder), join(folder, 'packs', 'test.other.mjs'));
+    using own = new OwnPacks();
+    expect((await own.load(folder, [OWN, 'test.other'])).packs).toHaveLength(2);
+  });
+});
+
+/** Our children, where the system tells; a guard is not one. */
+const started = (): number =>
+  process.platform === 'linux'
+    ? readFileSync(`/proc/self/task/${process.pid}/children`, 'latin1').split(' ').filter(Boolean).length
+    : 0;
+
+const inPlace = (): string => writePack(folder);
+
+const elsewhere = (): string => {
+  const path = join(folder, '..', 'elsewhere');
+  mkdirSync(path, { recursive: true });
+  return path;
+};
+
+function moved(name: string, then: () => void): void {
+  inPlace();
+  rmSync(elsewhere(), { recursive: true });
+  renameSync(join(folder, name), join(folder, '..', 'elsewhere'));
+  then();
+}

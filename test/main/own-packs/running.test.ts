@@ -1,0 +1,254 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test, vi } from 'vitest';
+import { readListed } from '../../../src/main/own-packs/file.ts';
+import { SECOND } from '../../support/clock.ts';
+import { aCaller, openMemory, theOwner } from '../../support/memory.ts';
+import { openWithOwn, OWN, packText } from '../../support/own-packs.ts';
+import { CREDENTIAL } from '../../support/packs.ts';
+
+describe("a pack of the owner's own (R-PACK-10)", () => {
+  test('is run like every other, and is known as own', async () => {
+    const { run, as } = await openWithOwn();
+    expect(await run({ what: 'hello' })).toMatchObject({ pack: OWN, version: '1.0.0', output: { said: 'hello' }, cached: false });
+    expect(await run()).toMatchObject({ output: { said: 'nothing' } });
+    const { packs } = await as(aCaller())('packs', {});
+    expect(packs.find(({ name }) => name === OWN)).toMatchObject({ own: true, tool: 'test_own', title: 'Own' });
+  });
+
+  test('hears who asks, in which session, and no more about them', async () => {
+    const { run } = await openWithOwn({
+      handler: 'return { said: JSON.stringify({ caller: ec.caller, session: ec.session, fields: Object.keys(ec) }) };',
+    });
+    const { output } = await run({}, 's1');
+    expect(JSON.parse((output as { said: string }).said)).toEqual({
+      caller: { subject: 'me', client: 'claude-code' },
+      session: 's1',
+      fields: ['input', 'caller', 'session', 'signal', 'progress', 'log', 'doNotCache'],
+    });
+  });
+
+  test('says how far it is, logs, and prints into the same log', async () => {
+    const heard: unknown[] = [];
+    const { perform, logged } = await openWithOwn({
+      handler: `ec.progress(1, 2, 'half'); ec.progress(2); ec.log('a'); console.log('b', { c: 1 }); return { said: '' };`,
+    });
+    await perform(aCaller(), 'runPack', { name: OWN }, { progress: (...said) => void heard.push(said) });
+    expect(heard).toEqual([
+      [1, 2, 'half'],
+      [2, undefined, undefined],
+    ]);
+    expect(logged).toEqual(['a', 'b { c: 1 }']);
+  });
+
+  test('prints whatever it looks at, also what JSON cannot hold', async () => {
+    const { run, logged } = await openWithOwn({
+      handler: `const ring = {}; ring.ring = ring; console.log(ring, 5n, undefined); console.error(new Error('odd').message); return { said: '' };`,
+    });
+    expect(await run()).toMatchObject({ output: { said: '' } });
+    expect(logged).toEqual(['<ref *1> { ring: [Circular *1] } 5n undefined', 'odd']);
+  });
+
+  test('remembers for its caller and its session, as packs do', async () => {
+    const { as } = await openWithOwn({
+      more: 'memory: { ttl: 7200, category: "notes" },',
+      handler: `
+        const before = await ec.memory.recall('k');
+        await ec.memory.store('k', { n: (before?.value.n ?? 0) + 1 }, { tags: ['t'] });
+        const { categories } = await ec.memory.context();
+        const [{ key, tags }] = await ec.memory.list('');
+        const gone = [await ec.memory.delete('none'), (await ec.memory.recall('none')) === undefined];
+        const { value, category } = await ec.memory.recall('k');
+        return { said: JSON.stringify([ec.memory.namespace, key, tags, value, category, categories.length, gone]) };`,
+    });
+    const said = async (subject: string, session?: string) => {
+      const asked = { name: OWN, ...(session !== undefined && { session }) };
+      return JSON.parse(((await as(aCaller({ subject }))('runPack', asked)).output as { said: string }).said) as unknown;
+    };
+    const told = (namespace: string, n: number) => [namespace, 'k', ['t'], { n }, 'notes', 1, [false, true]];
+    expect(await said('me')).toEqual(told('me', 1));
+    expect(await said('me')).toEqual(told('me', 2));
+    expect(await said('me', 's')).toEqual(told('me:s', 1));
+    expect(await said('you')).toEqual(told('you', 1));
+  });
+
+  test('asks its memory many things at once', async () => {
+    const { run } = await openWithOwn({
+      more: 'memory: {},',
+      handler: `
+        await Promise.all(Array.from({ length: 200 }, (_, n) => ec.memory.store('k' + n, n)));
+        return { said: String((await ec.memory.list()).length) };`,
+    });
+    expect(await run()).toMatchObject({ output: { said: '200' } });
+  });
+
+  test.each([
+    ['a credential', `'k', ${JSON.stringify(CREDENTIAL)}`, /looks like a credential/],
+    ['nothing', `'k', undefined`, /can remember what is JSON/],
+    ['more than fits', `'k', 'x'.repeat(70_000)`, /at most 64 KiB/],
+    ['a lifetime that is none', `'k', 1, { ttl: 'long' }`, /store takes a key/],
+    ['a misspelt option', `'k', 1, { tll: 5 }`, /store takes a key/],
+    ['no key', `5, 1`, /store takes a key/],
+  ])('is told why its memory does not take %s', async (_what, given, why) => {
+    const { run } = await openWithOwn({ more: 'memory: {},', handler: `await ec.memory.store(${given}); return { said: '' };` });
+    await expect(run()).rejects.toMatchObject({ code: 'handler_failed', message: expect.stringMatching(why) as string });
+  });
+
+  test('fails with what its memory refused, and may mind it', async () => {
+    const { run, as, logged } = await openWithOwn({
+      more: 'memory: {},',
+      handler: `
+        const store = async () => { for (;;) { await ec.memory.store('a', 1); ec.log('stored'); } };
+        if (input.what === 'mind') await store().catch((error) => ec.log('minded: ' + error.message));
+        else await store();
+        return { said: '' };`,
+    });
+    const lockedMeanwhile = async (what: string): Promise<unknown> => {
+      const before = logged.length;
+      const answer = run({ what }).catch((error: unknown) => error);
+      await vi.waitUntil(() => logged.length > before, 10_000);
+      await as(theOwner)('lock', {});
+      const came = await answer;
+      await as(theOwner)('unlock', {});
+      return came;
+    };
+    expect(await lockedMeanwhile('nothing')).toMatchObject({ code: 'key_unavailable' });
+    expect(await lockedMeanwhile('mind')).toMatchObject({ output: { said: '' } });
+    expect(logged.at(-1)).toMatch(/^minded: /);
+  });
+});
+
+describe('its cache', () => {
+  test('gives an answer again, unless the pack says that it is for this once', async () => {
+    const { run } = await openWithOwn({
+      more: 'memory: { cache: true, ttl: 60 },',
+      handler: `if (input.what === 'once') ec.doNotCache(); return { said: String(Math.random()) };`,
+    });
+    const first = await run();
+    expect(await run()).toMatchObject({ cached: true, output: first.output });
+    await run({ what: 'once' });
+    expect(await run({ what: 'once' })).toMatchObject({ cached: false });
+  });
+
+  test('knows another text of the same version as another pack (R-PACK-18)', async () => {
+    const more = 'memory: { cache: true, ttl: 60 },';
+    const { run, folder, own, pack, store, clock } = await openWithOwn({ more, handler: `return { said: 'one' };` });
+    await run();
+    const path = join(folder, 'packs', `${OWN}.mjs`);
+    writeFileSync(path, readFileSync(path, 'utf8').replace("'one'", "'two'"));
+    expect(await run({ what: 'other' })).toMatchObject({ output: { said: 'one' } });
+    const changed = await own.describe(readListed(folder, OWN));
+    expect(changed.own?.revision).not.toBe(pack.own?.revision);
+    const { createPacks } = await import('../../../src/core/packs/packs.ts');
+    using packs = createPacks({ store, clock, packs: [changed] });
+    expect(await packs.engine.run(aCaller(), { name: OWN, input: {} })).toMatchObject({ cached: false, output: { said: 'two' } });
+  });
+});
+
+describe('its schemas', () => {
+  test('are shown as they were written', async () => {
+    const { as } = await openWithOwn({ input: `what: z.string().regex(/^[a-z]+$/).max(5).describe('A word.')` });
+    const { input_schema: shown } = await as(aCaller())('pack', { name: OWN });
+    expect(shown).toMatchObject({
+      type: 'object',
+      properties: { what: { type: 'string', pattern: '^[a-z]+$', maxLength: 5, description: 'A word.' } },
+      required: ['what'],
+    });
+  });
+
+  test.each([
+    ['a type', `what: z.string()`, { what: 5 }, /^what does not fit/],
+    ['a pattern', `what: z.string().regex(/^[a-z]+$/)`, { what: 'A' }, /^what does not fit: .*pattern/],
+    ['a format', `what: z.url()`, { what: 'no address' }, /^what does not fit/],
+    [
+      'a refinement',
+      `what: z.string().refine((text) => text !== 'odd', 'must be even')`,
+      { what: 'odd' },
+      /^what does not fit: must be even/,
+    ],
+    [
+      'what only time tells',
+      `what: z.string().refine(async () => false, 'is taken')`,
+      { what: 'x' },
+      /^what does not fit: is taken/,
+    ],
+  ])('refuse input for %s', async (_what, input, given, message) => {
+    const { run } = await openWithOwn({ input });
+    await expect(run(given)).rejects.toMatchObject({ code: 'invalid_input', message: expect.stringMatching(message) as string });
+  });
+
+  test('hold nobody else up with a pattern that takes for ever (R-PACK-19)', async () => {
+    const { run, clock, as } = await openWithOwn({ input: `what: z.string().regex(/^(a+)+$/)`, more: 'seconds: 5,' });
+    const answer = run({ what: `${'a'.repeat(60)}!` }).catch((error: unknown) => error);
+    // The memory answers while the pattern is looked for.
+    expect(await as(aCaller())('list', {})).toMatchObject({ facts: [] });
+    await clock.pass(5 * SECOND);
+    expect(await answer).toMatchObject({ code: 'timeout' });
+  });
+
+  test('hand the handler what they made of the input, once', async () => {
+    const { run } = await openWithOwn({
+      input: `what: z.string().transform((text) => text.length)`,
+      handler: 'return { said: typeof input.what + input.what };',
+    });
+    expect(await run({ what: 'four' })).toMatchObject({ output: { said: 'number4' } });
+  });
+});
+
+describe('what its author throws', () => {
+  const thrown = async (what: string) => {
+    const { run } = await openWithOwn({ handler: `throw ${what};` });
+    return await run().catch((error: unknown) => error);
+  };
+
+  test('reaches whoever asked, in one line, with the line of the file (R-PACK-20)', async () => {
+    expect(await thrown(`new Error('Bergen is\\n\\u001b[2Junknown')`)).toMatchObject({
+      code: 'handler_failed',
+      message: `${OWN}: Bergen is [2Junknown (line 12)`,
+    });
+    expect(await thrown(`'a text'`)).toMatchObject({ message: `${OWN}: a text` });
+    expect(await thrown(`new Error('')`)).toMatchObject({ message: expect.stringContaining('(line 12)') as string });
+  });
+
+  test('is cut, and never holds a credential', async () => {
+    expect(((await thrown(`new Error('x'.repeat(5000))`)) as Error).message.length).toBeLessThan(400);
+    const { message } = (await thrown(`new Error('refused with ${CREDENTIAL}')`)) as Error;
+    expect(message).toBe(`${OWN}: it says something that looks like a credential, and is not repeated.`);
+  });
+});
+
+test('runs of one subject take turns, so that processes do not fill the machine', async () => {
+  const { as } = await openWithOwn({
+    handler: `
+      const began = Date.now();
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      return { said: JSON.stringify([began, Date.now()]) };`,
+  });
+  const spans = await Promise.all(
+    Array.from({ length: 7 }, async () => {
+      const { output } = await as(aCaller())('runPack', { name: OWN });
+      return JSON.parse((output as { said: string }).said) as [number, number];
+    }),
+  );
+  const atOnce = spans.map(([began]) => spans.filter(([start, end]) => start <= began && began < end).length);
+  expect(Math.max(...atOnce)).toBeLessThanOrEqual(4);
+});
+
+test('whoever gives up while waiting for a turn leaves it to the next', async () => {
+  const memory = await openWithOwn({
+    handler: `await new Promise((resolve) => setTimeout(resolve, 400)); return { said: '' };`,
+  });
+  const ask = (signal?: AbortSignal) => memory.perform(aCaller(), 'runPack', { name: OWN }, signal ? { signal } : {});
+  const running = Array.from({ length: 4 }, () => ask());
+  const giveUp = new AbortController();
+  const impatient = ask(giveUp.signal).catch((error: unknown) => error);
+  const patient = ask();
+  giveUp.abort();
+  expect(await impatient).toMatchObject({ code: 'handler_failed' });
+  expect(await Promise.all([...running, patient])).toHaveLength(5);
+});
+
+test('a text that is no pack is no pack in a memory either', async () => {
+  await expect(openWithOwn(packText().replace('handler', 'run'))).rejects.toMatchObject({ code: 'handler_failed' });
+  expect((await openMemory()).packs.skipped).toEqual([]);
+});

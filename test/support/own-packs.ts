@@ -1,0 +1,75 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { readListed } from '../../src/main/own-packs/file.ts';
+import { OwnPacks } from '../../src/main/own-packs/own-packs.ts';
+import { aCaller, openMemory } from './memory.ts';
+import { tempFolder } from './temp-folder.ts';
+
+export const OWN = 'test.own';
+
+type Options = NonNullable<Parameters<typeof openMemory>[0]>;
+
+interface Parts {
+  /** What it does: the body of its handler. */
+  readonly handler?: string;
+  /** The fields of its input, and the schema of its output. */
+  readonly input?: string;
+  readonly output?: string;
+  /** Further fields, as they stand in the file. */
+  readonly more?: string;
+  /** Statements before the pack. */
+  readonly before?: string;
+}
+
+/** The file of a pack, as its author would write it. */
+export const packText = ({
+  handler = 'return { said: input.what };',
+  input = "what: z.string().default('nothing')",
+  output = 'z.object({ said: z.string() })',
+  more = '',
+  before = '',
+}: Parts = {}): string => `import { definePack, z } from 'helmdeck-memory/pack';
+${before}
+export default definePack({
+  version: '1.0.0',
+  title: 'Own',
+  description: 'Does what a test wants.',
+  input: z.object({ ${input} }),
+  output: ${output},
+  ${more}
+  async handler(ec) {
+    const { input } = ec;
+    ${handler}
+  },
+});
+`;
+
+/** Puts it into the folder of packs. */
+export function writePack(folder: string, text = packText(), name = OWN): string {
+  mkdirSync(join(folder, 'packs'), { recursive: true, mode: 0o700 });
+  const path = join(folder, 'packs', `${name}.mjs`);
+  writeFileSync(path, text, { mode: 0o600 });
+  return path;
+}
+
+/** A memory with one own pack in it, whose runs are real processes. */
+export async function openWithOwn(
+  parts: Parts | string = {},
+  { hear = () => undefined, ...options }: Options & { readonly hear?: (text: string) => void } = {},
+) {
+  const folder = options.folder ?? tempFolder();
+  writePack(folder, typeof parts === 'string' ? parts : packText(parts));
+  const own = new OwnPacks(options.clock);
+  onTestFinished(() => own[Symbol.dispose]());
+  const logged: string[] = [];
+  const log = (_name: string, text: string): void => {
+    logged.push(text);
+    hear(text);
+  };
+  const pack = await own.describe(readListed(folder, OWN));
+  const memory = await openMemory({ ...options, folder, packs: { packs: [pack], log } });
+  const run = (input: object = {}, session?: string) =>
+    memory.as(aCaller())('runPack', { name: OWN, input: { ...input }, ...(session !== undefined && { session }) });
+  return { ...memory, own, pack, logged, run };
+}
