@@ -4,6 +4,7 @@ import { doctor } from './commands/doctor.ts';
 import { history, list, recall, remember, renew, search } from './commands/facts.ts';
 import { forget, undo } from './commands/forget.ts';
 import { keyInit, keyRecovery, keyRotate, keyStatus, lock, unlock } from './commands/key.ts';
+import { packDisable, packEnable, packList, packNew, packRun, packTest } from './commands/packs.ts';
 import { mcp, serve } from './commands/program.ts';
 import { status } from './commands/status.ts';
 import { tokenList, tokenMint, tokenRevoke } from './commands/tokens.ts';
@@ -14,7 +15,7 @@ import { helpOn } from './help.ts';
 
 const help = command({
   name: 'help',
-  says: 'Tells about a command, a family of commands (key, token), or exit-codes.',
+  says: 'Tells about a command, a family (such as key or pack), or exit-codes.',
   arguments: {
     topic: { says: 'What to tell about.', optional: true, rest: true },
   },
@@ -28,6 +29,7 @@ export const groups: readonly Group[] = [
   { title: 'Facts', commands: [remember, recall, search, list, renew, forget, history, undo] },
   { title: 'Overview', commands: [memory, context, activity, callers] },
   { title: 'The program', commands: [serve, status, doctor, mcp] },
+  { title: 'Packs', commands: [packList, packRun, packNew, packTest, packEnable, packDisable] },
   { title: 'Key', commands: [keyInit, keyStatus, keyRotate, keyRecovery, lock, unlock] },
   { title: 'Programs that may use it', commands: [tokenMint, tokenList, tokenRevoke] },
   { title: 'Credentials for packs', commands: [credentialSet, credentialList, credentialDrop] },

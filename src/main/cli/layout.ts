@@ -11,8 +11,13 @@ export const visible = (text: string): string =>
     );
 
 /** The same for JSON, which has its own way to write them. */
-export const jsonText = (value: unknown): string =>
-  JSON.stringify(value).replace(
+export const jsonText = (value: unknown): string => escaped(JSON.stringify(value));
+
+/** JSON for people, over several lines. */
+export const jsonLines = (value: unknown): string => escaped(JSON.stringify(value, null, 2));
+
+const escaped = (json: string): string =>
+  json.replace(
     /[\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
     (unseen) => `\\u${unseen.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );

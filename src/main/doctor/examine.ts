@@ -6,6 +6,7 @@ import { folderFindings } from './folder.ts';
 import { listenerFindings } from './listener.ts';
 import { diskFinding, keychainFinding, nodeFinding, settingsFindings } from './machine.ts';
 import { memoryFindings } from './memory.ts';
+import { packFindings } from './packs.ts';
 
 interface Patient {
   readonly machine: Machine;
@@ -31,5 +32,6 @@ export async function examine({ machine, memory, now }: Patient): Promise<Findin
   if (place.some(({ check, state }) => check === 'folder' && state === 'bad')) return [...first, ...place];
   const { running, findings } = await listenerFindings(config);
   const { environment } = settings;
-  return [...first, ...place, ...findings, ...(await memoryFindings({ config, environment, running, memory, now }))];
+  const stored = await memoryFindings({ config, environment, running, memory, now });
+  return [...first, ...place, ...findings, ...stored, ...(await packFindings(config))];
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { command } from '../command.ts';
-import { columns, counted } from '../layout.ts';
+import { columns, counted, visible } from '../layout.ts';
 import { keyExit, keyLines } from './key.ts';
 
 export const status = command({
@@ -10,14 +10,19 @@ export const status = command({
   async run(_typed, desk) {
     const memory = await desk.memory();
     const { store, facts } = await memory.call('status', {});
-    const { folder } = desk.config;
+    const { folder, packs: listed } = desk.config;
+    // To say so takes a process for each, where the program does not run.
+    const { packs = [], skipped = [] } = listed.length === 0 ? {} : await memory.call('packs', {});
+    const own = packs.filter((pack) => pack.own).map(({ name }) => name);
     const [key = '', ...remedy] = keyLines(store.key);
-    await desk.answer({ store, facts, folder, program: memory.program ?? null }, () => [
+    await desk.answer({ store, facts, folder, program: memory.program ?? null, packs: own, skipped }, () => [
       ...columns([
         ['program', memory.program ? `running at ${memory.program.url} (process ${memory.program.pid})` : 'not running'],
         ['memory', store.kept === 'file' ? `${join(folder, 'memory.db')}, sealed` : 'in RAM only, gone with the program'],
         ['key', key],
         ['facts', String(facts)],
+        ...(own.length > 0 ? [['packs', own.join(', ')]] : []),
+        ...skipped.map(({ name, why }) => ['packs', visible(`${name} is skipped: ${why}`)]),
         ...(store.file.at === 'failed' ? [['file', `${store.file.why} ${store.file.remedy}`]] : []),
         ...(store.quarantined > 0
           ? [['damage', `${counted(store.quarantined, 'entry', 'entries')} with a broken seal are left out`]]

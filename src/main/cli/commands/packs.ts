@@ -1,0 +1,196 @@
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { resolve } from 'node:path';
+import * as z from 'zod';
+import { Failure } from '../../../contract/failure.ts';
+import type { Result } from '../../../contract/pack.ts';
+import { command } from '../command.ts';
+import type { Desk } from '../desk.ts';
+import { columns, jsonLines, jsonText, visible } from '../layout.ts';
+import { minuteOf } from '../times.ts';
+import { UsageError } from '../usage-error.ts';
+import { numberOf } from '../values.ts';
+
+const NAME = { says: 'The pack, such as weather.today.' };
+const INPUT = { value: '<json>', says: 'What it is asked, as JSON; - reads it from standard input. {} unless told.' };
+const MOST_READ = 1024 * 1024;
+const AT_THE_NEXT_START = 'A program that runs takes it up when it is started anew.';
+
+export const packList = command({
+  name: 'pack list',
+  says: 'Lists packs with their versions, and why one of your own is not on.',
+  async run(_typed, desk) {
+    const { packs, skipped = [] } = await (await desk.memory()).call('packs', {});
+    const known = new Set([...packs, ...skipped].map(({ name }) => name));
+    const rows: { name: string; version?: string; state: 'on' | 'off' | 'skipped'; why?: string }[] = [
+      ...packs.map(({ name, version, unavailable: why }) => ({
+        name,
+        version,
+        state: 'on' as const,
+        ...(why !== undefined && { why }),
+      })),
+      ...skipped.map(({ name, why }) => ({ name, state: 'skipped' as const, why })),
+      ...(await filesOf(desk))
+        .filter((name) => !known.has(name))
+        .map((name) => ({
+          name,
+          state: 'off' as const,
+          why: desk.config.packs.includes(name) ? 'start the program anew' : `helmdeck-memory pack enable ${name}`,
+        })),
+    ];
+    await desk.answer({ packs: rows }, () =>
+      columns(rows.map(({ name, version = '', state, why = '' }) => [visible(name), version, state, visible(why)])),
+    );
+  },
+});
+
+export const packRun = command({
+  name: 'pack run',
+  says: 'Runs a pack, and shows what it answers.',
+  arguments: { name: NAME },
+  options: {
+    input: INPUT,
+    session: { value: '<id>', says: 'Runs it in this session, with the working memory of that, which ends with the program.' },
+  },
+  examples: [`pack run github.list_issues --input '{"repo": "nodejs/node"}'`],
+  async run({ arguments: { name }, options: { input, session } }, desk) {
+    const asked = { name, input: await inputFrom(desk, input), ...(session !== undefined && { session }) };
+    const result = await (await desk.memory()).call('runPack', asked);
+    await desk.answer(result, () => [jsonLines(result.output)]);
+    if (!desk.json) desk.terminal.tell(howItWas(result));
+  },
+});
+
+export const packNew = command({
+  name: 'pack new',
+  says: 'Writes a pack of your own that works, for you to change.',
+  arguments: { name: { says: 'Its group and name, such as weather.today.' } },
+  more: ['docs/packs.md tells all that a pack can do.'],
+  examples: ['pack new weather.today'],
+  async run({ arguments: { name } }, desk) {
+    const [{ packFolderOf, packPathOf, refuseName }, { template }, { writeFirst }, { prepareFolder }] = await Promise.all([
+      import('../../own-packs/file.ts'),
+      import('../../own-packs/template.ts'),
+      import('../../../core/files.ts'),
+      import('../../../core/prepare-folder.ts'),
+    ]);
+    refuseName(name);
+    const { folder } = desk.config;
+    const path = packPathOf(folder, name);
+    prepareFolder(folder);
+    mkdirSync(packFolderOf(folder), { recursive: true, mode: 0o700 });
+    if (existsSync(path))
+      throw new Failure(
+        'invalid_input',
+        `There is such a pack already; choose another name, or change its file ${name}.mjs in the folder packs.`,
+      );
+    writeFirst(path, template(name));
+    await desk.answer({ name, path }, () => [
+      `Made ${path}`,
+      `Try it:    helmdeck-memory pack test ${name} --input '{"who": "Ada"}' --times 2`,
+      `Enable it: helmdeck-memory pack enable ${name}`,
+    ]);
+  },
+});
+
+export const packTest = command({
+  name: 'pack test',
+  says: 'Tries a pack of your own, with a memory that is gone afterwards.',
+  arguments: { pack: { says: 'Its name, or the path of its file.' } },
+  options: { input: INPUT, times: { value: '<number>', says: 'How often, one after the other; once unless told.' } },
+  more: ['It need not be enabled. What it logs, prints and says of its progress is shown as it comes.'],
+  examples: [`pack test weather.today --input '{"city": "Bergen"}' --times 2`],
+  async run({ arguments: { pack: asked }, options }, desk) {
+    const input = await inputFrom(desk, options.input);
+    const times = numberOf(options.times, '--times') ?? 1;
+    const [{ OwnPacks }, { readListed, readPack }, { RamStore }, { createPacks }, { systemClock }] = await Promise.all([
+      import('../../own-packs/own-packs.ts'),
+      import('../../own-packs/file.ts'),
+      import('../../../core/ram-store.ts'),
+      import('../../../core/packs/packs.ts'),
+      import('../../../core/clock.ts'),
+    ]);
+    const file = /[/\\]|\.mjs$/.test(asked) ? readPack(resolve(asked)) : readListed(desk.config.folder, asked);
+    using own = new OwnPacks();
+    const pack = await own.describe(file);
+    const tell = (line: string): void => desk.terminal.tell(visible(line));
+    const { engine, ...rest } = createPacks({
+      store: new RamStore(systemClock),
+      clock: systemClock,
+      packs: [pack],
+      log: (_name, text) => tell(`log       ${text}`),
+    });
+    using _packs = rest;
+    const caller = { subject: 'me', client: 'pack-test', transport: 'owner', token: '', scopes: new Set(['packs:run'] as const) };
+    const during = {
+      signal: desk.interrupted,
+      progress: (done: number, of?: number, saying = '') =>
+        tell(`progress  ${done}${of === undefined ? '' : ` of ${of}`} ${saying}`),
+    };
+    const results: Result[] = [];
+    for (let run = 0; run < times; run += 1) {
+      const result = await engine.run(caller, { name: file.name, input }, during);
+      results.push(result);
+      if (!desk.json) {
+        await desk.terminal.say(jsonLines(result.output));
+        desk.terminal.tell(howItWas(result));
+      }
+    }
+    if (desk.json) await desk.terminal.say(jsonText({ results }));
+  },
+});
+
+export const packEnable = command({
+  name: 'pack enable',
+  says: 'Lets agents run a pack of your own.',
+  arguments: { name: NAME },
+  more: [
+    'Its name is added to HELMDECK_PACKS in config.json of the data folder. A pack runs without your files and keys, but with your network: enable what you trust.',
+  ],
+  async run({ arguments: { name } }, desk) {
+    const [{ OwnPacks }, { readListed }, { changePacks }] = await Promise.all([
+      import('../../own-packs/own-packs.ts'),
+      import('../../own-packs/file.ts'),
+      import('../../own-packs/listing.ts'),
+    ]);
+    using own = new OwnPacks();
+    await own.describe(readListed(desk.config.folder, name));
+    const packs = changePacks(desk.machine, (names) => [...new Set([...names, name])]);
+    await desk.answer({ packs }, () => [`${name} is enabled. ${AT_THE_NEXT_START}`]);
+  },
+});
+
+export const packDisable = command({
+  name: 'pack disable',
+  says: 'Takes a pack of your own from agents; its file stays.',
+  arguments: { name: NAME },
+  async run({ arguments: { name } }, desk) {
+    if (!desk.config.packs.includes(name)) {
+      throw new Failure('not_found', 'No such pack of your own is enabled; list them with: helmdeck-memory pack list');
+    }
+    const { changePacks } = await import('../../own-packs/listing.ts');
+    const packs = changePacks(desk.machine, (names) => names.filter((one) => one !== name));
+    await desk.answer({ packs }, () => [`${visible(name)} is disabled. ${AT_THE_NEXT_START}`]);
+  },
+});
+
+const JsonObject = z.record(z.string(), z.unknown());
+
+async function inputFrom(desk: Desk, text = '{}'): Promise<Record<string, unknown>> {
+  const given = text === '-' ? ((await desk.terminal.read(MOST_READ))?.toString() ?? '') : text;
+  try {
+    return JsonObject.parse(JSON.parse(given));
+  } catch {
+    throw new UsageError(`--input must be a JSON object, such as '{"city": "Bergen"}'.`);
+  }
+}
+
+/** Names of the files that stand in the folder, enabled or not. */
+async function filesOf(desk: Desk): Promise<string[]> {
+  const { nameOf, packFolderOf } = await import('../../own-packs/file.ts');
+  const path = packFolderOf(desk.config.folder);
+  const names = existsSync(path) ? readdirSync(path).filter((name) => name.endsWith('.mjs')) : [];
+  return names.map(nameOf).toSorted();
+}
+
+const howItWas = ({ cached, cached_until: until, duration_ms: ms }: Result): string =>
+  cached && until !== undefined ? `Kept from an earlier run, until ${minuteOf(until)}.` : `It took ${ms} ms.`;

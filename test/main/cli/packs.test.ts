@@ -1,0 +1,165 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { packText, writePack } from '../../support/own-packs.ts';
+import { A_KEY } from '../../support/store.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+import { typed } from './typing.ts';
+
+let folder: string;
+const say = (...args: string[]) => typed(args, { folder });
+const file = (name: string): string => join(folder, 'packs', `${name}.mjs`);
+const settings = (): unknown => JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8'));
+
+beforeEach(() => {
+  folder = join(tempFolder(), 'data of mine');
+});
+
+describe('a new pack', () => {
+  test('works as it was written, from the first word to the last (R-PACK-21)', async () => {
+    const made = await say('pack', 'new', 'greet.hello');
+    expect(made).toMatchObject({ code: 0, err: '' });
+    expect(statSync(file('greet.hello')).mode & 0o777).toBe(0o600);
+    expect(statSync(join(folder, 'packs')).mode & 0o777).toBe(0o700);
+    // The next steps, as they were told.
+    const [test1 = '', enable = ''] = [...made.out.matchAll(/: +helmdeck-memory (.*)$/gm)].map(([, line = '']) => line);
+    const words = (line: string): string[] =>
+      [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');
+    const tested = await say(...words(test1));
+    expect(tested).toMatchObject({ code: 0, out: expect.stringContaining('"greeting": "Hello, Ada."') as string });
+    expect(tested.err).toMatch(
+      /progress {2}0 of 2 .*\nprogress {2}1 of 2 .*\nlog {7}1 so far\nIt took \d+ ms\.\nKept from an earlier run/,
+    );
+    expect(await say(...words(enable))).toMatchObject({ code: 0 });
+    const run = async () =>
+      JSON.parse((await say('pack', 'run', 'greet.hello', '--input', '{"who":"Ada"}', '--json')).out) as unknown;
+    expect(await run()).toMatchObject({ output: { greeting: 'Hello, Ada.', times: 1 }, cached: false });
+    expect(await run()).toMatchObject({ output: { times: 1 }, cached: true });
+  });
+
+  test('is written over no other, and under no name of ours', async () => {
+    await say('pack', 'new', 'greet.hello');
+    writeFileSync(file('greet.hello'), 'mine');
+    expect(await say('pack', 'new', 'greet.hello')).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/such a pack already/) as string,
+    });
+    expect(readFileSync(file('greet.hello'), 'utf8')).toBe('mine');
+    for (const name of ['greet', '../../greet.hello', 'helmdeck.greet'])
+      expect(await say('pack', 'new', name)).toMatchObject({ code: 1 });
+  });
+});
+
+describe('trying a pack', () => {
+  test('takes a file from anywhere, opens no memory and writes nothing', async () => {
+    const elsewhere = tempFolder();
+    const path = writePack(elsewhere);
+    const { code, out } = await say('pack', 'test', path, '--input', '{"what":"x"}', '--json');
+    expect({ code, results: JSON.parse(out) as unknown }).toMatchObject({
+      code: 0,
+      results: { results: [{ output: { said: 'x' } }] },
+    });
+    expect(existsSync(folder)).toBe(false);
+  });
+
+  test.each([
+    ['what it threw', packText({ handler: `throw new Error('no such city');` }), 1, /^test\.own: no such city \(line 12\)\n$/],
+    ['an answer that does not fit', packText({ handler: 'return 5;' }), 1, /does not fit/],
+    ['a file that is no pack', 'export default', 1, /^test\.own: Unexpected/],
+    ['that it takes too long', packText({ more: 'seconds: 1,', handler: 'await 1; for (;;);' }), 5, /longer than its 1 s/],
+  ])('tells %s, and ends with its exit code', async (_what, text, code, says) => {
+    writePack(folder, text);
+    chmodSync(folder, 0o700);
+    expect(await say('pack', 'test', 'test.own')).toMatchObject({ code, out: '', err: expect.stringMatching(says) as string });
+  });
+
+  test('shows codes that move a cursor as what they are', async () => {
+    mkdirSync(folder, { mode: 0o700 });
+    writePack(folder, packText({ handler: `ec.log('\\u001b[2J'); return { said: '\\u009b2J' };` }));
+    const { out, err } = await say('pack', 'test', 'test.own');
+    expect(out).toBe(`{\n  "said": "${String.raw`\u009b2J`}"\n}\n`);
+    expect(err).toContain(String.raw`log       \u{1b}[2J`);
+  });
+
+  test('takes its input as JSON, from standard input too', async () => {
+    mkdirSync(folder, { mode: 0o700 });
+    writePack(folder);
+    const { out } = await typed(['pack', 'test', 'test.own', '--input', '-'], { folder, input: '{"what":"piped"}' });
+    expect(JSON.parse(out)).toEqual({ said: 'piped' });
+    for (const input of ['hello', '5', '[]'])
+      expect(await say('pack', 'test', 'test.own', '--input', input)).toMatchObject({ code: 2 });
+  });
+});
+
+describe('enabling a pack', () => {
+  beforeEach(() => {
+    mkdirSync(folder, { mode: 0o700 });
+    writePack(folder);
+  });
+
+  test('leaves all other settings as and where they stood', async () => {
+    writeFileSync(join(folder, 'config.json'), '{"HELMDECK_SECRETS":"warn","HELMDECK_PACKS":["a.b"],"HELMDECK_QUOTA_FACTS":7}', {
+      mode: 0o600,
+    });
+    expect(await say('pack', 'enable', 'test.own')).toMatchObject({ code: 0 });
+    expect(await say('pack', 'enable', 'test.own')).toMatchObject({ code: 0 });
+    expect(Object.entries(settings() as object)).toEqual([
+      ['HELMDECK_SECRETS', 'warn'],
+      ['HELMDECK_PACKS', ['a.b', 'test.own']],
+      ['HELMDECK_QUOTA_FACTS', 7],
+    ]);
+    expect(statSync(join(folder, 'config.json')).mode & 0o777).toBe(0o600);
+    expect(await say('pack', 'disable', 'test.own')).toMatchObject({ code: 0 });
+    expect(settings()).toMatchObject({ HELMDECK_PACKS: ['a.b'] });
+    expect(await say('pack', 'disable', 'test.own')).toMatchObject({ code: 3 });
+  });
+
+  test('is refused for one that cannot be run, and where the environment decides', async () => {
+    writePack(folder, 'broken', 'test.broken');
+    expect(await say('pack', 'enable', 'test.broken')).toMatchObject({ code: 1 });
+    const environment = { HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_PACKS: 'a.b' };
+    expect(await typed(['pack', 'enable', 'test.own'], { folder, environment })).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/HELMDECK_PACKS is set in the environment/) as string,
+    });
+    expect(existsSync(join(folder, 'config.json'))).toBe(false);
+  });
+
+  test('shows in the list, the status and the doctor, where a broken one is said to be skipped (R-PACK-18)', async () => {
+    writePack(folder, 'broken', 'test.broken');
+    writePack(folder, packText(), 'test.off');
+    const environment = { HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_PACKS: 'test.own,test.broken' };
+    const ask = async (...args: string[]) =>
+      JSON.parse((await typed([...args, '--json'], { folder, environment })).out) as unknown;
+    expect(await ask('pack', 'list')).toMatchObject({
+      packs: expect.arrayContaining([
+        { name: 'test.own', version: '1.0.0', state: 'on' },
+        { name: 'test.broken', state: 'skipped', why: expect.stringMatching(/^test\.broken: /) as string },
+        { name: 'test.off', state: 'off', why: 'helmdeck-memory pack enable test.off' },
+      ]) as unknown,
+    });
+    expect(await ask('status')).toMatchObject({ packs: ['test.own'], skipped: [{ name: 'test.broken' }] });
+    expect(await ask('doctor')).toMatchObject({
+      ok: false,
+      findings: expect.arrayContaining([
+        { check: 'packs', state: 'ok', says: 'test.own 1.0.0 can be run.' },
+        expect.objectContaining({
+          check: 'packs',
+          state: 'bad',
+          says: expect.stringMatching(/^test\.broken is skipped/) as string,
+        }),
+      ]) as unknown,
+    });
+    const listed = await typed(['pack', 'list'], { folder, environment });
+    expect(listed.out).toMatch(/^test\.own +1\.0\.0 +on$/m);
+    expect((await typed(['status'], { folder, environment })).out).toMatch(/^packs +test\.broken is skipped: /m);
+  });
+
+  test('costs those commands nothing that ask for no pack', async () => {
+    writePack(folder, packText({ before: 'for (;;);' }));
+    const environment = { HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_PACKS: 'test.own' };
+    const began = performance.now();
+    expect(await typed(['remember', 'a', 'one'], { folder, environment })).toMatchObject({ code: 0 });
+    expect(performance.now() - began).toBeLessThan(5000);
+  });
+});
