@@ -31,6 +31,7 @@ import {
   StatusInput,
 } from './projection.ts';
 import { QmdAnswer, QmdQuestion, SearchAnswer, SearchInput } from './query.ts';
+import { ChangeSettingInput, SettingRow, Settings, SettingsInput } from './settings.ts';
 import { MintInput, MintReceipt, RevokeInput, RevokeReceipt, TokenList, type TokenScope, TokensInput } from './token.ts';
 import { Export, ExportInput, ImportInput, ImportReceipt } from './transfer.ts';
 import {
@@ -119,6 +120,8 @@ export const operations = {
   backup: { input: BackupInput, output: BackupReceipt, scope: 'admin' },
   backups: { input: BackupsInput, output: Backups, scope: 'admin' },
   verify: { input: VerifyInput, output: Verified, scope: 'admin' },
+  settings: { input: SettingsInput, output: Settings, scope: 'admin' },
+  changeSetting: { input: ChangeSettingInput, output: SettingRow, scope: 'admin' },
 } as const satisfies Record<string, Operation>;
 
 export type OperationName = keyof typeof operations;

@@ -1,6 +1,9 @@
+import { Failure } from '../contract/failure.ts';
+import { DEFAULT_ADDRESS } from '../contract/limits.ts';
 import type { Clock } from './clock.ts';
 import type { Finder } from './finder.ts';
 import { createMemory } from './operations/create-memory.ts';
+import type { OwnerSettings } from './operations/memory.ts';
 import { memoryPacks } from './packs/builtin/memory.ts';
 import { routePack } from './packs/builtin/route.ts';
 import { type CredentialPlaces, KeptCredentials } from './packs/kept-credentials.ts';
@@ -19,6 +22,8 @@ interface DoorOptions {
   /** Undefined while there is no limit. */
   readonly writesPerMinute?: number | undefined;
   readonly packs?: Omit<PacksOptions, 'store' | 'clock'>;
+  /** What its owner has set. */
+  readonly settings?: OwnerSettings;
   /** Where the owner's credentials for services outside are. */
   readonly credentials?: CredentialPlaces;
 }
@@ -38,12 +43,20 @@ export function openDoor({
   writesPerMinute,
   packs: options,
   credentials: places = {},
+  settings = NOTHING_SET,
 }: DoorOptions): Door {
   const credentials = new KeptCredentials({ ...places, store, clock, packs: () => packs.engine.catalogue.all });
   const packs = createPacks({ credentials, ...options, store, clock });
-  const memory = createMemory({ store, tokens, finder, packs, credentials, clock, secrets });
+  const memory = createMemory({ store, tokens, finder, packs, credentials, clock, secrets, settings });
   const perform = createPerform(memory, new WriteLimit(clock, writesPerMinute));
   const { catalogue } = packs.engine;
   for (const pack of [...memoryPacks(perform), routePack({ ...packs, catalogue })]) catalogue.add(pack);
   return { perform, packs, [Symbol.dispose]: () => packs[Symbol.dispose]() };
 }
+
+const NOTHING_SET: OwnerSettings = {
+  told: () => ({ folder: '', address: DEFAULT_ADDRESS, settings: [] }),
+  change() {
+    throw new Failure('invalid_input', 'This memory was opened without settings; there is nothing to change.');
+  },
+};

@@ -176,6 +176,11 @@ export class EntryWriter {
     return result;
   }
 
+  /** What a subject's facts take, without what has expired. */
+  usage(subject: string): Quota {
+    return this.#living(subject, 'fact', this.#deps.connection.tally.usage(subject, 'fact'));
+  }
+
   /** Undefined where there is room enough, or as much is taken as before. */
   #hasGrownTooMuch(namespace: Namespace, kind: Counted, before: Quota): keyof Quota | undefined {
     const { quota } = this.#deps;

@@ -1,5 +1,5 @@
 import { Failure } from '../contract/failure.ts';
-import { HISTORY_VERSIONS } from '../contract/limits.ts';
+import { HISTORY_VERSIONS, QUOTA } from '../contract/limits.ts';
 import type { KeyState, StoreStatus } from '../contract/status.ts';
 import { Changes } from './changes.ts';
 import type { Clock } from './clock.ts';
@@ -140,6 +140,15 @@ export class RamStore implements MemoryStore {
         }
       }
       return next === Infinity ? { removed } : { removed, next };
+    });
+  }
+
+  usage(subject: string): Promise<{ readonly used: Quota; readonly most: Quota }> {
+    return this.#step(() => {
+      const facts = [...this.#shelves.values()].filter(({ kind, namespace }) => kind === 'fact' && namespace.subject === subject);
+      const living = facts.flatMap((shelf) => this.#list(shelf));
+      const bytes = living.reduce((sum, one) => sum + this.#sizeOf(one), 0);
+      return { used: { facts: living.length, bytes }, most: this.#quota ?? QUOTA };
     });
   }
 

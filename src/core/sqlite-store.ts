@@ -1,5 +1,5 @@
 import { asFailure, Failure } from '../contract/failure.ts';
-import { TOMBSTONE_TTL } from '../contract/limits.ts';
+import { QUOTA, TOMBSTONE_TTL } from '../contract/limits.ts';
 import type { KeyState, StoreStatus } from '../contract/status.ts';
 import { Changes } from './changes.ts';
 import type { Clock } from './clock.ts';
@@ -199,6 +199,11 @@ export class SqliteStore implements MemoryStore {
       this.#purgeSwept();
       throw error;
     }
+  }
+
+  usage(subject: string): Promise<{ readonly used: Quota; readonly most: Quota }> {
+    const most = this.#parts.quota ?? QUOTA;
+    return this.#readUnopened(() => ({ used: this.#writer.usage(subject), most }));
   }
 
   status(): StoreStatus {

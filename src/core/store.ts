@@ -222,6 +222,8 @@ export interface MemoryStore extends AsyncDisposable {
   forget(subject: string, selection: Selection, note?: Note): Promise<Forgotten>;
   /** How many entries `forget` would delete. */
   countMatching(subject: string, selection: Selection): Promise<number>;
+  /** How much of what it may hold a subject uses, earlier versions included; told in every key state. */
+  usage(subject: string): Promise<{ readonly used: Quota; readonly most: Quota }>;
   /** Removes up to `limit` expired entries. */
   sweep(limit: number): Promise<Swept>;
   status(): StoreStatus;

@@ -12,8 +12,10 @@ import type { MemoryStore } from '../core/store.ts';
 import { Tokens } from '../core/tokens.ts';
 import type { Config } from './config.ts';
 import type { Network } from './egress/egress.ts';
+import { KeptSettings } from './kept-settings.ts';
 import { addTo, OwnPacks, type Skipped } from './own-packs/own-packs.ts';
 import { packsOutside } from './packs.ts';
+import type { Settings } from './settings-file.ts';
 
 /** The memory and its one door. Everything that asks goes through `perform`. */
 export interface Core extends AsyncDisposable {
@@ -26,8 +28,7 @@ export interface Core extends AsyncDisposable {
   loadPacks(): Promise<void>;
 }
 
-export interface Surroundings {
-  readonly environment: Readonly<Record<string, string | undefined>>;
+export interface Surroundings extends Partial<Omit<Settings, 'environment'>>, Pick<Settings, 'environment'> {
   readonly clock?: Clock;
   /** The system's own, unless a test has another. */
   readonly network?: Network;
@@ -71,6 +72,7 @@ export async function openCore(config: Config, surroundings: Surroundings): Prom
       writesPerMinute,
       credentials,
       packs: about,
+      settings: new KeptSettings(config, surroundings),
     }),
   );
   const load = async (): Promise<void> => {

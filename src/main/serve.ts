@@ -21,9 +21,10 @@ export interface Started {
 
 /** The whole program without a window. What opens last closes first. */
 export async function serve({ machine, version, ready, ended }: Serving): Promise<void> {
-  const { environment } = readSettings(machine);
+  const settings = readSettings(machine);
+  const { environment } = settings;
   const config = readConfig({ environment, platform: machine.platform, home: () => machine.home() });
-  await using program = await assemble(config, { environment, desktop: false, version });
+  await using program = await assemble(config, { ...settings, desktop: false, version });
   const { listening } = program;
   await listening.resume();
   const { listener } = listening;

@@ -14,6 +14,8 @@ export interface Settings {
   readonly environment: Environment;
   /** The file that was read, if there is one. */
   readonly file: string | undefined;
+  /** What is set there and not in the environment. */
+  readonly fromFile: readonly string[];
 }
 
 /** What is set, in the environment or else in the configuration file. A file that cannot be honoured stops the start. */
@@ -23,7 +25,7 @@ export function readSettings(machine: Machine): Settings {
   if (named !== undefined && !isAbsolute(named)) throw refused(`${NAMED} must be an absolute path; write it in full.`);
   const path = named ?? join(dataFolderOf(machine), IN_THE_FOLDER);
   const text = read(path, named === undefined);
-  if (text === undefined) return { environment, file: undefined };
+  if (text === undefined) return { environment, file: undefined, fromFile: [] };
   const where = named === undefined ? `The file ${IN_THE_FOLDER} in the data folder` : `The file that ${NAMED} names`;
   const set = parse(text.content, where);
   if (named === undefined && set.has('HELMDECK_DATA_DIR')) {
@@ -34,7 +36,19 @@ export function readSettings(machine: Machine): Settings {
     throw refused(`${where} holds ${secret} and can be read by others; run chmod 600 on it.`);
   }
   const added = [...set].filter(([name]) => !isNamedIn(environment, name));
-  return { environment: { ...environment, ...Object.fromEntries(added) }, file: path };
+  return {
+    environment: { ...environment, ...Object.fromEntries(added) },
+    file: path,
+    fromFile: added.map(([name]) => name),
+  };
+}
+
+/** What stands in the file, as it stands there; undefined where there is none. What cannot be honoured is refused as at a start. */
+export function settingsIn(path: string): Readonly<Record<string, unknown>> | undefined {
+  const text = read(path, true);
+  if (text === undefined) return undefined;
+  parse(text.content, 'The configuration file');
+  return { ...(JSON.parse(text.content) as object) };
 }
 
 function read(path: string, optional: boolean): { content: string; readByOthers: boolean } | undefined {

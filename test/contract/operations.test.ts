@@ -104,6 +104,8 @@ describe('the table (R-OPS-01)', () => {
       'backup',
       'backups',
       'verify',
+      'settings',
+      'changeSetting',
     ]);
   });
 

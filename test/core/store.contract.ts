@@ -523,6 +523,21 @@ export function promisesOfAStore(name: string, open: (clock: HandClock, quota: Q
       expect([await facts.count(), await session.count()]).toEqual([2, 1]);
     });
 
+    test("and how much of that is used, without what has expired or is another's", async () => {
+      const { store, facts, clock } = await opened({ facts: 3 });
+      expect(await store.usage('me')).toEqual({ used: { facts: 0, bytes: 0 }, most: { ...QUOTA, facts: 3 } });
+      await put(facts, 'a');
+      const one = (await store.usage('me')).used;
+      await put(facts, 'b', { lifetime: HOUR });
+      await put(store.space({ subject: 'you' }, 'fact'), 'c');
+      await put(store.space(me, 'pack'), 'd');
+      const { used } = await store.usage('me');
+      expect(used.facts).toBe(2);
+      expect(used.bytes).toBeGreaterThan(one.bytes);
+      await clock.pass(HOUR);
+      expect((await store.usage('me')).used).toEqual(one);
+    });
+
     test('what is refused leaves nothing behind, not even its note', async () => {
       const { store, facts } = await opened({ facts: 1 });
       await facts.put(aDraft({ key: 'a' }), aNote('1'));

@@ -1,6 +1,8 @@
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import * as fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { asFailure } from '../../src/contract/failure.ts';
 import { readConfig } from '../../src/main/config.ts';
 import { readSettings } from '../../src/main/settings-file.ts';
 import { SETTINGS } from '../../src/main/settings.ts';
@@ -107,6 +109,34 @@ describe('a configuration file that cannot be honoured stops the start with the 
   ])('$what', ({ settings, says }) => {
     write(settings);
     expect(() => config()).toThrow(says);
+  });
+
+  test('and is refused in one sentence whatever else it is, or is what it says', () => {
+    const names = fc.constantFrom(...Object.keys(SETTINGS), '__proto__', 'x');
+    const settings = fc
+      .dictionary(names, fc.oneof(fc.jsonValue(), fc.constantFrom('/x', 'warn', 5, ['a.example'])))
+      .map((set) => JSON.stringify(set));
+    const cut = fc.tuple(settings, fc.nat(200)).map(([text, at]) => text.slice(0, at));
+    const outcomes = { read: 0, refused: 0 };
+    const outcomeOf = (text: string): string => {
+      write(text);
+      try {
+        const { environment } = read();
+        return Object.values(environment).every((value) => typeof value === 'string') ? 'read' : 'read as something else';
+      } catch (error) {
+        const { code, message } = asFailure(error);
+        return code === 'store_unavailable' && /^[^\n]+\.$/.test(message) ? 'refused' : `${code}: ${message}`;
+      }
+    };
+    fc.assert(
+      fc.property(fc.oneof(settings, cut, fc.string({ unit: 'binary' })), (text) => {
+        const outcome = outcomeOf(text);
+        expect(['read', 'refused']).toContain(outcome);
+        outcomes[outcome as keyof typeof outcomes] += 1;
+      }),
+      { numRuns: 3000 },
+    );
+    expect(Math.min(outcomes.read, outcomes.refused)).toBeGreaterThan(100);
   });
 
   test('one that others can write', () => {

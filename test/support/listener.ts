@@ -5,6 +5,7 @@ import type { TokenScope } from '../../src/contract/token.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { openDoor } from '../../src/core/door.ts';
 import { Finder } from '../../src/core/finder.ts';
+import type { OwnerSettings } from '../../src/core/operations/memory.ts';
 import type { PacksOptions } from '../../src/core/packs/packs.ts';
 import type { Perform } from '../../src/core/perform.ts';
 import { RamStore } from '../../src/core/ram-store.ts';
@@ -33,6 +34,7 @@ interface Over extends Partial<Omit<ListenerDeps, 'perform'>> {
   readonly around?: (perform: Perform) => Perform;
   readonly writesPerMinute?: number;
   readonly packs?: Omit<PacksOptions, 'store' | 'clock'>;
+  readonly settings?: OwnerSettings;
 }
 
 /** A memory that is served on a port of its own until the test ends. */
@@ -41,6 +43,7 @@ export async function serve({
   around,
   writesPerMinute,
   packs,
+  settings,
   clock = systemClock,
   ...over
 }: Over = {}): Promise<Served> {
@@ -54,6 +57,7 @@ export async function serve({
     clock,
     writesPerMinute,
     ...(packs && { packs }),
+    ...(settings && { settings }),
   });
   const perform = around?.(inner) ?? inner;
   const listener = await startListener({

@@ -4,6 +4,7 @@ import { find } from './find.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 import { packs } from './packs.ts';
 import { pipelines } from './pipelines.ts';
+import { settings } from './settings.ts';
 import { transfer } from './transfer.ts';
 import { undo } from './undo.ts';
 import { upkeep } from './upkeep.ts';
@@ -19,4 +20,5 @@ export const createMemory = (deps: MemoryDeps): Memory => ({
   ...pipelines(deps),
   ...undo(deps),
   ...upkeep(deps),
+  ...settings(deps),
 });

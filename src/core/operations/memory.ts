@@ -1,4 +1,5 @@
 import type { Input, OperationName, Output } from '../../contract/operations.ts';
+import type { SettingRow, StartedWith } from '../../contract/settings.ts';
 import type { Caller } from '../caller.ts';
 import type { Clock } from '../clock.ts';
 import type { During } from '../during.ts';
@@ -13,6 +14,13 @@ export type Memory = {
   readonly [Name in OperationName]: (caller: Caller, input: Input<Name>, during: During) => Promise<Output<Name>>;
 };
 
+/** What its owner has set, where that is kept outside of the memory. */
+export interface OwnerSettings {
+  told(): StartedWith;
+  /** Keeps it for the next start, undefined: as usual. A `Failure` says why it cannot be. */
+  change(name: string, value: string | undefined): SettingRow;
+}
+
 /** What the use cases need. */
 export interface MemoryDeps {
   readonly store: MemoryStore;
@@ -23,4 +31,5 @@ export interface MemoryDeps {
   readonly clock: Clock;
   /** What happens to a value that looks like a credential. */
   readonly secrets: 'refuse' | 'warn';
+  readonly settings: OwnerSettings;
 }

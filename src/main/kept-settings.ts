@@ -1,0 +1,124 @@
+import { lstatSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { asFailure, Failure } from '../contract/failure.ts';
+import { QUOTA } from '../contract/limits.ts';
+import type { SettingRow, StartedWith } from '../contract/settings.ts';
+import { writeDurably } from '../core/files.ts';
+import type { OwnerSettings } from '../core/operations/memory.ts';
+import { readAddress } from '../listeners/address.ts';
+import { type Config, readConfig } from './config.ts';
+import { IN_THE_FOLDER, type Settings, settingsIn } from './settings-file.ts';
+import { isSecret, isSetting, SETTINGS, type SettingName } from './settings.ts';
+
+/** What holds while nothing is set, where that is one word. */
+const USUAL: Partial<Record<SettingName, string>> = {
+  HELMDECK_ADDR: '127.0.0.1:7345',
+  HELMDECK_QUOTA_FACTS: String(QUOTA.facts),
+  HELMDECK_QUOTA_BYTES: String(QUOTA.bytes),
+  HELMDECK_WRITES_PER_MINUTE: 'no limit',
+  HELMDECK_SECRETS: 'refuse',
+};
+
+/**
+ * Those that decide neither where a key or a secret is read, nor what code is run, nor whom the program talks to. Whoever may change
+ * these from a page could do the same there already.
+ */
+const CHANGEABLE: Partial<Record<SettingName, { readonly choices?: string[] }>> = {
+  HELMDECK_ADDR: {},
+  HELMDECK_QUOTA_FACTS: {},
+  HELMDECK_QUOTA_BYTES: {},
+  HELMDECK_WRITES_PER_MINUTE: {},
+  HELMDECK_SECRETS: { choices: ['refuse', 'warn'] },
+};
+
+/** The settings as their owner may look at them, and the few that a surface may change: in the file, for the next start. */
+export class KeptSettings implements OwnerSettings {
+  readonly #config: Config;
+  readonly #settings: Partial<Settings>;
+  readonly #changed = new Map<SettingName, string | undefined>();
+
+  constructor(config: Config, settings: Partial<Settings>) {
+    this.#config = config;
+    this.#settings = settings;
+  }
+
+  told(): StartedWith {
+    const { folder, address } = this.#config;
+    const { file } = this.#settings;
+    return {
+      folder,
+      address,
+      ...(file !== undefined && { file }),
+      settings: (Object.keys(SETTINGS) as SettingName[]).map((name) => this.#row(name)),
+    };
+  }
+
+  change(name: string, value: string | undefined): SettingRow {
+    if (!isSetting(name) || !CHANGEABLE[name]) {
+      throw refused(`${shown(name)} cannot be changed here; change it in the environment or in the configuration file.`);
+    }
+    if (this.#from(name) === 'environment') {
+      throw refused(`${name} is set in the environment, which goes before the file; change it there.`);
+    }
+    if (value !== undefined) check(name, value);
+    const path = this.#settings.file ?? join(this.#config.folder, IN_THE_FOLDER);
+    const { [name]: _before, ...others } = settingsIn(path) ?? {};
+    const file = { ...others, ...(value !== undefined && { [name]: SETTINGS[name].as === 'number' ? Number(value) : value }) };
+    write(path, `${JSON.stringify(file, undefined, 2)}\n`);
+    this.#changed.set(name, value);
+    return this.#row(name);
+  }
+
+  #row(name: SettingName): SettingRow {
+    const value = this.#settings.environment?.[name];
+    const usual = USUAL[name];
+    const from = this.#from(name);
+    const next = this.#changed.get(name);
+    const choices = CHANGEABLE[name]?.choices;
+    return {
+      name,
+      from,
+      changeable: CHANGEABLE[name] !== undefined && from !== 'environment',
+      ...(choices && { choices }),
+      ...(value !== undefined && !isSecret(name) && { value }),
+      ...(usual !== undefined && { usual }),
+      ...(this.#changed.has(name) && next !== value && { next: next ?? usual ?? 'not set' }),
+    };
+  }
+
+  #from(name: SettingName): SettingRow['from'] {
+    const { environment, fromFile = [] } = this.#settings;
+    return environment?.[name] === undefined ? 'nowhere' : fromFile.includes(name) ? 'file' : 'environment';
+  }
+}
+
+/** By whom it is read at the next start: what would stop that is refused now. */
+function check(name: SettingName, value: string): void {
+  try {
+    if (name === 'HELMDECK_ADDR') readAddress(value);
+    // The rest of the machine is not what is looked at.
+    readConfig({ environment: { [name]: value }, platform: 'linux', home: () => '/' });
+  } catch (cause) {
+    throw refused(asFailure(cause).message, cause);
+  }
+}
+
+/** Only in a file of the owner's own, and where a link leads rather than in its place. */
+function write(path: string, text: string): void {
+  try {
+    const at = lstatSync(path, { throwIfNoEntry: false }) ? realpathSync(path) : path;
+    const owner = lstatSync(at, { throwIfNoEntry: false })?.uid;
+    if (process.platform !== 'win32' && owner !== undefined && owner !== process.getuid?.()) {
+      throw refused('The configuration file is not yours; whoever it belongs to changes it.');
+    }
+    writeDurably(at, text);
+  } catch (cause) {
+    if (cause instanceof Failure) throw cause;
+    throw refused('The configuration file cannot be written; check its folder and its permissions.', cause);
+  }
+}
+
+const shown = (name: string): string => (isSetting(name) ? name : 'This');
+
+const refused = (message: string, cause?: unknown): Failure =>
+  new Failure('invalid_input', message, cause === undefined ? {} : { cause });
