@@ -16,7 +16,7 @@ export default defineConfig({
         // Left out by itself is only what package.json requires; this one is optional there, and its binary cannot be bundled.
         include: ['keytar'],
         // Of these a start needs little: one file with that much is read faster than their hundred.
-        exclude: ['zod', '@modelcontextprotocol/sdk'],
+        exclude: ['zod', '@modelcontextprotocol/sdk', 'smol-toml'],
       },
     },
   },

@@ -1,4 +1,18 @@
 import type * as z from 'zod';
+import {
+  ClientList,
+  ClientsInput,
+  ConnectClientInput,
+  ConnectionPlan,
+  ConnectReceipt,
+  DisconnectClientInput,
+  DisconnectReceipt,
+  PauseReceipt,
+  PauseTokenInput,
+  PlanConnectionInput,
+  Verification,
+  VerifyClientInput,
+} from './client.ts';
 import { CredentialList, CredentialReceipt, CredentialsInput, DropCredentialInput, SetCredentialInput } from './credential.ts';
 import { FactDetail, FactFilter, FactInput, FactKey, FactList, FactPatch, FactReceipt, FactSummary } from './fact.ts';
 import { ForgetInput, ForgetReceipt } from './forget.ts';
@@ -110,6 +124,12 @@ export const operations = {
   mintToken: { input: MintInput, output: MintReceipt, scope: 'admin' },
   tokens: { input: TokensInput, output: TokenList, scope: 'admin' },
   revokeToken: { input: RevokeInput, output: RevokeReceipt, scope: 'admin' },
+  pauseToken: { input: PauseTokenInput, output: PauseReceipt, scope: 'admin' },
+  clients: { input: ClientsInput, output: ClientList, scope: 'admin' },
+  planConnection: { input: PlanConnectionInput, output: ConnectionPlan, scope: 'admin' },
+  connectClient: { input: ConnectClientInput, output: ConnectReceipt, scope: 'admin' },
+  disconnectClient: { input: DisconnectClientInput, output: DisconnectReceipt, scope: 'admin' },
+  verifyClient: { input: VerifyClientInput, output: Verification, scope: 'admin' },
   credentials: { input: CredentialsInput, output: CredentialList, scope: 'admin' },
   setCredential: { input: SetCredentialInput, output: CredentialReceipt, scope: 'admin' },
   dropCredential: { input: DropCredentialInput, output: CredentialReceipt, scope: 'admin' },

@@ -15,10 +15,12 @@ const scopeShape = `must be one of ${TOKEN_SCOPES.join(', ')}; leave out any oth
 const timeShape = 'must be in seconds since 1970; write it as a JSON number';
 const nameShape = 'must have 1 to 64 characters, none of them invisible; choose another';
 
-const Subject = z
+export const Subject = z
   .string({ error: notText })
   .regex(/^[!-9;-~]{1,128}$/, { error: subjectShape, abort: true })
   .refine((subject) => subject !== 'unknown', { error: 'is the name of whoever has none; choose another' });
+
+export const isSubject = (value: unknown): value is string => Subject.safeParse(value).success;
 
 const Client = z
   .string({ error: notText })
@@ -106,6 +108,7 @@ export const TokenList = z.object({
     .array(
       TokenRecord.extend({
         last_used_at: Time.exactOptional().describe('When it was last used, to the minute; absent if it never was.'),
+        paused: z.literal(true).exactOptional().describe('Present while it is refused, until it is let in again.'),
       }),
     )
     .describe('Tokens made here, newest first; an expired one stays in the list for 30 days.'),

@@ -1,5 +1,6 @@
 import { Failure } from '../contract/failure.ts';
 import { DEFAULT_ADDRESS } from '../contract/limits.ts';
+import type { Clients } from './clients.ts';
 import type { Clock } from './clock.ts';
 import type { Finder } from './finder.ts';
 import { createMemory } from './operations/create-memory.ts';
@@ -26,6 +27,8 @@ interface DoorOptions {
   readonly settings?: OwnerSettings;
   /** Where the owner's credentials for services outside are. */
   readonly credentials?: CredentialPlaces;
+  /** Loaded when somebody asks for them. */
+  readonly clients?: (() => Promise<Clients>) | undefined;
 }
 
 export interface Door extends Disposable {
@@ -43,11 +46,12 @@ export function openDoor({
   writesPerMinute,
   packs: options,
   credentials: places = {},
+  clients,
   settings = NOTHING_SET,
 }: DoorOptions): Door {
   const credentials = new KeptCredentials({ ...places, store, clock, packs: () => packs.engine.catalogue.all });
   const packs = createPacks({ credentials, ...options, store, clock });
-  const memory = createMemory({ store, tokens, finder, packs, credentials, clock, secrets, settings });
+  const memory = createMemory({ store, tokens, finder, packs, credentials, clock, secrets, settings, clients });
   const perform = createPerform(memory, new WriteLimit(clock, writesPerMinute));
   const { catalogue } = packs.engine;
   for (const pack of [...memoryPacks(perform), routePack({ ...packs, catalogue })]) catalogue.add(pack);

@@ -1,4 +1,5 @@
 import { hash, type KeyObject, randomBytes } from 'node:crypto';
+import type { PauseReceipt, PauseTokenInput } from '../contract/client.ts';
 import { Failure } from '../contract/failure.ts';
 import { TOKEN_DAYS } from '../contract/limits.ts';
 import {
@@ -35,6 +36,8 @@ const FOR_GOOD = Number.MAX_SAFE_INTEGER;
 
 const SECRET = 'signing secret';
 const RECORD = 'token ';
+/** Beside the record, so that a start learns of it by the name alone. */
+const PAUSED = 'paused token ';
 
 interface Deps {
   readonly vault: Vault;
@@ -86,6 +89,7 @@ export class Tokens implements AsyncDisposable {
   /** By digest, the oldest use first: what was verified need not be held as it was sent. */
   readonly #verified = new Map<string, Verified>();
   readonly #revoked = new Set<string>();
+  readonly #paused = new Set<string>();
   readonly #recorded = new Set<string>();
   readonly #uses = new Map<string, Use>();
   readonly #listeners = new Set<(id: string) => void>();
@@ -154,7 +158,11 @@ export class Tokens implements AsyncDisposable {
       return {
         tokens: records.map(([id, record]) => {
           const used = this.#uses.get(id)?.at ?? record.used;
-          return { ...told(id, record), ...(used !== undefined && { last_used_at: time(used) }) };
+          return {
+            ...told(id, record),
+            ...(used !== undefined && { last_used_at: time(used) }),
+            ...(this.#paused.has(id) && { paused: true }),
+          };
         }),
       };
     });
@@ -178,7 +186,27 @@ export class Tokens implements AsyncDisposable {
     return { id };
   }
 
-  /** Hears the id of every token that is revoked, at once: what it opened and still holds open has to end. */
+  /** Refuses it, or lets it in again. What it opened ends as when it is revoked. */
+  pause({ id, paused }: PauseTokenInput): Promise<PauseReceipt> {
+    return this.#inTurn(async () => {
+      await this.#signing();
+      if (!this.#recorded.has(id) || this.#revoked.has(id)) {
+        throw new Failure('not_found', 'No token with this id was made here; look it up in the list.');
+      }
+      if (paused) {
+        // First, so that it holds in this run also when it cannot be written down.
+        this.#paused.add(id);
+        for (const hear of this.#listeners) hear(id);
+        await this.#deps.vault.keep(PAUSED + id, 'paused');
+      } else {
+        await this.#deps.vault.drop(PAUSED + id);
+        this.#paused.delete(id);
+      }
+      return { id, paused };
+    });
+  }
+
+  /** Hears the id of every token that is revoked or paused, at once: what it opened and still holds open has to end. */
   onRevoked(hear: (id: string) => void): Disposable {
     // The same function handed in twice is two listeners.
     const listener = (id: string): void => hear(id);
@@ -196,6 +224,9 @@ export class Tokens implements AsyncDisposable {
   #requireValid({ id, from, until }: Verified): void {
     const now = this.#deps.now();
     if (this.#revoked.has(id)) throw invalidToken('This token has been revoked; ask the owner of the memory for a new one.');
+    if (this.#paused.has(id)) {
+      throw invalidToken('This token is paused; ask the owner of the memory to let it in again.');
+    }
     if (until <= now) throw invalidToken('This token has expired; ask the owner of the memory for a new one.');
     if (from > now + GRACE_MS) {
       throw invalidToken('This token is not valid yet; wait, or set the clocks of both machines right.');
@@ -219,7 +250,10 @@ export class Tokens implements AsyncDisposable {
   async #read(): Promise<KeyObject> {
     const { vault, secret } = this.#deps;
     for (const id of await vault.revoked()) this.#revoked.add(id);
-    for (const name of await vault.names()) if (name.startsWith(RECORD)) this.#recorded.add(name.slice(RECORD.length));
+    for (const name of await vault.names()) {
+      if (name.startsWith(RECORD)) this.#recorded.add(name.slice(RECORD.length));
+      if (name.startsWith(PAUSED)) this.#paused.add(name.slice(PAUSED.length));
+    }
     this.#key = signingKey(secret ?? (await vault.read(SECRET)) ?? (await this.#makeSecret()));
     return this.#key;
   }
@@ -288,6 +322,7 @@ export class Tokens implements AsyncDisposable {
     this.#recorded.delete(id);
     this.#uses.delete(id);
     await this.#deps.vault.drop(RECORD + id);
+    if (this.#paused.delete(id)) await this.#deps.vault.drop(PAUSED + id);
   }
 
   /** Records are read before they are written: two at once would undo each other. */

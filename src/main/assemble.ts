@@ -47,6 +47,8 @@ export async function assemble(config: Config, whole: Whole): Promise<Program> {
   const later = (): void => {
     void finder.prepare().catch(() => undefined);
     void packs.resume().catch(() => undefined);
+    // An older one works as well.
+    void import('./connect/launch.ts').then(({ refreshBridge }) => refreshBridge(config.folder)).catch(() => undefined);
   };
   opened.use(clock.after(SOON_MS, later));
   const rest = opened.move();

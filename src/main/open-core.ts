@@ -1,3 +1,5 @@
+import { homedir } from 'node:os';
+import type { Clients } from '../core/clients.ts';
 import { type Clock, systemClock } from '../core/clock.ts';
 import { openDoor } from '../core/door.ts';
 import { Finder } from '../core/finder.ts';
@@ -10,7 +12,7 @@ import type { Packs } from '../core/packs/packs.ts';
 import type { Perform } from '../core/perform.ts';
 import type { MemoryStore } from '../core/store.ts';
 import { Tokens } from '../core/tokens.ts';
-import type { Config } from './config.ts';
+import type { Config, Machine } from './config.ts';
 import type { Network } from './egress/egress.ts';
 import { KeptSettings } from './kept-settings.ts';
 import { addTo, OwnPacks, type Skipped } from './own-packs/own-packs.ts';
@@ -38,6 +40,13 @@ export interface Surroundings extends Partial<Omit<Settings, 'environment'>>, Pi
   readonly packLog?: (pack: string, text: string) => void;
 }
 
+interface ConnectionDeps {
+  readonly machine: Machine;
+  readonly tokens: Tokens;
+  readonly folder: string;
+  readonly now: () => number;
+}
+
 /** What every way of running the program begins with. What opens last closes first. */
 export async function openCore(config: Config, surroundings: Surroundings): Promise<Core> {
   const { environment, clock = systemClock, network = {}, desktop, packLog: log } = surroundings;
@@ -59,6 +68,8 @@ export async function openCore(config: Config, surroundings: Surroundings): Prom
     }),
   );
   const finder = opened.use(new Finder(store));
+  const machine = { environment, platform: process.platform, home: () => homeIn(environment) };
+  let clients: Promise<Clients> | undefined;
   const ownPacks = opened.use(new OwnPacks(clock));
   const skipped: Skipped[] = [];
   const about = { packs: packsOutside({ clock, network, fetchHosts }), skipped, ...(log && { log }) };
@@ -73,6 +84,7 @@ export async function openCore(config: Config, surroundings: Surroundings): Prom
       credentials,
       packs: about,
       settings: new KeptSettings(config, surroundings),
+      clients: () => (clients ??= connectionsOf({ machine, tokens, folder, now: () => store.now() })),
     }),
   );
   const load = async (): Promise<void> => {
@@ -83,4 +95,16 @@ export async function openCore(config: Config, surroundings: Surroundings): Prom
   const loadPacks = (): Promise<void> => (loading ??= load());
   const rest = opened.move();
   return { store, tokens, finder, perform, packs, loadPacks, [Symbol.asyncDispose]: () => rest.disposeAsync() };
+}
+
+/** As Node itself finds it, but in the environment that was handed in. */
+const homeIn = (environment: Machine['environment']): string =>
+  environment[process.platform === 'win32' ? 'USERPROFILE' : 'HOME'] ?? homedir();
+
+/** Loaded when somebody asks: a start need not wait for it. */
+async function connectionsOf({ machine, ...deps }: ConnectionDeps): Promise<Clients> {
+  const { Connections } = await import('./connect/connections.ts');
+  const { CONNECTORS } = await import('./connect/clients.ts');
+  const { surroundingsOf } = await import('./connect/programs.ts');
+  return new Connections({ ...deps, connectors: CONNECTORS, around: surroundingsOf(machine) });
 }

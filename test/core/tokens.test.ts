@@ -690,6 +690,56 @@ describe('the list of tokens (R-AUTH-04)', () => {
   });
 });
 
+describe('pausing', () => {
+  test('refuses a token until it is let in again, and ends what it opened (R-CONN-09)', async () => {
+    const { tokens } = await overRam();
+    const { id, token } = await tokens.mint(mint());
+    const other = await tokens.mint(mint());
+    await tokens.verify(token, 'rest');
+    const heard: string[] = [];
+    using _one = tokens.onRevoked((gone) => heard.push(gone));
+    expect(await tokens.pause({ id, paused: true })).toEqual({ id, paused: true });
+    expect(heard).toEqual([id]);
+    await expect(tokens.verify(token, 'rest')).rejects.toMatchObject(refusal(/is paused/));
+    await tokens.verify(other.token, 'rest');
+    expect((await tokens.list()).tokens.map((row) => row.paused)).toEqual(
+      (await tokens.list()).tokens.map((row) => (row.id === id ? true : undefined)),
+    );
+    await tokens.pause({ id, paused: true });
+    await tokens.pause({ id, paused: false });
+    await tokens.verify(token, 'rest');
+    expect((await tokens.list()).tokens.some(({ paused }) => paused)).toBe(false);
+  });
+
+  test('holds after a restart, and ends with the token (R-CONN-09)', async () => {
+    const folder = tempFolder();
+    const clock = handClock();
+    const store = await openKeptStore(folder, clock);
+    const tokens = await opened(store);
+    const { id, token } = await tokens.mint(mint());
+    await tokens.pause({ id, paused: true });
+    await tokens[Symbol.asyncDispose]();
+    await store[Symbol.asyncDispose]();
+    const kept = await openKeptStore(folder, clock);
+    const again = await opened(kept);
+    await expect(again.verify(token, 'rest')).rejects.toMatchObject(refusal(/is paused/));
+    await again.revoke(revoke(id));
+    expect((await kept.vault.names()).filter((name) => name.includes(id))).toEqual([]);
+    await expect(again.pause({ id, paused: false })).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('that cannot be written down counts in this run all the same, and says that it failed (R-CONN-09)', async () => {
+    const store = new RamStore(handClock());
+    const broken = vaultOf(store, {
+      keep: (name, text) => (name.startsWith('paused') ? Promise.reject(new Error('disk')) : store.vault.keep(name, text)),
+    });
+    const tokens = await opened(store, SECRET, broken);
+    const { id, token } = await tokens.mint(mint());
+    await expect(tokens.pause({ id, paused: true })).rejects.toThrow('disk');
+    await expect(tokens.verify(token, 'rest')).rejects.toMatchObject(refusal(/is paused/));
+  });
+});
+
 describe('revoking', () => {
   test('makes a token useless from the next request on, and takes it off the list (R-AUTH-04)', async () => {
     const { tokens } = await overRam();

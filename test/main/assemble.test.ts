@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../../src/core/open-store.ts';
@@ -39,6 +39,17 @@ describe('a start', () => {
     await expect.poll(() => store.space({ subject: 'me', session: 's' }, 'pack').count()).toBe(0);
     await expect.poll(() => store.space({ subject: 'me' }, 'audit').count()).toBe(1);
     expect(await store.space({ subject: 'me' }, 'pack').count('pipeline:running')).toBe(0);
+  });
+
+  test('renews the bridge that connected clients start, and makes none where there is no client (R-CONN-12)', async () => {
+    const [used, unused] = [tempFolder(), tempFolder()];
+    const bridge = 'helmdeck-memory-mcp.mjs';
+    writeFileSync(join(used, bridge), '// of an older version');
+    await using _one = await started(used, { HELMDECK_MEMORY_KEY: A_KEY });
+    await using _other = await started(unused, { HELMDECK_MEMORY_KEY: A_KEY });
+    const own = readFileSync(join('integrations/stdio-bridge', bridge), 'utf8');
+    await expect.poll(() => readFileSync(join(used, bridge), 'utf8')).toBe(own);
+    expect(existsSync(join(unused, bridge))).toBe(false);
   });
 
   test('without the key goes on, and clears up what needs it when that has come', async () => {

@@ -2,6 +2,7 @@ import { type Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import type { TokenScope } from '../../src/contract/token.ts';
+import type { Clients } from '../../src/core/clients.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { openDoor } from '../../src/core/door.ts';
 import { Finder } from '../../src/core/finder.ts';
@@ -28,13 +29,21 @@ export interface Served {
   readonly token: (subject?: string, scopes?: TokenScope[], client?: string) => Promise<string>;
 }
 
-interface Over extends Partial<Omit<ListenerDeps, 'perform'>> {
+interface Surrounded {
+  readonly tokens: Tokens;
+  readonly folder: string;
+  readonly store: MemoryStore;
+}
+
+export interface Over extends Partial<Omit<ListenerDeps, 'perform'>> {
   readonly store?: MemoryStore;
   /** Stands around the real one. */
   readonly around?: (perform: Perform) => Perform;
   readonly writesPerMinute?: number;
   readonly packs?: Omit<PacksOptions, 'store' | 'clock'>;
   readonly settings?: OwnerSettings;
+  /** The programs of others that it connects. */
+  readonly clients?: (surrounded: Surrounded) => Clients;
 }
 
 /** A memory that is served on a port of its own until the test ends. */
@@ -44,6 +53,7 @@ export async function serve({
   writesPerMinute,
   packs,
   settings,
+  clients,
   clock = systemClock,
   ...over
 }: Over = {}): Promise<Served> {
@@ -58,6 +68,7 @@ export async function serve({
     writesPerMinute,
     ...(packs && { packs }),
     ...(settings && { settings }),
+    ...(clients && { clients: async () => clients({ tokens, folder, store }) }),
   });
   const perform = around?.(inner) ?? inner;
   const listener = await startListener({

@@ -1,3 +1,4 @@
+import { clients } from './clients.ts';
 import { credentials } from './credentials.ts';
 import { facts } from './facts.ts';
 import { find } from './find.ts';
@@ -20,5 +21,6 @@ export const createMemory = (deps: MemoryDeps): Memory => ({
   ...pipelines(deps),
   ...undo(deps),
   ...upkeep(deps),
+  ...clients(deps),
   ...settings(deps),
 });

@@ -1,6 +1,7 @@
 import type { Input, OperationName, Output } from '../../contract/operations.ts';
 import type { SettingRow, StartedWith } from '../../contract/settings.ts';
 import type { Caller } from '../caller.ts';
+import type { Clients } from '../clients.ts';
 import type { Clock } from '../clock.ts';
 import type { During } from '../during.ts';
 import type { Finder } from '../finder.ts';
@@ -32,4 +33,6 @@ export interface MemoryDeps {
   /** What happens to a value that looks like a credential. */
   readonly secrets: 'refuse' | 'warn';
   readonly settings: OwnerSettings;
+  /** Absent where nobody's programs are looked for. */
+  readonly clients?: (() => Promise<Clients>) | undefined;
 }

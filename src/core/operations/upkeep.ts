@@ -5,7 +5,17 @@ import type { Memory, MemoryDeps } from './memory.ts';
 
 type OfTheOwner = Pick<
   Memory,
-  'mintToken' | 'tokens' | 'revokeToken' | 'lock' | 'unlock' | 'rotateKey' | 'makeRecoveryKey' | 'backup' | 'backups' | 'verify'
+  | 'mintToken'
+  | 'tokens'
+  | 'revokeToken'
+  | 'pauseToken'
+  | 'lock'
+  | 'unlock'
+  | 'rotateKey'
+  | 'makeRecoveryKey'
+  | 'backup'
+  | 'backups'
+  | 'verify'
 >;
 
 /** What only the owner may ask: who gets in, and that nothing is lost. */
@@ -21,6 +31,7 @@ export const upkeep = ({ store, tokens, packs }: MemoryDeps): OfTheOwner => {
     mintToken: async (_caller, input) => tokens.mint(input),
     tokens: async () => tokens.list(),
     revokeToken: async (_caller, input) => tokens.revoke(input),
+    pauseToken: async (_caller, input) => tokens.pause(input),
     async lock() {
       store.lock();
       return { key: store.status().key };

@@ -7,7 +7,7 @@ import { keyInit, keyRecovery, keyRotate, keyStatus, lock, unlock } from './comm
 import { packDisable, packEnable, packList, packNew, packRun, packTest } from './commands/packs.ts';
 import { mcp, serve } from './commands/program.ts';
 import { status } from './commands/status.ts';
-import { tokenList, tokenMint, tokenRevoke } from './commands/tokens.ts';
+import { tokenList, tokenMint, tokenPause, tokenResume, tokenRevoke } from './commands/tokens.ts';
 import { exportFacts, importFacts } from './commands/transfer.ts';
 import { backup, restore, verify } from './commands/upkeep.ts';
 import { context, activity, callers, memory } from './commands/views.ts';
@@ -31,7 +31,10 @@ export const groups: readonly Group[] = [
   { title: 'The program', commands: [serve, status, doctor, mcp] },
   { title: 'Packs', commands: [packList, packRun, packNew, packTest, packEnable, packDisable] },
   { title: 'Key', commands: [keyInit, keyStatus, keyRotate, keyRecovery, lock, unlock] },
-  { title: 'Programs that may use it', commands: [tokenMint, tokenList, tokenRevoke] },
+  {
+    title: 'Programs that may use it',
+    commands: [tokenMint, tokenList, tokenPause, tokenResume, tokenRevoke],
+  },
   { title: 'Credentials for packs', commands: [credentialSet, credentialList, credentialDrop] },
   { title: 'Safety', commands: [backup, verify, restore, exportFacts, importFacts] },
   { title: 'Help', commands: [help] },

@@ -55,7 +55,7 @@ const concernsPacks = (name: OperationName): boolean =>
   name === 'packs' || name === 'pack' || operations[name].scope === 'packs:run';
 
 /** What would be gone with this command, a moment after it had been promised. */
-const KEEPING: ReadonlySet<OperationName> = new Set(['remember', 'import', 'mintToken']);
+const KEEPING: ReadonlySet<OperationName> = new Set(['remember', 'import', 'mintToken', 'connectClient']);
 
 async function openedHere(config: Config, environment: Machine['environment']): Promise<MemoryAtHand> {
   // Loaded when it is needed: where the program runs, nobody waits for it.

@@ -33,7 +33,7 @@ describe('a command line', () => {
   test.each([
     { why: 'an unknown command', args: ['remind'], says: 'There is no command remind.' },
     { why: 'a slip of the pen', args: ['remeber', 'key'], says: 'did you mean remember?' },
-    { why: 'half a command', args: ['token'], says: 'token mint, token list, token revoke' },
+    { why: 'half a command', args: ['token'], says: 'token mint, token list, token pause, token resume, token revoke' },
     { why: 'a wrong second word', args: ['key', 'lose'], says: 'key init, key status' },
     { why: 'an unknown option', args: ['list', '--colour'], says: 'There is no option --colour for list' },
     { why: 'a short option that is none', args: ['list', '-x'], says: 'There is no option -x for list' },
@@ -93,7 +93,9 @@ describe('help', () => {
     for (const { name, examples = [] } of commands) {
       for (const example of examples) {
         const own = example.replace(/^.*helmdeck-memory /, '').replace(/ [<>|] .*$/, '');
-        const words = [...own.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
+        const words = [...own.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
+          (found) => found.slice(1).find((text) => text !== undefined) ?? '',
+        );
         expect(read(...words)).toMatchObject({ name });
       }
     }

@@ -73,7 +73,7 @@ export const tokenList = command({
     const answer = await (await desk.memory()).call('tokens', {});
     await desk.answer(answer, () =>
       columns(
-        answer.tokens.map(({ id, name, client, subject, scopes, expires_at: end, last_used_at: used }) => [
+        answer.tokens.map(({ id, name, client, subject, scopes, expires_at: end, last_used_at: used, paused }) => [
           id,
           visible(name),
           client,
@@ -81,6 +81,7 @@ export const tokenList = command({
           scopes.join(' '),
           timeLeft(end, desk.now()),
           used === undefined ? 'never used' : `used ${minuteOf(used)}`,
+          paused ? 'paused' : '',
         ]),
       ),
     );
@@ -97,6 +98,28 @@ export const tokenRevoke = command({
   async run({ arguments: { id }, options: { unrecorded } }, desk) {
     const answer = await (await desk.memory()).call('revokeToken', { id, unrecorded });
     await desk.answer(answer, () => [`Revoked ${visible(answer.id)}.`]);
+  },
+});
+
+const id = { says: 'Its id in the list of tokens.' };
+
+export const tokenPause = command({
+  name: 'token pause',
+  says: 'Refuses a token until token resume lets it in again.',
+  arguments: { id },
+  async run({ arguments: typed }, desk) {
+    const answer = await (await desk.memory()).call('pauseToken', { id: typed.id, paused: true });
+    await desk.answer(answer, () => [`Paused ${visible(answer.id)}.`]);
+  },
+});
+
+export const tokenResume = command({
+  name: 'token resume',
+  says: 'Lets a token in again that was paused.',
+  arguments: { id },
+  async run({ arguments: typed }, desk) {
+    const answer = await (await desk.memory()).call('pauseToken', { id: typed.id, paused: false });
+    await desk.answer(answer, () => [`Let in again ${visible(answer.id)}.`]);
   },
 });
 

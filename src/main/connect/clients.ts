@@ -1,0 +1,7 @@
+import { claudeCode } from './claude-code.ts';
+import { codex } from './codex.ts';
+import type { Connector } from './connector.ts';
+import { geminiCli } from './gemini-cli.ts';
+
+/** Every client that can be connected here, in the order in which they are shown. */
+export const CONNECTORS: readonly Connector[] = [claudeCode, codex, geminiCli];

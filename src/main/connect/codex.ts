@@ -1,0 +1,47 @@
+import { join } from 'node:path';
+import { byCommand, variables } from './by-command.ts';
+import { readConfigFile } from './config-file.ts';
+import { type Connector, ENTRY } from './connector.ts';
+import { detectProgram } from './detect.ts';
+import { entryOf } from './json-client.ts';
+import { folderNamed } from './places.ts';
+import { dropTable, setTable, tableAt } from './toml-text.ts';
+
+const PATH = ['mcp_servers', ENTRY];
+
+const inFile: Connector = {
+  id: 'codex',
+  name: 'Codex',
+  transport: 'stdio',
+  afterwards: 'Sessions that are open notice it when they are started again.',
+  async detect(around) {
+    const folder = folderNamed(around, 'CODEX_HOME') ?? join(around.home(), '.codex');
+    return detectProgram(around, { program: 'codex', config: join(folder, 'config.toml') });
+  },
+  async look(around) {
+    const { config } = await inFile.detect(around);
+    const table = tableAt(readConfigFile(config)?.text ?? '', PATH);
+    if (table === undefined) return { at: 'absent' };
+    const disabled = Object(table).enabled === false;
+    return { at: 'present', ...entryOf(table), ...(disabled && { disabled }) };
+  },
+  async connect(around, { entry }) {
+    const { config } = await inFile.detect(around);
+    const { command, args, env } = entry;
+    return [
+      {
+        does: 'edit',
+        path: config,
+        edit: (before = '') => setTable(before, PATH, { command, args: [...args], env: { ...env } }),
+      },
+    ];
+  },
+  async disconnect(around) {
+    const { config } = await inFile.detect(around);
+    return [{ does: 'edit', path: config, edit: (before) => (before === undefined ? undefined : dropTable(before, PATH)) }];
+  },
+};
+
+export const codex = byCommand(inFile, {
+  args: (entry) => ['mcp', 'add', ENTRY, ...variables('--env', entry), '--', entry.command, ...entry.args],
+});

@@ -1,0 +1,449 @@
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, rmdirSync } from 'node:fs';
+import { dirname, isAbsolute } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import type {
+  ClientList,
+  ClientRow,
+  ConnectClientInput,
+  ConnectionPlan,
+  ConnectReceipt,
+  DisconnectClientInput,
+  DisconnectReceipt,
+  PlanConnectionInput,
+  Verification,
+  VerifyClientInput,
+} from '../../contract/client.ts';
+import { Failure } from '../../contract/failure.ts';
+import { MintInput, type TokenList } from '../../contract/token.ts';
+import type { Clients } from '../../core/clients.ts';
+import { time } from '../../core/time.ts';
+import type { Tokens } from '../../core/tokens.ts';
+import { digestOf, keepMode, readConfigFile, replaceConfigFile, requireWritable } from './config-file.ts';
+import type { Connector, EditStep, Entry, Look, Offer, RunStep, Step, Surroundings } from './connector.ts';
+import { linesChanged } from './diff.ts';
+import { entryFor, placeBridge, startsBridge } from './launch.ts';
+import { type Record, Records } from './records.ts';
+import { verify } from './verify.ts';
+
+/** Stands for a token where what would be done is only shown. */
+const DOTS = '••••••••';
+
+const OWN_NODE = 'It runs on the Node of this client, which cannot be started from here; ask the client something instead.';
+
+interface Deps {
+  readonly connectors: readonly Connector[];
+  readonly around: Surroundings;
+  readonly tokens: Pick<Tokens, 'mint' | 'list' | 'revoke'>;
+  readonly folder: string;
+  readonly now: () => number;
+}
+
+type TokenRow = TokenList['tokens'][number];
+
+/** What a file held when we began: by its path, as it is named in steps. */
+type Contents = ReadonlyMap<string, Buffer | undefined>;
+
+/**
+ * Connects programs of others, and knows how they stand. Their files get what is ours and lose nothing; what was there before is
+ * kept until they are disconnected.
+ */
+export class Connections implements Clients {
+  readonly #deps: Deps;
+  readonly #records: Records;
+  #working: Promise<unknown> = Promise.resolve();
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    this.#records = new Records(deps.folder);
+  }
+
+  async list(): Promise<ClientList> {
+    const { connectors, tokens } = this.#deps;
+    // Without the key it is not known who has a token, but well who is connected.
+    const listed = await tokens.list().catch(() => undefined);
+    return { clients: await Promise.all(connectors.map((connector) => this.#row(connector, listed?.tokens))) };
+  }
+
+  async plan({ client }: PlanConnectionInput): Promise<ConnectionPlan> {
+    const connector = this.#connector(client);
+    const { steps, basis } = await this.#prepare(connector);
+    const files = steps.flatMap((step) => (step.does === 'edit' ? [step] : step.instead ? [step.instead] : []));
+    return {
+      client,
+      basis,
+      files: files.map((step) => shownOf(step)).filter(({ lines }) => lines.length > 0),
+      commands: steps.flatMap((step) => (step.does === 'run' ? [{ program: step.program, args: [...step.args] }] : [])),
+      ...(connector.link && { link: connector.link(this.#offer(connector, DOTS).entry) }),
+      ...afterwards(connector),
+    };
+  }
+
+  connect({ client, subject: wanted, basis }: ConnectClientInput): Promise<ConnectReceipt> {
+    return this.#inTurn(async () => {
+      const connector = this.#connector(client);
+      const { subject = wanted } = connector;
+      const plan = await this.#prepare(connector);
+      if (basis !== undefined && basis !== plan.basis) {
+        throw new Failure(
+          'invalid_input',
+          'The files have changed since this plan was shown, so nothing was done; look at a new one.',
+        );
+      }
+      const { tokens, folder } = this.#deps;
+      placeBridge(folder);
+      const minted = await tokens.mint(
+        MintInput.parse({ name: connector.name, client, subject, ...(connector.scopes && { scopes: connector.scopes }) }),
+      );
+      try {
+        await this.#carryOut(connector, subject, minted);
+      } catch (error) {
+        await tokens.revoke({ id: minted.id, unrecorded: false });
+        throw error;
+      }
+      return {
+        client,
+        subject,
+        token: minted.id,
+        expires_at: minted.expires_at,
+        verified: await this.verify({ client }),
+        ...afterwards(connector),
+      };
+    });
+  }
+
+  disconnect({ client }: DisconnectClientInput): Promise<DisconnectReceipt> {
+    return this.#inTurn(async () => {
+      const connector = this.#connector(client);
+      const record = this.#records.read(client);
+      const look = await this.#look(connector);
+      if (!record && look.at === 'absent') {
+        throw new Failure('not_found', `${connector.name} is not connected, so there is nothing to take back.`);
+      }
+      // Nobody could give it back.
+      if (!record && look.at === 'present' && !(look.entry && startsBridge(look.entry))) {
+        throw new Failure(
+          'invalid_input',
+          `${connector.name} was not connected by this program: what stands there under our name is its owner's own, and is left as it is; take it out there.`,
+        );
+      }
+      const files = await this.#takeBack(connector, record);
+      if (record) await this.#deps.tokens.revoke({ id: record.token, unrecorded: true });
+      this.#records.drop(client);
+      return { client, files };
+    });
+  }
+
+  async verify({ client }: VerifyClientInput): Promise<Verification> {
+    const connector = this.#connector(client);
+    const look = await this.#look(connector);
+    if (look.at === 'present' && connector.verify) return connector.verify(this.#deps.around);
+    if (look.at === 'broken') return { works: false, why: look.why, tools: 0 };
+    // What is in a bundle is the same bridge, and takes the same token.
+    const entry = look.at === 'bundled' ? this.#records.read(client)?.entry : look.at === 'present' ? look.entry : undefined;
+    if (entry && !isAbsolute(entry.command)) return { works: false, why: OWN_NODE, tools: 0 };
+    if (entry) return verify(entry, this.#deps.around);
+    return { works: false, why: 'There is no entry of ours in its configuration; connect it first.', tools: 0 };
+  }
+
+  #connector(client: string): Connector {
+    const connector = this.#deps.connectors.find(({ id }) => id === client);
+    if (connector) return connector;
+    throw new Failure('not_found', 'There is no client with this id; list them to see which there are.');
+  }
+
+  /** What would be done, and everything that speaks against it. */
+  async #prepare(connector: Connector): Promise<{ steps: readonly Step[]; basis: string }> {
+    const { around } = this.#deps;
+    const { installed } = await connector.detect(around);
+    if (!installed) {
+      throw new Failure(
+        'invalid_input',
+        `${connector.name} was not found on this machine; install it, or start Helmdeck Memory where it is in the PATH, and try again.`,
+      );
+    }
+    const steps = await connector.connect(around, this.#offer(connector, DOTS));
+    for (const step of editsOf(steps)) {
+      requireWritable(step.path);
+      step.edit(readConfigFile(step.path)?.text);
+    }
+    const paths = pathsOf(steps).map((path) => [path, digestOf(readConfigFile(path)?.bytes)]);
+    const runs = steps.flatMap((step) => (step.does === 'run' ? [[step.program, ...step.args]] : []));
+    const basis = createHash('sha256')
+      .update(JSON.stringify([paths, runs]))
+      .digest('hex');
+    return { steps, basis };
+  }
+
+  #offer(connector: Connector, token: string): Offer {
+    const { id } = connector;
+    const { around, folder } = this.#deps;
+    return { client: id, entry: entryFor(around, folder, connector), folder, tokenFile: this.#records.tokenFile(id), token };
+  }
+
+  async #carryOut(connector: Connector, subject: string, minted: { id: string; token: string }): Promise<void> {
+    const { around, now, tokens } = this.#deps;
+    const { id } = connector;
+    const old = this.#records.read(id);
+    const oldToken = old && this.#records.token(id);
+    const offer = this.#offer(connector, minted.token);
+    const steps = await connector.connect(around, offer);
+    const found: Contents = new Map(pathsOf(steps).map((path) => [path, readConfigFile(path)?.bytes]));
+    const record: Record = {
+      subject,
+      token: minted.id,
+      at: now(),
+      entry: { ...offer.entry, args: [...offer.entry.args] },
+      files: await this.#keepBefore(connector, old, found),
+      folders: old?.folders ?? [],
+    };
+    const folders = missingFolders(steps);
+    record.folders.push(...folders);
+    // From here on it can be put back, whatever happens.
+    this.#records.keep(id, record);
+    this.#records.keepToken(id, minted.token);
+    try {
+      for (const folder of folders) mkdirSync(folder, { mode: 0o700 });
+      for (const step of steps) await this.#take(connector, step, found);
+      const look = await this.#look(connector);
+      if (look.at !== 'present' && look.at !== 'bundled') {
+        throw new Failure(
+          'handler_failed',
+          `${connector.name} does not show our entry after it was put there; nothing was changed.`,
+        );
+      }
+    } catch (error) {
+      putBack(found);
+      for (const folder of folders.toReversed()) removeIfEmpty(folder);
+      if (old && oldToken !== undefined) {
+        this.#records.keep(id, old);
+        this.#records.keepToken(id, oldToken);
+      } else this.#records.drop(id);
+      throw error;
+    }
+    const files = record.files.map((file) => ({ ...file, after: digestOf(readConfigFile(file.path)?.bytes) }));
+    this.#records.keep(id, { ...record, files });
+    this.#records.tidy(id, record);
+    if (old) await tokens.revoke({ id: old.token, unrecorded: true });
+  }
+
+  /** What each file is to be again one day: as it was before we first came, unless somebody has changed it since. */
+  async #keepBefore(connector: Connector, old: Record | undefined, found: Contents): Promise<Record['files']> {
+    const own = old ? editsOf(await connector.disconnect(this.#deps.around)) : [];
+    return [...found].map(([path, bytes]) => {
+      const known = old?.files.find((file) => file.path === path);
+      if (known && known.after === digestOf(bytes)) return { path, before: known.before };
+      const without = own.find((step) => step.path === path);
+      const text = bytes && without ? without.edit(bytes.toString('utf8')) : undefined;
+      const kept = text === undefined ? bytes : Buffer.from(text);
+      const before = digestOf(kept);
+      if (kept) this.#records.keepBytes(connector.id, before, kept);
+      return { path, before };
+    });
+  }
+
+  async #take(connector: Connector, step: Step, found: Contents): Promise<void> {
+    if (step.does === 'edit') write(step, found.get(step.path));
+    else await this.#run(connector, step, found);
+  }
+
+  async #run(connector: Connector, step: RunStep, found: Contents): Promise<void> {
+    const { around } = this.#deps;
+    const modes = step.touches.map((path) => [path, readConfigFile(path)?.mode] as const);
+    const { code, stdout, stderr } = await around.run(step.program, step.args, step.environment);
+    try {
+      this.#settle(connector, step, found, { code, said: (stderr.trim() || stdout.trim()).split('\n').at(-1) ?? '' });
+    } finally {
+      // Some write a new file in the place of the old one, for their own eyes only or for all. Last: a running OpenClaw that hears of
+      // a change of mode first does not hear of the one of content right behind it.
+      for (const [path, mode] of modes) if (mode !== undefined) keepMode(path, mode);
+    }
+  }
+
+  /** What its program did is taken over, or left out for what our edit makes. */
+  #settle(
+    connector: Connector,
+    { instead, needed }: RunStep,
+    found: Contents,
+    { code, said }: { code: number; said: string },
+  ): void {
+    if (code !== 0 && (!instead || needed)) {
+      throw new Failure('handler_failed', `${connector.name} refused to be connected: ${said.slice(0, 300)}`);
+    }
+    if (!instead) return;
+    const before = found.get(instead.path);
+    const now = readConfigFile(instead.path);
+    // Where there was no file, nothing can be lost, and what else belongs into a new one is for its program to know.
+    if (code === 0 && before === undefined && now) return;
+    const wanted = instead.edit(before?.toString('utf8'));
+    if (now?.text !== wanted)
+      replaceConfigFile(instead.path, digestOf(now?.bytes), wanted === undefined ? undefined : Buffer.from(wanted));
+  }
+
+  /** Files that nobody changed since become what they were; from the others what is ours is taken out. */
+  async #takeBack(connector: Connector, record: Record | undefined): Promise<DisconnectReceipt['files']> {
+    const { around } = this.#deps;
+    const { id } = connector;
+    const steps = await connector.disconnect(around);
+    const untouched = (record?.files ?? []).filter(
+      ({ path, after, before }) =>
+        after !== undefined &&
+        digestOf(readConfigFile(path)?.bytes) === after &&
+        (before === 'none' || this.#records.bytes(id, before)),
+    );
+    const isUntouched = (path: string): boolean => untouched.some((file) => file.path === path);
+    const edits = editsOf(steps).filter(({ path }) => !isUntouched(path));
+    // All that can be refused is refused before anything is done.
+    for (const { path, edit } of edits) {
+      const file = readConfigFile(path);
+      if (edit(file?.text) !== file?.text) requireWritable(path);
+    }
+    for (const { path } of untouched) requireWritable(path);
+    const found: Contents = new Map(pathsOf(steps).map((path) => [path, readConfigFile(path)?.bytes]));
+    for (const step of steps) {
+      if (step.does === 'run') await this.#run(connector, step, found);
+      else if (!isUntouched(step.path)) write(step, found.get(step.path));
+    }
+    for (const { path, before } of untouched) {
+      replaceConfigFile(
+        path,
+        digestOf(readConfigFile(path)?.bytes),
+        before === 'none' ? undefined : this.#records.bytes(id, before),
+      );
+    }
+    for (const folder of (record?.folders ?? []).toReversed()) removeIfEmpty(folder);
+    return [
+      ...untouched.map(({ path }) => ({ path, as_before: true })),
+      ...edits.map(({ path }) => ({ path, as_before: false })),
+    ];
+  }
+
+  async #row(connector: Connector, tokens: readonly TokenRow[] | undefined): Promise<ClientRow> {
+    const { id, name, transport } = connector;
+    const { installed, version, config } = await connector.detect(this.#deps.around);
+    const look = await this.#look(connector);
+    const kept = this.#kept(id);
+    const record = 'why' in kept ? undefined : kept.record;
+    const token = tokens?.find((one) => one.id === record?.token);
+    const { state, why } = 'why' in kept ? { state: 'broken' as const, why: kept.why } : standing(look, installed, record);
+    const over = record && tokens && (!token || Date.parse(token.expires_at) <= this.#deps.now());
+    return {
+      id,
+      name,
+      transport,
+      installed,
+      ...(version !== undefined && { version }),
+      config,
+      state: state === 'connected' && over ? 'no_token' : state,
+      ...(why !== undefined && { why }),
+      ...(record && { subject: record.subject, connected_at: time(record.at) }),
+      ...(token && { token: tokenOf(token) }),
+    };
+  }
+
+  /** A configuration that cannot be read is how it stands, and no reason to tell of no other. */
+  async #look(connector: Connector): Promise<Look> {
+    try {
+      return await connector.look(this.#deps.around);
+    } catch (error) {
+      if (error instanceof Failure) return { at: 'broken', why: error.message };
+      throw error;
+    }
+  }
+
+  /** The same for what we keep ourselves. */
+  #kept(client: string): { readonly record: Record | undefined } | { readonly why: string } {
+    try {
+      return { record: this.#records.read(client) };
+    } catch (error) {
+      if (error instanceof Failure) return { why: error.message };
+      throw error;
+    }
+  }
+
+  /** Two that change the same file would undo each other. */
+  #inTurn<T>(job: () => Promise<T>): Promise<T> {
+    const done = this.#working.then(job);
+    this.#working = done.catch(() => undefined);
+    return done;
+  }
+}
+
+const afterwards = (connector: Connector): { afterwards?: string } =>
+  connector.afterwards === undefined ? {} : { afterwards: connector.afterwards };
+
+const editsOf = (steps: readonly Step[]): EditStep[] =>
+  steps.flatMap((step) => (step.does === 'edit' ? [step] : step.instead ? [step.instead] : []));
+
+const pathsOf = (steps: readonly Step[]): string[] => [
+  ...new Set(steps.flatMap((step) => (step.does === 'edit' ? [step.path] : step.touches))),
+];
+
+function shownOf({ path, edit }: EditStep): ConnectionPlan['files'][number] {
+  const file = readConfigFile(path);
+  const before = file?.text ?? '';
+  return {
+    path: file?.target ?? path,
+    created: file === undefined,
+    lines: linesChanged(unseen(before), unseen(edit(file?.text) ?? '')),
+  };
+}
+
+/** One of ours that stands there already is not shown either. */
+const unseen = (text: string): string => text.replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, DOTS);
+
+function write({ path, edit }: EditStep, before: Buffer | undefined): void {
+  const wanted = edit(before?.toString('utf8'));
+  const now = wanted === undefined ? undefined : Buffer.from(wanted);
+  if (digestOf(now) !== digestOf(before)) replaceConfigFile(path, digestOf(before), now);
+}
+
+function putBack(found: Contents): void {
+  for (const [path, bytes] of found) {
+    const now = readConfigFile(path)?.bytes;
+    if (digestOf(now) !== digestOf(bytes)) replaceConfigFile(path, digestOf(now), bytes);
+  }
+}
+
+/** Those that an edit needs and that are not there, the outermost first. */
+function missingFolders(steps: readonly Step[]): string[] {
+  const missing: string[] = [];
+  for (const path of pathsOf(steps)) {
+    const own: string[] = [];
+    for (let folder = dirname(path); !existsSync(folder) && !missing.includes(folder); folder = dirname(folder))
+      own.unshift(folder);
+    missing.push(...own);
+  }
+  return missing;
+}
+
+function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // Something of others' is in it, or it has gone.
+  }
+}
+
+function standing(look: Look, installed: boolean, record: Record | undefined): { state: ClientRow['state']; why?: string } {
+  if (look.at === 'broken') return { state: 'broken', why: look.why };
+  if (look.at === 'absent') return { state: record ? 'wiped' : installed ? 'not_connected' : 'not_installed' };
+  if (look.at === 'bundled' && !record) return { state: 'not_connected' };
+  const entry = look.at === 'present' ? look.entry : undefined;
+  if (!record || (entry && !isDeepStrictEqual(entry, record.entry))) return { state: 'differs' };
+  if (look.disabled) return { state: 'broken', why: 'Our entry is switched off in its configuration; switch it on there.' };
+  const gone = entry && goneOf(entry);
+  return gone === undefined
+    ? { state: 'connected' }
+    : { state: 'broken', why: `${gone} has gone, so it cannot be started; connect it again.` };
+}
+
+const goneOf = ({ command, args: [bridge] }: Entry): string | undefined =>
+  [command, bridge].find((path) => path !== undefined && isAbsolute(path) && !existsSync(path));
+
+const tokenOf = ({ id, paused, expires_at, last_used_at }: TokenRow): NonNullable<ClientRow['token']> => ({
+  id,
+  paused: paused ?? false,
+  expires_at,
+  ...(last_used_at !== undefined && { last_used_at }),
+});

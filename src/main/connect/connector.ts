@@ -1,0 +1,122 @@
+import type { Verification } from '../../contract/client.ts';
+import type { TokenScope } from '../../contract/token.ts';
+import type { Machine } from '../config.ts';
+
+/** How our entry is called in every client's configuration. */
+export const ENTRY = 'helmdeck';
+
+/** What a client starts: our bridge, which finds its token by itself. No token stands in it, nor on a command line. */
+export interface Entry {
+  /** Absolute. */
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export interface Ran {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The machine as connectors see it. */
+export interface Surroundings extends Machine {
+  /** Where installers put programs, for who was started without a shell's PATH. */
+  places(): readonly string[];
+  /** Never through a shell, with nothing of ours in its environment, and not for ever. */
+  run(program: string, args: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Ran>;
+}
+
+/** What a connector may hand to its client. */
+export interface Offer {
+  /** Of the connector, and of the token: what the client writes is signed with it. */
+  readonly client: string;
+  readonly entry: Entry;
+  /** Where the memory keeps its data, with `endpoint.json` in it. */
+  readonly folder: string;
+  /** Holds the token, and nobody but its owner reads it. */
+  readonly tokenFile: string;
+  /**
+   * For the rare client that can neither start the bridge nor read a file. While a plan is only shown it is a row of dots, and a
+   * step that needs it is to put it into a file.
+   */
+  readonly token: string;
+}
+
+export interface Detected {
+  /** Whether the client seems to be there: its program, or what it leaves behind when it was used. */
+  readonly installed: boolean;
+  readonly version?: string;
+  /** Its own program, absolute, where that can be run safely. */
+  readonly program?: string;
+  /** The file that our entry stands in, or would. */
+  readonly config: string;
+}
+
+/** Changes one file of the client's. It is shown as a difference before it is carried out. */
+export interface EditStep {
+  readonly does: 'edit';
+  /** Absolute; a link is followed, and what it points to is changed. */
+  readonly path: string;
+  /**
+   * The whole new text, with a BOM where there was one. Undefined: no file. It changes nothing but what is ours, and throws a
+   * `Failure` that says why when that cannot be done safely. It is called again when the plan is carried out.
+   */
+  readonly edit: (before: string | undefined) => string | undefined;
+}
+
+/** Asks the client's own program, which knows best how its configuration is written. */
+export interface RunStep {
+  readonly does: 'run';
+  /** Absolute. */
+  readonly program: string;
+  /** Never with a token: every user of a machine can read them. */
+  readonly args: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Files of which the exact bytes are kept, to be put back when nobody else changed them since. */
+  readonly touches: readonly string[];
+  /**
+   * What it is to come to, as it is shown before. When the program fails, or writes the file in another way than this, it is done
+   * so instead: programs lay the whole file out anew, and some lose comments.
+   */
+  readonly instead?: EditStep;
+  /** It does more than an edit could, so nothing is done when it fails. */
+  readonly needed?: true;
+}
+
+export type Step = EditStep | RunStep;
+
+export type Look =
+  | { readonly at: 'absent' }
+  /** `entry`: what the client would start, as it stands there; absent where it starts nothing. */
+  | { readonly at: 'present'; readonly entry?: Entry; readonly disabled?: true }
+  /** The bridge is in it by a bundle of ours, which needs nothing more than the token. */
+  | { readonly at: 'bundled'; readonly disabled?: true }
+  /** Part of it is there; or the configuration cannot be read. One sentence, without a value. */
+  | { readonly at: 'broken'; readonly why: string };
+
+/** One kind of client: how it is found, and what connects it. It only looks and says; `Connections` does. */
+export interface Connector {
+  /** Also the name in its token and of its token's file: small letters and hyphens. */
+  readonly id: string;
+  /** As people know it. */
+  readonly name: string;
+  readonly transport: 'stdio' | 'http';
+  /** It has a Node of its own, and takes it where "node" is to be started. */
+  readonly bringsNode?: true;
+  /** What its token is good for; what a token is good for that says nothing, unless told. */
+  readonly scopes?: readonly TokenScope[];
+  /** Whose memory its token opens, whatever was asked: of one whose token is to open nobody's. */
+  readonly subject?: string;
+  /** What its owner has to do for it to notice, such as to start it again. */
+  readonly afterwards?: string;
+  detect(around: Surroundings): Promise<Detected>;
+  look(around: Surroundings): Promise<Look>;
+  connect(around: Surroundings, offer: Offer): Promise<readonly Step[]>;
+  /** Files that nobody else changed get their old bytes back by themselves; this takes out what is ours of the others. */
+  disconnect(around: Surroundings): Promise<readonly Step[]>;
+  /** Opened, it has the client ask its owner whether to add the entry: without a token, as the entry is. */
+  link?(entry: Entry): string;
+  /** For one that starts nothing which could be tried: asks as the client will. */
+  verify?(around: Surroundings): Promise<Verification>;
+}

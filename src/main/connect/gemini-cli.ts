@@ -1,0 +1,20 @@
+import { join } from 'node:path';
+import { byCommand, variables } from './by-command.ts';
+import { ENTRY } from './connector.ts';
+import { detectProgram } from './detect.ts';
+import { jsonClient } from './json-client.ts';
+
+export const geminiCli = byCommand(
+  jsonClient({
+    id: 'gemini-cli',
+    name: 'Gemini CLI',
+    afterwards: 'In folders that it does not trust yet, it shows the entry as disabled.',
+    servers: ['mcpServers'],
+    async detect(around) {
+      return detectProgram(around, { program: 'gemini', config: join(around.home(), '.gemini', 'settings.json') });
+    },
+  }),
+  {
+    args: (entry) => ['mcp', 'add', '--scope', 'user', ...variables('-e', entry), ENTRY, entry.command, '--', ...entry.args],
+  },
+);

@@ -1,0 +1,54 @@
+import { readConfigFile } from './config-file.ts';
+import type { Connector, Detected, Entry, Look, Surroundings } from './connector.ts';
+import { ENTRY } from './connector.ts';
+import { dropValue, setValue, valueAt } from './json-text.ts';
+
+interface JsonClient extends Pick<Connector, 'id' | 'name' | 'afterwards' | 'bringsNode' | 'link'> {
+  detect(around: Surroundings): Promise<Detected>;
+  /** The object that holds its servers, such as `mcpServers`. */
+  readonly servers: readonly string[];
+  /** As this client writes an entry; command, args and, where there is something in it, env, unless told. */
+  readonly spelled?: (entry: Entry) => object;
+}
+
+/** A client that reads its servers from a JSON file, and is connected by our entry in it. */
+export function jsonClient({ servers, spelled = usual, ...client }: JsonClient): Connector {
+  const path = [...servers, ENTRY];
+  const where = async (around: Surroundings): Promise<string> => (await client.detect(around)).config;
+  return {
+    ...client,
+    transport: 'stdio',
+    async look(around) {
+      return lookAt(readConfigFile(await where(around))?.text, path);
+    },
+    async connect(around, { entry }) {
+      const edit = (before = ''): string => setValue(before, path, spelled(entry));
+      return [{ does: 'edit', path: await where(around), edit }];
+    },
+    async disconnect(around) {
+      const edit = (before?: string): string | undefined => (before === undefined ? undefined : dropValue(before, path));
+      return [{ does: 'edit', path: await where(around), edit }];
+    },
+  };
+}
+
+const usual = ({ command, args, env }: Entry): object => ({
+  command,
+  args,
+  ...(Object.keys(env).length > 0 && { env }),
+});
+
+/** What a JSON configuration says of us. */
+function lookAt(text: string | undefined, path: readonly string[]): Look {
+  const value = text === undefined ? undefined : valueAt(text, path);
+  return value === undefined ? { at: 'absent' } : { at: 'present', ...entryOf(value) };
+}
+
+/** Only what a client would start. */
+export function entryOf(value: unknown): { entry?: Entry } {
+  const { command, args = [], env = {} } = Object(value) as { command?: unknown; args?: unknown; env?: unknown };
+  const texts = (all: unknown[]): all is string[] => all.every((one) => typeof one === 'string');
+  if (typeof command !== 'string' || !Array.isArray(args) || !texts(args)) return {};
+  if (typeof env !== 'object' || env === null || !texts(Object.values(env))) return {};
+  return { entry: { command, args, env: env as Record<string, string> } };
+}

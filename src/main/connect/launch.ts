@@ -1,0 +1,75 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { basename, join, sep } from 'node:path';
+import { Failure } from '../../contract/failure.ts';
+import { writeDurably } from '../../core/files.ts';
+import type { Connector, Entry, Surroundings } from './connector.ts';
+import { findProgram, isSafe } from './programs.ts';
+
+/** What the bridge needs. */
+const LEAST_NODE = 18;
+
+const BRIDGE = 'helmdeck-memory-mcp.mjs';
+
+/** In the folder of such a name fnm links a Node for one shell, and takes the link away with it. */
+const OF_A_SHELL = 'fnm_multishells';
+
+const NO_NODE = `Clients start the bridge with Node ${LEAST_NODE} or newer, and none was found on this machine; get it from https://nodejs.org, and try again.`;
+
+/** What a client is to start. It stays what it is when we are moved, updated, or packed into one file: the bridge lies with the data. */
+export function entryFor(
+  around: Surroundings,
+  folder: string,
+  { id: client, bringsNode }: Pick<Connector, 'id' | 'bringsNode'>,
+): Entry {
+  const command = nodeFor(around) ?? (bringsNode ? 'node' : undefined);
+  if (command === undefined) throw new Failure('store_unavailable', NO_NODE);
+  // Said even where it is the usual one: who starts a client may have another idea of what is usual.
+  return { command, args: [join(folder, BRIDGE), '--client', client], env: { HELMDECK_DATA_DIR: folder } };
+}
+
+/** Whether an entry is one that this program makes, be it for another data folder or from another time. */
+export const startsBridge = ({ args: [bridge = ''] }: Entry): boolean => basename(bridge) === BRIDGE;
+
+/** Puts the bridge that came with this program where the entries of all clients look for it. */
+export function placeBridge(folder: string): void {
+  const bridge = readFileSync(bundled('stdio-bridge', BRIDGE), 'utf8');
+  const place = join(folder, BRIDGE);
+  if (!existsSync(place) || readFileSync(place, 'utf8') !== bridge) writeDurably(place, bridge);
+}
+
+/** After an update, what connected clients start is of the same version as the program. */
+export function refreshBridge(folder: string): void {
+  if (existsSync(join(folder, BRIDGE))) placeBridge(folder);
+}
+
+/** From the sources, from the built program, and from one of its chunks. */
+export function bundled(...parts: readonly string[]): string {
+  const up = ['../../..', '../..'].map((way) => join(import.meta.dirname, way, 'integrations', ...parts));
+  const found = up.find((path) => existsSync(path));
+  if (found !== undefined) return found;
+  throw new Failure('store_unavailable', 'What clients need of us is missing from this installation; install it anew.');
+}
+
+/** The machine's own before ours: it is still there when we are not. */
+function nodeFor(around: Surroundings): string | undefined {
+  const found = findProgram(around, 'node', [], (path) => !path.includes(`${sep}node_modules${sep}`) && isNewEnough(path));
+  if (found !== undefined) return found.includes(OF_A_SHELL) ? realpathSync(found) : found;
+  const inElectron = 'electron' in process.versions;
+  return !inElectron && isSafe(process.execPath) ? process.execPath : undefined;
+}
+
+/** What was asked before, by path and time of its last change. */
+const known = new Map<string, boolean>();
+
+function isNewEnough(node: string): boolean {
+  const name = `${node} ${statSync(node).mtimeMs}`;
+  const answer = known.get(name) ?? asked(node);
+  known.set(name, answer);
+  return answer;
+}
+
+function asked(node: string): boolean {
+  const { stdout } = spawnSync(node, ['--version'], { env: {}, encoding: 'utf8', timeout: 5000, windowsHide: true });
+  return Number(/^v(\d+)\./.exec(stdout ?? '')?.[1] ?? 0) >= LEAST_NODE;
+}

@@ -1,0 +1,18 @@
+import { isAbsolute, join } from 'node:path';
+import type { Machine } from '../config.ts';
+
+/** What a client takes for its own folder; a relative one would be another for us than it is for the client. */
+export function folderNamed({ environment }: Machine, name: string): string | undefined {
+  const said = environment[name] ?? '';
+  return isAbsolute(said) ? said : undefined;
+}
+
+/** Where programs with windows keep what belongs to one person. */
+export function applicationData(around: Machine): string {
+  const { environment, platform } = around;
+  const home = around.home();
+  if (platform === 'darwin') return join(home, 'Library', 'Application Support');
+  if (platform === 'win32') return environment['APPDATA'] ?? join(home, 'AppData', 'Roaming');
+  const config = environment['XDG_CONFIG_HOME'] ?? '';
+  return isAbsolute(config) ? config : join(home, '.config');
+}

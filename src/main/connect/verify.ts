@@ -1,0 +1,119 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import type { Verification } from '../../contract/client.ts';
+import { Failure } from '../../contract/failure.ts';
+import type { Machine } from '../config.ts';
+import type { Entry } from './connector.ts';
+import { environmentFor } from './programs.ts';
+
+const PATIENCE_MS = 20_000;
+
+interface Answer {
+  readonly id?: number;
+  readonly result?: {
+    readonly serverInfo?: { readonly version?: string };
+    readonly tools?: readonly unknown[];
+    readonly isError?: boolean;
+    readonly content?: readonly { readonly text?: string }[];
+  };
+  readonly error?: { readonly message?: string };
+}
+
+/** What a tool answered: its structured words, or what was refused. */
+interface Said {
+  readonly refused: boolean;
+  readonly error?: string;
+  readonly message?: string;
+  readonly [more: string]: unknown;
+}
+
+interface Talk {
+  readonly tools: number;
+  readonly call: (tool: string, input: object) => Promise<Said>;
+}
+
+/** Starts what a client would start, and asks for something that leaves no trace. */
+export async function verify(entry: Entry, around: Machine): Promise<Verification> {
+  let tools = 0;
+  try {
+    return await converse(entry, around, async (talk) => {
+      ({ tools } = talk);
+      const { refused, error, message } = await talk.call('memory_recall', { key: 'helmdeck/connected' });
+      // That there is no such fact is an answer of the memory as well.
+      if (!refused || error === 'not_found') return { works: true, tools };
+      return { works: false, why: message ?? 'It did not come through to the memory.', tools };
+    });
+  } catch (error) {
+    return { works: false, why: whyOf(error), tools };
+  }
+}
+
+/** One sentence. */
+export function whyOf(error: unknown): string {
+  if (error instanceof Failure) return error.message;
+  return `What this client starts does not work: ${error instanceof Error ? error.message : ''}.`;
+}
+
+/** Says what a client would say to what it starts, as long as `body` has something to ask. */
+export async function converse<T>(entry: Entry, around: Machine, body: (talk: Talk) => Promise<T>): Promise<T> {
+  const child = spawn(entry.command, [...entry.args], {
+    env: { ...environmentFor(around), ...entry.env },
+    cwd: around.home(),
+    stdio: ['pipe', 'pipe', 'ignore'],
+    windowsHide: true,
+  });
+  const waiting = new Map<number, (answer: Answer) => void>();
+  const over = Promise.withResolvers<never>();
+  const end = (why: string): void => over.reject(new Error(why));
+  const late = setTimeout(() => end('it did not answer in time; try again'), PATIENCE_MS);
+  child.once('error', () => end('it cannot be started; connect this client again'));
+  child.once('exit', () => end('it ended before it answered; connect this client again'));
+  child.stdin.on('error', () => undefined);
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    const answer = answerIn(line);
+    if (answer?.id !== undefined) waiting.get(answer.id)?.(answer);
+  });
+  const say = (message: object): void => void child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+  let asked = 0;
+  const ask = (method: string, params: object): Promise<Answer> => {
+    const id = (asked += 1);
+    const { promise, resolve } = Promise.withResolvers<Answer>();
+    waiting.set(id, resolve);
+    say({ id, method, params });
+    return Promise.race([promise, over.promise]);
+  };
+  try {
+    const clientInfo = { name: 'helmdeck-memory', version: '1' };
+    const greeting = await ask('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo });
+    if (!greeting.result) throw new Failure('handler_failed', greeting.error?.message ?? 'It does not speak MCP.');
+    say({ method: 'notifications/initialized' });
+    const { result: listed } = await ask('tools/list', {});
+    return await body({
+      tools: listed?.tools?.length ?? 0,
+      async call(name, input) {
+        const { result, error } = await ask('tools/call', { name, arguments: input });
+        const refused = !result || result.isError === true;
+        return {
+          ...(error?.message !== undefined && { message: error.message }),
+          ...saidBy(result?.content?.[0]?.text),
+          refused,
+        };
+      },
+    });
+  } finally {
+    clearTimeout(late);
+    over.promise.catch(() => undefined);
+    child.removeAllListeners('exit');
+    child.kill();
+  }
+}
+
+function answerIn(line: string): Answer | undefined {
+  try {
+    return Object(JSON.parse(line)) as Answer;
+  } catch {
+    return undefined;
+  }
+}
+
+const saidBy = (text = ''): object => answerIn(text) ?? {};

@@ -1,0 +1,280 @@
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import * as toml from 'smol-toml';
+import { describe, expect, test } from 'vitest';
+import { codex } from '../../../src/main/connect/codex.ts';
+import type { Connector } from '../../../src/main/connect/connector.ts';
+import { geminiCli } from '../../../src/main/connect/gemini-cli.ts';
+import { aHome } from '../../support/clients.ts';
+
+interface Sample {
+  readonly name: string;
+  readonly text: string;
+}
+
+interface Layout {
+  readonly unit: string;
+  readonly line: string;
+  readonly bom: string;
+  readonly end: string;
+}
+
+const [LF, CRLF, BOM] = ['\n', '\r\n', '\uFEFF'];
+
+/** As people, editors and programs lay out a file. */
+const layouts: readonly Layout[] = [
+  { unit: '  ', line: LF, bom: '', end: LF },
+  { unit: '  ', line: LF, bom: '', end: '' },
+  { unit: '  ', line: CRLF, bom: BOM, end: CRLF },
+  { unit: '    ', line: LF, bom: '', end: LF + LF },
+  { unit: '    ', line: CRLF, bom: '', end: '' },
+  { unit: '\t', line: LF, bom: '', end: LF },
+  { unit: '\t', line: CRLF, bom: '', end: CRLF },
+  { unit: '\t', line: LF, bom: BOM, end: '' },
+  { unit: '', line: LF, bom: '', end: LF },
+  { unit: ' ', line: CRLF, bom: BOM, end: CRLF + CRLF },
+];
+
+/** Each content in every layout; ">" stands for a step of indentation. */
+const laidOut = (contents: Readonly<Record<string, string>>): Sample[] =>
+  Object.entries(contents).flatMap(([name, text]) =>
+    layouts.map(({ unit, line, bom, end }) => ({
+      name: `${name}, ${JSON.stringify({ unit, line, bom, end })}`,
+      text: bom + text.replaceAll('>', unit).replaceAll('\n', line) + end,
+    })),
+  );
+
+const jsonSamples = laidOut({
+  empty: '{}',
+  'empty over lines': '{\n}',
+  'other settings': '{\n>"theme": "dark",\n>"unknown": [1, 2.50e3,\n>>-0, null]\n}',
+  'another server': '{\n>"mcpServers": {\n>>"other": {\n>>>"command": "x"\n>>}\n>},\n>"z": true\n}',
+  'no server yet': '{\n>"mcpServers": {},\n>"z": "{ \\"mcpServers\\": 1 }"\n}',
+  comments:
+    '// mine\n{ // open\n>/* a, { */ "mcpServers": { // servers\n>>"other": { "command": "x" } // keep\n>>// the end\n>}, // after\n>"a": "// no comment" /* last */\n}\n// bye',
+  'a comma too many': '{\n>"mcpServers": {\n>>"other": { "command": "x", },\n>},\n}',
+  'one line': '{"a":1,"mcpServers":{"other":{"command":"x","args":["-y"]}},"b":{"c":[]}}',
+  'one line, none yet': '{ "a": 1, "mcpServers": { } }',
+  'keys twice elsewhere': '{\n>"a": 1,\n>"a": 2,\n>"mcpServers": { "o": { "x": 1, "x": 2 } }\n}',
+  'strange names':
+    '{\n>"__proto__": { "a": 1 },\n>"constructor": "\\u0041\\n",\n>"mcpServers": { "": {}, "toString": { "command": "é 💡" } }\n}',
+});
+
+const tomlSamples = laidOut({
+  empty: '',
+  'a comment alone': '# mine',
+  settings: 'model = "gpt-5"   # keep\nnumber = 1_000\nwhen = 1979-05-27T07:32:00Z\nlarge = 9_007_199_254_740_993',
+  'another server':
+    '[mcp_servers.other]\n>command = "x"\n>args = [ "a", # first\n>>"]" ]\n\n# about projects\n[projects."/a.b"]\n>trust_level = "trusted"',
+  'texts over lines':
+    'a = """\n[mcp_servers.helmdeck]\n"" \\" """\nb = \'\'\'\n[x]\n#\'\'\'\n[t]\n>c = "[no] # \\" header"\n>d = \'[no]\'',
+  'tables in all spellings':
+    'mcp_servers.dotted.command = "x"\n[[list]]\n>a = { b = [ { c = 1 } ] }\n[[list]]\n[ "quoted" . \'too\' ]\n>x.y = 1',
+  'a table with its own tables':
+    '[mcp_servers.other]\ncommand = "x"\n[mcp_servers.other.env]\n>A = "b"\n[tui]\nnotifications = true',
+});
+
+/** Not the editor's own reader: comments and commas too many taken out by hand, as nothing else here needs it. */
+const readJson = (text: string): unknown =>
+  JSON.parse(
+    text
+      .replace(/^\uFEFF/, '')
+      .replace(/("(?:[^"\\]|\\.)*")|\/\/[^\r\n]*|\/\*[^]*?\*\//g, (_all, kept?: string) => kept ?? '')
+      .replace(/("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])/g, (_all, kept?: string) => kept ?? ''),
+  );
+
+const readToml = (text: string): unknown => toml.parse(text.replace(/^\uFEFF/, ''), { integersAsBigInt: true });
+
+/** That it is there is enough here: what is started has tests of its own. */
+const there = (connector: Connector): Connector => ({
+  ...connector,
+  look: async () => ({ at: 'present', entry: { command: 'node', args: ['helmdeck-memory-mcp.mjs'], env: {} } }),
+});
+
+/** Whether one text is the other with one piece put into it and, before that, a comma at most. */
+function isOneMore(before: string, after: string): boolean {
+  const at = firstDifference(before, after);
+  return isPutInto(before, after) || (after[at] === ',' && isPutInto(before, after.slice(0, at) + after.slice(at + 1)));
+}
+
+function isPutInto(before: string, after: string): boolean {
+  const at = firstDifference(before, after);
+  return after.length > before.length && after.endsWith(before.slice(at));
+}
+
+function firstDifference(one: string, other: string): number {
+  let at = 0;
+  while (at < one.length && one[at] === other[at]) at += 1;
+  return at;
+}
+
+const ours = {
+  command: expect.any(String),
+  args: expect.arrayContaining(['--client']),
+  env: { HELMDECK_DATA_DIR: expect.any(String) },
+};
+
+describe.each([
+  {
+    kind: 'JSON',
+    connector: geminiCli,
+    file: '.gemini/settings.json',
+    samples: jsonSamples,
+    servers: 'mcpServers',
+    read: readJson,
+  },
+  { kind: 'TOML', connector: codex, file: '.codex/config.toml', samples: tomlSamples, servers: 'mcp_servers', read: readToml },
+])('configurations in $kind', ({ connector, file, samples, servers, read }) => {
+  test(`are merged minimally and put back byte for byte, ${samples.length} of them (R-CONN-01, R-CONN-03)`, async () => {
+    const { connections, home } = await aHome({ connectors: [there(connector)] });
+    const path = join(home, file);
+    mkdirSync(dirname(path));
+    const client = connector.id;
+    expect(samples.length).toBeGreaterThan(65);
+    for (const { name, text } of samples) {
+      const bytes = Buffer.from(text);
+      writeFileSync(path, bytes);
+      await connections.connect({ client, subject: 'me' });
+      const after = readFileSync(path, 'utf8');
+      const was = Object(text.replace(/^\uFEFF/, '').trim() === '' ? {} : read(text)) as Record<string, object>;
+      const meant = { ...was, [servers]: { ...was[servers], helmdeck: ours } };
+      expect(read(after), name).toEqual(meant);
+      expect(isOneMore(text, after), `${name}\n${after}`).toBe(true);
+      expect(after.includes('\r\n'), name).toBe(text.includes('\r\n'));
+      expect(after.startsWith('\uFEFF'), name).toBe(text.startsWith('\uFEFF'));
+      await connections.disconnect({ client });
+      expect(readFileSync(path).equals(bytes), name).toBe(true);
+      // And when somebody else has changed it meanwhile, ours alone goes.
+      const touched = after + (file.endsWith('toml') ? '\n# later\n' : '\n');
+      writeFileSync(path, touched);
+      await connections.disconnect({ client });
+      const left = Object(read(readFileSync(path, 'utf8'))) as Record<string, object>;
+      expect({ ...left, [servers]: left[servers] ?? {} }, name).toEqual({ ...was, [servers]: was[servers] ?? {} });
+    }
+  });
+});
+
+const deep = '['.repeat(5000) + ']'.repeat(5000);
+
+describe.each([
+  {
+    kind: 'JSON',
+    connector: geminiCli,
+    file: '.gemini/settings.json',
+    broken: [
+      '{',
+      '{]',
+      '{"a"}',
+      '{"a" 1}',
+      '{"a":}',
+      '{"a":1 "b":2}',
+      '{,}',
+      '[]',
+      '"text"',
+      '42',
+      'null',
+      'nul',
+      '{"a":01}',
+      '{"a":+1}',
+      '{"a":"\u0001"}',
+      '{"a":"\\x"}',
+      '{"a":"unended}',
+      "{'a':1}",
+      '{a:1}',
+      '{"a":1}}',
+      '{"a":1} {"b":2}',
+      '{"a":NaN}',
+      '/* {}',
+      '{"mcpServers":[]}',
+      '{"mcpServers":null}',
+      '{"mcpServers":"x"}',
+      '{"mcpServers":{},"mcpServers":{}}',
+      '{"mcpServers":{"helmdeck":{},"helmdeck":{}}}',
+      `{"a":${deep}}`,
+      '<<<<<<< HEAD\n{}\n=======\n{}\n>>>>>>> x',
+      '{"a":1,,"b":2}',
+    ],
+  },
+  {
+    kind: 'TOML',
+    connector: codex,
+    file: '.codex/config.toml',
+    broken: [
+      '[',
+      '[a',
+      '[a]]',
+      'a',
+      'a =',
+      'a = b',
+      'a = 1 b = 2',
+      '= 1',
+      'a = "x',
+      "a = '",
+      'a = """x',
+      'a = [1',
+      'a = {b = 1',
+      'a = 01',
+      '[a]\n[a]',
+      'a = 1\na = 2',
+      'a = 1\n[a]',
+      '[a]\nb = 1\n[a.b]',
+      'a = 1979-99-99',
+      'a = "\\x"',
+      '"a" b = 1',
+      '[a.]',
+      '[[a]\n',
+      'mcp_servers = {}',
+      'mcp_servers = "x"',
+      'mcp_servers = { other = { command = "x" } }',
+      '[[mcp_servers]]\nx = 1',
+      'mcp_servers.helmdeck = { command = "x" }',
+      '[mcp_servers]\nhelmdeck.command = "x"',
+      '<<<<<<< HEAD',
+      '{"json": true}',
+    ],
+  },
+])('configurations in $kind that cannot be changed safely', ({ connector, file, broken }) => {
+  test(`are refused with a reason and not touched, ${broken.length} of them (R-CONN-06)`, async () => {
+    const { connections, home, served } = await aHome({ connectors: [there(connector)] });
+    const path = join(home, file);
+    mkdirSync(dirname(path));
+    for (const text of broken) {
+      writeFileSync(path, text);
+      await expect(connections.connect({ client: connector.id, subject: 'me' }), text).rejects.toMatchObject({
+        code: 'invalid_input',
+        message: expect.stringMatching(/^.{10,200}, so it is left as it is; mend the file, and try again\.$/),
+      });
+      expect(readFileSync(path, 'utf8'), text).toBe(text);
+    }
+    expect(existsSync(join(served.folder, 'clients', `${connector.id}.json`))).toBe(false);
+    expect((await served.tokens.list()).tokens).toEqual([]);
+  });
+});
+
+test('a configuration may be large, and one beyond all measure is left alone (R-CONN-06)', async () => {
+  const { connections, put } = await aHome({ connectors: [there(geminiCli)] });
+  const large = `{\n${Array.from({ length: 60_000 }, (_, index) => `  "setting ${index}": { "value": ${index} },`).join('\n')}\n  "z": 1\n}\n`;
+  const path = put('.gemini/settings.json', large);
+  await connections.connect({ client: 'gemini-cli', subject: 'me' });
+  await connections.disconnect({ client: 'gemini-cli' });
+  expect(readFileSync(path, 'utf8')).toBe(large);
+  const long = put('.gemini/settings.json', `{"a":"${'x'.repeat(12 * 1024 * 1024)}"}`);
+  const { files } = await connections.plan({ client: 'gemini-cli', subject: 'me' });
+  expect(files).toMatchObject([{ path: long }]);
+  put('.gemini/settings.json', `{"a":"${'x'.repeat(17 * 1024 * 1024)}"}`);
+  await expect(connections.plan({ client: 'gemini-cli', subject: 'me' })).rejects.toMatchObject({
+    message: expect.stringMatching(/larger than 16 MiB/),
+  });
+});
+
+test('links that lead in a circle, and folders in the place of a file, are refused (R-CONN-06)', async () => {
+  const { connections, home } = await aHome({ connectors: [there(geminiCli)] });
+  const ask = () => connections.plan({ client: 'gemini-cli', subject: 'me' });
+  mkdirSync(join(home, '.gemini/settings.json'), { recursive: true });
+  await expect(ask()).rejects.toMatchObject({ code: 'invalid_input', message: expect.stringMatching(/not a plain file/) });
+  const other = await aHome({ connectors: [there(codex)] });
+  mkdirSync(join(other.home, '.codex'));
+  symlinkSync('config.toml', join(other.home, '.codex/config.toml'));
+  other.program('codex', 'exit 0');
+  await expect(other.connections.plan({ client: 'codex', subject: 'me' })).rejects.toMatchObject({ code: 'invalid_input' });
+});

@@ -1,0 +1,450 @@
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { claudeCode } from '../../../src/main/connect/claude-code.ts';
+import { codex } from '../../../src/main/connect/codex.ts';
+import { replaceConfigFile } from '../../../src/main/connect/config-file.ts';
+import type { Look } from '../../../src/main/connect/connector.ts';
+import { aHome } from '../../support/clients.ts';
+import { aCaller } from '../../support/memory.ts';
+
+const CLAUDE = '{\n  "theme": "dark",\n  "mcpServers": {\n    "other": { "command": "x" }\n  }\n}\n';
+const CODEX = '# mine\nmodel = "gpt-5"   # keep\n\n[projects."/x"]\ntrust_level = "trusted"\n';
+const GEMINI = '\uFEFF{\r\n\t// mine\r\n\t"theme": "Default"\r\n}';
+
+const all = [
+  { client: 'claude-code', file: '.claude.json', text: CLAUDE },
+  { client: 'codex', file: '.codex/config.toml', text: CODEX },
+  { client: 'gemini-cli', file: '.gemini/settings.json', text: GEMINI },
+];
+
+test.each(all)(
+  '$client is connected, tried, and disconnected without a trace (R-CONN-02, R-CONN-03, R-CONN-08, R-CONN-10)',
+  async ({ client, file, text }) => {
+    const { connections, put, row, served } = await aHome();
+    const path = put(file, text, 0o640);
+    expect(await row(client)).toMatchObject({ state: 'not_connected', installed: true, transport: 'stdio', config: path });
+    const plan = await connections.plan({ client, subject: 'me' });
+    expect(readFileSync(path, 'utf8')).toBe(text);
+    expect(await served.tokens.list()).toEqual({ tokens: [] });
+    const done = await connections.connect({ client, subject: 'me', basis: plan.basis });
+    expect(done).toMatchObject({ client, subject: 'me', verified: { works: true } });
+    expect(done.verified.tools).toBeGreaterThan(4);
+    const after = readFileSync(path, 'utf8');
+    const lines = plan.files.flatMap((one) => one.lines);
+    expect(lines.some(({ text: line }) => line.includes('helmdeck'))).toBe(true);
+    for (const { text: line } of lines.filter(({ sign }) => sign === '+')) expect(after.split(/\r?\n/)).toContain(line);
+    expect(statSync(path).mode & 0o777).toBe(0o640);
+    const tokenFile = join(served.folder, 'clients', `${client}.token`);
+    const token = readFileSync(tokenFile, 'utf8').trim();
+    expect(statSync(tokenFile).mode & 0o777).toBe(0o600);
+    expect(after).not.toContain(token);
+    expect(JSON.stringify(plan)).not.toContain(token);
+    const { token: held, ...connected } = await row(client);
+    expect(connected).toMatchObject({ state: 'connected', subject: 'me' });
+    expect(held).toMatchObject({ id: done.token, paused: false, last_used_at: expect.any(String) });
+    const taken = await connections.disconnect({ client });
+    expect(taken).toEqual({ client, files: [{ path, as_before: true }] });
+    expect(readFileSync(path)).toEqual(Buffer.from(text));
+    expect(statSync(path).mode & 0o777).toBe(0o640);
+    await expect(served.tokens.verify(token, 'mcp')).rejects.toMatchObject({ code: 'invalid_token' });
+    expect(readdirSync(join(served.folder, 'clients'))).toEqual([]);
+    expect(await row(client)).toMatchObject({ state: 'not_connected' });
+  },
+);
+
+test('what was not there goes again, folder and all', async () => {
+  const { connections, program, home } = await aHome();
+  program('codex', 'exit 1');
+  await connections.connect({ client: 'codex', subject: 'me' });
+  expect(readFileSync(join(home, '.codex/config.toml'), 'utf8')).toMatch(/^\[mcp_servers\.helmdeck\]\ncommand = /);
+  expect(statSync(join(home, '.codex/config.toml')).mode & 0o777).toBe(0o600);
+  await connections.disconnect({ client: 'codex' });
+  expect(existsSync(join(home, '.codex'))).toBe(false);
+});
+
+test('an entry that was wiped is noticed, and put back (R-CONN-04)', async () => {
+  const { connections, put, row, served } = await aHome();
+  const path = put('.claude.json', CLAUDE);
+  const first = await connections.connect({ client: 'claude-code', subject: 'me' });
+  writeFileSync(path, '{"wiped":true}');
+  expect(await row('claude-code')).toMatchObject({ state: 'wiped', subject: 'me' });
+  expect(await connections.verify({ client: 'claude-code' })).toMatchObject({ works: false });
+  const again = await connections.connect({ client: 'claude-code', subject: 'me' });
+  expect(again.verified.works).toBe(true);
+  expect(await row('claude-code')).toMatchObject({ state: 'connected' });
+  expect((await served.tokens.list()).tokens.map(({ id }) => id)).toEqual([again.token]);
+  expect(again.token).not.toBe(first.token);
+  await connections.disconnect({ client: 'claude-code' });
+  expect(readFileSync(path, 'utf8')).toBe('{"wiped":true}');
+});
+
+test('what others changed since stays when ours goes (R-CONN-03)', async () => {
+  const { connections, put } = await aHome();
+  const path = put('.claude.json', CLAUDE);
+  await connections.connect({ client: 'claude-code', subject: 'me' });
+  const since = readFileSync(path, 'utf8').replace('"dark"', '"light"');
+  writeFileSync(path, since);
+  // Connected once more meanwhile: what is ours is no part of what was there before.
+  await connections.connect({ client: 'claude-code', subject: 'me' });
+  const taken = await connections.disconnect({ client: 'claude-code' });
+  expect(taken.files).toEqual([{ path, as_before: true }]);
+  expect(readFileSync(path, 'utf8')).toBe(CLAUDE.replace('"dark"', '"light"'));
+  await connections.connect({ client: 'claude-code', subject: 'me' });
+  writeFileSync(path, readFileSync(path, 'utf8').replace('"light"', '"blue"'));
+  expect((await connections.disconnect({ client: 'claude-code' })).files).toEqual([{ path, as_before: false }]);
+  expect(readFileSync(path, 'utf8')).toBe(CLAUDE.replace('"dark"', '"blue"'));
+});
+
+test('a plan whose files have changed since is not carried out (R-CONN-05)', async () => {
+  const { connections, put, served } = await aHome();
+  const path = put('.claude.json', CLAUDE);
+  const { basis } = await connections.plan({ client: 'claude-code', subject: 'me' });
+  writeFileSync(path, '{}');
+  await expect(connections.connect({ client: 'claude-code', subject: 'me', basis })).rejects.toMatchObject({
+    code: 'invalid_input',
+    message: expect.stringMatching(/changed since this plan/),
+  });
+  expect(readFileSync(path, 'utf8')).toBe('{}');
+  expect((await served.tokens.list()).tokens).toEqual([]);
+});
+
+test('what another program writes in that very moment is not written over (R-CONN-05)', async () => {
+  const { put } = await aHome();
+  const path = put('x.json', 'new');
+  expect(() => replaceConfigFile(path, 'the digest of what was read before', Buffer.from('ours'))).toThrow(/another program/);
+  expect(readFileSync(path, 'utf8')).toBe('new');
+});
+
+test('behind a link the file itself is changed, and the link stays (R-CONN-06)', async () => {
+  const { connections, put, home } = await aHome();
+  const real = put('dotfiles/claude.json', CLAUDE, 0o600);
+  const link = join(home, '.claude.json');
+  symlinkSync('dotfiles/claude.json', link);
+  await connections.connect({ client: 'claude-code', subject: 'me' });
+  expect(lstatSync(link).isSymbolicLink()).toBe(true);
+  expect(readFileSync(real, 'utf8')).toContain('"helmdeck"');
+  await connections.disconnect({ client: 'claude-code' });
+  expect(lstatSync(link).isSymbolicLink()).toBe(true);
+  expect(readFileSync(real, 'utf8')).toBe(CLAUDE);
+  expect(readdirSync(join(home, 'dotfiles'))).toEqual(['claude.json']);
+});
+
+test('what cannot be changed safely is refused with the reason, and left as it is (R-CONN-06)', async () => {
+  const { connections, put, served, home, row } = await aHome();
+  const refused = async (why: RegExp): Promise<void> => {
+    const held = (): string =>
+      existsSync(join(home, '.claude.json')) ? readFileSync(join(home, '.claude.json'), 'hex') : 'nothing';
+    const before = held();
+    await expect(connections.connect({ client: 'claude-code', subject: 'me' })).rejects.toMatchObject({
+      message: expect.stringMatching(why),
+    });
+    expect(held()).toBe(before);
+    expect((await served.tokens.list()).tokens).toEqual([]);
+    expect(readdirSync(served.folder)).not.toContain('claude-code.json');
+  };
+  await refused(/not found on this machine/);
+  put('.claude.json', CLAUDE, 0o444);
+  await refused(/cannot be written by you/);
+  chmodSync(join(home, '.claude.json'), 0o644);
+  put('.claude.json', '{"mcpServers": [');
+  await refused(/not JSON/);
+  expect(await row('claude-code')).toMatchObject({ state: 'broken' });
+  put('.claude.json', '{"mcpServers": []}');
+  await refused(/something other than an object/);
+  writeFileSync(join(home, '.claude.json'), Buffer.from([0xff, 0xfe, 0x7b, 0x00]));
+  await refused(/not text in UTF-8/);
+  rmSync(join(home, '.claude.json'));
+  symlinkSync('nowhere', join(home, '.claude.json'));
+  put('bin/claude', '#!/bin/sh\nexit 0\n', 0o755);
+  await refused(/link to nothing/);
+});
+
+test('its own command makes the first configuration, with nothing of ours in its environment (R-CONN-07)', async () => {
+  const { connections, program, home } = await aHome();
+  const path = join(home, '.claude.json');
+  program(
+    'claude',
+    `echo "$@" > "$HOME/asked"; env > "$HOME/env"
+     printf '{"userID":"made","mcpServers":{"helmdeck":{"command":"%s","args":["%s","--client","claude-code"],"env":{"%s":"%s"}}}}' \\
+       "\${9}" "\${10}" "\${7%%=*}" "\${7#*=}" > "${path}"`,
+  );
+  const { commands } = await connections.plan({ client: 'claude-code', subject: 'me' });
+  expect(commands).toMatchObject([
+    {
+      program: join(home, 'bin/claude'),
+      args: [
+        'mcp',
+        'add',
+        '--scope',
+        'user',
+        'helmdeck',
+        '-e',
+        expect.any(String),
+        '--',
+        expect.any(String),
+        expect.any(String),
+        '--client',
+        'claude-code',
+      ],
+    },
+  ]);
+  const done = await connections.connect({ client: 'claude-code', subject: 'me' });
+  expect(done.verified.works).toBe(true);
+  expect(readFileSync(join(home, 'asked'), 'utf8')).toMatch(/^mcp add --scope user helmdeck/);
+  expect(readFileSync(join(home, 'env'), 'utf8')).not.toMatch(/HELMDECK_|a key of ours/);
+  expect(readFileSync(path, 'utf8')).toContain('"userID":"made"');
+  await connections.disconnect({ client: 'claude-code' });
+  expect(existsSync(path)).toBe(false);
+});
+
+test('where there is a configuration its own command is not asked: it takes seconds, and may lose what is written in them (R-CONN-07)', async () => {
+  const { connections, put, program, home } = await aHome();
+  const path = put('.claude.json', CLAUDE);
+  program('claude', 'touch "$HOME/ran"');
+  expect((await connections.plan({ client: 'claude-code', subject: 'me' })).commands).toEqual([]);
+  await connections.connect({ client: 'claude-code', subject: 'me' });
+  expect(existsSync(join(home, 'ran'))).toBe(false);
+  expect(readFileSync(path, 'utf8')).toContain('    "other": { "command": "x" },\n    "helmdeck": {');
+});
+
+test('a program that everybody can write is not run (R-CONN-07)', async () => {
+  const { connections, program, home } = await aHome();
+  program('claude', 'touch "$HOME/ran"', 0o777);
+  await expect(connections.connect({ client: 'claude-code', subject: 'me' })).rejects.toMatchObject({
+    code: 'invalid_input',
+    message: expect.stringMatching(/was not found on this machine/),
+  });
+  expect(existsSync(join(home, 'ran'))).toBe(false);
+});
+
+test('an entry of that name that somebody else put there is told apart, and comes back (R-CONN-04)', async () => {
+  const { connections, put, row } = await aHome();
+  const text = '{ "mcpServers": { "helmdeck": { "url": "http://127.0.0.1:7345/api/v1/mcp" } } }';
+  const path = put('.claude.json', text);
+  expect(await row('claude-code')).toMatchObject({ state: 'differs' });
+  await connections.connect({ client: 'claude-code', subject: 'me' });
+  expect(await row('claude-code')).toMatchObject({ state: 'connected' });
+  await connections.disconnect({ client: 'claude-code' });
+  expect(readFileSync(path, 'utf8')).toBe(text);
+});
+
+test.each(['{ "command": "mine", "args": ["precious"] }', '{ "url": "http://127.0.0.1:7345/api/v1/mcp" }'])(
+  'an entry of that name that we never replaced is not ours to take out: %s (R-CONN-03)',
+  async (entry) => {
+    const { connections, put } = await aHome();
+    const text = `{ "mcpServers": { "helmdeck": ${entry} } }`;
+    const path = put('.claude.json', text);
+    await expect(connections.disconnect({ client: 'claude-code' })).rejects.toMatchObject({
+      code: 'invalid_input',
+      message: expect.stringMatching(/its owner's own, and is left as it is/),
+    });
+    expect(readFileSync(path, 'utf8')).toBe(text);
+  },
+);
+
+test('an entry of ours whose record has gone is taken out all the same (R-CONN-03)', async () => {
+  const { connections, put, served } = await aHome();
+  const path = put('.claude.json', CLAUDE);
+  await connections.connect({ client: 'claude-code', subject: 'me' });
+  rmSync(join(served.folder, 'clients'), { recursive: true });
+  await connections.disconnect({ client: 'claude-code' });
+  expect(readFileSync(path, 'utf8')).toBe(CLAUDE);
+});
+
+test('a file keeps its mode when a program writes a new one in its place (R-CONN-01, R-CONN-07)', async () => {
+  const { connections, put, program } = await aHome();
+  const path = put('.codex/config.toml', CODEX, 0o640);
+  program('codex', `cp "${path}" "${path}.new" && chmod 600 "${path}.new" && mv "${path}.new" "${path}"`);
+  await connections.connect({ client: 'codex', subject: 'me' });
+  expect(statSync(path).mode & 0o777).toBe(0o640);
+  program('codex', `chmod 666 "${path}"; exit 1`);
+  await connections.connect({ client: 'codex', subject: 'me' });
+  expect(statSync(path).mode & 0o777).toBe(0o640);
+});
+
+test('a folder that is named with no absolute path is none that we and the client would agree on', async () => {
+  const { around, put, home } = await aHome();
+  put('.codex/config.toml', CODEX);
+  for (const folder of ['', 'relative'])
+    for (const [connector, name, file] of [
+      [codex, 'CODEX_HOME', '.codex/config.toml'],
+      [claudeCode, 'CLAUDE_CONFIG_DIR', '.claude.json'],
+    ] as const) {
+      const { config } = await connector.detect({ ...around, environment: { ...around.environment, [name]: folder } });
+      expect(config).toBe(join(home, file));
+    }
+});
+
+test('clients share one memory, unless one is given its own (R-CONN-08)', async () => {
+  const { connections, put, served, row } = await aHome();
+  put('.claude.json', CLAUDE);
+  put('.codex/config.toml', CODEX);
+  put('.gemini/settings.json', GEMINI);
+  await connections.connect({ client: 'claude-code', subject: 'me' });
+  await connections.connect({ client: 'codex', subject: 'me' });
+  await connections.connect({ client: 'gemini-cli', subject: 'work' });
+  const callers = new Map<string, Awaited<ReturnType<typeof served.tokens.verify>>>();
+  for (const { client } of all) {
+    const token = readFileSync(join(served.folder, 'clients', `${client}.token`), 'utf8').trim();
+    callers.set(client, await served.tokens.verify(token, 'mcp'));
+  }
+  expect([...callers].map(([client, caller]) => [client, caller.client, caller.subject])).toEqual([
+    ['claude-code', 'claude-code', 'me'],
+    ['codex', 'codex', 'me'],
+    ['gemini-cli', 'gemini-cli', 'work'],
+  ]);
+  await served.perform(callers.get('claude-code') ?? aCaller(), 'remember', { key: 'k', value: 'v' });
+  await expect(served.perform(callers.get('codex') ?? aCaller(), 'recall', { key: 'k' })).resolves.toMatchObject({
+    client: 'claude-code',
+  });
+  await expect(served.perform(callers.get('gemini-cli') ?? aCaller(), 'recall', { key: 'k' })).rejects.toMatchObject({
+    code: 'not_found',
+  });
+  expect(await row('gemini-cli')).toMatchObject({ subject: 'work' });
+});
+
+test('a paused client is refused until it is let in again, and a revoked one for good (R-CONN-09)', async () => {
+  const { connections, put, served, row } = await aHome();
+  put('.claude.json', CLAUDE);
+  const { token } = await connections.connect({ client: 'claude-code', subject: 'me' });
+  await served.tokens.pause({ id: token, paused: true });
+  expect(await row('claude-code')).toMatchObject({ state: 'connected', token: { paused: true } });
+  expect(await connections.verify({ client: 'claude-code' })).toMatchObject({
+    works: false,
+    why: expect.stringMatching(/paused/),
+  });
+  await served.tokens.pause({ id: token, paused: false });
+  expect(await connections.verify({ client: 'claude-code' })).toMatchObject({ works: true });
+  await served.tokens.revoke({ id: token, unrecorded: false });
+  expect(await row('claude-code')).toMatchObject({ state: 'no_token' });
+  expect(await connections.verify({ client: 'claude-code' })).toMatchObject({ works: false });
+  expect((await connections.connect({ client: 'claude-code', subject: 'me' })).verified.works).toBe(true);
+});
+
+test('what its client would start and is not there any more is said (R-CONN-04)', async () => {
+  const { connections, put, served, row } = await aHome();
+  put('.claude.json', CLAUDE);
+  await connections.connect({ client: 'claude-code', subject: 'me' });
+  rmSync(join(served.folder, 'helmdeck-memory-mcp.mjs'));
+  expect(await row('claude-code')).toMatchObject({ state: 'broken', why: expect.stringMatching(/has gone.*connect it again/) });
+  expect(await connections.verify({ client: 'claude-code' })).toMatchObject({ works: false });
+  await connections.connect({ client: 'claude-code', subject: 'me' });
+  expect(await row('claude-code')).toMatchObject({ state: 'connected' });
+});
+
+test('what is kept of a connection and cannot be read is said, and no other client is hidden by it (R-CONN-04)', async () => {
+  const { connections, put, served, row } = await aHome();
+  put('.claude.json', CLAUDE);
+  const path = put('.codex/config.toml', CODEX);
+  await connections.connect({ client: 'codex', subject: 'me' });
+  const record = join(served.folder, 'clients', 'codex.json');
+  chmodSync(record, 0o644);
+  expect(await row('codex')).toMatchObject({ state: 'broken', why: expect.stringMatching(/codex\.json must be .* chmod 600/) });
+  expect(await row('claude-code')).toMatchObject({ state: 'not_connected' });
+  const left = readFileSync(path, 'utf8');
+  await expect(connections.disconnect({ client: 'codex' })).rejects.toMatchObject({ code: 'store_unavailable' });
+  expect(readFileSync(path, 'utf8')).toBe(left);
+  chmodSync(record, 0o600);
+  const text = readFileSync(record, 'utf8');
+  writeFileSync(record, '{');
+  expect(await row('codex')).toMatchObject({ state: 'broken', why: expect.stringMatching(/delete clients\/codex\.json/) });
+  writeFileSync(record, text);
+  await connections.disconnect({ client: 'codex' });
+  expect(readFileSync(path, 'utf8')).toBe(CODEX);
+});
+
+test('one that was never connected cannot be disconnected, and one that nobody knows is not found', async () => {
+  const { connections, put } = await aHome();
+  put('.claude.json', CLAUDE);
+  await expect(connections.disconnect({ client: 'claude-code' })).rejects.toMatchObject({ code: 'not_found' });
+  await expect(connections.plan({ client: 'nobody', subject: 'me' })).rejects.toMatchObject({ code: 'not_found' });
+});
+
+describe('a connection that fails half-way', () => {
+  /** A client with a second file of its own, and a program that may refuse. */
+  const both = async (look: () => Look) => {
+    const home = await aHome({
+      connectors: [
+        {
+          id: 'both',
+          name: 'Both',
+          transport: 'stdio',
+          detect: async () => ({ installed: true, config: join(home.home, 'one.json') }),
+          look: async () => look(),
+          connect: async () => [
+            { does: 'edit', path: join(home.home, 'one.json'), edit: () => 'ours' },
+            { does: 'edit', path: join(home.home, 'new', 'folder', 'two.json'), edit: () => 'ours' },
+            { does: 'run', program: join(home.home, 'bin/both'), args: ['add'], touches: [join(home.home, 'three.json')] },
+          ],
+          disconnect: async () => [{ does: 'edit', path: join(home.home, 'one.json'), edit: () => 'without ours' }],
+        },
+      ],
+    });
+    home.put('one.json', 'before');
+    home.put('three.json', 'before');
+    return home;
+  };
+  const connectBoth = ({ connections }: Awaited<ReturnType<typeof both>>) =>
+    connections.connect({ client: 'both', subject: 'me' });
+
+  test.each([
+    {
+      why: 'its program refuses',
+      script: 'echo half > "$HOME/three.json"; echo "not today" >&2; exit 1',
+      says: /refused.*not today/,
+    },
+    { why: 'its entry is not to be seen after that', script: 'echo half > "$HOME/three.json"', says: /does not show our entry/ },
+  ])('because $why leaves nothing behind (R-CONN-13)', async ({ script, says }) => {
+    const home = await both(() => ({ at: 'absent' }));
+    home.program('both', script);
+    await expect(connectBoth(home)).rejects.toMatchObject({ code: 'handler_failed', message: expect.stringMatching(says) });
+    for (const file of ['one.json', 'three.json']) expect(readFileSync(join(home.home, file), 'utf8')).toBe('before');
+    expect(existsSync(join(home.home, 'new'))).toBe(false);
+    expect((await home.served.tokens.list()).tokens).toEqual([]);
+    expect(readdirSync(join(home.served.folder, 'clients'))).toEqual([]);
+  });
+
+  test('leaves the one before it as it was (R-CONN-13)', async () => {
+    let look: Look = { at: 'present' };
+    const home = await both(() => look);
+    home.program('both', 'echo ours > "$HOME/three.json"');
+    const first = await connectBoth(home);
+    const tokenFile = join(home.served.folder, 'clients', 'both.token');
+    const token = readFileSync(tokenFile, 'utf8');
+    look = { at: 'broken', why: 'It does not load.' };
+    await expect(connectBoth(home)).rejects.toMatchObject({ code: 'handler_failed' });
+    expect(readFileSync(tokenFile, 'utf8')).toBe(token);
+    expect((await home.served.tokens.list()).tokens.map(({ id }) => id)).toEqual([first.token]);
+    expect(await home.row('both')).toMatchObject({ state: 'broken', why: 'It does not load.' });
+    expect((await home.connections.disconnect({ client: 'both' })).files.every((file) => file.as_before)).toBe(true);
+    for (const file of ['one.json', 'three.json']) expect(readFileSync(join(home.home, file), 'utf8')).toBe('before');
+    expect(existsSync(join(home.home, 'new'))).toBe(false);
+  });
+
+  test('because the program was killed is taken back by disconnecting (R-CONN-13)', async () => {
+    const home = await both(() => ({ at: 'present' }));
+    home.program('both', 'true');
+    await connectBoth(home);
+    // As it stands before the end: it is not known yet what was left where.
+    const file = join(home.served.folder, 'clients', 'both.json');
+    const record = JSON.parse(readFileSync(file, 'utf8')) as { files: object[] };
+    const begun = { ...record, files: record.files.map((one) => ({ ...one, after: undefined })) };
+    writeFileSync(file, JSON.stringify(begun), { mode: 0o600 });
+    expect((await home.connections.disconnect({ client: 'both' })).files).toEqual([
+      { path: join(home.home, 'one.json'), as_before: false },
+    ]);
+    expect(readFileSync(join(home.home, 'one.json'), 'utf8')).toBe('without ours');
+    expect((await home.served.tokens.list()).tokens).toEqual([]);
+  });
+});

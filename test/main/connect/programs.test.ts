@@ -1,0 +1,81 @@
+import { chmodSync, chownSync, lchownSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { findProgram, surroundingsOf, versionOf } from '../../../src/main/connect/programs.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+
+function aMachine(path: (home: string) => string = () => '') {
+  const home = tempFolder();
+  const put = (name: string, text = '#!/bin/sh\n', mode = 0o755): string => {
+    const file = join(home, name);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+    chmodSync(file, mode);
+    return file;
+  };
+  const environment = { PATH: path(home), HOME: home, HELMDECK_MEMORY_KEY: 'a key', NODE_OPTIONS: '--inspect' };
+  return { home, put, around: surroundingsOf({ environment, platform: process.platform, home: () => home }) };
+}
+
+describe('a program of others', () => {
+  test('is found in the PATH, and where installers put it for who has no PATH (R-CONN-07)', () => {
+    const { put, around } = aMachine((home) => `relative:${join(home, 'first')}:${join(home, 'second')}`);
+    const nvm = [put('.nvm/versions/node/v9.1.0/bin/a-client'), put('.nvm/versions/node/v22.1.0/bin/a-client')];
+    expect(findProgram(around, 'a-client')).toBe(nvm[1]);
+    const local = put('.local/bin/a-client');
+    expect(findProgram(around, 'a-client')).toBe(local);
+    const second = put('second/a-client');
+    expect(findProgram(around, 'a-client')).toBe(second);
+    expect(findProgram(around, 'no-client')).toBeUndefined();
+  });
+
+  test('is passed over where others may write it, or cannot be run (R-CONN-07)', () => {
+    const { home, put, around } = aMachine((folder) => join(folder, 'bin'));
+    put('bin/written', '', 0o777);
+    put('bin/text', '', 0o644);
+    mkdirSync(join(home, 'bin/folder'));
+    symlinkSync('nowhere', join(home, 'bin/dangling'));
+    for (const name of ['written', 'text', 'folder', 'dangling']) expect(findProgram(around, name), name).toBeUndefined();
+    // Behind a link to it, too; and in a folder in which everybody can change names.
+    put('elsewhere/target', '', 0o777);
+    symlinkSync('../elsewhere/target', join(home, 'bin/linked'));
+    expect(findProgram(around, 'linked')).toBeUndefined();
+    const open = put('bin/in-open-folder');
+    expect(findProgram(around, 'in-open-folder')).toBe(open);
+    chmodSync(join(home, 'bin'), 0o777);
+    expect(findProgram(around, 'in-open-folder')).toBeUndefined();
+    chmodSync(join(home, 'bin'), 0o1777);
+    expect(findProgram(around, 'in-open-folder')).toBe(open);
+    chmodSync(home, 0o777);
+    expect(findProgram(around, 'in-open-folder')).toBeUndefined();
+    chmodSync(home, 0o700);
+    // There anybody can put a program of their own, or a link to one.
+    if (process.getuid?.() !== 0) return;
+    chownSync(open, 65534, 65534);
+    expect(findProgram(around, 'in-open-folder')).toBeUndefined();
+    put('elsewhere/safe');
+    symlinkSync('../elsewhere/safe', join(home, 'bin/by-link'));
+    expect(findProgram(around, 'by-link')).toBeDefined();
+    lchownSync(join(home, 'bin/by-link'), 65534, 65534);
+    expect(findProgram(around, 'by-link')).toBeUndefined();
+  });
+
+  test('is asked with nothing of ours, at home, and beside the Node that it came with (R-CONN-07)', async () => {
+    const { home, put, around } = aMachine(() => '/usr/bin:/bin');
+    const program = put('own/bin/a-client', '#!/bin/sh\npwd; env; echo wrong >&2; exit 3\n');
+    const { code, stdout, stderr } = await around.run(program, ['$(touch x)', '; touch x'], { ADDED: 'yes' });
+    expect({ code, stderr }).toEqual({ code: 3, stderr: 'wrong\n' });
+    expect(stdout.split('\n')[0]).toBe(home);
+    expect(stdout).toMatch('ADDED=yes');
+    expect(stdout).toMatch(`PATH=/usr/bin:/bin:${dirname(program)}\n`);
+    expect(stdout).not.toMatch(/HELMDECK_|NODE_OPTIONS/);
+  });
+
+  test('says its version by its package, or by its name', () => {
+    const { put } = aMachine();
+    put('lib/a-client/package.json', '{"version": "1.2.3"}');
+    expect(versionOf(put('lib/a-client/bin/a-client.js'))).toBe('1.2.3');
+    expect(versionOf(put('share/a-client/versions/2.1.326'))).toBe('2.1.326');
+    expect(versionOf(undefined)).toBeUndefined();
+  });
+});

@@ -1,0 +1,68 @@
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { ClientRow } from '../../src/contract/client.ts';
+import { CONNECTORS } from '../../src/main/connect/clients.ts';
+import { Connections } from '../../src/main/connect/connections.ts';
+import type { Connector } from '../../src/main/connect/connector.ts';
+import { surroundingsOf } from '../../src/main/connect/programs.ts';
+import { type Over, serve } from './listener.ts';
+import { tempFolder } from './temp-folder.ts';
+
+interface Options {
+  readonly connectors?: readonly Connector[];
+}
+
+/** A person's home with nothing of this machine's own in it, and the clients that are put there. */
+export function clientsHome({ connectors = CONNECTORS }: Options = {}) {
+  const home = tempFolder();
+  const bin = join(home, 'bin');
+  const machine = {
+    environment: { PATH: bin, HOME: home, HELMDECK_MEMORY_KEY: 'a key of ours' },
+    platform: process.platform,
+    home: () => home,
+  };
+  const around = surroundingsOf(machine, () => []);
+  const put = (name: string, text: string, mode = 0o644): string => {
+    const path = join(home, name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+    chmodSync(path, mode);
+    return path;
+  };
+  const clients: NonNullable<Over['clients']> = ({ store, ...rest }) =>
+    new Connections({ ...rest, connectors, around, now: () => store.now() });
+  return {
+    home,
+    around,
+    clients,
+    /** Writes a file below it. */
+    put,
+    /** A program of that name, in sh. */
+    program: (name: string, script: string, mode = 0o755) =>
+      put(join('bin', name), `#!/bin/sh\nPATH=/usr/bin:/bin\n${script}\n`, mode),
+  };
+}
+
+/** The same beside a memory that runs. */
+export async function aHome(options: Options = {}) {
+  const { clients, ...home } = clientsHome(options);
+  const opened: Connections[] = [];
+  const served = await serve({
+    clients: (surrounded) => {
+      const [first = clients(surrounded)] = opened;
+      return first;
+    },
+  });
+  const connections = clients(served) as Connections;
+  opened.push(connections);
+  return {
+    ...home,
+    served,
+    connections,
+    row: async (client: string): Promise<ClientRow> => {
+      const row = (await connections.list()).clients.find(({ id }) => id === client);
+      if (!row) throw new Error(`There is no ${client}.`);
+      return row;
+    },
+  };
+}
