@@ -1,4 +1,5 @@
 import { command, type Group } from './command.ts';
+import { connect, disconnect } from './commands/connect.ts';
 import { credentialDrop, credentialList, credentialSet } from './commands/credential.ts';
 import { doctor } from './commands/doctor.ts';
 import { history, list, recall, remember, renew, search } from './commands/facts.ts';
@@ -33,7 +34,7 @@ export const groups: readonly Group[] = [
   { title: 'Key', commands: [keyInit, keyStatus, keyRotate, keyRecovery, lock, unlock] },
   {
     title: 'Programs that may use it',
-    commands: [tokenMint, tokenList, tokenPause, tokenResume, tokenRevoke],
+    commands: [connect, disconnect, tokenMint, tokenList, tokenPause, tokenResume, tokenRevoke],
   },
   { title: 'Credentials for packs', commands: [credentialSet, credentialList, credentialDrop] },
   { title: 'Safety', commands: [backup, verify, restore, exportFacts, importFacts] },

@@ -1,0 +1,153 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import { systemClock } from '../../src/core/clock.ts';
+import { openDoor } from '../../src/core/door.ts';
+import { Finder } from '../../src/core/finder.ts';
+import { RamStore } from '../../src/core/ram-store.ts';
+import { Tokens } from '../../src/core/tokens.ts';
+import { startListener } from '../../src/listeners/server.ts';
+import { CONNECTORS } from '../../src/main/connect/clients.ts';
+import { Connections } from '../../src/main/connect/connections.ts';
+import { surroundingsOf } from '../../src/main/connect/programs.ts';
+
+const PROGRAMS = resolve(import.meta.dirname, 'connect/node_modules/.bin');
+
+/** A file as its client left it, to what its owner might have made of it; undefined is no file at all. */
+type Before = ((own: string) => string) | undefined;
+
+interface Real {
+  readonly client: string;
+  readonly program: string;
+  readonly file: string;
+  /** Adds another server, so that there is a file as the client itself lays it out. */
+  readonly other: readonly string[];
+  /** In a taste of its owner's own. */
+  readonly restyled: (own: string) => string;
+  /** What its own list says of an entry that works. */
+  readonly connected: RegExp;
+}
+
+const REAL: readonly Real[] = [
+  {
+    client: 'claude-code',
+    program: 'claude',
+    file: '.claude.json',
+    other: ['mcp', 'add', '--scope', 'user', 'other', '--', 'true'],
+    // It reads no comments.
+    restyled: (own) => `${JSON.stringify({ ...Object(JSON.parse(own)), unknown: [1, { a: [] }] }, undefined, '\t')}\n\n`,
+    connected: /helmdeck: .*Connected/,
+  },
+  {
+    client: 'codex',
+    program: 'codex',
+    file: '.codex/config.toml',
+    other: ['mcp', 'add', 'other', '--', 'true'],
+    restyled: (own) =>
+      `# mine\nmodel = "gpt-5"   # keep\n\n${own.trimEnd()}\nargs = [ "a",\n  "b" ]\n\n[projects."/x"]\ntrust_level = "trusted"\n`,
+    // It starts no server to list it.
+    connected: /helmdeck .*enabled/,
+  },
+  {
+    client: 'gemini-cli',
+    program: 'gemini',
+    file: '.gemini/settings.json',
+    other: ['mcp', 'add', '--scope', 'user', 'other', 'true'],
+    restyled: (own) => own.replace('{', '{ // mine\n     /* a */ "unknown": [1,\n 2],').replaceAll('      ', '\t'),
+    connected: /✓ helmdeck: .*Connected/,
+  },
+];
+
+let passed = 0;
+let failed = 0;
+
+function check(what: string, holds: boolean, said: unknown): void {
+  console.log(`${holds ? 'ok' : 'FAILED'} ${what}`);
+  if (holds) passed += 1;
+  else {
+    failed += 1;
+    const text = typeof said === 'string' ? said : JSON.stringify(said, undefined, 2);
+    console.log(text.replaceAll(/^/gm, '    '));
+  }
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'helmdeck-connect-'));
+const store = new RamStore(systemClock);
+const tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
+const { perform } = openDoor({ store, tokens, finder: new Finder(store), clock: systemClock });
+const listener = await startListener({
+  perform,
+  tokens,
+  onChange: (hear) => store.onChange(hear),
+  folder,
+  address: '127.0.0.1:0',
+  version: 'lane',
+  clock: systemClock,
+});
+
+for (const real of REAL) {
+  await connectOne(real, 'no file', undefined);
+  await connectOne(real, 'its own layout', (own) => own);
+  await connectOne(real, 'a layout of its owner', real.restyled);
+}
+
+await listener.close();
+rmSync(folder, { recursive: true });
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed === 0 ? 0 : 1);
+
+/** In a home of its own, so that nothing of whoever runs this is read. */
+async function connectOne({ client, program, file, other, connected }: Real, kind: string, make: Before): Promise<void> {
+  const home = mkdtempSync(join(tmpdir(), 'helmdeck-home-'));
+  const path = join(home, file);
+  const environment = {
+    PATH: [PROGRAMS, dirname(process.execPath), '/usr/bin', '/bin'].join(':'),
+    HOME: home,
+    // It lists servers as disabled in folders that nobody has told it to trust.
+    GEMINI_CLI_TRUST_WORKSPACE: 'true',
+  };
+  const around = surroundingsOf({ environment, platform: process.platform, home: () => home });
+  const ask = async (...args: string[]): Promise<string> => {
+    const { stdout, stderr } = await around.run(join(PROGRAMS, program), args);
+    return stripVTControlCharacters(stdout + stderr);
+  };
+  if (make) {
+    await ask(...other);
+    writeFileSync(path, make(readFileSync(path, 'utf8')));
+    // What it brings up to date at a first start is its own affair.
+    await ask('mcp', 'list');
+  }
+  const before = make && readFileSync(path, 'utf8');
+  const connections = new Connections({ connectors: CONNECTORS, around, tokens, folder, now: () => store.now() });
+  const name = `${client}, ${kind}:`;
+  try {
+    const plan = await connections.plan({ client, subject: 'me' });
+    const asked = plan.commands[0]?.program;
+    check(`${name} its own command makes what is not there`, asked === (make ? undefined : join(PROGRAMS, program)), plan);
+    const done = await connections.connect({ client, subject: 'me', basis: plan.basis });
+    check(`${name} what it starts reaches the memory`, done.verified.works, done);
+    const after = readFileSync(path, 'utf8');
+    check(`${name} nothing of its owner's is gone`, holdsAll(after, before ?? ''), after);
+    // A first start makes files of its own, which would then be more than what was before.
+    if (make) {
+      const listed = await ask('mcp', 'list');
+      check(`${name} its own list says that it is connected`, connected.test(listed), listed);
+    }
+    const taken = await connections.disconnect({ client });
+    const left = existsSync(path) ? readFileSync(path, 'utf8') : undefined;
+    check(`${name} disconnected, the file is byte for byte as before`, left === before, [taken, left]);
+    const relisted = await ask('mcp', 'list');
+    check(`${name} and its own list does not know us any more`, !/helmdeck-memory-mcp/.test(relisted), relisted);
+  } catch (error) {
+    check(`${name} is connected`, false, error instanceof Error ? (error.stack ?? '') : error);
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+/** Every character in its order, with others between. */
+function holdsAll(text: string, part: string): boolean {
+  let at = -1;
+  return part.split('').every((char) => (at = text.indexOf(char, at + 1)) !== -1);
+}

@@ -1,0 +1,111 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { aHome } from '../../support/clients.ts';
+import { A_KEY } from '../../support/store.ts';
+import { typed } from './typing.ts';
+
+const CODEX = '# mine\nmodel = "gpt-5"\n';
+
+async function aDesk() {
+  const home = await aHome();
+  const path = home.put('.codex/config.toml', CODEX);
+  const { folder } = home.served;
+  return {
+    ...home,
+    path,
+    now: () => readFileSync(path, 'utf8'),
+    say: (args: readonly string[], more: Parameters<typeof typed>[1] = {}) => typed(args, { folder, ...more }),
+  };
+}
+
+test('an agent is shown what changes, connected, tried and taken off again (R-CONN-02, R-CONN-03)', async () => {
+  const { say, path, now } = await aDesk();
+  expect((await say(['connect'])).out).toMatch(
+    /claude-code\s+not on this machine\n(?:.+\n)*codex\s+not connected\n(?:.+\n)*gemini-cli\s+not on this machine\n/,
+  );
+  const shown = await say(['connect', 'codex', '--show']);
+  expect(shown).toMatchObject({ code: 0, err: '' });
+  expect(shown.out).toMatch(`${path}\n    # mine\n    model = "gpt-5"\n  + \n  + [mcp_servers.helmdeck]\n  + command = "`);
+  expect(now()).toBe(CODEX);
+  const no = await say(['connect', 'codex'], { terminal: true, input: 'n\n' });
+  expect(no.code).toBe(1);
+  expect(no.err).toMatch(/\+ \[mcp_servers\.helmdeck\][^]*Connect codex\? \[y\/N\]/);
+  expect(now()).toBe(CODEX);
+  const yes = await say(['connect', 'codex'], { terminal: true, input: 'y\n' });
+  expect(yes.out).toMatch(/^codex is connected to the memory of me\.\nTried: it comes through, and is offered \d+ tools\.\n/);
+  expect((await say(['connect', '--list'])).out).toMatch(/codex\s+connected \(stdio\)\s+used .*\s+me\n/);
+  expect(await say(['connect', 'codex', '--try'])).toMatchObject({ code: 0, out: expect.stringMatching(/^Tried: it comes/) });
+  expect(await say(['disconnect', 'codex'])).toMatchObject({
+    code: 0,
+    out: `codex is not connected any more.\n${path} is as it was before.\n`,
+  });
+  expect(now()).toBe(CODEX);
+});
+
+test('where nobody can be asked, --yes says that it is meant; a script gets the answers as JSON', async () => {
+  const { say, path, now } = await aDesk();
+  expect(await say(['connect', 'codex'])).toMatchObject({ code: 2, err: expect.stringMatching(/add --yes/) });
+  expect(now()).toBe(CODEX);
+  const done = await say(['connect', 'codex', '--subject', 'work', '--yes', '--json']);
+  expect(JSON.parse(done.out)).toMatchObject({ client: 'codex', subject: 'work', verified: { works: true } });
+  expect(JSON.parse((await say(['connect', '--json'])).out)).toMatchObject({
+    clients: expect.arrayContaining([expect.objectContaining({ id: 'codex', subject: 'work' })]) as unknown[],
+  });
+  writeFileSync(path, `${now()}# later\n`);
+  expect((await say(['disconnect', 'codex'])).out).toMatch(/was changed since; only our entry was taken out/);
+  expect(now()).toBe(`${CODEX}# later\n`);
+});
+
+test('a token is paused and let in again (R-CONN-09)', async () => {
+  const { say, row } = await aDesk();
+  await say(['connect', 'codex', '--yes']);
+  const id = (await row('codex')).token?.id ?? '';
+  expect(await say(['token', 'pause', id])).toMatchObject({ code: 0, out: `Paused ${id}.\n` });
+  expect((await say(['token', 'list'])).out).toMatch(/used \S+ \S+\s+paused\n$/);
+  expect((await say(['connect'])).out).toMatch(/codex\s+connected \(stdio\), paused/);
+  expect(await say(['connect', 'codex', '--try'])).toMatchObject({
+    code: 1,
+    out: expect.stringMatching(/does not come through yet.*paused/),
+  });
+  expect(await say(['token', 'resume', id])).toMatchObject({ code: 0, out: `Let in again ${id}.\n` });
+  expect(await say(['connect', 'codex', '--try'])).toMatchObject({ code: 0 });
+  expect(await say(['token', 'pause', 'nobody'])).toMatchObject({ code: 3 });
+});
+
+test('what is refused says why, and an unknown agent is not found', async () => {
+  const { say, path, now } = await aDesk();
+  expect(await say(['connect', 'nobody', '--yes'])).toMatchObject({
+    code: 3,
+    err: expect.stringMatching(/no client with this id/),
+  });
+  expect(await say(['connect', 'claude-code', '--yes'])).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(/not found on this machine/),
+  });
+  expect(await say(['disconnect', 'codex'])).toMatchObject({ code: 3 });
+  writeFileSync(path, '[broken');
+  expect(await say(['connect', 'codex', '--yes'])).toMatchObject({ code: 1, err: expect.stringMatching(/not TOML \(line 1\)/) });
+  expect(now()).toBe('[broken');
+});
+
+test('where no program runs it connects all the same, and says that it has to be started', async () => {
+  const { home, put, path } = await aDesk();
+  const folder = join(home, 'data');
+  const environment = { HELMDECK_MEMORY_KEY: A_KEY, HOME: home, PATH: join(home, 'bin') };
+  const done = await typed(['connect', 'codex', '--yes'], { folder, environment });
+  expect(done).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/does not come through yet\. Helmdeck Memory is not running/),
+  });
+  expect(readFileSync(path, 'utf8')).toMatch(JSON.stringify(folder));
+  expect((await typed(['connect'], { folder, environment })).out).toMatch(/codex\s+connected \(stdio\)\s+never used\s+me/);
+  expect((await typed(['disconnect', 'codex'], { folder, environment })).code).toBe(0);
+  expect(readFileSync(path, 'utf8')).toBe(CODEX);
+  // Nothing would be kept of it without a key.
+  put('.codex/config.toml', CODEX);
+  expect(await typed(['connect', 'codex', '--yes'], { folder: join(home, 'other'), environment: { HOME: home } })).toMatchObject({
+    code: 4,
+  });
+  expect(readFileSync(path, 'utf8')).toBe(CODEX);
+});
