@@ -1,0 +1,284 @@
+import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { type AddressInfo, createServer as createTcp, type Server as TcpServer } from 'node:net';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { Failure } from '../../src/contract/failure.ts';
+import type { Caller } from '../../src/core/caller.ts';
+import { systemClock } from '../../src/core/clock.ts';
+import { RamStore } from '../../src/core/ram-store.ts';
+import { type Served, serve } from '../support/listener.ts';
+import { aCaller } from '../support/memory.ts';
+import { aPack } from '../support/packs.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+interface Hit {
+  readonly corpus: string;
+  readonly path: string;
+  readonly score: number;
+  readonly snippet: string;
+  readonly kind: string;
+  readonly title?: string;
+}
+
+interface Supplement {
+  search(question: { query: string; maxResults?: number }): Promise<Hit[]>;
+  get(question: { lookup: string; fromLine?: number; lineCount?: number }): Promise<Record<string, unknown> | null>;
+}
+
+type Hook = (event: { toolName: string; params: Record<string, unknown> }) => { params: Record<string, unknown> } | undefined;
+type Prompt = (question: { availableTools: Set<string> }) => string[];
+
+interface Api {
+  pluginConfig?: Record<string, string>;
+  registerMemoryCorpusSupplement(supplement: Supplement): void;
+  registerMemoryPromptSupplement(prompt: Prompt): void;
+  on(name: string, hook: Hook, options: { matcher: string[] }): void;
+}
+
+interface Plugin {
+  readonly id: string;
+  register(api: Api): void;
+}
+
+const FOLDER = 'integrations/openclaw';
+let plugin: Plugin;
+beforeAll(async () => {
+  ({ default: plugin } = (await import(pathToFileURL(join(FOLDER, 'index.js')).href)) as { default: Plugin });
+});
+
+/** As OpenClaw loads it. */
+function load(pluginConfig?: Record<string, string>): { corpus: Supplement; hook: Hook; prompt: Prompt; matcher: string[] } {
+  const loaded: Partial<{ corpus: Supplement; hook: Hook; prompt: Prompt; matcher: string[] }> = {};
+  plugin.register({
+    ...(pluginConfig && { pluginConfig }),
+    registerMemoryCorpusSupplement: (corpus) => (loaded.corpus = corpus),
+    registerMemoryPromptSupplement: (prompt) => (loaded.prompt = prompt),
+    on: (name, hook, { matcher }) => {
+      expect(name).toBe('before_tool_call');
+      Object.assign(loaded, { hook, matcher });
+    },
+  });
+  return loaded as Required<typeof loaded>;
+}
+
+function writeToken(folder: string, token: string): string {
+  const file = join(folder, 'clients', 'openclaw.token');
+  mkdirSync(join(folder, 'clients'), { recursive: true });
+  writeFileSync(file, `${token}\n`, { mode: 0o600 });
+  return file;
+}
+
+async function connected(
+  over: Parameters<typeof serve>[0] = {},
+): Promise<Served & ReturnType<typeof load> & { tokenFile: string }> {
+  const served = await serve(over);
+  const tokenFile = writeToken(served.folder, await served.token('me', ['memory:read', 'memory:write'], 'openclaw'));
+  return { ...served, ...load({ folder: served.folder, tokenFile }), tokenFile };
+}
+
+const remember = (memory: Served, key: string, value: string): Promise<unknown> =>
+  memory.perform(aCaller({ subject: 'me', client: 'another' }), 'remember', { key, value });
+
+describe('what the plugin finds', () => {
+  test('R-CLAW-01 what any agent stored, under a path of its own, scored on the scale of OpenClaw', async () => {
+    const memory = await connected();
+    await remember(memory, 'preferences/editor', 'Helix is the editor, never Vim');
+    await remember(memory, 'project/deploy', 'Deploys to production are closed on Fridays after noon');
+    await remember(memory, 'food/allergy', 'The owner is allergic to peanuts');
+    const [first, ...rest] = await memory.corpus.search({ query: 'which editor' });
+    expect(first).toMatchObject({
+      corpus: 'wiki',
+      path: 'helmdeck/user_facts/preferences/editor',
+      kind: 'fact',
+      snippet: '## preferences/editor\n\nHelix is the editor, never Vim\n\n(category: user_facts)',
+      startLine: 1,
+      endLine: 5,
+    });
+    expect(rest).toEqual([]);
+    const [deploys] = await memory.corpus.search({ query: 'when are deploys closed' });
+    expect(deploys?.path).toBe('helmdeck/user_facts/project/deploy');
+    for (const { score } of [first, deploys] as Hit[]) {
+      expect(score).toBeGreaterThan(0.65);
+      expect(score).toBeLessThanOrEqual(1);
+    }
+  });
+
+  test('R-CLAW-01 no more hits than were asked for, and none that OpenClaw would leave out of its own', async () => {
+    const memory = await connected();
+    for (const room of ['blue', 'red', 'green', 'grey']) await remember(memory, `rooms/${room}`, `The ${room} room has a screen`);
+    expect(await memory.corpus.search({ query: 'room with a screen', maxResults: 2 })).toHaveLength(2);
+    const hits = await memory.corpus.search({ query: 'the blue room' });
+    expect(hits[0]?.path).toBe('helmdeck/user_facts/rooms/blue');
+    expect(hits.every(({ score }) => score >= 0.35)).toBe(true);
+  });
+
+  test('R-CLAW-02 a fact in full, or the lines of it that were asked for', async () => {
+    const memory = await connected();
+    await remember(memory, 'lists/books 1', 'one\ntwo\nthree\nfour');
+    const lookup = 'helmdeck/user_facts/lists/books 1';
+    expect(await memory.corpus.get({ lookup })).toMatchObject({ path: lookup, content: 'one\ntwo\nthree\nfour', lineCount: 4 });
+    expect(await memory.corpus.get({ lookup, fromLine: 2, lineCount: 2 })).toMatchObject({
+      content: 'two\nthree',
+      fromLine: 2,
+      lineCount: 2,
+    });
+    expect(await memory.corpus.get({ lookup: 'helmdeck/user_facts/nothing' })).toBeNull();
+    expect(await memory.corpus.get({ lookup: 'MEMORY.md' })).toBeNull();
+  });
+
+  test('R-CLAW-02 the record of what was run, and all of it', async () => {
+    const memory = await connected({ packs: { packs: [aPack(() => ({ said: 'Konflux' }))] } });
+    await memory.perform(aCaller({ subject: 'me', client: 'another' }), 'runPack', { name: 'test.echo', input: { what: 'x' } });
+    const [hit] = await memory.corpus.search({ query: 'test echo' });
+    expect(hit).toMatchObject({ kind: 'record', snippet: expect.stringContaining('## Pack call: test.echo') as string });
+    expect(await memory.corpus.get({ lookup: hit?.path ?? '' })).toMatchObject({ content: hit?.snippet });
+  });
+
+  test('R-CLAW-03 after another token and another port, without being told', async () => {
+    const store = new RamStore(systemClock);
+    const first = await connected({ store });
+    await remember(first, 'preferences/editor', 'Helix');
+    expect(await first.corpus.search({ query: 'helix' })).toHaveLength(1);
+    await first.listener.close();
+    expect(await first.corpus.search({ query: 'helix' })).toEqual([]);
+    const second = await serve({ store, folder: first.folder });
+    expect(second.port).not.toBe(first.port);
+    writeToken(first.folder, await second.token('me', ['memory:read'], 'openclaw'));
+    expect(await first.corpus.search({ query: 'helix' })).toHaveLength(1);
+  });
+});
+
+const NOTHING = { found: [], read: null };
+
+/** What comes of a search and of reading a fact; an error would fail the test. */
+const asked = async ({ corpus }: Pick<ReturnType<typeof load>, 'corpus'>): Promise<object> => ({
+  found: await corpus.search({ query: 'helix' }),
+  read: await corpus.get({ lookup: 'helmdeck/user_facts/preferences/editor' }),
+});
+
+describe('the plugin is silent', () => {
+  test('R-CLAW-04 before it is told where the memory is, and while there is none', async () => {
+    expect(await asked(load())).toEqual(NOTHING);
+    const folder = tempFolder();
+    expect(await asked(load({ folder, tokenFile: writeToken(folder, 'a-token') }))).toEqual(NOTHING);
+  });
+
+  test('R-CLAW-04 while the memory is locked, and once its token is revoked', async () => {
+    let locked = false;
+    const memory = await connected({
+      around: (perform) => async (caller: Caller, name: string, input: unknown) => {
+        if (locked && name !== 'status') throw new Failure('key_unavailable', 'It is locked; unlock it.');
+        return (await perform(caller, name, input)) as never;
+      },
+    });
+    await remember(memory, 'preferences/editor', 'Helix');
+    expect(await memory.corpus.search({ query: 'helix' })).toHaveLength(1);
+    locked = true;
+    expect(await asked(memory)).toEqual(NOTHING);
+    locked = false;
+    writeToken(memory.folder, 'not.a.token');
+    expect(await asked(memory)).toEqual(NOTHING);
+  });
+
+  test.skipIf(process.platform === 'win32')('R-CLAW-05 when others may read its token, or put the address there', async () => {
+    for (const file of ['endpoint.json', 'clients/openclaw.token']) {
+      const memory = await connected();
+      await remember(memory, 'preferences/editor', 'Helix');
+      chmodSync(join(memory.folder, file), 0o644);
+      expect(await asked(memory)).toEqual(NOTHING);
+    }
+  });
+
+  test('R-CLAW-05 towards a stranger on our port, who is never sent the token', async () => {
+    for (const answer of ['{"status":"ok"}', `{"status":"ok","proof":"${'0'.repeat(64)}"}`, 'nonsense'.repeat(900)]) {
+      const heard: string[] = [];
+      const stranger = createServer((request, response) => {
+        heard.push(JSON.stringify([request.url, request.headers]));
+        response.end(answer);
+      });
+      const { folder, tokenFile } = await endpointOf(stranger);
+      expect(await asked(load({ folder, tokenFile }))).toEqual(NOTHING);
+      expect(heard.length).toBeGreaterThan(0);
+      expect(heard.join()).not.toMatch(/authorization|a-token/i);
+    }
+  });
+
+  test('R-CLAW-04 within three seconds towards a program that takes the question and never answers', async () => {
+    const { folder, tokenFile } = await endpointOf(createTcp(() => undefined));
+    const { corpus } = load({ folder, tokenFile });
+    const start = performance.now();
+    expect(await corpus.search({ query: 'helix' })).toEqual([]);
+    expect(performance.now() - start).toBeLessThan(3000);
+  });
+
+  test('R-CLAW-04 when what answers it has proved itself and then talks nonsense', async () => {
+    const key = 'ab'.repeat(32);
+    const answers = ['', '[]', '{"result":{}}', '{"result":{"structuredContent":{"results":[{"docid":1},{"score":7}]}}}', '"'];
+    let answer = '';
+    const confused = createServer((request, response) => {
+      const challenge = new URL(request.url ?? '', 'http://localhost').searchParams.get('challenge');
+      const proof = challenge && createHmac('sha256', Buffer.from(key, 'hex')).update(challenge).digest('hex');
+      response.end(proof ? `{"status":"ok","proof":"${proof}"}` : answer);
+    });
+    const { folder, tokenFile } = await endpointOf(confused, key);
+    for (answer of answers) expect(await asked(load({ folder, tokenFile }))).toEqual(NOTHING);
+  });
+});
+
+async function endpointOf(server: Server | TcpServer, key = 'cd'.repeat(32)): Promise<{ folder: string; tokenFile: string }> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const folder = tempFolder();
+  const endpoint = { url: `http://127.0.0.1:${port}`, pid: process.pid, instance: 'x', proof_key: key };
+  writeFileSync(join(folder, 'endpoint.json'), JSON.stringify(endpoint), { mode: 0o600 });
+  return { folder, tokenFile: writeToken(folder, 'a-token') };
+}
+
+describe('what the plugin changes in a call of a tool', () => {
+  test('R-CLAW-06 memory_search without a corpus asks all of them, and one with a corpus is left as it is', () => {
+    const { hook, matcher } = load();
+    expect(matcher).toEqual(['memory_search', 'memory_get']);
+    expect(hook({ toolName: 'memory_search', params: { query: 'x', maxResults: 3 } })).toEqual({
+      params: { query: 'x', maxResults: 3, corpus: 'all' },
+    });
+    for (const corpus of ['memory', 'wiki', 'all', 'sessions'])
+      expect(hook({ toolName: 'memory_search', params: { query: 'x', corpus } })).toBeUndefined();
+    expect(hook({ toolName: 'exec', params: {} })).toBeUndefined();
+  });
+
+  test('R-CLAW-06 memory_get of a path of ours is asked of us, and of any other as before', () => {
+    const { hook } = load();
+    const path = 'helmdeck/user_facts/preferences/editor';
+    expect(hook({ toolName: 'memory_get', params: { path, corpus: 'memory' } })).toEqual({ params: { path, corpus: 'wiki' } });
+    for (const params of [{ path: 'MEMORY.md' }, { path: 'memory/2026-01-01.md' }, { path: 7 }, {}])
+      expect(hook({ toolName: 'memory_get', params })).toBeUndefined();
+  });
+});
+
+test('R-CLAW-07 agents are told of it only while it is there, and of storing only where they can', async () => {
+  const memory = await connected();
+  const both = new Set(['memory_search', 'helmdeck__memory_store']);
+  expect(memory.prompt({ availableTools: both }).join('\n')).toMatch(/memory_search also finds[^]*helmdeck__memory_store/);
+  expect(memory.prompt({ availableTools: new Set(['memory_search']) }).join('\n')).not.toContain('store with');
+  expect(memory.prompt({ availableTools: new Set(['exec']) })).toEqual([]);
+  await memory.listener.close();
+  expect(memory.prompt({ availableTools: both })).toEqual([]);
+});
+
+test('R-CLAW-08 the plugin is what its manifest says, needs nothing but Node, and takes no place of another', () => {
+  const manifest = JSON.parse(readFileSync(join(FOLDER, 'openclaw.plugin.json'), 'utf8')) as Record<string, unknown>;
+  const described = JSON.parse(readFileSync(join(FOLDER, 'package.json'), 'utf8')) as Record<string, unknown>;
+  expect([manifest['id'], described['name'], plugin.id]).toEqual(Array(3).fill('helmdeck-memory'));
+  expect(manifest['version']).toBe(described['version']);
+  // The exclusive place, with which it would replace the user's own memory.
+  expect(manifest).not.toHaveProperty('kind');
+  expect(described).not.toHaveProperty('dependencies');
+  const imported = readFileSync(join(FOLDER, 'index.js'), 'utf8').matchAll(/\b(?:from|import)\s*\(?\s*'([^']+)'/g);
+  expect([...imported].map(([, name]) => name).filter((name) => !name?.startsWith('node:'))).toEqual([]);
+});
