@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -11,8 +11,10 @@ import { Finder } from '../../src/core/finder.ts';
 import { RamStore } from '../../src/core/ram-store.ts';
 import { Tokens } from '../../src/core/tokens.ts';
 import { startListener } from '../../src/listeners/server.ts';
+import { registered } from '../../src/main/connect/openclaw/mcporter.ts';
 
 const PACKAGES = resolve(import.meta.dirname, 'clients/node_modules');
+const BRIDGE = resolve(import.meta.dirname, '../../integrations/stdio-bridge/helmdeck-memory-mcp.mjs');
 const MCP = '/api/v1/mcp';
 const PATIENCE_MS = 60_000;
 
@@ -35,7 +37,7 @@ interface Ran {
 let passed = 0;
 let failed = 0;
 
-function check(what: string, holds: boolean, { out }: Ran): void {
+function check(what: string, holds: boolean, { out }: Pick<Ran, 'out'>): void {
   console.log(`${holds ? 'ok' : 'FAILED'} ${what}`);
   if (holds) passed += 1;
   else {
@@ -108,7 +110,9 @@ async function mcporter(): Promise<void> {
     stranger: { baseUrl: listener.url + MCP },
   };
   mkdirSync(join(home, 'config', 'mcporter'), { recursive: true });
-  writeFileSync(join(home, 'config', 'mcporter', 'mcporter.json'), JSON.stringify({ mcpServers, imports: [] }));
+  const path = join(home, 'config', 'mcporter', 'mcporter.json');
+  writeFileSync(path, JSON.stringify({ mcpServers, imports: [] }));
+  registerSearch(path);
   const ask = (...args: string[]) => run(home, 'mcporter/dist/cli.js', ...args);
 
   for (const server of ['http', 'sse', 'qmd']) {
@@ -124,12 +128,25 @@ async function mcporter(): Promise<void> {
   const question = { searches: [{ type: 'lex', query: 'editor' }], limit: 4, collections: ['memory-root-main'], rerank: false };
   const found = await ask('call', 'qmd.query', '--args', JSON.stringify(question), '--output', 'json');
   check('mcporter finds it through QMD', found.out.includes('user_facts/mcporter/http'), found);
+  const bridged = await ask('call', 'helmdeck.query', '--args', JSON.stringify(question), '--output', 'json');
+  check('mcporter finds it by the entry that it gets with OpenClaw', bridged.out.includes('user_facts/mcporter/http'), bridged);
   const refused = await ask('call', 'http.memory_recall', 'key=nothing', '--output', 'json');
   check('mcporter tells a failed tool from one that worked', refused.code === 1 && refused.out.includes('not_found'), refused);
   const start = performance.now();
   const stranger = await ask('list', 'stranger', '--json', '--exit-code');
   const soon = performance.now() - start < 10_000;
   check('mcporter without a token gives up soon', stranger.code !== 0 && soon, stranger);
+}
+
+/** As connecting OpenClaw does: with neither address nor token. */
+function registerSearch(path: string): void {
+  mkdirSync(join(home, 'clients'), { mode: 0o700 });
+  writeFileSync(join(home, 'clients', 'lane.token'), token, { mode: 0o600 });
+  const environment = { XDG_CONFIG_HOME: join(home, 'config') };
+  const entry = { command: process.execPath, args: [BRIDGE, '--client', 'lane'], env: { HELMDECK_DATA_DIR: home } };
+  const step = registered({ environment, platform: process.platform, home: () => home }, entry);
+  check('the entry goes where mcporter reads', step.path === path, { out: step.path });
+  writeFileSync(path, step.edit(readFileSync(path, 'utf8')) ?? '');
 }
 
 /** The suite knows no tokens: what it sends passes through here and gets one. */

@@ -1,11 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { serve } from '../../support/listener.ts';
-
-// A process takes its time to start where many tests run at once.
-vi.setConfig({ testTimeout: 20_000 });
 
 test('mcp connects a client over standard input and output, and says nothing else there (R-MCP-01)', async () => {
   const { folder, token } = await serve();

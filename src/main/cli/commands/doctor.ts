@@ -1,18 +1,23 @@
+import type { Finding } from '../../doctor/finding.ts';
 import { command } from '../command.ts';
+import type { Desk } from '../desk.ts';
 import { exits } from '../exit-codes.ts';
 import { visible } from '../layout.ts';
+import { UsageError } from '../usage-error.ts';
 
 export const doctor = command({
   name: 'doctor',
   says: 'Says what is wrong and how to mend it.',
+  arguments: { agent: { says: 'openclaw: looks at how OpenClaw is connected instead.', optional: true } },
   more: [
     'It looks at the settings, the data folder, the disk, the port, the running program, the key, every entry, the backups and the recovery key, and mends nothing by itself. Each line begins with ok, warn or bad. The exit code is 1 when something is bad.',
+    'Of OpenClaw it looks at the configuration and the plugin, starts what its agents and mcporter would start, and tries its own memory_search with a fact that it stores for that and forgets.',
   ],
-  examples: ['doctor', 'doctor --json'],
-  async run(_typed, desk) {
-    const { examine } = await import('../../doctor/examine.ts');
+  examples: ['doctor', 'doctor openclaw', 'doctor --json'],
+  async run({ arguments: { agent } }, desk) {
+    if (agent !== undefined && agent !== 'openclaw') throw new UsageError('The doctor knows no agent but openclaw.');
     using progress = desk.terminal.working('Looking…');
-    const findings = await examine({ machine: desk.machine, memory: () => desk.memory(), now: desk.now() });
+    const findings = await (agent === undefined ? ofThis(desk) : ofOpenClaw(desk));
     progress[Symbol.dispose]();
     const well = findings.every(({ state }) => state !== 'bad');
     await desk.answer({ ok: well, findings }, () =>
@@ -24,3 +29,14 @@ export const doctor = command({
     return well ? exits.done.code : exits.failed.code;
   },
 });
+
+async function ofThis(desk: Desk): Promise<Finding[]> {
+  const { examine } = await import('../../doctor/examine.ts');
+  return examine({ machine: desk.machine, memory: () => desk.memory(), now: desk.now() });
+}
+
+async function ofOpenClaw({ machine }: Desk): Promise<Finding[]> {
+  const { examineOpenClaw } = await import('../../doctor/openclaw.ts');
+  const { surroundingsOf } = await import('../../connect/programs.ts');
+  return examineOpenClaw(surroundingsOf(machine));
+}

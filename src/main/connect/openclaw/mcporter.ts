@@ -1,0 +1,47 @@
+import { existsSync } from 'node:fs';
+import { isAbsolute, join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import type { Machine } from '../../config.ts';
+import { readConfigFile } from '../config-file.ts';
+import { ENTRY, type EditStep, type Entry } from '../connector.ts';
+import { dropValue, setValue, valueAt } from '../json-text.ts';
+
+/** Under this name its clients call `helmdeck.query`. */
+const SERVER = ['mcpServers', ENTRY];
+
+/** The switch of the script that this registration comes from. */
+export const wantsMcporter = ({ environment }: Machine): boolean => environment['OPENCLAW_QMD_ENABLED'] !== 'false';
+
+/** The first that mcporter reads, or the one that it reads wherever it is started. */
+function mcporterConfig(around: Machine): string {
+  const { MCPORTER_CONFIG = '', XDG_CONFIG_HOME = '' } = around.environment;
+  if (isAbsolute(MCPORTER_CONFIG)) return MCPORTER_CONFIG;
+  const own = join(around.home(), '.mcporter');
+  const folders = [...(isAbsolute(XDG_CONFIG_HOME) ? [join(XDG_CONFIG_HOME, 'mcporter')] : []), own];
+  const files = folders.flatMap((folder) => [join(folder, 'mcporter.json'), join(folder, 'mcporter.jsonc')]);
+  return files.find(existsSync) ?? join(own, 'mcporter.json');
+}
+
+/** The server that only searches. It stands there without address and token, so a new one of either is no reason to come again. */
+export const mcporterEntry = ({ command, args, env }: Entry): Entry => ({ command, args: [...args, '--qmd'], env });
+
+/** How it stands there: ours, another's, or not at all. */
+export function lookAtMcporter(around: Machine, entry: Entry): { path: string; at: 'ours' | 'other' | 'absent' } {
+  const path = mcporterConfig(around);
+  const text = readConfigFile(path)?.text;
+  const value = text === undefined ? undefined : valueAt(text, SERVER);
+  if (value === undefined) return { path, at: 'absent' };
+  return { path, at: isDeepStrictEqual(value, mcporterEntry(entry)) ? 'ours' : 'other' };
+}
+
+export const registered = (around: Machine, entry: Entry): EditStep => ({
+  does: 'edit',
+  path: mcporterConfig(around),
+  edit: (before = '') => setValue(before, SERVER, mcporterEntry(entry)),
+});
+
+export const unregistered = (around: Machine): EditStep => ({
+  does: 'edit',
+  path: mcporterConfig(around),
+  edit: (before) => (before === undefined ? undefined : dropValue(before, SERVER)),
+});

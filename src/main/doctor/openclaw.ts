@@ -1,0 +1,119 @@
+import { randomBytes } from 'node:crypto';
+import { stripVTControlCharacters } from 'node:util';
+import { readConfigFile } from '../connect/config-file.ts';
+import type { Entry, Surroundings } from '../connect/connector.ts';
+import { valueAt } from '../connect/json-text.ts';
+import { lookAtMcporter, mcporterEntry, wantsMcporter } from '../connect/openclaw/mcporter.ts';
+import { openClaw } from '../connect/openclaw/openclaw.ts';
+import { askOpenClaw, findOpenClaw } from '../connect/openclaw/program.ts';
+import { converse, verify, whyOf } from '../connect/verify.ts';
+import { bad, type Finding, ok, refusal, warn } from './finding.ts';
+
+const AGAIN = 'helmdeck-memory connect openclaw';
+/** It goes by itself, should it not come to be forgotten. */
+const LEAST_SECONDS = 3600;
+
+/** Whether OpenClaw finds what is remembered here, from its configuration to a fact that its own search has to find. */
+export async function examineOpenClaw(around: Surroundings): Promise<Finding[]> {
+  const { program, version = 'of an unknown version', config, installed } = findOpenClaw(around);
+  if (!installed) return [bad('openclaw', 'It was not found on this machine.', 'Install it: https://openclaw.ai.')];
+  if (program === undefined) {
+    return [bad('openclaw', 'Its own program was not found in the PATH.', 'Put it there, or start this from where it is.')];
+  }
+  const found = ok('openclaw', `${version}, at ${program}.`);
+  try {
+    const { findings, entry } = await entryFindings(around, config);
+    if (!entry) return [found, ...findings];
+    const qmd = await qmdFindings(around, entry);
+    return [found, ...findings, await toolsFinding(around, entry), ...qmd, await searchFinding(around, entry)];
+  } catch (error) {
+    return [found, refusal('config', error)];
+  }
+}
+
+async function entryFindings(around: Surroundings, config: string): Promise<{ findings: Finding[]; entry?: Entry }> {
+  const old = oldKeys(readConfigFile(config)?.text ?? '');
+  const findings =
+    old.length === 0
+      ? []
+      : [
+          warn(
+            'config',
+            `${old.join(' and ')} stands in ${config}: since 2026.8 OpenClaw knows no such key, and does not start over it.`,
+            'Let OpenClaw take it out: openclaw doctor --fix.',
+          ),
+        ];
+  const look = await openClaw.look(around);
+  if (look.at === 'absent') return { findings: [...findings, bad('config', 'It is not connected.', `Connect it: ${AGAIN}.`)] };
+  if (look.at === 'broken') return { findings: [...findings, bad('config', look.why, `With: ${AGAIN}.`)] };
+  const entry = look.at === 'present' ? look.entry : undefined;
+  if (!entry) return { findings: [...findings, bad('config', 'Our entry starts nothing.', `Connect it again: ${AGAIN}.`)] };
+  return { findings: [...findings, ok('config', 'Tools and plugin stand in it, and the plugin is ours.')], entry };
+}
+
+/** Of the search by QMD that OpenClaw had up to 2026.7. */
+const oldKeys = (text: string): string[] =>
+  ['backend', 'qmd'].filter((key) => valueAt(text, ['memory', key]) !== undefined).map((key) => `memory.${key}`);
+
+async function toolsFinding(around: Surroundings, entry: Entry): Promise<Finding> {
+  const { works, why = '', tools } = await verify(entry, around);
+  return works
+    ? ok('tools', `What its agents start comes through, and is offered ${tools} tools.`)
+    : bad('tools', why, 'See what helmdeck-memory doctor says of the program.');
+}
+
+/** As mcporter would start it, and where mcporter would find it. */
+async function qmdFindings(around: Surroundings, entry: Entry): Promise<Finding[]> {
+  if (!wantsMcporter(around)) return [ok('qmd', 'It is kept out of mcporter by OPENCLAW_QMD_ENABLED=false.')];
+  const { path, at } = lookAtMcporter(around, entry);
+  if (at !== 'ours') {
+    const says = at === 'absent' ? `Our search does not stand in ${path}.` : `Under our name stands another server in ${path}.`;
+    return [warn('qmd', says, `Connect it again: ${AGAIN}; or keep it out with OPENCLAW_QMD_ENABLED=false.`)];
+  }
+  try {
+    const { refused, message = '' } = await converse(mcporterEntry(entry), around, ({ call }) => call('query', { limit: 1 }));
+    if (refused) return [bad('qmd', message, 'See what helmdeck-memory doctor says of the program.')];
+    return [ok('qmd', `It stands in ${path}, and answers.`)];
+  } catch (error) {
+    return [bad('qmd', whyOf(error), `Connect it again: ${AGAIN}.`)];
+  }
+}
+
+/** Stores a fact as one of its agents, has the gateway search for it as for another, and forgets it. */
+async function searchFinding(around: Surroundings, entry: Entry): Promise<Finding> {
+  const word = `smoke${randomBytes(6).toString('hex')}`;
+  const key = `helmdeck/doctor/${word}`;
+  try {
+    return await converse(entry, around, async ({ call }) => {
+      const value = `Whether OpenClaw finds what is remembered: ${word}`;
+      const stored = await call('memory_store', { key, value, ttl_seconds: LEAST_SECONDS });
+      if (stored.refused) return bad('search', stored.message ?? 'A fact could not be stored.', 'Mend that first.');
+      try {
+        return await searched(around, word, key);
+      } finally {
+        await call('memory_forget', { scope: `key:${key}` });
+      }
+    });
+  } catch (error) {
+    return bad('search', whyOf(error), 'See what helmdeck-memory doctor says of the program.');
+  }
+}
+
+async function searched(around: Surroundings, word: string, key: string): Promise<Finding> {
+  const params = JSON.stringify({ name: 'memory_search', args: { query: word } });
+  const { code, stdout, stderr } = await askOpenClaw(around, ['gateway', 'call', 'tools.invoke', '--json', '--params', params]);
+  if (code !== 0) {
+    const said =
+      stripVTControlCharacters(stderr || stdout)
+        .trim()
+        .split('\n')[0] ?? '';
+    return bad('search', `Its gateway does not answer: ${said.slice(0, 200)}`, 'Start it: openclaw gateway run.');
+  }
+  if (stdout.includes(`helmdeck/user_facts/${key}`))
+    return ok('search', 'Its own memory_search finds a fact that was just stored.');
+  return bad(
+    'search',
+    'Its own memory_search does not find a fact that was just stored.',
+    'Start its gateway again, so that it loads the plugin; where another plugin has its memory slot, agents find facts by our tools only.',
+  );
+}

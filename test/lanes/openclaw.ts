@@ -1,0 +1,288 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { Failure } from '../../src/contract/failure.ts';
+import type { Caller } from '../../src/core/caller.ts';
+import { systemClock } from '../../src/core/clock.ts';
+import { openDoor } from '../../src/core/door.ts';
+import { Finder } from '../../src/core/finder.ts';
+import { RamStore } from '../../src/core/ram-store.ts';
+import { Tokens } from '../../src/core/tokens.ts';
+import { type Listener, startListener } from '../../src/listeners/server.ts';
+import { Connections } from '../../src/main/connect/connections.ts';
+import type { Entry } from '../../src/main/connect/connector.ts';
+import { openClaw } from '../../src/main/connect/openclaw/openclaw.ts';
+import { surroundingsOf } from '../../src/main/connect/programs.ts';
+import type { Finding } from '../../src/main/doctor/finding.ts';
+import { examineOpenClaw } from '../../src/main/doctor/openclaw.ts';
+
+const PROGRAMS = resolve(import.meta.dirname, 'openclaw/node_modules/.bin');
+const SECRET = 'a-secret-of-this-gateway';
+const CLIENT = { client: 'openclaw', subject: 'me' };
+/** A machine that has other things to do starts a gateway in half a minute. */
+const PATIENCE_MS = 90_000;
+
+const NOTES = '# Memory\n\n- The espresso machine in the office is a Rancilio.\n- I prefer React over Vue for small projects.\n';
+const FACT = { key: 'preferences/frontend', value: 'React for Konflux projects, said to another agent' };
+const OURS = `helmdeck/user_facts/${FACT.key}`;
+const QUESTION = { query: 'React projects' };
+
+let passed = 0;
+let failed = 0;
+
+function check(what: string, holds: boolean, said: unknown): void {
+  console.log(`${holds ? 'ok' : 'FAILED'} ${what}`);
+  if (holds) passed += 1;
+  else {
+    failed += 1;
+    const text = typeof said === 'string' ? said : JSON.stringify(said, undefined, 2);
+    console.log(text.replaceAll(/^/gm, '    '));
+  }
+}
+
+/* A home of its own, so that nothing of whoever runs this is read. */
+
+const home = mkdtempSync(join(tmpdir(), 'helmdeck-openclaw-'));
+const folder = join(home, 'data');
+const workspace = join(home, 'workspace');
+const config = join(home, '.openclaw/openclaw.json');
+const port = await freePort();
+for (const made of [folder, workspace, dirname(config)]) mkdirSync(made, { mode: 0o700 });
+writeFileSync(join(workspace, 'MEMORY.md'), NOTES);
+writeFileSync(
+  config,
+  `{
+  // As its owner wrote it.
+  "gateway": { "mode": "local", "bind": "loopback", "port": ${port}, "auth": { "mode": "token", "token": "${SECRET}" } },
+  "agents": { "defaults": { "workspace": ${JSON.stringify(workspace)} } },
+  "memory": { "search": { "provider": "none" } },
+  "plugins": { "allow": ["memory-core"] },
+  "logging": { "file": ${JSON.stringify(join(home, 'log'))} },
+}
+`,
+);
+const environment = {
+  PATH: [PROGRAMS, dirname(process.execPath), '/usr/bin', '/bin'].join(':'),
+  HOME: home,
+  OPENCLAW_STATE_DIR: dirname(config),
+  OPENCLAW_NO_RESPAWN: '1',
+};
+const around = surroundingsOf({ environment, platform: process.platform, home: () => home });
+
+const store = new RamStore(systemClock);
+const tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
+const { perform } = openDoor({ store, tokens, finder: new Finder(store), clock: systemClock });
+let locked = false;
+let listener: Listener = await listen();
+const connections = new Connections({ connectors: [openClaw], around, tokens, folder, now: () => store.now() });
+
+let said = '';
+const gateway = spawn(join(PROGRAMS, 'openclaw'), ['gateway', 'run'], { env: environment, cwd: home, detached: true });
+for (const stream of [gateway.stdout, gateway.stderr]) stream.on('data', (chunk: Buffer) => (said += chunk.toString()));
+try {
+  await ready();
+  await lane();
+} catch (error) {
+  check('the lane comes to its end', false, error instanceof Error ? (error.stack ?? '') : error);
+  console.log(said.slice(-3000).replaceAll(/^/gm, '    '));
+} finally {
+  await end();
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed === 0 ? 0 : 1);
+
+async function lane(): Promise<void> {
+  // Its first search makes its index, and says so.
+  await invoke('memory_search', { query: 'espresso' });
+  await until(async () => isSilent(await search()));
+  check("its owner's notes are found before", isNotesAlone(await search()), await search());
+  const before = readFileSync(config, 'utf8');
+
+  const plan = await connections.plan(CLIENT);
+  const done = await connections.connect({ ...CLIENT, basis: plan.basis });
+  check('it is connected, and what its agents will start reaches the memory', done.verified.works, [plan, done]);
+  const connected = readFileSync(config, 'utf8');
+  const token = readFileSync(join(folder, 'clients/openclaw.token'), 'utf8').trim();
+  check('its configuration keeps its comment, and holds neither token nor address', holdsNeither(connected, token), connected);
+  await storeAsAgent();
+  check(
+    'a running gateway takes up the plugin by itself',
+    await until(async () => paths(await search()).includes(OURS)),
+    said.slice(-2000),
+  );
+
+  const both = await search();
+  check(
+    'memory_search finds the fact, stored by an agent over MCP, together with the notes',
+    paths(both).includes(OURS) && paths(both).includes('MEMORY.md'),
+    both,
+  );
+  check('and gives no warning', isSilent(both), both);
+  const read = await invoke('memory_get', { path: OURS });
+  check('memory_get reads it', read['text'] === FACT.value, read);
+  const findings = await examineOpenClaw(around);
+  check('the doctor finds nothing wrong, and its test is forgotten', isWell(findings) && (await factsLeft()) === 1, findings);
+  const probed = await around.run(join(PROGRAMS, 'openclaw'), ['mcp', 'probe', 'helmdeck', '--json']);
+  check('OpenClaw itself lists our tools', probed.code === 0 && probed.stdout.includes('memory_store'), probed);
+
+  await listener.close();
+  const start = performance.now();
+  const alone = await search();
+  check('the program closed: the notes alone, without a warning', isNotesAlone(alone), alone);
+  check('and at once', performance.now() - start < 3000, performance.now() - start);
+
+  const old = new URL(listener.url).port;
+  listener = await listen();
+  await tokens.revoke({ id: done.token, unrecorded: false });
+  const fresh = await tokens.mint({ name: 'OpenClaw', client: 'openclaw', subject: 'me', scopes: ['memory:read'], days: 1 });
+  writeFileSync(join(folder, 'clients/openclaw.token'), `${fresh.token}\n`, { mode: 0o600 });
+  check(
+    'another port, another token: found again',
+    paths(await search()).includes(OURS) && new URL(listener.url).port !== old,
+    await search(),
+  );
+  check('and OpenClaw was not touched', readFileSync(config, 'utf8') === connected, readFileSync(config, 'utf8'));
+  locked = true;
+  check('locked: the notes alone, without a warning', isNotesAlone(await search()), await search());
+  locked = false;
+
+  const taken = await connections.disconnect({ client: 'openclaw' });
+  check('disconnected, its configuration is byte for byte as before', readFileSync(config, 'utf8') === before, [
+    taken,
+    readFileSync(config, 'utf8'),
+  ]);
+  const extensions = join(dirname(config), 'extensions');
+  check('no plugin is left', !existsSync(extensions) || readdirSync(extensions).length === 0, extensions);
+  check('nor a word for mcporter', !existsSync(join(home, '.mcporter')), home);
+  check('a running gateway lets go of it', await until(async () => isNotesAlone(await search())), await search());
+}
+
+/** By what its agents would start, as the configuration says it. */
+async function storeAsAgent(): Promise<void> {
+  const { mcp } = JSON.parse(
+    readFileSync(config, 'utf8')
+      .replace(/\/\/.*$/gm, '')
+      .replaceAll(/,(?=\s*\})/g, ''),
+  ) as {
+    mcp: { servers: { helmdeck: Entry } };
+  };
+  const { command, args, env } = mcp.servers.helmdeck;
+  const agent = new Client({ name: 'an agent', version: '1' });
+  await agent.connect(new StdioClientTransport({ command, args: [...args], env: { ...env }, stderr: 'ignore' }));
+  try {
+    await agent.callTool({ name: 'memory_store', arguments: FACT });
+  } finally {
+    await agent.close();
+  }
+}
+
+function isWell(findings: readonly Finding[]): boolean {
+  return findings.length === 5 && findings.every(({ state }) => state === 'ok');
+}
+
+async function factsLeft(): Promise<number> {
+  const caller = await tokens.verify(tokens.ownerToken(), 'owner');
+  return (await perform(caller, 'list', {})).facts.length;
+}
+
+interface Found {
+  readonly results?: readonly { readonly path: string }[];
+  readonly warning?: string;
+  readonly [more: string]: unknown;
+}
+
+function search(): Promise<Found> {
+  return invoke('memory_search', QUESTION);
+}
+
+function paths({ results = [] }: Found): readonly string[] {
+  return results.map(({ path }) => path);
+}
+
+function isSilent(found: Found): boolean {
+  return !/"(warning|error|action|unavailable)":/.test(JSON.stringify(found));
+}
+
+function isNotesAlone(found: Found): boolean {
+  return paths(found).join() === 'MEMORY.md' && isSilent(found);
+}
+
+function holdsNeither(text: string, token: string): boolean {
+  return text.includes('// As its owner wrote it.') && !text.includes(token) && !text.includes(new URL(listener.url).host);
+}
+
+/** The judge that needs no model: the gateway calls the tool as it would for an agent. */
+async function invoke(tool: string, args: object): Promise<Found> {
+  const headers = { Authorization: `Bearer ${SECRET}`, 'Content-Type': 'application/json' };
+  const body = JSON.stringify({ tool, args });
+  const answer = await fetch(`http://127.0.0.1:${port}/tools/invoke`, { method: 'POST', headers, body });
+  const { result } = (await answer.json()) as { result?: { details?: Found } };
+  return result?.details ?? { error: answer.status };
+}
+
+async function ready(): Promise<void> {
+  const there = await until(async () => {
+    if (gateway.exitCode !== null) throw new Error('the gateway ended');
+    return (await invoke('memory_search', { query: 'x' }))['error'] === undefined;
+  });
+  if (!there) throw new Error('the gateway does not answer');
+}
+
+async function until(holds: () => Promise<boolean>): Promise<boolean> {
+  const last = performance.now() + PATIENCE_MS;
+  while (performance.now() < last) {
+    if (await holds().catch((error: unknown) => unlessRefused(error))) return true;
+    await wait(500);
+  }
+  return false;
+}
+
+function unlessRefused(error: unknown): false {
+  if (error instanceof TypeError) return false;
+  throw error;
+}
+
+function listen(): Promise<Listener> {
+  return startListener({
+    perform: (async (caller: Caller, name: 'status', input: object) => {
+      if (locked && name !== 'status') throw new Failure('key_unavailable', 'The memory is locked; unlock it.');
+      return perform(caller, name, input);
+    }) as typeof perform,
+    tokens,
+    onChange: (hear) => store.onChange(hear),
+    folder,
+    address: '127.0.0.1:0',
+    version: 'lane',
+    clock: systemClock,
+  });
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port: free } = server.address() as AddressInfo;
+  server.close();
+  return free;
+}
+
+/** With all that it has started. */
+async function end(): Promise<void> {
+  if (gateway.pid !== undefined && gateway.exitCode === null) {
+    const ended = once(gateway, 'exit');
+    process.kill(-gateway.pid, 'SIGTERM');
+    await Promise.race([ended, wait(8000)]);
+    try {
+      process.kill(-gateway.pid, 'SIGKILL');
+    } catch {
+      // All of it has ended by itself.
+    }
+  }
+  await listener.close();
+  rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+}

@@ -1,0 +1,157 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { installArgs } from '../../../src/main/connect/openclaw/plugin.ts';
+import { aHome } from '../../support/clients.ts';
+import { aHomeWithOpenClaw, CLIENT, CONFIG } from '../../support/openclaw.ts';
+
+const read = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
+
+test('R-CLAW-09 R-CLAW-10 OpenClaw gets tools, plugin and a search by QMD, all as shown before, and without token or address', async () => {
+  const { connections, served, config, plugin, mcporter, asked, row } = await aHomeWithOpenClaw();
+  expect(await row('openclaw')).toMatchObject({ state: 'not_connected', config });
+  const plan = await connections.plan(CLIENT);
+  expect(existsSync(plugin)).toBe(false);
+  expect(plan.files.map(({ path }) => path)).toEqual([config, mcporter]);
+  expect(plan.commands).toMatchObject([{ args: ['plugins', 'install', expect.any(String), '--force', '--accept-capabilities'] }]);
+
+  const done = await connections.connect({ ...CLIENT, basis: plan.basis });
+  expect(done.verified).toMatchObject({ works: true });
+  expect(asked()).toEqual([expect.stringMatching(/^plugins install \/.*integrations\/openclaw --force --accept-capabilities$/)]);
+  expect(await row('openclaw')).toMatchObject({ state: 'connected' });
+  const text = readFileSync(config, 'utf8');
+  const tokenFile = join(served.folder, 'clients/openclaw.token');
+  expect(text).toContain('// mine');
+  for (const { text: line } of plan.files.flatMap(({ lines }) => lines.filter(({ sign }) => sign === '+')))
+    expect(text + readFileSync(mcporter, 'utf8')).toContain(line);
+  expect(JSON.parse(text.replace('// mine', '').replace(/,\s*\}\s*$/, '}'))).toMatchObject({
+    gateway: { mode: 'local' },
+    memory: { search: { provider: 'none' } },
+    mcp: { servers: { helmdeck: { args: [expect.stringContaining(served.folder), '--client', 'openclaw'] } } },
+    plugins: {
+      allow: ['memory-core', 'helmdeck-memory'],
+      entries: { 'helmdeck-memory': { enabled: true, config: { folder: served.folder, tokenFile } } },
+    },
+  });
+  expect(read(mcporter)).toMatchObject({
+    mcpServers: { helmdeck: { args: [expect.stringContaining(served.folder), '--client', 'openclaw', '--qmd'] } },
+  });
+  const token = readFileSync(tokenFile, 'utf8').trim();
+  for (const said of [text, readFileSync(mcporter, 'utf8'), asked().join(), JSON.stringify(plan)]) {
+    expect(said).not.toContain(token);
+    expect(said).not.toContain(served.url);
+  }
+});
+
+test('R-CLAW-10 disconnecting takes the plugin out and leaves every file as it was', async () => {
+  const { connections, config, plugin, mcporter, asked, home, row } = await aHomeWithOpenClaw();
+  await connections.connect(CLIENT);
+  await connections.disconnect({ client: 'openclaw' });
+  expect(asked().at(-1)).toBe('plugins uninstall helmdeck-memory --force');
+  expect(readFileSync(config, 'utf8')).toBe(CONFIG);
+  expect(existsSync(plugin)).toBe(false);
+  expect(existsSync(mcporter)).toBe(false);
+  expect(existsSync(join(home, '.mcporter'))).toBe(false);
+  expect(await row('openclaw')).toMatchObject({ state: 'not_connected' });
+});
+
+test('R-CLAW-10 what was written there since stays when it is disconnected, and nothing of ours does', async () => {
+  const { connections, config, put, mcporter } = await aHomeWithOpenClaw();
+  put('.mcporter/mcporter.json', '{ "mcpServers": { "other": { "command": "x" } }, "imports": [] }\n');
+  await connections.connect(CLIENT);
+  expect(read(mcporter)).toMatchObject({ mcpServers: { other: { command: 'x' }, helmdeck: {} }, imports: [] });
+  const changed = readFileSync(config, 'utf8').replace('"local"', '"remote"');
+  writeFileSync(config, changed);
+  await connections.disconnect({ client: 'openclaw' });
+  const rest = readFileSync(config, 'utf8');
+  expect(rest.replaceAll(/(?<=\[)\s+|\s+(?=\])/g, '')).toBe(CONFIG.replace('"local"', '"remote"'));
+  expect(readFileSync(mcporter, 'utf8')).toBe('{ "mcpServers": { "other": { "command": "x" } }, "imports": [] }\n');
+});
+
+test('R-CLAW-10 a plugin that OpenClaw refuses leaves everything as it was, and says what OpenClaw said', async () => {
+  const { connections, config, mcporter, put, row } = await aHomeWithOpenClaw();
+  put('refuses', '');
+  await expect(connections.connect(CLIENT)).rejects.toMatchObject({
+    code: 'handler_failed',
+    message: expect.stringContaining('no, thanks'),
+  });
+  expect(readFileSync(config, 'utf8')).toBe(CONFIG);
+  expect(existsSync(mcporter)).toBe(false);
+  expect(await row('openclaw')).toMatchObject({ state: 'not_connected' });
+});
+
+test('R-CLAW-10 what is missing, old or switched off is said, and connecting again mends it', async () => {
+  const { connections, config, plugin, row } = await aHomeWithOpenClaw();
+  await connections.connect(CLIENT);
+  const connected = readFileSync(config, 'utf8');
+  writeFileSync(join(plugin, 'index.js'), 'export default {};\n');
+  expect(await row('openclaw')).toMatchObject({ state: 'broken', why: expect.stringContaining('not the one that came') });
+  rmSync(plugin, { recursive: true });
+  expect(await row('openclaw')).toMatchObject({ state: 'broken', why: expect.stringContaining('plugin is gone') });
+  await connections.connect(CLIENT);
+  expect(await row('openclaw')).toMatchObject({ state: 'connected' });
+  for (const [on, off] of [
+    ['"enabled":true', '"enabled":false'],
+    ['"memory-core",', '"memory-core", "x"], "deny": ['],
+    ['"allow"', '"enabled": false, "allow"'],
+  ] as const) {
+    expect(connected).toContain(on);
+    writeFileSync(config, connected.replace(on, off));
+    expect(await row('openclaw')).toMatchObject({ state: 'broken', why: expect.stringContaining('switched off') });
+  }
+  writeFileSync(config, CONFIG);
+  expect(await row('openclaw')).toMatchObject({ state: 'wiped' });
+});
+
+test('R-CLAW-11 the switch of its script keeps the search by QMD out, and mcporter is written where it reads', async () => {
+  const { connections, mcporter, around, put } = await aHomeWithOpenClaw();
+  const environment = around.environment as Record<string, string>;
+  environment['OPENCLAW_QMD_ENABLED'] = 'false';
+  await connections.connect(CLIENT);
+  expect(existsSync(mcporter)).toBe(false);
+  delete environment['OPENCLAW_QMD_ENABLED'];
+  const own = put('.mcporter/mcporter.jsonc', '{\n  // mine\n}\n');
+  await connections.connect(CLIENT);
+  expect(existsSync(mcporter)).toBe(false);
+  expect(readFileSync(own, 'utf8')).toMatch(/\/\/ mine[^]*"--qmd"/);
+  const again = readFileSync(own, 'utf8');
+  await connections.connect(CLIENT);
+  expect(readFileSync(own, 'utf8')).toBe(again);
+});
+
+test('R-CLAW-12 a configuration that was never made, or cannot be read, is not written', async () => {
+  const { connections, config, asked } = await aHomeWithOpenClaw('{ broken');
+  await expect(connections.connect(CLIENT)).rejects.toMatchObject({ code: 'invalid_input' });
+  expect(readFileSync(config, 'utf8')).toBe('{ broken');
+  rmSync(config);
+  await expect(connections.connect(CLIENT)).rejects.toMatchObject({ message: expect.stringContaining('openclaw onboard') });
+  expect(existsSync(config)).toBe(false);
+  expect(asked).toThrow(/ENOENT/);
+});
+
+test('R-CLAW-12 what OpenClaw keeps of its own memory is not touched, whatever stands there', async () => {
+  const memory = '"memory": { "backend": "builtin", "search": { "provider": "ollama" } }';
+  const { connections, config } = await aHomeWithOpenClaw(`{\n  ${memory}\n}\n`);
+  await connections.connect(CLIENT);
+  expect(readFileSync(config, 'utf8')).toContain(memory);
+  expect(readFileSync(config, 'utf8')).not.toMatch(/qmd/i);
+});
+
+test('R-CLAW-10 it is found where its own settings say, and asked by the words that its version knows', async () => {
+  const { around, home, put, row } = await aHome();
+  const environment = around.environment as Record<string, string>;
+  expect(await row('openclaw')).toMatchObject({ installed: false });
+  environment['OPENCLAW_STATE_DIR'] = join(home, 'elsewhere');
+  const config = put('elsewhere/openclaw.json', '{}');
+  expect(await row('openclaw')).toMatchObject({ installed: true, config });
+  environment['OPENCLAW_CONFIG_PATH'] = '~/claw.json';
+  expect(await row('openclaw')).toMatchObject({ config: join(home, 'claw.json') });
+  mkdirSync(join(home, 'elsewhere/bin'), { recursive: true });
+  for (const [version, knows] of [
+    ['2026.7.35', false],
+    ['2026.8.1', true],
+    ['2027.1.0', true],
+    [undefined, true],
+  ] as const)
+    expect(installArgs(version).includes('--accept-capabilities')).toBe(knows);
+});
