@@ -51,6 +51,12 @@ export const TOKEN_DAYS = 365;
 /** Lines that one request imports; a surface that has more sends more requests. */
 export const TRANSFER = { lines: 500 } as const;
 
+/** Other memories that facts can be brought from. */
+export const SOURCES = ['mcp-memory', 'markdown', 'basic-memory', 'chatgpt', 'claude'] as const;
+
+/** What is read of another memory at once: bytes, entries in it, and the letters of a name in it that is repeated in every fact. */
+export const BRING = { bytes: 512 * KIB, entries: 5000, name: 200 } as const;
+
 /** What `my-memory` shows at most; as JSON it grows beyond `bytes` for nothing but the newest key of each category. */
 export const OVERVIEW = { categories: 50, keys: 5, bytes: 1000 } as const;
 

@@ -1,4 +1,5 @@
 import type * as z from 'zod';
+import { Preview, PreviewInput } from './bring.ts';
 import {
   ClientList,
   ClientsInput,
@@ -106,6 +107,7 @@ export const operations = {
   callers: { input: CallersInput, output: Callers, scope: 'memory:read' },
   export: { input: ExportInput, output: Export, scope: 'memory:read' },
   import: { input: ImportInput, output: ImportReceipt, scope: 'memory:write' },
+  previewImport: { input: PreviewInput, output: Preview, scope: 'admin' },
   status: { input: StatusInput, output: Status, scope: 'memory:read' },
 
   packs: { input: PacksInput, output: PackList, scope: 'memory:read' },

@@ -79,6 +79,7 @@ describe('the table (R-OPS-01)', () => {
       'callers',
       'export',
       'import',
+      'previewImport',
       'status',
       'packs',
       'pack',

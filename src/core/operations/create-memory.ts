@@ -1,3 +1,4 @@
+import { bring } from './bring.ts';
 import { clients } from './clients.ts';
 import { credentials } from './credentials.ts';
 import { facts } from './facts.ts';
@@ -16,6 +17,7 @@ export const createMemory = (deps: MemoryDeps): Memory => ({
   ...find(deps),
   ...views(deps),
   ...transfer(deps),
+  ...bring(deps),
   ...packs(deps),
   ...credentials(deps),
   ...pipelines(deps),

@@ -1,20 +1,22 @@
 import { constants, createReadStream } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { Failure } from '../../../contract/failure.ts';
-import { TRANSFER } from '../../../contract/limits.ts';
-import type { ImportReceipt } from '../../../contract/transfer.ts';
+import { previewInParts } from '../../../contract/in-parts.ts';
+import { SOURCES } from '../../../contract/limits.ts';
+import { bring, show } from '../bringing.ts';
 import { command } from '../command.ts';
-import type { Desk } from '../desk.ts';
 import { exits } from '../exit-codes.ts';
+import { isForeign, peeked, sourceNamed, textOf } from '../foreign.ts';
+import { importLines, summary, tellErrors } from '../import-lines.ts';
 import { counted, jsonText } from '../layout.ts';
-import { linesOf, type NumberedLine } from '../lines.ts';
+import { linesOf } from '../lines.ts';
 import type { MemoryAtHand } from '../memory-at-hand.ts';
+import { UsageError } from '../usage-error.ts';
+import { secondsOf } from '../values.ts';
 
 /** The longest line that can hold a fact, every character of it written as an escape. */
 const LONGEST_LINE = 512 * 1024;
-/** As JSON within JSON a batch grows, and a request holds 1 MiB. */
-const BATCH_BYTES = 900 * 1024;
-const ERRORS_TOLD = 20;
 
 export const exportFacts = command({
   name: 'export',
@@ -49,38 +51,50 @@ export const exportFacts = command({
 
 export const importFacts = command({
   name: 'import',
-  says: 'Remembers facts from lines as an export writes them.',
+  says: 'Remembers facts from an export, or from what another memory holds.',
   arguments: { file: { says: 'The file, or - for standard input.' } },
-  options: { 'dry-run': { says: 'Checks every line, and changes nothing.' } },
+  options: {
+    from: { value: '<source>', says: `What another program wrote: ${SOURCES.join(', ')}. Told from the file where it shows.` },
+    category: { value: '<name>', says: 'The group of all facts from another memory.' },
+    ttl: { value: '<time>', says: 'How long facts from another memory live; 90d unless told.' },
+    'dry-run': { says: 'Shows or checks what would be imported, and changes nothing.' },
+  },
   more: [
-    'Facts keep the time that they have left. One that has less than an hour left is dropped; a line that is wrong is told with its number, and the others go on.',
+    'Facts of an export keep the time that they have left. One that has less than an hour left is dropped; a line that is wrong is told with its number, and the others go on.',
+    'From another memory each entry becomes a fact whose key is made from its text, so importing the same file again makes no second set. What is known already, looks like a secret or is no fact is left out and told.',
     'To go on after an interruption, import the same file again: what is there already stays as it is.',
   ],
-  examples: ['import facts.ndjson --dry-run', 'gunzip -c facts.ndjson.gz | helmdeck-memory import -'],
-  async run({ arguments: { file }, options }, desk) {
-    const total: ImportReceipt = { created: 0, updated: 0, unchanged: 0, dropped: 0, errors: [] };
-    let upTo = 0;
-    using progress = desk.terminal.working('Importing…');
-    try {
-      for await (const batch of batchesOf(
-        linesOf(file === '-' ? desk.terminal.input() : contentOf(file, desk.interrupted), LONGEST_LINE),
-      )) {
-        if (desk.interrupted.aborted) throw desk.interrupted.reason;
-        // Opened when there is something to import: until then it is free for whoever writes the lines.
-        await importBatch(await desk.memory(), batch, { dry: options['dry-run'], total });
-        upTo = batch.at(-1)?.number ?? upTo;
-        progress.update(`Importing… ${counted(upTo, 'line')}`);
-      }
-    } catch (error) {
-      progress[Symbol.dispose]();
-      if (desk.interrupted.aborted || upTo > 0) {
-        desk.terminal.tell(`It ended early: ${counted(upTo, 'line')} were read. Import the same file again to go on.`);
-      }
-      throw error;
+  examples: [
+    'import facts.ndjson --dry-run',
+    'gunzip -c facts.ndjson.gz | helmdeck-memory import -',
+    'import memory.jsonl --dry-run',
+    'import CLAUDE.md --category conventions --ttl 1y',
+    'import saved-memories.txt --from chatgpt',
+  ],
+  async run({ arguments: { file }, options: { from, category, ttl, 'dry-run': dry } }, desk) {
+    const source = sourceNamed(from);
+    const seconds = secondsOf(ttl, '--ttl');
+    const { begins, chunks } = await peeked(file === '-' ? desk.terminal.input() : contentOf(file, desk.interrupted));
+    if (source !== undefined || isForeign(begins, file)) {
+      const text = await textOf(chunks);
+      const memory = await desk.memory();
+      const preview = await previewInParts((name, input) => memory.call(name, input), {
+        text,
+        name: basename(file),
+        ...(source !== undefined && { from: source }),
+        ...(category !== undefined && { category }),
+        ...(seconds !== undefined && { ttl_seconds: seconds }),
+      });
+      return await (dry ? show(preview, desk) : bring(preview, desk));
     }
-    progress[Symbol.dispose]();
-    const receipt = { ...total, ...(options['dry-run'] && { dry_run: true }) };
-    await desk.answer(receipt, () => [summary(total, options['dry-run'])]);
+    if (category !== undefined || seconds !== undefined) {
+      throw new UsageError(
+        '--category and --ttl are for other memories, named with --from; facts of an export keep their own.',
+        'import',
+      );
+    }
+    const total = await importLines(linesOf(chunks, LONGEST_LINE), dry, desk);
+    await desk.answer({ ...total, ...(dry && { dry_run: true }) }, () => [summary(total, dry)]);
     if (!desk.json) tellErrors(desk, total.errors);
     return total.errors.length > 0 ? exits.failed.code : exits.done.code;
   },
@@ -124,60 +138,4 @@ async function* contentOf(file: string, signal: AbortSignal): AsyncGenerator<Buf
   } catch (cause) {
     throw new Failure('invalid_input', 'The file cannot be read; check its path and its permissions.', { cause });
   }
-}
-
-async function* batchesOf(lines: AsyncIterable<NumberedLine>): AsyncGenerator<readonly NumberedLine[]> {
-  let batch: NumberedLine[] = [];
-  let bytes = 0;
-  for await (const line of lines) {
-    const size = Buffer.byteLength(JSON.stringify(line.text ?? ''));
-    if (batch.length === TRANSFER.lines || (bytes + size > BATCH_BYTES && batch.length > 0)) {
-      yield batch;
-      batch = [];
-      bytes = 0;
-    }
-    batch.push(line);
-    bytes += size;
-  }
-  if (batch.length > 0) yield batch;
-}
-
-async function importBatch(
-  memory: MemoryAtHand,
-  batch: readonly NumberedLine[],
-  { dry, total }: { dry: boolean; total: ImportReceipt },
-): Promise<void> {
-  const unreadable = batch.filter(({ text }) => text === undefined || isTooLong(text));
-  const bad = new Set(unreadable);
-  const receipt = await memory.call('import', {
-    // A line that is not sent keeps its number, and a blank one is skipped.
-    lines: batch.map((line) => (bad.has(line) ? '' : (line.text ?? ''))),
-    first_line: batch[0]?.number ?? 1,
-    dry_run: dry,
-  });
-  for (const name of ['created', 'updated', 'unchanged', 'dropped'] as const) total[name] += receipt[name];
-  const own = unreadable.map(({ number }) => ({
-    line: number,
-    message: 'The line is not UTF-8, or longer than any fact can be; export it anew.',
-  }));
-  total.errors.push(...[...receipt.errors, ...own].toSorted((one, other) => one.line - other.line));
-}
-
-const isTooLong = (text: string): boolean => Buffer.byteLength(JSON.stringify(text)) > BATCH_BYTES;
-
-function summary({ created, updated, unchanged, dropped, errors }: ImportReceipt, dry: boolean): string {
-  const parts = [
-    `${created} new`,
-    `${updated} changed`,
-    `${unchanged} known already`,
-    ...(dropped > 0 ? [`${dropped} dropped with less than an hour left`] : []),
-    ...(errors.length > 0 ? [`${counted(errors.length, 'line')} refused`] : []),
-  ];
-  return `${dry ? 'Would import' : 'Imported'}: ${parts.join(', ')}.`;
-}
-
-function tellErrors(desk: Desk, errors: ImportReceipt['errors']): void {
-  desk.terminal.tell(...errors.slice(0, ERRORS_TOLD).map(({ line, message }) => `Line ${line}: ${message}`));
-  if (errors.length > ERRORS_TOLD)
-    desk.terminal.tell(`and ${counted(errors.length - ERRORS_TOLD, 'more line')}; --json tells all of them.`);
 }
