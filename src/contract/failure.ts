@@ -18,6 +18,7 @@ export const failures = {
   key_unavailable: { http: 503, rpc: -32603 },
   qmd_unavailable: { http: 503, rpc: -32603 },
   store_unavailable: { http: 503, rpc: -32603 },
+  embeddings_unavailable: { http: 503, rpc: -32603 },
   timeout: { http: 504 },
   disk_full: { http: 507 },
   internal: { http: 500, rpc: -32603 },

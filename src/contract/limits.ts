@@ -147,3 +147,17 @@ export const EGRESS = {
   /** Without a sign of life. */
   silence: 10,
 } as const;
+
+/** What embedding is held to. Times are seconds. */
+export const EMBEDDING = {
+  /** Texts in one question, and bytes in each. */
+  texts: 256,
+  bytes: 64 * KIB,
+  /** Texts that Ollama is handed at once: what hangs is told from what is large. */
+  batch: 16,
+  /** Within this a batch is answered, its model being loaded included. */
+  patience: 90,
+  /** Questions under way or waiting, of one subject and in all. */
+  waitingOfOne: 16,
+  waiting: 64,
+} as const;

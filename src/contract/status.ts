@@ -28,3 +28,28 @@ export interface StoreStatus {
 
 /** Whether agents can come. */
 export type ListeningState = { at: 'listening'; url: string } | { at: 'paused' } | { at: 'failed'; why: string };
+
+/** What keeps embeddings away. Each has a remedy of its own. */
+export type SidecarTrouble =
+  | 'not_installed'
+  | 'unsafe'
+  | 'too_old'
+  | 'port_taken'
+  | 'crashed'
+  | 'hanging'
+  | 'broken'
+  | 'flooding'
+  | 'wrong_dimension'
+  | 'pull_failed'
+  | 'gone';
+
+/** Where the machine's own embeddings stand. Each state carries only what is true in it, and what the owner can do about it. */
+export type SidecarState =
+  | { at: 'off' }
+  | { at: 'asleep'; remedy: string }
+  | { at: 'starting' }
+  | { at: 'unapproved'; changed: boolean; remedy: string }
+  | { at: 'no_model'; model: string; remedy: string }
+  | { at: 'pulling'; model: string; done: number; of: number }
+  | { at: 'ready'; model: string; whose: 'own' | 'adopted' }
+  | { at: 'failed'; trouble: SidecarTrouble; why: string; remedy: string; retry_at?: string };

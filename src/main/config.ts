@@ -22,7 +22,19 @@ export interface Config {
   readonly fetchHosts: readonly string[];
   /** Packs of the owner's own that are to be loaded; one that cannot be is left out, and said. */
   readonly packs: readonly string[];
+  readonly ollama: OllamaSettings;
 }
+
+export interface OllamaSettings {
+  /** Where it lies; the usual places unless it is set. */
+  readonly path: string | undefined;
+  readonly model: string;
+  /** Where one runs that may be adopted, on this machine. */
+  readonly url: URL;
+}
+
+/** What embeds unless its owner says otherwise, and where an Ollama runs that was started by others. */
+export const OLLAMA = { model: 'nomic-embed-text', url: 'http://127.0.0.1:11434' } as const;
 
 export interface Machine {
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -46,6 +58,7 @@ export function readConfig(machine: Machine): Config {
     allowedHosts: hostsIn(environment),
     fetchHosts: fetchHostsIn(environment),
     packs: packsIn(environment),
+    ollama: ollamaIn(machine),
   };
 }
 
@@ -71,6 +84,41 @@ function fetchHostsIn(environment: Machine['environment']): readonly string[] {
   throw new Failure(
     'store_unavailable',
     'HELMDECK_FETCH_HOSTS must be full names of hosts in small letters, such as docs.example.com, or *.example.com for all below it, with commas between them and a port only where it is not 443; write them so, or leave it out.',
+  );
+}
+
+/** With a name of its own and a tag, and of nobody's machines but this one. */
+const MODEL = /^[a-z0-9][a-z0-9._-]{0,63}(\/[a-z0-9][a-z0-9._-]{0,63})?(:[a-z0-9][a-z0-9._-]{0,63})?$/i;
+const OF_A_CLOUD = /[:-]cloud$/i;
+const ON_THIS_MACHINE: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]']);
+
+function ollamaIn({ environment, platform }: Machine): OllamaSettings {
+  const path = environment['HELMDECK_OLLAMA'];
+  // A relative path would be another program wherever this one is started from.
+  if (path !== undefined && !(platform === 'win32' ? win32 : posix).isAbsolute(path)) {
+    throw new Failure(
+      'store_unavailable',
+      'HELMDECK_OLLAMA must be the absolute path of the program ollama; write it in full, or leave it out for the usual places.',
+    );
+  }
+  const model = environment['HELMDECK_EMBEDDINGS_MODEL'] ?? OLLAMA.model;
+  if (!MODEL.test(model) || OF_A_CLOUD.test(model)) {
+    throw new Failure(
+      'store_unavailable',
+      'HELMDECK_EMBEDDINGS_MODEL must be the name of a model that Ollama runs on this machine, such as nomic-embed-text; write it so, or leave it out.',
+    );
+  }
+  return { path, model, url: ollamaUrlIn(environment) };
+}
+
+function ollamaUrlIn(environment: Machine['environment']): URL {
+  const text = environment['HELMDECK_OLLAMA_URL'] ?? OLLAMA.url;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  // What is embedded leaves this machine by no setting.
+  if (url?.protocol === 'http:' && ON_THIS_MACHINE.has(url.hostname) && url.href === `${url.origin}/`) return url;
+  throw new Failure(
+    'store_unavailable',
+    'HELMDECK_OLLAMA_URL must be an address of this machine such as http://127.0.0.1:11434, with nothing behind the port; write it so, or leave it out.',
   );
 }
 

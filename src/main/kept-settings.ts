@@ -6,7 +6,7 @@ import type { SettingRow, StartedWith } from '../contract/settings.ts';
 import { writeDurably } from '../core/files.ts';
 import type { OwnerSettings } from '../core/operations/memory.ts';
 import { readAddress } from '../listeners/address.ts';
-import { type Config, readConfig } from './config.ts';
+import { type Config, OLLAMA, readConfig } from './config.ts';
 import { IN_THE_FOLDER, type Settings, settingsIn } from './settings-file.ts';
 import { isSecret, isSetting, SETTINGS, type SettingName } from './settings.ts';
 
@@ -17,6 +17,8 @@ const USUAL: Partial<Record<SettingName, string>> = {
   HELMDECK_QUOTA_BYTES: String(QUOTA.bytes),
   HELMDECK_WRITES_PER_MINUTE: 'no limit',
   HELMDECK_SECRETS: 'refuse',
+  HELMDECK_OLLAMA_URL: OLLAMA.url,
+  HELMDECK_EMBEDDINGS_MODEL: OLLAMA.model,
 };
 
 /**

@@ -17,6 +17,9 @@ export const SETTINGS = {
   HELMDECK_WRITES_PER_MINUTE: { as: 'number' },
   HELMDECK_SECRETS: { as: 'text' },
   HELMDECK_PACKS: { as: 'list' },
+  HELMDECK_OLLAMA: { as: 'text' },
+  HELMDECK_OLLAMA_URL: { as: 'text' },
+  HELMDECK_EMBEDDINGS_MODEL: { as: 'text' },
 } as const satisfies Record<string, Setting>;
 
 interface Setting {

@@ -22,6 +22,7 @@ test('every failure has its HTTP status and JSON-RPC number (R-ERR-01)', () => {
     key_unavailable: { http: 503, rpc: -32603 },
     qmd_unavailable: { http: 503, rpc: -32603 },
     store_unavailable: { http: 503, rpc: -32603 },
+    embeddings_unavailable: { http: 503, rpc: -32603 },
     timeout: { http: 504 },
     disk_full: { http: 507 },
     internal: { http: 500, rpc: -32603 },

@@ -117,6 +117,21 @@ describe('the other settings (R-OPS-13)', () => {
     expect(() => set({ HELMDECK_SECRETS: text })).toThrow(/^HELMDECK_SECRETS must be refuse or warn/);
   });
 
+  test.each([
+    ['HELMDECK_OLLAMA', 'bin/ollama'],
+    ['HELMDECK_OLLAMA', ''],
+    ['HELMDECK_OLLAMA_URL', 'http://192.168.1.5:11434'],
+    ['HELMDECK_OLLAMA_URL', 'http://localhost.example:11434'],
+    ['HELMDECK_OLLAMA_URL', 'https://127.0.0.1:11434'],
+    ['HELMDECK_OLLAMA_URL', 'http://me:secret@127.0.0.1:11434'],
+    ['HELMDECK_OLLAMA_URL', 'http://127.0.0.1:11434/v1'],
+    ['HELMDECK_EMBEDDINGS_MODEL', 'gpt-oss:120b-cloud'],
+    ['HELMDECK_EMBEDDINGS_MODEL', '../../etc'],
+    ['HELMDECK_EMBEDDINGS_MODEL', ''],
+  ])('%s of "%s" stops the start with its name (R-EMB-03, R-OPS-13)', (name, text) => {
+    expect(() => set({ [name]: text })).toThrow(new RegExp(`^${name} must be`));
+  });
+
   test('HELMDECK_FETCH_HOSTS lists what http.fetch may ask, which is nobody unless told (R-PACK-15)', () => {
     expect(set({}).fetchHosts).toEqual([]);
     expect(set({ HELMDECK_FETCH_HOSTS: 'docs.example.com, *.example.org:8443' }).fetchHosts).toEqual([

@@ -41,6 +41,9 @@ describe('a setting in the configuration file (R-HTTP-12)', () => {
       HELMDECK_WRITES_PER_MINUTE: 60,
       HELMDECK_SECRETS: 'warn',
       HELMDECK_PACKS: ['weather.today', 'words.count'],
+      HELMDECK_OLLAMA: '/opt/ollama/bin/ollama',
+      HELMDECK_OLLAMA_URL: 'http://[::1]:11434',
+      HELMDECK_EMBEDDINGS_MODEL: 'all-minilm',
     });
     expect(config()).toEqual({
       folder,
@@ -51,6 +54,7 @@ describe('a setting in the configuration file (R-HTTP-12)', () => {
       writesPerMinute: 60,
       secrets: 'warn',
       packs: ['weather.today', 'words.count'],
+      ollama: { path: '/opt/ollama/bin/ollama', url: new URL('http://[::1]:11434'), model: 'all-minilm' },
     });
   });
 

@@ -1,0 +1,66 @@
+import type { Clock } from '../../core/clock.ts';
+import type { Child } from './child.ts';
+import { LogTail } from './log-tail.ts';
+import type { OllamaWire } from './wire.ts';
+
+/** One try with an Ollama, from its start to its end. What outlives it is only the end of what it said. */
+export class Life {
+  readonly log: LogTail;
+  /** Present once it may be asked. */
+  wire: OllamaWire | undefined;
+  version: string | undefined;
+  wellSince: number | undefined;
+  /** Answers in a row that were failures of its own. */
+  broken = 0;
+  flooded = false;
+  readonly #over = new AbortController();
+  #child: Child | undefined;
+  #pull: { cancel: AbortController; ended: PromiseWithResolvers<void> } | undefined;
+
+  constructor(clock: Clock, before?: LogTail) {
+    this.log = before ?? new LogTail(() => clock.steady());
+  }
+
+  get signal(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  hear(chunk: Buffer): boolean {
+    const within = this.log.hear(chunk);
+    if (!within) this.flooded = true;
+    return within;
+  }
+
+  own(child: Child): void {
+    this.#child = child;
+  }
+
+  /** Aborted with this life, or by whoever asked. */
+  until(signal: AbortSignal | undefined): AbortSignal {
+    return signal ? AbortSignal.any([this.signal, signal]) : this.signal;
+  }
+
+  beginPull(): AbortSignal {
+    const pull = { cancel: new AbortController(), ended: Promise.withResolvers<void>() };
+    this.#pull = pull;
+    return AbortSignal.any([this.signal, pull.cancel.signal]);
+  }
+
+  endPull(): void {
+    this.#pull?.ended.resolve();
+    this.#pull = undefined;
+  }
+
+  /** Fulfils when nothing is fetched any more. */
+  async cancelPull(): Promise<void> {
+    const pull = this.#pull;
+    pull?.cancel.abort();
+    await pull?.ended.promise;
+  }
+
+  /** Fulfils when nothing of it is left. */
+  async end(): Promise<void> {
+    this.#over.abort();
+    await this.#child?.stop();
+  }
+}

@@ -1,0 +1,94 @@
+import type { SidecarTrouble } from '../../contract/status.ts';
+
+interface Told {
+  readonly why: string;
+  readonly remedy: string;
+  /** Whether time cannot mend it: then nothing is tried until its owner does something. */
+  readonly lasting: boolean;
+}
+
+/** What keeps embeddings away, as the state tells it. Agents may read it, so it names no path. */
+export class Trouble extends Error implements Told {
+  override readonly name = 'Trouble';
+  readonly trouble: SidecarTrouble;
+  readonly why: string;
+  readonly remedy: string;
+  readonly lasting: boolean;
+  /** What it is about, for the owner alone. */
+  readonly path: string | undefined;
+
+  constructor(trouble: SidecarTrouble, { path, ...told }: Partial<Told> & { path?: string } = {}, options?: ErrorOptions) {
+    const { why, remedy, lasting } = { ...TROUBLES[trouble], ...told };
+    super(`${why} ${remedy}`, options);
+    this.trouble = trouble;
+    this.why = why;
+    this.remedy = remedy;
+    this.lasting = lasting;
+    this.path = path;
+  }
+}
+
+const TURN_ON = 'helmdeck-memory embeddings on';
+
+/** The oldest Ollama without a hole that is known in what we use: reading and fetching models. */
+export const LEAST_VERSION = '0.35.0';
+
+/** Each with the words for when nothing more is known. */
+const TROUBLES: Readonly<Record<SidecarTrouble, Told>> = {
+  not_installed: {
+    why: 'Ollama was not found on this machine.',
+    remedy: `Install it, or say with HELMDECK_OLLAMA where it lies; then: ${TURN_ON}`,
+    lasting: true,
+  },
+  unsafe: {
+    why: 'Ollama was found where others than you and the system could put something else in its place.',
+    remedy: `Let nobody else write its file and the folders above it (embeddings status names it), or say with HELMDECK_OLLAMA where another one lies; then: ${TURN_ON}`,
+    lasting: true,
+  },
+  too_old: {
+    why: `This Ollama is older than ${LEAST_VERSION}, and has holes that are known.`,
+    remedy: `Update Ollama; then: ${TURN_ON}`,
+    lasting: true,
+  },
+  port_taken: {
+    why: 'Another program listens where our Ollama should, and was asked nothing.',
+    remedy: 'Another port is tried by itself; if it stays, look for a program that takes every port.',
+    lasting: false,
+  },
+  crashed: {
+    why: 'Ollama ended by itself.',
+    remedy: 'It is started again by itself; if it stays, look at its log (helmdeck-memory embeddings status) and at free memory.',
+    lasting: false,
+  },
+  hanging: {
+    why: 'Ollama does not answer.',
+    remedy: 'It is tried again by itself; if it stays, see whether the machine has the memory and the time for the model.',
+    lasting: false,
+  },
+  broken: {
+    why: 'Ollama answers with failures of its own.',
+    remedy: 'It is tried again by itself; if it stays, look at its log (helmdeck-memory embeddings status) or update it.',
+    lasting: false,
+  },
+  flooding: {
+    why: 'Ollama writes more into its log than anybody reads, and was ended.',
+    remedy: `It is started again by itself; if it stays, update Ollama, or: helmdeck-memory embeddings off`,
+    lasting: false,
+  },
+  wrong_dimension: {
+    why: 'The model makes other vectors than before, or none; what was indexed does not fit them.',
+    remedy: `Fetch the model again (helmdeck-memory embeddings pull), or set HELMDECK_EMBEDDINGS_MODEL to the one you mean; then: ${TURN_ON}`,
+    lasting: true,
+  },
+  pull_failed: {
+    why: 'The model could not be fetched.',
+    remedy:
+      'See that this machine reaches the network and that the model has this name, then fetch it again: helmdeck-memory embeddings pull',
+    lasting: true,
+  },
+  gone: {
+    why: 'The Ollama that you chose does not run where it is looked for.',
+    remedy: 'Start it, or let us start one of our own: helmdeck-memory embeddings on --own',
+    lasting: false,
+  },
+};

@@ -1,0 +1,47 @@
+import { describe, expect, test } from 'vitest';
+import { LogTail, tellable } from '../../../src/main/sidecar/log-tail.ts';
+
+describe('the end of the log (R-EMB-09)', () => {
+  test.each([
+    [
+      '[GIN] 2026/06/03 - 14:02:00 | 200 |    1.2345ms |       127.0.0.1 | POST     "/api/embed"',
+      '2026/06/03 14:02:00 200 1.2345ms POST /api/embed',
+    ],
+    [
+      'time=2026-06-03T14:02:00.000Z level=INFO source=sched.go:714 msg="new model will fit" prompt="my diary" model=/x',
+      '2026-06-03T14:02:00.000Z INFO sched.go:714 "new model will fit"',
+    ],
+    [
+      'Error: listen tcp 127.0.0.1:4711: bind: address already in use',
+      'Error: listen tcp 127.0.0.1:4711: bind: address already in use',
+    ],
+  ])('tells of %s', (line, told) => {
+    expect(tellable(line)).toBe(told);
+  });
+
+  test.each([
+    'runner reads my diary',
+    '[GIN] 2026/06/03 - 14:02:00 | 200 | 1ms | 127.0.0.1 | GET "/x?q=my diary"',
+    'prompt="time=1 level=INFO source=a.go:1 msg=x"',
+    'Error: ghp_16C7e42F292c6912E7710c838347Ae178B4a is no key',
+    '',
+  ])('leaves out %s', (line) => {
+    expect(tellable(line)).toBeUndefined();
+  });
+
+  test('is short, whatever is said, and a flood is noticed', () => {
+    let now = 0;
+    const log = new LogTail(() => now);
+    const line = (at: number): string => `time=${at} level=INFO source=a.go:1 msg="x"\n`;
+    for (let at = 0; at < 1000; at += 1) expect(log.hear(Buffer.from(`${line(at)}diary\n`))).toBe(true);
+    expect(log.lines).toHaveLength(41);
+    expect(log.lines.at(0)).toContain('960');
+    expect(log.lines.at(-1)).toBe('(and 1000 other lines)');
+    const much = Buffer.alloc(1024 * 1024, 'x');
+    for (let time = 0; time < 100; time += 1) {
+      now += 10_000;
+      expect(log.hear(much)).toBe(true);
+    }
+    expect(Array.from({ length: 9 }, () => log.hear(much)).at(-1)).toBe(false);
+  });
+});

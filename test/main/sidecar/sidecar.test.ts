@@ -1,0 +1,351 @@
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { Sidecar } from '../../../src/main/sidecar/sidecar.ts';
+import { SOON } from '../../support/listener.ts';
+import { isAlive, writeProgram } from '../../support/ollama-program.ts';
+import { openSidecar, standIn, turnOn, until } from '../../support/ollama.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+
+vi.setConfig({ testTimeout: 30_000 });
+
+const linux = process.platform === 'linux';
+
+const nearness = (one: readonly number[] = [], other: readonly number[] = []): number =>
+  one.reduce((sum, value, index) => sum + value * (other[index] ?? 0), 0);
+
+const refused = (sidecar: Sidecar): Promise<Error> =>
+  sidecar.embed('me', ['Deploy on Fridays']).then(
+    () => new Error('It was answered.'),
+    (error: Error) => error,
+  );
+
+describe('an Ollama of our own', () => {
+  test('is started, embeds in true vectors, and leaves nothing when it is turned off (R-EMB-04, R-EMB-05)', async () => {
+    const ollama = standIn({ quick: false });
+    const { sidecar, folder, states } = openSidecar({
+      path: ollama.path,
+      environment: {
+        HELMDECK_MEMORY_KEY: 'secret',
+        OLLAMA_ORIGINS: '*',
+        OLLAMA_HOST: '0.0.0.0',
+        PATH: '/tmp',
+        https_proxy: 'http://proxy',
+      },
+    });
+    expect(sidecar.state).toEqual({ at: 'off' });
+    await turnOn(sidecar);
+    await until(sidecar, 'ready');
+    expect(states.map(({ at }) => at)).toEqual(['starting', 'unapproved', 'starting', 'ready']);
+
+    const { vectors, tokens } = await sidecar.embed('me', [
+      'This is an example sentence',
+      'when do we ship new versions?',
+      'We deploy on Tuesdays',
+      'The cat sleeps',
+    ]);
+    expect(vectors[0]?.slice(0, 3).map((value) => value.toFixed(4))).toEqual(['0.0677', '0.0636', '0.0487']);
+    expect(nearness(vectors[1], vectors[2])).toBeGreaterThan(nearness(vectors[1], vectors[3]) + 0.1);
+    expect(tokens).toBe(18);
+
+    const { HELMDECK_SIDECAR, ...environment } = ollama.environment();
+    expect(HELMDECK_SIDECAR).toMatch(/^[0-9a-f]{32}$/);
+    expect(environment).toMatchObject({ OLLAMA_ORIGINS: '', HOME: join(folder, 'embeddings'), https_proxy: 'http://proxy' });
+    expect(environment['OLLAMA_HOST']).toMatch(/^127\.0\.0\.1:\d{4,5}$/);
+    expect(JSON.stringify(environment)).not.toContain('secret');
+
+    const { log, version } = await sidecar.report();
+    expect(version).toBe('0.35.2');
+    expect(log.join('\n')).toContain('POST /api/embed');
+    // Whatever it says of what it was asked.
+    expect(log.join('\n')).not.toMatch(/cat|deploy|example/i);
+
+    await sidecar.choose({ on: false });
+    expect(sidecar.state).toEqual({ at: 'off' });
+    expect(ollama.pids().filter(isAlive)).toEqual([]);
+    expect(await refused(sidecar)).toMatchObject({
+      code: 'embeddings_unavailable',
+      message: expect.stringContaining('embeddings on'),
+    });
+  });
+
+  test('is fetched its model with progress, cancelled, and gone on with (R-EMB-06)', async () => {
+    const ollama = standIn({ models: [], pullMs: 60 });
+    const { sidecar, states } = openSidecar({ path: ollama.path, model: 'nomic-embed-text' });
+    await turnOn(sidecar);
+    expect(await until(sidecar, 'no_model')).toMatchObject({
+      model: 'nomic-embed-text',
+      remedy: expect.stringContaining('pull'),
+    });
+    const { model, free } = await sidecar.report();
+    expect(model).toEqual({ name: 'nomic-embed-text', disk: 275_000_000, memory: 600_000_000 });
+    expect(free.disk).toBeGreaterThan(0);
+
+    // Asked twice, it is fetched once.
+    await Promise.all([sidecar.pull(), sidecar.pull()]);
+    const { of } = await until(sidecar, 'pulling', ({ done }) => done > 0);
+    expect(of).toBe(45_960_996);
+    await sidecar.cancelPull();
+    await until(sidecar, 'no_model');
+    expect(ollama.lines('pulls')).toHaveLength(1);
+
+    ollama.behave({ models: [], pullMs: 1 });
+    await sidecar.pull();
+    await until(sidecar, 'ready');
+    expect(Number(ollama.lines('pulls')[1])).toBeGreaterThan(0);
+    const done = states.flatMap((state) => (state.at === 'pulling' ? [state.done] : []));
+    expect(done.length).toBeGreaterThan(2);
+    expect((await sidecar.embed('me', ['one text'])).vectors[0]).toHaveLength(768);
+  });
+
+  test('goes on from start to start until it is turned off, and is asked about anew when it is another (R-EMB-03, R-EMB-07)', async () => {
+    const ollama = standIn();
+    const { sidecar, folder } = openSidecar({ path: ollama.path });
+    await turnOn(sidecar);
+    await until(sidecar, 'ready');
+    await sidecar[Symbol.asyncDispose]();
+    expect(ollama.pids().filter(isAlive)).toEqual([]);
+
+    const again = openSidecar({ path: ollama.path, folder }).sidecar;
+    expect(again.state).toMatchObject({ at: 'asleep' });
+    again.wake();
+    await until(again, 'ready');
+    await again[Symbol.asyncDispose]();
+
+    const started = ollama.pids().length;
+    writeFileSync(ollama.path, `${readFileSync(ollama.path, 'utf8')}# an update\n`);
+    const changed = openSidecar({ path: ollama.path, folder }).sidecar;
+    changed.wake();
+    expect(await until(changed, 'unapproved')).toMatchObject({ changed: true });
+    await expect(changed.approve('0'.repeat(64))).rejects.toMatchObject({ code: 'invalid_input' });
+    expect(ollama.pids()).toHaveLength(started);
+  });
+
+  test.runIf(linux)('takes along what it forked, in its group and out of it (R-EMB-04)', async () => {
+    const ollama = standIn({ fault: 'forks' });
+    const { sidecar } = openSidecar({ path: ollama.path });
+    await turnOn(sidecar);
+    await until(sidecar, 'ready');
+    expect(ollama.pids().filter(isAlive)).toHaveLength(3);
+    await sidecar.choose({ on: false });
+    await vi.waitFor(() => expect(ollama.pids().filter(isAlive)).toEqual([]), SOON);
+  });
+});
+
+describe('Ollama is never found', () => {
+  test('by PATH, whoever put what there (R-EMB-03)', async () => {
+    const planted = tempFolder();
+    writeProgram(join(planted, 'ollama'), `touch '${planted}/ran'`);
+    const { sidecar } = openSidecar({ environment: { PATH: planted } });
+    sidecar.wake();
+    await sidecar.choose({ on: true });
+    expect(await until(sidecar, 'failed')).toMatchObject({
+      trouble: 'not_installed',
+      remedy: expect.stringMatching(/https:\/\/ollama\.com\/download/),
+    });
+    expect(() => readFileSync(`${planted}/ran`)).toThrow('ENOENT');
+  });
+
+  test.runIf(linux && process.getuid !== undefined)('where others can write, at any height (R-EMB-03)', async () => {
+    const ollama = standIn();
+    for (const [place, mode] of [
+      [ollama.path, 0o702],
+      [join(ollama.path, '..'), 0o703],
+      [join(ollama.path, '../..'), 0o707],
+    ] as const) {
+      chmodSync(place, mode);
+      const { sidecar } = openSidecar({ path: ollama.path });
+      sidecar.wake();
+      await sidecar.choose({ on: true });
+      expect(await until(sidecar, 'failed')).toMatchObject({ trouble: 'unsafe' });
+      expect((await sidecar.report()).ollama).toEqual({ path: place, approved: false });
+      chmodSync(place, 0o700);
+    }
+    expect(ollama.pids()).toEqual([]);
+  });
+});
+
+test('what cannot be read where Ollama should be is told as that, and not tried again and again (R-EMB-08)', async () => {
+  const path = join(tempFolder(), 'ollama');
+  symlinkSync(path, path);
+  const { sidecar } = openSidecar({ path });
+  sidecar.wake();
+  await sidecar.choose({ on: true });
+  const failed = await until(sidecar, 'failed');
+  expect(failed).toMatchObject({ trouble: 'not_installed', why: expect.stringContaining('cannot be read') });
+  expect(failed).not.toHaveProperty('retry_at');
+});
+
+describe('what goes wrong is a state with a remedy (R-EMB-08)', () => {
+  const faults = [
+    // One answer alone may be the fault of what was asked.
+    { fault: 'crashes', times: 1, trouble: 'crashed', mends: true },
+    { fault: 'hangs', times: 1, trouble: 'hanging', mends: true },
+    { fault: '500', times: 3, trouble: 'broken', mends: true },
+    { fault: 'other-dimension', times: 1, trouble: 'wrong_dimension', mends: false },
+  ] as const;
+
+  test.for(faults)('$fault', async ({ fault, times, trouble, mends }) => {
+    const ollama = standIn();
+    const { sidecar, states } = openSidecar({ path: ollama.path, times: { embed: fault === 'hangs' ? 300 : 15_000 } });
+    await turnOn(sidecar);
+    await until(sidecar, 'ready');
+    ollama.behave({ fault });
+    for (let time = 1; time <= times; time += 1) {
+      expect(sidecar.state.at).toBe('ready');
+      expect(await refused(sidecar)).toMatchObject({ code: 'embeddings_unavailable' });
+    }
+    const failed = states.findLast(({ at }) => at === 'failed');
+    expect(failed).toMatchObject({ trouble, why: expect.stringMatching(/\.$/), remedy: expect.stringMatching(/\w/) });
+    expect(failed !== undefined && 'retry_at' in failed).toBe(mends);
+    ollama.behave({});
+    // What mends by itself needs nobody.
+    await (mends ? undefined : sidecar.choose({ on: true }));
+    await until(sidecar, 'ready');
+    expect((await sidecar.embed('me', ['again'])).vectors).toHaveLength(1);
+  });
+
+  test('a model that is gone', async () => {
+    const ollama = standIn();
+    const { sidecar } = openSidecar({ path: ollama.path });
+    await turnOn(sidecar);
+    await until(sidecar, 'ready');
+    ollama.behave({ fault: 'forgets' });
+    expect((await refused(sidecar)).message).toContain('embeddings pull');
+    expect(sidecar.state).toMatchObject({ at: 'no_model' });
+  });
+
+  test('a model that nobody has, and a disk that is full', async () => {
+    const ollama = standIn({ models: [] });
+    const { sidecar } = openSidecar({ path: ollama.path, model: 'no-such-model' });
+    await turnOn(sidecar);
+    await until(sidecar, 'no_model');
+    await sidecar.pull();
+    expect(await until(sidecar, 'failed')).toMatchObject({ trouble: 'pull_failed', remedy: expect.stringContaining('name') });
+
+    const full = standIn({ models: [], fault: 'no-space' });
+    const other = openSidecar({ path: full.path }).sidecar;
+    await turnOn(other);
+    await until(other, 'no_model');
+    await other.pull();
+    expect(await until(other, 'failed')).toMatchObject({ trouble: 'pull_failed', why: 'The disk is full.' });
+  });
+
+  test('a flood into its log, and one that never listens', async () => {
+    const ollama = standIn({ fault: 'floods' });
+    const { sidecar } = openSidecar({ path: ollama.path, times: { again: [60_000] } });
+    await turnOn(sidecar);
+    expect(await until(sidecar, 'failed')).toMatchObject({ trouble: 'flooding' });
+    await vi.waitFor(() => expect(ollama.pids().filter(isAlive)).toEqual([]), SOON);
+
+    const deaf = standIn({ fault: 'deaf' });
+    const other = openSidecar({ path: deaf.path, times: { ready: 300, again: [60_000] } }).sidecar;
+    await turnOn(other);
+    expect(await until(other, 'failed')).toMatchObject({ trouble: 'hanging' });
+  });
+
+  test('a version with known holes', async () => {
+    const ollama = standIn({ version: '0.34.9' });
+    const { sidecar } = openSidecar({ path: ollama.path });
+    await turnOn(sidecar);
+    expect(await until(sidecar, 'failed')).toMatchObject({ trouble: 'too_old', remedy: expect.stringContaining('Update') });
+    // It has ended, so it fetches nothing either, and stays what it is.
+    await expect(sidecar.pull()).rejects.toMatchObject({ code: 'embeddings_unavailable' });
+    expect(sidecar.state).toMatchObject({ at: 'failed', trouble: 'too_old' });
+    await vi.waitFor(() => expect(ollama.pids().filter(isAlive)).toEqual([]), SOON);
+  });
+
+  test('restarts grow rare: five in ten minutes at most', async () => {
+    const ollama = standIn();
+    const { sidecar, states } = openSidecar({ path: ollama.path, times: { again: [1, 1, 1, 1, 60_000] } });
+    await turnOn(sidecar);
+    for (let time = 0; time < 5; time += 1) {
+      await until(sidecar, 'ready');
+      ollama.behave({ fault: 'crashes' });
+      await refused(sidecar);
+      ollama.behave({});
+    }
+    expect(ollama.pids()).toHaveLength(5);
+    expect(states.at(-1)).toMatchObject({ at: 'failed', trouble: 'crashed' });
+  });
+});
+
+describe('another program where Ollama should listen (R-EMB-05)', () => {
+  async function squat() {
+    const asked: string[] = [];
+    const server = createServer((request, response) => {
+      asked.push(request.url ?? '');
+      response.end(JSON.stringify({ version: '0.99.0', models: [{ name: 'all-minilm' }], embeddings: [[1]] }));
+    });
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    return { asked, port: (server.address() as AddressInfo).port };
+  }
+
+  test.for([{ fault: undefined }, { fault: 'stays' }] as const)(
+    'is asked nothing, and another port is tried',
+    async ({ fault }) => {
+      const { asked, port } = await squat();
+      const ollama = standIn(fault ? { fault } : {});
+      let tries = 0;
+      const { sidecar, states } = openSidecar({
+        path: ollama.path,
+        port: async () => ((tries += 1) === 1 ? port : 20_000 + Math.floor(Math.random() * 10_000)),
+      });
+      await turnOn(sidecar);
+      await until(sidecar, 'ready');
+      expect(states.find(({ at }) => at === 'failed')).toMatchObject({ trouble: 'port_taken', remedy: expect.any(String) });
+      expect(asked).toEqual([]);
+    },
+  );
+});
+
+describe('an Ollama that runs already', () => {
+  test('is used when its owner chose it, and neither started nor ended by us (R-EMB-07)', async () => {
+    const ollama = standIn();
+    const folder = tempFolder();
+    mkdirSync(join(folder, 'models'));
+    const { spawn } = await import('node:child_process');
+    const port = 20_000 + Math.floor(Math.random() * 10_000);
+    const running = spawn(ollama.path, ['serve'], {
+      env: { OLLAMA_HOST: `127.0.0.1:${port}`, OLLAMA_MODELS: join(folder, 'models') },
+      stdio: 'ignore',
+    });
+    onTestFinished(() => void running.kill('SIGKILL'));
+
+    const { sidecar } = openSidecar({ url: `http://127.0.0.1:${port}`, times: { again: [50] } });
+    sidecar.wake();
+    await sidecar.choose({ on: true, adopt: true });
+    expect(await until(sidecar, 'ready')).toMatchObject({ whose: 'adopted' });
+    expect((await sidecar.embed('me', ['a text'])).vectors[0]).toHaveLength(384);
+    await sidecar.choose({ on: false });
+    expect(isAlive(running.pid ?? 0)).toBe(true);
+
+    await sidecar.choose({ on: true });
+    await until(sidecar, 'ready');
+    running.kill('SIGKILL');
+    await vi.waitFor(() => expect(isAlive(running.pid ?? 0)).toBe(false), SOON);
+    await refused(sidecar);
+    expect(sidecar.state).toMatchObject({ at: 'failed', trouble: 'gone' });
+  });
+});
+
+test('too many questions at once are refused, and each subject has its share', async () => {
+  const ollama = standIn();
+  const { sidecar } = openSidecar({ path: ollama.path });
+  await turnOn(sidecar);
+  await until(sidecar, 'ready');
+  const mine = Array.from({ length: 20 }, () =>
+    sidecar.embed('me', ['mine']).then(
+      () => 'answered',
+      (error: Error) => error,
+    ),
+  );
+  const others = sidecar.embed('another', ['theirs']);
+  const answers = await Promise.all(mine);
+  expect(answers.filter((answer) => answer === 'answered')).toHaveLength(16);
+  expect(answers.at(-1)).toMatchObject({ code: 'rate_limited', retryAfter: 1 });
+  expect((await others).vectors).toHaveLength(1);
+});

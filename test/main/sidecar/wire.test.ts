@@ -1,0 +1,58 @@
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { systemClock } from '../../../src/core/clock.ts';
+import { OllamaWire } from '../../../src/main/sidecar/wire.ts';
+
+/** Whoever listens there, however it answers. */
+async function answering(listener: RequestListener): Promise<OllamaWire> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return new OllamaWire({ host: '127.0.0.1', port, clock: systemClock, prove: () => Promise.resolve() });
+}
+
+describe('an Ollama that means harm (R-EMB-08)', () => {
+  test('cannot be waited for by a byte now and then', async () => {
+    const wire = await answering((_request, response) => {
+      response.write('{"embeddings": [[1]]');
+      let drops = 0;
+      const drip = setInterval(() => ((drops += 1) < 100 ? response.write(' ') : response.end('}')), 20);
+      response.once('close', () => clearInterval(drip));
+    });
+    await expect(wire.embed('m', ['a text'], 300)).rejects.toMatchObject({ trouble: 'hanging' });
+  });
+
+  test('cannot have read without end', async () => {
+    const wire = await answering((_request, response) => {
+      const more = (): void => {
+        while (!response.destroyed && response.write(' '.repeat(65_536)));
+        response.once('drain', more);
+      };
+      more();
+    });
+    await expect(wire.embed('m', ['a text'], 20_000)).rejects.toMatchObject({ trouble: 'broken' });
+  });
+
+  test('sends nobody elsewhere', async () => {
+    const asked: string[] = [];
+    const wire = await answering((request, response) => {
+      asked.push(request.url ?? '');
+      response.writeHead(307, { Location: '/elsewhere' }).end();
+    });
+    await expect(wire.embed('m', ['a text'], 20_000)).rejects.toMatchObject({ trouble: 'broken' });
+    expect(asked).toEqual(['/api/embed']);
+  });
+
+  test.for(['0.99.0\u001b]0;x\u0007', `0.99.0${'9'.repeat(100)}`, '0.99.0 and more'])(
+    'tells no version that is none: %j',
+    async (version) => {
+      const wire = await answering((_request, response) => response.end(JSON.stringify({ version })));
+      await expect(wire.version(20_000)).rejects.toMatchObject({ trouble: 'broken' });
+    },
+  );
+});

@@ -1,0 +1,70 @@
+import { onTestFinished } from 'vitest';
+import type { SidecarState } from '../../src/contract/status.ts';
+import { systemClock } from '../../src/core/clock.ts';
+import { Sidecar, type Times } from '../../src/main/sidecar/sidecar.ts';
+import { type Behaviour, putStandIn, type StandIn } from './ollama-program.ts';
+import { tempFolder } from './temp-folder.ts';
+
+/** A program that is to its caller what Ollama is, until the test ends. */
+export const standIn = (behaviour: Partial<Behaviour> = {}): StandIn => putStandIn(tempFolder(), behaviour);
+
+interface Setting {
+  readonly path?: string | undefined;
+  readonly folder?: string;
+  readonly model?: string;
+  readonly url?: string;
+  readonly environment?: Record<string, string>;
+  readonly times?: Partial<Times>;
+  readonly port?: () => Promise<number>;
+}
+
+/** Short enough for a test, long enough for a machine with other things to do. */
+const TIMES: Partial<Times> = { ready: 15_000, embed: 15_000, again: [100], grace: 1000 };
+
+/** A sidecar of its own, which goes with the test. */
+export function openSidecar({
+  path,
+  folder = tempFolder(),
+  model = 'all-minilm',
+  url = 'http://127.0.0.1:1',
+  environment = {},
+  times,
+  port,
+}: Setting) {
+  const states: SidecarState[] = [];
+  const sidecar = new Sidecar({
+    folder,
+    clock: systemClock,
+    settings: { path, model, url: new URL(url) },
+    machine: { environment, platform: process.platform, home: () => folder },
+    hear: (state) => void states.push(state),
+    times: { ...TIMES, ...times },
+    ...(port && { port }),
+  });
+  onTestFinished(() => sidecar[Symbol.asyncDispose]());
+  return { sidecar, states, folder };
+}
+
+/** Until it stands so. */
+export async function until<At extends SidecarState['at']>(
+  sidecar: Sidecar,
+  at: At,
+  is: (state: Extract<SidecarState, { at: At }>) => boolean = () => true,
+): Promise<Extract<SidecarState, { at: At }>> {
+  const fits = (state: SidecarState): state is Extract<SidecarState, { at: At }> => state.at === at;
+  for (let tries = 0; tries < 1500; tries += 1) {
+    const { state } = sidecar;
+    if (fits(state) && is(state)) return state;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  throw new Error(`It stays at ${JSON.stringify(sidecar.state)}.`);
+}
+
+/** On, with its program approved as its owner would. */
+export async function turnOn(sidecar: Sidecar): Promise<void> {
+  sidecar.wake();
+  await sidecar.choose({ on: true });
+  await until(sidecar, 'unapproved');
+  const { ollama } = await sidecar.report();
+  await sidecar.approve(ollama?.sha256 ?? '');
+}
