@@ -15,6 +15,18 @@ import {
   VerifyClientInput,
 } from './client.ts';
 import { CredentialList, CredentialReceipt, CredentialsInput, DropCredentialInput, SetCredentialInput } from './credential.ts';
+import {
+  ApproveOllamaInput,
+  CancelPullInput,
+  Embedded,
+  EmbeddingsInput,
+  EmbeddingsReport,
+  EmbedInput,
+  PullModelInput,
+  SetEmbeddingsInput,
+  TestedEmbeddings,
+  TestEmbeddingsInput,
+} from './embeddings.ts';
 import { FactDetail, FactFilter, FactInput, FactKey, FactList, FactPatch, FactReceipt, FactSummary } from './fact.ts';
 import { ForgetInput, ForgetReceipt } from './forget.ts';
 import { Activity, ActivityInput, FactHistory, UndoInput, UndoReceipt } from './history.ts';
@@ -122,6 +134,14 @@ export const operations = {
   runPipeline: { input: RunPipelineInput, output: PipelineRun, scope: 'packs:run' },
   pipelineRun: { input: PipelineRunInput, output: PipelineRun, scope: 'packs:run' },
   cancelPipelineRun: { input: CancelPipelineRunInput, output: PipelineRun, scope: 'packs:run' },
+
+  embed: { input: EmbedInput, output: Embedded, scope: 'memory:read' },
+  embeddings: { input: EmbeddingsInput, output: EmbeddingsReport, scope: 'admin' },
+  setEmbeddings: { input: SetEmbeddingsInput, output: EmbeddingsReport, scope: 'admin' },
+  approveOllama: { input: ApproveOllamaInput, output: EmbeddingsReport, scope: 'admin' },
+  pullModel: { input: PullModelInput, output: EmbeddingsReport, scope: 'admin' },
+  cancelPull: { input: CancelPullInput, output: EmbeddingsReport, scope: 'admin' },
+  testEmbeddings: { input: TestEmbeddingsInput, output: TestedEmbeddings, scope: 'admin' },
 
   mintToken: { input: MintInput, output: MintReceipt, scope: 'admin' },
   tokens: { input: TokensInput, output: TokenList, scope: 'admin' },

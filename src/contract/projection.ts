@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { SidecarStatus } from './embeddings.ts';
 import { FactVersion } from './fact.ts';
 import { DEFAULTS, EXPIRING_SOON, OVERVIEW } from './limits.ts';
 import type { StoreStatus } from './status.ts';
@@ -183,6 +184,7 @@ export const Status = z.object({
         .describe('Progress of a key rotation.'),
     } satisfies { [Name in keyof StoreStatus]: z.ZodType<StoreStatus[Name]> })
     .describe('The state of the memory.'),
+  embeddings: SidecarStatus,
   facts: count('Live facts of this caller.'),
   expiring_soon: count(`Those of them that go within ${EXPIRING_SOON / 86_400} days.`),
 });

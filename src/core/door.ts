@@ -2,6 +2,7 @@ import { Failure } from '../contract/failure.ts';
 import { DEFAULT_ADDRESS } from '../contract/limits.ts';
 import type { Clients } from './clients.ts';
 import type { Clock } from './clock.ts';
+import { type Embeddings, noEmbeddings } from './embeddings.ts';
 import type { Finder } from './finder.ts';
 import { createMemory } from './operations/create-memory.ts';
 import type { OwnerSettings } from './operations/memory.ts';
@@ -29,6 +30,7 @@ interface DoorOptions {
   readonly credentials?: CredentialPlaces;
   /** Loaded when somebody asks for them. */
   readonly clients?: (() => Promise<Clients>) | undefined;
+  readonly embeddings?: Embeddings;
 }
 
 export interface Door extends Disposable {
@@ -47,11 +49,12 @@ export function openDoor({
   packs: options,
   credentials: places = {},
   clients,
+  embeddings = noEmbeddings,
   settings = NOTHING_SET,
 }: DoorOptions): Door {
   const credentials = new KeptCredentials({ ...places, store, clock, packs: () => packs.engine.catalogue.all });
   const packs = createPacks({ credentials, ...options, store, clock });
-  const memory = createMemory({ store, tokens, finder, packs, credentials, clock, secrets, settings, clients });
+  const memory = createMemory({ store, tokens, finder, packs, credentials, embeddings, clock, secrets, settings, clients });
   const perform = createPerform(memory, new WriteLimit(clock, writesPerMinute));
   const { catalogue } = packs.engine;
   for (const pack of [...memoryPacks(perform), routePack({ ...packs, catalogue })]) catalogue.add(pack);

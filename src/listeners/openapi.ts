@@ -3,6 +3,7 @@ import { type FailureCode, failures } from '../contract/failure.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import type { TokenScope } from '../contract/token.ts';
 import { Export, ImportLine } from '../contract/transfer.ts';
+import { EMBEDDINGS } from './embeddings.ts';
 import { ImportTotal } from './import.ts';
 import { API, fieldIn, inputSchema, type RestRow, restTable } from './rest.ts';
 
@@ -152,6 +153,21 @@ const others = (): readonly (readonly [method: string, path: string, route: Desc
       requestBody: { required: true, ...lines(bare(z.toJSONSchema(ImportLine, { io: 'input' }))) },
       answer: json(outputSchema(ImportTotal)),
       fails: [...BODY, ...WRITES],
+    },
+  ],
+  [
+    'POST',
+    EMBEDDINGS,
+    {
+      summary: 'Embed texts',
+      description: "Turns texts into vectors, on this machine alone, by OpenAI's wire.",
+      scope: operations.embed.scope,
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: bare(z.toJSONSchema(operations.embed.input, { io: 'input' })) } },
+      },
+      answer: json(outputSchema(operations.embed.output)),
+      fails: [...BODY, 'embeddings_unavailable'],
     },
   ],
   [

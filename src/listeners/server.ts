@@ -14,6 +14,7 @@ import { about } from './about.ts';
 import { type Address, DEFAULT_ADDRESS, readAddress, spellAddress } from './address.ts';
 import { ALWAYS } from './answer.ts';
 import { Bodies } from './body.ts';
+import { embeddingsRoute } from './embeddings.ts';
 import { publish, type Published, publisherOn } from './endpoint.ts';
 import { Events } from './events.ts';
 import { exportRoute } from './export.ts';
@@ -93,6 +94,7 @@ export async function startListener(deps: ListenerDeps): Promise<Listener> {
       ...rest({ perform, bodies }),
       exportRoute({ perform, clock, streams }),
       importRoute({ perform, clock, streams }),
+      embeddingsRoute({ perform, bodies }),
       events.route,
       ...agents.routes,
       ...about(version),

@@ -22,7 +22,7 @@ interface Whole extends Surroundings {
 export async function assemble(config: Config, whole: Whole): Promise<Program> {
   await using opened = new AsyncDisposableStack();
   const core = opened.use(await openCore(config, { packLog: printLine, ...whole }));
-  const { store, tokens, finder, packs, perform } = core;
+  const { store, tokens, finder, packs, sidecar, perform } = core;
   const { clock = systemClock } = whole;
   // Whoever connects sees them all from the beginning.
   await core.loadPacks();
@@ -49,6 +49,7 @@ export async function assemble(config: Config, whole: Whole): Promise<Program> {
     void packs.resume().catch(() => undefined);
     // An older one works as well.
     void import('./connect/launch.ts').then(({ refreshBridge }) => refreshBridge(config.folder)).catch(() => undefined);
+    sidecar.wake();
   };
   opened.use(clock.after(SOON_MS, later));
   const rest = opened.move();

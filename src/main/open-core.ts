@@ -1,4 +1,5 @@
 import { homedir } from 'node:os';
+import type { SidecarState } from '../contract/status.ts';
 import type { Clients } from '../core/clients.ts';
 import { type Clock, systemClock } from '../core/clock.ts';
 import { openDoor } from '../core/door.ts';
@@ -18,6 +19,7 @@ import { KeptSettings } from './kept-settings.ts';
 import { addTo, OwnPacks, type Skipped } from './own-packs/own-packs.ts';
 import { packsOutside } from './packs.ts';
 import type { Settings } from './settings-file.ts';
+import { Sidecar } from './sidecar/sidecar.ts';
 
 /** The memory and its one door. Everything that asks goes through `perform`. */
 export interface Core extends AsyncDisposable {
@@ -26,6 +28,8 @@ export interface Core extends AsyncDisposable {
   readonly finder: Finder;
   readonly perform: Perform;
   readonly packs: Packs;
+  /** Asleep until the program is there that serves what is embedded. */
+  readonly sidecar: Sidecar;
   /** Takes the packs of the owner's own that are listed; until then they are not there. */
   loadPacks(): Promise<void>;
 }
@@ -34,6 +38,8 @@ export interface Surroundings extends Partial<Omit<Settings, 'environment'>>, Pi
   readonly clock?: Clock;
   /** The system's own, unless a test has another. */
   readonly network?: Network;
+  /** Hears where embeddings stand whenever that changes. */
+  readonly onEmbeddings?: (state: SidecarState) => void;
   /** A desktop makes its key at the first start. */
   readonly desktop: boolean;
   /** Hears what packs say while they run. */
@@ -73,6 +79,7 @@ export async function openCore(config: Config, surroundings: Surroundings): Prom
   const ownPacks = opened.use(new OwnPacks(clock));
   const skipped: Skipped[] = [];
   const about = { packs: packsOutside({ clock, network, fetchHosts }), skipped, ...(log && { log }) };
+  const sidecar = opened.use(sidecarOf(config, surroundings));
   const { perform, packs } = opened.use(
     openDoor({
       store,
@@ -82,6 +89,7 @@ export async function openCore(config: Config, surroundings: Surroundings): Prom
       secrets,
       writesPerMinute,
       credentials,
+      embeddings: sidecar,
       packs: about,
       settings: new KeptSettings(config, surroundings),
       clients: () => (clients ??= connectionsOf({ machine, tokens, folder, now: () => store.now() })),
@@ -94,7 +102,7 @@ export async function openCore(config: Config, surroundings: Surroundings): Prom
   let loading: Promise<void> | undefined;
   const loadPacks = (): Promise<void> => (loading ??= load());
   const rest = opened.move();
-  return { store, tokens, finder, perform, packs, loadPacks, [Symbol.asyncDispose]: () => rest.disposeAsync() };
+  return { store, tokens, finder, perform, packs, sidecar, loadPacks, [Symbol.asyncDispose]: () => rest.disposeAsync() };
 }
 
 /** As Node itself finds it, but in the environment that was handed in. */
@@ -108,3 +116,11 @@ async function connectionsOf({ machine, ...deps }: ConnectionDeps): Promise<Clie
   const { surroundingsOf } = await import('./connect/programs.ts');
   return new Connections({ ...deps, connectors: CONNECTORS, around: surroundingsOf(machine) });
 }
+const sidecarOf = ({ folder, ollama }: Config, { environment, clock = systemClock, onEmbeddings }: Surroundings): Sidecar =>
+  new Sidecar({
+    folder,
+    clock,
+    settings: ollama,
+    machine: { environment, platform: process.platform, home: homedir },
+    hear: onEmbeddings,
+  });

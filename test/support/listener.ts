@@ -5,6 +5,7 @@ import type { TokenScope } from '../../src/contract/token.ts';
 import type { Clients } from '../../src/core/clients.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { openDoor } from '../../src/core/door.ts';
+import type { Embeddings } from '../../src/core/embeddings.ts';
 import { Finder } from '../../src/core/finder.ts';
 import type { OwnerSettings } from '../../src/core/operations/memory.ts';
 import type { PacksOptions } from '../../src/core/packs/packs.ts';
@@ -44,6 +45,7 @@ export interface Over extends Partial<Omit<ListenerDeps, 'perform'>> {
   readonly settings?: OwnerSettings;
   /** The programs of others that it connects. */
   readonly clients?: (surrounded: Surrounded) => Clients;
+  readonly embeddings?: Embeddings;
 }
 
 /** A memory that is served on a port of its own until the test ends. */
@@ -54,6 +56,7 @@ export async function serve({
   packs,
   settings,
   clients,
+  embeddings,
   clock = systemClock,
   ...over
 }: Over = {}): Promise<Served> {
@@ -69,6 +72,7 @@ export async function serve({
     ...(packs && { packs }),
     ...(settings && { settings }),
     ...(clients && { clients: async () => clients({ tokens, folder, store }) }),
+    ...(embeddings && { embeddings }),
   });
   const perform = around?.(inner) ?? inner;
   const listener = await startListener({
@@ -234,6 +238,7 @@ export const everyRoute: readonly (readonly [method: string, path: string])[] = 
   ['POST', '/api/v1/pipelines/one/run'],
   ['GET', '/api/v1/pipeline-runs/one'],
   ['DELETE', '/api/v1/pipeline-runs/one'],
+  ['POST', '/v1/embeddings'],
   ['GET', '/api/v1/events'],
   ['GET', '/api/v1/tokens'],
   ['POST', '/api/v1/tokens'],

@@ -1,6 +1,7 @@
 import { bring } from './bring.ts';
 import { clients } from './clients.ts';
 import { credentials } from './credentials.ts';
+import { embeddings } from './embeddings.ts';
 import { facts } from './facts.ts';
 import { find } from './find.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
@@ -20,6 +21,7 @@ export const createMemory = (deps: MemoryDeps): Memory => ({
   ...bring(deps),
   ...packs(deps),
   ...credentials(deps),
+  ...embeddings(deps),
   ...pipelines(deps),
   ...undo(deps),
   ...upkeep(deps),

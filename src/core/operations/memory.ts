@@ -4,6 +4,7 @@ import type { Caller } from '../caller.ts';
 import type { Clients } from '../clients.ts';
 import type { Clock } from '../clock.ts';
 import type { During } from '../during.ts';
+import type { Embeddings } from '../embeddings.ts';
 import type { Finder } from '../finder.ts';
 import type { KeptCredentials } from '../packs/kept-credentials.ts';
 import type { Packs } from '../packs/packs.ts';
@@ -29,6 +30,7 @@ export interface MemoryDeps {
   readonly finder: Finder;
   readonly packs: Packs;
   readonly credentials: KeptCredentials;
+  readonly embeddings: Embeddings;
   readonly clock: Clock;
   /** What happens to a value that looks like a credential. */
   readonly secrets: 'refuse' | 'warn';

@@ -2,6 +2,14 @@ import { command, type Group } from './command.ts';
 import { connect, disconnect } from './commands/connect.ts';
 import { credentialDrop, credentialList, credentialSet } from './commands/credential.ts';
 import { doctor } from './commands/doctor.ts';
+import {
+  embeddingsApprove,
+  embeddingsOff,
+  embeddingsOn,
+  embeddingsPull,
+  embeddingsStatus,
+  embeddingsTest,
+} from './commands/embeddings.ts';
 import { history, list, recall, remember, renew, search } from './commands/facts.ts';
 import { forget, undo } from './commands/forget.ts';
 import { keyInit, keyRecovery, keyRotate, keyStatus, lock, unlock } from './commands/key.ts';
@@ -31,6 +39,10 @@ export const groups: readonly Group[] = [
   { title: 'Overview', commands: [memory, context, activity, callers] },
   { title: 'The program', commands: [serve, status, doctor, mcp] },
   { title: 'Packs', commands: [packList, packRun, packNew, packTest, packEnable, packDisable] },
+  {
+    title: 'Embeddings',
+    commands: [embeddingsOn, embeddingsOff, embeddingsStatus, embeddingsApprove, embeddingsPull, embeddingsTest],
+  },
   { title: 'Key', commands: [keyInit, keyStatus, keyRotate, keyRecovery, lock, unlock] },
   {
     title: 'Programs that may use it',

@@ -21,6 +21,7 @@ const byFailure: Partial<Record<FailureCode, number>> = {
   not_found: exits.notFound.code,
   key_unavailable: exits.key.code,
   store_unavailable: exits.unavailable.code,
+  embeddings_unavailable: exits.unavailable.code,
   session_unavailable: exits.unavailable.code,
   timeout: exits.unavailable.code,
   quota_exceeded: exits.quota.code,

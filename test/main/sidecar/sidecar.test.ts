@@ -23,7 +23,7 @@ const refused = (sidecar: Sidecar): Promise<Error> =>
   );
 
 describe('an Ollama of our own', () => {
-  test('is started, embeds in true vectors, and leaves nothing when it is turned off (R-EMB-04, R-EMB-05)', async () => {
+  test('is started, embeds in true vectors, and leaves nothing when it is turned off (R-EMB-01, R-EMB-04, R-EMB-05)', async () => {
     const ollama = standIn({ quick: false });
     const { sidecar, folder, states } = openSidecar({
       path: ollama.path,
@@ -303,7 +303,7 @@ describe('another program where Ollama should listen (R-EMB-05)', () => {
 });
 
 describe('an Ollama that runs already', () => {
-  test('is used when its owner chose it, and neither started nor ended by us (R-EMB-07)', async () => {
+  test('is used when its owner chose it, and neither started nor ended by us (R-EMB-01, R-EMB-07)', async () => {
     const ollama = standIn();
     const folder = tempFolder();
     mkdirSync(join(folder, 'models'));
@@ -332,7 +332,7 @@ describe('an Ollama that runs already', () => {
   });
 });
 
-test('too many questions at once are refused, and each subject has its share', async () => {
+test('too many questions at once are refused, and each subject has its share (R-EMB-02)', async () => {
   const ollama = standIn();
   const { sidecar } = openSidecar({ path: ollama.path });
   await turnOn(sidecar);

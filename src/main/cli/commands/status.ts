@@ -9,19 +9,27 @@ export const status = command({
   more: ['The exit code is 4 while the key is not at hand.'],
   async run(_typed, desk) {
     const memory = await desk.memory();
-    const { store, facts } = await memory.call('status', {});
+    const { store, facts, embeddings } = await memory.call('status', {});
     const { folder, packs: listed } = desk.config;
     // To say so takes a process for each, where the program does not run.
     const { packs = [], skipped = [] } = listed.length === 0 ? {} : await memory.call('packs', {});
     const own = packs.filter((pack) => pack.own).map(({ name }) => name);
     const [key = '', ...remedy] = keyLines(store.key);
-    await desk.answer({ store, facts, folder, program: memory.program ?? null, packs: own, skipped }, () => [
+    await desk.answer({ store, facts, embeddings, folder, program: memory.program ?? null, packs: own, skipped }, () => [
       ...columns([
         ['program', memory.program ? `running at ${memory.program.url} (process ${memory.program.pid})` : 'not running'],
         ['memory', store.kept === 'file' ? `${join(folder, 'memory.db')}, sealed` : 'in RAM only, gone with the program'],
         ['key', key],
         ['facts', String(facts)],
         ...(own.length > 0 ? [['packs', own.join(', ')]] : []),
+        ...(embeddings.at === 'off'
+          ? []
+          : [
+              [
+                'embeddings',
+                embeddings.at === 'failed' ? `${embeddings.why} ${embeddings.remedy}` : embeddings.at.replace('_', ' '),
+              ],
+            ]),
         ...skipped.map(({ name, why }) => ['packs', visible(`${name} is skipped: ${why}`)]),
         ...(store.file.at === 'failed' ? [['file', `${store.file.why} ${store.file.remedy}`]] : []),
         ...(store.quarantined > 0

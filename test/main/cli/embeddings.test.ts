@@ -1,0 +1,73 @@
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { assemble } from '../../../src/main/assemble.ts';
+import { readConfig } from '../../../src/main/config.ts';
+import { isAlive, type StandIn } from '../../support/ollama-program.ts';
+import { standIn } from '../../support/ollama.ts';
+import { A_KEY } from '../../support/store.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+import { type Said, typed } from './typing.ts';
+
+vi.setConfig({ testTimeout: 40_000 });
+
+async function aProgram(ollama: StandIn) {
+  const environment = {
+    HELMDECK_MEMORY_KEY: A_KEY,
+    HELMDECK_DATA_DIR: join(tempFolder(), 'data'),
+    HELMDECK_ADDR: '127.0.0.1:0',
+    HELMDECK_OLLAMA: ollama.path,
+  };
+  const folder = environment.HELMDECK_DATA_DIR;
+  const say = (args: readonly string[], over: Parameters<typeof typed>[1] = {}): Promise<Said> =>
+    typed(args, { folder, environment, ...over });
+  const start = async () => {
+    const config = readConfig({ environment, platform: process.platform, home: () => '/nowhere' });
+    const program = await assemble(config, { environment, desktop: false, version: '1.2.3' });
+    onTestFinished(() => program[Symbol.asyncDispose]());
+    await program.listening.resume();
+    return program;
+  };
+  return { say, start };
+}
+
+describe('embeddings in the command line', () => {
+  test('are turned on, approved, fetched, tried and turned off (R-EMB-01, R-EMB-06, R-EMB-07)', async () => {
+    const ollama = standIn({ models: [], quick: false, pullMs: 40 });
+    const { say, start } = await aProgram(ollama);
+
+    // Without the program it is a wish, and is kept as one.
+    expect(await say(['embeddings', 'status'])).toMatchObject({ code: 0, out: expect.stringMatching(/^embeddings +off\n/) });
+    expect((await say(['embeddings', 'on'])).out).toMatch(/waiting for the program/);
+    expect(await say(['embeddings', 'pull', '--yes'])).toMatchObject({
+      code: 5,
+      err: expect.stringContaining('helmdeck-memory serve'),
+    });
+
+    const program = await start();
+    await vi.waitFor(() => expect(program.sidecar.state).toMatchObject({ at: 'unapproved' }), { timeout: 10_000 });
+    expect(await say(['embeddings', 'approve'])).toMatchObject({ code: 2, err: expect.stringContaining('--yes') });
+    const no = await say(['embeddings', 'approve'], { terminal: true, input: 'n\n' });
+    expect(no.err + no.out).toMatch(/SHA-256 [0-9a-f]{64}/);
+    expect(ollama.pids()).toEqual([]);
+    expect(await say(['embeddings', 'approve', '--yes'])).toMatchObject({
+      code: 5,
+      out: expect.stringContaining('embeddings pull'),
+    });
+
+    const asked = await say(['embeddings', 'pull'], { terminal: true, input: 'y\n' });
+    expect(asked.err + asked.out).toMatch(/takes 275 MB of the disk \([\d,]+ MB are free\), and about 600 MB of memory/);
+    expect(asked.err + asked.out).toMatch(/\d+ MB of 46 MB/);
+    expect(asked).toMatchObject({ code: 0, out: expect.stringContaining('ready, by an Ollama of our own') });
+
+    const near = await say(['embeddings', 'test', 'when do we ship new versions?', 'we deploy on Tuesdays', '--json']);
+    const far = await say(['embeddings', 'test', 'when do we ship new versions?', 'the cat sleeps', '--json']);
+    const nearness = ({ out }: Said): number => (JSON.parse(out) as { nearness: number }).nearness;
+    expect(nearness(near)).toBeGreaterThan(nearness(far) + 0.1);
+    expect(JSON.parse((await say(['status', '--json'])).out)).toMatchObject({ embeddings: { at: 'ready', whose: 'own' } });
+
+    expect(await say(['embeddings', 'off'])).toMatchObject({ code: 0, out: expect.stringMatching(/^embeddings +off\n/) });
+    expect(ollama.pids().filter(isAlive)).toEqual([]);
+    expect(await say(['embeddings', 'test', 'a', 'b'])).toMatchObject({ code: 5, err: expect.stringContaining('embeddings on') });
+    expect(await say(['embeddings', 'on', '--adopt', '--own'])).toMatchObject({ code: 2 });
+  });
+});
