@@ -6,6 +6,7 @@ import {
   embeddingsApprove,
   embeddingsOff,
   embeddingsOn,
+  embeddingsOpenClaw,
   embeddingsPull,
   embeddingsStatus,
   embeddingsTest,
@@ -41,7 +42,15 @@ export const groups: readonly Group[] = [
   { title: 'Packs', commands: [packList, packRun, packNew, packTest, packEnable, packDisable] },
   {
     title: 'Embeddings',
-    commands: [embeddingsOn, embeddingsOff, embeddingsStatus, embeddingsApprove, embeddingsPull, embeddingsTest],
+    commands: [
+      embeddingsOn,
+      embeddingsOff,
+      embeddingsStatus,
+      embeddingsApprove,
+      embeddingsPull,
+      embeddingsTest,
+      embeddingsOpenClaw,
+    ],
   },
   { title: 'Key', commands: [keyInit, keyStatus, keyRotate, keyRecovery, lock, unlock] },
   {

@@ -1,0 +1,205 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { findProgram } from '../../src/listeners/endpoint.ts';
+import { isAlive, putStandIn } from '../support/ollama-program.ts';
+
+const TIMES = 20;
+const REST_MS = 10_000;
+const TICKS_PER_SECOND = 100;
+const OPENCLAW = resolve(import.meta.dirname, 'openclaw/node_modules/.bin/openclaw');
+const CLIENT = { client: 'openclaw-embeddings' };
+const NOTES = {
+  'MEMORY.md': '# Deploys\n\nWe deploy to production on Tuesdays.\n',
+  'memory/2026-06-03.md': '# Kitchen\n\nThe cat sleeps.\n',
+};
+
+let passed = 0;
+let failed = 0;
+let skipped = 0;
+
+function check(what: string, holds: boolean, said: unknown): void {
+  console.log(`${holds ? 'ok' : 'FAILED'} ${what}`);
+  if (holds) passed += 1;
+  else {
+    failed += 1;
+    console.log((typeof said === 'string' ? said : JSON.stringify(said, undefined, 2)).replaceAll(/^/gm, '    '));
+  }
+}
+
+/* A home of its own, with an Ollama in it that its owner has approved. */
+
+const home = mkdtempSync(join(tmpdir(), 'helmdeck-embeddings-'));
+const folder = join(home, 'data');
+const openClawConfig = join(home, '.openclaw/openclaw.json');
+for (const made of [folder, dirname(openClawConfig), join(home, 'ollama'), join(home, 'workspace')])
+  mkdirSync(made, { mode: 0o700 });
+const ollama = putStandIn(join(home, 'ollama'), { quick: false });
+const environment = {
+  PATH: [dirname(OPENCLAW), dirname(process.execPath), '/usr/bin', '/bin'].join(':'),
+  HOME: home,
+  HELMDECK_DATA_DIR: folder,
+  HELMDECK_ADDR: '127.0.0.1:0',
+  HELMDECK_MEMORY_KEY: createHash('sha256').update(home).digest('hex'),
+  HELMDECK_OLLAMA: ollama.path,
+  HELMDECK_EMBEDDINGS_MODEL: 'all-minilm',
+};
+const approved = {
+  path: ollama.path,
+  size: statSync(ollama.path).size,
+  sha256: createHash('sha256').update(readFileSync(ollama.path)).digest('hex'),
+};
+const choose = (on: boolean): void =>
+  writeFileSync(join(folder, 'embeddings.json'), JSON.stringify({ on, adopt: false, approved }), { mode: 0o600 });
+
+let program: ChildProcess | undefined;
+try {
+  const only = process.argv[2];
+  if (only !== 'openclaw') {
+    await leavesNoOrphans();
+    await restsAtNoCost();
+  }
+  if (existsSync(OPENCLAW)) await servesOpenClaw();
+  else {
+    console.log('skipped: OpenClaw cannot be installed');
+    skipped += 1;
+  }
+} catch (error) {
+  check('the lane comes to its end', false, error instanceof Error ? (error.stack ?? '') : error);
+} finally {
+  program?.kill('SIGKILL');
+  rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+}
+console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
+process.exit(failed === 0 ? 0 : 1);
+
+async function leavesNoOrphans(): Promise<void> {
+  choose(true);
+  ollama.behave({ fault: 'forks' });
+  let slowest = 0;
+  for (let time = 1; time <= TIMES; time += 1) {
+    await start();
+    const before = ollama.pids().filter(isAlive);
+    if (before.length !== 3) check(`start ${time}: Ollama runs with what it forked`, false, before);
+    const killed = performance.now();
+    program?.kill('SIGKILL');
+    while (ollama.pids().some(isAlive) && performance.now() - killed < 5000) await wait(20);
+    slowest = Math.max(slowest, performance.now() - killed);
+    const left = ollama.pids().filter(isAlive);
+    if (left.length > 0) check(`kill ${time} leaves nothing`, false, left);
+  }
+  check(
+    `R-EMB-04 killed ${TIMES} times: nothing of Ollama's is left, after ${Math.round(slowest)} ms at most`,
+    slowest < 5000,
+    slowest,
+  );
+}
+
+async function restsAtNoCost(): Promise<void> {
+  ollama.behave({});
+  await start();
+  const on = await costAtRest();
+  check(`on and at rest: ${on.ticks} of ${(REST_MS / 1000) * TICKS_PER_SECOND} ticks of the processor`, on.ticks === 0, on);
+  await stop();
+  choose(false);
+  const known = ollama.pids().length;
+  await start();
+  const off = await costAtRest();
+  check(
+    `off: ${off.ticks} ticks, and no process`,
+    off.ticks === 0 && off.children.length === 0 && ollama.pids().length === known,
+    off,
+  );
+  await stop();
+}
+
+async function servesOpenClaw(): Promise<void> {
+  choose(true);
+  await start();
+  mkdirSync(join(home, 'workspace/memory'));
+  for (const [name, text] of Object.entries(NOTES)) writeFileSync(join(home, 'workspace', name), text);
+  const before = `{
+  // As its owner wrote it.
+  "gateway": { "mode": "local", "bind": "loopback" },
+  "agents": { "defaults": { "workspace": ${JSON.stringify(join(home, 'workspace'))} } },
+}
+`;
+  writeFileSync(openClawConfig, before);
+  using owner = await findProgram(folder);
+  if (!owner) throw new Error('The program is not found.');
+  const plan = await owner.call('planConnection', CLIENT);
+  const done = await owner.call('connectClient', { ...CLIENT, basis: plan.basis });
+  check('R-EMB-10 OpenClaw is connected, and its own question comes through', done.verified.works, [plan, done]);
+  const asked = ollama.requests().length;
+  const indexed = await openClaw('memory', 'index', '--force');
+  check('openclaw memory index: by our endpoint', indexed.code === 0 && ollama.requests().length > asked, indexed);
+  const status = await openClaw('memory', 'status', '--deep', '--json');
+  check('openclaw memory status: its vectors are ready', /openai-compatible/.test(status.out) && /384/.test(status.out), status);
+  // Question and note have no word in common.
+  const found = await openClaw('memory', 'search', 'when do you ship new versions?', '--min-score', '0.1', '--json');
+  const [first] = (JSON.parse(found.out) as { results: { path: string }[] }).results;
+  check('openclaw memory search: finds by meaning what shares no word', first?.path === 'MEMORY.md', found);
+  const [token] = (await owner.call('tokens', {})).tokens.filter(({ client }) => client === CLIENT.client);
+  check('by a token of its own', token?.last_used_at !== undefined, token);
+  await owner.call('disconnectClient', { client: CLIENT.client });
+  const now = readFileSync(openClawConfig, 'utf8');
+  check('off again: its configuration is byte for byte as before', now === before, now);
+  await stop();
+  check('R-EMB-04 the program ended: nothing of Ollama is left', !ollama.pids().some(isAlive), ollama.pids().filter(isAlive));
+}
+
+/** The program, until it embeds if it is to. */
+async function start(): Promise<void> {
+  const { on } = JSON.parse(readFileSync(join(folder, 'embeddings.json'), 'utf8')) as { on: boolean };
+  program = spawn(process.execPath, ['src/main/headless.ts'], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = once(program, 'exit').then(() => Promise.reject(new Error('The program ended at its start.')));
+  ended.catch(() => undefined);
+  await Promise.race([once(program.stdout ?? program, 'data'), ended]);
+  for (let tries = 0; tries < 400; tries += 1) {
+    using owner = await findProgram(folder);
+    const { at } = (await owner?.call('status', {}))?.embeddings ?? {};
+    if (at === (on ? 'ready' : 'off')) return;
+    await wait(50);
+  }
+  throw new Error('Embeddings do not come.');
+}
+
+async function stop(): Promise<void> {
+  if (!program) return;
+  const ended = once(program, 'exit');
+  program.kill('SIGTERM');
+  await ended;
+}
+
+/** What the program itself takes while nobody asks it anything, and what it has started. */
+async function costAtRest(): Promise<{ ticks: number; children: string[] }> {
+  const of = `/proc/${program?.pid}`;
+  // What a start leaves to do has been done by then.
+  await wait(5000);
+  const ticks = (): number => {
+    const fields = readFileSync(`${of}/stat`, 'utf8')
+      .replace(/^.*\) /, '')
+      .split(' ');
+    return Number(fields[11]) + Number(fields[12]);
+  };
+  const before = ticks();
+  await wait(REST_MS);
+  const children = readFileSync(`${of}/task/${program?.pid}/children`, 'utf8').split(' ').filter(Boolean);
+  return { ticks: ticks() - before, children };
+}
+
+async function openClaw(...args: string[]): Promise<{ code: number | null; out: string; err: string }> {
+  const child = spawn(OPENCLAW, args, {
+    env: { ...environment, OPENCLAW_STATE_DIR: dirname(openClawConfig), NO_COLOR: '1' },
+    cwd: home,
+  });
+  let [out, err] = ['', ''];
+  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, out: out.slice(-4000), err: err.slice(-2000) };
+}

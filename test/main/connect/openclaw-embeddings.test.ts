@@ -1,0 +1,110 @@
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { aHome } from '../../support/clients.ts';
+import { ask } from '../../support/listener.ts';
+
+// As any client is connected, by the memory of its owner.
+const CLIENT = { client: 'openclaw-embeddings', subject: 'me' };
+const CONFIG = `{
+  // mine
+  "gateway": { "mode": "local" },
+  "agents": { "defaults": { "workspace": "~/w" } },
+}
+`;
+
+async function aHomeWithOpenClaw(version: string, text = CONFIG) {
+  const home = await aHome();
+  home.put('lib/node_modules/openclaw/package.json', JSON.stringify({ name: 'openclaw', version }));
+  home.put('lib/node_modules/openclaw/openclaw', '#!/bin/sh\n', 0o755);
+  mkdirSync(`${home.home}/bin`, { recursive: true });
+  symlinkSync('../lib/node_modules/openclaw/openclaw', `${home.home}/bin/openclaw`);
+  const config = home.put('.openclaw/openclaw.json', text);
+  return { ...home, config, text: () => readFileSync(config, 'utf8') };
+}
+
+describe("OpenClaw's own search by meaning (R-EMB-10)", () => {
+  test.each([
+    ['2026.9.6', /"memory": \{\s*"search"/],
+    ['2026.7.35', /"memorySearch": \{/],
+  ])(
+    '%s is told the address, the model and a token that embeds, as shown before, and gets its bytes back',
+    async (version, where) => {
+      const { connections, served, text } = await aHomeWithOpenClaw(version);
+      const plan = await connections.plan(CLIENT);
+      expect(plan.commands).toEqual([]);
+      expect(text()).toBe(CONFIG);
+
+      const done = await connections.connect({ ...CLIENT, basis: plan.basis });
+      expect(done.subject).toBe('embeddings');
+      expect(done.verified).toMatchObject({ works: false, why: expect.stringContaining('embeddings') });
+      expect(text()).toMatch(where);
+      expect(text()).toContain('// mine');
+      expect(text().replaceAll(/\s/g, '')).toContain(`"baseUrl":"${served.url}/v1"`);
+      const [token = ''] = /eyJ[\w.-]+/.exec(text()) ?? [];
+      expect(JSON.stringify(plan)).not.toContain(token);
+      // It can embed, and reads and writes nobody's facts.
+      await served.perform(
+        { subject: 'me', client: 'x', transport: 'rest', token: '', scopes: new Set(['memory:write'] as const) },
+        'remember',
+        { key: 'a', value: 'b' },
+      );
+      expect((await ask(served.url, '/api/v1/memory/facts', { token })).json['facts']).toEqual([]);
+      expect((await ask(served.url, '/api/v1/memory/store', { token, body: { key: 'a', value: 'b' } })).status).toBe(403);
+
+      const again = await connections.plan(CLIENT);
+      expect(JSON.stringify(again)).not.toContain(token);
+      await connections.connect(CLIENT);
+      expect((await ask(served.url, '/api/v1/status', { token })).status).toBe(401);
+      await connections.disconnect(CLIENT);
+      expect(text()).toBe(CONFIG);
+    },
+  );
+
+  test('what was written there meanwhile stays', async () => {
+    const { connections, text, put } = await aHomeWithOpenClaw('2026.9.6');
+    await connections.connect(CLIENT);
+    put('.openclaw/openclaw.json', text().replace('"mode": "local"', '"mode": "remote"'));
+    await connections.disconnect(CLIENT);
+    expect(text()).toBe(CONFIG.replace('"mode": "local"', '"mode": "remote"'));
+  });
+
+  test('is taken back, and told anew, where an OpenClaw that was updated since does not look any more', async () => {
+    const { connections, text, put } = await aHomeWithOpenClaw('2026.7.35');
+    await connections.connect(CLIENT);
+    put('lib/node_modules/openclaw/package.json', JSON.stringify({ name: 'openclaw', version: '2026.9.6' }));
+    await connections.connect(CLIENT);
+    expect(text()).toMatch(/"memory": \{\s*"search"/);
+    expect(text()).not.toContain('memorySearch');
+
+    await connections.disconnect(CLIENT);
+    expect(text()).toBe(CONFIG);
+    put('lib/node_modules/openclaw/package.json', JSON.stringify({ name: 'openclaw', version: '2026.7.35' }));
+    await connections.connect(CLIENT);
+    put('lib/node_modules/openclaw/package.json', JSON.stringify({ name: 'openclaw', version: '2026.9.6' }));
+    put('.openclaw/openclaw.json', text().replace('"mode": "local"', '"mode": "remote"'));
+    await connections.disconnect(CLIENT);
+    expect(text()).toBe(CONFIG.replace('"mode": "local"', '"mode": "remote"'));
+  });
+
+  test.each([
+    ['none on purpose', '{ "memory": { "search": { "provider": "none" } } }', /words alone/],
+    [
+      'none on purpose, before it was updated,',
+      '{ "agents": { "defaults": { "memorySearch": { "provider": "none" } } } }',
+      /memorySearch\.provider is none/,
+    ],
+    ['no search on purpose', '{ "memory": { "search": { "enabled": false } } }', /not to search/],
+    ['a provider of theirs', '{ "memory": { "search": { "provider": "voyage" } } }', /provider of your own/],
+    [
+      'a server of theirs',
+      '{ "memory": { "search": { "remote": { "baseUrl": "http://127.0.0.1:9/v1" } } } }',
+      /provider of your own/,
+    ],
+  ])('%s stays', async (_what, config, says) => {
+    const { connections, text } = await aHomeWithOpenClaw('2026.9.6', config);
+    await expect(connections.plan(CLIENT)).rejects.toThrow(says);
+    await expect(connections.connect(CLIENT)).rejects.toThrow(says);
+    await expect(connections.disconnect(CLIENT)).rejects.toThrow('not connected');
+    expect(text()).toBe(config);
+  });
+});
