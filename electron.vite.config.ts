@@ -1,7 +1,17 @@
+import { basename } from 'node:path';
 import { defineConfig } from 'electron-vite';
+import { BUNDLE, bundle } from './build/tasks/bundle.ts';
 
 export default defineConfig({
   main: {
+    plugins: [
+      {
+        name: 'bundle-for-claude-desktop',
+        generateBundle() {
+          this.emitFile({ type: 'asset', fileName: basename(BUNDLE), source: bundle() });
+        },
+      },
+    ],
     build: {
       rollupOptions: {
         input: {

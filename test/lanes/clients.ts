@@ -12,6 +12,7 @@ import { RamStore } from '../../src/core/ram-store.ts';
 import { Tokens } from '../../src/core/tokens.ts';
 import { startListener } from '../../src/listeners/server.ts';
 import { registered } from '../../src/main/connect/openclaw/mcporter.ts';
+import { bundle } from './clients-bundle.ts';
 
 const PACKAGES = resolve(import.meta.dirname, 'clients/node_modules');
 const BRIDGE = resolve(import.meta.dirname, '../../integrations/stdio-bridge/helmdeck-memory-mcp.mjs');
@@ -77,6 +78,7 @@ const { token } = await tokens.mint({ name: 'lane', client: 'lane', subject: 'me
 await inspector();
 await mcporter();
 await conformance();
+await bundle(check);
 
 await listener.close();
 rmSync(home, { recursive: true });

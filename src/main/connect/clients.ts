@@ -1,4 +1,5 @@
 import { claudeCode } from './claude-code.ts';
+import { claudeDesktop } from './claude-desktop.ts';
 import { codex } from './codex.ts';
 import type { Connector } from './connector.ts';
 import { geminiCli } from './gemini-cli.ts';
@@ -6,4 +7,4 @@ import { openClawEmbeddings } from './openclaw/embeddings.ts';
 import { openClaw } from './openclaw/openclaw.ts';
 
 /** Every client that can be connected here, in the order in which they are shown. */
-export const CONNECTORS: readonly Connector[] = [claudeCode, openClaw, openClawEmbeddings, codex, geminiCli];
+export const CONNECTORS: readonly Connector[] = [claudeDesktop, claudeCode, openClaw, openClawEmbeddings, codex, geminiCli];

@@ -1,0 +1,104 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Machine } from '../config.ts';
+import type { Connector, Look, Surroundings } from './connector.ts';
+import { ENTRY } from './connector.ts';
+import { jsonClient } from './json-client.ts';
+import { dropValue } from './json-text.ts';
+import { applicationData } from './places.ts';
+import { findProgram } from './programs.ts';
+
+const CONFIG = 'claude_desktop_config.json';
+const SERVERS = ['mcpServers'];
+/** As the manifest of our bundle says. */
+const BUNDLE = 'helmdeck-memory';
+
+const byConfig = jsonClient({
+  id: 'claude-desktop',
+  name: 'Claude Desktop',
+  bringsNode: true,
+  servers: SERVERS,
+  afterwards: 'Quit Claude Desktop, in the menu of its icon too, and start it again: it reads its configuration at the start.',
+  async detect(around) {
+    return { installed: isInstalled(around), config: configOf(around) };
+  },
+});
+
+/** By its configuration, or, where our bundle is installed in it, by the token alone: with both it would have every tool twice. */
+export const claudeDesktop: Connector = {
+  ...byConfig,
+  async look(around): Promise<Look> {
+    const look = await byConfig.look(around);
+    if (look.at !== 'absent') return look;
+    return bundleIn(around) ?? look;
+  },
+  async connect(around, offer) {
+    if (!bundleIn(around)) return byConfig.connect(around, offer);
+    const edit = (before?: string): string | undefined => before && dropValue(before, [...SERVERS, ENTRY]);
+    return [{ does: 'edit', path: configOf(around), edit }];
+  },
+};
+
+/** Where it may keep its configuration, the place that it looks at first before the others. */
+function foldersOf(around: Machine): readonly [string, ...string[]] {
+  const usual = join(applicationData(around), 'Claude');
+  if (around.platform !== 'win32') return [usual];
+  const [first, ...others] = packagesOf(around).map((folder) => join(folder, 'LocalCache', 'Roaming', 'Claude'));
+  return first === undefined ? [usual] : [first, ...others, usual];
+}
+
+/**
+ * Installed as a package (MSIX), as it is since February 2026, it sees files of its own in the place of those in %APPDATA%, and
+ * those only where it has none (anthropics/claude-code issues 25579 and 26073).
+ */
+const packagesOf = (around: Machine): string[] => {
+  const packages = join(localOf(around), 'Packages');
+  return namesIn(packages)
+    .filter((name) => /^Claude_\w+$/.test(name))
+    .map((name) => join(packages, name));
+};
+
+const localOf = (around: Machine): string => around.environment['LOCALAPPDATA'] ?? join(around.home(), 'AppData', 'Local');
+
+function configOf(around: Machine): string {
+  const folders = foldersOf(around);
+  return join(folders.find((folder) => existsSync(join(folder, CONFIG))) ?? folders[0], CONFIG);
+}
+
+function isInstalled(around: Surroundings): boolean {
+  if (foldersOf(around).some((folder) => existsSync(folder))) return true;
+  if (around.platform === 'darwin')
+    return ['/Applications', join(around.home(), 'Applications')].some((folder) => existsSync(join(folder, 'Claude.app')));
+  if (around.platform === 'win32') return packagesOf(around).length > 0 || existsSync(join(localOf(around), 'AnthropicClaude'));
+  return findProgram(around, 'claude-desktop') !== undefined;
+}
+
+/** How our bundle stands in it; undefined where it is not. */
+function bundleIn(around: Machine): Look | undefined {
+  for (const folder of foldersOf(around)) {
+    const id = namesIn(join(folder, 'Claude Extensions')).find(
+      (name) => valueIn(join(folder, 'Claude Extensions', name, 'manifest.json'), 'name') === BUNDLE,
+    );
+    if (id === undefined) continue;
+    const off = valueIn(join(folder, 'Claude Extensions Settings', `${id}.json`), 'isEnabled') === false;
+    return { at: 'bundled', ...(off && { disabled: true }) };
+  }
+  return undefined;
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).toSorted();
+  } catch {
+    return [];
+  }
+}
+
+/** Of files that are none of ours, and may be anything. */
+function valueIn(path: string, name: string): unknown {
+  try {
+    return (Object(JSON.parse(readFileSync(path, 'utf8'))) as Record<string, unknown>)[name];
+  } catch {
+    return undefined;
+  }
+}
