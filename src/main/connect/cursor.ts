@@ -1,0 +1,21 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { ENTRY } from './connector.ts';
+import { detectProgram } from './detect.ts';
+import { jsonClient } from './json-client.ts';
+
+export const cursor = jsonClient({
+  id: 'cursor',
+  name: 'Cursor',
+  servers: ['mcpServers'],
+  async detect(around) {
+    const config = join(around.home(), '.cursor', 'mcp.json');
+    const found = detectProgram(around, { program: 'cursor', config });
+    // It makes the folder when it is first started, and the file never by itself.
+    return { ...found, installed: found.installed || existsSync(dirname(config)) };
+  },
+  link(entry) {
+    const config = Buffer.from(JSON.stringify(entry)).toString('base64');
+    return `cursor://anysphere.cursor-deeplink/mcp/install?name=${ENTRY}&config=${encodeURIComponent(config)}`;
+  },
+});

@@ -1,0 +1,91 @@
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { cursor } from '../../../src/main/connect/cursor.ts';
+import { surroundingsOf } from '../../../src/main/connect/programs.ts';
+import { vscode } from '../../../src/main/connect/vscode.ts';
+import { aHome } from '../../support/clients.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+
+const CODE = '.config/Code/User/mcp.json';
+const BEFORE = '{\n\t// mine\n\t"inputs": [],\n\t"servers": {},\n\t"mcpServers": { "b": {} }\n}\n';
+
+describe.each([
+  { client: 'cursor', file: '.cursor/mcp.json', servers: 'mcpServers' },
+  { client: 'vscode', file: CODE, servers: 'servers' },
+])('$client (R-BUNDLE-06)', ({ client, file, servers }) => {
+  test('is connected by its file, tried, and disconnected without a trace', async () => {
+    const { connections, put, row } = await aHome();
+    const path = put(file, BEFORE);
+    expect(await row(client)).toMatchObject({ state: 'not_connected', config: path });
+    const done = await connections.connect({ client, subject: 'me' });
+    expect(done.verified).toMatchObject({ works: true });
+    expect(JSON.parse(readFileSync(path, 'utf8').replace('// mine', ''))).toMatchObject({
+      [servers]: { helmdeck: { args: [expect.stringMatching(/\.mjs$/), '--client', client] } },
+    });
+    expect(await row(client)).toMatchObject({ state: 'connected' });
+    await connections.disconnect({ client });
+    expect(readFileSync(path, 'utf8')).toBe(BEFORE);
+  });
+
+  test('is known by its folder alone, and then gets a file', async () => {
+    const { connections, home, put, row } = await aHome();
+    mkdirSync(join(home, file, '..'), { recursive: true });
+    put('elsewhere', '');
+    expect(await row(client)).toMatchObject({ state: 'not_connected' });
+    await connections.connect({ client, subject: 'me' });
+    expect(Object.keys(JSON.parse(readFileSync(join(home, file), 'utf8')) as object)).toEqual([servers]);
+  });
+
+  test('has a link that adds the same entry elsewhere, without a token', async () => {
+    const { connections, put, served } = await aHome();
+    put(file, BEFORE);
+    const { link = '' } = await connections.plan({ client, subject: 'me' });
+    await connections.connect({ client, subject: 'me' });
+    const token = readFileSync(join(served.folder, 'clients', `${client}.token`), 'utf8').trim();
+    const entry = {
+      command: expect.any(String),
+      args: expect.arrayContaining(['--client', client]),
+      env: { HELMDECK_DATA_DIR: served.folder },
+    };
+    const { protocol, searchParams, search } = new URL(link);
+    const said =
+      protocol === 'cursor:'
+        ? Buffer.from(searchParams.get('config') ?? '', 'base64').toString()
+        : decodeURIComponent(search.slice(1));
+    expect(JSON.parse(said)).toMatchObject(entry);
+    expect(link).toMatch(
+      /^(cursor:\/\/anysphere\.cursor-deeplink\/mcp\/install\?name=helmdeck&config=|vscode:mcp\/install\?)[\w%.~-]+$/,
+    );
+    expect(said).not.toContain(token);
+  });
+});
+
+test('where Visual Studio Code has no file yet and can make it, it is asked to (R-BUNDLE-06)', async () => {
+  const { connections, home, program } = await aHome();
+  const path = join(home, CODE);
+  mkdirSync(dirname(path), { recursive: true });
+  program(
+    'code',
+    `printf '%s\\n' "$@" > ${home}/asked; echo '{"servers":{"helmdeck":{"command":"/bin/true","args":[]}}}' > ${path}`,
+  );
+  const plan = await connections.plan({ client: 'vscode', subject: 'me' });
+  expect(plan.commands).toEqual([{ program: join(home, 'bin/code'), args: ['--add-mcp', expect.any(String)] }]);
+  await connections.connect({ client: 'vscode', subject: 'me' });
+  const [option, added = ''] = readFileSync(join(home, 'asked'), 'utf8').split('\n');
+  expect(option).toBe('--add-mcp');
+  expect(JSON.parse(added)).toMatchObject({ name: 'helmdeck', type: 'stdio', env: { HELMDECK_DATA_DIR: expect.any(String) } });
+  await connections.disconnect({ client: 'vscode' });
+  expect(existsSync(path)).toBe(false);
+});
+
+test.each([
+  ['darwin', 'Library/Application Support/Code/User/mcp.json'],
+  ['win32', 'AppData/Roaming/Code/User/mcp.json'],
+  ['linux', CODE],
+] as const)('on %s their files are where they read them (R-BUNDLE-06)', async (platform, file) => {
+  const home = tempFolder();
+  const around = surroundingsOf({ environment: { PATH: '' }, platform, home: () => home });
+  expect(await vscode.detect(around)).toMatchObject({ config: join(home, file) });
+  expect(await cursor.detect(around)).toMatchObject({ installed: false, config: join(home, '.cursor/mcp.json') });
+});
