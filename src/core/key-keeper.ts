@@ -63,13 +63,13 @@ export class KeyKeeper {
     if (this.#asking || this.#clock.steady() - this.#askedAt >= ASK_AGAIN_MS) await this.unlock();
   }
 
-  lock(): void {
+  lock(why = 'its owner locked it'): void {
     this.#locks += 1;
     this.#custody = undefined;
     this.#lockedByOwner = true;
     this.#state = {
       at: 'locked',
-      why: 'its owner locked it',
+      why,
       remedy: 'Unlock it in the window, or with: helmdeck-memory unlock.',
     };
   }

@@ -217,8 +217,8 @@ export class SqliteStore implements MemoryStore {
     };
   }
 
-  lock(): void {
-    this.#keys.lock();
+  lock(why?: string): void {
+    this.#keys.lock(why);
     this.#overviews.clear();
     this.#journal.tellOfDoubt();
   }

@@ -227,8 +227,8 @@ export interface MemoryStore extends AsyncDisposable {
   /** Removes up to `limit` expired entries. */
   sweep(limit: number): Promise<Swept>;
   status(): StoreStatus;
-  /** Drops the key and everything opened with it. */
-  lock(): void;
+  /** Drops the key and everything opened with it; `why` is told to whoever asks meanwhile. */
+  lock(why?: string): void;
   /** Asks the key's place again, also after `lock`. */
   unlock(): Promise<KeyState>;
   /** The moment the store goes by. */

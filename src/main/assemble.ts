@@ -2,7 +2,9 @@ import type { ListeningState } from '../contract/status.ts';
 import { systemClock } from '../core/clock.ts';
 import { type Listener, startListener } from '../listeners/server.ts';
 import type { Config } from './config.ts';
+import { KeyWatch } from './key-watch.ts';
 import { Listening } from './listening.ts';
+import { LockAfter } from './lock-after.ts';
 import { type Core, openCore, type Surroundings } from './open-core.ts';
 import { oneLine } from './own-packs/own-packs.ts';
 
@@ -11,19 +13,30 @@ const SOON_MS = 200;
 /** The memory, and the listener that its owner switches. */
 export interface Program extends Core {
   readonly listening: Listening;
+  /** Where it is set. */
+  readonly lockAfter: LockAfter | undefined;
 }
 
 interface Whole extends Surroundings {
   readonly version: string;
   readonly onListening?: (state: ListeningState) => void;
+  /** For how many milliseconds the owner has been away, where the system knows. */
+  readonly away?: () => number;
+  /** The key came or went. */
+  readonly onKey?: () => void;
 }
 
 /** What both roots run: the desktop adds a window to it. Nobody is let in yet. */
 export async function assemble(config: Config, whole: Whole): Promise<Program> {
   await using opened = new AsyncDisposableStack();
   const core = opened.use(await openCore(config, { packLog: printLine, ...whole }));
-  const { store, tokens, finder, packs, sidecar, perform } = core;
-  const { clock = systemClock } = whole;
+  const { store, tokens, finder, packs, sidecar } = core;
+  const { clock = systemClock, away, onKey = () => undefined } = whole;
+  const { lockAfter: minutes } = config;
+  const key = new KeyWatch(store, onKey);
+  const lockAfter =
+    minutes === undefined ? undefined : opened.use(new LockAfter({ store, clock, minutes, away, onLock: () => key.look() }));
+  const perform = key.watching(lockAfter?.attended(core.perform) ?? core.perform);
   // Whoever connects sees them all from the beginning.
   await core.loadPacks();
   const start = (): Promise<Listener> =>
@@ -53,7 +66,7 @@ export async function assemble(config: Config, whole: Whole): Promise<Program> {
   };
   opened.use(clock.after(SOON_MS, later));
   const rest = opened.move();
-  return { ...core, listening, [Symbol.asyncDispose]: () => rest.disposeAsync() };
+  return { ...core, perform, listening, lockAfter, [Symbol.asyncDispose]: () => rest.disposeAsync() };
 }
 
 /** A pack's author may say what would move the cursor, or look like a line of ours. */

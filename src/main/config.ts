@@ -14,6 +14,8 @@ export interface Config {
   readonly secrets: 'refuse' | 'warn';
   /** Undefined while there is no limit. */
   readonly writesPerMinute: number | undefined;
+  /** Minutes without use after which the key is taken away; undefined while it never is. */
+  readonly lockAfter: number | undefined;
   /** Where agents reach the memory. */
   readonly address: string;
   /** Names by which a program in front of this one is reached. */
@@ -54,6 +56,7 @@ export function readConfig(machine: Machine): Config {
     },
     secrets: oneOf(environment, 'HELMDECK_SECRETS', ['refuse', 'warn']) ?? 'refuse',
     writesPerMinute: wholeNumber(environment, 'HELMDECK_WRITES_PER_MINUTE'),
+    lockAfter: lockAfterIn(environment),
     address: environment['HELMDECK_ADDR'] ?? DEFAULT_ADDRESS,
     allowedHosts: hostsIn(environment),
     fetchHosts: fetchHostsIn(environment),
@@ -134,6 +137,17 @@ function wholeNumber(environment: Machine['environment'], name: string): number 
   // Fifteen digits are exact in every number we compute with.
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
   throw new Failure('store_unavailable', `${name} must be a whole number from 1; write digits only, or leave it out.`);
+}
+
+const DAY_MINUTES = 24 * 60;
+
+function lockAfterIn(environment: Machine['environment']): number | undefined {
+  const minutes = wholeNumber(environment, 'HELMDECK_LOCK_AFTER');
+  if (minutes === undefined || minutes <= DAY_MINUTES) return minutes;
+  throw new Failure(
+    'store_unavailable',
+    `HELMDECK_LOCK_AFTER must be ${DAY_MINUTES} minutes, a day, at most; write fewer, or leave it out to lock by hand only.`,
+  );
 }
 
 function oneOf<Word extends string>(environment: Machine['environment'], name: string, words: readonly Word[]): Word | undefined {

@@ -17,6 +17,7 @@ const USUAL: Partial<Record<SettingName, string>> = {
   HELMDECK_QUOTA_BYTES: String(QUOTA.bytes),
   HELMDECK_WRITES_PER_MINUTE: 'no limit',
   HELMDECK_SECRETS: 'refuse',
+  HELMDECK_LOCK_AFTER: 'never',
   HELMDECK_OLLAMA_URL: OLLAMA.url,
   HELMDECK_EMBEDDINGS_MODEL: OLLAMA.model,
 };
@@ -31,6 +32,7 @@ const CHANGEABLE: Partial<Record<SettingName, { readonly choices?: string[] }>> 
   HELMDECK_QUOTA_BYTES: {},
   HELMDECK_WRITES_PER_MINUTE: {},
   HELMDECK_SECRETS: { choices: ['refuse', 'warn'] },
+  HELMDECK_LOCK_AFTER: {},
 };
 
 /** The settings as their owner may look at them, and the few that a surface may change: in the file, for the next start. */

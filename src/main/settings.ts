@@ -16,6 +16,7 @@ export const SETTINGS = {
   HELMDECK_QUOTA_BYTES: { as: 'number' },
   HELMDECK_WRITES_PER_MINUTE: { as: 'number' },
   HELMDECK_SECRETS: { as: 'text' },
+  HELMDECK_LOCK_AFTER: { as: 'number' },
   HELMDECK_PACKS: { as: 'list' },
   HELMDECK_OLLAMA: { as: 'text' },
   HELMDECK_OLLAMA_URL: { as: 'text' },

@@ -106,7 +106,7 @@ describe('the other settings (R-OPS-13)', () => {
   });
 
   test.each(
-    ['HELMDECK_QUOTA_FACTS', 'HELMDECK_QUOTA_BYTES', 'HELMDECK_WRITES_PER_MINUTE'].flatMap((name) =>
+    ['HELMDECK_QUOTA_FACTS', 'HELMDECK_QUOTA_BYTES', 'HELMDECK_WRITES_PER_MINUTE', 'HELMDECK_LOCK_AFTER'].flatMap((name) =>
       ['', '0', '-1', '1.5', '1e3', '10k', ' 1', '9'.repeat(16)].map((text) => ({ name, text })),
     ),
   )('a $name of "$text" stops the start with its name', ({ name, text }) => {
@@ -115,6 +115,12 @@ describe('the other settings (R-OPS-13)', () => {
 
   test.each(['', 'Warn', 'off'])('HELMDECK_SECRETS of "%s" stops the start with its name', (text) => {
     expect(() => set({ HELMDECK_SECRETS: text })).toThrow(/^HELMDECK_SECRETS must be refuse or warn/);
+  });
+
+  test('HELMDECK_LOCK_AFTER is a day at most (R-LOCK-01)', () => {
+    expect(set({}).lockAfter).toBeUndefined();
+    expect(set({ HELMDECK_LOCK_AFTER: '1440' }).lockAfter).toBe(1440);
+    expect(() => set({ HELMDECK_LOCK_AFTER: '1441' })).toThrow(/^HELMDECK_LOCK_AFTER must be 1440 minutes, a day, at most/);
   });
 
   test.each([

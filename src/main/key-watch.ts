@@ -1,0 +1,35 @@
+import type { Caller } from '../core/caller.ts';
+import type { During } from '../core/during.ts';
+import type { Perform } from '../core/perform.ts';
+import type { MemoryStore } from '../core/store.ts';
+
+/** Tells when the key came or went, whoever asked for it: another surface than that one shows it. */
+export class KeyWatch {
+  readonly #store: Pick<MemoryStore, 'status'>;
+  readonly #hear: () => void;
+  #known: string;
+
+  constructor(store: Pick<MemoryStore, 'status'>, hear: () => void) {
+    this.#store = store;
+    this.#hear = hear;
+    this.#known = store.status().key.at;
+  }
+
+  /** The same door. */
+  watching(perform: Perform): Perform {
+    return async (caller: Caller, name: string, input: unknown, during?: During): Promise<never> => {
+      try {
+        return (await perform(caller, name, input, during)) as never;
+      } finally {
+        this.look();
+      }
+    };
+  }
+
+  look(): void {
+    const { at } = this.#store.status().key;
+    if (at === this.#known) return;
+    this.#known = at;
+    this.#hear();
+  }
+}
