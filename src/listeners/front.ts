@@ -7,15 +7,18 @@ import type { Tokens } from '../core/tokens.ts';
 import { answer, refuse } from './answer.ts';
 import { bearerOf } from './authenticate.ts';
 import { brings } from './body.ts';
-import type { Guard } from './guard.ts';
+import { fromAPage, type Guard } from './guard.ts';
 import { health } from './health.ts';
 import { LIMITS } from './limits.ts';
 import type { Place } from './routes.ts';
 import type { Trouble } from './trouble.ts';
+import type { WindowDoor } from './window/door.ts';
 
 interface Deps {
   readonly guard: Guard;
   readonly find: (path: string) => Place | undefined;
+  /** Absent where there is no built window. */
+  readonly window?: WindowDoor | undefined;
   readonly tokens: Pick<Tokens, 'verify'>;
   readonly prove: (challenge: string) => string;
   readonly clock: Clock;
@@ -83,12 +86,20 @@ export class Front {
     trouble: { operation: string; client: string },
     allow: string[],
   ): Promise<string | undefined> {
-    const { guard, find, tokens, prove } = this.#deps;
+    const { guard, find, tokens, prove, window } = this.#deps;
     const { rawHeaders, url = '', method = '' } = request;
-    guard(rawHeaders);
+    const from = guard(rawHeaders);
     const mark = url.indexOf('?');
     const path = mark === -1 ? url : url.slice(0, mark);
     const query = mark === -1 ? '' : url.slice(mark + 1);
+    if (window?.owns(path)) {
+      trouble.client = 'window';
+      trouble.operation = 'window';
+      await window.answer({ request, response, path, query, allow });
+      return undefined;
+    }
+    // A page of ours has its own door; through any other it might carry what a script planted in it.
+    if (from === 'page') throw fromAPage();
     if (path === '/healthz') {
       if (method !== 'GET') throw wrongMethod(['GET'], allow);
       refuseBody(request);

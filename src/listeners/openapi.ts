@@ -181,6 +181,21 @@ const others = (): readonly (readonly [method: string, path: string, route: Desc
       fails: ['rate_limited'],
     },
   ],
+  [
+    'POST',
+    `${API}/window`,
+    {
+      summary: 'Make a link to the window',
+      description: 'The link opens the window in a browser of this machine, once and within five minutes.',
+      scope: 'admin',
+      answer: json({
+        type: 'object',
+        properties: { link: { type: 'string', description: 'Keep it to yourself: whoever follows it first sees the memory.' } },
+        required: ['link'],
+      }),
+      fails: ['insufficient_scope', 'not_found'],
+    },
+  ],
   ['GET', `${API}/version`, said('Show the version', { version: { type: 'string' } })],
   ['GET', `${API}/openapi.json`, said('Show this document', {})],
 ];

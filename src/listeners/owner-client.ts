@@ -31,16 +31,25 @@ export class OwnerClient implements Disposable {
   }
 
   async call<Name extends OperationName>(name: Name, input: Request<Name>): Promise<Output<Name>> {
-    const body = JSON.stringify(input);
-    const { status, text, retryAfter } = await this.#send(`/api/v1/owner/${name}`, body);
-    const answer = parsed(text);
     // The program parsed what it answers against the same table; it has proved to be that program.
-    if (status === 200) return answer as Output<Name>;
-    throw failureOf(answer, retryAfter);
+    return (await this.#ask(`/api/v1/owner/${name}`, JSON.stringify(input))) as Output<Name>;
+  }
+
+  /** Opens the window in a browser, once. */
+  async windowLink(): Promise<string> {
+    const { link } = (await this.#ask('/api/v1/window', '')) as { link: string };
+    return link;
   }
 
   [Symbol.dispose](): void {
     this.#agent.destroy();
+  }
+
+  async #ask(path: string, body: string): Promise<unknown> {
+    const { status, text, retryAfter } = await this.#send(path, body);
+    const answer = parsed(text);
+    if (status === 200) return answer;
+    throw failureOf(answer, retryAfter);
   }
 
   async #send(path: string, body: string): Promise<{ status: number; text: string; retryAfter: number | undefined }> {

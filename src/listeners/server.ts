@@ -31,6 +31,8 @@ import { rest } from './rest.ts';
 import { createRouter } from './routes.ts';
 import { Streams } from './streams.ts';
 import type { Trouble } from './trouble.ts';
+import { WindowDoor } from './window/door.ts';
+import { windowRoute } from './window/link.ts';
 
 export interface ListenerDeps {
   readonly perform: Perform;
@@ -44,6 +46,8 @@ export interface ListenerDeps {
   readonly address?: string | undefined;
   /** Names with their port by which a program in front of this one is reached; headless mode only. */
   readonly allowedHosts?: readonly string[] | undefined;
+  /** Where the built window lies; without it there is none in a browser. */
+  readonly pages?: string | undefined;
   readonly version: string;
   readonly clock: Clock;
   readonly log?: ((trouble: Trouble) => void) | undefined;
@@ -51,6 +55,8 @@ export interface ListenerDeps {
 
 export interface Listener extends AsyncDisposable {
   readonly url: string;
+  /** A link that opens the window in a browser, once; undefined where there is none. */
+  windowLink(): string | undefined;
   /** Ends streams, lets what is under way come to its end for a moment, and takes `endpoint.json` away. */
   close(): Promise<void>;
 }
@@ -63,7 +69,7 @@ const { createServer } = process.getBuiltinModule('node:http');
 
 /** The one HTTP server: loopback only, one port, every request through one front (R-HTTP). */
 export async function startListener(deps: ListenerDeps): Promise<Listener> {
-  const { perform, catalogue, tokens, onChange, folder, allowedHosts, version, clock, log = () => undefined } = deps;
+  const { perform, catalogue, tokens, onChange, folder, allowedHosts, pages, version, clock, log = () => undefined } = deps;
   const asked = readAddress(deps.address ?? DEFAULT_ADDRESS);
   const server = createServer({
     maxHeaderSize: LIMITS.headerBytes,
@@ -87,7 +93,10 @@ export async function startListener(deps: ListenerDeps): Promise<Listener> {
   const streams = new Streams(clock, tokens);
   const events = new Events(streams, onChange);
   const agents = agentServers({ perform, catalogue, tokens, onChange, bodies, streams, clock, version, log });
+  const window = pages === undefined ? undefined : new WindowDoor({ perform, bodies, clock, onChange, folder: pages, log });
+  const windowLink = (): string | undefined => window?.link(url);
   const front = new Front({
+    window,
     guard: createGuard(port, allowedHosts),
     find: createRouter([
       ownerDoor({ perform, bodies }),
@@ -98,6 +107,7 @@ export async function startListener(deps: ListenerDeps): Promise<Listener> {
       events.route,
       ...agents.routes,
       ...about(version),
+      windowRoute(windowLink),
     ]),
     tokens,
     prove: published.prove,
@@ -108,12 +118,13 @@ export async function startListener(deps: ListenerDeps): Promise<Listener> {
 
   let closed: Promise<void> | undefined;
   const close = (): Promise<void> => (closed ??= closeAll());
-  return { url, close, [Symbol.asyncDispose]: close };
+  return { url, windowLink, close, [Symbol.asyncDispose]: close };
 
   async function closeAll(): Promise<void> {
     // First of all: nobody shall look for us here any more.
     published[Symbol.dispose]();
     events[Symbol.dispose]();
+    window?.[Symbol.dispose]();
     agents[Symbol.dispose]();
     streams[Symbol.dispose]();
     await shut(server, front);

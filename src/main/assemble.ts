@@ -19,6 +19,8 @@ export interface Program extends Core {
 
 interface Whole extends Surroundings {
   readonly version: string;
+  /** Where the built window lies, if it is to be served to browsers. */
+  readonly pages?: string | undefined;
   readonly onListening?: (state: ListeningState) => void;
   /** For how many milliseconds the owner has been away, where the system knows. */
   readonly away?: () => number;
@@ -48,6 +50,7 @@ export async function assemble(config: Config, whole: Whole): Promise<Program> {
       folder: config.folder,
       address: config.address,
       allowedHosts: config.allowedHosts,
+      pages: whole.pages,
       version: whole.version,
       clock,
       // What went wrong may hold what was sent, so only the question and who asked are told.

@@ -36,13 +36,13 @@ async function main(): Promise<void> {
   enableCompileCache(join(ROOT, 'out/compiled'));
   try {
     readArguments(process.argv.slice(2));
-    const { readyLine, serve } = await import('./serve.ts');
+    const { readyLine, serve, windowLines } = await import('./serve.ts');
     await serve({
       machine: { environment: process.env, platform: process.platform, home: homedir },
       // npm's own file; its shape is its promise.
       version: (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version,
       async ready(started) {
-        console.log([...started.report, readyLine(started)].join('\n'));
+        console.log([...started.report, ...windowLines(started), readyLine(started)].join('\n'));
       },
       ended: () => signalled('SIGINT', 'SIGTERM', 'SIGHUP'),
     });

@@ -1,4 +1,5 @@
 import { assemble } from './assemble.ts';
+import { builtPages } from './built-pages.ts';
 import { type Machine, readConfig } from './config.ts';
 import { readSettings } from './settings-file.ts';
 import { packReport, startReport } from './start-report.ts';
@@ -14,6 +15,8 @@ interface Serving {
 
 export interface Started {
   readonly url: string;
+  /** Opens the window in a browser, once; undefined where no window was built. */
+  readonly link: string | undefined;
   readonly folder: string;
   /** How it is kept and how its key stands, in lines for a person. */
   readonly report: readonly string[];
@@ -24,15 +27,21 @@ export async function serve({ machine, version, ready, ended }: Serving): Promis
   const settings = readSettings(machine);
   const { environment } = settings;
   const config = readConfig({ environment, platform: machine.platform, home: () => machine.home() });
-  await using program = await assemble(config, { ...settings, desktop: false, version });
+  // Any process of this user could open the debugger with it, and that reads the key.
+  if (process.platform !== 'win32') process.on('SIGUSR1', () => undefined);
+  await using program = await assemble(config, { ...settings, desktop: false, version, pages: builtPages() });
   const { listening } = program;
   await listening.resume();
   const { listener } = listening;
   const over = ended();
   const report = [...startReport(program.store.status(), config.folder), ...packReport(program.packs.skipped)];
-  await ready({ url: listener?.url ?? '', folder: config.folder, report });
+  await ready({ url: listener?.url ?? '', link: listener?.windowLink(), folder: config.folder, report });
   await over;
 }
 
 /** The one line that says where. */
 export const readyLine = ({ url }: Started): string => `Helmdeck Memory is running at ${url}. End it with Ctrl+C or SIGTERM.`;
+
+/** How to come to the window without a desktop. */
+export const windowLines = ({ link }: Started): string[] =>
+  link === undefined ? [] : [`Its window, for five minutes and one browser: ${link}`];

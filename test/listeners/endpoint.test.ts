@@ -3,7 +3,9 @@ import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, rmSync, stat
 import { createServer } from 'node:http';
 import { createServer as createTcp } from 'node:net';
 import { join } from 'node:path';
+import * as fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { asFailure } from '../../src/contract/failure.ts';
 import { findProgram } from '../../src/listeners/endpoint.ts';
 import { ask, serve } from '../support/listener.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -188,6 +190,32 @@ describe('the running program', () => {
     const folder = tempFolder();
     writeFileSync(endpointOf(folder), text, { mode: 0o600 });
     expect(await findProgram(folder)).toBeUndefined();
+  });
+
+  test('is none, or told as damaged, whatever else stands in endpoint.json', async () => {
+    const { folder, listener } = await serve();
+    const whole = readFileSync(endpointOf(folder), 'utf8');
+    await listener.close();
+    // Without a token nobody would look any further.
+    writeFileSync(join(folder, 'owner-token'), 'x.y.z', { mode: 0o600 });
+    const outcomes = new Set<string>();
+    const look = async (text: string): Promise<void> => {
+      writeFileSync(endpointOf(folder), text, { mode: 0o600 });
+      const outcome = await findProgram(folder).then(String, (error: unknown) => asFailure(error).code);
+      outcomes.add(outcome);
+    };
+    const some = fc.tuple(fc.nat(whole.length), fc.string({ unit: 'binary', maxLength: 6 }), fc.nat(3));
+    await fc.assert(
+      fc.asyncProperty(some, ([at, text, gone]) => look(whole.slice(0, at) + text + whole.slice(at + gone))),
+      { numRuns: 1000 },
+    );
+    await fc.assert(fc.asyncProperty(fc.string({ unit: 'binary' }), look), { numRuns: 500 });
+    await fc.assert(
+      fc.asyncProperty(fc.jsonValue(), (value) => look(JSON.stringify(value))),
+      { numRuns: 500 },
+    );
+    // A port that was changed may be another program's, which cannot prove itself.
+    expect([...outcomes].filter((outcome) => outcome !== 'store_unavailable')).toEqual(['undefined']);
   });
 
   /** What a program that was killed leaves behind. */

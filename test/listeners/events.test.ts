@@ -109,7 +109,7 @@ describe('a stream', () => {
     expect(line.text()).toMatch(/\r\n0\r\n\r\n$/);
   });
 
-  test('is one of 64 of a subject at most; others have their own', { timeout: 10_000 }, async () => {
+  test('is one of 64 of a subject at most; others have their own', async () => {
     const all = await serve();
     const [me, you] = [await all.token('me'), await all.token('you')];
     const lines = await Promise.all(Array.from({ length: LIMITS.streams }, () => opened(all, me)));
@@ -120,7 +120,7 @@ describe('a stream', () => {
     await expect.poll(async () => (await follow(all, me)).until(/^HTTP\/1\.1 \d+/), SOON).toMatch(/^HTTP\/1\.1 200/);
   });
 
-  test('that nobody reads is let go', { timeout: 10_000 }, async () => {
+  test('that nobody reads is let go', async () => {
     const changes = Promise.withResolvers<(changed: { namespace: { subject: string }; kind: 'fact' | 'audit' }) => void>();
     const clock = handClock();
     const all = await serve({

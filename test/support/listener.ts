@@ -247,6 +247,7 @@ export const everyRoute: readonly (readonly [method: string, path: string])[] = 
   ['POST', '/api/v1/unlock'],
   ['POST', '/api/v1/key/rotate'],
   ['POST', '/api/v1/backup'],
+  ['POST', '/api/v1/window'],
   ['GET', '/api/v1/version'],
   ['GET', '/api/v1/openapi.json'],
   ['POST', '/api/v1/owner/remember'],

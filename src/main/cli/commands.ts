@@ -21,6 +21,7 @@ import { tokenList, tokenMint, tokenPause, tokenResume, tokenRevoke } from './co
 import { exportFacts, importFacts } from './commands/transfer.ts';
 import { backup, restore, verify } from './commands/upkeep.ts';
 import { context, activity, callers, memory } from './commands/views.ts';
+import { window } from './commands/window.ts';
 import { helpOn } from './help.ts';
 
 const help = command({
@@ -38,7 +39,7 @@ const help = command({
 export const groups: readonly Group[] = [
   { title: 'Facts', commands: [remember, recall, search, list, renew, forget, history, undo] },
   { title: 'Overview', commands: [memory, context, activity, callers] },
-  { title: 'The program', commands: [serve, status, doctor, mcp] },
+  { title: 'The program', commands: [serve, window, status, doctor, mcp] },
   { title: 'Packs', commands: [packList, packRun, packNew, packTest, packEnable, packDisable] },
   {
     title: 'Embeddings',

@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 
 /** The program as it runs, but in this process. */
-async function startProgram(environment: Record<string, string> = { HELMDECK_MEMORY_KEY: A_KEY }) {
+async function startProgram(environment: Record<string, string> = { HELMDECK_MEMORY_KEY: A_KEY }, pages?: string) {
   const config = readConfig({
     environment: { HELMDECK_DATA_DIR: folder, ...environment },
     platform: process.platform,
@@ -36,6 +36,7 @@ async function startProgram(environment: Record<string, string> = { HELMDECK_MEM
       onChange: (hear) => store.onChange(hear),
       folder,
       address: '127.0.0.1:0',
+      pages,
       version: '1.2.3',
       clock: systemClock,
     }),
@@ -117,6 +118,27 @@ describe('while the program runs', () => {
     expect(await answered('status')).toMatchObject({ program: { url, pid: process.pid } });
   });
 
+  test('it makes links to its window, each of them good (R-WIN-01)', async () => {
+    const { url } = await startProgram({ HELMDECK_MEMORY_KEY: A_KEY }, 'out/renderer');
+    const links = [(await say('window')).out.trim(), ((await answered('window')) as { link: string }).link];
+    for (const link of links) {
+      expect(link.startsWith(`${url}/#link=`)).toBe(true);
+      const body = JSON.stringify({ link: link.split('=')[1] });
+      const open = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body };
+      expect((await fetch(`${url}/window/open`, open)).status).toBe(200);
+      expect((await fetch(`${url}/window/open`, open)).status).toBe(401);
+    }
+  });
+
+  test('it says when it was built without a window', async () => {
+    await startProgram();
+    expect(await say('window')).toMatchObject({
+      code: 3,
+      out: '',
+      err: expect.stringMatching(/built without a window/) as string,
+    });
+  });
+
   test('its key is rotated while it goes on', async () => {
     await startProgram();
     await say('remember', 'k', 'v');
@@ -169,6 +191,11 @@ describe('while the program runs', () => {
     await say('token', 'revoke', id);
     await expect(tokens.verify(token, 'rest')).rejects.toMatchObject({ code: 'invalid_token' });
   });
+});
+
+test('without the program there is no window to open, and no memory is made for asking', async () => {
+  expect(await say('window')).toMatchObject({ code: 5, err: expect.stringMatching(/^Helmdeck Memory is not running/) as string });
+  expect(existsSync(folder)).toBe(false);
 });
 
 test('a token that was made while no program ran opens the one that starts', async () => {

@@ -6,18 +6,18 @@ export const serve = command({
   name: 'serve',
   says: 'Runs the program without a window, until Ctrl+C or SIGTERM.',
   more: [
-    'It says where the memory is, how its key stands, and in its last line the address; with --json all of it as one line. Settings stand in the environment or in config.json.',
+    'It says where the memory is, how its key stands, a link to the window, and in its last line the address; with --json all of it as one line. Settings stand in the environment or in config.json.',
   ],
   examples: ['serve'],
   async run(_typed, desk) {
-    const { readyLine, serve: run } = await import('../../serve.ts');
+    const { readyLine, serve: run, windowLines } = await import('../../serve.ts');
     const { machine, version, interrupted } = desk;
     await run({
       machine,
       version,
       ready: (started) => {
         const { url, folder, report } = started;
-        return desk.answer({ url, pid: process.pid, folder }, () => [...report, readyLine(started)]);
+        return desk.answer({ url, pid: process.pid, folder }, () => [...report, ...windowLines(started), readyLine(started)]);
       },
       ended: async () => {
         // Waiting for a signal alone keeps no program running; the listener does.

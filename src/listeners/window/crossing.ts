@@ -1,0 +1,22 @@
+import { asFailure } from '../../contract/failure.ts';
+import { TOKEN_SCOPES } from '../../contract/limits.ts';
+import type { Crossed } from '../../contract/window.ts';
+import type { Caller } from '../../core/caller.ts';
+
+/** The owner may look at every memory, one at a time. */
+export const theWindow = (subject: string): Caller => ({
+  subject,
+  client: 'window',
+  transport: 'window',
+  token: '',
+  scopes: new Set(TOKEN_SCOPES),
+});
+
+export async function crossing(answering: Promise<unknown>): Promise<Crossed> {
+  try {
+    return { ok: true, value: await answering };
+  } catch (error) {
+    const { code, message } = asFailure(error);
+    return { ok: false, code, message };
+  }
+}

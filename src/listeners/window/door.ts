@@ -1,0 +1,184 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Failure } from '../../contract/failure.ts';
+import { isOperation } from '../../contract/operations.ts';
+import { isSubject } from '../../contract/token.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { Perform } from '../../core/perform.ts';
+import type { MemoryStore } from '../../core/store.ts';
+import { ALWAYS, answer, end } from '../answer.ts';
+import { bearerOf } from '../authenticate.ts';
+import type { Bodies } from '../body.ts';
+import { LIMITS } from '../limits.ts';
+import { decode } from '../query.ts';
+import type { Trouble } from '../trouble.ts';
+import { crossing, theWindow } from './crossing.ts';
+import { type Page, readPages } from './pages.ts';
+import { POLICY } from './policy.ts';
+import { WindowSessions } from './sessions.ts';
+
+interface Deps {
+  readonly perform: Perform;
+  readonly bodies: Bodies;
+  readonly clock: Clock;
+  readonly onChange: MemoryStore['onChange'];
+  /** Where the built window lies. */
+  readonly folder: string;
+  readonly log: (trouble: Trouble) => void;
+}
+
+/** One request to the window. */
+interface Visit {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly path: string;
+  readonly query: string;
+  /** Where a refused method is told which ones are known. */
+  readonly allow: string[];
+}
+
+const CALL = '/window/call/';
+const OPEN = '/window/open';
+const EVENTS = '/window/events';
+const SUBJECT = /^subject=([^&]+)$/;
+
+const PAGE_HEADERS = [
+  'Content-Security-Policy',
+  POLICY,
+  'Referrer-Policy',
+  'no-referrer',
+  'Cross-Origin-Opener-Policy',
+  'same-origin',
+  'Cross-Origin-Resource-Policy',
+  'same-origin',
+] as const;
+
+/**
+ * The owner's window in a browser: its files, and a door that only its page passes, with the session that a one-time link was
+ * exchanged for. Whatever it asks goes through `perform` as everything does.
+ */
+export class WindowDoor implements Disposable {
+  readonly #deps: Deps;
+  readonly #sessions: WindowSessions;
+  readonly #changes: Disposable;
+  readonly #readers = new Set<ServerResponse>();
+  #pages: ReadonlyMap<string, Page> | undefined;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    this.#sessions = new WindowSessions(deps.clock);
+    this.#changes = deps.onChange(({ namespace: { subject, session }, kind }) => {
+      if (session !== undefined) return;
+      for (const reader of this.#readers) tell(reader, `data: ${JSON.stringify({ namespace: subject, kind })}\n\n`);
+    });
+  }
+
+  /** Good once, for five minutes. What stands behind the # is sent to no server. */
+  link(url: string): string {
+    return `${url}/#link=${this.#sessions.newLink()}`;
+  }
+
+  owns(path: string): boolean {
+    return path.startsWith('/window/') || this.#files.has(path);
+  }
+
+  async answer(visit: Visit): Promise<void> {
+    const { request, response, path } = visit;
+    const page = this.#files.get(path);
+    if (page) {
+      requireMethod(visit, 'GET');
+      show(response, page);
+    } else if (path === OPEN) {
+      requireMethod(visit, 'POST');
+      await this.#open(visit);
+    } else {
+      const session = bearerOf(request.rawHeaders);
+      if (!this.#sessions.use(session)) throw closed();
+      await this.#within(session, visit);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#changes[Symbol.dispose]();
+    for (const reader of this.#readers) end(reader);
+  }
+
+  get #files(): ReadonlyMap<string, Page> {
+    // Read when the first page asks: most starts show no window.
+    return (this.#pages ??= readPages(this.#deps.folder));
+  }
+
+  async #open({ request, response }: Visit): Promise<void> {
+    const body = (await this.#deps.bodies.json(request, response)) as { link?: unknown } | null;
+    const link = body?.link;
+    const session = typeof link === 'string' ? this.#sessions.open(link) : undefined;
+    if (session === undefined) {
+      throw new Failure('invalid_token', 'This link was used already or is too old; run helmdeck-memory window for a new one.');
+    }
+    answer(response, 200, JSON.stringify({ session }));
+  }
+
+  async #within(session: string, visit: Visit): Promise<void> {
+    if (visit.path === EVENTS) {
+      requireMethod(visit, 'GET');
+      this.#follow(session, visit.response);
+    } else if (visit.path.startsWith(CALL)) {
+      requireMethod(visit, 'POST');
+      await this.#call(visit);
+    } else throw new Failure('not_found', 'The window has nothing at this path.');
+  }
+
+  async #call({ request, response, path, query }: Visit): Promise<void> {
+    const subject = decode(SUBJECT.exec(query)?.[1] ?? '');
+    if (!isSubject(subject)) throw new Failure('invalid_input', 'subject must say whose memory is open; send one.');
+    const input = await this.#deps.bodies.json(request, response);
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    const operation = path.slice(CALL.length);
+    const crossed = await crossing(this.#deps.perform(theWindow(subject), operation, input, { signal: gone.signal }));
+    if (!crossed.ok && crossed.code === 'internal') {
+      this.#deps.log({ operation: isOperation(operation) ? operation : 'none', client: 'window' });
+    }
+    if (!response.destroyed) answer(response, 200, JSON.stringify(crossed));
+  }
+
+  #follow(session: string, response: ServerResponse): void {
+    if (this.#readers.size >= LIMITS.streams) throw new Failure('rate_limited', 'Too many windows are open; close some of them.');
+    const { clock } = this.#deps;
+    let next: Disposable;
+    const beat = (): void => {
+      // Reading on is no use of the window: one that was left alone hears no more when its session ends.
+      if (!this.#sessions.stands(session)) return end(response);
+      tell(response, ': still here\n\n');
+      next = clock.after(LIMITS.keepAliveMs, beat);
+    };
+    next = clock.after(LIMITS.keepAliveMs, beat);
+    response.once('close', () => {
+      next[Symbol.dispose]();
+      this.#readers.delete(response);
+    });
+    response.writeHead(200, [...ALWAYS, 'Content-Type', 'text/event-stream', 'Connection', 'close']);
+    response.write(': changes are told from here on\n\n');
+    this.#readers.add(response);
+  }
+}
+
+function show(response: ServerResponse, { type, bytes }: Page): void {
+  response.writeHead(200, [...ALWAYS, ...PAGE_HEADERS, 'Content-Type', type, 'Content-Length', `${bytes.length}`]);
+  response.end(bytes);
+}
+
+const closed = (): Failure =>
+  new Failure('invalid_token', 'This window has been closed; run helmdeck-memory window for a new link.');
+
+function requireMethod({ request, allow }: Visit, wanted: string): void {
+  if (request.method === wanted) return;
+  allow.push('Allow', wanted);
+  throw new Failure('method_not_allowed', `This path does not know the method; send ${wanted}.`);
+}
+
+/** Who does not read is let go. */
+function tell(reader: ServerResponse, frame: string): void {
+  if (reader.destroyed || reader.writableEnded) return;
+  if (reader.writableLength > LIMITS.unreadBytes) reader.destroy();
+  else reader.write(frame);
+}

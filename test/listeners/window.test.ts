@@ -1,0 +1,380 @@
+import { describe, expect, test } from 'vitest';
+import { LIMITS } from '../../src/listeners/limits.ts';
+import { handClock, HOUR, MINUTE } from '../support/clock.ts';
+import { ask, dial, everyRoute, serve, type Served, SOON } from '../support/listener.ts';
+
+const PAGES = 'out/renderer';
+const windowed = (over: Parameters<typeof serve>[0] = {}) => serve({ pages: PAGES, ...over });
+
+const linkOf = ({ listener }: Served): string => /#link=(.+)$/.exec(listener.windowLink() ?? '')?.[1] ?? '';
+
+const follow = ({ url }: Served, link: unknown, headers: readonly string[] = []) =>
+  ask(url, '/window/open', { body: { link }, headers });
+
+async function opened(all: Served): Promise<string> {
+  const { json } = await follow(all, linkOf(all));
+  return String(json['session']);
+}
+
+const call = (
+  { url }: Served,
+  session: string | undefined,
+  operation = 'status',
+  { input = {}, subject = 'subject=me', headers = [] as readonly string[] } = {},
+) => ask(url, `/window/call/${operation}?${subject}`, { ...(session !== undefined && { token: session }), body: input, headers });
+
+const told = ({ status, json }: { status: number; json: { error?: string } }): string => `${status} ${json.error ?? ''}`.trim();
+
+describe('a link to the window (R-WIN-01)', () => {
+  test('stands behind the # of the address, so that no server is sent it', async () => {
+    const all = await windowed();
+    expect(all.listener.windowLink()).toMatch(new RegExp(`^${all.url}/#link=[A-Za-z0-9_-]{43}$`));
+  });
+
+  test('is good once', async () => {
+    const all = await windowed();
+    const link = linkOf(all);
+    const first = await follow(all, link);
+    expect(first.json).toEqual({ session: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/) as string });
+    const second = await follow(all, link);
+    expect(told(second)).toBe('401 invalid_token');
+    expect(second.json.message).toMatch(/used already or is too old; run helmdeck-memory window/);
+  });
+
+  test('is good for five minutes', async () => {
+    const clock = handClock();
+    const all = await windowed({ clock });
+    const [early, late] = [linkOf(all), linkOf(all)];
+    await clock.pass(5 * MINUTE - 1);
+    expect((await follow(all, early)).status).toBe(200);
+    await clock.pass(1);
+    expect(told(await follow(all, late))).toBe('401 invalid_token');
+  });
+
+  test('is not lengthened by setting the clock back', async () => {
+    const clock = handClock();
+    const all = await windowed({ clock });
+    const link = linkOf(all);
+    clock.jump(-HOUR);
+    await clock.pass(5 * MINUTE);
+    expect((await follow(all, link)).status).toBe(401);
+  });
+
+  test.each([undefined, null, 7, '', 'x'.repeat(43), ['a'], {}])('cannot be %j', async (link) => {
+    const all = await windowed();
+    linkOf(all);
+    expect(told(await follow(all, link))).toBe('401 invalid_token');
+  });
+
+  test('is made for the owner alone', async () => {
+    const all = await windowed();
+    const made = await ask(all.url, '/api/v1/window', { method: 'POST', token: all.owner });
+    expect(made.json).toEqual({ link: expect.stringMatching(/#link=/) as string });
+    expect((await follow(all, /#link=(.+)$/.exec(String(made.json['link']))?.[1])).status).toBe(200);
+    const token = await all.token('me', ['memory:read', 'memory:write', 'packs:run']);
+    expect(told(await ask(all.url, '/api/v1/window', { method: 'POST', token }))).toBe('403 insufficient_scope');
+    expect((await ask(all.url, '/api/v1/window', { method: 'POST' })).status).toBe(401);
+  });
+
+  test('is not there where no window was built', async () => {
+    const all = await serve();
+    expect(all.listener.windowLink()).toBeUndefined();
+    const made = await ask(all.url, '/api/v1/window', { method: 'POST', token: all.owner });
+    expect(told(made)).toBe('404 not_found');
+    expect(made.json.message).toMatch(/without a window/);
+    expect((await ask(all.url, '/', {})).status).toBe(401);
+  });
+});
+
+describe('a session of the window (R-WIN-02)', () => {
+  test('is needed for everything but the pages', async () => {
+    const all = await windowed();
+    await opened(all);
+    for (const session of [undefined, 'wrong', all.owner, await all.token()]) {
+      expect((await call(all, session)).status).toBe(401);
+      expect((await ask(all.url, '/window/events', { ...(session !== undefined && { token: session }) })).status).toBe(401);
+      expect((await ask(all.url, '/window/nothing', { ...(session !== undefined && { token: session }) })).status).toBe(401);
+    }
+    expect((await call(all, undefined)).headers['www-authenticate']).toBe('Bearer realm="helmdeck"');
+  });
+
+  test('opens nothing but the window', async () => {
+    const all = await windowed();
+    const session = await opened(all);
+    for (const [method, path] of everyRoute) {
+      expect({ path, status: (await ask(all.url, path, { method, token: session })).status }).toEqual({ path, status: 401 });
+    }
+  });
+
+  test('is in no cookie', async () => {
+    const all = await windowed();
+    const answers = [await follow(all, linkOf(all)), await ask(all.url, '/'), await call(all, await opened(all))];
+    expect(answers.map(({ headers }) => headers['set-cookie'])).toEqual([undefined, undefined, undefined]);
+    expect((await call(all, undefined, 'status', { headers: ['Cookie', `session=${await opened(all)}`] })).status).toBe(401);
+  });
+
+  test('ends when it was not used for twelve hours, and not before', async () => {
+    const clock = handClock();
+    const all = await windowed({ clock });
+    const session = await opened(all);
+    for (const rest of [12 * HOUR - 1, 12 * HOUR - 1]) {
+      await clock.pass(rest);
+      expect((await call(all, session)).status).toBe(200);
+    }
+    await clock.pass(12 * HOUR);
+    expect((await call(all, session)).json.message).toMatch(/closed; run helmdeck-memory window/);
+  });
+
+  test('makes room when sixteen newer ones were opened, the least used first', async () => {
+    const all = await windowed();
+    const [used, left] = [await opened(all), await opened(all)];
+    for (let more = 0; more < 14; more += 1) await opened(all);
+    expect((await call(all, used)).status).toBe(200);
+    await opened(all);
+    expect((await call(all, used)).status).toBe(200);
+    expect((await call(all, left)).status).toBe(401);
+  });
+});
+
+describe('who may come in (R-WIN-03, R-HTTP-05)', () => {
+  const paths = [
+    ['GET', '/'],
+    ['GET', '/icon.svg'],
+    ['POST', '/window/open'],
+    ['POST', '/window/call/status?subject=me'],
+    ['GET', '/window/events'],
+  ] as const;
+
+  const strangers = (port: number): string[][] => [
+    ['Origin', 'https://evil.example'],
+    ['Origin', 'null'],
+    ['Origin', ''],
+    ['Origin', `http://127.0.0.1:${port + 1}`, 'Sec-Fetch-Site', 'same-site'],
+    ['Origin', `http://localhost:${port}`],
+    ['Origin', `http://127.0.0.1:${port}`, 'Sec-Fetch-Site', 'same-site'],
+    ['Origin', `http://127.0.0.1:${port}`, 'Origin', `http://127.0.0.1:${port}`],
+    ['Sec-Fetch-Site', 'same-site'],
+    ['Sec-Fetch-Site', 'cross-site'],
+    ['Sec-Fetch-Site', 'same-origin', 'Origin', 'https://evil.example'],
+    ['Sec-Fetch-Site', 'none', 'Origin', 'https://evil.example'],
+  ];
+
+  test('is no page of another origin, another port included, whatever it holds', async () => {
+    const all = await windowed();
+    const session = await opened(all);
+    for (const [method, path] of paths) {
+      for (const headers of strangers(all.port)) {
+        const body = method === 'POST' ? { body: { link: linkOf(all) } } : {};
+        const answer = await ask(all.url, path, { method, token: session, headers, ...body });
+        expect({ path, headers, told: told(answer) }).toEqual({ path, headers, told: '403 forbidden_origin' });
+        expect(Object.keys(answer.headers).filter((name) => name.startsWith('access-control'))).toEqual([]);
+      }
+    }
+  });
+
+  test('is our own page, with its session', async () => {
+    const all = await windowed();
+    const own = ['Origin', all.url, 'Sec-Fetch-Site', 'same-origin'];
+    const { json } = await follow(all, linkOf(all), own);
+    expect((await call(all, String(json['session']), 'status', { headers: own })).status).toBe(200);
+    expect((await call(all, undefined, 'status', { headers: own })).status).toBe(401);
+    expect((await ask(all.url, '/icon.svg', { headers: ['Sec-Fetch-Site', 'same-origin'] })).status).toBe(200);
+  });
+
+  test('is whoever typed the address', async () => {
+    const { url } = await windowed();
+    expect((await ask(url, '/', { headers: ['Sec-Fetch-Site', 'none'] })).status).toBe(200);
+  });
+
+  test('is our own page at no other path, whatever it holds', async () => {
+    const all = await windowed();
+    for (const [method, path] of [...everyRoute, ['GET', '/healthz'], ['GET', '/nowhere']] as const) {
+      for (const headers of [
+        ['Origin', all.url],
+        ['Sec-Fetch-Site', 'same-origin'],
+      ]) {
+        const answer = await ask(all.url, path, { method, token: all.owner, headers });
+        expect({ path, told: told(answer) }).toEqual({ path, told: '403 forbidden_origin' });
+      }
+    }
+  });
+});
+
+describe('the pages (R-WIN-04)', () => {
+  test('come with a policy that lets in nothing but our own script, and are kept by nobody (R-HTTP-10)', async () => {
+    const { url } = await windowed();
+    const page = await ask(url, '/');
+    expect(page.text).toMatch('<div id="window"></div>');
+    const policy = String(page.headers['content-security-policy']);
+    expect(policy.split('; ').toSorted()).toEqual([
+      "base-uri 'none'",
+      "connect-src 'self'",
+      "default-src 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+      "img-src 'self'",
+      "require-trusted-types-for 'script'",
+      "script-src 'self'",
+      "style-src 'self'",
+      "trusted-types 'none'",
+    ]);
+    expect(page.headers).toMatchObject({
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'cross-origin-opener-policy': 'same-origin',
+      'cross-origin-resource-policy': 'same-origin',
+      'content-type': 'text/html; charset=utf-8',
+    });
+  });
+
+  test('are what was built, each as what it is', async () => {
+    const { url } = await windowed();
+    const { text } = await ask(url, '/');
+    const named = [...text.matchAll(/(?:src|href)="\.?(\/[^"]+)"/g)].map(([, path = '']) => path);
+    const types = await Promise.all(named.map(async (path) => (await ask(url, path)).headers['content-type']));
+    expect(types.map(String).toSorted()).toEqual(['image/svg+xml', 'text/css; charset=utf-8', 'text/javascript; charset=utf-8']);
+  });
+
+  test.each([
+    '/index.html',
+    '/../package.json',
+    '/assets/../../../package.json',
+    '/..%2fpackage.json',
+    '/%2e%2e/package.json',
+    '/assets/..%5c..%5cpackage.json',
+    '/./icon.svg',
+    '//icon.svg',
+    '/icon.svg/',
+    '/icon.svg%00',
+    '/ICON.SVG',
+    '/assets',
+    '/assets/',
+    '/__proto__',
+    '/constructor',
+  ])('are nothing else: %s', async (path) => {
+    const { port } = await windowed();
+    const line = await dial(port);
+    // By hand: clients tidy a path up before they send it.
+    line.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`);
+    expect(await line.until('}')).toMatch(/^HTTP\/1\.1 401 /);
+  });
+
+  test('know one method each, and say which (R-ERR-06)', async () => {
+    const all = await windowed();
+    const session = await opened(all);
+    const wrong = [
+      ['POST', '/', 'GET'],
+      ['HEAD', '/', 'GET'],
+      ['GET', '/window/open', 'POST'],
+      ['DELETE', '/window/events', 'GET'],
+      ['GET', '/window/call/status', 'POST'],
+    ] as const;
+    for (const [method, path, allow] of wrong) {
+      const answer = await ask(all.url, path, { method, token: session });
+      expect({ path, status: answer.status, allow: answer.headers.allow }).toEqual({ path, status: 405, allow });
+    }
+    expect(told(await ask(all.url, '/window/nothing', { token: session }))).toBe('404 not_found');
+  });
+});
+
+describe('what the window asks (R-WIN-05)', () => {
+  test('goes through the one door, in the memory that is open, and is signed by the window', async () => {
+    const all = await windowed();
+    const session = await opened(all);
+    const input = { key: 'a', value: 'one' };
+    expect((await call(all, session, 'remember', { input })).json).toMatchObject({ ok: true, value: { status: 'created' } });
+    const read = async (subject: string) => (await call(all, session, 'recall', { input: { key: 'a' }, subject })).json;
+    expect(await read('subject=me')).toMatchObject({ ok: true, value: { value: 'one', client: 'window' } });
+    expect(await read('subject=you')).toMatchObject({ ok: false, code: 'not_found' });
+    const status = (await call(all, session, 'callers')).json;
+    expect(status).toEqual({ ok: true, value: { callers: [{ namespace: 'me', count: 1 }] } });
+  });
+
+  test.each([
+    ['recall', { key: '' }, 'invalid_input'],
+    ['remember', { key: 'a', value: 'b', ttl_seconds: 60 }, 'invalid_input'],
+    ['remember', null, 'invalid_input'],
+    ['nothing', {}, 'not_found'],
+    ['constructor', {}, 'not_found'],
+    ['', {}, 'not_found'],
+  ])('is refused with its code: %s %j', async (operation, input, code) => {
+    const all = await windowed();
+    const { status, json } = await call(all, await opened(all), operation, { input: input as object });
+    expect([status, json]).toEqual([200, { ok: false, code, message: expect.stringMatching(/./) as string }]);
+  });
+
+  test.each(['', 'subject=', 'subject=a%3Ab', 'subject=a%20b', 'me', 'subject=me&x=1', 'subject=me&subject=you', 'subject=%zz'])(
+    'names one subject, which is not "%s"',
+    async (subject) => {
+      const all = await windowed();
+      expect(told(await call(all, await opened(all), 'status', { subject }))).toBe('400 invalid_input');
+    },
+  );
+
+  test('says of an accident only that there was one, and where (R-ERR-03)', async () => {
+    const troubles: object[] = [];
+    const all = await windowed({
+      around: () => () => Promise.reject(new Error('the stack of a developer')),
+      log: (trouble) => troubles.push(trouble),
+    });
+    const { json } = await call(all, await opened(all));
+    expect(json).toMatchObject({ ok: false, code: 'internal' });
+    expect(JSON.stringify(json)).not.toMatch('developer');
+    expect(troubles).toEqual([{ operation: 'status', client: 'window' }]);
+  });
+});
+
+describe('what the window hears (R-WIN-06)', () => {
+  async function listening(all: Served, session: string) {
+    const line = await dial(all.port);
+    line.write(`GET /window/events HTTP/1.1\r\nHost: 127.0.0.1:${all.port}\r\nAuthorization: Bearer ${session}\r\n\r\n`);
+    await line.until('from here on');
+    return line;
+  }
+
+  test('is that something changed, in whose memory, and nothing of what', async () => {
+    const all = await windowed();
+    const line = await listening(all, await opened(all));
+    await ask(all.url, '/api/v1/memory/store', { token: await all.token('you'), body: { key: 'a-telling-key', value: 'x' } });
+    expect(await line.until('"fact"')).toMatch(/data: \{"namespace":"you","kind":"fact"\}\n\n/);
+    expect(line.text()).not.toMatch('telling');
+    expect(line.text()).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*Content-Type: text\/event-stream\r\n/);
+  });
+
+  test('goes on while the window is used, and ends with its session', async () => {
+    const clock = handClock();
+    const all = await windowed({ clock });
+    const session = await opened(all);
+    const line = await listening(all, session);
+    await clock.pass(2 * LIMITS.keepAliveMs);
+    await expect.poll(() => line.text().split(': still here').length, SOON).toBe(3);
+    for (let passed = 0; passed < 11; passed += 1) await clock.pass(HOUR);
+    await call(all, session);
+    for (let passed = 0; passed < 11; passed += 1) await clock.pass(HOUR);
+    expect(line.text()).not.toMatch(/\r\n0\r\n\r\n$/);
+    await clock.pass(HOUR + LIMITS.keepAliveMs);
+    await line.ended();
+    expect(line.text()).toMatch(/\r\n0\r\n\r\n$/);
+  });
+
+  test('ends with the program, and leaves nothing behind', async () => {
+    const clock = handClock();
+    const all = await windowed({ clock });
+    const before = clock.waiting;
+    const line = await listening(all, await opened(all));
+    const other = await listening(all, await opened(all));
+    other.socket.resetAndDestroy();
+    await expect.poll(() => clock.waiting, SOON).toBe(before + 1);
+    await all.listener.close();
+    await line.ended();
+    expect(line.text()).toMatch(/\r\n0\r\n\r\n$/);
+  });
+
+  test('is told to 64 windows at most', async () => {
+    const all = await windowed();
+    const session = await opened(all);
+    await Promise.all(Array.from({ length: LIMITS.streams }, () => listening(all, session)));
+    expect(told(await ask(all.url, '/window/events', { token: session }))).toBe('429 rate_limited');
+  });
+});
