@@ -13,7 +13,7 @@ async function look(baseDir = process.cwd()) {
   // Only a reporter turns the result into text, and none is asked for.
   const { modules, summary } = output as ICruiseResult;
   return {
-    modules: modules.map((module) => module.source).filter((source) => source.startsWith('src/')),
+    modules: modules.map((module) => module.source).filter((source) => /^src\/.*\.tsx?$/.test(source)),
     offences: summary.violations.map(({ rule, from, to }) => `${rule.name}: ${from} → ${to}`),
     broken: [...new Set(summary.violations.map(({ rule }) => rule.name))],
   };

@@ -1,0 +1,99 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
+import type { Status } from '../../contract/projection.ts';
+import type { DesktopCalls } from '../../contract/window.ts';
+import './banner.css';
+import { askDesktop } from './desktop-bridge.ts';
+import { useDoing } from './doing.ts';
+import { useMemory } from './memory-context.tsx';
+import { standingOf } from './standing.ts';
+import { useFreshLook, useWatched } from './watched.ts';
+
+const LOOK_MS = 5000;
+const TURNING_MS = 1000;
+
+interface Notice {
+  readonly title: string;
+  readonly says?: string | undefined;
+  /** The name of what can be done about it. */
+  readonly act?: string;
+}
+
+/** Stands over every page while something is not as it should be, and says what to do. */
+export function Banner() {
+  const { bridge } = useMemory();
+  return (
+    <div role="status" aria-label="How the memory stands">
+      <OfMemory />
+      {bridge.place === 'desktop' && <OfListener />}
+    </div>
+  );
+}
+
+/** While its key, its file or the program is away. */
+function OfMemory() {
+  const { ask, subject } = useMemory();
+  const queries = useQueryClient();
+  const lookAgain = useFreshLook();
+  const { data, error } = useWatched('status', {}, (known) => (known?.store.rotation.at === 'running' ? TURNING_MS : LOOK_MS));
+  const notice = error ? { title: 'This window is cut off', says: error.message } : data && noticeOf(data);
+  const gone = data !== undefined && data.store.key.at !== 'ok' && data.store.key.at !== 'ephemeral';
+  useEffect(() => {
+    // Who locks a memory, or has left it to lock itself, leaves nothing of it on the screen.
+    if (gone) void queries.resetQueries({ predicate: ({ queryKey: [whose, name] }) => whose === subject && name !== 'status' });
+  }, [gone, queries, subject]);
+  const unlock = async (): Promise<void> => {
+    await ask('unlock', {});
+    lookAgain();
+  };
+  return notice && <Told notice={notice} run={unlock} />;
+}
+
+/** On the desktop the window also works while no agent can come. */
+function OfListener() {
+  const { bridge } = useMemory();
+  const [listening, setListening] = useState<DesktopCalls['listening']>();
+  useEffect(() => {
+    const look = (): void => void askDesktop(bridge, 'listening').then(setListening);
+    look();
+    return bridge.onChange((change) => {
+      if (change === undefined || change.kind === 'listening') look();
+    });
+  }, [bridge]);
+  if (listening === undefined || listening.at === 'listening') return undefined;
+  const notice =
+    listening.at === 'paused'
+      ? { title: 'Agents cannot reach this memory', act: 'Resume' }
+      : { title: 'Agents cannot come', says: listening.why, act: 'Try again' };
+  return <Told notice={notice} run={async () => setListening(await askDesktop(bridge, 'resumeListening'))} />;
+}
+
+function Told({ notice: { title, says, act }, run }: { notice: Notice; run: () => Promise<void> }) {
+  const doing = useDoing();
+  return (
+    <div className="banner">
+      <p>
+        <strong>{title}.</strong> {doing.failure ?? says}
+      </p>
+      {act !== undefined && (
+        <button type="button" className="button" disabled={doing.busy} onClick={() => void doing.run(run)}>
+          {act}
+        </button>
+      )}
+    </div>
+  );
+}
+
+function noticeOf({ store: { key, file, rotation } }: Status): Notice | undefined {
+  if (file.at === 'failed') return { title: 'The file of this memory cannot be used', says: `${file.why} ${file.remedy}` };
+  if (key.at === 'ephemeral') return standingOf(key);
+  if (key.at !== 'ok') return { ...standingOf(key), act: key.at === 'locked' ? 'Unlock' : 'Try again' };
+  if (rotation.at === 'running') {
+    const { done, of } = rotation;
+    return {
+      title: 'The key is being rotated',
+      says: `${done.toLocaleString()} of ${of.toLocaleString()} entries are under the new one.`,
+    };
+  }
+  return undefined;
+}

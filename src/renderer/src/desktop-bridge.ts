@@ -1,0 +1,27 @@
+import type { Bridge, DesktopCalls, Pipe } from '../../contract/window.ts';
+
+/** The window in Electron: what the preload put there, and the way to give up a call. */
+export const desktopBridge = (pipe: Pipe): Bridge => ({
+  place: pipe.place,
+  onChange: pipe.onChange,
+  call(subject, name, input, signal) {
+    if (!signal) return pipe.call(subject, name, input);
+    const word = crypto.randomUUID();
+    signal.addEventListener('abort', () => void pipe.call(subject, 'cancel', { word }), { once: true });
+    return pipe.call(subject, name, input, word);
+  },
+});
+
+/** The desktop asks before it quits while something is not saved; a browser is told by the page itself. */
+export function tellUnsaved(bridge: Bridge, unsaved: boolean): void {
+  if (bridge.place === 'desktop') void bridge.call('me', 'unsaved', { unsaved });
+}
+
+/** What only the desktop can be asked. It takes this for no memory in particular; a name is part of every call. */
+export async function askDesktop<Name extends 'listening' | 'resumeListening'>(
+  bridge: Bridge,
+  name: Name,
+): Promise<DesktopCalls[Name] | undefined> {
+  const crossed = await bridge.call('me', name, {});
+  return crossed.ok ? (crossed.value as DesktopCalls[Name]) : undefined;
+}

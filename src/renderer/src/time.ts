@@ -1,0 +1,39 @@
+import { useEffect, useState } from 'react';
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+interface Left {
+  /** Short enough for the edge of a row. */
+  readonly label: string;
+  /** Within a day: it is marked, and not by colour alone. */
+  readonly soon: boolean;
+}
+
+export function timeLeft(expiresAt: string, now: number): Left {
+  const ms = Date.parse(expiresAt) - now;
+  if (ms <= 0) return { label: 'gone', soon: true };
+  const soon = ms < DAY;
+  // Rounded as people do: what was given 90 days a moment ago has 90.
+  const [minutes, hours, days] = [MINUTE, HOUR, DAY].map((unit) => Math.round(ms / unit)) as [number, number, number];
+  if (minutes < 60) return { label: `${Math.max(1, minutes)} min`, soon };
+  return { label: hours < 24 ? `${hours} h` : `${days} d`, soon };
+}
+
+/** The present, as often as what is shown of it changes. */
+export function useNow(): number {
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    const ticking = setInterval(() => setNow(Date.now()), 30 * SECOND);
+    return () => clearInterval(ticking);
+  }, []);
+  return now;
+}
+
+const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'long', timeStyle: 'short' });
+const day = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'long', year: 'numeric' });
+
+export const fullDate = (at: string | number): string => full.format(new Date(at));
+export const dayOf = (at: string | number): string => day.format(new Date(at));

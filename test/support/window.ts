@@ -1,0 +1,171 @@
+import { readFileSync } from 'node:fs';
+import chromium from '@sparticuz/chromium';
+import axe, { type AxeResults } from 'axe-core';
+import { type Browser, type BrowserContextOptions, chromium as driver, type Page } from 'playwright-core';
+import { afterAll, expect, onTestFinished } from 'vitest';
+import type { OperationName, Output, Request } from '../../src/contract/operations.ts';
+import type { Caller } from '../../src/core/caller.ts';
+import { systemClock } from '../../src/core/clock.ts';
+import type { Embeddings } from '../../src/core/embeddings.ts';
+import { openStore } from '../../src/core/open-store.ts';
+import type { OwnerSettings } from '../../src/core/operations/memory.ts';
+import type { PacksOptions } from '../../src/core/packs/packs.ts';
+import type { MemoryStore } from '../../src/core/store.ts';
+import type { HandClock } from './clock.ts';
+import { type Over, serve, type Served } from './listener.ts';
+import { aCaller } from './memory.ts';
+import { withKey } from './store.ts';
+import { tempFolder } from './temp-folder.ts';
+
+const PAGES = 'out/renderer';
+
+interface Options extends Pick<BrowserContextOptions, 'viewport' | 'colorScheme' | 'forcedColors'> {
+  /** Set by hand, for the memory and the page alike; unless given, both follow the system's. */
+  readonly clock?: HandClock;
+  /** A memory that is there already. */
+  readonly store?: MemoryStore;
+  /** What is in the memory before the window opens. */
+  readonly filled?: (as: As) => Promise<unknown>;
+  /** No program has ever come, so the window begins with its first screen. */
+  readonly unused?: true;
+  readonly packs?: Omit<PacksOptions, 'store' | 'clock'>;
+  readonly settings?: OwnerSettings;
+  readonly clients?: Over['clients'];
+  readonly embeddings?: Embeddings;
+  /** In px; browsers begin with 16. */
+  readonly textSize?: number;
+  /** Done to the page before it loads. */
+  readonly before?: (page: Page, served: Served) => Promise<unknown>;
+  /** What the page may complain about: a refusal shows in its console. */
+  readonly mayComplain?: RegExp;
+}
+
+type As = (caller?: Partial<Caller>) => <Name extends OperationName>(name: Name, input: Request<Name>) => Promise<Output<Name>>;
+
+export interface OpenedWindow {
+  readonly page: Page;
+  readonly served: Served;
+  /** Asks the same memory as an agent would. */
+  readonly as: As;
+  /** Time passes for the memory and the page. */
+  readonly pass: (ms: number) => Promise<void>;
+  /** Every address that the page asked for, without those of the first load. */
+  readonly requests: readonly string[];
+}
+
+let opening: Promise<Browser> | undefined;
+
+/** One for all tests of a file; it goes with this process, however that ends, because it holds the other end of its pipe. */
+async function browser(): Promise<Browser> {
+  opening ??= driver.launch({
+    executablePath: process.env['CHROME_PATH'] ?? (await chromium.executablePath()),
+    // Its sandbox needs rights that containers do not give; what it shows is ours.
+    args: ['--no-sandbox', '--font-render-hinting=none', '--force-color-profile=srgb'],
+    headless: true,
+  });
+  return opening;
+}
+
+afterAll(async () => (await opening)?.close());
+
+/** A page that has followed a fresh link to the window of a real memory. What it complains about fails the test. */
+export async function openWindow({
+  clock,
+  store: given,
+  filled,
+  unused,
+  packs,
+  settings,
+  clients,
+  embeddings,
+  textSize,
+  before,
+  mayComplain,
+  ...looks
+}: Options = {}): Promise<OpenedWindow> {
+  const store = given ?? (await openStore({ folder: tempFolder(), clock: clock ?? systemClock, sources: withKey() }));
+  // Closed in the other order than opened.
+  if (!given) onTestFinished(() => store[Symbol.asyncDispose]());
+  const served = await serve({
+    store,
+    clock: clock ?? systemClock,
+    pages: PAGES,
+    ...(packs && { packs }),
+    ...(settings && { settings }),
+    ...(clients && { clients }),
+    ...(embeddings && { embeddings }),
+  });
+  const as: As = (caller) => (name, input) => served.perform(aCaller(caller), name, input);
+  if (!unused) await served.tokens.verify(await served.token(), 'mcp');
+  await filled?.(as);
+  const context = await (
+    await browser()
+  ).newContext({
+    viewport: { width: 920, height: 620 },
+    reducedMotion: 'reduce',
+    locale: 'en-GB',
+    timezoneId: 'UTC',
+    ...looks,
+  });
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
+  page.setDefaultTimeout(15_000);
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  if (clock) {
+    await page.clock.install({ time: clock.now() });
+    // Timers run, and time stands still, as it does for the memory.
+    await page.clock.setFixedTime(clock.now());
+  }
+  if (textSize !== undefined) {
+    const session = await context.newCDPSession(page);
+    await session.send('Page.setFontSizes', { fontSizes: { standard: textSize, fixed: (textSize * 13) / 16 } });
+  }
+  const complaints = complaintsOf(page);
+  onTestFinished(() => expect(complaints.filter((text) => mayComplain?.test(text) !== true)).toEqual([]));
+  await before?.(page, served);
+  await page.goto(served.listener.windowLink() ?? '');
+  await (unused ? page.getByRole('heading', { level: 1 }) : page.getByRole('searchbox', { name: 'Search facts' }))
+    .first()
+    .waitFor();
+  const requests: string[] = [];
+  page.on('request', (request) => requests.push(request.url()));
+  return {
+    page,
+    served,
+    as,
+    requests,
+    async pass(ms) {
+      await clock?.pass(ms);
+      await page.clock.fastForward(ms);
+      if (clock) await page.clock.setFixedTime(clock.now());
+    },
+  };
+}
+
+/** Whatever went wrong in the page, as it comes. */
+export function complaintsOf(page: Page): string[] {
+  const complaints: string[] = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('crash', () => complaints.push('The page crashed.'));
+  return complaints;
+}
+
+/** The rules of accessibility that are broken as the page stands, a line each; only one of them, if it is named. */
+export async function broken(page: Page, only?: string): Promise<string[]> {
+  // As text: the page's policy lets no script in by an element.
+  await page.evaluate(axe.source);
+  const options = only === undefined ? {} : { runOnly: [only] };
+  const { violations } = (await page.evaluate(`axe.run(${JSON.stringify(options)})`)) as AxeResults;
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => `${id}: ${target.join(' ')}: ${failureSummary}`),
+  );
+}
+
+/** How large the one script is that the window loads. */
+export const scriptBytes = (): number => {
+  const [, name = ''] = /src="\.(\/assets\/[^"]+\.js)"/.exec(readFileSync(`${PAGES}/index.html`, 'utf8')) ?? [];
+  return readFileSync(`${PAGES}${name}`).length;
+};
