@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import react from '@vitejs/plugin-react';
 import { defineConfig } from 'electron-vite';
 import { BUNDLE, bundle } from './build/tasks/bundle.ts';
 
@@ -28,6 +29,15 @@ export default defineConfig({
         // Of these a start needs little: one file with that much is read faster than their hundred.
         exclude: ['zod', '@modelcontextprotocol/sdk', 'smol-toml'],
       },
+    },
+  },
+  renderer: {
+    plugins: [react()],
+    build: {
+      minify: true,
+      // The window's policy allows no script but ours, and every Chromium it meets preloads modules by itself.
+      modulePreload: { polyfill: false },
+      rollupOptions: { input: 'src/renderer/index.html' },
     },
   },
 });

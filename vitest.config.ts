@@ -3,9 +3,14 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    globalSetup: ['test/support/built.ts'],
     reporters: ['default', './test/support/reporter.ts'],
     // A focused test would quietly leave the others out.
     allowOnly: false,
     restoreMocks: true,
+    // What hangs is found all the same; a machine that is busy with other things fails nothing.
+    testTimeout: 60_000,
+    // By itself it would leave one core free, of two.
+    maxWorkers: '100%',
   },
 });

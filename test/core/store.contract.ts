@@ -342,7 +342,7 @@ export function promisesOfAStore(name: string, open: (clock: HandClock, quota: Q
       expect(keys((await facts.page({ sort: 'updated', limit: 2, after: first.next! })).entries)).toEqual(['b', 'a']);
     });
 
-    test('what ends soon is counted as it is listed', async () => {
+    test('what ends soon is counted as it is listed (R-SEEK-05)', async () => {
       const { facts, clock } = await opened();
       for (const hours of [1, 2, 3, 4]) await facts.put(aDraft({ key: `${hours}`, lifetime: hours * HOUR }));
       clock.jump(HOUR);

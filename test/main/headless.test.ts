@@ -1,13 +1,16 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { get } from 'node:http';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { get, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { setTimeout as wait } from 'node:timers/promises';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { lockFolder } from '../../src/core/folder.ts';
 import { signingKey, signToken } from '../../src/core/jwt.ts';
 import { openStore } from '../../src/core/open-store.ts';
+import { findProgram } from '../../src/listeners/endpoint.ts';
+import { packText, writePack } from '../support/own-packs.ts';
 import { A_KEY, aDraft, ANOTHER_KEY, withKey } from '../support/store.ts';
 import { filesBelow, tempFolder } from '../support/temp-folder.ts';
 
@@ -65,10 +68,6 @@ const withAKey = (folder: string): Record<string, string> => ({ HELMDECK_DATA_DI
 const names = (folder: string): string[] => filesBelow(folder).map(({ path }) => path.slice(folder.length + 1));
 const free = (folder: string) => () => lockFolder(folder)[Symbol.dispose]();
 
-beforeAll(() => {
-  execFileSync(process.execPath, ['node_modules/electron-vite/bin/electron-vite.js', 'build', '--ignoreConfigWarning']);
-});
-
 describe.each([UNBUILT, `${UNBUILT} --headless`, BUILT, SERVE])('the program %s', (program) => {
   test('starts with a key file of its owner, and ends without leaving anything open (R-KEY-01, R-DUR-12)', async () => {
     const folder = aFolder();
@@ -78,11 +77,40 @@ describe.each([UNBUILT, `${UNBUILT} --headless`, BUILT, SERVE])('the program %s'
     expect(running.said).toMatch(join(folder, 'memory.db'));
     expect(running.said).toMatch('Its key was found in the environment (HELMDECK_MEMORY_KEY_FILE).');
     expect(free(folder)).toThrow(/Another Helmdeck Memory/);
+    const [, link = '', url = ''] =
+      /\nIts window, for five minutes and one browser: ((http\S+)\/#link=\S+)\n/.exec(running.said) ?? [];
+    expect(running.said.trimEnd().split('\n').at(-1)).toMatch(`is running at ${url}.`);
+    expect(await (await fetch(link)).text()).toMatch('<div id="window">');
     const { code, said, complained } = await running.end('SIGTERM');
     expect({ code, complained }).toEqual({ code: 0, complained: '' });
     expect(said).not.toMatch(/WARNING/);
     expect(names(folder).toSorted()).toEqual(['lock.db', 'memory.db', 'reserve']);
     expect(free(folder)).not.toThrow();
+  });
+
+  test('runs what was compiled at an earlier start from where the program lies, and only its owner can have put it there', async () => {
+    rmSync('out/compiled', { recursive: true, force: true });
+    const running = await start(withAKey(aFolder()), program);
+    await running.end('SIGTERM');
+    const kept = filesBelow('out/compiled');
+    expect(kept.length).toBeGreaterThan(0);
+    for (const path of ['out/compiled', ...kept.map((file) => file.path)]) expect(statSync(path).mode & 0o077).toBe(0);
+  });
+});
+
+describe.each([UNBUILT, BUILT])('packs of the owner in %s', (program) => {
+  test('run, and one that is broken is said to be skipped (R-PACK-10, R-PACK-18)', async () => {
+    const folder = aFolder();
+    mkdirSync(folder, { mode: 0o700 });
+    writePack(folder, packText({ handler: `ec.log('heard'); return { said: input.what };` }));
+    writePack(folder, 'broken', 'test.broken');
+    const running = await start({ ...withAKey(folder), HELMDECK_PACKS: 'test.broken, test.own' }, program);
+    expect(running.said).toMatch(/^WARNING: THE PACK test\.broken IS SKIPPED\. test\.broken: /m);
+    using owner = await findProgram(folder);
+    expect(await owner?.call('runPack', { name: 'test.own', input: { what: 'hello' } })).toMatchObject({
+      output: { said: 'hello' },
+    });
+    expect(await running.end('SIGTERM')).toMatchObject({ code: 0, complained: 'test.own: heard\n' });
   });
 });
 
@@ -97,6 +125,23 @@ describe('the program', () => {
     expect(await taken.end()).toMatchObject({ code: 1, complained: expect.stringMatching(/is taken by/) });
     await running.end('SIGTERM');
     expect(names(folder)).not.toContain('endpoint.json');
+  });
+
+  test.skipIf(process.platform !== 'linux')('sleeps while nobody is connected', async () => {
+    const running = await start(withAKey(aFolder()));
+    const url = /is running at (http:\/\/127\.0\.0\.1:\d+)\./.exec(running.said)?.[1];
+    const wakeUps = (): number => {
+      const status = readFileSync(`/proc/${running.pid}/status`, 'utf8');
+      return Number(/^voluntary_ctxt_switches:\s+(\d+)/m.exec(status)?.[1]);
+    };
+    const [answer] = (await once(get(`${url}/healthz`, { agent: false }), 'response')) as [IncomingMessage];
+    await once(answer.resume(), 'close');
+    // What a start leaves for later is done by then.
+    await wait(2000);
+    const before = wakeUps();
+    await wait(5000);
+    expect(wakeUps() - before).toBeLessThan(4);
+    await running.end('SIGTERM');
   });
 
   test('takes settings from the file in its folder, its keys too (R-HTTP-12)', async () => {
@@ -122,6 +167,14 @@ describe('the program', () => {
     const answer = await fetch(`${url}/api/v1/memory`, { headers: { Authorization: `Bearer ${token}` } });
     expect(await answer.json()).toMatchObject({ scope: 'caller=me' });
     await running.end('SIGTERM');
+  });
+
+  test('opens no debugger for whoever sends it the signal for that', async () => {
+    const running = await start(withAKey(aFolder()));
+    process.kill(Number(running.pid), 'SIGUSR1');
+    await wait(500);
+    // Node would say there where it listens.
+    expect(await running.end('SIGTERM')).toMatchObject({ code: 0, complained: '' });
   });
 
   test('says it in one line for a script, and takes the end of its terminal for its own', async () => {
@@ -152,6 +205,18 @@ describe('the program', () => {
     expect(new Set(Object.values(modes))).toEqual(new Set([0o600]));
     expect(statSync(folder).mode & 0o777).toBe(0o700);
     await running.end('SIGTERM');
+  });
+
+  test.runIf(process.platform === 'linux')('shows the token of its owner to nobody who lists processes (R-AUTH-08)', async () => {
+    const folder = aFolder();
+    const running = await start(withAKey(folder));
+    const token = readFileSync(join(folder, 'owner-token'), 'utf8').trim();
+    expect(token.length).toBeGreaterThan(100);
+    for (const what of ['cmdline', 'environ'])
+      expect(readFileSync(`/proc/${running.pid}/${what}`, 'utf8'), what).not.toContain(token.slice(-20));
+    expect(readFileSync(`/proc/${running.pid}/task/${running.pid}/children`, 'utf8')).toBe('');
+    const { said, complained } = await running.end('SIGTERM');
+    expect(said + complained).not.toContain(token.slice(-20));
   });
 
   test('ends well when a signal comes more than once', async () => {
@@ -237,7 +302,7 @@ describe('a start that is refused says so in one line', () => {
   test('because it was asked for what it does not have', async () => {
     const { code, said, complained } = await (await start({}, `${UNBUILT} --desktop`)).end();
     expect({ code, said }).toEqual({ code: 1, said: '' });
-    expect(complained).toMatch(/^Helmdeck Memory cannot start: there is no window yet.*\n$/);
+    expect(complained).toMatch(/^Helmdeck Memory cannot start: without a window it takes --headless.*\n$/);
     expect(await (await start({}, `${UNBUILT} --port`)).end()).toMatchObject({ code: 1, said: '' });
   });
 

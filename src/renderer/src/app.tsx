@@ -1,0 +1,42 @@
+import { useState } from 'react';
+import type { Bridge } from '../../contract/window.ts';
+import { Banner } from './banner.tsx';
+import { DraftsProvider } from './facts/drafts.tsx';
+import { FactsPage } from './facts/page.tsx';
+import { MemoryProvider } from './memory-context.tsx';
+import type { FactsFilter, Place } from './place.ts';
+import { Sidebar } from './sidebar.tsx';
+import { ActionsProvider } from './ui/actions.tsx';
+import { ToastProvider } from './ui/toast.tsx';
+import { usePlace } from './use-place.ts';
+
+export function App({ bridge }: { bridge: Bridge }) {
+  const [subject, setSubject] = useState('me');
+  const [place, go] = usePlace();
+  const open = (next: string): void => {
+    setSubject(next);
+    // What one memory is filtered by, another may not know.
+    if (place.at === 'facts') go({ at: 'facts', filter: {} });
+  };
+  return (
+    <MemoryProvider bridge={bridge} subject={subject}>
+      <DraftsProvider>
+        <ActionsProvider key={subject}>
+          <ToastProvider>
+            <div className="whole">
+              <Banner />
+              <div className="window">
+                <Sidebar place={place} go={go} open={open} />
+                <Facts filter={place.filter} go={go} />
+              </div>
+            </div>
+          </ToastProvider>
+        </ActionsProvider>
+      </DraftsProvider>
+    </MemoryProvider>
+  );
+}
+
+function Facts({ filter, go }: { filter: FactsFilter; go: (place: Place) => void }) {
+  return <FactsPage filter={filter} go={go} />;
+}

@@ -1,0 +1,263 @@
+import { useDeferredValue, useEffect, useRef, useState } from 'react';
+import type { ForgetReceipt } from '../../../contract/forget.ts';
+import { useIsAsked, useMemory } from '../memory-context.tsx';
+import type { FactsFilter, Place } from '../place.ts';
+import { dayOf } from '../time.ts';
+import type { Action } from '../ui/action.ts';
+import { useActions } from '../ui/actions.tsx';
+import { Footer } from '../ui/footer.tsx';
+import { useToast } from '../ui/toast.tsx';
+import { FactDetail } from './detail.tsx';
+import { draftOf, useDraft, useEdited } from './drafts.tsx';
+import { ForgetMany } from './forget-many.tsx';
+import { useForgetting } from './forgetting.ts';
+import { FactList, type ListHandle } from './list.tsx';
+import { Names } from './names.tsx';
+import { Nothing } from './nothing.tsx';
+import { Peek } from './peek.tsx';
+import { filterName, readQuestion, scopeOf } from './question.ts';
+import { type Sort, useRows } from './rows.ts';
+import { TtlEditor } from './ttl-editor.tsx';
+
+interface Props {
+  readonly filter: FactsFilter;
+  readonly go: (place: Place) => void;
+}
+
+/** What stands above the page at this moment. A lifetime is that of one fact, wherever the choice goes meanwhile. */
+type Above = 'peek' | 'forget-many' | { readonly lifetimeOf: string } | undefined;
+
+/** Facts as a list and one of them in full. */
+export function FactsPage({ filter, go }: Props) {
+  const { ask } = useMemory();
+  const isAsked = useIsAsked();
+  const { say } = useToast();
+  const [text, setText] = useState('');
+  const [sort, setSort] = useState<Sort>('updated');
+  const [opened, setOpened] = useState(false);
+  const [history, setHistory] = useState(false);
+  const [above, setAbove] = useState<Above>();
+  const search = useRef<HTMLInputElement>(null);
+  const names = useRef<HTMLSelectElement>(null);
+  const list = useRef<ListHandle>(null);
+  const detail = useRef<HTMLElement>(null);
+
+  const words = useDeferredValue(readQuestion(text).words);
+  const { rows, see, open, partial, pending, failure } = useRows({ filter, sort, words });
+  const [selected, select] = useSelection(rows, JSON.stringify([filter, words]), useEdited());
+  const [draft, keepDraft] = useDraft(selected ?? '');
+  const forget = useForgetting();
+
+  useEffect(() => search.current?.focus(), []);
+  const show = (next: FactsFilter): void => {
+    setText('');
+    go({ at: 'facts', filter: next });
+  };
+  const look = (typed: string): void => {
+    const { only } = readQuestion(typed);
+    setText(typed);
+    if (only) go({ at: 'facts', filter: only });
+  };
+  const copy = (): void => {
+    if (selected === undefined) return;
+    ask('recall', { key: selected })
+      .then(({ value }) => navigator.clipboard.writeText(value))
+      .then(
+        () => say({ text: 'Copied.' }, 2000),
+        (error: Error) => say({ text: error.message }),
+      );
+  };
+  const edit = (): void => {
+    if (selected === undefined || draft) return;
+    setOpened(true);
+    ask('recall', { key: selected }).then(
+      (fact) => keepDraft(draftOf(fact)),
+      (error: Error) => say({ text: error.message }),
+    );
+  };
+  const renew = (): void => {
+    if (selected === undefined) return;
+    list.current?.reveal();
+    setAbove({ lifetimeOf: selected });
+  };
+  const openDetail = (): void => {
+    setOpened(true);
+    detail.current?.focus();
+  };
+  const toList = (): void => {
+    setOpened(false);
+    list.current?.enter();
+  };
+  const scope = words === '' ? scopeOf(filter) : undefined;
+  const forgotten = ({ deleted }: ForgetReceipt): void =>
+    say({ text: deleted === 1 ? '1 fact forgotten.' : `${deleted.toLocaleString()} facts forgotten.` });
+  const forgetMany = (): void => {
+    if (!isAsked) setAbove('forget-many');
+    else if (scope !== undefined) ask('forget', { scope }).then(forgotten, (error: Error) => say({ text: error.message }));
+  };
+  const acts = { copy, renew, edit, forget: () => selected !== undefined && void forget(selected) };
+
+  useActions([
+    { name: 'Search facts', keys: ['/', 'mod+f'], whileTyping: true, run: () => search.current?.select() },
+    { name: 'Choose a tag or client', keys: ['t'], run: () => names.current?.focus() },
+    ...(selected === undefined
+      ? []
+      : ([
+          { name: 'Copy value', keys: ['Enter'], run: copy },
+          { name: 'Peek', keys: [' '], run: () => setAbove(above === 'peek' ? undefined : 'peek') },
+          { name: 'Change lifetime', keys: ['e'], run: renew },
+          { name: 'Edit value, category and tags', keys: ['v'], run: edit },
+          { name: 'Show or hide history', keys: ['h'], run: () => setHistory(!history) },
+          { name: 'Open the fact', keys: ['ArrowRight'], run: openDetail },
+          { name: 'Forget', keys: ['Backspace', 'Delete'], run: acts.forget },
+        ] satisfies Action[])),
+    { name: 'Back to the list', keys: ['ArrowLeft', 'Escape'], run: toList },
+    ...(scope === undefined || rows.length === 0
+      ? []
+      : [
+          {
+            name: `Forget every fact ${filterName(filter) ?? 'there is'}…`,
+            keys: ['shift+Backspace', 'shift+Delete'],
+            run: forgetMany,
+          },
+        ]),
+    {
+      name: sort === 'updated' ? 'Show what goes first on top' : 'Show what changed last on top',
+      keys: ['s'],
+      run: () => setSort(sort === 'updated' ? 'expires' : 'updated'),
+    },
+  ]);
+
+  return (
+    <>
+      <main className="list" aria-label="Facts">
+        <input
+          ref={search}
+          type="search"
+          placeholder="Search facts"
+          aria-label="Search facts"
+          autoComplete="off"
+          spellCheck={false}
+          value={text}
+          onChange={({ target }) => look(target.value)}
+          onKeyDown={(event) => {
+            // These keys choose among the signs that are being composed.
+            if (event.nativeEvent.isComposing) return;
+            if (event.key === 'Escape') setText('');
+            if (event.key !== 'ArrowDown' && event.key !== 'Enter') return;
+            // Else the arrow would scroll the list that has the focus by then.
+            event.preventDefault();
+            list.current?.enter();
+          }}
+        />
+        <div className="heading">
+          <Shown filter={filter} clear={() => show({})} />
+          <p className="said" role="status" aria-live="polite">
+            {failure ?? countOf(rows.length, { open, partial, pending, words })}
+          </p>
+          <Names ref={names} filter={filter} show={show} />
+          {words === '' && (
+            <select aria-label="Order" value={sort} onChange={({ target }) => setSort(target.value as Sort)}>
+              <option value="updated">Last changed</option>
+              <option value="expires">Goes first</option>
+            </select>
+          )}
+        </div>
+        {rows.length > 0 ? (
+          <FactList
+            ref={list}
+            rows={rows}
+            selected={selected}
+            select={(key) => {
+              if (above === 'peek') setAbove(undefined);
+              select(key);
+            }}
+            open={(key) => {
+              select(key);
+              setOpened(true);
+            }}
+            see={see}
+          />
+        ) : (
+          !pending &&
+          failure === undefined && (
+            <Nothing filter={filter} words={words} go={go} clear={() => (words === '' ? show({}) : setText(''))} />
+          )
+        )}
+      </main>
+      <aside ref={detail} className="detail" aria-label="Fact" tabIndex={-1} data-open={(opened && selected) || undefined}>
+        {selected === undefined ? (
+          rows.length > 0 && <p className="quiet hint">Choose a fact to read it.</p>
+        ) : (
+          <>
+            <button type="button" className="button back" onClick={toList}>
+              Back
+            </button>
+            <FactDetail
+              key={selected}
+              factKey={selected}
+              why={rows.find(({ key }) => key === selected)?.why}
+              show={show}
+              history={history}
+              toggleHistory={() => setHistory(!history)}
+              acts={acts}
+            />
+          </>
+        )}
+      </aside>
+      <Footer chosen={selected !== undefined} copy={copy} forget={acts.forget} />
+      {above === 'peek' && selected !== undefined && <Peek factKey={selected} close={() => setAbove(undefined)} />}
+      {typeof above === 'object' && (
+        <TtlEditor
+          factKey={above.lifetimeOf}
+          close={() => setAbove(undefined)}
+          kept={(end) => say({ text: `Goes ${dayOf(end)}.` }, 4000)}
+        />
+      )}
+      {above === 'forget-many' && scope !== undefined && (
+        <ForgetMany filter={filter} scope={scope} close={() => setAbove(undefined)} forgotten={forgotten} />
+      )}
+    </>
+  );
+}
+
+/**
+ * What is chosen, and when it goes, what stands in its place; in another list nothing does. What is being edited stays,
+ * whether it is there or not.
+ */
+function useSelection(rows: readonly { readonly key: string }[], list: string, edited: (key: string) => boolean) {
+  const [chosen, setChosen] = useState<{ readonly key: string; readonly at: number; readonly list: string }>();
+  const found = chosen === undefined ? -1 : rows.findIndex(({ key }) => key === chosen.key);
+  const at = found === -1 && chosen?.list === list ? Math.min(chosen.at, rows.length - 1) : found;
+  const present = chosen && edited(chosen.key) ? chosen.key : rows[at]?.key;
+  if (chosen && present !== undefined && (chosen.key !== present || chosen.at !== at || chosen.list !== list)) {
+    setChosen({ key: present, at, list });
+  }
+  const select = (key: string): void => setChosen({ key, at: rows.findIndex((row) => row.key === key), list });
+  return [present, select] as const;
+}
+
+interface Count {
+  readonly open: boolean;
+  readonly partial: boolean;
+  readonly pending: boolean;
+  readonly words: string;
+}
+
+function countOf(shown: number, { open, partial, pending, words }: Count): string {
+  if (pending) return '';
+  const noun = words === '' ? 'fact' : 'hit';
+  const count = `${shown.toLocaleString()}${open ? ' or more' : ''} ${shown === 1 && !open ? noun : `${noun}s`}`;
+  return partial ? `${count}, still looking` : count;
+}
+
+/** Which facts are shown, where not all are. */
+function Shown({ filter, clear }: { filter: FactsFilter; clear: () => void }) {
+  const name = filterName(filter);
+  if (name === undefined) return undefined;
+  return (
+    <button type="button" className="chip" onClick={clear} aria-label={`Only facts ${name}; show all`}>
+      {name} <span aria-hidden="true">×</span>
+    </button>
+  );
+}

@@ -1,0 +1,30 @@
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import type { Pipe } from '../../contract/window.ts';
+import { App } from './app.tsx';
+import { Closed } from './closed.tsx';
+import { desktopBridge } from './desktop-bridge.ts';
+import { httpBridge } from './http-bridge.ts';
+import './theme.css';
+
+declare global {
+  interface Window {
+    /** Put there by the preload; in a browser there is none. */
+    readonly helmdeck?: Pipe;
+  }
+}
+
+const queries = new QueryClient({
+  // What changes is told; asking again by the clock or on focus would only repeat it.
+  defaultOptions: { queries: { staleTime: Infinity, retry: false, refetchOnWindowFocus: false } },
+});
+
+const place = document.querySelector('#window');
+if (!place) throw new Error('The page has no place for the window.');
+const bridge = window.helmdeck ? desktopBridge(window.helmdeck) : await httpBridge();
+createRoot(place).render(
+  <StrictMode>
+    <QueryClientProvider client={queries}>{bridge ? <App bridge={bridge} /> : <Closed />}</QueryClientProvider>
+  </StrictMode>,
+);

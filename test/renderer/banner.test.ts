@@ -1,0 +1,106 @@
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { openStore } from '../../src/core/open-store.ts';
+import { RamStore } from '../../src/core/ram-store.ts';
+import { handClock, HOUR, SECOND } from '../support/clock.ts';
+import { theOwner } from '../support/memory.ts';
+import { A_KEY, aDraft, handSource } from '../support/store.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { openWindow } from '../support/window.ts';
+import { goTo } from './pages.ts';
+
+const banner = (page: Page) => page.locator('.banner');
+const PAGES = ['Activity', 'Learned', 'Packs', 'Connect', 'Settings', /^All/] as const;
+
+/** A memory whose key comes from where the test says. */
+async function keyed() {
+  const clock = handClock();
+  const source = handSource({ at: 'found', key: Buffer.from(A_KEY, 'hex') });
+  const store = await openStore({ folder: tempFolder(), clock, sources: () => [source] });
+  await store.space({ subject: 'me' }, 'fact').put(aDraft());
+  const all = await openWindow({ clock, store });
+  return { ...all, source, store, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
+}
+
+test('a memory that is well has no banner', async () => {
+  const { page } = await openWindow();
+  await page.getByText('Nothing remembered yet.').waitFor();
+  expect(await banner(page).count()).toBe(0);
+});
+
+test('a memory that its owner locked says so on every page, and is unlocked there (R-WIN-23)', async () => {
+  await using opened = await keyed();
+  const { page, served, pass } = opened;
+  await page.getByRole('option', { name: /frontend-framework/ }).click();
+  await page.getByText('React over Vue (Konflux project constraint)').waitFor();
+  await served.perform(theOwner, 'lock', {});
+  await page.mouse.move(10, 10);
+  await pass(6 * SECOND);
+  await banner(page).getByText('This memory is locked. Its owner locked it.').waitFor();
+  await expect.poll(() => page.content()).not.toMatch(/React over Vue|frontend-framework/);
+  for (const name of PAGES) {
+    await page.getByRole('navigation', { name: 'Sections' }).getByRole('button', { name, exact: true }).click();
+    await banner(page).getByRole('button', { name: 'Unlock' }).waitFor();
+  }
+  await banner(page).getByRole('button', { name: 'Unlock' }).click();
+  await expect.poll(() => banner(page).count()).toBe(0);
+  await page.getByRole('option', { name: /frontend-framework/ }).waitFor();
+});
+
+test.each([
+  [{ at: 'absent' }, 'The key of this memory is not there.'],
+  [{ at: 'found', key: Buffer.alloc(32, 7) }, 'This memory was sealed with another key.'],
+  [{ at: 'locked', why: 'the keyring is closed' }, 'The keyring is closed. Unlock the keychain of the test'],
+  [{ at: 'unavailable', why: 'the keyring is asleep' }, 'The keyring is asleep. Start this program where'],
+] as const)('a key that is %j is told with what to do about it (R-WIN-23)', async (reading, says) => {
+  await using opened = await keyed();
+  const { page, store, source, pass } = opened;
+  store.lock();
+  source.set(reading);
+  await store.unlock();
+  await page.mouse.move(10, 10);
+  await pass(6 * SECOND);
+  await banner(page).getByText(says).waitFor();
+  source.set({ at: 'found', key: Buffer.from(A_KEY, 'hex') });
+  await banner(page)
+    .getByRole('button', { name: /Try again|Unlock/ })
+    .click();
+  await expect.poll(() => banner(page).count()).toBe(0);
+});
+
+test('a memory without a key says that nothing is kept', async () => {
+  const clock = handClock();
+  const store = new RamStore(clock);
+  const { page } = await openWindow({ clock, store });
+  await banner(page).getByText('Nothing is kept.').waitFor();
+  await goTo(page, 'Settings');
+  expect(await banner(page).textContent()).toMatch('helmdeck-memory key init --file');
+  await store[Symbol.asyncDispose]();
+});
+
+test('a program that has ended is told on every page, while somebody looks (R-WIN-23)', async () => {
+  const { page, served, pass } = await openWindow({ clock: handClock(), mayComplain: /Failed to load resource|ERR_/ });
+  await goTo(page, 'Activity');
+  await served.listener.close();
+  await page.mouse.move(10, 10);
+  await pass(6 * SECOND);
+  await expect
+    .poll(() => banner(page).allInnerTexts())
+    .toEqual(['This window is cut off. Helmdeck Memory is not running; start it, and open its window by the new link.']);
+});
+
+test('a window that was left alone asks for nothing (R-WIN-24)', async () => {
+  const { page, requests, pass } = await openWindow({ clock: handClock() });
+  await page.getByText('Nothing remembered yet.').waitFor();
+  await goTo(page, 'Connect');
+  await page.getByText('Connect an agent').waitFor();
+  await pass(HOUR);
+  await page.waitForTimeout(200);
+  const before = requests.length;
+  for (let hour = 0; hour < 3; hour += 1) await pass(HOUR);
+  await page.waitForTimeout(200);
+  expect(requests.slice(before)).toEqual([]);
+  await page.mouse.move(30, 30);
+  await pass(6 * SECOND);
+  await expect.poll(() => requests.length).toBeGreaterThan(before);
+});

@@ -1,0 +1,54 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { diffWords } from '../../src/renderer/src/facts/diff.ts';
+import { workOf } from '../support/work.ts';
+
+const spelled = (before: string, after: string): string =>
+  diffWords(before, after)
+    .map(({ what, text }) => (what === 'same' ? text : what === 'added' ? `+[${text}]` : `-[${text}]`))
+    .join('');
+
+describe('what became of a text', () => {
+  test.each([
+    ['a word that is another', 'the old way', 'the new way', 'the -[old]+[new] way'],
+    ['a word more', 'one three', 'one two three', 'one +[two ]three'],
+    ['a word less', 'one two three', 'one three', 'one -[two ]three'],
+    ['nothing', 'same', 'same', 'same'],
+    ['everything', 'one', 'two', '-[one]+[two]'],
+    ['a beginning and an end', 'b c', 'a b c d', '+[a ]b c+[ d]'],
+    ['a text from none', '', 'a b', '+[a b]'],
+    ['blanks and lines', 'a b\n c', 'a b\nc', 'a b-[\n ]+[\n]c'],
+    ['words said twice', 'a a a', 'a a', 'a a-[ a]'],
+  ])('shows %s', (_why, before, after, wanted) => {
+    expect(spelled(before, after)).toBe(wanted);
+  });
+
+  test('holds both texts whole, whatever they are', () => {
+    const text = fc.array(fc.constantFrom('a', 'b', 'c', ' ', '  ', '\n', 'é'), { maxLength: 60 }).map((parts) => parts.join(''));
+    fc.assert(
+      fc.property(text, text, (before, after) => {
+        const pieces = diffWords(before, after);
+        const without = (what: string) =>
+          pieces
+            .filter((piece) => piece.what !== what)
+            .map((piece) => piece.text)
+            .join('');
+        expect([without('added'), without('removed')]).toEqual([before, after]);
+      }),
+    );
+  });
+
+  test('keeps what two texts share, also where little else is the same', () => {
+    const same = (before: string, after: string) => diffWords(before, after).filter(({ what }) => what === 'same');
+    expect(same('x x a y b z c', 'a q b r c').map(({ text }) => text.trim())).toEqual(['a', 'b', 'c']);
+  });
+
+  test('is found in no time for the largest values there are', () => {
+    const words = (seed: number) => Array.from({ length: 13_000 }, (_, index) => `w${(index * seed) % 9973}`).join(' ');
+    const work = workOf(() => {
+      diffWords(words(7), words(11));
+      diffWords(`${words(7)} end`, `${words(7)} other end`);
+    });
+    expect(work).toBeLessThan(1500);
+  });
+});

@@ -1,0 +1,787 @@
+import type { Locator, Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
+import { RamStore } from '../../src/core/ram-store.ts';
+import { handClock, HOUR, SECOND } from '../support/clock.ts';
+import { aDraft } from '../support/store.ts';
+import { openWindow } from '../support/window.ts';
+
+const rows = (page: Page) => page.getByRole('listbox', { name: 'Facts' }).getByRole('option');
+const chosen = (page: Page) => page.getByRole('listbox', { name: 'Facts' }).getByRole('option', { selected: true });
+const list = (page: Page) => page.getByRole('listbox', { name: 'Facts' });
+const fact = (page: Page) => page.getByRole('complementary', { name: 'Fact' });
+const said = (page: Page) => page.locator('.list .said');
+const toast = (page: Page) => page.locator('.toast');
+const search = (page: Page) => page.getByRole('searchbox', { name: 'Search facts' });
+
+const keys = async (page: Page): Promise<string[]> =>
+  (await rows(page).locator('.key').allTextContents()).map((key) => key.trim());
+async function shows(page: Page, wanted: readonly string[]): Promise<void> {
+  await expect.poll(() => keys(page), { timeout: 15_000 }).toEqual(wanted);
+}
+
+const says = (page: Page, text: string | RegExp) => toast(page).getByText(text).waitFor();
+
+const focused = (place: Locator) => place.evaluate((element: { matches(is: string): boolean }) => element.matches(':focus'));
+
+/** Three facts of three writers, the last one going soon. */
+const three = (over: object = {}) =>
+  openWindow({
+    clock: handClock(),
+    async filled(as) {
+      const claude = as({ client: 'claude-code' });
+      await claude('remember', {
+        key: 'preferences/editor',
+        value: 'Helix, with soft wrap',
+        category: 'preferences',
+        tags: ['tools'],
+      });
+      await as({ client: 'codex' })('remember', {
+        key: 'project/deploy',
+        value: 'Deploy on Tuesdays',
+        category: 'decisions',
+        tags: ['tools', 'ops'],
+      });
+      await as({ client: 'cursor' })('remember', {
+        key: 'project/branch',
+        value: 'Work on main',
+        category: 'conventions',
+        ttl_seconds: 5 * 3600,
+      });
+    },
+    ...over,
+  });
+
+describe('the list', () => {
+  test('shows every fact, the one changed last on top, without any value, and says when each goes', async () => {
+    const { page } = await three();
+    await shows(page, ['project/branch', 'project/deploy', 'preferences/editor']);
+    expect(await rows(page).first().locator('time').textContent()).toBe('5 h');
+    expect(await rows(page).first().locator('time').getAttribute('title')).toBe('3 June 2026 at 19:02');
+    expect(await said(page).textContent()).toBe('3 facts');
+    expect(await page.content()).not.toMatch('Tuesdays');
+  });
+
+  test('shows what goes first on top when asked', async () => {
+    const { page, as } = await three();
+    await as()('remember', { key: 'last', value: 'x', ttl_seconds: 3600 });
+    await page.getByRole('combobox', { name: 'Order' }).selectOption({ label: 'Goes first' });
+    await shows(page, ['last', 'project/branch', 'preferences/editor', 'project/deploy']);
+  });
+
+  test('follows what agents write and forget, and what expires', async () => {
+    const { page, as, pass } = await three();
+    await as()('remember', { key: 'new', value: 'x' });
+    await shows(page, ['new', 'project/branch', 'project/deploy', 'preferences/editor']);
+    await as()('forget', { scope: 'key:project/deploy' });
+    await shows(page, ['new', 'project/branch', 'preferences/editor']);
+    await pass(5 * HOUR + SECOND);
+    await shows(page, ['new', 'preferences/editor']);
+  });
+
+  test(
+    'has only the rows in sight, however many there are, and more as they are reached (R-WIN-10)',
+    { timeout: 20_000 },
+    async () => {
+      const store = new RamStore(handClock(), { facts: 3000, bytes: 2 ** 30 });
+      const space = store.space({ subject: 'me' }, 'fact');
+      for (let index = 0; index < 2000; index += 1) await space.put(aDraft({ key: `k/${String(index).padStart(4, '0')}` }));
+      const { page } = await openWindow({ store });
+      await rows(page).first().waitFor();
+      await list(page).focus();
+      for (let turn = 0; turn < 12; turn += 1) {
+        await page.keyboard.press('End');
+        await page.waitForTimeout(60);
+      }
+      await expect.poll(() => chosen(page).locator('.key').textContent()).toBe('k/0000');
+      expect(await rows(page).count()).toBeLessThan(60);
+      expect(await chosen(page).getAttribute('aria-setsize')).toBe('2000');
+      await page.keyboard.press('Home');
+      await expect.poll(() => chosen(page).locator('.key').textContent()).toBe('k/1999');
+      await store[Symbol.asyncDispose]();
+    },
+  );
+
+  test('looks again only at what is in sight, however much was reached (R-WIN-41)', async () => {
+    const store = new RamStore(handClock(), { facts: 3000, bytes: 2 ** 30 });
+    const space = store.space({ subject: 'me' }, 'fact');
+    for (let index = 0; index < 2000; index += 1) await space.put(aDraft({ key: `k/${String(index).padStart(4, '0')}` }));
+    const { page, requests, as } = await openWindow({ store });
+    const lists = (): number => requests.filter((url) => url.includes('/call/list')).length;
+    await rows(page).first().waitFor();
+    await list(page).focus();
+    await expect
+      .poll(async () => (await page.keyboard.press('End'), chosen(page).locator('.key').textContent()), { timeout: 15_000 })
+      .toBe('k/0000');
+    const reached = lists();
+    expect(reached).toBeLessThan(12);
+    await as()('forget', { scope: 'key:k/0001' });
+    await expect.poll(() => keys(page)).not.toContain('k/0001');
+    expect(lists()).toBeLessThan(reached + 5);
+    await as()('remember', { key: 'new', value: 'x' });
+    await expect.poll(() => said(page).textContent()).toBe('2,000 facts');
+    expect(lists()).toBeLessThan(reached + 10);
+    await page.keyboard.press('Home');
+    await expect.poll(() => chosen(page).locator('.key').textContent()).toBe('new');
+    await store[Symbol.asyncDispose]();
+  });
+
+  test('keeps its first row in sight when it is entered from the search by arrow', async () => {
+    const { page } = await openWindow({
+      clock: handClock(),
+      async filled(as) {
+        for (let index = 0; index < 60; index += 1) await as()('remember', { key: `k${index}`, value: 'x' });
+      },
+    });
+    await rows(page).first().waitFor();
+    await page.keyboard.press('ArrowDown');
+    await page.waitForTimeout(100);
+    expect(await list(page).evaluate(({ scrollTop }: { scrollTop: number }) => scrollTop)).toBe(0);
+    expect(await chosen(page).locator('.key').textContent()).toBe('k59');
+    for (let step = 0; step < 30; step += 1) await page.keyboard.press('j');
+    for (let step = 0; step < 30; step += 1) await page.keyboard.press('k');
+    const [frame, row] = [await list(page).boundingBox(), await chosen(page).boundingBox()];
+    expect(row?.y).toBeGreaterThanOrEqual(frame?.y ?? Number.NaN);
+    expect(await chosen(page).locator('.key').textContent()).toBe('k59');
+  });
+
+  test('says what is true when there is nothing, and the next step', async () => {
+    const { page } = await openWindow();
+    await page.getByText('Nothing remembered yet.').waitFor();
+    await page.getByRole('button', { name: 'Connect an agent' }).waitFor();
+    expect(await said(page).textContent()).toBe('0 facts');
+  });
+});
+
+describe('what is shown', () => {
+  test('is narrowed by category, tag, writer and nearing end, and widened again', async () => {
+    const { page } = await three();
+    const sidebar = page.getByRole('navigation', { name: 'Sections' });
+    await sidebar.getByRole('button', { name: 'decisions 1' }).click();
+    await shows(page, ['project/deploy']);
+    await rows(page).first().click();
+    await fact(page).getByRole('button', { name: 'tools' }).click();
+    await shows(page, ['project/deploy', 'preferences/editor']);
+    await page.getByRole('button', { name: 'Only facts tagged tools; show all' }).click();
+    await shows(page, ['project/branch', 'project/deploy', 'preferences/editor']);
+    await rows(page).nth(2).click();
+    await fact(page).getByRole('button', { name: 'claude-code' }).click();
+    await shows(page, ['preferences/editor']);
+    await sidebar.getByRole('button', { name: 'Expiring soon' }).click();
+    await shows(page, ['project/branch']);
+    await sidebar.getByRole('button', { name: 'All 3' }).click();
+    await shows(page, ['project/branch', 'project/deploy', 'preferences/editor']);
+  });
+
+  test('is narrowed by the tags and clients that there are, chosen by keys alone (R-SEEK-05)', async () => {
+    const { page, as } = await three();
+    await rows(page).first().waitFor();
+    const names = page.getByRole('combobox', { name: 'Tag or client' });
+    const offered = () => names.locator('optgroup option').allTextContents();
+    expect(await offered()).toEqual(['ops', 'tools', 'claude-code', 'codex', 'cursor']);
+    await rows(page).first().click();
+    await page.keyboard.press('t');
+    expect(await focused(names)).toBe(true);
+    await names.selectOption('ops');
+    await shows(page, ['project/deploy']);
+    // What changes meanwhile is looked at again where all is shown.
+    await as({ client: 'zed' })('remember', { key: 'new', value: 'v', tags: ['fresh'] });
+    await names.selectOption('cursor');
+    await shows(page, ['project/branch']);
+    await names.selectOption('All facts');
+    await shows(page, ['new', 'project/branch', 'project/deploy', 'preferences/editor']);
+    expect(await offered()).toEqual(['fresh', 'ops', 'tools', 'claude-code', 'codex', 'cursor', 'zed']);
+    await search(page).fill('client:nobody');
+    await page.getByText('No fact is written by nobody.').waitFor();
+    expect(await names.inputValue()).toBe('client:nobody');
+  });
+
+  test('says how many go soon, as the list of them has it (R-SEEK-05)', async () => {
+    const { page, as } = await three();
+    await page.getByRole('button', { name: 'Expiring soon 1' }).waitFor();
+    await as()('remember', { key: 'week', value: 'v', ttl_seconds: 7 * 86_400 });
+    await page.getByRole('button', { name: 'Expiring soon 2' }).click();
+    await shows(page, ['week', 'project/branch']);
+  });
+
+  test('is narrowed by what is typed too', async () => {
+    const { page } = await three();
+    await search(page).fill('client:codex');
+    await shows(page, ['project/deploy']);
+    await search(page).fill('tag:ops');
+    await shows(page, ['project/deploy']);
+    await search(page).fill('category:nothing-here');
+    await page.getByText('No fact is in nothing-here.').waitFor();
+    await page.getByRole('button', { name: 'Show all', exact: true }).click();
+    await shows(page, ['project/branch', 'project/deploy', 'preferences/editor']);
+  });
+
+  test('is found by words while they are typed, with the reason of each hit', async () => {
+    const { page } = await three();
+    await search(page).fill('tuesdays');
+    await shows(page, ['project/deploy']);
+    expect(await rows(page).first().locator('.why').textContent()).toMatch(/"tuesday\w*" in value/);
+    expect(await rows(page).first().locator('.snippet').textContent()).toBe('Deploy on Tuesdays');
+    expect(await said(page).textContent()).toBe('1 hit');
+    await search(page).fill('konfluks');
+    await page.getByText('No fact matches konfluks.').waitFor();
+    await page.getByRole('button', { name: 'Clear' }).click();
+    await shows(page, ['project/branch', 'project/deploy', 'preferences/editor']);
+  });
+
+  test('is found among what is shown, and its chip says so (R-SEEK-01)', async () => {
+    const { page } = await three();
+    await search(page).fill('tag:tools');
+    await shows(page, ['project/deploy', 'preferences/editor']);
+    await search(page).fill('helix main tuesdays');
+    await shows(page, ['project/deploy', 'preferences/editor']);
+    await search(page).fill('branch');
+    await page.getByText('No fact tagged tools matches branch.').waitFor();
+    await search(page).fill('client:cursor');
+    await shows(page, ['project/branch']);
+    await search(page).fill('project');
+    await shows(page, ['project/branch']);
+    await page.getByRole('button', { name: 'Expiring soon' }).click();
+    await search(page).fill('tuesdays main');
+    await shows(page, ['project/branch']);
+    await page.getByRole('button', { name: 'Only facts going within 7 days; show all' }).click();
+    await shows(page, ['project/branch', 'project/deploy', 'preferences/editor']);
+    await page.getByRole('button', { name: 'conventions 1' }).click();
+    await search(page).fill('tuesdays');
+    await page.getByText('No fact in conventions matches tuesdays.').waitFor();
+    await search(page).fill('main');
+    await shows(page, ['project/branch']);
+  });
+
+  test('is one memory at a time, and the owner chooses whose', async () => {
+    const { page } = await three({
+      async filled(as: Parameters<NonNullable<NonNullable<Parameters<typeof openWindow>[0]>['filled']>>[0]) {
+        await as()('remember', { key: 'mine', value: 'x' });
+        await as({ subject: 'you' })('remember', { key: 'yours', value: 'y' });
+      },
+    });
+    await shows(page, ['mine']);
+    await page.getByRole('combobox', { name: 'Whose memory' }).selectOption('you');
+    await shows(page, ['yours']);
+  });
+});
+
+describe('one fact', () => {
+  test('says what it says, who wrote it, when, and when it goes', async () => {
+    const { page, as } = await three();
+    await as({ client: 'codex' })('remember', {
+      key: 'project/branch',
+      value: 'Work on branches',
+      category: 'conventions',
+      ttl_seconds: 3600,
+    });
+    await rows(page).filter({ hasText: 'branch' }).click();
+    await fact(page).getByText('Work on branches').waitFor();
+    const text = await fact(page).innerText();
+    expect(text).toMatch('Written by codex, 3 June 2026 at 14:02');
+    expect(text).toMatch('Goes 3 June 2026 at 15:02, in 1 h');
+  });
+
+  test('shows its history with every change of a word, and is restored to what it said', async () => {
+    const { page, as } = await three();
+    await as({ client: 'codex' })('remember', {
+      key: 'preferences/editor',
+      value: 'Zed, with soft wrap',
+      category: 'preferences',
+      tags: ['new'],
+    });
+    await rows(page).filter({ hasText: 'editor' }).click();
+    await fact(page).getByRole('button', { name: 'History' }).click();
+    const history = fact(page).getByRole('region', { name: 'History' });
+    await history.getByText('claude-code, 3 June 2026 at 14:02').waitFor();
+    expect(await history.locator('del').allTextContents()).toEqual(['Helix,', 'tools']);
+    expect(await history.locator('ins').allTextContents()).toEqual(['Zed,', 'new']);
+    await history.getByRole('button', { name: 'Restore what claude-code wrote' }).click();
+    await fact(page).locator('pre').getByText('Helix, with soft wrap').waitFor();
+    const restored = await as()('recall', { key: 'preferences/editor' });
+    expect(restored).toMatchObject({ value: 'Helix, with soft wrap', tags: ['tools'], client: 'window' });
+    expect((await as()('history', { key: 'preferences/editor' })).versions.map(({ value }) => value)).toEqual([
+      'Zed, with soft wrap',
+      'Helix, with soft wrap',
+    ]);
+  });
+
+  test('keeps the time it has when it is restored', async () => {
+    const { page, as, pass } = await three();
+    await as()('remember', { key: 'project/branch', value: 'second', ttl_seconds: 86_400 });
+    await as()('remember', { key: 'project/branch', value: 'third', ttl_seconds: 7200 });
+    await pass(0.5 * HOUR);
+    await rows(page).filter({ hasText: 'branch' }).click();
+    await fact(page).getByRole('button', { name: 'History' }).click();
+    await fact(page)
+      .getByRole('button', { name: /Restore/ })
+      .first()
+      .click();
+    await fact(page).locator('pre').getByText('second').waitFor();
+    expect((await as()('recall', { key: 'project/branch' })).expires_at).toBe('2026-06-03T16:02:00.000Z');
+  });
+
+  test('is copied, and peeked at', async () => {
+    const { page } = await three();
+    await rows(page).nth(1).click();
+    await list(page).focus();
+    await page.keyboard.press('Enter');
+    await says(page, 'Copied.');
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe('Deploy on Tuesdays');
+    await page.keyboard.press(' ');
+    await page.locator('.peek').getByText('Deploy on Tuesdays').waitFor();
+    await page.keyboard.press('ArrowDown');
+    await expect.poll(() => page.locator('.peek').count()).toBe(0);
+  });
+});
+
+describe('a lifetime', () => {
+  test('is one of six, and its end is shown before it is kept', async () => {
+    const { page, as } = await three();
+    const editor = page.getByRole('form', { name: 'Lifetime of project/branch' });
+    const ends = [
+      ['1 hour', '3 June 2026 at 15:02', '2026-06-03T15:02:00.000Z'],
+      ['1 day', '4 June 2026 at 14:02', '2026-06-04T14:02:00.000Z'],
+      ['1 week', '10 June 2026 at 14:02', '2026-06-10T14:02:00.000Z'],
+      ['30 days', '3 July 2026 at 14:02', '2026-07-03T14:02:00.000Z'],
+      ['90 days', '1 September 2026 at 14:02', '2026-09-01T14:02:00.000Z'],
+      ['1 year', '3 June 2027 at 14:02', '2027-06-03T14:02:00.000Z'],
+    ] as const;
+    for (const [name, end, at] of ends) {
+      await rows(page).filter({ hasText: 'branch' }).click();
+      await fact(page).getByRole('button', { name: 'Change lifetime' }).click();
+      await editor.getByRole('radio', { name }).check();
+      expect(await editor.locator('output').textContent()).toBe(`Goes ${end}`);
+      await editor.getByRole('button', { name: 'Keep' }).click();
+      await expect.poll(async () => (await as()('recall', { key: 'project/branch' })).expires_at).toBe(at);
+      await expect.poll(() => editor.count()).toBe(0);
+    }
+  });
+
+  test('ends on a day of the next year', async () => {
+    const { page, as } = await three();
+    await rows(page).first().click();
+    await page.keyboard.press('e');
+    const editor = page.getByRole('form', { name: 'Lifetime of project/branch' });
+    const day = editor.getByLabel('Day', { exact: true });
+    expect([await day.getAttribute('min'), await day.getAttribute('max')]).toEqual(['2026-06-04', '2027-06-03']);
+    await day.fill('2026-12-24');
+    expect(await editor.locator('output').textContent()).toMatch('Goes 24 December 2026 at 14:02');
+    await editor.getByRole('button', { name: 'Keep' }).click();
+    await says(page, 'Goes 24 December 2026.');
+    expect((await as()('recall', { key: 'project/branch' })).expires_at).toMatch(/^2026-12-24T14:0/);
+  });
+
+  test('stays as it is when the editor is left, and the focus is back where it was', async () => {
+    const { page, as } = await three();
+    await rows(page).first().click();
+    await list(page).focus();
+    await page.keyboard.press('e');
+    await page.getByRole('form', { name: /Lifetime/ }).waitFor();
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('Escape');
+    await expect.poll(() => page.getByRole('form', { name: /Lifetime/ }).count()).toBe(0);
+    expect(await focused(list(page))).toBe(true);
+    expect((await as()('recall', { key: 'project/branch' })).expires_at).toBe('2026-06-03T19:02:00.000Z');
+  });
+
+  test('that is refused says so in words', async () => {
+    const { page, as } = await three();
+    await rows(page).first().click();
+    await page.keyboard.press('e');
+    const editor = page.getByRole('form', { name: /Lifetime/ });
+    await as()('forget', { scope: 'key:project/branch' });
+    await editor.getByRole('button', { name: 'Keep' }).click();
+    await editor.getByRole('alert').getByText('No fact is remembered under this key').waitFor();
+    expect((await as()('recall', { key: 'project/deploy' })).expires_at).toBe('2026-09-01T14:02:00.000Z');
+  });
+});
+
+describe('an edit', () => {
+  const editing = async (page: Page, key: string) => {
+    await rows(page).filter({ hasText: key }).click();
+    await fact(page).getByRole('button', { name: 'Edit' }).click();
+    const editor = page.getByRole('form', { name: /^Edit / });
+    await editor.waitFor();
+    return editor;
+  };
+
+  test('changes value, category and tags, and keeps the time that was left', async () => {
+    const { page, as } = await three();
+    const editor = await editing(page, 'branch');
+    await editor.getByLabel('Value').fill('Work on branches');
+    await editor.getByLabel('Category').fill('preferences');
+    await editor.getByLabel(/^Tags/).fill('git\n with, comma \n\n');
+    await editor.getByRole('button', { name: 'Save' }).click();
+    await fact(page).locator('pre').getByText('Work on branches').waitFor();
+    expect(await as()('recall', { key: 'project/branch' })).toMatchObject({
+      value: 'Work on branches',
+      category: 'preferences',
+      tags: ['git', 'with, comma'],
+      client: 'window',
+      expires_at: expect.stringMatching(/^2026-06-03T19:0/) as string,
+    });
+  });
+
+  test('and a restored version keep a lifetime that was changed a moment before (R-STAY-03)', async () => {
+    const { page, as } = await three({
+      // A window that has heard of no change yet.
+      before: (fresh: Page) => fresh.route('**/window/events', (route) => route.abort()),
+      mayComplain: /ERR_FAILED/,
+    });
+    const editor = await editing(page, 'deploy');
+    const { expires_at: end } = await as()('patch', { key: 'project/deploy', ttl_seconds: 365 * 86_400 });
+    await editor.getByLabel('Value').fill('Deploy on Mondays');
+    await editor.getByRole('button', { name: 'Save' }).click();
+    await editor.waitFor({ state: 'hidden' });
+    expect(await as()('recall', { key: 'project/deploy' })).toMatchObject({ value: 'Deploy on Mondays', expires_at: end });
+    await fact(page).getByRole('button', { name: 'History' }).click();
+    await fact(page).getByRole('button', { name: 'Restore what codex wrote' }).click();
+    await expect.poll(async () => (await as()('recall', { key: 'project/deploy' })).value).toBe('Deploy on Tuesdays');
+    expect((await as()('recall', { key: 'project/deploy' })).expires_at).toBe(end);
+  });
+
+  test('of tags alone is no new value', async () => {
+    const { page, as } = await three();
+    const editor = await editing(page, 'branch');
+    await editor.getByLabel(/^Tags/).fill('git');
+    await editor.getByRole('button', { name: 'Save' }).click();
+    await fact(page).getByRole('button', { name: 'git' }).waitFor();
+    expect(await as()('recall', { key: 'project/branch' })).toMatchObject({ value: 'Work on main', tags: ['git'] });
+  });
+
+  test('that is refused says why, and loses nothing of what was typed', async () => {
+    const { page } = await three();
+    const editor = await editing(page, 'branch');
+    await editor.getByLabel('Value').fill('kept');
+    await editor.getByLabel('Category').fill('pack_history');
+    await editor.getByRole('button', { name: 'Save' }).click();
+    expect(await editor.getByRole('alert').textContent()).toMatch(/category belongs to the engine; choose another/);
+    expect(await editor.getByLabel('Value').inputValue()).toBe('kept');
+  });
+
+  test('outlives what others write, and says what they wrote (R-WIN-11)', async () => {
+    const { page, as } = await three();
+    const editor = await editing(page, 'branch');
+    await editor.getByLabel('Value').fill('What I think');
+    await as({ client: 'codex' })('remember', { key: 'project/branch', value: 'Work on trunk', category: 'conventions' });
+    await editor.getByText('codex changed this fact meanwhile').waitFor();
+    expect(await editor.locator('ins').allTextContents()).toEqual(['trunk']);
+    expect(await editor.getByLabel('Value').inputValue()).toBe('What I think');
+    await editor.getByRole('button', { name: 'Keep mine' }).click();
+    expect(await editor.getByLabel('Value').inputValue()).toBe('What I think');
+    await editor.getByRole('button', { name: 'Save' }).click();
+    await fact(page).locator('pre').getByText('What I think').waitFor();
+    expect((await as()('history', { key: 'project/branch' })).versions.map(({ value }) => value)).toEqual([
+      'Work on trunk',
+      'Work on main',
+    ]);
+  });
+
+  test('can take what others wrote instead', async () => {
+    const { page, as } = await three();
+    const editor = await editing(page, 'branch');
+    await editor.getByLabel('Value').fill('What I think');
+    await as()('remember', { key: 'project/branch', value: 'Work on trunk' });
+    await editor.getByRole('button', { name: 'Take theirs' }).click();
+    expect(await editor.getByLabel('Value').inputValue()).toBe('Work on trunk');
+  });
+
+  test('outlives that its fact is forgotten, and remembers it again (R-WIN-11)', async () => {
+    const { page, as } = await three();
+    const editor = await editing(page, 'branch');
+    await editor.getByLabel('Value').fill('What I think');
+    await as()('forget', { scope: 'facts' });
+    await editor.getByText('This fact is gone meanwhile').waitFor();
+    expect(await editor.getByLabel('Value').inputValue()).toBe('What I think');
+    await editor.getByRole('button', { name: 'Save' }).click();
+    await expect
+      .poll(async () => (await as()('list', { values: true })).facts.map(({ value }) => value))
+      .toEqual(['What I think']);
+  });
+
+  test('is told of nobody having forgotten its fact when the fact cannot be read', async () => {
+    const { page, as } = await three();
+    const editor = await editing(page, 'branch');
+    await editor.getByLabel('Value').fill('What I think');
+    const admin = as({ scopes: new Set(['admin', 'memory:write']) });
+    await admin('lock', {});
+    // That something changed has the window look again.
+    await admin('forget', { scope: 'category:decisions' });
+    await fact(page).getByRole('alert').waitFor();
+    expect(await editor.getByText('This fact is gone meanwhile').count()).toBe(0);
+    expect(await editor.getByLabel('Value').inputValue()).toBe('What I think');
+  });
+
+  test('waits while its owner looks elsewhere (R-WIN-11)', async () => {
+    const { page } = await three();
+    const editor = await editing(page, 'branch');
+    await editor.getByLabel('Value').fill('What I think');
+    await rows(page).nth(1).click();
+    await fact(page).getByText('Deploy on Tuesdays').waitFor();
+    await page.getByRole('button', { name: 'decisions 1' }).click();
+    await shows(page, ['project/deploy']);
+    await page.getByRole('button', { name: 'All 3' }).click();
+    await rows(page).filter({ hasText: 'branch' }).click();
+    expect(await editor.getByLabel('Value').inputValue()).toBe('What I think');
+    await editor.getByRole('button', { name: 'Discard' }).click();
+    await fact(page).locator('pre').getByText('Work on main').waitFor();
+  });
+});
+
+describe('forgetting', () => {
+  test('takes one fact for good, chooses the next, and offers to take it back for eight seconds (R-FORGET-13)', async () => {
+    const { page, as, pass } = await three();
+    await rows(page).first().click();
+    await list(page).focus();
+    await page.keyboard.press('Backspace');
+    await says(page, 'Forgotten.');
+    await shows(page, ['project/deploy', 'preferences/editor']);
+    expect(await chosen(page).locator('.key').textContent()).toBe('project/deploy');
+    await expect(as()('recall', { key: 'project/branch' })).rejects.toMatchObject({ code: 'not_found' });
+    await pass(7 * SECOND);
+    expect(await toast(page).getByRole('button', { name: 'Undo' }).count()).toBe(1);
+    await pass(SECOND);
+    await expect.poll(() => toast(page).getByRole('button', { name: 'Undo' }).count()).toBe(0);
+    await page.keyboard.press('z');
+    await page.waitForTimeout(100);
+    await shows(page, ['project/deploy', 'preferences/editor']);
+  });
+
+  test('is taken back with the value and the time that was left (R-FORGET-13)', async () => {
+    const { page, as, pass } = await three();
+    await pass(2 * HOUR);
+    await rows(page).first().click();
+    await page.keyboard.press('Backspace');
+    await says(page, 'Forgotten.');
+    await pass(5 * SECOND);
+    await page.keyboard.press('z');
+    await says(page, 'Remembered again.');
+    await shows(page, ['project/branch', 'project/deploy', 'preferences/editor']);
+    const again = await as()('recall', { key: 'project/branch' });
+    expect(again).toMatchObject({ value: 'Work on main', category: 'conventions', tags: [] });
+    expect(Math.abs(Date.parse(again.expires_at) - Date.parse('2026-06-03T19:02:00Z'))).toBeLessThan(10 * SECOND);
+  });
+
+  test('is taken back by its key on every page that shows the way back, whatever the keys write (R-SEEK-02)', async () => {
+    const { page, as } = await three();
+    await rows(page).first().click();
+    await page.keyboard.press('Backspace');
+    await says(page, 'Forgotten.');
+    await page.getByRole('button', { name: 'Activity' }).click();
+    await page.getByRole('main', { name: 'Activity' }).waitFor();
+    const type = (key: string, code: string, more: object = {}) =>
+      page.locator('body').dispatchEvent('keydown', { key, code, ...more });
+    await type('ö', 'Semicolon');
+    await type('é', 'Digit2');
+    expect(await toast(page).getByRole('button', { name: 'Undo' }).count()).toBe(1);
+    await type('я', 'KeyZ');
+    await says(page, 'Remembered again.');
+    expect(await as()('recall', { key: 'project/branch' })).toMatchObject({ value: 'Work on main' });
+    await type('Л', 'KeyK', { ctrlKey: true });
+    await page.getByRole('dialog', { name: 'Actions' }).waitFor();
+  });
+
+  test('of one after the other is taken back one by one, whatever is said meanwhile (R-USE-02)', async () => {
+    const { page } = await three();
+    await rows(page).first().click();
+    for (const left of [2, 1]) {
+      await page.keyboard.press('Backspace');
+      await expect.poll(() => rows(page).count()).toBe(left);
+    }
+    await page.keyboard.press('Enter');
+    await says(page, 'Copied.');
+    expect(await toast(page).locator('bdi').allTextContents()).toEqual(['project/deploy', 'project/branch']);
+    for (const _ of [1, 2]) {
+      await page.keyboard.press('z');
+      await says(page, 'Remembered again.');
+    }
+    await shows(page, ['project/branch', 'project/deploy', 'preferences/editor']);
+  });
+
+  test('that cannot be taken back yet can be tried again, with nothing lost (R-USE-02)', async () => {
+    const { page, as } = await three();
+    const admin = as({ scopes: new Set(['admin']) });
+    await rows(page).first().click();
+    await page.keyboard.press('Backspace');
+    await says(page, 'Forgotten.');
+    await admin('lock', {});
+    await page.keyboard.press('z');
+    await says(page, /locked/);
+    await admin('unlock', {});
+    await toast(page).getByRole('button', { name: 'Try again' }).click();
+    await says(page, 'Remembered again.');
+    expect(await as()('recall', { key: 'project/branch' })).toMatchObject({ value: 'Work on main' });
+  });
+
+  test('takes no more than one fact while its key is held down (R-USE-02)', async () => {
+    const { page, as } = await three();
+    await rows(page).first().click();
+    for (let times = 0; times < 4; times += 1) await page.keyboard.down('Backspace');
+    await says(page, 'Forgotten.');
+    await page.waitForTimeout(200);
+    expect((await as()('status', {})).facts).toBe(2);
+  });
+
+  test('gives an hour at least to what is taken back', async () => {
+    const clock = handClock();
+    const { page, as, pass } = await three({ clock });
+    await pass(4.5 * HOUR);
+    await rows(page).first().click();
+    await page.keyboard.press('Backspace');
+    await toast(page).getByRole('button', { name: 'Undo' }).click();
+    await says(page, 'Remembered again.');
+    const left = Date.parse((await as()('recall', { key: 'project/branch' })).expires_at) - clock.now();
+    expect(Math.abs(left - HOUR)).toBeLessThan(5 * SECOND);
+  });
+
+  test('of many shows what would go before it goes, and what stays stays', async () => {
+    const { page, as } = await three();
+    await search(page).fill('tag:tools');
+    await shows(page, ['project/deploy', 'preferences/editor']);
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Shift+Backspace');
+    const dialog = page.getByRole('dialog', { name: 'Forget every fact tagged tools?' });
+    await dialog.getByText('2 facts go, with their history. There is no undo.').waitFor();
+    await expect.poll(() => dialog.getByRole('listitem').allTextContents()).toEqual(['project/deploy', 'preferences/editor']);
+    expect(await focused(dialog.getByRole('button', { name: 'Cancel' }))).toBe(true);
+    expect((await as()('status', {})).facts).toBe(3);
+    await dialog.getByRole('button', { name: 'Forget' }).click();
+    await says(page, '2 facts forgotten.');
+    expect((await as()('list', {})).facts.map(({ key }) => key)).toEqual(['project/branch']);
+  });
+
+  test('of many is done once, however often its button is pressed', async () => {
+    const { page } = await three();
+    await page.getByRole('button', { name: 'decisions 1' }).click();
+    await shows(page, ['project/deploy']);
+    await page.keyboard.press('Shift+Backspace');
+    await page.getByRole('dialog').getByRole('button', { name: 'Forget' }).dblclick();
+    await says(page, '1 fact forgotten.');
+    await page.waitForTimeout(200);
+    expect(await toast(page).innerText()).toBe('1 fact forgotten.');
+  });
+
+  test('of everything asks for the name of the memory (R-WIN-12)', async () => {
+    const { page, as } = await three();
+    await rows(page).first().click();
+    await page.keyboard.press('Shift+Backspace');
+    const dialog = page.getByRole('dialog', { name: 'Forget every fact of me?' });
+    await dialog.getByText('3 facts go').waitFor();
+    const forget = dialog.getByRole('button', { name: 'Forget' });
+    expect(await forget.isDisabled()).toBe(true);
+    await dialog.getByLabel('Type me to forget them all').fill('mine');
+    expect(await forget.isDisabled()).toBe(true);
+    await page.keyboard.press('Enter');
+    expect((await as()('status', {})).facts).toBe(3);
+    await dialog.getByLabel('Type me to forget them all').fill('me');
+    await forget.click();
+    await page.getByText('Nothing remembered yet.').waitFor();
+    expect((await as()('status', {})).facts).toBe(0);
+  });
+
+  test('is not offered at once for what goes by itself, or for hits', async () => {
+    const { page } = await three();
+    await page.getByRole('button', { name: 'Expiring soon' }).click();
+    await shows(page, ['project/branch']);
+    await rows(page).first().click();
+    await page.keyboard.press('Shift+Backspace');
+    await search(page).fill('main');
+    await shows(page, ['project/branch']);
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Shift+Backspace');
+    expect(await page.getByRole('dialog').count()).toBe(0);
+  });
+});
+
+describe('when something is wrong', () => {
+  test('a memory whose key is away says so, with the remedy', async () => {
+    const { page, served } = await three();
+    await served.perform({ subject: 'me', client: 'x', transport: 'x', token: '', scopes: new Set(['admin']) }, 'lock', {});
+    await page.reload();
+    await expect.poll(() => said(page).textContent()).toMatch(/unlock|key/);
+  });
+
+  test('a program that has ended says so, and what was read stays to be read', async () => {
+    const { page, served } = await three({ mayComplain: /Failed to load resource|ERR_/ });
+    await rows(page).first().waitFor();
+    await served.listener.close();
+    await rows(page).first().click();
+    await fact(page).getByRole('alert').getByText('Helmdeck Memory is not running').waitFor();
+    expect(await keys(page)).toEqual(['project/branch', 'project/deploy', 'preferences/editor']);
+  });
+});
+
+describe('the palette', () => {
+  test('has every action with its key, and runs what is chosen', async () => {
+    const { page } = await three();
+    await rows(page).nth(1).click();
+    await page.keyboard.press('Control+k');
+    const palette = page.getByRole('dialog', { name: 'Actions' });
+    const actions = await palette.getByRole('option').allInnerTexts();
+    expect(actions.map((text) => text.replace(/\s+/g, ' ').trim())).toEqual([
+      'Search facts /',
+      'Choose a tag or client T',
+      'Copy value ⏎',
+      'Peek Space',
+      'Change lifetime E',
+      'Edit value, category and tags V',
+      'Show or hide history H',
+      'Open the fact →',
+      'Forget ⌫',
+      'Back to the list ←',
+      'Forget every fact there is… ⇧⌫',
+      'Show what goes first on top S',
+      'Go to Facts Ctrl 1',
+      'Go to Activity Ctrl 2',
+      'Go to Learned Ctrl 3',
+      'Go to Packs Ctrl 4',
+      'Go to Connect Ctrl 5',
+      'Go to Embeddings Ctrl 6',
+      'Go to Settings Ctrl ,',
+      'Undo Z',
+      'Keys ?',
+    ]);
+    await page.keyboard.type('life');
+    expect(await palette.getByRole('option').count()).toBe(1);
+    await page.keyboard.press('Enter');
+    await page.getByRole('form', { name: 'Lifetime of project/deploy' }).waitFor();
+  });
+
+  test('shows all keys when asked, and gives the focus back', async () => {
+    const { page } = await three();
+    await rows(page).first().click();
+    await list(page).focus();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keys' }).getByText('Change lifetime').waitFor();
+    await page.keyboard.press('Escape');
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+    expect(await focused(list(page))).toBe(true);
+  });
+
+  test('hears letters with Caps Lock too', async () => {
+    const { page } = await three();
+    await rows(page).first().click();
+    await page.evaluate(`dispatchEvent(new KeyboardEvent('keydown', { key: 'E' }))`);
+    await expect.poll(() => page.getByRole('form', { name: 'Lifetime of project/branch' }).count()).toBe(1);
+  });
+
+  test('leaves the keys of whoever composes a sign alone', async () => {
+    const { page } = await three();
+    await search(page).fill('とうきょう');
+    for (const key of ['Enter', 'Escape', 'ArrowDown']) {
+      await search(page).dispatchEvent('keydown', { key, isComposing: true });
+    }
+    expect(await focused(search(page))).toBe(true);
+    expect(await search(page).inputValue()).toBe('とうきょう');
+  });
+
+  test('lets single letters be letters where text is typed', async () => {
+    const { page, as } = await three();
+    await rows(page).first().click();
+    await search(page).focus();
+    await page.keyboard.type('zve?/');
+    expect(await search(page).inputValue()).toBe('zve?/');
+    expect(await page.getByRole('dialog').count()).toBe(0);
+    expect((await as()('status', {})).facts).toBe(3);
+  });
+});

@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest';
+import { Lifetime } from '../../src/contract/field.ts';
+import { dateField, daysOf, PRESETS, secondsLeft, secondsUntil } from '../../src/renderer/src/facts/lifetime.ts';
+import { filterName, readQuestion, scopeOf } from '../../src/renderer/src/facts/question.ts';
+import { timeLeft } from '../../src/renderer/src/time.ts';
+import { DAY, HOUR, MINUTE, START } from '../support/clock.ts';
+
+const at = (ms: number): string => new Date(START + ms).toISOString();
+
+describe('a lifetime that the window offers', () => {
+  test('is one that the memory takes, also at its bounds', () => {
+    const offered = [...PRESETS.map(({ seconds }) => seconds), secondsLeft(at(-DAY), START), secondsLeft(at(999 * DAY), START)];
+    expect(offered.map((seconds) => Lifetime.parse(seconds))).toEqual(offered);
+    expect(offered).toEqual([3600, 86_400, 604_800, 2_592_000, 7_776_000, 31_536_000, 3600, 31_536_000]);
+  });
+
+  test('is what is left, to the second', () => {
+    expect(secondsLeft(at(2 * HOUR + 400), START)).toBe(7200);
+  });
+
+  test('reaches a day at this time of it, from tomorrow to a year from now (R-SEEK-03)', () => {
+    const { first, last } = daysOf(START);
+    expect([first, last]).toEqual([dateField(START + DAY), dateField(START + 365 * DAY)]);
+    expect(secondsUntil(first, START)).toBe(86_400);
+    expect(secondsUntil(dateField(START + 3 * DAY), START)).toBe(3 * 86_400);
+    expect(secondsUntil(last, START)).toBe(31_536_000);
+    for (const none of [
+      dateField(START),
+      dateField(START - DAY),
+      dateField(START + 366 * DAY),
+      '0002-06-03',
+      '12026-06-03',
+      '',
+    ]) {
+      expect(secondsUntil(none, START), none).toBeUndefined();
+    }
+  });
+});
+
+test.each([
+  [-1, 'gone', true],
+  [30_000, '1 min', true],
+  [59 * MINUTE, '59 min', true],
+  [5 * HOUR, '5 h', true],
+  [HOUR - 1, '1 h', true],
+  [23.4 * HOUR, '23 h', true],
+  [DAY - 1, '1 d', true],
+  [DAY, '1 d', false],
+  [89.4 * DAY, '89 d', false],
+  [90 * DAY - 1, '90 d', false],
+])('%i ms before its end a fact says "%s"', (left, label, soon) => {
+  expect(timeLeft(at(left), START)).toEqual({ label, soon });
+});
+
+describe('what is typed into the search', () => {
+  test.each([
+    ['deploy pipeline ', { words: 'deploy pipeline' }],
+    ['tag:konflux', { words: '', only: { tag: 'konflux' } }],
+    [' client: claude code ', { words: '', only: { client: 'claude code' } }],
+    ['category:preferences', { words: '', only: { category: 'preferences' } }],
+    ['tag:', { words: '' }],
+    ['http://tag:x', { words: 'http://tag:x' }],
+  ])('%j is %j', (text, question) => {
+    expect(readQuestion(text)).toEqual(question);
+  });
+});
+
+test('every filter has a name, and a scope if it can be forgotten at once', () => {
+  const filters = [{}, { tag: 'a:b' }, { client: 'c' }, { category: 'd' }, { expiring_within: 604_800 }];
+  expect(filters.map(filterName)).toEqual([undefined, 'tagged a:b', 'written by c', 'in d', 'going within 7 days']);
+  expect(filters.map(scopeOf)).toEqual(['facts', 'tag:a:b', 'client:c', 'category:d', undefined]);
+});

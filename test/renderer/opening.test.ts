@@ -1,0 +1,136 @@
+import { globSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { complaintsOf, openWindow, scriptBytes } from '../support/window.ts';
+
+describe('a link', () => {
+  test('is gone from the address as soon as it is followed, and its window outlives a reload (R-WIN-01, R-WIN-02)', async () => {
+    const { page, served } = await openWindow();
+    expect(page.url()).toBe(`${served.url}/`);
+    await page.reload();
+    await page.getByRole('searchbox', { name: 'Search facts' }).waitFor();
+    expect(await page.context().cookies()).toEqual([]);
+  });
+
+  test('opens one window; whoever follows it later reads how to get another', async () => {
+    const { page, served } = await openWindow({ mayComplain: /401/ });
+    const link = served.listener.windowLink() ?? '';
+    const [first, second] = [await page.context().newPage(), await page.context().newPage()];
+    await first.goto(link);
+    await first.getByRole('searchbox', { name: 'Search facts' }).waitFor();
+    await second.goto(link);
+    await second.getByRole('heading', { name: 'This window is closed' }).waitFor();
+    expect(await second.locator('code').textContent()).toBe('npx helmdeck-memory window');
+    await second.goto(`${served.url}/`);
+    await second.getByRole('heading', { name: 'This window is closed' }).waitFor();
+  });
+
+  test('opens it in the tab that says it is closed, too, and is gone from its address (R-USE-01)', async () => {
+    const { page, served } = await openWindow({ mayComplain: /401/ });
+    const tab = await page.context().newPage();
+    await tab.goto(`${served.url}/`);
+    await tab.getByRole('heading', { name: 'This window is closed' }).waitFor();
+    await tab.goto(served.listener.windowLink() ?? '');
+    await tab.getByRole('searchbox', { name: 'Search facts' }).waitFor();
+    expect(tab.url()).toBe(`${served.url}/`);
+  });
+});
+
+test('seven tabs of one browser all work, and all hear of a change, also when the first is gone (R-STAY-04)', async () => {
+  const { page, served, as } = await openWindow();
+  const tabs = [page];
+  while (tabs.length < 7) {
+    const tab = await page.context().newPage();
+    tab.setDefaultTimeout(4000);
+    await tab.goto(served.listener.windowLink() ?? '');
+    tabs.push(tab);
+  }
+  for (const tab of tabs) await tab.getByText('Nothing remembered yet.').waitFor();
+  const all = async (open: readonly (typeof page)[], key: string): Promise<void> => {
+    await as()('remember', { key, value: 'v' });
+    for (const tab of open) await tab.getByRole('option', { name: new RegExp(key) }).waitFor();
+  };
+  await all(tabs, 'note/one');
+  await page.close();
+  await all(tabs.slice(1), 'note/two');
+  expect(tabs).toHaveLength(7);
+});
+
+test('the page that is shown is left by Back, found by Forward, and stays at a reload (R-USE-03)', async () => {
+  const { page } = await openWindow();
+  const settings = page.getByRole('heading', { name: 'Settings', level: 1 });
+  await page.getByRole('button', { name: 'Settings' }).click();
+  await settings.waitFor();
+  await page.goBack();
+  await page.getByRole('searchbox', { name: 'Search facts' }).waitFor();
+  await page.goForward();
+  await settings.waitFor();
+  await page.reload();
+  await settings.waitFor();
+  expect(await settings.count()).toBe(1);
+});
+
+test('the window opens with the focus in the search', async () => {
+  const { page } = await openWindow();
+  expect(await page.evaluate('document.activeElement.getAttribute("aria-label")')).toBe('Search facts');
+});
+
+test('the window asks for its own files and its own door, and for nothing else (R-WIN-08)', async () => {
+  const { page, served } = await openWindow();
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(request.url()));
+  await page.reload();
+  await page.getByText('Nothing remembered yet.').waitFor();
+  expect(asked.length).toBeGreaterThan(3);
+  expect(asked.filter((url) => !url.startsWith(`${served.url}/`))).toEqual([]);
+});
+
+test('the one script is at most 400 kB, and holds no way to make markup of text (R-WIN-07, R-WIN-08)', () => {
+  expect(scriptBytes()).toBeLessThanOrEqual(400_000);
+  const sources = globSync('src/renderer/**/*.{ts,tsx}').map((path) => readFileSync(path, 'utf8'));
+  expect(sources.length).toBeGreaterThan(20);
+  for (const sign of [
+    /dangerouslySetInnerHTML/,
+    /innerHTML|outerHTML|insertAdjacentHTML/,
+    /openExternal|window\.open/,
+    /\bhref=/,
+  ]) {
+    expect(sources.filter((text) => sign.test(text))).toEqual([]);
+  }
+});
+
+test('a page of another port gets nothing out of an open window (R-WIN-03)', async () => {
+  const { page, served } = await openWindow();
+  const stranger = createServer((_request, response) => response.end('<!doctype html><title>stranger</title><p>hello</p>'));
+  await new Promise<void>((resolve) => void stranger.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void stranger.close());
+  const other = await page.context().newPage();
+  const complaints = complaintsOf(other);
+  await other.goto(`http://127.0.0.1:${(stranger.address() as AddressInfo).port}/`);
+  const statuses: number[] = [];
+  other.on('response', (response) => {
+    if (response.url().startsWith(served.url)) statuses.push(response.status());
+  });
+  const outcomes = await other.evaluate(`Promise.all([
+    fetch('${served.url}/').then(() => 'read', () => 'refused'),
+    fetch('${served.url}/window/call/status?subject=me', { method: 'POST', body: '{}' }).then(() => 'read', () => 'refused'),
+    fetch('${served.url}/window/open', { method: 'POST', mode: 'no-cors', body: '{}' }).then(({ status }) => status, () => 'refused'),
+    new Promise((resolve) => {
+      const image = document.createElement('img');
+      image.onload = () => resolve('shown');
+      image.onerror = () => resolve('refused');
+      image.src = '${served.url}/icon.svg';
+    }),
+    new Promise((resolve) => {
+      const script = document.createElement('script');
+      script.onload = () => resolve('run');
+      script.onerror = () => resolve('refused');
+      script.src = '${served.url}/icon.svg';
+      document.body.append(script);
+    }),
+  ])`);
+  expect(outcomes).toEqual(['refused', 'refused', 0, 'refused', 'refused']);
+  expect(new Set(statuses)).toEqual(new Set([403]));
+  expect(complaints.length).toBeGreaterThan(0);
+});
