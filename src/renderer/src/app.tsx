@@ -4,6 +4,7 @@ import { Banner } from './banner.tsx';
 import { DraftsProvider } from './facts/drafts.tsx';
 import { FactsPage } from './facts/page.tsx';
 import { MemoryProvider } from './memory-context.tsx';
+import { PageAt } from './pages.tsx';
 import type { FactsFilter, Place } from './place.ts';
 import { Sidebar } from './sidebar.tsx';
 import { ActionsProvider } from './ui/actions.tsx';
@@ -27,7 +28,7 @@ export function App({ bridge }: { bridge: Bridge }) {
               <Banner />
               <div className="window">
                 <Sidebar place={place} go={go} open={open} />
-                <Facts filter={place.filter} go={go} />
+                {place.at === 'facts' ? <Facts filter={place.filter} go={go} /> : <PageAt at={place.at} />}
               </div>
             </div>
           </ToastProvider>

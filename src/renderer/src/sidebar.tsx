@@ -1,7 +1,13 @@
 import { EXPIRING_SOON } from '../../contract/limits.ts';
 import { useAsked, useMemory } from './memory-context.tsx';
 import type { Place } from './place.ts';
+import type { Action } from './ui/action.ts';
 import { useActions } from './ui/actions.tsx';
+
+const PAGES = [
+  ['activity', 'Activity', 'mod+2'],
+  ['learned', 'Learned', 'mod+3'],
+] as const;
 
 interface Props {
   readonly place: Place;
@@ -16,8 +22,16 @@ export function Sidebar({ place, go, open }: Props) {
   const { data: all } = useAsked('callers', {});
   const { data: status } = useAsked('status', {});
   const subjects = [...new Set([subject, 'me', ...(all?.callers.map(({ namespace }) => namespace) ?? [])])];
-  useActions([{ name: 'Go to Facts', keys: ['mod+1'], whileTyping: true, run: () => go({ at: 'facts', filter: {} }) }]);
-  const facts = place.filter;
+  useActions([
+    { name: 'Go to Facts', keys: ['mod+1'], whileTyping: true, run: () => go({ at: 'facts', filter: {} }) },
+    ...PAGES.map(([at, title, key]): Action => ({
+      name: `Go to ${title}`,
+      ...(key !== undefined && { keys: [key] }),
+      whileTyping: true,
+      run: () => go({ at }),
+    })),
+  ]);
+  const facts = place.at === 'facts' ? place.filter : undefined;
   return (
     <nav className="sidebar" aria-label="Sections">
       <h1 className="unseen">The memory of {subject}</h1>
@@ -31,13 +45,17 @@ export function Sidebar({ place, go, open }: Props) {
         <p className="subject">{subject}</p>
       )}
       <ul>
-        <Entry here={Object.keys(facts).length === 0} count={status?.facts} go={() => go({ at: 'facts', filter: {} })}>
+        <Entry
+          here={facts !== undefined && Object.keys(facts).length === 0}
+          count={status?.facts}
+          go={() => go({ at: 'facts', filter: {} })}
+        >
           All
         </Entry>
         {mine?.categories.map(({ name, count }) => (
           <Entry
             key={name}
-            here={facts.category === name}
+            here={facts?.category === name}
             count={count}
             go={() => go({ at: 'facts', filter: { category: name } })}
           >
@@ -46,12 +64,19 @@ export function Sidebar({ place, go, open }: Props) {
         ))}
         {mine?.more_categories !== undefined && <li className="entry quiet">and {mine.more_categories.toLocaleString()} more</li>}
         <Entry
-          here={facts.expiring_within !== undefined}
+          here={facts?.expiring_within !== undefined}
           count={status?.expiring_soon}
           go={() => go({ at: 'facts', filter: { expiring_within: EXPIRING_SOON } })}
         >
           Expiring soon
         </Entry>
+      </ul>
+      <ul>
+        {PAGES.map(([at, title]) => (
+          <Entry key={at} here={place.at === at} go={() => go({ at })}>
+            {title}
+          </Entry>
+        ))}
       </ul>
     </nav>
   );

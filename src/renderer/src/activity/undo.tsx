@@ -1,0 +1,130 @@
+import { useState } from 'react';
+import type { Activity, UndoReceipt } from '../../../contract/history.ts';
+import { useAsked, useMemory } from '../memory-context.tsx';
+import { Confirm } from '../ui/confirm.tsx';
+import { counted } from '../ui/forget-scope.tsx';
+import { Refused } from '../ui/refused.tsx';
+import { useToast } from '../ui/toast.tsx';
+
+/** Whose writes may be unwanted, and from when on. */
+export interface Suspicion {
+  readonly client: string | undefined;
+  readonly since: string | undefined;
+}
+
+interface Props {
+  readonly suspicion: Suspicion;
+  /** What is known of who wrote what. */
+  readonly rows: Activity['activity'];
+  readonly close: () => void;
+}
+
+const SHOWN = 8;
+const WRITES: ReadonlySet<string> = new Set(['remember', 'patch', 'import']);
+
+/** Shows what would go and what would return before anything does. */
+export function Undo({ suspicion, rows, close }: Props) {
+  const { ask } = useMemory();
+  const { say } = useToast();
+  const writers = [...new Set(rows.filter(({ operation }) => WRITES.has(operation)).map(({ client }) => client))];
+  const [client, setClient] = useState(suspicion.client ?? writers[0] ?? '');
+  const [moment, setMoment] = useState(() => localMoment(suspicion.since));
+  const since = instantOf(moment);
+  const input = { client, since: since ?? '' };
+  const asked = useAsked('undo', { ...input, dry_run: true }, since !== undefined && client !== '');
+  const would = asked.isPlaceholderData || since === undefined ? undefined : asked.data;
+  const touched = since === undefined ? [] : keysOf(rows, client, since);
+  const undo = async (): Promise<void> => {
+    const done = await ask('undo', input);
+    say({ text: `Taken back: ${counted(done.removed, 'fact')} forgotten, ${done.restored.toLocaleString()} as before.` });
+  };
+  return (
+    <Confirm
+      title="Undo what a client wrote"
+      act="Undo"
+      run={undo}
+      close={close}
+      ready={would !== undefined && would.removed + would.restored > 0}
+    >
+      <div className="fields">
+        <label>
+          Client
+          <select value={client} onChange={({ target }) => setClient(target.value)}>
+            {writers.map((name) => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          From
+          <input type="datetime-local" step={1} value={moment} onChange={({ target }) => setMoment(target.value)} />
+        </label>
+      </div>
+      <div role="status">{would && <Preview would={would} touched={touched} />}</div>
+      <Refused error={asked.error} />
+    </Confirm>
+  );
+}
+
+function Preview({ would: { client, removed, restored, skipped }, touched }: { would: UndoReceipt; touched: readonly string[] }) {
+  if (removed + restored + skipped.length === 0) {
+    return (
+      <p>
+        Nothing of what <bdi>{client}</bdi> wrote since then is the last word on any fact.
+      </p>
+    );
+  }
+  return (
+    <>
+      <ul className="going">
+        {removed > 0 && <li>Forgotten: {counted(removed, 'fact')} that it made</li>}
+        {restored > 0 && <li>As before again: {counted(restored, 'fact')} that it changed</li>}
+        {skipped.length > 0 && (
+          <li>
+            Left as it is, because what was said before is gone: <Keys keys={skipped} />
+          </li>
+        )}
+      </ul>
+      {touched.length > 0 && (
+        <p className="quiet">
+          It wrote to <Keys keys={touched} />
+        </p>
+      )}
+    </>
+  );
+}
+
+function Keys({ keys }: { keys: readonly string[] }) {
+  return (
+    <>
+      {keys.slice(0, SHOWN).map((key, index) => (
+        <span key={key}>
+          {index > 0 && ', '}
+          <bdi>{key}</bdi>
+        </span>
+      ))}
+      {keys.length > SHOWN && ` and ${(keys.length - SHOWN).toLocaleString()} more`}
+    </>
+  );
+}
+
+const keysOf = (rows: Activity['activity'], client: string, since: string): string[] => [
+  ...new Set(
+    rows
+      .filter((row) => row.client === client && WRITES.has(row.operation) && row.at >= since)
+      .flatMap(({ key }) => (key === undefined ? [] : [key])),
+  ),
+];
+
+/** As the field wants it: local time to the second, so that what happened within it is included. */
+function localMoment(at: string | undefined): string {
+  const moment = new Date(at ?? Date.now());
+  return new Date(moment.getTime() - moment.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}
+
+function instantOf(moment: string): string | undefined {
+  const at = new Date(moment);
+  return Number.isNaN(at.getTime()) ? undefined : at.toISOString();
+}

@@ -1,0 +1,17 @@
+import type { ComponentType } from 'react';
+import { ActivityPage } from './activity/page.tsx';
+import { LearnedPage } from './learned/page.tsx';
+import type { Place } from './place.ts';
+
+type At = Exclude<Place['at'], 'facts'>;
+
+/** What stands beside the facts. */
+const PAGES: Readonly<Record<At, ComponentType>> = {
+  activity: ActivityPage,
+  learned: LearnedPage,
+};
+
+export function PageAt({ at }: { at: At }) {
+  const Shown = PAGES[at];
+  return <Shown />;
+}

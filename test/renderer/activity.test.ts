@@ -1,0 +1,119 @@
+import type { Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
+import { DAY, handClock, HOUR } from '../support/clock.ts';
+import { openWindow } from '../support/window.ts';
+import { goTo, toast } from './pages.ts';
+
+const lines = async (page: Page): Promise<string[]> =>
+  (await page.locator('main .line > span').allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim());
+
+/** What codex wrote on the second day is not wanted. */
+async function opened(over: object = {}) {
+  const clock = handClock();
+  const all = await openWindow({
+    clock,
+    async filled(as) {
+      await as({ client: 'claude-code' })('remember', { key: 'editor', value: 'Helix' });
+      await clock.pass(DAY);
+      await as({ client: 'codex' })('remember', { key: 'editor', value: 'Emacs' });
+      await as({ client: 'codex' })('remember', { key: 'shell', value: 'tcsh' });
+      await clock.pass(HOUR);
+      await as({ client: 'cursor' })('forget', { scope: 'category:nothing' });
+      await as({ client: 'cursor' })('remember', { key: 'mine', value: 'x' });
+      await as({ client: 'cursor' })('forget', { scope: 'key:mine' });
+    },
+    ...over,
+  });
+  await goTo(all.page, 'Activity');
+  await all.page.locator('main .line').first().waitFor();
+  return all;
+}
+
+test('activity says who did what, when, the newest first, day by day', async () => {
+  const { page } = await opened();
+  expect(await lines(page)).toEqual([
+    '15:02 cursor forgot mine',
+    '15:02 cursor remembered mine',
+    '14:02 codex remembered shell',
+    '14:02 codex remembered editor',
+    '14:02 claude-code remembered editor',
+  ]);
+  expect(await page.locator('main h2').allTextContents()).toEqual(['4 June 2026', '3 June 2026']);
+  expect(await page.locator('main time').first().getAttribute('title')).toBe('4 June 2026 at 15:02');
+});
+
+test('activity follows what happens', async () => {
+  const { page, as } = await opened();
+  await as({ client: 'zed' })('remember', { key: 'new', value: 'x' });
+  await expect.poll(async () => (await lines(page))[0]).toBe('15:02 zed remembered new');
+});
+
+test('activity shows what lies further back when asked, also while more happens', async () => {
+  const { page, as } = await opened({
+    filled: (ask: Parameters<NonNullable<Parameters<typeof openWindow>[0]>['filled'] & object>[0]) =>
+      Promise.all(Array.from({ length: 220 }, (_, index) => ask()('remember', { key: `k${index}`, value: 'x' }))),
+  });
+  await expect.poll(async () => (await lines(page)).length).toBe(100);
+  const writing = Array.from({ length: 10 }, (_, index) => as()('remember', { key: `n${index}`, value: 'x' }));
+  await page.getByRole('button', { name: 'Show earlier' }).click();
+  await Promise.all(writing);
+  await expect.poll(async () => (await lines(page)).length, { timeout: 15_000 }).toBe(200);
+  await page.getByRole('button', { name: 'Show earlier' }).click();
+  await expect.poll(async () => (await lines(page)).length, { timeout: 15_000 }).toBe(230);
+  expect(await page.getByRole('button', { name: 'Show earlier' }).count()).toBe(0);
+});
+
+test('where nothing was written, activity says so', async () => {
+  const { page } = await openWindow();
+  await goTo(page, 'Activity');
+  await page.getByText('Nothing has been written or forgotten here in the last 30 days.').waitFor();
+  expect(await page.getByRole('button', { name: /^Undo/ }).count()).toBe(0);
+});
+
+describe('undoing what a client wrote (R-WIN-20)', () => {
+  const dialog = (page: Page) => page.getByRole('dialog', { name: 'Undo what a client wrote' });
+
+  test('shows first what goes and what returns, and then does that', async () => {
+    const { page, as } = await opened();
+    await page.getByRole('button', { name: 'Undo from here: what codex wrote at 14:02 and later' }).first().click();
+    await dialog(page).getByText('Forgotten: 1 fact that it made').waitFor();
+    await dialog(page).getByText('As before again: 1 fact that it changed').waitFor();
+    await dialog(page).getByText('It wrote to shell, editor').waitFor();
+    expect((await as()('recall', { key: 'editor' })).value).toBe('Emacs');
+    await dialog(page).getByRole('button', { name: 'Undo' }).click();
+    await toast(page).getByText('Taken back: 1 fact forgotten, 1 as before.').waitFor();
+    expect((await as()('list', { values: true })).facts.map(({ value }) => value)).toEqual(['Helix']);
+    await expect.poll(async () => (await lines(page)).filter((line) => line.includes('window took back'))).toHaveLength(2);
+  });
+
+  test('asks for whose and since when, and offers nothing where nothing would change', async () => {
+    const { page } = await opened();
+    await page.getByRole('button', { name: 'Undo what a client wrote…' }).click();
+    expect(await dialog(page).getByLabel('Client').locator('option').allTextContents()).toEqual([
+      'cursor',
+      'codex',
+      'claude-code',
+    ]);
+    await dialog(page).getByLabel('Client').selectOption('claude-code');
+    await dialog(page).getByText('Nothing of what claude-code wrote since then is the last word on any fact.').waitFor();
+    expect(await dialog(page).getByRole('button', { name: 'Undo' }).isDisabled()).toBe(true);
+    await dialog(page).getByLabel('Client').selectOption('codex');
+    await dialog(page).getByText('Forgotten: 1 fact').waitFor();
+    await dialog(page).getByLabel('From').fill('2026-06-04T14:30:00');
+    await dialog(page).getByText('Nothing of what codex wrote').waitFor();
+    await dialog(page).getByLabel('From').fill('');
+    expect(await dialog(page).getByRole('button', { name: 'Undo' }).isDisabled()).toBe(true);
+  });
+
+  test('is left by Escape, with nothing changed and the focus back where it was', async () => {
+    const { page, as } = await opened();
+    const button = page.getByRole('button', { name: 'Undo what a client wrote…' });
+    await button.focus();
+    await page.keyboard.press('Enter');
+    await dialog(page).waitFor();
+    await page.keyboard.press('Escape');
+    await expect.poll(() => dialog(page).count()).toBe(0);
+    expect(await button.evaluate((element: { matches: (is: string) => boolean }) => element.matches(':focus'))).toBe(true);
+    expect((await as()('status', {})).facts).toBe(2);
+  });
+});
