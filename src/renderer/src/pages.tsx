@@ -1,6 +1,7 @@
 import type { ComponentType } from 'react';
 import { ActivityPage } from './activity/page.tsx';
 import { LearnedPage } from './learned/page.tsx';
+import { PacksPage } from './packs/page.tsx';
 import type { Place } from './place.ts';
 
 type At = Exclude<Place['at'], 'facts'>;
@@ -9,6 +10,7 @@ type At = Exclude<Place['at'], 'facts'>;
 const PAGES: Readonly<Record<At, ComponentType>> = {
   activity: ActivityPage,
   learned: LearnedPage,
+  packs: PacksPage,
 };
 
 export function PageAt({ at }: { at: At }) {

@@ -7,6 +7,7 @@ import { useActions } from './ui/actions.tsx';
 const PAGES = [
   ['activity', 'Activity', 'mod+2'],
   ['learned', 'Learned', 'mod+3'],
+  ['packs', 'Packs', 'mod+4'],
 ] as const;
 
 interface Props {

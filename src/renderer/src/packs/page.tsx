@@ -1,0 +1,95 @@
+import { useState } from 'react';
+import { useAsked } from '../memory-context.tsx';
+import { counted } from '../ui/forget-scope.tsx';
+import { Page, Section } from '../ui/page.tsx';
+import { Refused } from '../ui/refused.tsx';
+import { Credentials } from './credentials.tsx';
+import { PackPage } from './pack.tsx';
+import { PipelinePage } from './pipeline.tsx';
+
+type Opened = { readonly pack: string } | { readonly pipeline: string } | undefined;
+
+/** What agents can run here, and the owner as well. */
+export function PacksPage() {
+  const [opened, setOpened] = useState<Opened>();
+  const back = (): void => setOpened(undefined);
+  if (opened === undefined) return <Catalogue open={setOpened} />;
+  return 'pack' in opened ? <PackPage name={opened.pack} back={back} /> : <PipelinePage id={opened.pipeline} back={back} />;
+}
+
+function Catalogue({ open }: { open: (opened: Opened) => void }) {
+  const { data, error } = useAsked('packs', {});
+  const { data: shelf, error: shelfError } = useAsked('pipelines', {});
+  return (
+    <Page title="Packs" says="Tasks that every agent connected here can run, and you as well. They run on this computer.">
+      <Refused error={error} />
+      <ul className="plain">
+        {data?.packs.map(({ name, title, description, own, unavailable }) => (
+          <li key={name} className="line">
+            <span>
+              <button type="button" className="opener" onClick={() => open({ pack: name })}>
+                <bdi>{title}</bdi>
+              </button>{' '}
+              <span className="quiet">
+                {name}
+                {own && ', your own'}
+              </span>
+              <br />
+              <span className="quiet">
+                <bdi>{description}</bdi>
+              </span>
+              {unavailable !== undefined && (
+                <>
+                  <br />
+                  <span className="small warned">Cannot run at present: {unavailable}</span>
+                </>
+              )}
+            </span>
+          </li>
+        ))}
+      </ul>
+      {data?.skipped && (
+        <Section title="Skipped">
+          <p className="quiet">HELMDECK_PACKS lists them, and they could not be taken.</p>
+          <ul className="plain">
+            {data.skipped.map(({ name, why }) => (
+              <li key={name} className="line">
+                <bdi>{name}</bdi>
+                <span className="small warned">{why}</span>
+              </li>
+            ))}
+          </ul>
+        </Section>
+      )}
+      <Section title="Pipelines">
+        <Refused error={shelfError} />
+        {shelf?.pipelines.length === 0 && (
+          <p className="quiet">None yet. An agent makes one when it is told which packs to run one after the other.</p>
+        )}
+        <ul className="plain">
+          {shelf?.pipelines.map(({ id, title, description, steps }) => (
+            <li key={id} className="line">
+              <span>
+                <button type="button" className="opener" onClick={() => open({ pipeline: id })}>
+                  <bdi>{title ?? id}</bdi>
+                </button>{' '}
+                <span className="quiet">
+                  {id}, {counted(steps, 'step')}
+                </span>
+                {description !== undefined && (
+                  <>
+                    <br />
+                    <span className="quiet">
+                      <bdi>{description}</bdi>
+                    </span>
+                  </>
+                )}
+              </span>
+            </li>
+          ))}
+        </ul>
+      </Section>
+      <Credentials />
+    </Page>
+  );
+}

@@ -1,0 +1,101 @@
+import { useState } from 'react';
+import type { PipelineDetail } from '../../../contract/pipeline.ts';
+import { useDoing } from '../doing.ts';
+import { useAsked, useMemory } from '../memory-context.tsx';
+import { Confirm } from '../ui/confirm.tsx';
+import { useForgetScope } from '../ui/forget-scope.tsx';
+import { Page, Section } from '../ui/page.tsx';
+import { Failed, Refused } from '../ui/refused.tsx';
+import { When } from '../ui/when.tsx';
+import { InputForm } from './form.tsx';
+import { Run } from './run.tsx';
+
+interface Props {
+  readonly id: string;
+  readonly back: () => void;
+}
+
+/** One pipeline: its steps, and a run of it as it goes. */
+export function PipelinePage({ id, back }: Props) {
+  const { ask } = useMemory();
+  const { data: pipeline, error } = useAsked('pipeline', { id });
+  const { busy, failure, run } = useDoing();
+  const [runId, setRunId] = useState<string>();
+  const [deleting, setDeleting] = useState(false);
+  const [forgetScope, dialog] = useForgetScope();
+  const start = (inputs: Record<string, unknown>): void =>
+    void run(async () => setRunId((await ask('runPipeline', { id, inputs })).run_id));
+  const remove = async (): Promise<void> => {
+    await ask('deletePipeline', { id });
+    back();
+  };
+  const clear = (): void =>
+    forgetScope({
+      title: `Forget the record of ${id}?`,
+      scope: `pipeline:${id}`,
+      one: 'record',
+      says: 'The record of its runs goes, and what was learned from it. The pipeline itself stays.',
+    });
+  return (
+    <Page title={pipeline?.title ?? id}>
+      <p className="buttons">
+        <button type="button" className="button" onClick={back}>
+          All packs
+        </button>
+      </p>
+      <Refused error={error} />
+      {pipeline && (
+        <>
+          {pipeline.description !== undefined && (
+            <p>
+              <bdi>{pipeline.description}</bdi>
+            </p>
+          )}
+          <p className="quiet">
+            <code>{id}</code>, changed <When at={pipeline.updated_at} />, goes <When at={pipeline.expires_at} /> unless it is run
+          </p>
+          <Section title="Steps">
+            <ol className="plain">
+              {pipeline.steps.map(({ id: step, pack }) => (
+                <li key={step} className="line">
+                  <bdi>{step}</bdi>
+                  <code>{pack}</code>
+                </li>
+              ))}
+            </ol>
+          </Section>
+          <Section title="Run">
+            <InputForm schema={schemaOf(pipeline)} act="Run" busy={busy} run={start} />
+            <Failed text={failure} />
+            {runId !== undefined && <Run key={runId} runId={runId} />}
+          </Section>
+          <Section title="Delete">
+            <p className="buttons">
+              <button type="button" className="button danger" onClick={clear}>
+                Forget its record…
+              </button>
+              <button type="button" className="button danger" onClick={() => setDeleting(true)}>
+                Delete the pipeline…
+              </button>
+            </p>
+          </Section>
+        </>
+      )}
+      {deleting && (
+        <Confirm title={`Delete the pipeline ${id}?`} act="Delete" run={remove} close={() => setDeleting(false)}>
+          <p>It goes for good. Runs under way go on, and records of runs stay their week. There is no undo.</p>
+        </Confirm>
+      )}
+      {dialog}
+    </Page>
+  );
+}
+
+/** Inputs of a pipeline have no types: what is typed is text, and what is more is written as JSON. */
+const schemaOf = ({ inputs = [] }: PipelineDetail): Record<string, unknown> => ({
+  type: 'object',
+  properties: Object.fromEntries(
+    inputs.map(({ name, description, default: usual }) => [name, { type: 'string', description, default: usual }]),
+  ),
+  required: inputs.filter(({ required = true }) => required).map(({ name }) => name),
+});

@@ -1,0 +1,207 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import * as z from 'zod';
+import { Failure } from '../../src/contract/failure.ts';
+import { handClock } from '../support/clock.ts';
+import { aPack } from '../support/packs.ts';
+import { openWindow } from '../support/window.ts';
+import { goTo, toast } from './pages.ts';
+
+const echo = aPack(({ input }) => ({ said: JSON.stringify(input) }), {
+  input: z.strictObject({
+    what: z.string().describe('What to say.'),
+    times: z.int().default(1),
+    loud: z.boolean().optional(),
+    tone: z.enum(['calm', 'glad']).optional(),
+    words: z.array(z.string()).optional(),
+    more: z.object({ a: z.number() }).optional(),
+  }),
+  memory: { cache: true, ttl: 3600 },
+});
+const unavailable = aPack(() => ({ said: '' }), {
+  name: 'test.away',
+  title: 'Away',
+  unavailable: () => 'There is no credential; set one.',
+});
+const failing = aPack(
+  () => {
+    throw new Failure('handler_failed', 'The service is asleep; try again tomorrow.');
+  },
+  { name: 'test.failing', title: 'Failing' },
+);
+
+const opened = async (over: object = {}) => {
+  const all = await openWindow({
+    clock: handClock(),
+    packs: { packs: [echo, unavailable, failing], skipped: [{ name: 'mine.broken', why: 'Its file is no module; mend it.' }] },
+    ...over,
+  });
+  await goTo(all.page, 'Packs');
+  return all;
+};
+
+describe('packs', () => {
+  test('are listed with what they are for, what keeps one from running, and what was skipped and why', async () => {
+    const { page } = await opened();
+    const away = page.getByRole('listitem').filter({ hasText: 'test.away' });
+    await away.getByText('Cannot run at present: There is no credential; set one.').waitFor();
+    const skipped = page.getByRole('region', { name: 'Skipped' });
+    expect(await skipped.getByRole('listitem').innerText()).toMatch(/mine\.broken\s+Its file is no module; mend it\./);
+  });
+
+  test('are run from a form that their schema makes, and say when an answer was kept', async () => {
+    const { page } = await opened();
+    await page.getByRole('button', { name: 'Echo' }).click();
+    await page.getByRole('textbox', { name: 'what (needed)' }).fill('hello');
+    await page.getByRole('spinbutton', { name: 'times' }).fill('2');
+    await page.getByRole('combobox', { name: 'loud' }).selectOption('no');
+    await page.getByRole('combobox', { name: 'tone' }).selectOption('glad');
+    await page.getByRole('textbox', { name: 'words' }).fill('one\n\ntwo');
+    await page.getByRole('textbox', { name: 'more' }).fill('{"a": 1}');
+    await page.getByRole('button', { name: 'Run' }).click();
+    await page.getByText('Ran just now, in 0 ms.').waitFor();
+    const said = JSON.parse((await page.locator('.output').textContent()) ?? '') as { said: string };
+    expect(JSON.parse(said.said)).toEqual({
+      what: 'hello',
+      times: 2,
+      loud: false,
+      tone: 'glad',
+      words: ['one', 'two'],
+      more: { a: 1 },
+    });
+    await page.getByRole('button', { name: 'Run' }).click();
+    await page.getByText('Kept from an earlier run. The same question is answered so until 3 June 2026 at 15:02.').waitFor();
+  });
+
+  test('are run with JSON, which begins with what was filled in', async () => {
+    const { page } = await opened();
+    await page.getByRole('button', { name: 'Echo' }).click();
+    await page.getByRole('textbox', { name: 'what (needed)' }).fill('hello');
+    await page.getByRole('button', { name: 'Write JSON' }).click();
+    const json = page.getByRole('textbox', { name: 'Input as JSON' });
+    expect(JSON.parse(await json.inputValue())).toEqual({ what: 'hello' });
+    await json.fill('[1]');
+    await page.getByRole('button', { name: 'Run' }).click();
+    await page.getByRole('alert').getByText('The input must be a JSON object').waitFor();
+    await json.fill('{"what": 7}');
+    await page.getByRole('button', { name: 'Run' }).click();
+    await page.getByRole('alert').getByText(/what/).waitFor();
+    await json.fill('{"what": "bye"}');
+    await page.getByRole('button', { name: 'Run' }).click();
+    await page.locator('.output').getByText('bye').waitFor();
+  });
+
+  test('are cancelled while they run', async () => {
+    const heard = Promise.withResolvers<void>();
+    const slow = aPack(({ signal }) => new Promise(() => signal.addEventListener('abort', () => heard.resolve())), {
+      name: 'test.slow',
+      title: 'Slow',
+    });
+    const { page } = await opened({ packs: { packs: [slow] } });
+    await page.getByRole('button', { name: 'Slow' }).click();
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await page.getByText('Running…').waitFor();
+    await page.getByRole('button', { name: 'Cancel the run' }).click();
+    await page.getByRole('alert').getByText('It was cancelled; start it again if it is still wanted.').waitFor();
+    await heard.promise;
+    await expect.poll(() => page.getByRole('button', { name: 'Cancel the run' }).count()).toBe(0);
+  });
+
+  test('say in words why they failed', async () => {
+    const { page } = await opened();
+    await page.getByRole('button', { name: 'Failing' }).click();
+    await page.getByRole('textbox', { name: 'what' }).fill('x');
+    await page.getByRole('button', { name: 'Run' }).click();
+    await page.getByRole('alert').waitFor();
+    expect(await page.getByRole('alert').textContent()).toMatch(/asleep|failed/);
+  });
+
+  test('have their cache and record cleared, after a look at how much that is (R-WIN-20)', async () => {
+    const { page, as } = await opened();
+    await as()('runPack', { name: 'test.echo', input: { what: 'x' } });
+    await as()('remember', { key: 'stays', value: 'x' });
+    await page.getByRole('button', { name: 'Echo' }).click();
+    await page.getByRole('button', { name: 'Clear cache and record…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Clear what test.echo left behind?' });
+    await dialog.getByText('2 entries will go.').waitFor();
+    await dialog.getByRole('button', { name: 'Forget' }).click();
+    await toast(page).getByText('2 entries forgotten.').waitFor();
+    expect((await as()('runPack', { name: 'test.echo', input: { what: 'x' } })).cached).toBe(false);
+    expect((await as()('status', {})).facts).toBe(1);
+  });
+});
+
+describe('pipelines', () => {
+  const pipeline = {
+    id: 'shout',
+    title: 'Shout',
+    inputs: [{ name: 'word', description: 'What to shout.' }],
+    steps: [
+      { id: 'first', pack: 'test.slow', input: { what: '${{ inputs.word }}' } },
+      { id: 'second', pack: 'test.slow', input: { what: '${{ steps.first.output.said }}!' } },
+    ],
+  };
+
+  /** Each step waits until it is let go. */
+  const waiting = async () => {
+    const gates: (() => void)[] = [];
+    const slow = aPack(
+      async ({ input: { what }, signal }) => {
+        await new Promise<void>((resolve) => {
+          gates.push(resolve);
+          signal.addEventListener('abort', () => resolve());
+        });
+        return { said: what };
+      },
+      { name: 'test.slow', title: 'Slow' },
+    );
+    const all = await openWindow({ packs: { packs: [slow] }, filled: (as) => as()('createPipeline', pipeline) });
+    onTestFinished(() => gates.forEach((open) => open()));
+    const next = async (): Promise<void> => {
+      await expect.poll(() => gates.length).toBeGreaterThan(0);
+      gates.shift()?.();
+    };
+    await goTo(all.page, 'Packs');
+    await all.page.getByRole('button', { name: 'Shout' }).click();
+    return { ...all, next };
+  };
+
+  test('are run, and show each step as it goes', async () => {
+    const { page, next } = await waiting();
+    await page.getByRole('textbox', { name: 'word (needed)' }).fill('hey');
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await page.getByText('Running…').waitFor();
+    const step = (name: string) => page.getByRole('region', { name: 'Run' }).getByRole('listitem').filter({ hasText: name });
+    await step('second').getByText('waiting').waitFor();
+    await next();
+    await step('first')
+      .getByText(/succeeded/)
+      .waitFor();
+    await next();
+    await page.getByText(/^Done, in/).waitFor();
+    expect(await step('second').locator('.output').textContent()).toMatch('hey!');
+    expect(await page.getByRole('button', { name: 'Cancel the run' }).count()).toBe(0);
+  });
+
+  test('are cancelled while they run', async () => {
+    const { page } = await waiting();
+    await page.getByRole('textbox', { name: 'word (needed)' }).fill('hey');
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await page.getByRole('button', { name: 'Cancel the run' }).click();
+    await page.getByText('It was cancelled.').waitFor();
+    expect(await page.getByRole('region', { name: 'Run' }).getByRole('listitem').nth(1).innerText()).toMatch('skipped');
+  });
+
+  test('are deleted when that is meant (R-WIN-20)', async () => {
+    const { page, as } = await waiting();
+    await page.getByRole('button', { name: 'Delete the pipeline…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Delete the pipeline shout?' });
+    await dialog.waitFor();
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+    expect((await as()('pipelines', {})).pipelines).toHaveLength(1);
+    await page.getByRole('button', { name: 'Delete the pipeline…' }).click();
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('None yet.').waitFor();
+    expect((await as()('pipelines', {})).pipelines).toEqual([]);
+  });
+});

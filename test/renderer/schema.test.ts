@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'vitest';
+import * as z from 'zod';
+import { fieldsOf, inputOf, objectIn } from '../../src/renderer/src/packs/schema.ts';
+
+const schemaOf = (schema: z.ZodType) => z.toJSONSchema(schema, { io: 'input' }) as Record<string, unknown>;
+const kindOf = (schema: z.ZodType) => fieldsOf(schemaOf(z.object({ field: schema })))?.[0]?.kind;
+
+describe('a form made from a schema', () => {
+  test.each([
+    ['a text', z.string(), 'text'],
+    ['a number', z.number(), 'number'],
+    ['a whole number', z.int().min(1), 'number'],
+    ['a choice', z.enum(['a', 'b']), 'choice'],
+    ['yes or no', z.boolean(), 'flag'],
+    ['a list of texts', z.array(z.string()), 'lines'],
+    ['a list of numbers', z.array(z.number()), 'json'],
+    ['a list of choices', z.array(z.enum(['a'])), 'json'],
+    ['an object', z.object({ a: z.string() }), 'json'],
+    ['one of several', z.union([z.string(), z.number()]), 'json'],
+    ['anything', z.unknown(), 'json'],
+  ])('asks for %s', (_what, schema, kind) => {
+    expect(kindOf(schema)).toBe(kind);
+  });
+
+  test('needs what has no default and is not optional, and says what is usual', () => {
+    const fields = fieldsOf(
+      schemaOf(
+        z.object({
+          a: z.string().describe('The first.'),
+          b: z.string().default('b'),
+          c: z.int().default(3),
+          d: z.string().optional(),
+        }),
+      ),
+    );
+    expect(fields?.map(({ name, needed, usual }) => [name, needed, usual])).toEqual([
+      ['a', true, ''],
+      ['b', false, 'b'],
+      ['c', false, '3'],
+      ['d', false, ''],
+    ]);
+    expect(fields?.[0]?.says).toBe('The first.');
+  });
+
+  test.each([{}, { type: 'object' }, { anyOf: [] }, { type: 'object', properties: [] }, { type: 'string' }])(
+    'is JSON as a whole for %j',
+    (schema) => {
+      expect(fieldsOf(schema)).toBeUndefined();
+    },
+  );
+});
+
+describe('what was filled in', () => {
+  const fields = fieldsOf(
+    schemaOf(z.object({ a: z.string(), b: z.number(), c: z.boolean(), d: z.array(z.string()), e: z.unknown() })),
+  );
+
+  test('is sent as the schema wants it, and what was left empty is not sent', () => {
+    const texts = { a: ' a ', b: '1.5', c: 'no', d: 'x\n\ny\n', e: '{"f": null}' };
+    expect(inputOf(fields ?? [], texts)).toEqual({ a: ' a ', b: 1.5, c: false, d: ['x', 'y'], e: { f: null } });
+    expect(inputOf(fields ?? [], { a: '' })).toEqual({});
+  });
+
+  test('that is not JSON is refused with its name', () => {
+    expect(() => inputOf(fields ?? [], { e: 'f' })).toThrow(/^e is not JSON/);
+  });
+
+  test('as JSON must be an object, and nothing is an empty one', () => {
+    expect(objectIn(' ')).toEqual({});
+    expect(objectIn('{"a": 1}')).toEqual({ a: 1 });
+    for (const text of ['[]', '1', 'null', '"x"']) expect(() => objectIn(text)).toThrow(/must be a JSON object/);
+    expect(() => objectIn('{')).toThrow(/is not JSON/);
+  });
+
+  test('never reaches what every object has by itself', () => {
+    const [field] = fieldsOf({ type: 'object', properties: JSON.parse('{"__proto__": {"type": "string"}}') as object }) ?? [];
+    expect(field?.name).toBe('__proto__');
+    expect(inputOf(field ? [field] : [], {})).toEqual({});
+    const input = inputOf(field ? [field] : [], JSON.parse('{"__proto__": "x"}') as Record<string, string>);
+    expect(Object.getPrototypeOf(input)).toBe(Object.prototype);
+  });
+});
