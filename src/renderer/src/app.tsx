@@ -3,6 +3,7 @@ import type { Bridge } from '../../contract/window.ts';
 import { Banner } from './banner.tsx';
 import { DraftsProvider } from './facts/drafts.tsx';
 import { FactsPage } from './facts/page.tsx';
+import { FirstRun, useUnused } from './first-run.tsx';
 import { MemoryProvider } from './memory-context.tsx';
 import { PageAt } from './pages.tsx';
 import type { FactsFilter, Place } from './place.ts';
@@ -39,5 +40,5 @@ export function App({ bridge }: { bridge: Bridge }) {
 }
 
 function Facts({ filter, go }: { filter: FactsFilter; go: (place: Place) => void }) {
-  return <FactsPage filter={filter} go={go} />;
+  return useUnused() ? <FirstRun go={go} /> : <FactsPage filter={filter} go={go} />;
 }

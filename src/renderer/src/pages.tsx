@@ -1,5 +1,6 @@
 import type { ComponentType } from 'react';
 import { ActivityPage } from './activity/page.tsx';
+import { ConnectPage } from './connect/page.tsx';
 import { LearnedPage } from './learned/page.tsx';
 import { PacksPage } from './packs/page.tsx';
 import type { Place } from './place.ts';
@@ -11,6 +12,7 @@ const PAGES: Readonly<Record<At, ComponentType>> = {
   activity: ActivityPage,
   learned: LearnedPage,
   packs: PacksPage,
+  clients: ConnectPage,
 };
 
 export function PageAt({ at }: { at: At }) {

@@ -8,6 +8,7 @@ const PAGES = [
   ['activity', 'Activity', 'mod+2'],
   ['learned', 'Learned', 'mod+3'],
   ['packs', 'Packs', 'mod+4'],
+  ['clients', 'Connect', 'mod+5'],
 ] as const;
 
 interface Props {

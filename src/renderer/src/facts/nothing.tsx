@@ -9,13 +9,16 @@ interface Props {
 }
 
 /** What is true where no fact is shown, and the one next step. */
-export function Nothing({ filter, words, clear }: Props) {
+export function Nothing({ filter, words, go, clear }: Props) {
   const name = filterName(filter);
   if (words === '' && name === undefined) {
     return (
       <div className="empty">
         <p>Nothing remembered yet.</p>
         <p>Connect an agent and tell it something worth keeping.</p>
+        <button type="button" className="button" onClick={() => go({ at: 'clients' })}>
+          Connect an agent
+        </button>
       </div>
     );
   }
