@@ -49,7 +49,7 @@ describe('tokens', () => {
     await expect.poll(() => tokens.first().innerText()).toMatch('Last used');
   });
 
-  test('are made for one program, and shown once', async () => {
+  test('are made for one program, and shown once (R-WIN-21)', async () => {
     const { page, served, tokens, as } = await opened();
     await page.getByRole('button', { name: 'Make a token…' }).click();
     const form = page.getByRole('dialog', { name: 'Make a token' });

@@ -4,6 +4,7 @@ import { ConnectPage } from './connect/page.tsx';
 import { LearnedPage } from './learned/page.tsx';
 import { PacksPage } from './packs/page.tsx';
 import type { Place } from './place.ts';
+import { SettingsPage } from './settings/page.tsx';
 
 type At = Exclude<Place['at'], 'facts'>;
 
@@ -13,6 +14,7 @@ const PAGES: Readonly<Record<At, ComponentType>> = {
   learned: LearnedPage,
   packs: PacksPage,
   clients: ConnectPage,
+  settings: SettingsPage,
 };
 
 export function PageAt({ at }: { at: At }) {

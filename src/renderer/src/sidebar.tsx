@@ -9,6 +9,7 @@ const PAGES = [
   ['learned', 'Learned', 'mod+3'],
   ['packs', 'Packs', 'mod+4'],
   ['clients', 'Connect', 'mod+5'],
+  ['settings', 'Settings', 'mod+,'],
 ] as const;
 
 interface Props {

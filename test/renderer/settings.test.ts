@@ -1,0 +1,217 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
+import { fileSource } from '../../src/core/keys/file.ts';
+import { openStore } from '../../src/core/open-store.ts';
+import { RamStore } from '../../src/core/ram-store.ts';
+import { readConfig } from '../../src/main/config.ts';
+import { KeptSettings } from '../../src/main/kept-settings.ts';
+import { handClock } from '../support/clock.ts';
+import { theOwner } from '../support/memory.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { broken, openWindow } from '../support/window.ts';
+import { goTo, toast } from './pages.ts';
+
+const region = (page: Page, name: string) => page.getByRole('region', { name, exact: true });
+
+const opened = async (over: Parameters<typeof openWindow>[0] = {}) => {
+  const all = await openWindow({ clock: handClock(), ...over });
+  await goTo(all.page, 'Settings');
+  await region(all.page, 'Key').getByRole('status').waitFor();
+  return all;
+};
+
+describe('the key', () => {
+  test('is told with where it is, and the memory is locked and unlocked', async () => {
+    const { page, served } = await opened();
+    const key = region(page, 'Key');
+    await key.getByText('Sealed. The key that opens this memory is in the environment (HELMDECK_MEMORY_KEY).').waitFor();
+    await key.getByRole('button', { name: 'Lock' }).click();
+    await key.getByText('This memory is locked.').waitFor();
+    expect((await served.perform(theOwner, 'status', {})).store.key.at).toBe('locked');
+    expect(await key.getByRole('button', { name: 'Rotate the key…' }).count()).toBe(0);
+    await key.getByRole('button', { name: 'Unlock' }).click();
+    await key.getByRole('button', { name: 'Lock', exact: true }).waitFor();
+    expect((await served.perform(theOwner, 'status', {})).store.key.at).toBe('ok');
+  });
+
+  test('gets a recovery key, which is shown once (R-WIN-21)', async () => {
+    const { page } = await opened();
+    const key = region(page, 'Key');
+    await key.getByText('There is no recovery key yet').waitFor();
+    await key.getByRole('button', { name: 'Make a recovery key…' }).click();
+    await page.getByRole('dialog', { name: 'Make a recovery key?' }).getByRole('button', { name: 'Make' }).click();
+    const shown = page.getByRole('dialog', { name: 'The recovery key' });
+    const words = (await shown.locator('pre').textContent()) ?? '';
+    expect(words.length).toBeGreaterThan(40);
+    await shown.getByRole('button', { name: 'I have written it down' }).click();
+    await expect.poll(() => page.content()).not.toMatch(words);
+    await key.getByText('There is a recovery key. Making another makes that one useless.').waitFor();
+  });
+
+  test('is rotated, and the page says how far that is and when it is done', async () => {
+    const folder = tempFolder();
+    const clock = handClock();
+    const source = fileSource(folder);
+    await source.keep?.('current', Buffer.alloc(32, 5));
+    const store = await openStore({ folder, clock, sources: () => [source] });
+    const { page } = await opened({ store, clock, filled: (as) => as()('remember', { key: 'k', value: 'v' }) });
+    const before = readFileSync(join(folder, 'memory.key'), 'utf8');
+    await region(page, 'Key').getByRole('button', { name: 'Rotate the key…' }).click();
+    await page.getByRole('dialog', { name: 'Rotate the key?' }).getByRole('button', { name: 'Rotate' }).click();
+    await toast(page).getByText('Everything is under a new key.').waitFor();
+    expect(readFileSync(join(folder, 'memory.key'), 'utf8')).not.toBe(before);
+    await store[Symbol.asyncDispose]();
+  });
+
+  test('that cannot be rotated says why', async () => {
+    const { page } = await opened();
+    await region(page, 'Key').getByRole('button', { name: 'Rotate the key…' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click();
+    expect(await region(page, 'Key').getByRole('alert').textContent()).toMatch(/HELMDECK_MEMORY_KEY/);
+  });
+
+  test('that is not there leaves nothing to keep up', async () => {
+    const clock = handClock();
+    const store = new RamStore(clock);
+    const { page } = await opened({ store, clock });
+    await region(page, 'Key').getByText('Nothing is kept.').waitFor();
+    expect(await page.getByRole('button', { name: 'Back up now' }).count()).toBe(0);
+    await store[Symbol.asyncDispose]();
+  });
+});
+
+describe('safety', () => {
+  test('is a backup, listed with where it lies and when it was made', async () => {
+    const { page, served } = await opened({ filled: (as) => as()('remember', { key: 'k', value: 'v' }) });
+    const safety = region(page, 'Safety');
+    await safety.getByText('There is no backup yet.').waitFor();
+    await safety.getByRole('button', { name: 'Back up now' }).click();
+    await safety.getByText('Backed up and verified.').waitFor();
+    const [made] = (await served.perform(theOwner, 'backups', {})).backups;
+    const line = safety.getByRole('list', { name: 'Backups' }).getByRole('listitem');
+    expect(await line.innerText()).toMatch(made?.file ?? 'none');
+    expect(await line.innerText()).toMatch('3 June 2026 at 14:02');
+  });
+
+  test('is a look at every seal', async () => {
+    const { page } = await opened({ filled: (as) => as()('remember', { key: 'k', value: 'v' }) });
+    await region(page, 'Safety').getByRole('button', { name: 'Verify' }).click();
+    await expect.poll(() => region(page, 'Safety').getByRole('status').innerText()).toMatch(/^All \d+ entries are whole\.$/);
+  });
+});
+
+test('what is used of the quota is shown, with the name of its setting', async () => {
+  const { page } = await opened({ filled: (as) => as()('remember', { key: 'k', value: 'v' }) });
+  const room = region(page, 'Room');
+  await room.getByText('Facts: 1 of 10,000 (HELMDECK_QUOTA_FACTS)').waitFor();
+  await room.getByText('Bytes, earlier versions included: 1 KiB of 64 MiB (HELMDECK_QUOTA_BYTES)').waitFor();
+  expect(await room.getByRole('meter', { name: 'Facts' }).getAttribute('max')).toBe('10000');
+});
+
+describe('what is set', () => {
+  const kept = (environment: Record<string, string> = {}) => {
+    const folder = tempFolder();
+    const config = readConfig({ environment, platform: 'linux', home: () => folder });
+    return { path: join(folder, 'config.json'), settings: new KeptSettings({ ...config, folder }, { environment }) };
+  };
+
+  test('is changed in the file, and holds from the next start (R-SET-01, R-HTTP-13)', async () => {
+    const { path, settings } = kept();
+    const { page } = await opened({ settings, mayComplain: /400/ });
+    const choices = region(page, 'Choices');
+    const row = choices.getByRole('listitem').filter({ hasText: 'HELMDECK_LOCK_AFTER' });
+    await row.getByText('never').waitFor();
+    await choices.getByRole('button', { name: 'Change HELMDECK_LOCK_AFTER' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Lock after minutes away' });
+    const [field, hint] = await Promise.all([dialog.getByRole('textbox').boundingBox(), dialog.locator('.hint').boundingBox()]);
+    expect(hint?.y).toBeGreaterThanOrEqual((field?.y ?? 0) + (field?.height ?? 0));
+    expect(await broken(page)).toEqual([]);
+    await dialog.getByLabel('HELMDECK_LOCK_AFTER').fill('10h');
+    await dialog.getByRole('button', { name: 'Keep' }).click();
+    await dialog.getByText('HELMDECK_LOCK_AFTER must be a whole number').waitFor();
+    await dialog.getByLabel('HELMDECK_LOCK_AFTER').fill('10');
+    await dialog.getByRole('button', { name: 'Keep' }).click();
+    await row.getByText('from the next start 10').waitFor();
+    expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({ HELMDECK_LOCK_AFTER: 10 });
+
+    await choices.getByRole('button', { name: 'Change HELMDECK_SECRETS' }).click();
+    await page.getByRole('dialog').getByLabel('HELMDECK_SECRETS').selectOption('warn');
+    await page.getByRole('dialog').getByRole('button', { name: 'Keep' }).click();
+    await choices.getByText('from the next start warn').waitFor();
+    expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({ HELMDECK_LOCK_AFTER: 10, HELMDECK_SECRETS: 'warn' });
+  });
+
+  test('and stands in the environment, or decides about keys and code, is only told (R-SET-01)', async () => {
+    const { page } = await opened({ settings: kept({ HELMDECK_QUOTA_FACTS: '7' }).settings });
+    await region(page, 'Choices').getByText('7 in the environment').waitFor();
+    expect(await page.getByRole('button', { name: 'Change HELMDECK_QUOTA_FACTS' }).count()).toBe(0);
+    await region(page, 'What else is set').getByText('HELMDECK_MEMORY_KEY_FILE').waitFor();
+    expect(await region(page, 'What else is set').getByRole('button').count()).toBe(0);
+  });
+});
+
+describe('facts in a file', () => {
+  const lineOf = (over: object): string => JSON.stringify({ key: 'k', value: 'v', ...over });
+  const bring = async (page: Page, lines: readonly string[]): Promise<void> => {
+    const path = join(tempFolder(), 'facts.jsonl');
+    writeFileSync(path, lines.join('\n'));
+    await page.getByLabel('File to import').setInputFiles(path);
+  };
+
+  test('are exported as the command line does, and come back elsewhere as they were', async () => {
+    const { page, as } = await opened({
+      async filled(ask) {
+        for (let index = 0; index < 450; index += 1) {
+          await ask()('remember', { key: `k${index}`, value: `${index} ☃`, category: 'c', tags: ['t'] });
+        }
+      },
+    });
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export…' }).click()]);
+    await toast(page).getByText('The file with the facts is not sealed').waitFor();
+    expect(download.suggestedFilename()).toBe('helmdeck-memory-me.jsonl');
+    const lines = readFileSync((await download.path()) ?? '', 'utf8')
+      .trimEnd()
+      .split('\n');
+    expect(lines).toHaveLength(450);
+    expect(JSON.parse(lines[7] ?? '')).toMatchObject({ key: 'k7', value: '7 ☃', category: 'c', tags: ['t'] });
+    await as()('forget', { scope: 'facts' });
+    await bring(page, lines);
+    await page.getByText('facts.jsonl would bring 450 new, 0 changed, 0 known already.').waitFor();
+    await page.getByRole('button', { name: 'Import 450 facts' }).click();
+    await page.getByText('Imported: 450 new').waitFor();
+    expect(await as()('recall', { key: 'k7' })).toMatchObject({ value: '7 ☃', client: 'window' });
+  });
+
+  test('are looked at before any is written, and each refused line is told (R-WIN-25)', async () => {
+    const { page, as } = await opened({ filled: (ask) => ask()('remember', { key: 'known', value: 'v' }) });
+    await bring(page, [
+      lineOf({ key: 'new' }),
+      'no JSON',
+      '',
+      lineOf({ key: 'known', value: 'other' }),
+      lineOf({ ttl_seconds: 5 }),
+    ]);
+    await page.getByText('facts.jsonl would bring 1 new, 1 changed, 0 known already, 2 lines refused.').waitFor();
+    const refused = await page.getByRole('list', { name: 'Refused lines' }).getByRole('listitem').allTextContents();
+    expect(refused).toEqual([
+      expect.stringMatching(/^Line 2: The line is not JSON/),
+      expect.stringMatching(/^Line 5: ttl_seconds/),
+    ]);
+    expect((await as()('status', {})).facts).toBe(1);
+    await page.getByRole('button', { name: 'Import 2 facts' }).click();
+    await page.getByText('Imported: 1 new, 1 changed').waitFor();
+    expect((await as()('recall', { key: 'known' })).value).toBe('other');
+  });
+
+  test('are left alone when the import is called off', async () => {
+    const { page, as } = await opened();
+    await bring(page, [lineOf({})]);
+    await page.getByRole('group', { name: 'Import facts.jsonl' }).getByRole('button', { name: 'Cancel' }).click();
+    expect((await as()('status', {})).facts).toBe(0);
+    await bring(page, ['nothing of use']);
+    await page.getByText('1 line refused').waitFor();
+    expect(await page.getByRole('button', { name: 'Import 0 facts' }).isDisabled()).toBe(true);
+  });
+});
