@@ -1,6 +1,7 @@
 import type { ComponentType } from 'react';
 import { ActivityPage } from './activity/page.tsx';
 import { ConnectPage } from './connect/page.tsx';
+import { EmbeddingsPage } from './embeddings/page.tsx';
 import { LearnedPage } from './learned/page.tsx';
 import { PacksPage } from './packs/page.tsx';
 import type { Place } from './place.ts';
@@ -14,6 +15,7 @@ const PAGES: Readonly<Record<At, ComponentType>> = {
   learned: LearnedPage,
   packs: PacksPage,
   clients: ConnectPage,
+  embeddings: EmbeddingsPage,
   settings: SettingsPage,
 };
 

@@ -1,7 +1,7 @@
 /** Where the owner is. Facts have a filter of their own; the others are pages. */
 export type Place =
   | { readonly at: 'facts'; readonly filter: FactsFilter }
-  | { readonly at: 'activity' | 'learned' | 'packs' | 'clients' | 'settings' };
+  | { readonly at: 'activity' | 'learned' | 'packs' | 'clients' | 'embeddings' | 'settings' };
 
 /** One at a time: what a filter shows is what can be forgotten at once, and a scope names one thing. */
 export interface FactsFilter {

@@ -9,6 +9,7 @@ const PAGES = [
   ['learned', 'Learned', 'mod+3'],
   ['packs', 'Packs', 'mod+4'],
   ['clients', 'Connect', 'mod+5'],
+  ['embeddings', 'Embeddings', 'mod+6'],
   ['settings', 'Settings', 'mod+,'],
 ] as const;
 

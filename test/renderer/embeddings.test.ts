@@ -1,0 +1,151 @@
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import type { EmbeddingsReport } from '../../src/contract/embeddings.ts';
+import type { Clients } from '../../src/core/clients.ts';
+import type { Embeddings } from '../../src/core/embeddings.ts';
+import { broken, openWindow } from '../support/window.ts';
+import { goTo } from './pages.ts';
+
+const HASH = 'ab12'.repeat(16);
+const PULL = 'Fetch the model once.';
+
+/** As the sidecar would be, moved by hand from state to state. */
+function standing(state: EmbeddingsReport['state']) {
+  const asked: string[] = [];
+  let report: EmbeddingsReport = {
+    state,
+    on: state.at !== 'off',
+    adopt: false,
+    adoptable: 'http://127.0.0.1:11434',
+    ollama: { path: '/usr/local/bin/ollama', size: 34_567_890, sha256: HASH, approved: state.at !== 'unapproved' },
+    model: { name: 'nomic-embed-text', disk: 275_000_000, memory: 600_000_000 },
+    free: { disk: 40_000_000_000, memory: 8_000_000_000 },
+    log: [],
+  };
+  const become = (next: Partial<EmbeddingsReport>): void => void (report = { ...report, ...next });
+  const embeddings: Embeddings = {
+    model: 'nomic-embed-text',
+    get state() {
+      return report.state;
+    },
+    report: async () => report,
+    async choose({ on, adopt = false }) {
+      asked.push(`${on ? 'on' : 'off'}${adopt ? ' adopt' : ''}`);
+      become({ on, adopt, state: on ? { at: 'unapproved', changed: false, remedy: 'Approve it.' } : { at: 'off' } });
+    },
+    async approve(hash) {
+      asked.push(`approve ${hash}`);
+      become({ state: { at: 'no_model', model: 'nomic-embed-text', remedy: PULL } });
+    },
+    async pull() {
+      asked.push('pull');
+      become({ state: { at: 'pulling', model: 'nomic-embed-text', done: 90_000_000, of: 275_000_000 } });
+    },
+    async cancelPull() {
+      asked.push('cancel');
+      become({ state: { at: 'no_model', model: 'nomic-embed-text', remedy: PULL } });
+    },
+    async embed(_subject, texts) {
+      return { vectors: texts.map((text) => (text.includes('ship') ? [1, 0] : [0.8, 0.6])), tokens: 4 };
+    },
+  };
+  return { embeddings, asked, become };
+}
+
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
+const state = (page: Page) => page.getByRole('status', { name: 'State' });
+
+test('embeddings are turned on, approved, fetched, tried and turned off, by keys too (R-EMB-06, R-WIN-09)', async () => {
+  const { embeddings, asked, become } = standing({ at: 'off' });
+  const { page } = await openWindow({ embeddings });
+  await page.keyboard.press('Control+6');
+  await state(page).getByText('Off', { exact: true }).waitFor();
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('Turn embeddings on');
+  await page.keyboard.press('Enter');
+
+  await press(page, 'Approve Ollama…');
+  const approval = page.getByRole('dialog', { name: 'Let the program start this Ollama?' });
+  for (const shown of ['/usr/local/bin/ollama', '34,567,890 bytes', HASH]) await approval.getByText(shown).waitFor();
+  expect(await broken(page)).toEqual([]);
+  await approval.getByRole('button', { name: 'Approve' }).click();
+
+  await press(page, 'Fetch the model…');
+  const fetching = page.getByRole('dialog', { name: 'Fetch the model nomic-embed-text?' });
+  await fetching.getByText(/275 MB of the disk, and about 600 MB of memory.*40,000 MB of the disk and 8,000 MB/).waitFor();
+  await fetching.getByRole('button', { name: 'Fetch' }).click();
+  await page.getByText('90 MB of 275 MB').waitFor();
+  expect(await broken(page)).toEqual([]);
+  await press(page, 'Cancel');
+  await page.getByText(PULL).waitFor();
+  become({ state: { at: 'ready', model: 'nomic-embed-text', whose: 'own' }, version: '0.35.2', log: ['200 POST /api/embed'] });
+
+  await page.getByLabel('One sentence').fill('when do we ship?');
+  await page.getByLabel('Another sentence').fill('we deploy on Tuesdays');
+  await page.keyboard.press('Enter');
+  await page.getByRole('status', { name: 'Nearness' }).getByText('Very near: 0.800').waitFor();
+  await page.getByText('200 POST /api/embed').waitFor();
+  await page.getByRole('checkbox', { name: /Use the Ollama that runs at/ }).click();
+  await press(page, 'Turn off');
+  await state(page).getByText('Off', { exact: true }).waitFor();
+  expect(asked).toEqual(['on', `approve ${HASH}`, 'pull', 'cancel', 'on adopt', 'off']);
+});
+
+test('what keeps them away is told with its remedy, in light and dark (R-EMB-08, R-WIN-09)', async () => {
+  const { embeddings, asked } = standing({
+    at: 'failed',
+    trouble: 'crashed',
+    why: 'Ollama ended by itself.',
+    remedy: 'It is started again by itself.',
+    retry_at: new Date(Date.now() + 60_000).toISOString(),
+  });
+  const { page } = await openWindow({ embeddings });
+  await goTo(page, 'Embeddings');
+  await state(page).getByText('Ollama ended by itself. It is started again by itself.').waitFor();
+  expect(await broken(page)).toEqual([]);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  expect(await broken(page)).toEqual([]);
+  await press(page, 'Try again');
+  await state(page).getByText('Ollama was found, and waits for you').waitFor();
+  expect(asked).toEqual(['on']);
+});
+
+test("OpenClaw's own search is changed after a look at what changes, and put back (R-EMB-10)", async () => {
+  const { embeddings } = standing({ at: 'ready', model: 'nomic-embed-text', whose: 'own' });
+  const asked: string[] = [];
+  const client = 'openclaw-embeddings';
+  const row = { id: client, name: 'OpenClaw', installed: true, config: '/home/ada/openclaw.json', transport: 'http' } as const;
+  const never = (): Promise<never> => Promise.reject(new Error('Nobody asks for this.'));
+  let connected = false;
+  const clients: Clients = {
+    list: async () => ({ clients: [{ ...row, state: connected ? 'connected' : 'not_connected' }] }),
+    plan: async () => ({
+      client,
+      basis: 'a-basis',
+      files: [{ path: row.config, created: false, lines: [{ sign: '+', text: '"provider": "openai-compatible"' }] }],
+      commands: [],
+    }),
+    async connect({ subject, basis = '' }) {
+      asked.push(`connect ${client} ${basis}`);
+      connected = true;
+      const verified = { works: true, tools: 0 };
+      return { client, subject, token: 'one', expires_at: '2027-06-03T14:02:00.000Z', verified };
+    },
+    async disconnect() {
+      asked.push('disconnect');
+      connected = false;
+      return { client, files: [] };
+    },
+    verify: never,
+  };
+  const { page } = await openWindow({ embeddings, clients: () => clients });
+  await goTo(page, 'Embeddings');
+  await press(page, 'Use for OpenClaw…');
+  const dialog = page.getByRole('dialog', { name: 'Have OpenClaw search by these?' });
+  await dialog.getByText('+ "provider": "openai-compatible"').waitFor();
+  expect(await broken(page)).toEqual([]);
+  await dialog.getByRole('button', { name: 'Change it so' }).click();
+  await press(page, 'Put OpenClaw back as it was');
+  await page.getByRole('button', { name: 'Use for OpenClaw…' }).waitFor();
+  expect(asked).toEqual(['connect openclaw-embeddings a-basis', 'disconnect']);
+});
