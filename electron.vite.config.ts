@@ -16,6 +16,7 @@ export default defineConfig({
     build: {
       rollupOptions: {
         input: {
+          index: 'src/main/index.ts',
           headless: 'src/main/headless.ts',
           cli: 'src/main/cli.ts',
           'own-pack': 'src/main/own-packs/child.ts',
@@ -29,6 +30,12 @@ export default defineConfig({
         // Of these a start needs little: one file with that much is read faster than their hundred.
         exclude: ['zod', '@modelcontextprotocol/sdk', 'smol-toml'],
       },
+    },
+  },
+  preload: {
+    build: {
+      // The sandbox knows no modules.
+      rollupOptions: { input: { index: 'src/preload/index.ts' }, output: { format: 'cjs', entryFileNames: '[name].cjs' } },
     },
   },
   renderer: {

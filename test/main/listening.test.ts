@@ -24,7 +24,7 @@ async function aListening(fails = 0) {
   return { listening, heard, starts: () => starts };
 }
 
-describe('the listener as its owner switches it', () => {
+describe('the listener as its owner switches it (R-DESK-03, R-DESK-07)', () => {
   test('lets nobody in at first, then agents, and tells', async () => {
     const { listening, heard } = await aListening();
     expect(listening.state).toEqual({ at: 'paused' });

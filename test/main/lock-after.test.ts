@@ -113,7 +113,7 @@ test('unless it is set nothing locks by itself, and nothing waits for it (R-LOCK
   expect(without.at()).toBe('ok');
 });
 
-test('whoever locks or unlocks, every surface hears of it', async () => {
+test('whoever locks or unlocks, every surface hears of it (R-DESK-03)', async () => {
   await using here = await program({});
   await here.asOwner('lock');
   await here.asOwner('status');

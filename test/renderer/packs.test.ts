@@ -90,7 +90,7 @@ describe('packs', () => {
     await page.locator('.output').getByText('bye').waitFor();
   });
 
-  test('are cancelled while they run', async () => {
+  test('are cancelled while they run (R-WIN-40)', async () => {
     const heard = Promise.withResolvers<void>();
     const slow = aPack(({ signal }) => new Promise(() => signal.addEventListener('abort', () => heard.resolve())), {
       name: 'test.slow',

@@ -1,0 +1,54 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { app, dialog } from 'electron';
+import { Failure } from '../contract/failure.ts';
+import { prepareFolder } from '../core/prepare-folder.ts';
+import { readConfig } from './config.ts';
+import { readSettings } from './settings-file.ts';
+import { Desktop } from './shell/desktop.ts';
+import { fence } from './shell/guard.ts';
+import { announceScheme } from './shell/pages.ts';
+
+try {
+  start();
+} catch (error) {
+  refuse(error);
+}
+
+function start(): void {
+  // Before anything is written: nobody else may read what we write, whoever writes it for us.
+  process.umask(0o077);
+  const machine = { environment: process.env, platform: process.platform, home: homedir };
+  const settings = readSettings(machine);
+  const config = readConfig({ ...machine, environment: settings.environment });
+  prepareFolder(config.folder);
+  app.setPath('userData', join(config.folder, 'electron'));
+  app.setPath('sessionData', join(config.folder, 'electron'));
+  // One desktop to a memory: whoever starts it again wants to see it.
+  if (!app.requestSingleInstanceLock()) {
+    console.log('Helmdeck Memory runs already, and shows its window.');
+    app.exit();
+    return;
+  }
+  // Chromium would ask the keychain for a key to cookies that there are none of, and wait for it.
+  app.commandLine.appendSwitch('password-store', 'basic');
+  // Root, as in containers, has no sandbox to enable, and starts only where it was told so.
+  if (!app.commandLine.hasSwitch('no-sandbox')) app.enableSandbox();
+  announceScheme();
+  fence();
+  const desktop = new Desktop({ config, settings, version: app.getVersion(), root: join(import.meta.dirname, '../..') });
+  // Until it is ready Electron takes these for itself, and would go on to ask as if its owner had quit.
+  void app.whenReady().then(() => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => desktop.quit());
+  });
+  desktop.run().catch(refuse);
+}
+
+/** A start that fails is told where its owner looks: in a window, and to whoever started it. */
+function refuse(error: unknown): void {
+  const why = error instanceof Failure ? error.message : 'Something went wrong inside.';
+  console.error(`Helmdeck Memory cannot start: ${why}`);
+  if (!(error instanceof Failure)) console.error(error);
+  dialog.showErrorBox('Helmdeck Memory cannot start', why);
+  app.exit(1);
+}

@@ -1,0 +1,26 @@
+import { protocol, type Session } from 'electron';
+import { readPages } from '../../listeners/window/pages.ts';
+import { POLICY } from '../../listeners/window/policy.ts';
+
+export const SCHEME = 'helmdeck-window';
+export const HOME = `${SCHEME}://window/`;
+
+/** Before the application is ready: a scheme with an origin of its own, which a file has not. */
+export function announceScheme(): void {
+  protocol.registerSchemesAsPrivileged([{ scheme: SCHEME, privileges: { standard: true, secure: true, supportFetchAPI: true } }]);
+}
+
+/** Serves the built window under its policy, and nothing else, whatever an address spells. Fulfils when its script was asked for. */
+export function servePages(session: Session, folder: string): Promise<void> {
+  const pages = readPages(folder);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  session.protocol.handle(SCHEME, ({ url, method }) => {
+    const { host, pathname } = new URL(url);
+    const page = host === 'window' && method === 'GET' ? pages.get(pathname) : undefined;
+    if (!page) return new Response('', { status: 404 });
+    if (page.type.startsWith('text/javascript')) resolve();
+    const headers = { 'Content-Type': page.type, 'Content-Security-Policy': POLICY, 'X-Content-Type-Options': 'nosniff' };
+    return new Response(new Uint8Array(page.bytes), { headers });
+  });
+  return promise;
+}

@@ -1,0 +1,134 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { flipFuses, FuseV1Options, FuseVersion, getCurrentFuseWire } from '@electron/fuses';
+import type { Check } from '../faults/lane.ts';
+import { aFolder, args, askFrom, ELECTRON, environmentOf, eventually, labels, must, ROOT, rows, start } from './app.ts';
+
+/** As @electron/fuses reads a fuse out of the binary. */
+const OFF = 48;
+const ON = 49;
+
+const FUSES: readonly (readonly [FuseV1Options, number])[] = [
+  [FuseV1Options.RunAsNode, OFF],
+  [FuseV1Options.EnableNodeOptionsEnvironmentVariable, OFF],
+  [FuseV1Options.EnableNodeCliInspectArguments, OFF],
+  [FuseV1Options.EnableCookieEncryption, ON],
+  [FuseV1Options.EnableEmbeddedAsarIntegrityValidation, ON],
+  [FuseV1Options.OnlyLoadAppFromAsar, ON],
+  [FuseV1Options.GrantFileProtocolExtraPrivileges, OFF],
+];
+
+/** All that may be in a release: what was built, with the bundle for Claude Desktop, the tray's pictures, and the two packages with a binary. */
+const MAY = [
+  /^\/package\.json$/,
+  /^\/out\/main\/(index|cli|headless|own-pack)\.cjs$/,
+  /^\/out\/main\/chunks\/[\w-]+\.cjs$/,
+  /^\/out\/main\/helmdeck-memory\.mcpb$/,
+  /^\/out\/preload\/index\.cjs$/,
+  /^\/out\/renderer\/(index\.html|icon\.svg|assets\/[\w.-]+\.(js|css))$/,
+  /^\/integrations\/openclaw\/(index\.js|openclaw\.plugin\.json|package\.json)$/,
+  /^\/integrations\/stdio-bridge\/helmdeck-memory-mcp\.mjs$/,
+  /^\/build\/icons\/tray-[\w-]+(@2x)?\.png$/,
+  /^\/node_modules\/better-sqlite3\/(package\.json|LICENSE|lib\/[\w/-]+\.js|prebuilds\/linux-\w+\.node)$/,
+  /^\/node_modules\/keytar\/(package\.json|LICENSE\.md|lib\/keytar\.js|prebuilds\/linux-\w+\/keytar\.node)$/,
+];
+
+/** What is released, and that it runs. */
+export const packed: readonly Check[] = [
+  {
+    name: 'the packed application holds what was built and nothing else, with its fuses set, and runs',
+    async run({ folder }) {
+      const binary = pack(folder);
+      const archive = join(dirname(binary), 'resources/app.asar');
+      const files = filesIn(archive);
+      const strange = files.filter(({ path }) => !MAY.some((may) => may.test(path))).map(({ path }) => path);
+      must(`nothing else is in it (${strange.slice(0, 5).join()})`, strange.length === 0);
+      const natives = files.filter(({ path }) => path.endsWith('.node'));
+      must('what the system loads lies beside it', natives.length === 2 && natives.every(({ unpacked }) => unpacked));
+      for (const { path } of natives) must(`${path} is there`, existsSync(join(`${archive}.unpacked`, path)));
+      const plugin = files.filter(({ path }) => path.startsWith('/integrations/openclaw/'));
+      must('and so does what OpenClaw copies', plugin.length === 3 && plugin.every(({ unpacked }) => unpacked));
+      const wire = await getCurrentFuseWire(binary);
+      for (const [fuse, wanted] of FUSES)
+        must(`the fuse ${FuseV1Options[fuse]} is ${wanted === ON ? 'on' : 'off'}`, Number(wire[fuse]) === wanted);
+
+      const given = { folder: aFolder(folder) };
+      // Neither what asks for a bare Node nor what opens it to a debugger is heard.
+      const environment = { ...environmentOf(given), ELECTRON_RUN_AS_NODE: '1', NODE_OPTIONS: '--inspect=0' };
+      const child = spawn(binary, [...args, '--inspect=0'], { env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
+      let said = '';
+      for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => (said += text.toString()));
+      const ended = once(child, 'exit');
+      try {
+        await eventually('it runs', () => said.includes('Helmdeck Memory is running. Agents reach it'));
+        must('no debugger listens', !said.includes('Debugger listening'));
+      } finally {
+        child.kill('SIGTERM');
+      }
+      const [code] = (await ended) as [number | null];
+      must(`it ended well (${code})`, code === 0);
+      return `${files.length} files`;
+    },
+  },
+  {
+    name: 'the same, but for the fuse that lets a test drive it, keeps facts and shows them',
+    async run({ folder }) {
+      const binary = pack(folder);
+      await flipFuses(binary, { version: FuseVersion.V1, [FuseV1Options.EnableNodeCliInspectArguments]: true });
+      const given = { folder: aFolder(folder), packed: binary };
+      const first = await start(given);
+      must('it stores', (await askFrom(first.page, 'me', 'remember', { key: 'a', value: 'b' })).ok);
+      await rows(first.page, /a/).waitFor();
+      await eventually('agents can come', async () => (await labels(first.app))[0]?.startsWith('Listening on') === true);
+      const facts = await first.app.evaluate(({ app, BrowserWindow }) => ({
+        packed: app.isPackaged,
+        version: app.getVersion(),
+        devTools:
+          (BrowserWindow.getAllWindows()[0]?.webContents.openDevTools(),
+          BrowserWindow.getAllWindows()[0]?.webContents.isDevToolsOpened()),
+      }));
+      const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+      must(
+        `it is what it says (${JSON.stringify(facts)})`,
+        facts.packed && facts.version === version && facts.devTools === false,
+      );
+      await first.app.close();
+      const second = await start(given);
+      await rows(second.page, /a/).waitFor();
+      await second.app.close();
+      return version;
+    },
+  },
+];
+
+/** Packs what was built with the Electron at hand, as `npm run package` does with the one it fetches. */
+function pack(folder: string): string {
+  const dist = dirname(ELECTRON);
+  const version = readFileSync(join(dist, 'version'), 'utf8').trim().replace(/^v/, '');
+  const settings = { electronDist: dist, electronVersion: version, 'directories.output': join(folder, 'dist') };
+  const given = Object.entries(settings).map(([name, value]) => `--config.${name}=${value}`);
+  // It asks git and npm for nothing; what it says is of use only when it fails.
+  execFileSync('node_modules/.bin/electron-builder', ['--linux', 'dir', '--publish', 'never', ...given], {
+    cwd: ROOT,
+    stdio: 'pipe',
+  });
+  return join(folder, 'dist/linux-unpacked/helmdeck-memory');
+}
+
+interface Node {
+  readonly files?: Readonly<Record<string, Node>>;
+  readonly unpacked?: boolean;
+}
+
+/** An asar begins with four lengths and a tree of its files as JSON. */
+function filesIn(archive: string): { path: string; unpacked: boolean }[] {
+  const bytes = readFileSync(archive);
+  const length = bytes.readUInt32LE(12);
+  const walk = (node: Node, path: string): { path: string; unpacked: boolean }[] =>
+    node.files
+      ? Object.entries(node.files).flatMap(([name, child]) => walk(child, `${path}/${name}`))
+      : [{ path, unpacked: node.unpacked === true }];
+  return walk(JSON.parse(bytes.toString('utf8', 16, 16 + length)) as Node, '');
+}

@@ -1,0 +1,258 @@
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { failures } from '../../../src/contract/failure.ts';
+import { operations } from '../../../src/contract/operations.ts';
+import type { ListeningState } from '../../../src/contract/status.ts';
+import type { Crossed, Pipe } from '../../../src/contract/window.ts';
+import { callsOf } from '../../../src/main/shell/calls.ts';
+import type { Question } from '../../../src/main/shell/consent.ts';
+import { type Bound, bindWindow } from '../../../src/main/shell/ipc.ts';
+import { desktopBridge } from '../../../src/renderer/src/desktop-bridge.ts';
+import { type Contents, contentsAt, invoke } from '../../support/electron.ts';
+import { openMemory, type OpenedMemory } from '../../support/memory.ts';
+import { aPack } from '../../support/packs.ts';
+
+vi.mock('electron', () => import('../../support/electron.ts'));
+
+const HOME = 'helmdeck-window://window/';
+const LISTENING: ListeningState = { at: 'failed', why: 'it is taken' };
+
+/** Runs until it is given up. */
+const waiting = aPack(
+  ({ signal }) => {
+    begun += 1;
+    return new Promise(() => signal.addEventListener('abort', () => (heard += 1)));
+  },
+  { name: 'test.waiting' },
+);
+let begun = 0;
+let heard = 0;
+
+let ours: Contents;
+let memory: OpenedMemory;
+let bound: Bound;
+let asked: Question[];
+let yes: boolean;
+let unsaved: boolean[];
+
+beforeEach(async () => {
+  ours = contentsAt(HOME);
+  memory = await openMemory({ packs: { packs: [waiting] } });
+  asked = [];
+  yes = false;
+  unsaved = [];
+  begun = 0;
+  heard = 0;
+  const calls = callsOf({
+    perform: memory.perform,
+    desktop: { listening: async () => LISTENING, resumeListening: async () => LISTENING },
+    holdsUnsaved: (given) => void unsaved.push(given),
+    agrees: async (question) => (asked.push(question), yes),
+  });
+  bound = bindWindow({ calls: Promise.resolve(calls), window: () => ours.window });
+});
+afterEach(() => bound[Symbol.dispose]());
+
+const from = ({ contents, frame }: Contents) => ({ sender: contents, senderFrame: frame });
+const call = (...args: unknown[]): Promise<unknown> => invoke(from(ours), 'call', ...args);
+
+describe('the window', () => {
+  test('asks what every surface asks, and signs what it writes (R-DESK-02)', async () => {
+    expect(await call('me', 'remember', { key: 'a', value: 'b' })).toMatchObject({ ok: true, value: { status: 'created' } });
+    expect(await call('me', 'recall', { key: 'a' })).toMatchObject({ ok: true, value: { client: 'window', value: 'b' } });
+    expect(await call('you', 'recall', { key: 'a' })).toMatchObject({ ok: false, code: 'not_found' });
+  });
+
+  test.each(Object.keys(operations))('reaches %s, and is refused with its code what does not fit (R-DESK-11)', async (name) => {
+    expect(await call('me', name, 'nothing of the kind')).toMatchObject({ ok: false, code: 'invalid_input' });
+  });
+
+  test('hears what it is told (R-DESK-02)', () => {
+    bound.tell({ namespace: 'me', kind: 'fact' });
+    expect(ours.sent).toEqual([['changed', { namespace: 'me', kind: 'fact' }]]);
+  });
+
+  test('asks how the listener stands, which no agent can', async () => {
+    expect(await call('me', 'listening', {})).toEqual({ ok: true, value: LISTENING });
+  });
+
+  test.each(['listening', 'resumeListening'])('says nothing with %s, and is refused if it does (R-DESK-11)', async (name) => {
+    for (const input of [undefined, null, 7, 'x', [], { more: 1 }]) {
+      expect(await call('me', name, input)).toEqual({ ok: false, code: 'invalid_input', message: expect.any(String) as string });
+    }
+  });
+});
+
+test('the page tells whether something is not saved, and nothing else by that name (R-STAY-01, R-DESK-11)', async () => {
+  expect(await call('me', 'unsaved', { unsaved: true })).toEqual({ ok: true, value: { unsaved: true } });
+  for (const input of [undefined, null, true, {}, { unsaved: 'yes' }, { unsaved: false, more: 1 }]) {
+    expect(await call('me', 'unsaved', input)).toMatchObject({ ok: false, code: 'invalid_input' });
+  }
+  expect(unsaved).toEqual([true]);
+});
+
+describe('a call that may be given up', () => {
+  const cancelled = { ok: false, code: 'handler_failed', message: expect.stringMatching('cancelled') as string };
+  const run = { name: 'test.waiting' };
+
+  test('is, as the window gives it up, and no other is (R-WIN-40)', async () => {
+    const pipe: Pipe = {
+      place: 'desktop',
+      call: (...given) => call(...given) as Promise<Crossed>,
+      onChange: () => () => undefined,
+    };
+    const bridge = desktopBridge(pipe);
+    const [one, other] = [new AbortController(), new AbortController()];
+    const first = bridge.call('me', 'runPack', run, one.signal);
+    const second = bridge.call('me', 'runPack', run, other.signal);
+    await expect.poll(() => begun).toBe(2);
+    one.abort();
+    expect(await first).toEqual(cancelled);
+    expect(heard).toBe(1);
+    other.abort();
+    expect(await second).toEqual(cancelled);
+    expect(heard).toBe(2);
+  });
+
+  test('brings a word of its own (R-WIN-40)', async () => {
+    const first = call('me', 'runPack', run, 'a word');
+    expect(await call('me', 'status', {}, 'a word')).toMatchObject({ ok: false, code: 'invalid_input' });
+    for (const word of [7, '', 'x'.repeat(65), null, {}])
+      expect(await call('me', 'status', {}, word)).toMatchObject({ ok: false, code: 'invalid_input' });
+    for (const input of [undefined, {}, { word: 7 }, { word: 'a word', more: 1 }])
+      expect(await call('me', 'cancel', input)).toMatchObject({ ok: false, code: 'invalid_input' });
+    expect(await call('me', 'cancel', { word: 'another' })).toEqual({ ok: true, value: { cancelled: false } });
+    expect(await call('me', 'cancel', { word: 'a word' })).toEqual({ ok: true, value: { cancelled: true } });
+    expect(await first).toEqual(cancelled);
+    expect(await call('me', 'cancel', { word: 'a word' })).toEqual({ ok: true, value: { cancelled: false } });
+  });
+});
+
+describe('whoever else calls is refused, and nothing happens (R-DESK-11)', () => {
+  const forbidden = { ok: false, code: 'forbidden_origin', message: expect.any(String) as string };
+  const write = ['me', 'remember', { key: 'a', value: 'b' }];
+  /** What was answered, and whether it was written all the same. */
+  const outcome = async (answer: unknown) => [answer, ((await call('me', 'recall', { key: 'a' })) as { ok: boolean }).ok];
+
+  test('another window with the same page', async () => {
+    expect(await outcome(await invoke(from(contentsAt(HOME)), 'call', ...write))).toEqual([forbidden, false]);
+  });
+
+  test('a frame inside the window', async () => {
+    const { frame } = contentsAt(HOME);
+    expect(await outcome(await invoke({ sender: ours.contents, senderFrame: frame }, 'call', ...write))).toEqual([
+      forbidden,
+      false,
+    ]);
+  });
+
+  test('a frame that is gone', async () => {
+    expect(await outcome(await invoke({ sender: ours.contents, senderFrame: null }, 'call', ...write))).toEqual([
+      forbidden,
+      false,
+    ]);
+  });
+
+  test.each([
+    'https://example.com/',
+    'file:///window/',
+    'helmdeck-window://other/',
+    'helmdeck-window://window.example/',
+    'about:blank',
+  ])('a page at %s in its place', async (url) => {
+    const here = contentsAt(url);
+    const { window } = ours;
+    Object.assign(window, { webContents: here.contents });
+    const answer = await invoke(from(here), 'call', ...write);
+    Object.assign(window, { webContents: ours.contents });
+    expect(await outcome(answer)).toEqual([forbidden, false]);
+  });
+});
+
+test('of 10,000 calls that are no calls each is refused with a code of ours (R-DESK-11)', async () => {
+  const anything = fc.anything({ maxDepth: 2 }).filter(isCloneable);
+  const name = fc.oneof(
+    anything,
+    fc.constantFrom('recall', 'list', 'forget', 'mintToken', 'rotateKey', '__proto__', 'constructor', 'toString'),
+  );
+  const subject = fc.oneof(anything, fc.constant('me'));
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.oneof(subject, name, anything), { maxLength: 5 }), subject, name, async (more, whose, what) => {
+      const answer = await call(whose, what, ...more);
+      if (typeof answer !== 'object' || answer === null || !('ok' in answer)) throw new Error('It is no answer.');
+      if (answer.ok === true) return;
+      const { code } = answer as unknown as { code: string };
+      expect(Object.keys(failures)).toContain(code);
+      expect(code).not.toBe('internal');
+    }),
+    { numRuns: 10_000 },
+  );
+});
+
+/** What cannot cross a process never arrives. */
+function isCloneable(value: unknown): boolean {
+  try {
+    structuredClone(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe('what cannot be taken back is asked first (R-DESK-08)', () => {
+  const destructive: [string, object, RegExp][] = [
+    ['forget', { scope: 'all' }, /Forget 2 entries/],
+    ['forget', { scope: 'prefix:a' }, /Forget one entry/],
+    ['forget', { scope: 'category:user_facts' }, /Forget 2 entries/],
+    ['undo', { client: 'window', since: '2026-01-01T00:00:00Z' }, /Take back what window wrote/],
+    ['mintToken', { name: 'x', scopes: ['admin', 'memory:read'] }, /all that you may/],
+    ['rotateKey', {}, /new key/],
+    ['makeRecoveryKey', {}, /recovery key/],
+    ['approveOllama', { hash: 'a'.repeat(64) }, /start this Ollama/],
+    ['setEmbeddings', { on: true, adopt: true }, /Ollama that runs already/],
+    ['setEmbeddings', { on: false, adopt: true }, /Ollama that runs already/],
+  ];
+
+  test.each(destructive)('%s %j', async (name, input, question) => {
+    for (const key of ['a', 'b']) await call('me', 'remember', { key, value: 'v' });
+    expect(await call('me', name, input)).toMatchObject({ ok: false, code: 'insufficient_scope' });
+    expect(asked).toMatchObject([{ message: expect.stringMatching(question) as string }]);
+    expect(await call('me', 'list', {})).toMatchObject({ value: { facts: [{ key: 'b' }, { key: 'a' }] } });
+    yes = true;
+    expect(await call('me', name, input)).not.toMatchObject({ code: 'insufficient_scope' });
+  });
+
+  test('naming what goes, in lines of ours alone (R-DESK-40)', async () => {
+    for (const key of ['a', 'b', 'c', 'd', 'e', 'f']) await call('me', 'remember', { key, value: 'v', tags: ['x'] });
+    await call('me', 'forget', { scope: 'tag:x' });
+    await call('me', 'forget', { scope: 'tag:y\u2028\n\u202eNothing goes' });
+    await call('me', 'forget', { scope: 'packs' });
+    expect(asked.map(({ detail }) => detail)).toEqual([
+      'All that fits: tag:x. History and bytes go with it, and there is no undo.\n\nf\ne\nd\nc\nb\nand 1 more',
+      'All that fits: tag:y Nothing goes. History and bytes go with it, and there is no undo.',
+      'All that fits: packs. History and bytes go with it, and there is no undo.',
+    ]);
+  });
+
+  test('also while the key is away, when nothing can be named', async () => {
+    await call('me', 'remember', { key: 'a', value: 'v' });
+    memory.store.lock();
+    await call('me', 'forget', { scope: 'all' });
+    expect(asked).toMatchObject([{ message: 'Forget one entry for good?' }]);
+    expect(asked[0]?.detail).not.toMatch(/\n/);
+  });
+
+  test.each([
+    ['forget', { scope: 'key:a' }],
+    ['forget', { scope: 'all', dry_run: true }],
+    ['undo', { client: 'window', since: '2026-01-01T00:00:00Z', dry_run: true }],
+    ['undo', { client: 'nobody', since: '2026-01-01T00:00:00Z' }],
+    ['mintToken', { name: 'x' }],
+    ['setEmbeddings', { on: true }],
+    ['setEmbeddings', { on: true, adopt: false }],
+    ['forget', { scope: 'every' }],
+  ])('and %s %j is not', async (name, input) => {
+    await call('me', name, input);
+    expect(asked).toEqual([]);
+  });
+});

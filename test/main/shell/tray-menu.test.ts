@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest';
+import { moodOf, type TrayAction, trayMenu, type TrayState } from '../../../src/main/shell/tray-menu.ts';
+
+const on: TrayState = {
+  listening: { at: 'listening', url: 'http://127.0.0.1:7345' },
+  key: { at: 'ok', source: 'the keychain' },
+  file: { at: 'open' },
+  embeddings: { at: 'off' },
+  startsAtLogin: false,
+  startsHidden: false,
+};
+const locked = { at: 'locked', why: 'you locked it', remedy: 'unlock it' } as const;
+const taken = { at: 'failed', why: 'it is taken; end it' } as const;
+const broken = { at: 'failed', why: 'the disk is full', remedy: 'make room' } as const;
+
+const offers = (state: TrayState): (TrayAction | undefined)[] =>
+  trayMenu(state).flatMap((item) => (item === 'line' || item.does === undefined ? [] : [item.does]));
+const says = (state: TrayState): string => {
+  const [first] = trayMenu(state);
+  return first === undefined || first === 'line' ? '' : first.label;
+};
+
+describe('the icon and its menu (R-DESK-03)', () => {
+  test.each<[string, Partial<TrayState>, ReturnType<typeof moodOf>, string, TrayAction[]]>([
+    ['on', {}, 'on', 'Listening on 127.0.0.1:7345.', ['open', 'copy-address', 'pause', 'lock']],
+    ['paused', { listening: { at: 'paused' } }, 'paused', 'Paused. Agents cannot reach this memory.', ['open', 'resume', 'lock']],
+    ['locked', { key: locked }, 'locked', 'Locked. Agents read and write nothing.', ['open', 'copy-address', 'pause', 'unlock']],
+    ['a taken port', { listening: taken }, 'needs-you', 'Agents cannot come: it is taken; end it', ['open', 'resume', 'lock']],
+    [
+      'a key of another memory',
+      { key: { at: 'mismatch', why: 'w', remedy: 'r' } },
+      'needs-you',
+      'The key is mismatch. Open Memory to see what to do.',
+      ['open', 'copy-address', 'pause'],
+    ],
+    [
+      'no key',
+      { key: { at: 'ephemeral', remedy: 'r' } },
+      'needs-you',
+      'Listening on 127.0.0.1:7345. Nothing is kept.',
+      ['open', 'copy-address', 'pause'],
+    ],
+    [
+      'a broken file',
+      { file: broken },
+      'needs-you',
+      'The memory file cannot be used: the disk is full',
+      ['open', 'copy-address', 'pause', 'lock'],
+    ],
+  ])('%s', (_what, over, mood, line, does) => {
+    const state = { ...on, ...over };
+    expect(moodOf(state)).toBe(mood);
+    expect(says(state)).toBe(line);
+    expect(offers(state)).toEqual([...does, 'toggle-embeddings', 'toggle-login', 'toggle-hidden', 'quit']);
+  });
+
+  test('what is worse is shown first', () => {
+    expect(says({ ...on, file: broken, key: locked, listening: taken })).toMatch(/^The memory file/);
+    expect(says({ ...on, key: locked, listening: taken })).toMatch(/^Locked/);
+  });
+
+  test('starting at login is offered where the system can, as two settings (R-DESK-09)', () => {
+    const checks = trayMenu({ ...on, startsAtLogin: true }).filter((item) => item !== 'line' && item.checked !== undefined);
+    expect(checks.slice(1)).toMatchObject([{ checked: true }, { checked: false }]);
+    expect(offers({ ...on, startsAtLogin: undefined })).not.toContain('toggle-login');
+  });
+
+  test.each<[TrayState['embeddings'], string, boolean]>([
+    [{ at: 'off' }, 'Embeddings', false],
+    [{ at: 'starting' }, 'Embeddings (starting)', true],
+    [{ at: 'unapproved', changed: false, remedy: 'r' }, 'Embeddings (open Memory to go on)', true],
+    [{ at: 'pulling', model: 'm', done: 0, of: 0 }, 'Embeddings (fetching the model)', true],
+    [{ at: 'pulling', model: 'm', done: 30, of: 90 }, 'Embeddings (fetching the model, 33 %)', true],
+    [{ at: 'ready', model: 'm', whose: 'own' }, 'Embeddings', true],
+    [{ at: 'failed', trouble: 'crashed', why: 'w', remedy: 'r' }, 'Embeddings (not available, open Memory)', true],
+  ])('embeddings are turned on and off, and say how they stand: %j', (embeddings, label, checked) => {
+    expect(trayMenu({ ...on, embeddings })).toContainEqual({ label, does: 'toggle-embeddings', checked });
+  });
+});

@@ -1,0 +1,129 @@
+import type { Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
+import type { ListeningState } from '../../src/contract/status.ts';
+import type { Pipe } from '../../src/contract/window.ts';
+import { crossing } from '../../src/listeners/window/crossing.ts';
+import { callsOf } from '../../src/main/shell/calls.ts';
+import type { Question } from '../../src/main/shell/consent.ts';
+import { aPack } from '../support/packs.ts';
+import { openWindow } from '../support/window.ts';
+import { goTo, toast } from './pages.ts';
+
+/** The window with the desktop's own calls behind it, as the preload would hand them over. */
+async function desktop(over: object = {}) {
+  const asked: Question[] = [];
+  const unsaved: boolean[] = [];
+  const shell: { yes: boolean; listening: ListeningState } = {
+    yes: true,
+    listening: { at: 'listening', url: 'http://127.0.0.1:1' },
+  };
+  const opened = await openWindow({
+    async before(page: Page, { perform }) {
+      const calls = callsOf({
+        perform,
+        desktop: {
+          listening: async () => shell.listening,
+          resumeListening: async () => (shell.listening = { at: 'listening', url: 'http://127.0.0.1:1' }),
+        },
+        holdsUnsaved: (given) => void unsaved.push(given),
+        agrees: async (question) => (asked.push(question), shell.yes),
+      });
+      const pipe = ((...given: Parameters<Pipe['call']>) => crossing(calls(...given))) satisfies Pipe['call'];
+      await page.exposeFunction('pipe', pipe);
+      await page.addInitScript(`
+        const heard = new Set();
+        globalThis.changed = (change) => heard.forEach((hear) => hear(change));
+        globalThis.helmdeck = {
+          place: 'desktop',
+          call: (...given) => globalThis.pipe(...given),
+          onChange: (hear) => (heard.add(hear), () => heard.delete(hear)),
+        };
+      `);
+    },
+    async filled(as) {
+      for (const key of ['a', 'b', 'c']) await as()('remember', { key, value: 'v' });
+    },
+    ...over,
+  });
+  return { ...opened, asked, unsaved, shell };
+}
+
+const rows = (page: Page) => page.getByRole('listbox', { name: 'Facts' }).getByRole('option');
+
+describe('on the desktop', () => {
+  test('forgetting many is asked once, by the program (R-DESK-40)', async () => {
+    const { page, asked, shell, as } = await desktop();
+    shell.yes = false;
+    await rows(page).first().waitFor();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Shift+Backspace');
+    await toast(page).getByText('You did not agree, so nothing was done.').waitFor();
+    expect(asked).toMatchObject([
+      { message: 'Forget 3 entries for good?', detail: expect.stringMatching(/\nc\nb\na$/) as string },
+    ]);
+    expect(await page.getByRole('dialog').count()).toBe(0);
+    expect((await as()('status', {})).facts).toBe(3);
+    shell.yes = true;
+    await page.keyboard.press('Shift+Backspace');
+    await toast(page).getByText('3 facts forgotten.').waitFor();
+    expect(asked).toHaveLength(2);
+    expect((await as()('status', {})).facts).toBe(0);
+  });
+
+  test('so are records, a new key and a recovery key (R-DESK-40)', async () => {
+    const { page, asked } = await desktop({ packs: { packs: [aPack(() => ({ said: '' }))] } });
+    await goTo(page, 'Packs');
+    await page.getByRole('button', { name: 'Echo' }).click();
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await page.getByText('Ran just now').waitFor();
+    await page.getByRole('button', { name: 'Clear cache and record…' }).click();
+    await toast(page).getByText('1 entry forgotten.').waitFor();
+    await goTo(page, 'Settings');
+    await page.getByRole('button', { name: 'Rotate the key…' }).click();
+    await expect.poll(() => asked.length).toBe(2);
+    await page.getByRole('button', { name: 'Make a recovery key…' }).click();
+    await page.getByRole('dialog', { name: 'The recovery key' }).waitFor();
+    expect(asked.map(({ yes }) => yes)).toEqual(['Forget', 'Rotate Key', 'Show Key']);
+  });
+
+  test('the program is told while an edit is not saved, and when it is not any more (R-STAY-01)', async () => {
+    const { page, unsaved } = await desktop();
+    await expect.poll(() => unsaved).toEqual([false]);
+    await rows(page).first().click();
+    await page.getByRole('button', { name: 'Edit', exact: true }).click();
+    const value = page.getByLabel('Value');
+    await value.fill('something else');
+    await expect.poll(() => unsaved).toEqual([false, true]);
+    // Whoever looks at another page meanwhile loses nothing of it yet.
+    await goTo(page, 'Settings');
+    await page.keyboard.press('Control+1');
+    expect(unsaved).toEqual([false, true]);
+    await rows(page).first().click();
+    await page.getByRole('button', { name: 'Discard' }).click();
+    await expect.poll(() => unsaved).toEqual([false, true, false]);
+  });
+
+  test('a run of a pack is cancelled (R-WIN-40)', async () => {
+    const slow = aPack(() => new Promise(() => undefined), { name: 'test.slow', title: 'Slow' });
+    const { page } = await desktop({ packs: { packs: [slow] } });
+    await goTo(page, 'Packs');
+    await page.getByRole('button', { name: 'Slow' }).click();
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await page.getByRole('button', { name: 'Cancel the run' }).click();
+    await expect.poll(() => page.getByRole('alert').allTextContents()).toEqual([expect.stringMatching('The run was cancelled')]);
+  });
+
+  test('every page says while no agent can come, and lets them in (R-DESK-07)', async () => {
+    const { page, shell } = await desktop();
+    const banner = page.getByRole('status', { name: 'How the memory stands' });
+    shell.listening = { at: 'failed', why: 'the port is taken; end what has it' };
+    await page.evaluate(`changed({ namespace: '', kind: 'listening' })`);
+    await banner.getByText('Agents cannot come. the port is taken; end what has it').waitFor();
+    await goTo(page, 'Settings');
+    shell.listening = { at: 'paused' };
+    await page.evaluate(`changed({ namespace: '', kind: 'listening' })`);
+    await banner.getByText('Agents cannot reach this memory.').waitFor();
+    await banner.getByRole('button', { name: 'Resume' }).click();
+    await expect.poll(() => banner.textContent()).toBe('');
+  });
+});
