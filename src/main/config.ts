@@ -16,6 +16,8 @@ export interface Config {
   readonly writesPerMinute: number | undefined;
   /** Minutes without use after which the key is taken away; undefined while it never is. */
   readonly lockAfter: number | undefined;
+  /** Keys that open the desktop's window from anywhere; undefined while there are none. */
+  readonly shortcut: string | undefined;
   /** Where agents reach the memory. */
   readonly address: string;
   /** Names by which a program in front of this one is reached. */
@@ -57,6 +59,7 @@ export function readConfig(machine: Machine): Config {
     secrets: oneOf(environment, 'HELMDECK_SECRETS', ['refuse', 'warn']) ?? 'refuse',
     writesPerMinute: wholeNumber(environment, 'HELMDECK_WRITES_PER_MINUTE'),
     lockAfter: lockAfterIn(environment),
+    shortcut: shortcutIn(environment),
     address: environment['HELMDECK_ADDR'] ?? DEFAULT_ADDRESS,
     allowedHosts: hostsIn(environment),
     fetchHosts: fetchHostsIn(environment),
@@ -147,6 +150,19 @@ function lockAfterIn(environment: Machine['environment']): number | undefined {
   throw new Failure(
     'store_unavailable',
     `HELMDECK_LOCK_AFTER must be ${DAY_MINUTES} minutes, a day, at most; write fewer, or leave it out to lock by hand only.`,
+  );
+}
+
+/** One key with Ctrl, Alt, Cmd or Super: without one of them it would be taken from every text that is typed. */
+const KEYS =
+  /^(?=.*(Ctrl|Alt|Cmd|CmdOrCtrl|Super)\+)((Ctrl|Alt|Cmd|CmdOrCtrl|Super|Shift)\+){1,4}([A-Z0-9]|F([1-9]|1\d|2[0-4])|Space)$/;
+
+function shortcutIn(environment: Machine['environment']): string | undefined {
+  const keys = environment['HELMDECK_SHORTCUT'];
+  if (keys === undefined || KEYS.test(keys)) return keys;
+  throw new Failure(
+    'store_unavailable',
+    'HELMDECK_SHORTCUT must be keys such as Ctrl+Shift+M or CmdOrCtrl+Alt+Space: a letter, a digit, F1 to F24 or Space behind Ctrl, Alt, Cmd or Super; write them so, or leave it out.',
   );
 }
 

@@ -34,6 +34,8 @@ function start(): void {
   app.commandLine.appendSwitch('password-store', 'basic');
   // Root, as in containers, has no sandbox to enable, and starts only where it was told so.
   if (!app.commandLine.hasSwitch('no-sandbox')) app.enableSandbox();
+  // On Wayland no program takes keys by itself; its desktop gives them, where it does.
+  if (config.shortcut !== undefined) app.commandLine.appendSwitch('enable-features', 'GlobalShortcutsPortal');
   announceScheme();
   fence();
   const desktop = new Desktop({ config, settings, version: app.getVersion(), root: join(import.meta.dirname, '../..') });

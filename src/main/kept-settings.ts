@@ -18,6 +18,7 @@ const USUAL: Partial<Record<SettingName, string>> = {
   HELMDECK_WRITES_PER_MINUTE: 'no limit',
   HELMDECK_SECRETS: 'refuse',
   HELMDECK_LOCK_AFTER: 'never',
+  HELMDECK_SHORTCUT: 'none',
   HELMDECK_OLLAMA_URL: OLLAMA.url,
   HELMDECK_EMBEDDINGS_MODEL: OLLAMA.model,
 };
@@ -33,6 +34,7 @@ const CHANGEABLE: Partial<Record<SettingName, { readonly choices?: string[] }>> 
   HELMDECK_WRITES_PER_MINUTE: {},
   HELMDECK_SECRETS: { choices: ['refuse', 'warn'] },
   HELMDECK_LOCK_AFTER: {},
+  HELMDECK_SHORTCUT: {},
 };
 
 /** The settings as their owner may look at them, and the few that a surface may change: in the file, for the next start. */

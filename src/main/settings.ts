@@ -17,6 +17,7 @@ export const SETTINGS = {
   HELMDECK_WRITES_PER_MINUTE: { as: 'number' },
   HELMDECK_SECRETS: { as: 'text' },
   HELMDECK_LOCK_AFTER: { as: 'number' },
+  HELMDECK_SHORTCUT: { as: 'text' },
   HELMDECK_PACKS: { as: 'list' },
   HELMDECK_OLLAMA: { as: 'text' },
   HELMDECK_OLLAMA_URL: { as: 'text' },

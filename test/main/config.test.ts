@@ -123,6 +123,18 @@ describe('the other settings (R-OPS-13)', () => {
     expect(() => set({ HELMDECK_LOCK_AFTER: '1441' })).toThrow(/^HELMDECK_LOCK_AFTER must be 1440 minutes, a day, at most/);
   });
 
+  test.each(['Ctrl+Shift+M', 'CmdOrCtrl+Alt+Space', 'Super+F12', 'Alt+1'])('HELMDECK_SHORTCUT may be %s (R-DESK-16)', (keys) => {
+    expect(set({}).shortcut).toBeUndefined();
+    expect(set({ HELMDECK_SHORTCUT: keys }).shortcut).toBe(keys);
+  });
+
+  test.each(['', 'M', 'Shift+M', 'Ctrl', 'Ctrl+', 'ctrl+m', 'Ctrl+Shift+MM', 'Ctrl+F25', 'Ctrl+Enter', ' Ctrl+M'])(
+    'HELMDECK_SHORTCUT of "%s" stops the start with its name (R-DESK-16)',
+    (keys) => {
+      expect(() => set({ HELMDECK_SHORTCUT: keys })).toThrow(/^HELMDECK_SHORTCUT must be keys such as/);
+    },
+  );
+
   test.each([
     ['HELMDECK_OLLAMA', 'bin/ollama'],
     ['HELMDECK_OLLAMA', ''],

@@ -15,6 +15,7 @@ import { Kept } from './kept.ts';
 import { startAtLogin, startsAtLogin, wasStartedAtLogin } from './login.ts';
 import { showMenu } from './menu.ts';
 import { servePages } from './pages.ts';
+import { holdShortcut, type Shortcut } from './shortcut.ts';
 import { hasTrayHost } from './tray-host.ts';
 import type { TrayAction, TrayState } from './tray-menu.ts';
 import { MemoryTray } from './tray.ts';
@@ -63,6 +64,7 @@ export class Desktop implements AsyncDisposable {
   #bound: Bound | undefined;
   #tray: MemoryTray | undefined;
   #startsAtLogin: boolean | undefined;
+  #shortcut: Shortcut | undefined;
   /** The window, for the first time. */
   readonly #shown = Promise.withResolvers<void>();
   /** What icon and menu show, as one text to compare. */
@@ -105,6 +107,8 @@ export class Desktop implements AsyncDisposable {
     if (this.#quitting) return;
     this.#running = this.#opened.use(program);
     this.#startsAtLogin = startsAtLogin();
+    const { shortcut } = this.#options.config;
+    if (shortcut !== undefined) this.#shortcut = this.#opened.use(holdShortcut(shortcut, () => this.open()));
     this.#tray = this.#opened.use(
       new MemoryTray({
         icons: join(root, 'build/icons'),
@@ -288,6 +292,7 @@ export class Desktop implements AsyncDisposable {
       embeddings: sidecar.state,
       startsAtLogin: this.#startsAtLogin,
       startsHidden,
+      shortcut: this.#shortcut,
     };
   }
 

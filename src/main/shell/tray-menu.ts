@@ -1,4 +1,5 @@
 import { type FileState, isAtHand, type KeyState, type ListeningState, type SidecarState } from '../../contract/status.ts';
+import type { Shortcut } from './shortcut.ts';
 
 /** All that the tray tells and offers, from what is true at the moment. */
 export interface TrayState {
@@ -9,6 +10,8 @@ export interface TrayState {
   /** Starts with the session of its owner; undefined where the system knows no such thing. */
   readonly startsAtLogin: boolean | undefined;
   readonly startsHidden: boolean;
+  /** Undefined while none is set. */
+  readonly shortcut: Shortcut | undefined;
 }
 
 export type Mood = 'on' | 'paused' | 'locked' | 'needs-you';
@@ -36,11 +39,12 @@ export function moodOf({ listening, key, file }: TrayState): Mood {
 
 /** Whether it is on, where, and what else there is to do; the rest is in the window. */
 export function trayMenu(state: TrayState): readonly TrayItem[] {
-  const { listening, key, startsAtLogin, startsHidden } = state;
+  const { listening, key, startsAtLogin, startsHidden, shortcut } = state;
   return [
     { label: statusLine(state) },
     'line',
     { label: 'Open Memory', does: 'open' },
+    ...(shortcut ? [{ label: shortcutLine(shortcut) }] : []),
     ...(listening.at === 'listening' ? [{ label: 'Copy MCP Address', does: 'copy-address' } as const] : []),
     'line',
     letIn(listening),
@@ -52,6 +56,9 @@ export function trayMenu(state: TrayState): readonly TrayItem[] {
     { label: 'Quit Helmdeck Memory', does: 'quit' },
   ];
 }
+
+const shortcutLine = ({ keys, works }: Shortcut): string =>
+  works ? `${keys} Opens It from Anywhere` : `${keys} Opens Nothing: Taken, or Not Given by This Desktop`;
 
 /** One line: what it takes to mend it stands in the window. */
 function embeddingsLine(embeddings: SidecarState): string {

@@ -102,6 +102,22 @@ export const life: readonly Check[] = [
     },
   },
   {
+    name: 'keys open the window from anywhere, and who has them already is no secret (R-DESK-16)',
+    async run({ folder }) {
+      const environment = { HELMDECK_SHORTCUT: 'Ctrl+Shift+F9' };
+      const first = await start({ folder: aFolder(folder), environment });
+      await eventually('it says so', async () => (await labels(first.app)).includes('Ctrl+Shift+F9 Opens It from Anywhere'));
+      must('they are held', await first.app.evaluate(({ globalShortcut }) => globalShortcut.isRegistered('Ctrl+Shift+F9')));
+      const second = await start({ folder: aFolder(folder), environment });
+      const opensNothing = async () =>
+        (await labels(second.app)).some((label) => label.startsWith('Ctrl+Shift+F9 Opens Nothing'));
+      await eventually('the second says that they are taken', opensNothing);
+      await first.app.close();
+      await second.app.close();
+      return 'held, and taken';
+    },
+  },
+  {
     name: 'what is set in the file is told as such (R-DESK-15)',
     async run({ folder }) {
       const given = { folder: aFolder(folder) };

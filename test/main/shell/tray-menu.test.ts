@@ -8,6 +8,7 @@ const on: TrayState = {
   embeddings: { at: 'off' },
   startsAtLogin: false,
   startsHidden: false,
+  shortcut: undefined,
 };
 const locked = { at: 'locked', why: 'you locked it', remedy: 'unlock it' } as const;
 const taken = { at: 'failed', why: 'it is taken; end it' } as const;
@@ -76,4 +77,14 @@ describe('the icon and its menu (R-DESK-03)', () => {
   ])('embeddings are turned on and off, and say how they stand: %j', (embeddings, label, checked) => {
     expect(trayMenu({ ...on, embeddings })).toContainEqual({ label, does: 'toggle-embeddings', checked });
   });
+});
+
+test('keys that open the window are told, and also that they do not (R-DESK-16)', () => {
+  const labels = (shortcut: TrayState['shortcut']) =>
+    trayMenu({ ...on, shortcut }).flatMap((item) => (item === 'line' || !item.label.startsWith('Ctrl') ? [] : [item.label]));
+  expect(labels(undefined)).toEqual([]);
+  expect(labels({ keys: 'Ctrl+Shift+M', works: true })).toEqual(['Ctrl+Shift+M Opens It from Anywhere']);
+  expect(labels({ keys: 'Ctrl+Shift+M', works: false })).toEqual([
+    'Ctrl+Shift+M Opens Nothing: Taken, or Not Given by This Desktop',
+  ]);
 });
