@@ -6,15 +6,12 @@ import { Failure } from '../contract/failure.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** What `npm start --` may be followed by. */
+/** It takes nothing but its own name, which npm start may pass on. */
 function readArguments(args: readonly string[]): void {
-  if (args.includes('--desktop')) {
-    throw new Failure('invalid_input', 'there is no window yet; start it without --desktop, and it serves agents all the same.');
-  }
   if (args.some((arg) => arg !== '--headless')) {
     throw new Failure(
       'invalid_input',
-      'it takes --headless and nothing else; settings stand in the environment or in config.json.',
+      'without a window it takes --headless and nothing else; settings stand in the environment or in config.json.',
     );
   }
 }

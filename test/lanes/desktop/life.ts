@@ -53,7 +53,7 @@ async function typeUnsaved(page: Page): Promise<void> {
 /** Starting, staying, ending. */
 export const life: readonly Check[] = [
   {
-    name: 'npm start -- --desktop runs it, in the sandbox, and ends with it',
+    name: 'npm start -- --desktop runs it, in the sandbox, and ends with it (R-DESK-12)',
     async run({ folder }) {
       if (args.length > 0) throw new Missing('an ordinary user; Electron starts for root only without its sandbox');
       const environment = { ...environmentOf({ folder: aFolder(folder) }), ELECTRON_OVERRIDE_DIST_PATH: dirname(ELECTRON) };

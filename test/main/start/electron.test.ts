@@ -1,0 +1,85 @@
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test, vi } from 'vitest';
+import { fetchElectron, findElectron } from '../../../src/main/start/electron.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+
+function write(root: string, files: Record<string, string>): string {
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(join(root, name, '..'), { recursive: true });
+    writeFileSync(join(root, name), text);
+  }
+  return root;
+}
+
+describe('the binary of Electron (R-DESK-12)', () => {
+  const whole = { 'node_modules/electron/path.txt': 'electron', 'node_modules/electron/dist/electron': '' };
+
+  test('is where its installer put it', () => {
+    const root = write(tempFolder(), whole);
+    expect(findElectron(root, {})).toBe(join(root, 'node_modules/electron/dist/electron'));
+  });
+
+  test('is not there before the installer is through', () => {
+    const { 'node_modules/electron/path.txt': _, ...begun } = whole;
+    expect(findElectron(write(tempFolder(), begun), {})).toBeUndefined();
+    expect(findElectron(tempFolder(), {})).toBeUndefined();
+  });
+
+  test('is another one where its own setting names it', () => {
+    const other = write(tempFolder(), { electron: '' });
+    const root = write(tempFolder(), whole);
+    expect(findElectron(root, { ELECTRON_OVERRIDE_DIST_PATH: other })).toBe(join(other, 'electron'));
+    expect(findElectron(root, { ELECTRON_OVERRIDE_DIST_PATH: '/nowhere' })).toBeUndefined();
+  });
+});
+
+/** A program in the place of Electron's installer, which also finds TMPDIR set to a folder of its own. */
+const anInstaller = (script: string): { installer: string; into: string } => {
+  const folder = write(tempFolder(), { 'install.mjs': `import fs from 'node:fs'; import os from 'node:os';\n${script}` });
+  return { installer: join(folder, 'install.mjs'), into: join(folder, 'dist') };
+};
+const patience = { first: 1500, next: 700, all: 60_000 };
+const leftovers = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('helmdeck-electron-'));
+const idle = 'setInterval(() => {}, 1000);';
+
+describe('fetching it (R-DESK-12)', () => {
+  test('says how much came, and leaves nothing of what was under way', async () => {
+    const before = leftovers();
+    const { installer, into } = anInstaller(`
+      const part = os.tmpdir() + '/part';
+      fs.writeFileSync(part, Buffer.alloc(1000));
+      setTimeout(() => fs.appendFileSync(part, Buffer.alloc(1000)), 600);
+      setTimeout(() => { fs.mkdirSync(process.argv[1].replace('install.mjs', 'dist')); }, 1200);
+    `);
+    const progress = vi.fn<(bytes: number) => void>();
+    expect(await fetchElectron({ installer, into, progress, environment: process.env, patience })).toBeUndefined();
+    expect(progress.mock.calls).toEqual(expect.arrayContaining([[1000], [2000]]));
+    expect(leftovers()).toEqual(before);
+  });
+
+  test.each([
+    { what: 'a host that never answers', script: idle, why: 'nothing came for 2 seconds' },
+    {
+      what: 'one that falls silent',
+      script: `fs.writeFileSync(os.tmpdir() + '/part', 'x'); ${idle}`,
+      why: 'nothing came for 1 seconds',
+    },
+    { what: 'a failure', script: `throw new TypeError('fetch failed');`, why: /fetch failed/ },
+    { what: 'a failure of its own words', script: `console.error('Error: checksum\\n at x'); process.exit(1);`, why: 'checksum' },
+    { what: 'a failure without words', script: 'process.exit(3);', why: 'exit code 3' },
+  ])('says why it could not, soon: $what', async ({ script, why }) => {
+    const start = performance.now();
+    const said = await fetchElectron({ ...anInstaller(script), progress: () => undefined, environment: process.env, patience });
+    expect(said).toMatch(why);
+    expect(performance.now() - start).toBeLessThan(5000);
+  });
+
+  test('is given up when it takes too long', async () => {
+    const script = `setInterval(() => fs.appendFileSync(os.tmpdir() + '/part', 'x'), 50);`;
+    const all = { first: 5000, next: 5000, all: 1200 };
+    const asked = fetchElectron({ ...anInstaller(script), progress: () => undefined, environment: process.env, patience: all });
+    expect(await asked).toMatch('it took longer than');
+  });
+});
