@@ -38,7 +38,7 @@ const MAY = [
 /** What is released, and that it runs. */
 export const packed: readonly Check[] = [
   {
-    name: 'the packed application holds what was built and nothing else, with its fuses set, and runs',
+    name: 'the packed application holds what was built and nothing else, with its fuses set, and runs (R-DESK-13)',
     async run({ folder }) {
       const binary = pack(folder);
       const archive = join(dirname(binary), 'resources/app.asar');
@@ -73,7 +73,7 @@ export const packed: readonly Check[] = [
     },
   },
   {
-    name: 'the same, but for the fuse that lets a test drive it, keeps facts and shows them',
+    name: 'the same, but for the fuse that lets a test drive it, keeps facts and shows them (R-DESK-13)',
     async run({ folder }) {
       const binary = pack(folder);
       await flipFuses(binary, { version: FuseVersion.V1, [FuseV1Options.EnableNodeCliInspectArguments]: true });
