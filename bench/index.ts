@@ -3,6 +3,7 @@
  * and bytes, and over a bare HTTP server. A floor does nothing but put the bytes there or fetch them, and where something must
  * be opened, open it.
  */
+import { crowd } from './crowd.ts';
 import { listener } from './listener.ts';
 import { mcp } from './mcp.ts';
 import { myMemory } from './my-memory.ts';
@@ -13,11 +14,12 @@ import { report, type Result } from './report.ts';
 import { rotation } from './rotation.ts';
 import { size } from './size.ts';
 import { starts } from './start.ts';
+import { steady } from './steady.ts';
 import { sweep } from './sweep.ts';
 import { writes } from './writes.ts';
 
 const results: Result[] = [];
 // The rotation first: the garbage of the others would be collected in the middle of one of its slices.
-for (const measure of [rotation, writes, reads, myMemory, packs, quota, sweep, size, listener, mcp, starts])
+for (const measure of [rotation, writes, reads, myMemory, packs, quota, sweep, size, listener, mcp, steady, crowd, starts])
   results.push(...(await measure()));
 process.exitCode = report(results) ? 0 : 1;

@@ -7,8 +7,8 @@ import { handClock, HOUR, MINUTE } from '../support/clock.ts';
 import { aDraft, anAuthor, withKey } from '../support/store.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-/** `npm run torture` asks for more. */
-const OPERATIONS = Number(process.env['HELMDECK_TEST_OPERATIONS'] ?? 20_000);
+/** `npm run test:many` asks for more. */
+const OPERATIONS = Number(process.env['HELMDECK_TEST_OPERATIONS'] ?? 5000);
 const RUN = 1000;
 
 interface Modelled {

@@ -13,8 +13,8 @@ import { type HandClock, handClock, HOUR, MINUTE } from '../support/clock.ts';
 import { A_KEY, aDraft, anAuthor, ANOTHER_KEY, keyFrom } from '../support/store.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-/** `npm run torture` asks for more. */
-const RUNS = Math.ceil(Number(process.env['HELMDECK_TEST_OPERATIONS'] ?? 20_000) / 250);
+/** `npm run test:many` asks for more. */
+const RUNS = Math.ceil(Number(process.env['HELMDECK_TEST_OPERATIONS'] ?? 5000) / 250);
 const QUOTA: Quota = { facts: 5, bytes: 1024 * 1024 };
 
 interface Opened {
