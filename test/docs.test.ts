@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { documents } from '../build/tasks/docs.ts';
+import { SETTINGS } from '../src/main/settings.ts';
 
 test.each(Object.entries(documents))('%s is what `npm run docs` writes today', async (path, write) => {
   expect(readFileSync(path, 'utf8')).toBe(await write());
@@ -15,4 +16,10 @@ test('docs/dependencies.md has a line for every package in its present version, 
   // An alias is written npm:name@version.
   const known = Object.entries(wanted).map(([name, version]) => `${name} ${version.replace(/^npm:.+@/, '')}`);
   expect(told.toSorted()).toEqual(known.toSorted());
+});
+
+test.each(['README.md', 'docs/headless.md'])('%s has a line for every setting, and for nothing that is none', (path) => {
+  const rows = readFileSync(path, 'utf8').matchAll(/^\| (?<names>`HELMDECK_[^|]+)\|/gm);
+  const told = [...rows].flatMap(({ groups }) => groups?.['names']?.match(/\w+/g) ?? []);
+  expect(told.toSorted()).toEqual(Object.keys(SETTINGS).toSorted());
 });

@@ -33,7 +33,7 @@ export const tokenMint = command({
   ],
   examples: [
     'token mint claude-code --keep',
-    'token mint codex > ~/.codex/memory-token',
+    'token mint codex --keep',
     'token mint "nightly report" --scope memory:read --days 30',
   ],
   async run({ arguments: { name }, options: { client, subject, scope, days, keep } }, desk) {

@@ -1,0 +1,152 @@
+/** Writes the pictures of the window in docs/pictures: the built window in a real Chromium, over a memory with facts that are made up. */
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import chromium from '@sparticuz/chromium';
+import { chromium as driver, type Page } from 'playwright-core';
+import type { Caller } from '../../src/core/caller.ts';
+import type { Clock } from '../../src/core/clock.ts';
+import { openDoor } from '../../src/core/door.ts';
+import { Finder } from '../../src/core/finder.ts';
+import { keySources } from '../../src/core/keys/sources.ts';
+import { openStore } from '../../src/core/open-store.ts';
+import { Tokens } from '../../src/core/tokens.ts';
+import { startListener } from '../../src/listeners/server.ts';
+import { CONNECTORS } from '../../src/main/connect/clients.ts';
+import { Connections } from '../../src/main/connect/connections.ts';
+import { surroundingsOf } from '../../src/main/connect/programs.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const PICTURES = join(ROOT, 'docs/pictures');
+const HOUR = 3_600_000;
+
+/** The same moment for every picture, so that only what changed looks changed. */
+let now = Date.UTC(2026, 5, 3, 14, 2);
+const clock: Clock = { now: () => now, steady: () => now, after: () => ({ [Symbol.dispose]: () => undefined }) };
+
+const facts: readonly [client: string, key: string, value: string, category: string, tags: string[], hours?: number][] = [
+  [
+    'claude-code',
+    'project/deploy-target',
+    'Staging runs on the small cluster; production on the two machines in the cellar.',
+    'decisions',
+    ['deploy'],
+  ],
+  ['codex', 'preferences/lang/backend', 'Go for services, Python only for notebooks.', 'preferences', ['backend']],
+  [
+    'gemini-cli',
+    'travel/summer',
+    'Two weeks in Lisbon from 12 July; flights are booked, the flat is not.',
+    'plans',
+    ['travel'],
+    20,
+  ],
+  ['claude-code', 'preferences/tests', 'Table tests first; mocks only at the network.', 'preferences', ['testing']],
+  ['claude-code', 'conventions/commits', 'Imperative subjects, the reason in the body, one idea each.', 'conventions', ['git']],
+  [
+    'codex',
+    'project/api/versioning',
+    'The version stands in the path; a field is never renamed, only added.',
+    'decisions',
+    ['api'],
+  ],
+  ['claude-desktop', 'people/ada', 'Ada reviews database changes; she is out on Fridays.', 'people', ['review']],
+  ['claude-code', 'preferences/frontend-framework', 'Vue, because the old code uses it.', 'preferences', ['frontend']],
+  [
+    'claude-desktop',
+    'preferences/frontend-framework',
+    'React over Vue (a constraint of the new design system).',
+    'preferences',
+    ['frontend', 'design'],
+  ],
+];
+
+const caller = (client: string): Caller => ({
+  subject: 'me',
+  client,
+  transport: 'mcp',
+  token: '',
+  scopes: new Set(['memory:read', 'memory:write', 'packs:run', 'admin']),
+});
+
+const folder = mkdtempSync(join(tmpdir(), 'helmdeck-pictures-'));
+const environment = { HELMDECK_MEMORY_KEY: randomBytes(32).toString('hex') };
+const store = await openStore({ folder, clock, sources: keySources({ environment, folder, desktop: false }) });
+const tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
+// A home with agents in it that were used before, and nothing of whoever draws this.
+const home = join(folder, 'home');
+mkdirSync(join(home, '.codex'), { recursive: true });
+mkdirSync(join(home, '.gemini'));
+writeFileSync(join(home, '.claude.json'), '{}');
+writeFileSync(join(home, '.codex', 'config.toml'), '');
+writeFileSync(join(home, '.gemini', 'settings.json'), '{}');
+const machine = { environment: { PATH: '', HOME: home }, platform: process.platform, home: () => home };
+const around = surroundingsOf(machine, () => []);
+const clients = new Connections({ connectors: CONNECTORS, around, tokens, folder, now: () => now });
+const { perform } = openDoor({ store, tokens, finder: new Finder(store), clock, clients: async () => clients });
+for (const [client, key, value, category, tags, hours] of facts) {
+  now += 7 * 60_000;
+  await perform(caller(client), 'remember', {
+    key,
+    value,
+    category,
+    tags,
+    ...(hours !== undefined && { ttl_seconds: hours * 3600 }),
+  });
+}
+now += HOUR;
+const listener = await startListener({
+  perform,
+  tokens,
+  onChange: (hear) => store.onChange(hear),
+  folder,
+  address: '127.0.0.1:0',
+  pages: join(ROOT, 'out/renderer'),
+  version: '0.1.0',
+  clock,
+});
+for (const client of ['claude-code', 'codex']) await clients.connect({ client, subject: 'me' });
+const browser = await driver.launch({
+  executablePath: process.env['CHROME_PATH'] ?? (await chromium.executablePath()),
+  args: ['--no-sandbox', '--font-render-hinting=none', '--force-color-profile=srgb'],
+});
+
+const rowsOf = (page: Page) => page.getByRole('listbox', { name: 'Facts' }).getByRole('option');
+
+/** In light and dark. */
+async function picture(name: string, show: (page: Page) => Promise<unknown>): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const page = await browser.newPage({
+      viewport: { width: 920, height: 620 },
+      deviceScaleFactor: 2,
+      reducedMotion: 'reduce',
+      locale: 'en-GB',
+      timezoneId: 'UTC',
+      colorScheme,
+    });
+    await page.clock.install({ time: now });
+    await page.clock.setFixedTime(now);
+    await page.goto(listener.windowLink() ?? '');
+    await rowsOf(page).first().waitFor();
+    await show(page);
+    // What was asked has been answered, and is painted.
+    await page.waitForTimeout(300);
+    await page.screenshot({ path: join(PICTURES, `${name}-${colorScheme}.png`), caret: 'hide', animations: 'disabled' });
+    await page.close();
+  }
+}
+
+mkdirSync(PICTURES, { recursive: true });
+await picture('facts', (page) => rowsOf(page).first().click());
+await picture('search', async (page) => {
+  await page.getByRole('searchbox', { name: 'Search facts' }).fill('which framework for the frontend');
+  await page.getByText('React over Vue').first().waitFor();
+  await rowsOf(page).first().click();
+});
+await picture('connect', (page) => page.getByRole('button', { name: 'Connect', exact: true }).click());
+await browser.close();
+await listener.close();
+await store[Symbol.asyncDispose]();
+rmSync(folder, { recursive: true });
+process.exit();

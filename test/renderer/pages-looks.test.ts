@@ -1,0 +1,184 @@
+import type { Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
+import { handClock, MINUTE } from '../support/clock.ts';
+import { theOwner } from '../support/memory.ts';
+import { aPack } from '../support/packs.ts';
+import { broken, openWindow } from '../support/window.ts';
+import { brokenIn, foundIn, goTo, type States } from './pages.ts';
+
+const aMemory = (over: object = {}) => {
+  const clock = handClock();
+  return openWindow({
+    clock,
+    packs: {
+      packs: [
+        aPack(({ input: { what } }) => ({ said: what })),
+        aPack(() => ({ said: '' }), { name: 'test.away', title: 'Away', unavailable: () => 'There is no credential.' }),
+      ],
+      skipped: [{ name: 'mine.broken', why: 'Its file is no module.' }],
+    },
+    async filled(as) {
+      await as({ client: 'claude-code' })('remember', { key: 'project/conventions/branches', value: 'Work on main' });
+      await clock.pass(MINUTE);
+      await as({ client: 'codex' })('remember', { key: 'project/conventions/branches', value: 'Work on trunk' });
+      await as()('runPack', { name: 'test.echo', input: { what: 'x' } });
+      await as()('createPipeline', { id: 'weekly', title: 'Weekly', steps: [{ id: 'one', pack: 'test.echo' }] });
+    },
+    ...over,
+  });
+};
+
+const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true }).first().click();
+
+const states: States = [
+  ['activity', async ({ page }) => (await goTo(page, 'Activity'), page.getByText('remembered').first().waitFor())],
+  [
+    'about to undo',
+    async ({ page }) => (await press(page, /^Undo from here: what codex/), page.getByText('As before again: 1 fact').waitFor()),
+  ],
+  [
+    'what was learned',
+    async ({ page }) => {
+      await page.keyboard.press('Escape');
+      await goTo(page, 'Learned');
+      await page.getByText('Latest runs').waitFor();
+    },
+  ],
+  [
+    'about to forget what was learned',
+    async ({ page }) => (await press(page, 'Forget what was learned from packs…'), page.getByText('1 record will go').waitFor()),
+  ],
+  [
+    'packs',
+    async ({ page }) => {
+      await page.keyboard.press('Escape');
+      await goTo(page, 'Packs');
+      await page.getByText('Skipped').waitFor();
+    },
+  ],
+  [
+    'a pack that ran',
+    async ({ page }) => {
+      await press(page, 'Echo');
+      await press(page, 'Run');
+      await page.getByText('Ran just now').waitFor();
+    },
+  ],
+  [
+    'a pipeline that ran',
+    async ({ page }) => {
+      await press(page, 'All packs');
+      await press(page, 'Weekly');
+      await press(page, 'Run');
+      await page.getByText(/^Done/).waitFor();
+    },
+  ],
+  [
+    'making a token',
+    async ({ page }) => {
+      await goTo(page, 'Connect');
+      await press(page, 'Make a token…');
+      await page.getByRole('dialog').waitFor();
+    },
+  ],
+  [
+    'with a token',
+    async ({ page }) => {
+      await page.getByRole('textbox', { name: 'Program' }).fill('openclaw');
+      await press(page, 'Make');
+      await page.getByText('Copy it now').waitFor();
+    },
+  ],
+  [
+    'settings',
+    async ({ page }) => {
+      await page.keyboard.press('Escape');
+      await goTo(page, 'Settings');
+      await press(page, 'Back up now');
+      await page.getByText('Backed up and verified.').waitFor();
+      await page.getByText('What else is set').waitFor();
+    },
+  ],
+  ['with an import', async ({ page }) => (await bring(page), page.getByText('1 line refused').waitFor())],
+  [
+    'locked',
+    async ({ page, served }) => {
+      await served.perform(theOwner, 'lock', {});
+      await goTo(page, 'Activity');
+      await goTo(page, 'Settings');
+      await page.reload();
+      await page.locator('.banner').waitFor();
+      await goTo(page, 'Connect');
+    },
+  ],
+];
+
+const bring = (page: Page) =>
+  page.getByLabel('File to import').setInputFiles({
+    name: 'facts.jsonl',
+    mimeType: 'application/json',
+    buffer: Buffer.from('{"key": "a", "value": "b"}\nno JSON'),
+  });
+
+describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
+  test('no rule of accessibility is broken on any page (R-WIN-09)', async () => {
+    expect(await brokenIn(states, await aMemory({ colorScheme }), colorScheme)).toEqual({});
+  });
+
+  test('nor on the first screen', async () => {
+    const { page } = await openWindow({ colorScheme, unused: true });
+    await page.getByText('Where the key is').waitFor();
+    expect(await broken(page)).toEqual([]);
+  });
+});
+
+/** What is wider than the place it has. */
+const OVERFLOWING = `[...document.querySelectorAll('.window, .page, .section, .line, .copyable, .output, .banner, dialog')]
+  .filter((place) => place.clientWidth > 0 && place.scrollWidth > place.clientWidth + 1)
+  .map((place) => place.className)`;
+
+test.each([
+  { width: 920, height: 620 },
+  { width: 640, height: 420 },
+])('text of twice the size stays whole in a window of $width × $height (R-WIN-09)', async (viewport) => {
+  const tooWide = (page: Page) => page.evaluate<string[]>(OVERFLOWING);
+  expect(await foundIn(states, await aMemory({ textSize: 32, viewport }), tooWide)).toEqual({});
+});
+
+test('every page is reached and used by keys alone (R-WIN-09)', async () => {
+  const { page, as } = await aMemory();
+  const here = () => page.evaluate('document.activeElement.textContent');
+  /** Goes on by Tab until this is where the keys act. */
+  const tabTo = async (name: string): Promise<void> => {
+    for (let step = 0; step < 60; step += 1) {
+      if ((await here()) === name) return;
+      await page.keyboard.press('Tab');
+    }
+    throw new Error(`The keys did not reach ${name}.`);
+  };
+  await page.keyboard.press('Control+2');
+  await expect.poll(here).toBe('Activity');
+  await tabTo('Undo from here…');
+  await page.keyboard.press('Enter');
+  await page.getByText('As before again: 1 fact').waitFor();
+  await tabTo('Undo');
+  await page.keyboard.press('Enter');
+  await expect.poll(async () => (await as()('recall', { key: 'project/conventions/branches' })).value).toBe('Work on main');
+  await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+  await page.keyboard.press('Control+4');
+  await expect.poll(here).toBe('Packs');
+  await tabTo('Echo');
+  await page.keyboard.press('Enter');
+  await expect.poll(here).toBe('Echo');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Tab');
+  await page.keyboard.type('hello');
+  await page.keyboard.press('Enter');
+  await page.locator('.output').getByText('hello').waitFor();
+  await page.keyboard.press('Control+,');
+  await expect.poll(here).toBe('Settings');
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('back up');
+  await page.keyboard.press('Enter');
+  await page.getByText('Backed up and verified.').waitFor();
+});

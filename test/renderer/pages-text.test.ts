@@ -1,0 +1,208 @@
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { RamStore } from '../../src/core/ram-store.ts';
+import type { Draft } from '../../src/core/store.ts';
+import { handClock, MINUTE } from '../support/clock.ts';
+import { aPack } from '../support/packs.ts';
+import { anAuthor } from '../support/store.ts';
+import { openWindow } from '../support/window.ts';
+import { goTo } from './pages.ts';
+import { payloads } from './payloads.ts';
+
+/** Elements and attributes that the window itself never makes. */
+const FOREIGN = `[...document.querySelectorAll('*')].filter((element) =>
+  element.matches('a, area, audio, base, button[formaction], embed, foreignObject, frame, frameset, iframe, img, marquee, math, meta[http-equiv], noscript, object, portal, style, template, video, [src^="javascript:" i], [href^="javascript:" i], [srcdoc]') ||
+  [...element.attributes].some(({ name }) => name.startsWith('on') || name === 'xlink:href'))
+  .map(({ outerHTML }) => outerHTML.slice(0, 200))`;
+
+const note = (value: object, client: string, key: string): Draft => ({
+  key,
+  value: JSON.stringify(value),
+  category: 'activity',
+  tags: [],
+  author: { ...anAuthor, client },
+  lifetime: 60 * MINUTE,
+});
+
+const audit = (id: string, payload: string): Draft => ({
+  key: `pack_history/${id}/1`,
+  value: JSON.stringify({
+    pack: payload,
+    version: '1.0.0',
+    outcome: 'ok',
+    learn_inputs: { audience: payload },
+    findings: [{ code: payload.slice(0, 64) || 'x', severity: payload.slice(0, 32) || 'x' }],
+    duration_ms: 1,
+    at_unix: 1_780_000_000,
+  }),
+  category: 'pack_history',
+  tags: [],
+  author: anAuthor,
+  lifetime: 60 * MINUTE,
+});
+
+async function besieged() {
+  const store = new RamStore(handClock());
+  const me = { subject: 'me' };
+  const facts = store.space(me, 'fact');
+  const rows = store.space(me, 'activity');
+  for (const [index, payload] of payloads.entries()) {
+    await rows.put(note({ operation: 'remember', key: `${index} ${payload}` }, payload, `a${index}`));
+    await rows.put(note({ operation: 'forget', scope: `category:${payload}` }, payload, `b${index}`));
+    await store.space(me, 'audit').put(audit(`${index}`, payload));
+    await facts.put({
+      key: `k${index}`,
+      value: payload,
+      category: `${index}${payload}`,
+      tags: [],
+      author: { ...anAuthor, client: payload },
+      lifetime: 60 * MINUTE,
+    });
+  }
+  const packs = payloads.map((payload, index) =>
+    aPack(() => ({ said: payload, [payload]: payload }), {
+      name: `test.p${index}`,
+      title: payload,
+      description: payload,
+      // Those that are run here can be.
+      ...(index % 20 > 0 && { unavailable: () => payload }),
+    }),
+  );
+  const opened = await openWindow({
+    store,
+    packs: { packs, skipped: payloads.map((payload) => ({ name: payload, why: payload })) },
+    async filled(as) {
+      for (const [index, payload] of payloads.slice(0, 90).entries()) {
+        await as()('createPipeline', {
+          id: `p${index}`,
+          title: payload.slice(0, 200).toWellFormed(),
+          steps: [{ id: 'one', pack: 'test.p0' }],
+        }).catch(() => undefined);
+      }
+    },
+  });
+  const dialogs: string[] = [];
+  opened.page.on('dialog', (dialog) => {
+    dialogs.push(dialog.message());
+    void dialog.dismiss();
+  });
+  const { page, served, requests } = opened;
+  return {
+    ...opened,
+    /** That nothing of it became more than text. */
+    unharmed: async () => {
+      expect(await page.evaluate(FOREIGN)).toEqual([]);
+      expect(await page.evaluate('globalThis.pwned')).toBeUndefined();
+      expect(await page.title()).toBe('Helmdeck Memory');
+      expect([dialogs, page.url(), page.context().pages().length]).toEqual([[], `${served.url}/`, 1]);
+      const own = /^\/window\/(call\/[A-Za-z]+\?subject=me|events)$/;
+      expect(requests.filter((url) => !url.startsWith(served.url) || !own.test(url.slice(served.url.length)))).toEqual([]);
+    },
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  };
+}
+
+/** As the page has it, with its spaces as they are. */
+const textOf = async (page: Page): Promise<string> => ((await page.locator('main').textContent()) ?? '').replaceAll('\r', '');
+
+test(
+  'text in clients, keys and scopes is text in the activity and where it is undone (R-WIN-07)',
+  { timeout: 60_000 },
+  async () => {
+    await using opened = await besieged();
+    const { page, unharmed } = opened;
+    await goTo(page, 'Activity');
+    await page.locator('main .line').first().waitFor();
+    for (const more = page.getByRole('button', { name: 'Show earlier' }); (await more.count()) > 0;) {
+      const before = await page.locator('main .line').count();
+      await more.click();
+      await expect.poll(() => page.locator('main .line').count(), { timeout: 15_000 }).toBeGreaterThan(before);
+    }
+    const text = await textOf(page);
+    // Half a character does not come over whole.
+    const whole = payloads
+      .map((payload, index) => `${index} ${payload}`.replaceAll('\r', ''))
+      .filter((key) => key.isWellFormed());
+    expect(whole.length).toBeGreaterThan(190);
+    expect(whole.filter((key) => !text.includes(key))).toEqual([]);
+    await unharmed();
+    await page.getByRole('button', { name: 'Undo what a client wrote…' }).click();
+    const client = page.getByRole('dialog').getByRole('combobox');
+    for (let index = 0; index < 20; index += 1) {
+      await client.selectOption({ index });
+      await unharmed();
+    }
+  },
+);
+
+test('so it is in what was learned', async () => {
+  await using opened = await besieged();
+  const { page, unharmed } = opened;
+  await goTo(page, 'Learned');
+  await page.getByRole('button', { name: /^Show all/ }).click();
+  await page.getByRole('region', { name: 'Found most often' }).waitFor();
+  await unharmed();
+});
+
+test('so it is in packs, in what they answer, in pipelines, and in what was skipped', { timeout: 60_000 }, async () => {
+  await using opened = await besieged();
+  const { page, unharmed } = opened;
+  await goTo(page, 'Packs');
+  await page.getByRole('region', { name: 'Pipelines' }).getByRole('button').first().waitFor();
+  await unharmed();
+  for (let index = 0; index < payloads.length; index += 20) {
+    await page
+      .locator('main > .plain > .line')
+      .filter({ hasText: `test.p${index}` })
+      .first()
+      .getByRole('button')
+      .click();
+    await page.getByRole('button', { name: 'Clear cache and record…' }).waitFor();
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await page.getByText('Ran just now').waitFor();
+    await unharmed();
+    await page.getByRole('button', { name: 'Clear cache and record…' }).click();
+    await page.getByRole('dialog').waitFor();
+    await unharmed();
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'All packs' }).click();
+  }
+  await page.getByRole('region', { name: 'Pipelines' }).getByRole('button').nth(3).click();
+  await page.getByRole('heading', { name: 'Steps' }).waitFor();
+  await unharmed();
+});
+
+test('so it is in the names of tokens, and in the lines of a file', async () => {
+  await using opened = await besieged();
+  const { page, served, unharmed } = opened;
+  let made = 0;
+  for (const payload of payloads) {
+    const mint = { name: payload.slice(0, 64), client: 'x', subject: 'me', days: 1 } as never;
+    await served
+      .perform({ subject: 'me', client: 'x', transport: 'x', token: '', scopes: new Set(['admin']) }, 'mintToken', mint)
+      .then(
+        () => (made += 1),
+        () => undefined,
+      );
+  }
+  expect(made).toBeGreaterThan(100);
+  await goTo(page, 'Connect');
+  await page.getByRole('list', { name: 'Tokens' }).getByRole('listitem').first().waitFor();
+  await unharmed();
+  await page
+    .getByRole('button', { name: /^Revoke </ })
+    .first()
+    .click();
+  await page.getByRole('dialog').waitFor();
+  await unharmed();
+  await page.keyboard.press('Escape');
+  await goTo(page, 'Settings');
+  const [, payload = ''] = payloads;
+  await page.getByLabel('File to import').setInputFiles({
+    name: '<img src=x onerror=globalThis.pwned=1>.jsonl',
+    mimeType: 'application/json',
+    buffer: Buffer.from(payloads.map((one) => JSON.stringify({ key: one, value: one, category: one, [payload]: 1 })).join('\n')),
+  });
+  await page.getByRole('list', { name: 'Refused lines' }).waitFor();
+  await unharmed();
+});

@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest';
+import { handClock } from '../support/clock.ts';
+import { openWindow } from '../support/window.ts';
+
+test('the whole life of a fact, by keys alone (R-WIN-09)', { timeout: 20_000 }, async () => {
+  const { page, as } = await openWindow({
+    clock: handClock(),
+    async filled(agent) {
+      await agent({ client: 'codex' })('remember', { key: 'project/other', value: 'Something else', category: 'notes' });
+      await agent({ client: 'claude-code' })('remember', {
+        key: 'project/deploy',
+        value: 'Deploy on Tuesdays',
+        category: 'decisions',
+      });
+    },
+  });
+  const { keyboard } = page;
+  const at = (): Promise<unknown> =>
+    page.evaluate('document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent');
+  const fact = page.getByRole('complementary', { name: 'Fact' });
+  const toast = page.locator('.toast');
+  const recalled = () => as()('recall', { key: 'project/deploy' });
+
+  // It is found by a word, and read.
+  await keyboard.type('tuesdays');
+  await page.getByRole('option', { name: /deploy/ }).waitFor();
+  await keyboard.press('Enter');
+  expect(await at()).toBe('Facts');
+  await fact.getByText('Deploy on Tuesdays').waitFor();
+  await keyboard.press(' ');
+  await page.locator('.peek').getByText('Deploy on Tuesdays').waitFor();
+  await keyboard.press('Escape');
+  expect(await page.locator('.peek').count()).toBe(0);
+  await keyboard.press('Enter');
+  await toast.getByText('Copied.').waitFor();
+  expect(await page.evaluate('navigator.clipboard.readText()')).toBe('Deploy on Tuesdays');
+
+  // It gets another lifetime.
+  await keyboard.press('e');
+  await page.getByRole('form', { name: /^Lifetime/ }).waitFor();
+  await keyboard.press('ArrowDown');
+  await keyboard.press('Enter');
+  await toast.getByText('Goes 3 June 2027.').waitFor();
+  expect((await recalled()).expires_at).toBe('2027-06-03T14:02:00.000Z');
+  expect(await at()).toBe('Facts');
+
+  // It says something else, and then what it said before.
+  await keyboard.press('v');
+  await page.getByRole('form', { name: /^Edit/ }).waitFor();
+  await keyboard.press('Control+End');
+  await keyboard.type(', never on Fridays');
+  await keyboard.press('Control+Enter');
+  await fact.locator('pre').getByText('Deploy on Tuesdays, never on Fridays').waitFor();
+  expect(await at()).toBe('Facts');
+  await keyboard.press('h');
+  await fact.getByRole('button', { name: 'Restore what claude-code wrote' }).waitFor();
+  await keyboard.press('ArrowRight');
+  expect(await at()).toBe('Fact');
+  for (let tabs = 0; tabs < 20 && !String(await at()).startsWith('Restore'); tabs += 1) await keyboard.press('Tab');
+  await keyboard.press('Enter');
+  await fact.locator('pre').getByText('Deploy on Tuesdays', { exact: true }).waitFor();
+  await keyboard.press('Escape');
+  expect(await at()).toBe('Facts');
+
+  // It is forgotten and taken back.
+  await keyboard.press('Backspace');
+  await toast.getByText('Forgotten.').waitFor();
+  await expect(recalled()).rejects.toMatchObject({ code: 'not_found' });
+  await keyboard.press('z');
+  await toast.getByText('Remembered again.').waitFor();
+  expect(await recalled()).toMatchObject({ value: 'Deploy on Tuesdays', expires_at: '2027-06-03T14:02:00.000Z' });
+
+  // It is forgotten for good, with all others, through the palette.
+  await keyboard.press('/');
+  await keyboard.press('Escape');
+  await page.getByRole('option', { name: /other/ }).waitFor();
+  await keyboard.press('Control+k');
+  await keyboard.type('every');
+  await keyboard.press('Enter');
+  await page.getByRole('dialog', { name: 'Forget every fact of me?' }).getByText('2 facts go').waitFor();
+  await keyboard.type('me');
+  await keyboard.press('Enter');
+  await page.getByText('Nothing remembered yet.').waitFor();
+  expect((await as()('status', {})).facts).toBe(0);
+});
