@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { BUNDLE } from '../../build/tasks/bundle.ts';
+import type { Checks } from './faults/checks.ts';
 
 /** The tools of those who defined the format, which Claude Desktop loads bundles with too. */
 const OFFICIAL = resolve(import.meta.dirname, 'clients/node_modules/@anthropic-ai/mcpb/dist');
@@ -22,10 +23,8 @@ interface Resolver {
   }) => Promise<{ command: string; args?: string[]; env?: Record<string, string> } | undefined>;
 }
 
-type Check = (what: string, holds: boolean, told: { readonly out: string }) => void;
-
 /** From the file that is handed out to a fact in the real program, through nothing but what the bundle says of itself. */
-export async function bundle(check: Check): Promise<void> {
+export async function bundle(check: Checks['check']): Promise<void> {
   const home = mkdtempSync(join(tmpdir(), 'helmdeck-bundle-'));
   const env = { PATH: process.env['PATH'] ?? '', HOME: home, HELMDECK_ADDR: '127.0.0.1:0' };
   const mcpb = (...args: string[]): { out: string; went: boolean } => {
@@ -39,9 +38,13 @@ export async function bundle(check: Check): Promise<void> {
   execFileSync(process.execPath, ['build/tasks/bundle.ts'], { stdio: 'ignore' });
   const unpacked = join(home, 'Claude Extensions', 'helmdeck');
   const did = mcpb('unpack', BUNDLE, unpacked);
-  check('mcpb unpacks the bundle', did.went && did.out.includes('unpacked successfully'), did);
+  check('mcpb unpacks the bundle', did.went && did.out.includes('unpacked successfully'), did.out);
   const valid = mcpb('validate', unpacked);
-  check('mcpb validates it, with its icon', valid.went && /validation passes[^]*Icon validation passed/.test(valid.out), valid);
+  check(
+    'mcpb validates it, with its icon',
+    valid.went && /validation passes[^]*Icon validation passed/.test(valid.out),
+    valid.out,
+  );
 
   const { getMcpConfigForManifest } = (await import(pathToFileURL(join(OFFICIAL, 'index.js')).href)) as Resolver;
   const manifest: unknown = JSON.parse(readFileSync(join(unpacked, 'manifest.json'), 'utf8'));
@@ -58,17 +61,17 @@ export async function bundle(check: Check): Promise<void> {
 
   const client = await opened({});
   const closed = await call(client, 'memory_recall', { key: 'bundle' });
-  check('it says that the program is closed', closed.includes('is not running'), { out: closed });
+  check('it says that the program is closed', closed.includes('is not running'), closed);
   const program = spawn(process.execPath, [PROGRAM, 'serve'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   for await (const text of program.stdout.setEncoding('utf8')) if (String(text).includes('is running')) break;
   const stranger = await call(client, 'memory_recall', { key: 'bundle' });
-  check('it says how it is let in', stranger.includes('helmdeck-memory connect claude-desktop'), { out: stranger });
+  check('it says how it is let in', stranger.includes('helmdeck-memory connect claude-desktop'), stranger);
   execFileSync(process.execPath, [PROGRAM, 'token', 'mint', 'claude-desktop', '--keep'], { env, stdio: 'ignore' });
   const stored = await call(client, 'memory_store', { key: 'bundle', value: 'came through it' });
-  check('it stores a fact, with nothing filled in', stored.includes('created'), { out: stored });
+  check('it stores a fact, with nothing filled in', stored.includes('created'), stored);
   const other = await opened({ data_folder: '', token: '' });
   const recalled = await call(other, 'memory_recall', { key: 'bundle' });
-  check('it recalls it, signed', recalled.includes('came through it') && recalled.includes('claude-desktop'), { out: recalled });
+  check('it recalls it, signed', recalled.includes('came through it') && recalled.includes('claude-desktop'), recalled);
 
   await client.close();
   await other.close();

@@ -13,6 +13,7 @@ import { Tokens } from '../../src/core/tokens.ts';
 import { startListener } from '../../src/listeners/server.ts';
 import { registered } from '../../src/main/connect/openclaw/mcporter.ts';
 import { bundle } from './clients-bundle.ts';
+import { Checks } from './faults/checks.ts';
 
 const PACKAGES = resolve(import.meta.dirname, 'clients/node_modules');
 const BRIDGE = resolve(import.meta.dirname, '../../integrations/stdio-bridge/helmdeck-memory-mcp.mjs');
@@ -35,17 +36,8 @@ interface Ran {
   readonly out: string;
 }
 
-let passed = 0;
-let failed = 0;
-
-function check(what: string, holds: boolean, { out }: Pick<Ran, 'out'>): void {
-  console.log(`${holds ? 'ok' : 'FAILED'} ${what}`);
-  if (holds) passed += 1;
-  else {
-    failed += 1;
-    console.log(out.replaceAll(/^/gm, '    '));
-  }
-}
+const checks = new Checks();
+const { check } = checks;
 
 /** A program of another's, in a home of its own, so that nothing of whoever runs this is read. */
 function run(home: string, program: string, ...args: string[]): Promise<Ran> {
@@ -75,15 +67,18 @@ const listener = await startListener({
 const scopes = ['memory:read' as const, 'memory:write' as const];
 const { token } = await tokens.mint({ name: 'lane', client: 'lane', subject: 'me', scopes, days: 1 });
 
-await inspector();
-await mcporter();
-await conformance();
-await bundle(check);
-
-await listener.close();
-rmSync(home, { recursive: true });
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed === 0 ? 0 : 1);
+await checks.through(
+  async () => {
+    await inspector();
+    await mcporter();
+    await conformance();
+    await bundle(check);
+  },
+  async () => {
+    await listener.close();
+    rmSync(home, { recursive: true });
+  },
+);
 
 async function inspector(): Promise<void> {
   const cli = '@modelcontextprotocol/inspector/clients/launcher/build/index.js';
@@ -95,10 +90,10 @@ async function inspector(): Promise<void> {
     const ask = (...args: string[]) =>
       run(home, cli, '--cli', listener.url + path, '--transport', transport, '--header', header, ...args);
     const listed = await ask('--method', 'tools/list');
-    check(`Inspector lists the tools over ${transport}`, listed.code === 0 && listed.out.includes('memory_store'), listed);
+    check(`Inspector lists the tools over ${transport}`, listed.code === 0 && listed.out.includes('memory_store'), listed.out);
     const fact = ['--tool-arg', 'key=inspector', '--tool-arg', `value=over ${transport}`];
     const stored = await ask('--method', 'tools/call', '--tool-name', 'memory_store', ...fact);
-    check(`Inspector stores a fact over ${transport}`, stored.code === 0 && stored.out.includes('expires_at'), stored);
+    check(`Inspector stores a fact over ${transport}`, stored.code === 0 && stored.out.includes('expires_at'), stored.out);
   }
 }
 
@@ -119,25 +114,33 @@ async function mcporter(): Promise<void> {
 
   for (const server of ['http', 'sse', 'qmd']) {
     const listed = await ask('list', server, '--json', '--exit-code');
-    check(`mcporter lists ${server}`, listed.code === 0 && listed.out.includes('"status": "ok"'), listed);
+    check(`mcporter lists ${server}`, listed.code === 0 && listed.out.includes('"status": "ok"'), listed.out);
   }
   for (const server of ['http', 'sse']) {
     const fact = JSON.stringify({ key: `mcporter/${server}`, value: 'Helix is the editor' });
     const stored = await ask('call', `${server}.memory_store`, '--args', fact, '--output', 'json');
-    check(`mcporter stores over ${server}`, stored.out.includes('"status": "created"'), stored);
+    check(`mcporter stores over ${server}`, stored.out.includes('"status": "created"'), stored.out);
   }
   // As OpenClaw had it call: its own collection names, and switches that mean nothing here.
   const question = { searches: [{ type: 'lex', query: 'editor' }], limit: 4, collections: ['memory-root-main'], rerank: false };
   const found = await ask('call', 'qmd.query', '--args', JSON.stringify(question), '--output', 'json');
-  check('mcporter finds it through QMD', found.out.includes('user_facts/mcporter/http'), found);
+  check('mcporter finds it through QMD', found.out.includes('user_facts/mcporter/http'), found.out);
   const bridged = await ask('call', 'helmdeck.query', '--args', JSON.stringify(question), '--output', 'json');
-  check('mcporter finds it by the entry that it gets with OpenClaw', bridged.out.includes('user_facts/mcporter/http'), bridged);
+  check(
+    'mcporter finds it by the entry that it gets with OpenClaw',
+    bridged.out.includes('user_facts/mcporter/http'),
+    bridged.out,
+  );
   const refused = await ask('call', 'http.memory_recall', 'key=nothing', '--output', 'json');
-  check('mcporter tells a failed tool from one that worked', refused.code === 1 && refused.out.includes('not_found'), refused);
+  check(
+    'mcporter tells a failed tool from one that worked',
+    refused.code === 1 && refused.out.includes('not_found'),
+    refused.out,
+  );
   const start = performance.now();
   const stranger = await ask('list', 'stranger', '--json', '--exit-code');
   const soon = performance.now() - start < 10_000;
-  check('mcporter without a token gives up soon', stranger.code !== 0 && soon, stranger);
+  check('mcporter without a token gives up soon', stranger.code !== 0 && soon, stranger.out);
 }
 
 /** As connecting OpenClaw does: with neither address nor token. */
@@ -147,7 +150,7 @@ function registerSearch(path: string): void {
   const environment = { XDG_CONFIG_HOME: join(home, 'config') };
   const entry = { command: process.execPath, args: [BRIDGE, '--client', 'lane'], env: { HELMDECK_DATA_DIR: home } };
   const step = registered({ environment, platform: process.platform, home: () => home }, entry);
-  check('the entry goes where mcporter reads', step.path === path, { out: step.path });
+  check('the entry goes where mcporter reads', step.path === path, step.path);
   writeFileSync(path, step.edit(readFileSync(path, 'utf8')) ?? '');
 }
 
@@ -182,7 +185,7 @@ async function conformance(): Promise<void> {
       '--scenario',
       scenario,
     );
-    check(`conformance: ${scenario}`, ran.code === 0 && !/failed: [1-9]|FAILURE/i.test(ran.out), ran);
+    check(`conformance: ${scenario}`, ran.code === 0 && !/failed: [1-9]|FAILURE/i.test(ran.out), ran.out);
   }
   door.close();
   door.closeAllConnections();

@@ -11,6 +11,7 @@ import { startListener } from '../../src/listeners/server.ts';
 import { CONNECTORS } from '../../src/main/connect/clients.ts';
 import { Connections } from '../../src/main/connect/connections.ts';
 import { surroundingsOf } from '../../src/main/connect/programs.ts';
+import { Checks } from './faults/checks.ts';
 
 const PROGRAMS = resolve(import.meta.dirname, 'connect/node_modules/.bin');
 
@@ -59,18 +60,8 @@ const REAL: readonly Real[] = [
   },
 ];
 
-let passed = 0;
-let failed = 0;
-
-function check(what: string, holds: boolean, said: unknown): void {
-  console.log(`${holds ? 'ok' : 'FAILED'} ${what}`);
-  if (holds) passed += 1;
-  else {
-    failed += 1;
-    const text = typeof said === 'string' ? said : JSON.stringify(said, undefined, 2);
-    console.log(text.replaceAll(/^/gm, '    '));
-  }
-}
+const checks = new Checks();
+const { check } = checks;
 
 const folder = mkdtempSync(join(tmpdir(), 'helmdeck-connect-'));
 const store = new RamStore(systemClock);
@@ -86,16 +77,19 @@ const listener = await startListener({
   clock: systemClock,
 });
 
-for (const real of REAL) {
-  await connectOne(real, 'no file', undefined);
-  await connectOne(real, 'its own layout', (own) => own);
-  await connectOne(real, 'a layout of its owner', real.restyled);
-}
-
-await listener.close();
-rmSync(folder, { recursive: true });
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed === 0 ? 0 : 1);
+await checks.through(
+  async () => {
+    for (const real of REAL) {
+      await connectOne(real, 'no file', undefined);
+      await connectOne(real, 'its own layout', (own) => own);
+      await connectOne(real, 'a layout of its owner', real.restyled);
+    }
+  },
+  async () => {
+    await listener.close();
+    rmSync(folder, { recursive: true });
+  },
+);
 
 /** In a home of its own, so that nothing of whoever runs this is read. */
 async function connectOne({ client, program, file, other, connected }: Real, kind: string, make: Before): Promise<void> {
@@ -140,7 +134,7 @@ async function connectOne({ client, program, file, other, connected }: Real, kin
     const relisted = await ask('mcp', 'list');
     check(`${name} and its own list does not know us any more`, !/helmdeck-memory-mcp/.test(relisted), relisted);
   } catch (error) {
-    check(`${name} is connected`, false, error instanceof Error ? (error.stack ?? '') : error);
+    check(`${name} is connected`, false, error);
   } finally {
     rmSync(home, { recursive: true, force: true });
   }

@@ -7,6 +7,7 @@ import { dirname, join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { findProgram } from '../../src/listeners/endpoint.ts';
 import { isAlive, putStandIn } from '../support/ollama-program.ts';
+import { Checks } from './faults/checks.ts';
 
 const TIMES = 20;
 const REST_MS = 10_000;
@@ -18,18 +19,8 @@ const NOTES = {
   'memory/2026-06-03.md': '# Kitchen\n\nThe cat sleeps.\n',
 };
 
-let passed = 0;
-let failed = 0;
-let skipped = 0;
-
-function check(what: string, holds: boolean, said: unknown): void {
-  console.log(`${holds ? 'ok' : 'FAILED'} ${what}`);
-  if (holds) passed += 1;
-  else {
-    failed += 1;
-    console.log((typeof said === 'string' ? said : JSON.stringify(said, undefined, 2)).replaceAll(/^/gm, '    '));
-  }
-}
+const checks = new Checks();
+const { check } = checks;
 
 /* A home of its own, with an Ollama in it that its owner has approved. */
 
@@ -57,25 +48,18 @@ const choose = (on: boolean): void =>
   writeFileSync(join(folder, 'embeddings.json'), JSON.stringify({ on, adopt: false, approved }), { mode: 0o600 });
 
 let program: ChildProcess | undefined;
-try {
-  const only = process.argv[2];
-  if (only !== 'openclaw') {
+await checks.through(
+  async () => {
     await leavesNoOrphans();
     await restsAtNoCost();
-  }
-  if (existsSync(OPENCLAW)) await servesOpenClaw();
-  else {
-    console.log('skipped: OpenClaw cannot be installed');
-    skipped += 1;
-  }
-} catch (error) {
-  check('the lane comes to its end', false, error instanceof Error ? (error.stack ?? '') : error);
-} finally {
-  program?.kill('SIGKILL');
-  rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
-}
-console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
-process.exit(failed === 0 ? 0 : 1);
+    if (existsSync(OPENCLAW)) await servesOpenClaw();
+    else checks.skip('OpenClaw cannot be installed');
+  },
+  () => {
+    program?.kill('SIGKILL');
+    rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  },
+);
 
 async function leavesNoOrphans(): Promise<void> {
   choose(true);

@@ -5,7 +5,8 @@ import { keychainItems } from '../../src/core/keys/keychain.ts';
 import { KeptCredentials } from '../../src/core/packs/kept-credentials.ts';
 import type { Pack } from '../../src/core/packs/pack.ts';
 import type { MemoryStore } from '../../src/core/store.ts';
-import { check, timed } from './keychain-check.ts';
+import { timed } from './faults/timed.ts';
+import { check } from './keychain-check.ts';
 import { lockKeyring, unlockKeyring } from './keychain-keyring.ts';
 import { clock, MEMORY, open } from './keychain-memory.ts';
 

@@ -3,7 +3,8 @@ import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { recoverKey, restoreBackup } from '../../src/core/restore.ts';
 import type { MemoryStore, Upkeep } from '../../src/core/store.ts';
-import { check, timed } from './keychain-check.ts';
+import { timed } from './faults/timed.ts';
+import { check } from './keychain-check.ts';
 import { lockKeyring, unlockKeyring, until } from './keychain-keyring.ts';
 import {
   assertState,

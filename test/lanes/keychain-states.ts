@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as wait } from 'node:timers/promises';
 import { loadKeychain } from '../../src/core/keys/keychain.ts';
-import { check, gap, timed } from './keychain-check.ts';
+import { timed } from './faults/timed.ts';
+import { check, gap } from './keychain-check.ts';
 import {
   crashKeyring,
   endPrompter,

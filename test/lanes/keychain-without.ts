@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { KeyState } from '../../src/contract/status.ts';
-import { check, timed } from './keychain-check.ts';
+import { timed } from './faults/timed.ts';
+import { check } from './keychain-check.ts';
 import { until } from './keychain-keyring.ts';
 import {
   assertState,

@@ -21,6 +21,8 @@ import { openClaw } from '../../src/main/connect/openclaw/openclaw.ts';
 import { surroundingsOf } from '../../src/main/connect/programs.ts';
 import type { Finding } from '../../src/main/doctor/finding.ts';
 import { examineOpenClaw } from '../../src/main/doctor/openclaw.ts';
+import { Checks } from './faults/checks.ts';
+import { timed } from './faults/timed.ts';
 
 const PROGRAMS = resolve(import.meta.dirname, 'openclaw/node_modules/.bin');
 const SECRET = 'a-secret-of-this-gateway';
@@ -33,18 +35,8 @@ const FACT = { key: 'preferences/frontend', value: 'React for Konflux projects, 
 const OURS = `helmdeck/user_facts/${FACT.key}`;
 const QUESTION = { query: 'React projects' };
 
-let passed = 0;
-let failed = 0;
-
-function check(what: string, holds: boolean, said: unknown): void {
-  console.log(`${holds ? 'ok' : 'FAILED'} ${what}`);
-  if (holds) passed += 1;
-  else {
-    failed += 1;
-    const text = typeof said === 'string' ? said : JSON.stringify(said, undefined, 2);
-    console.log(text.replaceAll(/^/gm, '    '));
-  }
-}
+const checks = new Checks();
+const { check } = checks;
 
 /* A home of its own, so that nothing of whoever runs this is read. */
 
@@ -85,19 +77,10 @@ const connections = new Connections({ connectors: [openClaw], around, tokens, fo
 let said = '';
 const gateway = spawn(join(PROGRAMS, 'openclaw'), ['gateway', 'run'], { env: environment, cwd: home, detached: true });
 for (const stream of [gateway.stdout, gateway.stderr]) stream.on('data', (chunk: Buffer) => (said += chunk.toString()));
-try {
-  await ready();
-  await lane();
-} catch (error) {
-  check('the lane comes to its end', false, error instanceof Error ? (error.stack ?? '') : error);
-  console.log(said.slice(-3000).replaceAll(/^/gm, '    '));
-} finally {
-  await end();
-}
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed === 0 ? 0 : 1);
+await checks.through(lane, end);
 
 async function lane(): Promise<void> {
+  await ready();
   // Its first search makes its index, and says so.
   await invoke('memory_search', { query: 'espresso' });
   await until(async () => isSilent(await search()));
@@ -132,10 +115,9 @@ async function lane(): Promise<void> {
   check('OpenClaw itself lists our tools', probed.code === 0 && probed.stdout.includes('memory_store'), probed);
 
   await listener.close();
-  const start = performance.now();
-  const alone = await search();
+  const { result: alone, ms } = await timed(search);
   check('the program closed: the notes alone, without a warning', isNotesAlone(alone), alone);
-  check('and at once', performance.now() - start < 3000, performance.now() - start);
+  check('and at once', ms < 3000, ms);
 
   const old = new URL(listener.url).port;
   listener = await listen();
@@ -228,10 +210,10 @@ async function invoke(tool: string, args: object): Promise<Found> {
 
 async function ready(): Promise<void> {
   const there = await until(async () => {
-    if (gateway.exitCode !== null) throw new Error('the gateway ended');
+    if (gateway.exitCode !== null) throw new Error(`the gateway ended: ${said.slice(-3000)}`);
     return (await invoke('memory_search', { query: 'x' }))['error'] === undefined;
   });
-  if (!there) throw new Error('the gateway does not answer');
+  if (!there) throw new Error(`the gateway does not answer: ${said.slice(-3000)}`);
 }
 
 async function until(holds: () => Promise<boolean>): Promise<boolean> {

@@ -23,9 +23,19 @@ export interface Check {
   run(here: Surroundings): Promise<string>;
 }
 
+export interface Sum {
+  passed: number;
+  failed: number;
+  skipped: number;
+}
+
+/** The line that closes a lane; whoever runs several adds them up. */
+export const summed = ({ passed, failed, skipped }: Readonly<Sum>): string =>
+  `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
+
 /** Prints a line for each check and one that sums them. False if any failed. */
 export async function runLane(checks: readonly Check[], around: Omit<Surroundings, 'folder'>): Promise<boolean> {
-  const sum = { passed: 0, failed: 0, skipped: 0 };
+  const sum: Sum = { passed: 0, failed: 0, skipped: 0 };
   for (const check of checks) {
     const folder = realpathSync(mkdtempSync(join(tmpdir(), 'helmdeck-faults-')));
     const from = performance.now();
@@ -46,7 +56,7 @@ export async function runLane(checks: readonly Check[], around: Omit<Surrounding
       rmSync(folder, { recursive: true, force: true });
     }
   }
-  console.log(`${sum.passed} passed, ${sum.failed} failed${sum.skipped > 0 ? `, ${sum.skipped} skipped` : ''}`);
+  console.log(summed(sum));
   return sum.failed === 0;
 }
 
