@@ -12,6 +12,11 @@ import { Checks } from './faults/checks.ts';
 const TIMES = 20;
 const REST_MS = 10_000;
 const TICKS_PER_SECOND = 100;
+/** A garbage collection may fall into one of these; what it costs to stay awake falls into each. */
+const RESTS = 3;
+/** What is killed takes its Ollama along within this. */
+const GONE_WITHIN_MS = 5000;
+const PATIENCE_MS = 120_000;
 const OPENCLAW = resolve(import.meta.dirname, 'openclaw/node_modules/.bin/openclaw');
 const CLIENT = { client: 'openclaw-embeddings' };
 const NOTES = {
@@ -71,14 +76,14 @@ async function leavesNoOrphans(): Promise<void> {
     if (before.length !== 3) check(`start ${time}: Ollama runs with what it forked`, false, before);
     const killed = performance.now();
     program?.kill('SIGKILL');
-    while (ollama.pids().some(isAlive) && performance.now() - killed < 5000) await wait(20);
+    while (ollama.pids().some(isAlive) && performance.now() - killed < GONE_WITHIN_MS) await wait(20);
     slowest = Math.max(slowest, performance.now() - killed);
     const left = ollama.pids().filter(isAlive);
     if (left.length > 0) check(`kill ${time} leaves nothing`, false, left);
   }
   check(
     `R-EMB-04 killed ${TIMES} times: nothing of Ollama's is left, after ${Math.round(slowest)} ms at most`,
-    slowest < 5000,
+    slowest < GONE_WITHIN_MS,
     slowest,
   );
 }
@@ -87,17 +92,14 @@ async function restsAtNoCost(): Promise<void> {
   ollama.behave({});
   await start();
   const on = await costAtRest();
-  check(`on and at rest: ${on.ticks} of ${(REST_MS / 1000) * TICKS_PER_SECOND} ticks of the processor`, on.ticks === 0, on);
+  check(`on and at rest: ${on.told}`, on.none, on);
   await stop();
   choose(false);
   const known = ollama.pids().length;
   await start();
   const off = await costAtRest();
-  check(
-    `off: ${off.ticks} ticks, and no process`,
-    off.ticks === 0 && off.children.length === 0 && ollama.pids().length === known,
-    off,
-  );
+  check(`off: ${off.told}`, off.none, off);
+  check('off: no process', off.children.length === 0 && ollama.pids().length === known, [off, ollama.pids()]);
   await stop();
 }
 
@@ -143,7 +145,7 @@ async function start(): Promise<void> {
   const ended = once(program, 'exit').then(() => Promise.reject(new Error('The program ended at its start.')));
   ended.catch(() => undefined);
   await Promise.race([once(program.stdout ?? program, 'data'), ended]);
-  for (let tries = 0; tries < 400; tries += 1) {
+  for (const last = performance.now() + PATIENCE_MS; performance.now() < last;) {
     using owner = await findProgram(folder);
     const { at } = (await owner?.call('status', {}))?.embeddings ?? {};
     if (at === (on ? 'ready' : 'off')) return;
@@ -159,21 +161,27 @@ async function stop(): Promise<void> {
   await ended;
 }
 
-/** What the program itself takes while nobody asks it anything, and what it has started. */
-async function costAtRest(): Promise<{ ticks: number; children: string[] }> {
+/** What the program itself takes while nobody asks it anything, until it once took nothing, and what it has started. */
+async function costAtRest(): Promise<{ none: boolean; told: string; children: string[] }> {
   const of = `/proc/${program?.pid}`;
-  // What a start leaves to do has been done by then.
-  await wait(5000);
   const ticks = (): number => {
     const fields = readFileSync(`${of}/stat`, 'utf8')
       .replace(/^.*\) /, '')
       .split(' ');
     return Number(fields[11]) + Number(fields[12]);
   };
-  const before = ticks();
-  await wait(REST_MS);
+  // What a start leaves to do has been done by then.
+  await wait(5000);
+  const taken: number[] = [];
+  while (taken.length < RESTS && taken.at(-1) !== 0) {
+    const before = ticks();
+    await wait(REST_MS);
+    taken.push(ticks() - before);
+  }
   const children = readFileSync(`${of}/task/${program?.pid}/children`, 'utf8').split(' ').filter(Boolean);
-  return { ticks: ticks() - before, children };
+  const whole = (REST_MS / 1000) * TICKS_PER_SECOND;
+  const told = `${taken.join(', then ')} of ${whole} ticks of the processor`;
+  return { none: taken.at(-1) === 0, told, children };
 }
 
 async function openClaw(...args: string[]): Promise<{ code: number | null; out: string; err: string }> {
