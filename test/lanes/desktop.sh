@@ -31,7 +31,7 @@ trap cleanup EXIT
 write_bus "$world/bus.conf"
 Xvfb -displayfd 3 -screen 0 1280x800x24 -nolisten tcp 3>"$world/display" >"$world/xvfb" 2>&1 </dev/null &
 screen=$!
-for _ in $(seq 100); do
+for _ in $(seq 600); do
   [ ! -s "$world/display" ] || break
   sleep 0.1
 done
@@ -41,6 +41,6 @@ done
 status=0
 env DISPLAY=":$(cat "$world/display")" HOME="$world/home" XDG_RUNTIME_DIR="$world/run" XDG_CONFIG_HOME="$world/home/.config" \
   HELMDECK_TEST_ELECTRON="$electron" LANG=C.UTF-8 \
-  dbus-run-session --config-file="$world/bus.conf" -- timeout --kill-after=10 600 \
+  dbus-run-session --config-file="$world/bus.conf" -- timeout --kill-after=10 2400 \
   node test/lanes/desktop.ts "$@" </dev/null || status=$?
 exit $status

@@ -74,7 +74,7 @@ export async function startKeyring(): Promise<AsyncDisposable> {
   return { [Symbol.asyncDispose]: () => end(daemon) };
 }
 
-export async function until(condition: () => boolean | Promise<boolean>, otherwise: string, ms = 5000): Promise<void> {
+export async function until(condition: () => boolean | Promise<boolean>, otherwise: string, ms = 60_000): Promise<void> {
   const from = performance.now();
   while (!(await condition())) {
     if (performance.now() - from > ms) throw new Error(otherwise);

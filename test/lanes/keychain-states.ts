@@ -36,8 +36,11 @@ import {
 } from './keychain-memory.ts';
 import { withoutKey } from './keychain-without.ts';
 
-/** A question to a keychain is given up after five seconds. */
+/** A question to a keychain is given up after five seconds; whoever waited for two would have waited for ten. */
 const GIVEN_UP = 5000;
+/** A keyring that was held up has answered by then what it was asked. */
+const LETS_GO = 2000;
+const ONCE_GIVEN_UP = GIVEN_UP + 3000;
 
 /** Nobody ever logged in here, so there is no keyring to put a key into. */
 export async function noKeyringYet(): Promise<void> {
@@ -120,12 +123,12 @@ export async function lockedFirstStart(): Promise<void> {
 export async function silentPrompter(): Promise<void> {
   await withoutKey('keyring whose owner is asked and says nothing', {
     state: 'locked',
-    within: GIVEN_UP + 1000,
+    within: ONCE_GIVEN_UP,
     async mend() {
       assert.ok(wasPrompted(), 'nobody was asked');
       await unlockKeyring();
       endPrompter();
-      await wait(500);
+      await wait(LETS_GO);
     },
   });
 }
@@ -136,10 +139,10 @@ export async function stoppedService(): Promise<void> {
   try {
     await withoutKey('keyring that does not answer', {
       state: 'locked',
-      within: GIVEN_UP + 1000,
+      within: ONCE_GIVEN_UP,
       async mend() {
         stopped[Symbol.dispose]();
-        await wait(500);
+        await wait(LETS_GO);
       },
     });
     stopped = stopKeyring();
@@ -151,7 +154,8 @@ export async function stoppedService(): Promise<void> {
           for (let time = 0; time < 20; time += 1) assertState(await store.unlock(), 'locked');
         });
         const { ms: file } = await timed(() => readFile(import.meta.filename));
-        assert.ok(again < 500 && file < 500, `asked again for ${again} ms, a file read in ${file} ms`);
+        // One that waited would have waited for five seconds at least.
+        assert.ok(again < GIVEN_UP / 2 && file < GIVEN_UP / 2, `asked again for ${again} ms, a file read in ${file} ms`);
       },
     );
   } finally {

@@ -21,14 +21,14 @@ import {
 interface Without {
   readonly state: KeyState['at'];
   readonly places?: Places;
-  /** The first start may take this long; every later one finds the question already put. */
+  /** The first start may take this long, less than a question that is given up; every later one finds the question already put. */
   readonly within?: number;
   /** Brings the key back to hand, while the program runs. */
   readonly mend?: () => unknown;
 }
 
 /** All that must hold of a memory whose key is not at hand, and how it gets back. */
-export async function withoutKey(what: string, { state, places = keychain, within = 1000, mend }: Without): Promise<void> {
+export async function withoutKey(what: string, { state, places = keychain, within = 3000, mend }: Without): Promise<void> {
   const [folder, waiting, forgetful] = [copyOf('used'), copyOf('waiting'), copyOf('forgetful')];
   const before = fingerprint(folder);
   const { result: store, ms } = await timed(() => open(folder, places));

@@ -27,8 +27,8 @@ import { timed } from './faults/timed.ts';
 const PROGRAMS = resolve(import.meta.dirname, 'openclaw/node_modules/.bin');
 const SECRET = 'a-secret-of-this-gateway';
 const CLIENT = { client: 'openclaw', subject: 'me' };
-/** A machine that has other things to do starts a gateway in half a minute. */
-const PATIENCE_MS = 90_000;
+/** A machine that has other things to do starts a gateway in half a minute, a slow one in three times that. */
+const PATIENCE_MS = 240_000;
 
 const NOTES = '# Memory\n\n- The espresso machine in the office is a Rancilio.\n- I prefer React over Vue for small projects.\n';
 const FACT = { key: 'preferences/frontend', value: 'React for Konflux projects, said to another agent' };
@@ -100,7 +100,7 @@ async function lane(): Promise<void> {
     said.slice(-2000),
   );
 
-  const both = await search();
+  const { result: both, ms: usual } = await timed(search);
   check(
     'memory_search finds the fact, stored by an agent over MCP, together with the notes',
     paths(both).includes(OURS) && paths(both).includes('MEMORY.md'),
@@ -117,7 +117,7 @@ async function lane(): Promise<void> {
   await listener.close();
   const { result: alone, ms } = await timed(search);
   check('the program closed: the notes alone, without a warning', isNotesAlone(alone), alone);
-  check('and at once', ms < 3000, ms);
+  check('and at once, beside what a search takes here', ms < 3000 + 3 * usual, [ms, usual]);
 
   const old = new URL(listener.url).port;
   listener = await listen();

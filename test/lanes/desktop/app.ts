@@ -4,13 +4,15 @@ import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import type * as Electron from 'electron';
 import { _electron, type ElectronApplication, type Locator, type Page } from 'playwright-core';
 import type { Crossed } from '../../../src/contract/window.ts';
 import { findProgram } from '../../../src/listeners/endpoint.ts';
 
 export const ELECTRON = process.env['HELMDECK_TEST_ELECTRON'] ?? '';
 export const ROOT = join(import.meta.dirname, '../../..');
-const PATIENCE_MS = 15_000;
+/** What hangs is found all the same; a machine that is slow or busy fails nothing. */
+export const PATIENCE_MS = 60_000;
 
 /** Root has no sandbox; only tests ever start it so. */
 export const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
@@ -98,29 +100,67 @@ export const askFrom = (page: Page, ...asked: readonly unknown[]): Promise<Cross
     return helmdeck.call(...given);
   }, asked);
 
+const isLost = (error: unknown): boolean => /garbage collected/.test(String(error));
+
+/** What the main process knows. Node may drop an answer before it is heard: a question changes nothing, so it is put again. */
+export async function known<T, Given = void>(
+  app: ElectronApplication,
+  question: (electron: typeof Electron, given: Given) => T | Promise<T>,
+  given?: Given,
+): Promise<T> {
+  for (;;) {
+    try {
+      return await app.evaluate(question as Parameters<typeof app.evaluate<T, Given>>[0], given as Given);
+    } catch (error) {
+      if (!isLost(error)) throw error;
+    }
+  }
+}
+
+/** What the main process is made to do. It was done also where its answer is dropped; what came of it is looked at elsewhere. */
+export async function act<Given = void>(
+  app: ElectronApplication,
+  action: (electron: typeof Electron, given: Given) => unknown,
+  given?: Given,
+): Promise<void> {
+  try {
+    await app.evaluate(action as Parameters<typeof app.evaluate<unknown, Given>>[0], given as Given);
+  } catch (error) {
+    if (!isLost(error)) throw error;
+  }
+}
+
 /** A word of the menu, pressed. */
 export const press = (app: ElectronApplication, label: string): Promise<void> =>
-  app.evaluate(({ Menu }, wanted) => {
-    const item = Menu.getApplicationMenu()?.items[0]?.submenu?.items.find((one) => one.label === wanted);
-    if (!item?.enabled) throw new Error(`The menu has no ${wanted}.`);
-    item.click();
-  }, label);
+  act(
+    app,
+    ({ Menu }, wanted) => {
+      const item = Menu.getApplicationMenu()?.items[0]?.submenu?.items.find((one) => one.label === wanted);
+      if (!item?.enabled) throw new Error(`The menu has no ${wanted}.`);
+      item.click();
+    },
+    label,
+  );
 
 export const labels = (app: ElectronApplication): Promise<string[]> =>
-  app.evaluate(({ Menu }) => Menu.getApplicationMenu()?.items[0]?.submenu?.items.map(({ label }) => label) ?? []);
+  known(app, ({ Menu }) => Menu.getApplicationMenu()?.items[0]?.submenu?.items.map(({ label }) => label) ?? []);
 
 /** What the next dialogs of the system are answered, and what they asked. */
 export async function answerDialogs(app: ElectronApplication, response: number): Promise<() => Promise<string[]>> {
-  await app.evaluate(({ dialog }, given) => {
-    const asked: string[] = [];
-    Object.assign(globalThis, { asked });
-    // The overload with a window has its text behind it.
-    dialog.showMessageBox = (...shown: unknown[]) => {
-      asked.push((shown.at(-1) as { message: string }).message);
-      return Promise.resolve({ response: given, checkboxChecked: false });
-    };
-  }, response);
-  return () => app.evaluate(() => (globalThis as unknown as { asked: string[] }).asked);
+  await act(
+    app,
+    ({ dialog }, given) => {
+      const asked: string[] = [];
+      Object.assign(globalThis, { asked });
+      // The overload with a window has its text behind it.
+      dialog.showMessageBox = (...shown: unknown[]) => {
+        asked.push((shown.at(-1) as { message: string }).message);
+        return Promise.resolve({ response: given, checkboxChecked: false });
+      };
+    },
+    response,
+  );
+  return () => known(app, () => (globalThis as unknown as { asked: string[] }).asked);
 }
 
 /** An agent of the owner's, with a token of its own. */

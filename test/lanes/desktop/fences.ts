@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { failures } from '../../../src/contract/failure.ts';
 import type { Crossed } from '../../../src/contract/window.ts';
 import type { Check } from '../faults/lane.ts';
-import { aFolder, answerDialogs, args, askFrom, eventually, must, ROOT, start } from './app.ts';
+import { act, aFolder, answerDialogs, args, askFrom, eventually, known, must, ROOT, start } from './app.ts';
 
 const RUNS = 10_000;
 
@@ -56,7 +56,7 @@ export const fences: readonly Check[] = [
       })`);
       must(`no frame shows another place (${String(frame)})`, frame === 'blocked' || frame === 'empty');
       if (args.length === 0) {
-        const pid = await app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.webContents.getOSProcessId());
+        const pid = await known(app, ({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.webContents.getOSProcessId());
         const status = readFileSync(`/proc/${pid}/status`, 'utf8');
         must('the system filters what its process may ask', /^Seccomp:\s+2$/m.test(status));
       }
@@ -96,8 +96,8 @@ export const fences: readonly Check[] = [
         },
         calls as unknown as readonly (readonly unknown[])[],
       );
-      const known = new Set<string>(['ok', ...Object.keys(failures)]);
-      const strange = answers.filter((answer) => !known.has(answer) || answer === 'internal');
+      const codes = new Set<string>(['ok', ...Object.keys(failures)]);
+      const strange = answers.filter((answer) => !codes.has(answer) || answer === 'internal');
       must(`each is a refusal (${strange.slice(0, 3).join()})`, strange.length === 0);
       must('nobody was asked anything', (await asked()).length === 0);
       const { ok } = await askFrom(page, 'me', 'status', {});
@@ -114,20 +114,24 @@ export const fences: readonly Check[] = [
       must('there is a fact', (await askFrom(page, 'me', 'remember', { key: 'a', value: 'b' })).ok);
       const path = `${at}/kept.jsonl`;
       // In the place of the owner, who says where in a dialog that no test can reach.
-      await app.evaluate(({ session }, chosen) => {
-        const seen: { url: string; asks: string | undefined; left: boolean }[] = [];
-        Object.assign(globalThis, { seen });
-        session.defaultSession.on('will-download', (event, item) => {
-          seen.push({
-            url: item.getURL(),
-            asks: item.getSaveDialogOptions().defaultPath,
-            left: !event.defaultPrevented && item.getSavePath() === '',
+      await act(
+        app,
+        ({ session }, chosen) => {
+          const seen: { url: string; asks: string | undefined; left: boolean }[] = [];
+          Object.assign(globalThis, { seen });
+          session.defaultSession.on('will-download', (event, item) => {
+            seen.push({
+              url: item.getURL(),
+              asks: item.getSaveDialogOptions().defaultPath,
+              left: !event.defaultPrevented && item.getSavePath() === '',
+            });
+            if (!event.defaultPrevented) item.setSavePath(chosen);
           });
-          if (!event.defaultPrevented) item.setSavePath(chosen);
-        });
-      }, path);
+        },
+        path,
+      );
       const seen = () =>
-        app.evaluate(() => (globalThis as unknown as { seen: { url: string; asks?: string; left: boolean }[] }).seen);
+        known(app, () => (globalThis as unknown as { seen: { url: string; asks?: string; left: boolean }[] }).seen);
       for (const href of ['data:text/plain,x', page.url(), `${page.url()}assets/`]) {
         await page.evaluate(
           `Object.assign(document.createElement('a'), { href: ${JSON.stringify(href)}, download: 'x.sh' }).click()`,
@@ -150,17 +154,21 @@ export const fences: readonly Check[] = [
     async run({ folder }) {
       const { app, page } = await start({ folder: aFolder(folder) });
       const preload = `${ROOT}/out/preload/index.cjs`;
-      const fromAnother = await app.evaluate(async ({ BrowserWindow }, script) => {
-        const other = new BrowserWindow({ show: false, webPreferences: { preload: script, sandbox: true } });
-        await other.loadURL(
-          BrowserWindow.getAllWindows()
-            .find((window) => window !== other)
-            ?.webContents.getURL() ?? '',
-        );
-        const answer: unknown = await other.webContents.executeJavaScript(`window.helmdeck.call('me', 'status', {})`);
-        other.destroy();
-        return answer;
-      }, preload);
+      const fromAnother = await known(
+        app,
+        async ({ BrowserWindow }, script) => {
+          const other = new BrowserWindow({ show: false, webPreferences: { preload: script, sandbox: true } });
+          await other.loadURL(
+            BrowserWindow.getAllWindows()
+              .find((window) => window !== other)
+              ?.webContents.getURL() ?? '',
+          );
+          const answer: unknown = await other.webContents.executeJavaScript(`window.helmdeck.call('me', 'status', {})`);
+          other.destroy();
+          return answer;
+        },
+        preload,
+      );
       must(
         `another window is refused (${JSON.stringify(fromAnother)})`,
         (fromAnother as Crossed & { code?: string }).code === 'forbidden_origin',

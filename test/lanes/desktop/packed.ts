@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { flipFuses, FuseV1Options, FuseVersion, getCurrentFuseWire } from '@electron/fuses';
 import type { Check } from '../faults/lane.ts';
-import { aFolder, args, askFrom, ELECTRON, environmentOf, eventually, labels, must, ROOT, rows, start } from './app.ts';
+import { aFolder, args, askFrom, ELECTRON, environmentOf, eventually, known, labels, must, ROOT, rows, start } from './app.ts';
 
 /** As @electron/fuses reads a fuse out of the binary. */
 const OFF = 48;
@@ -82,7 +82,7 @@ export const packed: readonly Check[] = [
       must('it stores', (await askFrom(first.page, 'me', 'remember', { key: 'a', value: 'b' })).ok);
       await rows(first.page, /a/).waitFor();
       await eventually('agents can come', async () => (await labels(first.app))[0]?.startsWith('Listening on') === true);
-      const facts = await first.app.evaluate(({ app, BrowserWindow }) => ({
+      const facts = await known(first.app, ({ app, BrowserWindow }) => ({
         packed: app.isPackaged,
         version: app.getVersion(),
         devTools:

@@ -1,5 +1,5 @@
 import type { Check } from '../faults/lane.ts';
-import { aFolder, anAgent, answerDialogs, askFrom, eventually, labels, must, press, rows, start } from './app.ts';
+import { act, aFolder, anAgent, answerDialogs, askFrom, eventually, known, labels, must, press, rows, start } from './app.ts';
 
 /** What its owner does with the window while agents work. */
 export const use: readonly Check[] = [
@@ -49,14 +49,14 @@ export const use: readonly Check[] = [
     async run({ folder }) {
       const { app, page, folder: at } = await start({ folder: aFolder(folder) });
       await eventually('agents can come', async () => (await labels(app))[0]?.startsWith('Listening on') === true);
-      await app.evaluate(({ Tray }) => {
+      await act(app, ({ Tray }) => {
         const set: (menu: never) => void = Reflect.get(Tray.prototype, 'setContextMenu');
         Tray.prototype.setContextMenu = function (menu) {
           Object.assign(globalThis, { trayMenu: menu?.items.map(({ label }) => label) });
           set.call(this, menu as never);
         };
       });
-      const inTray = (): Promise<string[]> => app.evaluate(() => (globalThis as unknown as { trayMenu: string[] }).trayMenu);
+      const inTray = (): Promise<string[]> => known(app, () => (globalThis as unknown as { trayMenu: string[] }).trayMenu);
       await using agent = await anAgent(at);
       const store = async (key: string): Promise<boolean> => {
         const { isError } = await agent.client.callTool({ name: 'memory_store', arguments: { key, value: 'v' } });
@@ -86,7 +86,7 @@ export const use: readonly Check[] = [
       must('the icon offers the same', (await inTray()).join() === (await labels(app)).join());
 
       await press(app, 'Copy MCP Address');
-      const copied = await app.evaluate(({ clipboard }) => clipboard.readText());
+      const copied = await known(app, ({ clipboard }) => clipboard.readText());
       must(`the address is copied (${copied})`, /^http:\/\/127\.0\.0\.1:\d+\/api\/v1\/mcp$/.test(copied));
       await app.close();
       return 'six states';
