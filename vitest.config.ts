@@ -10,6 +10,7 @@ export default defineConfig({
     restoreMocks: true,
     // What hangs is found all the same; a machine that is busy with other things fails nothing.
     testTimeout: 60_000,
+    expect: { poll: { timeout: 15_000, interval: 20 } },
     // By itself it would leave one core free, of two.
     maxWorkers: '100%',
   },

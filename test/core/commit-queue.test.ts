@@ -57,7 +57,7 @@ describe('writes that arrive together (R-DUR-01)', () => {
   });
 
   test('so are those that come one turn after the other, as from writers who were answered together', async () => {
-    await queue.run(() => spend(50));
+    await queue.run(() => spend(300));
     const jobs: Promise<unknown>[] = [];
     for (let turn = 0; turn < 8; turn += 1) {
       jobs.push(queue.run(keep(`n${turn}`)));
@@ -69,10 +69,11 @@ describe('writes that arrive together (R-DUR-01)', () => {
 
   test('nobody waits longer for others than the last commit took', async () => {
     await queue.run(() => spend(5));
-    const from = performance.now();
-    const first = queue.run(keep('first')).then(() => performance.now() - from);
+    let turn = 0;
+    const first = queue.run(keep('first')).then(() => turn);
     const others: Promise<unknown>[] = [];
-    for (let turn = 0; turn < 100; turn += 1) {
+    // In turns of a millisecond at least: a machine that is busy makes them longer, and none of them more.
+    for (; turn < 100; turn += 1) {
       others.push(queue.run(() => 1));
       spend(1);
       await nextTurn();

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -312,16 +313,19 @@ describe('the bridge ends', () => {
   test('within 2 s of the end of whoever started it, though stdin stays open', async () => {
     const script = `
       const { spawn } = require('node:child_process');
-      const bridge = spawn(process.execPath, ['${BRIDGE}'], { stdio: ['inherit', 'ignore', 'ignore'], env: { HELMDECK_DATA_DIR: '/nowhere' } });
-      console.log(bridge.pid);
-      setTimeout(() => process.kill(process.pid, 'SIGKILL'), 300);`;
-    const parent = spawn(process.execPath, ['-e', script], { stdio: ['pipe', 'pipe', 'ignore'] });
-    const pid = await new Promise<number>((resolve) =>
-      parent.stdout.once('data', (chunk: Buffer) => resolve(Number(chunk.toString()))),
-    );
-    await new Promise((resolve) => parent.once('exit', resolve));
+      const bridge = spawn(process.execPath, ['${BRIDGE}'], { stdio: ['inherit', 'inherit', 'ignore'], env: { HELMDECK_DATA_DIR: '/nowhere' } });
+      process.stderr.write(String(bridge.pid));`;
+    const parent = spawn(process.execPath, ['-e', script], { stdio: 'pipe' });
+    const pid = once(parent.stderr, 'data').then(([chunk]) => Number(String(chunk)));
+    // Whoever is answered knows that it is up.
+    parent.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: hello })}\n`);
+    await once(parent.stdout, 'data');
+    const ended = once(parent, 'exit');
+    parent.kill('SIGKILL');
+    await ended;
     const start = performance.now();
-    await expect.poll(() => alive(pid), { timeout: 3000, interval: 50 }).toBe(false);
+    const bridge = await pid;
+    await expect.poll(() => alive(bridge)).toBe(false);
     expect(performance.now() - start).toBeLessThan(2000);
     parent.stdin.destroy();
   });

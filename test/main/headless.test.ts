@@ -136,11 +136,14 @@ describe('the program', () => {
     };
     const [answer] = (await once(get(`${url}/healthz`, { agent: false }), 'response')) as [IncomingMessage];
     await once(answer.resume(), 'close');
-    // What a start leaves for later is done by then.
-    await wait(2000);
-    const before = wakeUps();
-    await wait(5000);
-    expect(wakeUps() - before).toBeLessThan(4);
+    // What a start leaves for later, and a garbage collection, falls into some of these; what keeps it awake into each.
+    const woken: number[] = [];
+    do {
+      const before = wakeUps();
+      await wait(2000);
+      woken.push(wakeUps() - before);
+    } while (Math.min(...woken) > 1 && woken.length < 8);
+    expect(Math.min(...woken), woken.join()).toBeLessThanOrEqual(1);
     await running.end('SIGTERM');
   });
 

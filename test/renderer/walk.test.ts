@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { handClock } from '../support/clock.ts';
 import { openWindow } from '../support/window.ts';
 
-test('the whole life of a fact, by keys alone (R-WIN-09)', { timeout: 20_000 }, async () => {
+test('the whole life of a fact, by keys alone (R-WIN-09)', async () => {
   const { page, as } = await openWindow({
     clock: handClock(),
     async filled(agent) {

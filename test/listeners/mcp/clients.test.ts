@@ -1,7 +1,7 @@
 import { Client as Client2, StreamableHTTPClientTransport as Transport2 } from '@modelcontextprotocol/client';
 import { ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { serve } from '../../support/listener.ts';
+import { serve, SOON } from '../../support/listener.ts';
 import { aPack } from '../../support/packs.ts';
 import { agent, initialize, MCP, open, said, WAYS } from './agent.ts';
 
@@ -43,7 +43,7 @@ describe.each(WAYS)('an agent over %s', (way) => {
     await other.callTool({ name: 'memory_store', arguments: aFact });
     expect(heard).not.toHaveBeenCalled();
     await client.callTool({ name: 'memory_store', arguments: aFact });
-    await vi.waitFor(() => expect(heard).toHaveBeenCalledWith('helmdeck://my-memory'));
+    await vi.waitFor(() => expect(heard).toHaveBeenCalledWith('helmdeck://my-memory'), SOON);
     await client.unsubscribeResource({ uri: 'helmdeck://my-memory' });
     await client.callTool({ name: 'memory_store', arguments: { ...aFact, value: 'Vim' } });
     await new Promise((resolve) => setTimeout(resolve, 200));
@@ -61,7 +61,7 @@ describe.each(WAYS)('an agent over %s', (way) => {
     }
     await other.callTool({ name: 'test_echo', arguments: {} });
     await client.callTool({ name: 'test_echo', arguments: {} });
-    await vi.waitFor(() => expect(heard.mock.calls).toEqual([['helmdeck://my-defaults']]));
+    await vi.waitFor(() => expect(heard.mock.calls).toEqual([['helmdeck://my-defaults']]), SOON);
     const { contents } = await client.readResource({ uri: 'helmdeck://my-defaults' });
     expect(JSON.parse((contents[0] as { text: string }).text)).toMatchObject({ packs: [{ id: 'test.echo', calls: 1 }] });
   });

@@ -212,10 +212,10 @@ describe.each(WAYS)('a pack called over %s', (way) => {
     const errors = vi.fn<(error: Error) => void>();
     Object.assign(client, { onerror: errors });
     const result = client.callTool({ name: 'test_echo' }, undefined, { onprogress: (progress) => void told.push(progress) });
-    await vi.waitFor(() => expect(told).toEqual([{ progress: 1, total: 2, message: 'half' }]));
+    await vi.waitFor(() => expect(told).toEqual([{ progress: 1, total: 2, message: 'half' }]), SOON);
     await new Promise((resolve) => setTimeout(resolve, 120));
     turn[0]?.resolve();
-    await vi.waitFor(() => expect(told).toHaveLength(2));
+    await vi.waitFor(() => expect(told).toHaveLength(2), SOON);
     turn[1]?.resolve();
     expect(said(await result)).toMatchObject({ output: { said: 'done' } });
     await new Promise((resolve) => setTimeout(resolve, 120));
@@ -381,14 +381,16 @@ describe('progress', () => {
   });
 
   test('is told ten times a second at most, always further, and never a number that JSON has not', async () => {
+    let took = 0;
     const all = await served([
       aPack(async ({ progress }) => {
         for (const done of [NaN, Infinity]) progress(done, 2);
-        const until = performance.now() + 350;
-        for (let done = 1; performance.now() < until; done += 1) {
+        const from = performance.now();
+        for (let done = 1; took < 350; done += 1) {
           progress(done, NaN);
           progress(done - 10, 2);
           await new Promise((resolve) => setTimeout(resolve, 1));
+          took = performance.now() - from;
         }
         return { said: '' };
       }),
@@ -396,7 +398,7 @@ describe('progress', () => {
     const { post: send } = await open(all, await all.token('me', MAY));
     const told = eventsIn((await send(calling(), BOTH)).text).filter(({ method }) => method === 'notifications/progress');
     expect(told.length).toBeGreaterThan(1);
-    expect(told.length).toBeLessThan(6);
+    expect(told.length).toBeLessThan(took / 100 + 2.5);
     const numbers = told.map(({ params }) => (params as { progress: number }).progress);
     expect(numbers).toEqual(numbers.toSorted((one, other) => one - other));
     expect(told[0]?.params).toEqual({ progressToken: 'p', progress: 1 });

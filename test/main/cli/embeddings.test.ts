@@ -2,13 +2,12 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { assemble } from '../../../src/main/assemble.ts';
 import { readConfig } from '../../../src/main/config.ts';
+import { SOON } from '../../support/listener.ts';
 import { isAlive, type StandIn } from '../../support/ollama-program.ts';
 import { standIn } from '../../support/ollama.ts';
 import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { type Said, typed } from './typing.ts';
-
-vi.setConfig({ testTimeout: 40_000 });
 
 async function aProgram(ollama: StandIn) {
   const environment = {
@@ -44,7 +43,7 @@ describe('embeddings in the command line', () => {
     });
 
     const program = await start();
-    await vi.waitFor(() => expect(program.sidecar.state).toMatchObject({ at: 'unapproved' }), { timeout: 10_000 });
+    await vi.waitFor(() => expect(program.sidecar.state).toMatchObject({ at: 'unapproved' }), SOON);
     expect(await say(['embeddings', 'approve'])).toMatchObject({ code: 2, err: expect.stringContaining('--yes') });
     const no = await say(['embeddings', 'approve'], { terminal: true, input: 'n\n' });
     expect(no.err + no.out).toMatch(/SHA-256 [0-9a-f]{64}/);

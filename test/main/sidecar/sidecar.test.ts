@@ -9,8 +9,6 @@ import { isAlive, writeProgram } from '../../support/ollama-program.ts';
 import { openSidecar, standIn, turnOn, until } from '../../support/ollama.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
-vi.setConfig({ testTimeout: 30_000 });
-
 const linux = process.platform === 'linux';
 
 const nearness = (one: readonly number[] = [], other: readonly number[] = []): number =>

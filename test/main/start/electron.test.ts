@@ -40,7 +40,8 @@ const anInstaller = (script: string): { installer: string; into: string } => {
   const folder = write(tempFolder(), { 'install.mjs': `import fs from 'node:fs'; import os from 'node:os';\n${script}` });
   return { installer: join(folder, 'install.mjs'), into: join(folder, 'dist') };
 };
-const patience = { first: 1500, next: 700, all: 60_000 };
+/** What a machine that is slow or busy does not use up. */
+const patience = { first: 50_000, next: 50_000, all: 50_000 };
 const leftovers = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('helmdeck-electron-'));
 const idle = 'setInterval(() => {}, 1000);';
 
@@ -60,25 +61,26 @@ describe('fetching it (R-DESK-12)', () => {
   });
 
   test.each([
-    { what: 'a host that never answers', script: idle, why: 'nothing came for 2 seconds' },
+    { what: 'a host that never answers', script: idle, why: 'nothing came for 2 seconds', first: 1500 },
     {
       what: 'one that falls silent',
       script: `fs.writeFileSync(os.tmpdir() + '/part', 'x'); ${idle}`,
       why: 'nothing came for 1 seconds',
+      next: 700,
     },
     { what: 'a failure', script: `throw new TypeError('fetch failed');`, why: /fetch failed/ },
     { what: 'a failure of its own words', script: `console.error('Error: checksum\\n at x'); process.exit(1);`, why: 'checksum' },
     { what: 'a failure without words', script: 'process.exit(3);', why: 'exit code 3' },
-  ])('says why it could not, soon: $what', async ({ script, why }) => {
+  ])('says why it could not, soon: $what', async ({ script, why, ...short }) => {
+    const given = { ...anInstaller(script), environment: process.env, patience: { ...patience, ...short } };
     const start = performance.now();
-    const said = await fetchElectron({ ...anInstaller(script), progress: () => undefined, environment: process.env, patience });
-    expect(said).toMatch(why);
-    expect(performance.now() - start).toBeLessThan(5000);
+    expect(await fetchElectron({ ...given, progress: () => undefined })).toMatch(why);
+    expect(performance.now() - start).toBeLessThan(patience.first);
   });
 
   test('is given up when it takes too long', async () => {
     const script = `setInterval(() => fs.appendFileSync(os.tmpdir() + '/part', 'x'), 50);`;
-    const all = { first: 5000, next: 5000, all: 1200 };
+    const all = { ...patience, all: 1200 };
     const asked = fetchElectron({ ...anInstaller(script), progress: () => undefined, environment: process.env, patience: all });
     expect(await asked).toMatch('it took longer than');
   });
