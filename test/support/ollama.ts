@@ -1,7 +1,8 @@
 import { onTestFinished } from 'vitest';
 import type { SidecarState } from '../../src/contract/status.ts';
 import { systemClock } from '../../src/core/clock.ts';
-import { Sidecar, type Times } from '../../src/main/sidecar/sidecar.ts';
+import { Sidecar } from '../../src/main/sidecar/sidecar.ts';
+import type { Times } from '../../src/main/sidecar/times.ts';
 import { type Behaviour, putStandIn, type StandIn } from './ollama-program.ts';
 import { tempFolder } from './temp-folder.ts';
 

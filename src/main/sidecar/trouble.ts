@@ -1,4 +1,5 @@
 import type { SidecarTrouble } from '../../contract/status.ts';
+import { LEAST_VERSION } from './version.ts';
 
 interface Told {
   readonly why: string;
@@ -29,9 +30,6 @@ export class Trouble extends Error implements Told {
 }
 
 const TURN_ON = 'helmdeck-memory embeddings on';
-
-/** The oldest Ollama without a hole that is known in what we use: reading and fetching models. */
-export const LEAST_VERSION = '0.35.0';
 
 /** Each with the words for when nothing more is known. */
 const TROUBLES: Readonly<Record<SidecarTrouble, Told>> = {
