@@ -51,7 +51,15 @@ export class LogTail {
 
 const REQUEST = /^\[GIN\] (\S+) - (\S+) \| +(\d{3}) \| +(\S+) \| +\S+ \| (\w+) +"(\/[\w/.:-]*)"$/;
 const EVENT = /^time=(\S+) level=(\w+) source=([\w./-]+:\d+) msg=("(?:[^"\\]|\\.)*"|\S+)/;
-const END = /^(Error|panic|fatal error): /;
+/** What ended it: sentences of Go's own, in which nothing but numbers varies. */
+const ENDS = [
+  /^Error: listen tcp [\d.:[\]]{3,60}: bind: (?:address already in use|permission denied|cannot assign requested address)/,
+  /^panic: runtime error: (?:invalid memory address or nil pointer dereference|integer divide by zero)/,
+  /^panic: runtime error: (?:index|slice bounds) out of range \[[\d:-]{0,24}\](?: with (?:length|capacity) \d{1,12})?/,
+  /^fatal error: (?:runtime: (?:cannot allocate memory|out of memory)|out of memory|stack overflow|all goroutines are asleep - deadlock!)/,
+];
+/** The same, but whoever wrote the rest may have put a question into it. */
+const ANOTHER_END = /^(Error|panic|fatal error): /;
 
 /**
  * What its fields say is left out, for they may repeat a question; its own sentences do not.
@@ -59,10 +67,17 @@ const END = /^(Error|panic|fatal error): /;
  */
 export function tellable(line: string): string | undefined {
   const text = line.slice(0, 4 * CHARACTERS).replaceAll(/[^ -~]/g, '');
-  const request = REQUEST.exec(text);
-  if (request) return request.slice(1).join(' ');
-  const event = EVENT.exec(text);
-  if (!event && !END.test(text)) return undefined;
-  const told = (event ? event.slice(1).join(' ') : text).slice(0, CHARACTERS);
-  return findSecret(told) ? undefined : told;
+  const told = toldOf(text)?.slice(0, CHARACTERS);
+  return told === undefined || findSecret(told) ? undefined : told;
+}
+
+function toldOf(text: string): string | undefined {
+  const found = REQUEST.exec(text) ?? EVENT.exec(text);
+  if (found) return found.slice(1).join(' ');
+  for (const end of ENDS) {
+    const [sentence] = end.exec(text) ?? [];
+    if (sentence !== undefined) return sentence;
+  }
+  const [, kind] = ANOTHER_END.exec(text) ?? [];
+  return kind === undefined ? undefined : `${kind} (what it says is left out)`;
 }

@@ -15,6 +15,15 @@ describe('the end of the log (R-EMB-09)', () => {
       'Error: listen tcp 127.0.0.1:4711: bind: address already in use',
       'Error: listen tcp 127.0.0.1:4711: bind: address already in use',
     ],
+    [
+      'panic: runtime error: index out of range [5] with length 3 [recovered]',
+      'panic: runtime error: index out of range [5] with length 3',
+    ],
+    ['fatal error: runtime: out of memory', 'fatal error: runtime: out of memory'],
+    // What is not a sentence of the runtime's own may repeat what was asked.
+    ['panic: cannot embed "my diary"', 'panic (what it says is left out)'],
+    ['Error: my diary: bind: address already in use', 'Error (what it says is left out)'],
+    ['Error: ghp_16C7e42F292c6912E7710c838347Ae178B4a is no key', 'Error (what it says is left out)'],
   ])('tells of %s', (line, told) => {
     expect(tellable(line)).toBe(told);
   });
@@ -23,7 +32,7 @@ describe('the end of the log (R-EMB-09)', () => {
     'runner reads my diary',
     '[GIN] 2026/06/03 - 14:02:00 | 200 | 1ms | 127.0.0.1 | GET "/x?q=my diary"',
     'prompt="time=1 level=INFO source=a.go:1 msg=x"',
-    'Error: ghp_16C7e42F292c6912E7710c838347Ae178B4a is no key',
+    'time=1 level=INFO source=a.go:1 msg="ghp_16C7e42F292c6912E7710c838347Ae178B4a"',
     '',
   ])('leaves out %s', (line) => {
     expect(tellable(line)).toBeUndefined();
