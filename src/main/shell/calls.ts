@@ -90,6 +90,7 @@ export function callsOf({ perform, desktop, holdsUnsaved, agrees }: Deps): Calls
     const question = await questionBefore(name, input, {
       forget: (scope) => wouldGo(owner, scope),
       undo: (of) => perform(owner, 'undo', { ...of, dry_run: true }),
+      ollama: async () => (await perform(owner, 'embeddings', {})).ollama,
     });
     if (question && !(await agrees(question))) throw new Failure('insufficient_scope', 'You did not agree, so nothing was done.');
     return perform(owner, name, input, during);

@@ -1,4 +1,5 @@
 import { ApproveOllamaInput, SetEmbeddingsInput } from '../../contract/embeddings.ts';
+import { Failure } from '../../contract/failure.ts';
 import { ForgetInput, type Scope, spellScope } from '../../contract/forget.ts';
 import { UndoInput, type UndoReceipt } from '../../contract/history.ts';
 import { isOperation, operations } from '../../contract/operations.ts';
@@ -27,6 +28,8 @@ export interface Going {
 interface Foreseen {
   readonly forget: (scope: Scope) => Promise<Going>;
   readonly undo: (input: UndoInput) => Promise<Pick<UndoReceipt, 'removed' | 'restored'>>;
+  /** The Ollama that was found. */
+  readonly ollama: () => Promise<{ readonly path: string; readonly sha256?: string } | undefined>;
 }
 
 /**
@@ -73,15 +76,21 @@ export async function questionBefore(name: string, input: unknown, foresee: Fore
       if (SetEmbeddingsInput.parse(input).adopt !== true) return undefined;
       return {
         message: 'Use the Ollama that runs already?',
-        detail: 'Whoever listens at its address is sent every text that is embedded. Nothing proves that it is Ollama.',
+        detail:
+          'Whoever listens at its address is sent every text that is embedded. It must be yours or the system’s; nothing proves that it is Ollama.',
         yes: 'Use It',
       };
-    case 'approveOllama':
+    case 'approveOllama': {
+      const { hash } = ApproveOllamaInput.parse(input);
+      const ollama = await foresee.ollama();
+      // What nobody was shown is not approved, also where it would be found.
+      if (ollama?.sha256 !== hash) throw new Failure('invalid_input', NOT_SHOWN);
       return {
         message: 'Let the program start this Ollama?',
-        detail: `Its SHA-256 is ${ApproveOllamaInput.parse(input).hash}. It runs as you do, until you turn embeddings off.`,
+        detail: `${shortened(ollama.path, LONGEST_PATH)}\nSHA-256 ${hash}\n\nIt runs as you do, until you turn embeddings off.`,
         yes: 'Approve',
       };
+    }
     case 'rotateKey':
       return {
         message: 'Seal everything under a new key?',
@@ -108,7 +117,11 @@ function whatGoes({ count, keys, backups }: Going): string {
 }
 
 /** In a dialog, a long name must not push the question out of sight, nor a name that holds lines look like words of ours. */
-function shortened(text: string): string {
+function shortened(text: string, most = 80): string {
   const line = text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ');
-  return line.length > 80 ? `${line.slice(0, 79)}…` : line;
+  return line.length > most ? `${line.slice(0, most - 1)}…` : line;
 }
+
+/** What is started by it has to be seen. */
+const LONGEST_PATH = 300;
+const NOT_SHOWN = 'hash is not that of the Ollama that was found; look at it again, and send what is shown.';

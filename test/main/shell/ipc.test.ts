@@ -208,7 +208,6 @@ describe('what cannot be taken back is asked first (R-DESK-08)', () => {
     ['mintToken', { name: 'x', scopes: ['admin', 'memory:read'] }, /all that you may/],
     ['rotateKey', {}, /new key/],
     ['makeRecoveryKey', {}, /recovery key/],
-    ['approveOllama', { hash: 'a'.repeat(64) }, /start this Ollama/],
     ['setEmbeddings', { on: true, adopt: true }, /Ollama that runs already/],
     ['setEmbeddings', { on: false, adopt: true }, /Ollama that runs already/],
   ];
@@ -250,6 +249,7 @@ describe('what cannot be taken back is asked first (R-DESK-08)', () => {
     ['mintToken', { name: 'x' }],
     ['setEmbeddings', { on: true }],
     ['setEmbeddings', { on: true, adopt: false }],
+    ['approveOllama', { hash: 'a'.repeat(64) }],
     ['forget', { scope: 'every' }],
   ])('and %s %j is not', async (name, input) => {
     await call('me', name, input);
