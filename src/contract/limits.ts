@@ -157,6 +157,8 @@ export const EMBEDDING = {
   batch: 16,
   /** Within this a batch is answered, its model being loaded included. */
   patience: 90,
+  /** Within this a question is answered, its waiting included: what it takes longer for is asked in parts. */
+  wholePatience: 240,
   /** Questions under way or waiting, of one subject and in all. */
   waitingOfOne: 16,
   waiting: 64,

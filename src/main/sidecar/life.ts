@@ -36,8 +36,8 @@ export class Life {
   }
 
   /** Aborted with this life, or by whoever asked. */
-  until(signal: AbortSignal | undefined): AbortSignal {
-    return signal ? AbortSignal.any([this.signal, signal]) : this.signal;
+  until(signal: AbortSignal): AbortSignal {
+    return AbortSignal.any([this.signal, signal]);
   }
 
   beginPull(): AbortSignal {

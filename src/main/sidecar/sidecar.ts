@@ -14,11 +14,12 @@ import { fetchModel, pullTrouble, refuseWithoutRoom } from './fetch-model.ts';
 import { Fitting } from './fitting.ts';
 import { Installed, isApproved } from './installed.ts';
 import { Life } from './life.ts';
+import { limitOf } from './limit.ts';
 import { Line } from './line.ts';
 import { isAmong, knownModel } from './models.ts';
 import { startOwn } from './own.ts';
 import { freePort } from './port-owner.ts';
-import { ASLEEP, failed, isWell, leftAlone, noModel, OFF, refusalOf, unapproved } from './states.ts';
+import { ASLEEP, failed, isWell, noModel, OFF, refusalOf, unapproved } from './states.ts';
 import { TIMES, type Times } from './times.ts';
 import { Trouble } from './trouble.ts';
 import { isOlder, LEAST_VERSION } from './version.ts';
@@ -107,18 +108,20 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     await this.#life?.cancelPull();
   }
 
-  embed(subject: string, texts: readonly string[], signal?: AbortSignal): Promise<Vectors> {
-    if (this.#state.at !== 'ready') return Promise.reject(refusalOf(this.#state, this.#options.clock));
-    return this.#line.inTurn(subject, async () => {
-      const vectors: (readonly number[])[] = [];
-      let tokens = 0;
-      for (let at = 0; at < texts.length; at += EMBEDDING.batch) {
-        const part = await this.#embedSome(texts.slice(at, at + EMBEDDING.batch), signal);
-        vectors.push(...part.vectors);
-        tokens += part.tokens;
-      }
-      return { vectors, tokens };
-    });
+  async embed(subject: string, texts: readonly string[], signal?: AbortSignal): Promise<Vectors> {
+    const { clock } = this.#options;
+    if (this.#state.at !== 'ready') throw refusalOf(this.#state, clock);
+    using _place = this.#line.enter(subject);
+    using limit = limitOf(clock, this.#times.question, signal);
+    const vectors: (readonly number[])[] = [];
+    let tokens = 0;
+    for (let at = 0; at < texts.length; at += EMBEDDING.batch) {
+      const some = texts.slice(at, at + EMBEDDING.batch);
+      const part = await this.#line.inTurn(subject, limit.signal, () => this.#embedSome(some, limit.signal));
+      vectors.push(...part.vectors);
+      tokens += part.tokens;
+    }
+    return { vectors, tokens };
   }
 
   async report(): Promise<EmbeddingsReport> {
@@ -269,18 +272,17 @@ export class Sidecar implements Embeddings, AsyncDisposable {
       await this.#look(life, wire).catch((error: unknown) => this.#fail(life, error));
   }
 
-  async #embedSome(texts: readonly string[], signal: AbortSignal | undefined): Promise<Vectors> {
+  async #embedSome(texts: readonly string[], signal: AbortSignal): Promise<Vectors> {
     const life = this.#life;
     // It may have changed while this waited for its turn.
     if (this.#state.at !== 'ready' || !life?.wire) throw refusalOf(this.#state, this.#options.clock);
-    if (signal?.aborted) throw leftAlone();
     try {
       const answer = await life.wire.embed(this.model, texts, this.#times.embed, life.until(signal));
       this.#fitting.require(answer.vectors, texts.length);
       life.broken = 0;
       return answer;
     } catch (error) {
-      if (signal?.aborted) throw leftAlone();
+      signal.throwIfAborted();
       throw this.#whyNot(life, error);
     }
   }

@@ -55,6 +55,9 @@ export function refusalOf(state: SidecarState, clock?: Clock): Failure {
   }
 }
 
+export const tooLong = (seconds: number): Failure =>
+  unavailable(`These texts were not embedded within ${seconds} s; send fewer at once, or try again later.`);
+
 export const leftAlone = (): Failure => unavailable('Nobody waits for this any more; ask again.');
 
 const unavailable = (message: string, retryAfter?: number): Failure =>

@@ -8,7 +8,9 @@ export interface Times {
   readonly ready: number;
   /** For what takes no time when all is well. */
   readonly look: number;
+  /** For a part of a question. */
   readonly embed: number;
+  readonly question: number;
   /** Without a step while a model is fetched. */
   readonly pull: number;
   /** Until it is ended at once. */
@@ -23,6 +25,7 @@ export const TIMES: Times = {
   ready: 20 * SECOND,
   look: 5 * SECOND,
   embed: EMBEDDING.patience * SECOND,
+  question: EMBEDDING.wholePatience * SECOND,
   pull: 60 * SECOND,
   grace: 3 * SECOND,
   again: [1, 5, 30, 120, 300].map((seconds) => seconds * SECOND),
