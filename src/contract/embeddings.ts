@@ -19,6 +19,7 @@ const TROUBLES = {
   wrong_dimension: true,
   pull_failed: true,
   gone: true,
+  foreign: true,
 } satisfies Record<SidecarTrouble, true>;
 
 const State = z.discriminatedUnion('at', [

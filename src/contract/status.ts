@@ -41,7 +41,8 @@ export type SidecarTrouble =
   | 'flooding'
   | 'wrong_dimension'
   | 'pull_failed'
-  | 'gone';
+  | 'gone'
+  | 'foreign';
 
 /** Where the machine's own embeddings stand. Each state carries only what is true in it, and what the owner can do about it. */
 export type SidecarState =

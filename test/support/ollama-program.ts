@@ -21,6 +21,8 @@ export interface Behaviour {
   readonly quick?: boolean;
   /** Between two steps of a fetch. */
   readonly pullMs?: number;
+  /** Before each answer that holds vectors. */
+  readonly slowMs?: number;
 }
 
 const WELL: Behaviour = { version: '0.35.2', models: ['all-minilm'], quick: true };

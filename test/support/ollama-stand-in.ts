@@ -87,6 +87,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
       if (fault === 'forgets' || !modelsHere().includes(body.model ?? '')) {
         return say(404, { error: `model "${body.model}" not found, try pulling it first` });
       }
+      await wait(behaviour().slowMs ?? 0);
       const texts = [body.input ?? []].flat();
       // As a model does that is told to log what it reads.
       process.stderr.write(`runner reads ${texts.join(' ')}\n`);

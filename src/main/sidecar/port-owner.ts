@@ -11,7 +11,23 @@ export async function ownerOf(port: number, pid: number): Promise<PortOwner> {
   const { platform } = process;
   if (platform === 'linux') return onLinux(port, pid);
   if (platform === 'win32') return among(inNetstat(await outputOf(NETSTAT, ['-ano', '-p', 'TCP']), port), pid);
-  return among(inLsof(await outputOf('/usr/sbin/lsof', ['-nP', `-iTCP:${port}`, '-sTCP:LISTEN', '-Fp'])), pid);
+  return among(inLsof(await outputOf(LSOF, ['-nP', `-iTCP:${port}`, '-sTCP:LISTEN', '-Fp'])), pid);
+}
+
+/**
+ * Whether all who listen there are programs of this user, of root, or of the user that Ollama's installer makes for it: nobody else of
+ * this machine can then be sent what was meant for an Ollama that does not run. Windows does not tell this to everybody, so
+ * there it is not asked (R-EMB-07).
+ */
+export async function isOfOurUsers(port: number): Promise<boolean> {
+  const { platform } = process;
+  if (platform === 'win32') return true;
+  const users =
+    platform === 'linux'
+      ? (await listening(port)).map(({ user }) => user)
+      : usersInLsof(await outputOf(LSOF, ['-nP', `-iTCP:${port}`, '-sTCP:LISTEN', '-Fpu']));
+  const ours = new Set([0, process.getuid?.(), ...serviceUsers(await readFile('/etc/passwd', 'utf8').catch(() => ''))]);
+  return users.length > 0 && users.every((user) => ours.has(user));
 }
 
 /** One that was free a moment ago. */
@@ -25,30 +41,36 @@ export async function freePort(): Promise<number> {
   return promise;
 }
 
+const LSOF = '/usr/sbin/lsof';
 const NETSTAT = win32.join(process.env['SystemRoot'] ?? 'C:\\Windows', 'System32', 'NETSTAT.EXE');
 const LISTEN = '0A';
 
 async function onLinux(port: number, pid: number): Promise<PortOwner> {
-  const tables = await Promise.all(['/proc/net/tcp', '/proc/net/tcp6'].map((table) => readFile(table, 'latin1').catch(() => '')));
-  const sockets = new Set(tables.flatMap((table) => listening(table, port)));
-  if (sockets.size === 0) return 'nobody';
+  const sockets = await listening(port);
+  if (sockets.length === 0) return 'nobody';
   const folder = `/proc/${pid}/fd`;
   const held = new Set(
     await Promise.all((await readdir(folder).catch(() => [])).map((fd) => readlink(`${folder}/${fd}`).catch(() => ''))),
   );
   // One that listens beside it, on the same port of another address, may be reached instead.
-  return [...sockets].every((socket) => held.has(socket)) ? 'it' : 'another';
+  return sockets.every(({ name }) => held.has(name)) ? 'it' : 'another';
 }
 
-/** What the sockets that listen on a port are called, from a table of the kernel. */
-function listening(table: string, port: number): string[] {
+interface Listening {
+  /** As the folder of a process calls it. */
+  readonly name: string;
+  readonly user: number;
+}
+
+/** The sockets that listen on a port, from the tables of the kernel. */
+async function listening(port: number): Promise<Listening[]> {
+  const tables = await Promise.all(['/proc/net/tcp', '/proc/net/tcp6'].map((table) => readFile(table, 'latin1').catch(() => '')));
   const wanted = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
-  return table
-    .split('\n')
-    .slice(1)
+  return tables
+    .flatMap((table) => table.split('\n').slice(1))
     .map((row) => row.trim().split(/\s+/))
     .filter(([, local, , state]) => local?.endsWith(wanted) === true && state === LISTEN)
-    .map((columns) => `socket:[${columns[9]}]`);
+    .map((columns) => ({ name: `socket:[${columns[9]}]`, user: Number(columns[7]) }));
 }
 
 function among(pids: readonly number[], pid: number): PortOwner {
@@ -61,6 +83,19 @@ function among(pids: readonly number[], pid: number): PortOwner {
  * @internal
  */
 export const inLsof = (text: string): number[] => [...text.matchAll(/^p(\d+)$/gm)].map(([, pid]) => Number(pid));
+
+/**
+ * The user of each, behind u.
+ * @internal
+ */
+export const usersInLsof = (text: string): number[] => [...text.matchAll(/^u(\d+)$/gm)].map(([, user]) => Number(user));
+
+/**
+ * From a list of users, where there is one of Ollama's own.
+ * @internal
+ */
+export const serviceUsers = (passwd: string): number[] =>
+  [...passwd.matchAll(/^ollama:[^:\n]*:(\d+):/gm)].map(([, user]) => Number(user));
 
 /**
  * By the columns, since the words of states are in the language of the machine: who listens is connected to nobody.

@@ -89,4 +89,9 @@ const TROUBLES: Readonly<Record<SidecarTrouble, Told>> = {
     remedy: 'Start it, or let us start one of our own: helmdeck-memory embeddings on --own',
     lasting: false,
   },
+  foreign: {
+    why: 'What listens where the Ollama that you chose should be is not known to be yours or the system’s, and was asked nothing.',
+    remedy: 'Run Ollama as yourself or as its service, or let us start one of our own: helmdeck-memory embeddings on --own',
+    lasting: false,
+  },
 };

@@ -1,6 +1,15 @@
 import { createServer } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
-import { freePort, inLsof, inNetstat, ownerOf } from '../../../src/main/sidecar/port-owner.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import {
+  freePort,
+  inLsof,
+  inNetstat,
+  isOfOurUsers,
+  ownerOf,
+  serviceUsers,
+  usersInLsof,
+} from '../../../src/main/sidecar/port-owner.ts';
+import { listenAs } from '../../support/another-user.ts';
 
 test.runIf(process.platform === 'linux')('a port is known to be a process’s own, another’s or nobody’s (R-EMB-05)', async () => {
   const port = await freePort();
@@ -25,4 +34,26 @@ test('what other systems tell of it is read by form, not by words (R-EMB-05)', (
     '  TCP    127.0.0.1:15000        0.0.0.0:0              ABHÖREN          9',
   ].join('\r\n');
   expect(inNetstat(told, 5000)).toEqual([4711]);
+});
+
+describe('an Ollama that its owner chose is of nobody else of this machine (R-EMB-07)', () => {
+  test.runIf(process.platform === 'linux')('a program of this user is taken, and nobody is not', async () => {
+    const port = await freePort();
+    expect(await isOfOurUsers(port)).toBe(false);
+    const server = createServer();
+    await new Promise<void>((resolve) => void server.listen(port, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    expect(await isOfOurUsers(port)).toBe(true);
+  });
+
+  test.runIf(process.platform === 'linux' && process.getuid?.() === 0)('one of another user is not', async () => {
+    const port = await listenAs(65_534);
+    expect(await isOfOurUsers(port)).toBe(false);
+  });
+
+  test('by users as the system lists them, with the service of Ollama’s own', () => {
+    expect(usersInLsof('p4711\nu501\nf12\np4712\nu0\n')).toEqual([501, 0]);
+    expect(serviceUsers('root:x:0:0::/root:/bin/sh\nollama:x:998:998::/usr/share/ollama:/bin/false\n')).toEqual([998]);
+    expect(serviceUsers('mallory:x:1001:1001:ollama:x:1:::\nollama2:x:5:5::/:\n')).toEqual([]);
+  });
 });

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Sidecar } from '../../../src/main/sidecar/sidecar.ts';
+import { listenAs } from '../../support/another-user.ts';
 import { SOON } from '../../support/listener.ts';
 import { isAlive, writeProgram } from '../../support/ollama-program.ts';
 import { openSidecar, standIn, turnOn, until } from '../../support/ollama.ts';
@@ -328,6 +329,15 @@ describe('an Ollama that runs already', () => {
     await refused(sidecar);
     expect(sidecar.state).toMatchObject({ at: 'failed', trouble: 'gone' });
   });
+
+  test.runIf(linux && process.getuid?.() === 0)('is asked nothing where it is another user’s (R-EMB-07)', async () => {
+    const port = await listenAs(65_534);
+    const { sidecar } = openSidecar({ url: `http://127.0.0.1:${port}`, times: { again: [60_000] } });
+    sidecar.wake();
+    await sidecar.choose({ on: true, adopt: true });
+    expect(await until(sidecar, 'failed')).toMatchObject({ trouble: 'foreign', remedy: expect.stringContaining('--own') });
+    expect(await (await fetch(`http://127.0.0.1:${port}/asked`)).json()).toEqual([]);
+  });
 });
 
 test('too many questions at once are refused, and each subject has its share (R-EMB-02)', async () => {
@@ -346,4 +356,26 @@ test('too many questions at once are refused, and each subject has its share (R-
   expect(answers.filter((answer) => answer === 'answered')).toHaveLength(16);
   expect(answers.at(-1)).toMatchObject({ code: 'rate_limited', retryAfter: 1 });
   expect((await others).vectors).toHaveLength(1);
+});
+
+test('one question has an end as a whole, and while it lasts others come in between its parts (R-EMB-02)', async () => {
+  const ollama = standIn();
+  const { sidecar } = openSidecar({ path: ollama.path, times: { question: 1500 } });
+  await turnOn(sidecar);
+  await until(sidecar, 'ready');
+  ollama.behave({ slowMs: 300 });
+  const many = Array.from({ length: 256 }, (_, at) => `text ${at}`);
+  let over = false;
+  const long = sidecar
+    .embed('greedy', many)
+    .then(
+      () => new Error('It was answered.'),
+      (error: Error) => error,
+    )
+    .finally(() => (over = true));
+  expect((await sidecar.embed('another', ['a text'])).vectors).toHaveLength(1);
+  expect(over).toBe(false);
+  expect(await long).toMatchObject({ code: 'embeddings_unavailable', message: expect.stringContaining('send fewer at once') });
+  // That it was too much is no fault of Ollama's.
+  expect(sidecar.state).toMatchObject({ at: 'ready' });
 });
