@@ -1,3 +1,4 @@
+import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -126,6 +127,31 @@ describe('an import', () => {
       code: 1,
       out: '',
       err: 'The file cannot be read; check its path and its permissions.\n',
+    });
+  });
+
+  describe.skipIf(process.platform === 'win32')('of a pipe with a name (R-BRING-10)', () => {
+    beforeEach(() => void execFileSync('sh', ['-c', 'mkfifo "$1"', 'sh', file]));
+
+    test('takes what comes through it, however late', async () => {
+      const writer = spawn('sh', ['-c', 'sleep 0.2; exec 3>"$1"; sleep 0.2; cat >&3', 'sh', file]);
+      writer.stdin.end(`${line()}\n${line({ key: 'another' })}\n`);
+      expect(await say('import', file)).toMatchObject({ code: 0, out: 'Imported: 2 new, 0 changed, 0 known already.\n' });
+    });
+
+    test('that nobody writes into is refused within seconds', async () => {
+      expect(await say('import', file)).toEqual({
+        code: 1,
+        out: '',
+        err: 'Nobody writes into this pipe; start what writes into it, and import again, or name a file.\n',
+      });
+    });
+
+    test('can be interrupted while it waits', async () => {
+      const interruption = new AbortController();
+      const saying = typed(['import', file], { folder, interrupted: interruption.signal });
+      interruption.abort(new Interrupted(130));
+      expect((await saying).code).toBe(130);
     });
   });
 

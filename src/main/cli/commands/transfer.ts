@@ -1,4 +1,4 @@
-import { constants, createReadStream } from 'node:fs';
+import { constants } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { Failure } from '../../../contract/failure.ts';
@@ -12,6 +12,7 @@ import { importLines, summary, tellErrors } from '../import-lines.ts';
 import { counted, jsonText } from '../layout.ts';
 import { linesOf } from '../lines.ts';
 import type { MemoryAtHand } from '../memory-at-hand.ts';
+import { contentOf } from '../named-file.ts';
 import { UsageError } from '../usage-error.ts';
 import { secondsOf } from '../values.ts';
 
@@ -131,11 +132,3 @@ const full = (cause: unknown): Failure | undefined =>
   cause instanceof Error && 'code' in cause && cause.code === 'ENOSPC'
     ? new Failure('disk_full', 'There is no room for the export; name a file on another disk.', { cause })
     : undefined;
-
-async function* contentOf(file: string, signal: AbortSignal): AsyncGenerator<Buffer> {
-  try {
-    for await (const chunk of createReadStream(file, { signal })) yield chunk as Buffer;
-  } catch (cause) {
-    throw new Failure('invalid_input', 'The file cannot be read; check its path and its permissions.', { cause });
-  }
-}
