@@ -7,111 +7,139 @@ interface Span {
   readonly end: number;
 }
 
-interface Member {
-  readonly name: string;
-  readonly key: Span;
+/** Of an object, or of a list, where it has no name. */
+interface Member extends Span {
+  readonly name: string | undefined;
   readonly value: Node;
   /** Where its comma is; undefined for a last one without. */
   readonly comma: number | undefined;
 }
 
-interface ObjectNode extends Span {
+interface Holder extends Span {
+  readonly what: 'object' | 'list';
   readonly members: readonly Member[];
   /** The end of the last thing before the closing brace: a value, a comma, a comment, or the opening brace. */
   readonly last: number;
 }
 
-type Node = ObjectNode | (Span & { readonly plain: unknown });
+type Node = Holder | (Span & { readonly plain: unknown });
 
 /** Nothing that anybody configures by hand nests so deep; and we nest as deep as what we read. */
 const DEEPEST = 100;
 
 const BOM = '\uFEFF';
 
-/**
- * The text with a value at a path, and else as it stood: comments, order, indentation, line ends and what is not known here.
- * An equal value leaves it as it is. Reads what clients read: JSON, with comments and commas too many.
- */
-export function setValue(text: string, path: readonly string[], value: unknown): string {
-  if (blank(text)) return `${text.startsWith(BOM) ? BOM : ''}${JSON.stringify(nested(path, value), undefined, 2)}\n`;
-  let node = read(text);
-  for (const [depth, name] of path.entries()) {
-    const object = objectAt(node, path.slice(0, depth));
-    const member = only(object, name);
-    if (!member) return insert(text, object, name, nested(path.slice(depth + 1), value));
-    node = member.value;
-  }
-  if (isDeepStrictEqual(plainOf(node), value)) return text;
-  return text.slice(0, node.start) + spelled(value, styleAt(text, node.start)) + text.slice(node.end);
-}
+/** What a client reads: JSON, with comments and commas too many; or JSON5, which goes further. */
+type Dialect = 'json' | 'json5';
 
-/** The text without what stands at a path. */
-export function dropValue(text: string, path: readonly string[]): string {
-  if (blank(text)) return text;
-  const object = find(text, path.slice(0, -1));
-  const member = object && only(objectAt(object, path.slice(0, -1)), path.at(-1) ?? '');
-  return object && member ? cut(text, object as ObjectNode, member) : text;
-}
+/** Reads and changes such texts. */
+const editing = (dialect: Dialect) => {
+  const read = (text: string): Node => new Reader(text, dialect).whole();
 
-/** What stands at a path; undefined where nothing does. */
-export function valueAt(text: string, path: readonly string[]): unknown {
-  const node = blank(text) ? undefined : find(text, path);
-  return node && plainOf(node);
-}
+  const find = (text: string, path: readonly string[]): Node | undefined =>
+    path.reduce<Node | undefined>(
+      (node, name, depth) => node && only(holderAt(node, path.slice(0, depth)), name)?.value,
+      blank(text) ? undefined : read(text),
+    );
 
-function find(text: string, path: readonly string[]): Node | undefined {
-  let node: Node | undefined = read(text);
-  for (const [depth, name] of path.entries()) {
-    node = node && only(objectAt(node, path.slice(0, depth)), name)?.value;
-  }
-  return node;
-}
+  const valueAt = (text: string, path: readonly string[]): unknown => {
+    const node = find(text, path);
+    return node && plainOf(node);
+  };
 
-function objectAt(node: Node, path: readonly string[]): ObjectNode {
-  if ('members' in node) return node;
+  /** The list at a path has no such values any more. */
+  const dropFromList = (text: string, path: readonly string[], value: unknown): string => {
+    const list = find(text, path);
+    const member = list && holderAt(list, path, 'list').members.find((one) => isDeepStrictEqual(plainOf(one.value), value));
+    return list && member ? dropFromList(cut(text, list as Holder, member), path, value) : text;
+  };
+
+  return {
+    /** What stands at a path; undefined where nothing does. */
+    valueAt,
+
+    /**
+     * The text with a value at a path, and else as it stood: comments, order, indentation, line ends and what is not known here.
+     * An equal value leaves it as it is.
+     */
+    setValue: (text: string, path: readonly string[], value: unknown): string => {
+      if (blank(text)) return `${text.startsWith(BOM) ? BOM : ''}${JSON.stringify(nested(path, value), undefined, 2)}\n`;
+      let node = read(text);
+      for (const [depth, name] of path.entries()) {
+        const object = holderAt(node, path.slice(0, depth));
+        const member = only(object, name);
+        if (!member) return insert(text, object, nested(path.slice(depth + 1), value), name);
+        node = member.value;
+      }
+      if (isDeepStrictEqual(plainOf(node), value)) return text;
+      return text.slice(0, node.start) + spelled(value, styleAt(text, node.start)) + text.slice(node.end);
+    },
+
+    /** The text without what stands at a path. */
+    dropValue: (text: string, path: readonly string[]): string => {
+      const object = find(text, path.slice(0, -1));
+      const member = object && only(holderAt(object, path.slice(0, -1)), path.at(-1) ?? '');
+      return object && member ? cut(text, object as Holder, member) : text;
+    },
+
+    /** The list at a path, which has to be there, ends with this value too. */
+    addToList: (text: string, path: readonly string[], value: unknown): string => {
+      const list = find(text, path);
+      return list ? insert(text, holderAt(list, path, 'list'), value) : text;
+    },
+
+    dropFromList,
+  };
+};
+
+export const { setValue, dropValue, valueAt } = editing('json');
+export const json5 = editing('json5');
+
+function holderAt(node: Node, path: readonly string[], what: Holder['what'] = 'object'): Holder {
+  if ('members' in node && node.what === what) return node;
   const where = path.length === 0 ? 'At its top' : `At ${path.join('.')}`;
-  throw refused(`${where} stands something other than an object`);
+  throw refused(`${where} stands something other than ${what === 'list' ? 'a list' : 'an object'}`);
 }
 
-function only({ members }: ObjectNode, name: string): Member | undefined {
+function only({ members }: Holder, name: string): Member | undefined {
   const [first, second] = members.filter((member) => member.name === name);
   if (second) throw refused(`It has ${name} twice`);
   return first;
 }
 
-function insert(text: string, object: ObjectNode, name: string, value: unknown): string {
-  const style = styleAt(text, object.start);
-  const inside = text.slice(object.start, object.end);
-  const last = object.members.at(-1);
-  const rest = text.slice(object.last, object.end - 1);
-  if (last && !inside.includes('\n')) {
-    const member = `${JSON.stringify(name)}: ${JSON.stringify(value)}`;
-    return spliced(text, object, last, ` ${member}`);
-  }
+/** What ends a line, and a comment with it. */
+const LINES = /[\n\r\u2028\u2029]/;
+
+function insert(text: string, holder: Holder, value: unknown, name?: string): string {
+  const style = styleAt(text, holder.start);
+  const named = name === undefined ? '' : `${JSON.stringify(name)}: `;
+  const inside = text.slice(holder.start, holder.end);
+  const last = holder.members.at(-1);
+  const rest = text.slice(holder.last, holder.end - 1);
+  if (last && !LINES.test(inside)) return spliced(text, holder, last, ` ${named}${JSON.stringify(value)}`);
   // Alone in a text of one line it would be the only thing that is not.
-  if (!last && !text.trim().includes('\n') && object.start > text.search(/[^\s\uFEFF]/)) {
-    return text.slice(0, object.last) + `${JSON.stringify(name)}: ${JSON.stringify(value)}` + text.slice(object.last);
+  if (!last && !LINES.test(text.trim()) && holder.start > text.search(/[^\s\uFEFF]/)) {
+    return text.slice(0, holder.last) + named + JSON.stringify(value) + text.slice(holder.last);
   }
-  const indent = last ? (indentOf(text, last.key.start) ?? style.indent + style.unit) : style.indent + style.unit;
-  const member = `${style.line}${indent}${JSON.stringify(name)}: ${spelled(value, { ...style, indent })}`;
-  if (last) return spliced(text, object, last, member);
-  const close = rest.includes('\n') ? '' : style.line + style.indent;
-  return text.slice(0, object.last) + member + close + text.slice(object.last);
+  const indent = last ? (indentOf(text, last.start) ?? style.indent + style.unit) : style.indent + style.unit;
+  const member = `${style.line}${indent}${named}${spelled(value, { ...style, indent })}`;
+  if (last) return spliced(text, holder, last, member);
+  const close = LINES.test(rest) ? '' : style.line + style.indent;
+  return text.slice(0, holder.last) + member + close + text.slice(holder.last);
 }
 
 /** The comma goes to the value it ends, the new member behind what is said about that value. */
-function spliced(text: string, object: ObjectNode, last: Member, member: string): string {
+function spliced(text: string, holder: Holder, last: Member, member: string): string {
   const before = text.slice(0, last.value.end);
-  const between = text.slice(last.value.end, object.last);
+  const between = text.slice(last.value.end, holder.last);
   const comma = last.comma === undefined;
-  return before + (comma ? ',' : '') + between + member + (comma ? '' : ',') + text.slice(object.last);
+  return before + (comma ? ',' : '') + between + member + (comma ? '' : ',') + text.slice(holder.last);
 }
 
-function cut(text: string, object: ObjectNode, member: Member): string {
-  const at = object.members.indexOf(member);
-  const before = object.members[at - 1];
-  const blanks = /\s*$/.exec(text.slice(object.start + 1, member.key.start))?.[0].length ?? 0;
-  const start = member.key.start - blanks;
+function cut(text: string, holder: Holder, member: Member): string {
+  const before = holder.members[holder.members.indexOf(member) - 1];
+  const blanks = /\s*$/.exec(text.slice(holder.start + 1, member.start))?.[0].length ?? 0;
+  const start = member.start - blanks;
   const end = member.comma === undefined ? member.value.end : member.comma + 1;
   // The last one's comma stands with the one before it.
   const comma = member.comma === undefined ? before?.comma : undefined;
@@ -127,7 +155,7 @@ interface Style {
 }
 
 function styleAt(text: string, position: number): Style {
-  const indented = /\n([ \t]+)"/.exec(text)?.[1] ?? '  ';
+  const indented = /\n([ \t]+)["'\w$]/.exec(text)?.[1] ?? '  ';
   const start = text.lastIndexOf('\n', position - 1) + 1;
   return {
     line: text.includes('\r\n') ? '\r\n' : '\n',
@@ -148,8 +176,11 @@ const spelled = (value: unknown, { line, indent, unit }: Style): string =>
 const nested = (path: readonly string[], value: unknown): unknown =>
   path.toReversed().reduce((inner, name) => ({ [name]: inner }), value);
 
-const plainOf = (node: Node): unknown =>
-  'members' in node ? Object.fromEntries(node.members.map(({ name, value }) => [name, plainOf(value)])) : node.plain;
+function plainOf(node: Node): unknown {
+  if (!('members' in node)) return node.plain;
+  if (node.what === 'list') return node.members.map(({ value }) => plainOf(value));
+  return Object.fromEntries(node.members.map(({ name, value }) => [name, plainOf(value)]));
+}
 
 const blank = (text: string): boolean => /^[\s\uFEFF]*$/.test(text);
 
@@ -158,17 +189,31 @@ const refused = (what: string, position?: { text: string; at: number }): Failure
   return new Failure('invalid_input', `${what}${where ?? ''}, so it is left as it is; mend the file, and try again.`);
 };
 
-function read(text: string): Node {
-  return new Reader(text).whole();
-}
+/** A number, or a word that stands for a value. */
+const WORDS: Readonly<Record<Dialect, RegExp>> = {
+  json: /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y,
+  json5: /[+-]?(?:0[xX][\da-fA-F]+|(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|Infinity|NaN)|true|false|null/y,
+};
+const ESCAPE = /\\(?:u[\da-fA-F]{4}|x[\da-fA-F]{2}|0(?!\d)|\r\n|[^ux\d])/.source;
+const STRINGS: Readonly<Record<Dialect, RegExp>> = {
+  json: /"[^"\\\n]*(?:\\.[^"\\\n]*)*"/y,
+  json5: new RegExp(String.raw`"(?:[^"\\\n\r]|${ESCAPE})*"|'(?:[^'\\\n\r]|${ESCAPE})*'`, 'y'),
+};
+const BLANKS: Readonly<Record<Dialect, RegExp>> = { json: /[ \t\r\n]+/y, json5: /\s+/y };
+const COMMENT = /\/\/[^\r\n\u2028\u2029]*|\/\*[^]*?\*\//y;
+/** A key without quotes, as JavaScript names things; what is escaped in it is looked at when it is not any more. */
+const NAME = /(?:[\p{ID_Continue}$\u200C\u200D]|\\u[\da-fA-F]{4})+/uy;
+const UNESCAPED_NAME = /^[\p{ID_Start}$_][\p{ID_Continue}$\u200C\u200D]*$/u;
 
 class Reader {
   readonly #text: string;
+  readonly #dialect: Dialect;
   #at: number;
   #deep = 0;
 
-  constructor(text: string) {
+  constructor(text: string, dialect: Dialect) {
     this.#text = text;
+    this.#dialect = dialect;
     this.#at = text.startsWith(BOM) ? 1 : 0;
   }
 
@@ -182,75 +227,61 @@ class Reader {
 
   #value(): Node {
     const char = this.#text[this.#at];
-    if (char === '{') return this.#nest(() => this.#object());
-    if (char === '[') return this.#nest(() => this.#array());
-    if (char === '"') {
-      const span = this.#string();
-      return { ...span, plain: this.#parsed(span) };
-    }
-    const word = this.#match(/-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y);
-    if (!word) throw this.#broken();
+    if (char === '{') return this.#holder('object');
+    if (char === '[') return this.#holder('list');
+    const start = this.#at;
+    const string = this.#match(STRINGS[this.#dialect]);
+    if (string) return { ...string, plain: this.#parsed(string) };
+    const word = this.#match(WORDS[this.#dialect]);
+    if (!word || this.#match(NAME)) throw this.#broken(start);
     return { ...word, plain: this.#parsed(word) };
   }
 
-  #nest<T>(job: () => T): T {
+  #holder(what: Holder['what']): Holder {
     if ((this.#deep += 1) > DEEPEST) throw refused(`It nests deeper than ${DEEPEST} levels`);
-    const done = job();
-    this.#deep -= 1;
-    return done;
-  }
-
-  #object(): ObjectNode {
+    const close = what === 'object' ? '}' : ']';
     const start = this.#at;
     this.#at += 1;
     let last = this.#skip();
     const members: Member[] = [];
-    while (this.#text[this.#at] !== '}') {
-      const key = this.#string();
-      this.#skip();
-      this.#expect(':');
-      this.#skip();
+    while (this.#text[this.#at] !== close) {
+      const from = this.#at;
+      const name = what === 'object' ? this.#name() : undefined;
       const value = this.#value();
       last = this.#skip();
       const comma = this.#text[this.#at] === ',' ? this.#at : undefined;
       if (comma !== undefined) {
         this.#at += 1;
         last = this.#skip();
-      } else if (this.#text[this.#at] !== '}') throw this.#broken();
-      members.push({ name: String(this.#parsed(key)), key, value, comma });
+      } else if (this.#text[this.#at] !== close) throw this.#broken();
+      members.push({ name, start: from, end: value.end, value, comma });
     }
     this.#at += 1;
-    return { start, end: this.#at, members, last };
+    this.#deep -= 1;
+    return { what, start, end: this.#at, members, last };
   }
 
-  #array(): Node {
-    const start = this.#at;
+  #name(): string {
+    const span = this.#match(STRINGS[this.#dialect]) ?? (this.#dialect === 'json5' ? this.#match(NAME) : undefined);
+    if (!span) throw this.#broken();
+    const bare = !/["']/.test(this.#text[span.start] ?? '');
+    const name = bare ? unescaped(this.#text.slice(span.start, span.end)) : String(this.#parsed(span));
+    if (bare && !UNESCAPED_NAME.test(name)) throw this.#broken(span.start);
+    this.#skip();
+    if (this.#text[this.#at] !== ':') throw this.#broken();
     this.#at += 1;
     this.#skip();
-    const plain: unknown[] = [];
-    while (this.#text[this.#at] !== ']') {
-      plain.push(plainOf(this.#value()));
-      this.#skip();
-      if (this.#text[this.#at] === ',') {
-        this.#at += 1;
-        this.#skip();
-      } else if (this.#text[this.#at] !== ']') throw this.#broken();
-    }
-    this.#at += 1;
-    return { start, end: this.#at, plain };
-  }
-
-  #string(): Span {
-    const span = this.#match(/"[^"\\\n]*(?:\\.[^"\\\n]*)*"/y);
-    if (!span) throw this.#broken();
-    return span;
+    return name;
   }
 
   #parsed({ start, end }: Span): unknown {
+    const said = this.#text.slice(start, end);
     try {
-      return JSON.parse(this.#text.slice(start, end));
+      return JSON.parse(said);
     } catch {
-      throw this.#broken(start);
+      if (this.#dialect === 'json') throw this.#broken(start);
+      if (/^["']/.test(said)) return unescaped(said.slice(1, -1));
+      return /^[+-]/.test(said) ? Number(said.slice(1)) * (said.startsWith('-') ? -1 : 1) : Number(said);
     }
   }
 
@@ -262,23 +293,28 @@ class Reader {
     return { start, end: this.#at };
   }
 
-  #expect(char: string): void {
-    if (this.#text[this.#at] !== char) throw this.#broken();
-    this.#at += 1;
-  }
-
   /** Over blanks and comments; the end of the last thing that was not blank. */
   #skip(): number {
     let last = this.#at;
     for (;;) {
-      this.#match(/[ \t\r\n]+/y);
-      const comment = this.#match(/\/\/[^\r\n]*|\/\*[^]*?\*\//y);
+      this.#match(BLANKS[this.#dialect]);
+      const comment = this.#match(COMMENT);
       if (!comment) return last;
       last = comment.end;
     }
   }
 
   #broken(at = this.#at): Failure {
-    return refused('It is not JSON', { text: this.#text, at });
+    return refused(`It is not ${this.#dialect === 'json' ? 'JSON' : 'JSON5'}`, { text: this.#text, at });
   }
 }
+
+const ESCAPES: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v', 0: '\0' };
+
+/** What JSON5 writes with a backslash: a line that goes on behind it is one line. */
+const unescaped = (said: string): string =>
+  said.replaceAll(/\\(?:u([\da-fA-F]{4})|x([\da-fA-F]{2})|(\r\n|[^]))/g, (_all, wide?: string, narrow?: string, other = '') => {
+    const code = wide ?? narrow;
+    if (code !== undefined) return String.fromCharCode(Number.parseInt(code, 16));
+    return /^[\r\n\u2028\u2029]/.test(other) ? '' : (ESCAPES[other] ?? other);
+  });

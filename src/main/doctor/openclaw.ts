@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { stripVTControlCharacters } from 'node:util';
 import { readConfigFile } from '../connect/config-file.ts';
 import type { Entry, Surroundings } from '../connect/connector.ts';
-import { valueAt } from '../connect/json-text.ts';
+import { json5 } from '../connect/json-text.ts';
 import { lookAtMcporter, mcporterEntry, wantsMcporter } from '../connect/openclaw/mcporter.ts';
 import { openClaw } from '../connect/openclaw/openclaw.ts';
 import { askOpenClaw, findOpenClaw } from '../connect/openclaw/program.ts';
@@ -53,7 +53,7 @@ async function entryFindings(around: Surroundings, config: string): Promise<{ fi
 
 /** Of the search by QMD that OpenClaw had up to 2026.7. */
 const oldKeys = (text: string): string[] =>
-  ['backend', 'qmd'].filter((key) => valueAt(text, ['memory', key]) !== undefined).map((key) => `memory.${key}`);
+  ['backend', 'qmd'].filter((key) => json5.valueAt(text, ['memory', key]) !== undefined).map((key) => `memory.${key}`);
 
 async function toolsFinding(around: Surroundings, entry: Entry): Promise<Finding> {
   const { works, why = '', tools } = await verify(entry, around);

@@ -64,7 +64,7 @@ test('R-CLAW-10 what was written there since stays when it is disconnected, and 
   writeFileSync(config, changed);
   await connections.disconnect({ client: 'openclaw' });
   const rest = readFileSync(config, 'utf8');
-  expect(rest.replaceAll(/(?<=\[)\s+|\s+(?=\])/g, '')).toBe(CONFIG.replace('"local"', '"remote"'));
+  expect(rest).toBe(CONFIG.replace('"local"', '"remote"'));
   expect(readFileSync(mcporter, 'utf8')).toBe('{ "mcpServers": { "other": { "command": "x" } }, "imports": [] }\n');
 });
 
@@ -127,6 +127,20 @@ test('R-CLAW-12 a configuration that was never made, or cannot be read, is not w
   await expect(connections.connect(CLIENT)).rejects.toMatchObject({ message: expect.stringContaining('openclaw onboard') });
   expect(existsSync(config)).toBe(false);
   expect(asked).toThrow(/ENOENT/);
+});
+
+test('R-CLAW-14 a configuration in JSON5, as its owner wrote it, gets what is ours and nothing else', async () => {
+  const text = "// mine\n{\n  gateway: { mode: 'local', },\n  plugins: { allow: [\n    'memory-core', // theirs\n  ] },\n}\n";
+  const { connections, config, row } = await aHomeWithOpenClaw(text);
+  const done = await connections.connect(CLIENT);
+  expect(done.verified).toMatchObject({ works: true });
+  expect(await row('openclaw')).toMatchObject({ state: 'connected' });
+  const after = readFileSync(config, 'utf8');
+  for (const kept of ["gateway: { mode: 'local', }", '    \'memory-core\', // theirs\n    "helmdeck-memory",\n'])
+    expect(after).toContain(kept);
+  writeFileSync(config, after.replace("'local'", "'remote'"));
+  await connections.disconnect({ client: 'openclaw' });
+  expect(readFileSync(config, 'utf8')).toBe(text.replace("'local'", "'remote'"));
 });
 
 test('R-CLAW-12 what OpenClaw keeps of its own memory is not touched, whatever stands there', async () => {

@@ -4,8 +4,10 @@ import { Failure } from '../../../contract/failure.ts';
 import { OLLAMA } from '../../config.ts';
 import { readConfigFile } from '../config-file.ts';
 import type { Connector, EditStep, Look, Surroundings } from '../connector.ts';
-import { dropValue, setValue, valueAt } from '../json-text.ts';
+import { json5 } from '../json-text.ts';
 import { findOpenClaw } from './program.ts';
+
+const { dropValue, setValue, valueAt } = json5;
 
 /** What is ours of it, by the path below its search. */
 const OURS = [['provider'], ['model'], ['remote', 'baseUrl'], ['remote', 'apiKey']] as const;

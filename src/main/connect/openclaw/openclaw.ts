@@ -2,10 +2,12 @@ import { Failure } from '../../../contract/failure.ts';
 import { readConfigFile } from '../config-file.ts';
 import { type Connector, ENTRY, type EditStep, type Look, type Offer, type Step } from '../connector.ts';
 import { entryOf } from '../json-client.ts';
-import { dropValue, setValue, valueAt } from '../json-text.ts';
+import { json5 } from '../json-text.ts';
 import { registered, unregistered, wantsMcporter } from './mcporter.ts';
 import { installArgs, installedPlugin, PLUGIN } from './plugin.ts';
 import { findOpenClaw, openClawCommand } from './program.ts';
+
+const { addToList, dropFromList, dropValue, setValue, valueAt } = json5;
 
 const SERVER = ['mcp', 'servers', ENTRY];
 const SETTINGS = ['plugins', 'entries', PLUGIN];
@@ -92,13 +94,11 @@ function withOurs(before: string, { entry, folder, tokenFile }: Offer): string {
   const server = setValue(before, SERVER, { command, args, env });
   const allowed = listAt(server, ALLOWED);
   const settings = setValue(server, SETTINGS, { enabled: true, config: { folder, tokenFile } });
-  return allowed.length === 0 || allowed.includes(PLUGIN) ? settings : setValue(settings, ALLOWED, [...allowed, PLUGIN]);
+  return allowed.length === 0 || allowed.includes(PLUGIN) ? settings : addToList(settings, ALLOWED, PLUGIN);
 }
 
 function withoutOurs(before: string): string {
-  const allowed = listAt(before, ALLOWED);
-  const rest = allowed.filter((one) => one !== PLUGIN);
-  const text = rest.length === allowed.length ? before : setValue(before, ALLOWED, rest);
+  const text = listAt(before, ALLOWED).includes(PLUGIN) ? dropFromList(before, ALLOWED, PLUGIN) : before;
   return dropWithEmpty(dropWithEmpty(text, SERVER), SETTINGS);
 }
 
