@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { aHome } from './clients.ts';
 
 export const CLIENT = { client: 'openclaw', subject: 'me' };
@@ -11,9 +11,23 @@ export const CONFIG = `{
 }
 `;
 
+/** As OpenClaw writes its configuration: anew, without comments, with a word on the plugin, and with a note of its own. */
+const WRITES = `
+import { readFileSync, writeFileSync } from 'node:fs';
+import { json5 } from '${resolve('src/main/connect/json-text.ts')}';
+const [file, enabled] = process.argv.slice(2);
+const { plugins = {}, ...rest } = json5.valueAt(readFileSync(file, 'utf8'), []);
+const others = (plugins.allow ?? []).filter((one) => one !== 'helmdeck-memory');
+const allow = enabled === 'true' ? [...others, 'helmdeck-memory'] : others;
+const entries = { ...plugins.entries, 'helmdeck-memory': { enabled: enabled === 'true' } };
+const meta = { lastTouchedVersion: '2026.9.6' };
+const written = { ...rest, plugins: { ...plugins, ...(others.length > 0 && { allow }), entries }, meta };
+writeFileSync(file, JSON.stringify(written, undefined, 2));
+`;
+
 /**
- * What OpenClaw does as far as we see it: it copies the plugin, writes its configuration anew without comments, and leaves a mark
- * of a plugin that it has removed, and its gateway finds all it is asked for. It notes what it was asked.
+ * What OpenClaw does as far as we see it: it copies the plugin, writes its configuration, leaves a mark of a plugin that it has
+ * removed, and its gateway finds all it is asked for. It notes what it was asked, and something else may happen meanwhile.
  */
 const PROGRAM = `
 echo "$@" >> "$HOME/asked"
@@ -21,18 +35,22 @@ state="$HOME/.openclaw"
 case "$2" in
   install) [ ! -e "$HOME/refuses" ] || { echo 'no, thanks' >&2; exit 1; }
     mkdir -p "$state/extensions/helmdeck-memory" && cp "$3"/* "$state/extensions/helmdeck-memory/"
-    printf '%s' '{"plugins":{"entries":{"helmdeck-memory":{"enabled":true}}},"meta":{}}' > "$state/openclaw.json" ;;
+    [ ! -e "$HOME/breaks" ] || { echo 'out of breath' >&2; exit 1; }
+    ${process.execPath} "$HOME/writes.mjs" "$state/openclaw.json" true ;;
   call) [ ! -e "$HOME/deaf" ] || { echo 'no gateway' >&2; exit 1; }
     word="\${6##*smoke}"; word="smoke\${word%%\\"*}"
     [ -e "$HOME/blind" ] || echo "{\\"path\\":\\"helmdeck/user_facts/helmdeck/doctor/$word\\"}" ;;
-  uninstall) rm -r "$state/extensions/helmdeck-memory"
-    printf '%s' '{"plugins":{"entries":{"helmdeck-memory":{"enabled":false}}},"meta":{}}' > "$state/openclaw.json" ;;
+  uninstall) [ ! -e "$HOME/keeps" ] || exit 1
+    rm -r "$state/extensions/helmdeck-memory"
+    ${process.execPath} "$HOME/writes.mjs" "$state/openclaw.json" false ;;
 esac
+[ ! -e "$HOME/meanwhile" ] || . "$HOME/meanwhile"
 `;
 
 export async function aHomeWithOpenClaw(text = CONFIG) {
   const home = await aHome();
   home.program('openclaw', PROGRAM);
+  home.put('writes.mjs', WRITES);
   const config = home.put('.openclaw/openclaw.json', text);
   const plugin = join(home.home, '.openclaw/extensions/helmdeck-memory');
   const mcporter = join(home.home, '.mcporter/mcporter.json');

@@ -19,8 +19,9 @@ import { MintInput, type TokenList } from '../../contract/token.ts';
 import type { Clients } from '../../core/clients.ts';
 import { time } from '../../core/time.ts';
 import type { Tokens } from '../../core/tokens.ts';
-import { digestOf, keepMode, readConfigFile, replaceConfigFile, requireWritable } from './config-file.ts';
-import type { Connector, EditStep, Entry, Look, Offer, RunStep, Step, Surroundings } from './connector.ts';
+import { Changes, editsOf, pathsOf } from './changes.ts';
+import { digestOf, readConfigFile, requireWritable } from './config-file.ts';
+import type { Connector, EditStep, Entry, Look, Offer, Step, Surroundings } from './connector.ts';
 import { linesChanged } from './diff.ts';
 import { entryFor, placeBridge, startsBridge } from './launch.ts';
 import { type Record, Records } from './records.ts';
@@ -40,9 +41,6 @@ interface Deps {
 }
 
 type TokenRow = TokenList['tokens'][number];
-
-/** What a file held when we began: by its path, as it is named in steps. */
-type Contents = ReadonlyMap<string, Buffer | undefined>;
 
 /**
  * Connects programs of others, and knows how they stand. Their files get what is ours and lose nothing; what was there before is
@@ -68,11 +66,12 @@ export class Connections implements Clients {
   async plan({ client }: PlanConnectionInput): Promise<ConnectionPlan> {
     const connector = this.#connector(client);
     const { steps, basis } = await this.#prepare(connector);
-    const files = steps.flatMap((step) => (step.does === 'edit' ? [step] : step.instead ? [step.instead] : []));
     return {
       client,
       basis,
-      files: files.map((step) => shownOf(step)).filter(({ lines }) => lines.length > 0),
+      files: editsOf(steps)
+        .map((step) => shownOf(step))
+        .filter(({ lines }) => lines.length > 0),
       commands: steps.flatMap((step) => (step.does === 'run' ? [{ program: step.program, args: [...step.args] }] : [])),
       ...(connector.link && { link: connector.link(this.#offer(connector, DOTS).entry) }),
       ...afterwards(connector),
@@ -188,13 +187,14 @@ export class Connections implements Clients {
     const oldToken = old && this.#records.token(id);
     const offer = this.#offer(connector, minted.token);
     const steps = await connector.connect(around, offer);
-    const found: Contents = new Map(pathsOf(steps).map((path) => [path, readConfigFile(path)?.bytes]));
+    const without = editsOf(await connector.disconnect(around));
+    const changes = new Changes({ around, name: connector.name, steps });
     const record: Record = {
       subject,
       token: minted.id,
       at: now(),
       entry: { ...offer.entry, args: [...offer.entry.args] },
-      files: await this.#keepBefore(connector, old, found),
+      files: this.#keepBefore(id, old, changes.before, old ? without : []),
       folders: old?.folders ?? [],
     };
     const folders = missingFolders(steps);
@@ -204,16 +204,10 @@ export class Connections implements Clients {
     this.#records.keepToken(id, minted.token);
     try {
       for (const folder of folders) mkdirSync(folder, { mode: 0o700 });
-      for (const step of steps) await this.#take(connector, step, found);
-      const look = await this.#look(connector);
-      if (look.at !== 'present' && look.at !== 'bundled') {
-        throw new Failure(
-          'handler_failed',
-          `${connector.name} does not show our entry after it was put there; nothing was changed.`,
-        );
-      }
+      await changes.carryOut();
+      requireShown(connector, await this.#look(connector));
     } catch (error) {
-      putBack(found);
+      await changes.putBack(without);
       for (const folder of folders.toReversed()) removeIfEmpty(folder);
       if (old && oldToken !== undefined) {
         this.#records.keep(id, old);
@@ -228,94 +222,49 @@ export class Connections implements Clients {
   }
 
   /** What each file is to be again one day: as it was before we first came, unless somebody has changed it since. */
-  async #keepBefore(connector: Connector, old: Record | undefined, found: Contents): Promise<Record['files']> {
-    const own = old ? editsOf(await connector.disconnect(this.#deps.around)) : [];
+  #keepBefore(client: string, old: Record | undefined, found: Changes['before'], without: readonly EditStep[]): Record['files'] {
     return [...found].map(([path, bytes]) => {
       const known = old?.files.find((file) => file.path === path);
       if (known && known.after === digestOf(bytes)) return { path, before: known.before };
-      const without = own.find((step) => step.path === path);
-      const text = bytes && without ? without.edit(bytes.toString('utf8')) : undefined;
+      const text = bytes && without.find((step) => step.path === path)?.edit(bytes.toString('utf8'));
       const kept = text === undefined ? bytes : Buffer.from(text);
       const before = digestOf(kept);
-      if (kept) this.#records.keepBytes(connector.id, before, kept);
+      if (kept) this.#records.keepBytes(client, before, kept);
       return { path, before };
     });
-  }
-
-  async #take(connector: Connector, step: Step, found: Contents): Promise<void> {
-    if (step.does === 'edit') write(step, found.get(step.path));
-    else await this.#run(connector, step, found);
-  }
-
-  async #run(connector: Connector, step: RunStep, found: Contents): Promise<void> {
-    const { around } = this.#deps;
-    const modes = step.touches.map((path) => [path, readConfigFile(path)?.mode] as const);
-    const { code, stdout, stderr } = await around.run(step.program, step.args, step.environment);
-    try {
-      this.#settle(connector, step, found, { code, said: (stderr.trim() || stdout.trim()).split('\n').at(-1) ?? '' });
-    } finally {
-      // Some write a new file in the place of the old one, for their own eyes only or for all. Last: a running OpenClaw that hears of
-      // a change of mode first does not hear of the one of content right behind it.
-      for (const [path, mode] of modes) if (mode !== undefined) keepMode(path, mode);
-    }
-  }
-
-  /** What its program did is taken over, or left out for what our edit makes. */
-  #settle(
-    connector: Connector,
-    { instead, needed }: RunStep,
-    found: Contents,
-    { code, said }: { code: number; said: string },
-  ): void {
-    if (code !== 0 && (!instead || needed)) {
-      throw new Failure('handler_failed', `${connector.name} refused to be connected: ${said.slice(0, 300)}`);
-    }
-    if (!instead) return;
-    const before = found.get(instead.path);
-    const now = readConfigFile(instead.path);
-    // Where there was no file, nothing can be lost, and what else belongs into a new one is for its program to know.
-    if (code === 0 && before === undefined && now) return;
-    const wanted = instead.edit(before?.toString('utf8'));
-    if (now?.text !== wanted)
-      replaceConfigFile(instead.path, digestOf(now?.bytes), wanted === undefined ? undefined : Buffer.from(wanted));
   }
 
   /** Files that nobody changed since become what they were; from the others what is ours is taken out. */
   async #takeBack(connector: Connector, record: Record | undefined): Promise<DisconnectReceipt['files']> {
     const { around } = this.#deps;
-    const { id } = connector;
-    const steps = await connector.disconnect(around);
-    const untouched = (record?.files ?? []).filter(
-      ({ path, after, before }) =>
-        after !== undefined &&
-        digestOf(readConfigFile(path)?.bytes) === after &&
-        (before === 'none' || this.#records.bytes(id, before)),
+    const kept = (record?.files ?? []).filter(
+      ({ after, before }) => after !== undefined && (before === 'none' || this.#records.bytes(connector.id, before)),
     );
-    const isUntouched = (path: string): boolean => untouched.some((file) => file.path === path);
-    const edits = editsOf(steps).filter(({ path }) => !isUntouched(path));
+    const asBefore = (step: EditStep): EditStep => {
+      const file = kept.find(({ path }) => path === step.path);
+      if (!file) return step;
+      const before = this.#records.bytes(connector.id, file.before)?.toString('utf8');
+      return { ...step, edit: (text) => (digestIn(text) === file.after ? before : step.edit(text)) };
+    };
+    const own = await connector.disconnect(around);
+    const steps: Step[] = own.map((step) => {
+      if (step.does === 'edit') return asBefore(step);
+      return step.does === 'run' && step.instead ? { ...step, instead: asBefore(step.instead) } : step;
+    });
+    // What it would not be looked for in any more, such as after an update of the client.
+    const named = new Set(pathsOf(own));
+    for (const { path } of kept) if (!named.has(path)) steps.push(asBefore({ does: 'edit', path, edit: (text) => text }));
     // All that can be refused is refused before anything is done.
-    for (const { path, edit } of edits) {
+    for (const { path, edit } of editsOf(steps)) {
       const file = readConfigFile(path);
       if (edit(file?.text) !== file?.text) requireWritable(path);
     }
-    for (const { path } of untouched) requireWritable(path);
-    const found: Contents = new Map(pathsOf(steps).map((path) => [path, readConfigFile(path)?.bytes]));
-    for (const step of steps) {
-      if (step.does === 'run') await this.#run(connector, step, found);
-      else if (!isUntouched(step.path)) write(step, found.get(step.path));
-    }
-    for (const { path, before } of untouched) {
-      replaceConfigFile(
-        path,
-        digestOf(readConfigFile(path)?.bytes),
-        before === 'none' ? undefined : this.#records.bytes(id, before),
-      );
-    }
+    await new Changes({ around, name: connector.name, steps }).carryOut();
     for (const folder of (record?.folders ?? []).toReversed()) removeIfEmpty(folder);
-    return [
-      ...untouched.map(({ path }) => ({ path, as_before: true })),
-      ...edits.map(({ path }) => ({ path, as_before: false })),
-    ];
+    return editsOf(steps).map(({ path }) => {
+      const before = kept.find((file) => file.path === path)?.before;
+      return { path, as_before: digestOf(readConfigFile(path)?.bytes) === before };
+    });
   }
 
   async #row(connector: Connector, tokens: readonly TokenRow[] | undefined): Promise<ClientRow> {
@@ -372,12 +321,13 @@ export class Connections implements Clients {
 const afterwards = (connector: Connector): { afterwards?: string } =>
   connector.afterwards === undefined ? {} : { afterwards: connector.afterwards };
 
-const editsOf = (steps: readonly Step[]): EditStep[] =>
-  steps.flatMap((step) => (step.does === 'edit' ? [step] : step.instead ? [step.instead] : []));
+const digestIn = (text: string | undefined): string => digestOf(text === undefined ? undefined : Buffer.from(text));
 
-const pathsOf = (steps: readonly Step[]): string[] => [
-  ...new Set(steps.flatMap((step) => (step.does === 'edit' ? [step.path] : step.touches))),
-];
+function requireShown({ name }: Connector, look: Look): void {
+  if (look.at === 'present' || look.at === 'bundled') return;
+  const why = look.at === 'broken' ? look.why : `${name} does not show our entry after it was put there.`;
+  throw new Failure('handler_failed', `${why} It was not connected, and nothing was changed.`);
+}
 
 function shownOf({ path, edit }: EditStep): ConnectionPlan['files'][number] {
   const file = readConfigFile(path);
@@ -391,19 +341,6 @@ function shownOf({ path, edit }: EditStep): ConnectionPlan['files'][number] {
 
 /** One of ours that stands there already is not shown either. */
 const unseen = (text: string): string => text.replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, DOTS);
-
-function write({ path, edit }: EditStep, before: Buffer | undefined): void {
-  const wanted = edit(before?.toString('utf8'));
-  const now = wanted === undefined ? undefined : Buffer.from(wanted);
-  if (digestOf(now) !== digestOf(before)) replaceConfigFile(path, digestOf(before), now);
-}
-
-function putBack(found: Contents): void {
-  for (const [path, bytes] of found) {
-    const now = readConfigFile(path)?.bytes;
-    if (digestOf(now) !== digestOf(bytes)) replaceConfigFile(path, digestOf(now), bytes);
-  }
-}
 
 /** Those that an edit needs and that are not there, the outermost first. */
 function missingFolders(steps: readonly Step[]): string[] {

@@ -82,9 +82,22 @@ export interface RunStep {
   readonly instead?: EditStep;
   /** It does more than an edit could, so nothing is done when it fails. */
   readonly needed?: true;
+  /**
+   * What it leaves as it is in the files that it touches: when that says something else, another program wrote there meanwhile. Where
+   * this cannot be told, all that changed while it ran counts as its own.
+   */
+  readonly others?: (text: string) => unknown;
+  /** What it makes beside those files, and what to ask the same program for to be rid of it again. */
+  readonly back?: { readonly made: string; readonly args: readonly string[] };
 }
 
-export type Step = EditStep | RunStep;
+/** Has nothing there that is ours alone, where its program has left it or is not there any more. */
+interface RemoveStep {
+  readonly does: 'remove';
+  readonly folder: string;
+}
+
+export type Step = EditStep | RunStep | RemoveStep;
 
 export type Look =
   | { readonly at: 'absent' }

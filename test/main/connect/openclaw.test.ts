@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { installArgs } from '../../../src/main/connect/openclaw/plugin.ts';
 import { aHome } from '../../support/clients.ts';
 import { aHomeWithOpenClaw, CLIENT, CONFIG } from '../../support/openclaw.ts';
@@ -78,6 +78,79 @@ test('R-CLAW-10 a plugin that OpenClaw refuses leaves everything as it was, and 
   expect(readFileSync(config, 'utf8')).toBe(CONFIG);
   expect(existsSync(mcporter)).toBe(false);
   expect(await row('openclaw')).toMatchObject({ state: 'not_connected' });
+});
+
+describe('R-CLAW-15 a connection that fails after its plugin was installed', () => {
+  const OFF = CONFIG.replace('"allow"', '"enabled": false, "allow"');
+
+  test.each([
+    { why: 'because OpenClaw ends half-way', text: CONFIG, file: 'breaks', says: /out of breath/ },
+    { why: 'because no plugin may run', text: OFF, file: 'nothing', says: /switched off.* nothing was changed/ },
+    { why: 'though OpenClaw does not take it off', text: OFF, file: 'keeps', says: /nothing was changed/ },
+  ])('$why leaves neither plugin nor a changed file', async ({ text, file, says }) => {
+    const { connections, config, plugin, mcporter, put, row } = await aHomeWithOpenClaw(text);
+    put(file, '');
+    await expect(connections.connect(CLIENT)).rejects.toMatchObject({ message: expect.stringMatching(says) });
+    expect(existsSync(plugin)).toBe(false);
+    expect(readFileSync(config, 'utf8')).toBe(text);
+    expect(existsSync(mcporter)).toBe(false);
+    expect(await row('openclaw')).toMatchObject({ state: 'not_connected' });
+  });
+
+  test('leaves the one that an earlier connection has', async () => {
+    const { connections, config, plugin, put, asked } = await aHomeWithOpenClaw();
+    await connections.connect(CLIENT);
+    put('breaks', '');
+    const connected = readFileSync(config, 'utf8');
+    await expect(connections.connect(CLIENT)).rejects.toMatchObject({ code: 'handler_failed' });
+    expect(existsSync(plugin)).toBe(true);
+    expect(asked().join()).not.toContain('uninstall');
+    expect(readFileSync(config, 'utf8')).toBe(connected);
+  });
+});
+
+describe('R-CLAW-15 what is written into its configuration while its program runs', () => {
+  const MEANWHILE =
+    'sed -i.x "s/\\"local\\"/\\"remote\\"/" "$HOME/.openclaw/openclaw.json"; rm "$HOME/.openclaw/openclaw.json.x"\n';
+
+  test('stays when it is connected', async () => {
+    const { connections, config, put, row } = await aHomeWithOpenClaw();
+    put('meanwhile', MEANWHILE);
+    await connections.connect(CLIENT);
+    expect(read(config)).toMatchObject({ gateway: { mode: 'remote' }, mcp: { servers: { helmdeck: {} } } });
+    expect(await row('openclaw')).toMatchObject({ state: 'connected' });
+  });
+
+  test('stays when that fails', async () => {
+    const { connections, config, put } = await aHomeWithOpenClaw(CONFIG.replace('"allow"', '"enabled": false, "allow"'));
+    put('meanwhile', MEANWHILE);
+    await expect(connections.connect(CLIENT)).rejects.toMatchObject({ code: 'handler_failed' });
+    expect(read(config)).toMatchObject({ gateway: { mode: 'remote' }, plugins: { enabled: false, allow: ['memory-core'] } });
+    expect(readFileSync(config, 'utf8')).not.toMatch(/helmdeck/);
+  });
+
+  test('stays when it is disconnected, and nothing of ours does', async () => {
+    const { connections, config, plugin, put } = await aHomeWithOpenClaw();
+    await connections.connect(CLIENT);
+    put('meanwhile', MEANWHILE);
+    const { files } = await connections.disconnect({ client: 'openclaw' });
+    expect(files[0]).toEqual({ path: config, as_before: false });
+    expect(read(config)).toMatchObject({ gateway: { mode: 'remote' }, plugins: { allow: ['memory-core'] } });
+    expect(readFileSync(config, 'utf8')).not.toMatch(/helmdeck/);
+    expect(existsSync(plugin)).toBe(false);
+  });
+});
+
+test('R-CLAW-10 a plugin that OpenClaw does not take off, or is not there to take off, is gone all the same', async () => {
+  for (const without of ['keeps', 'no program']) {
+    const { connections, config, plugin, put, home } = await aHomeWithOpenClaw();
+    await connections.connect(CLIENT);
+    if (without === 'keeps') put('keeps', '');
+    else rmSync(join(home, 'bin/openclaw'));
+    await connections.disconnect({ client: 'openclaw' });
+    expect(existsSync(plugin)).toBe(false);
+    expect(readFileSync(config, 'utf8')).toBe(CONFIG);
+  }
 });
 
 test('R-CLAW-10 what is missing, old or switched off is said, and connecting again mends it', async () => {

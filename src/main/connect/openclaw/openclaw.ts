@@ -4,13 +4,14 @@ import { type Connector, ENTRY, type EditStep, type Look, type Offer, type Step 
 import { entryOf } from '../json-client.ts';
 import { json5 } from '../json-text.ts';
 import { registered, unregistered, wantsMcporter } from './mcporter.ts';
-import { installArgs, installedPlugin, PLUGIN } from './plugin.ts';
+import { installArgs, installedPlugin, PLUGIN, pluginIn } from './plugin.ts';
 import { findOpenClaw, openClawCommand } from './program.ts';
 
 const { addToList, dropFromList, dropValue, setValue, valueAt } = json5;
 
 const SERVER = ['mcp', 'servers', ENTRY];
 const SETTINGS = ['plugins', 'entries', PLUGIN];
+const UNINSTALL = ['plugins', 'uninstall', PLUGIN, '--force'];
 /** When there is such a list, nothing else is loaded. */
 const ALLOWED = ['plugins', 'allow'];
 
@@ -34,14 +35,16 @@ export const openClaw: Connector = {
     return why === undefined ? { at: 'present', ...entryOf(server) } : { at: 'broken', why };
   },
   async connect(around, offer): Promise<readonly Step[]> {
-    const { config, version } = findOpenClaw(around);
+    const { config, state, version } = findOpenClaw(around);
     if (!readConfigFile(config)) {
       throw new Failure('invalid_input', 'OpenClaw has not been set up yet; run openclaw onboard, and try again.');
     }
     const install = openClawCommand(around, installArgs(version));
     const instead: EditStep = { does: 'edit', path: config, edit: (before = '') => withOurs(before, offer) };
+    // One that is there already belongs to the connection before this.
+    const back = installedPlugin(state) === 'none' && { made: pluginIn(state), args: UNINSTALL };
     return [
-      { does: 'run', ...install, touches: [config], needed: true, instead },
+      { does: 'run', ...install, touches: [config], needed: true, instead, others, ...(back && { back }) },
       ...(wantsMcporter(around) ? [registered(around, offer.entry)] : []),
     ];
   },
@@ -55,11 +58,12 @@ export const openClaw: Connector = {
     const installed = program !== undefined && installedPlugin(state) !== 'none';
     const uninstall = (): Step => ({
       does: 'run',
-      ...openClawCommand(around, ['plugins', 'uninstall', PLUGIN, '--force']),
+      ...openClawCommand(around, UNINSTALL),
       touches: [config],
       instead: edit,
+      others,
     });
-    return [installed ? uninstall() : edit, unregistered(around)];
+    return [installed ? uninstall() : edit, { does: 'remove', folder: pluginIn(state) }, unregistered(around)];
   },
 };
 
@@ -100,6 +104,14 @@ function withOurs(before: string, { entry, folder, tokenFile }: Offer): string {
 function withoutOurs(before: string): string {
   const text = listAt(before, ALLOWED).includes(PLUGIN) ? dropFromList(before, ALLOWED, PLUGIN) : before;
   return dropWithEmpty(dropWithEmpty(text, SERVER), SETTINGS);
+}
+
+/** What OpenClaw's program leaves alone when it installs our plugin, or removes it. */
+function others(text: string): unknown {
+  const { meta: _meta, plugins, ...rest } = Object(valueAt(text, [])) as Record<string, unknown>;
+  const { entries, allow: _allow, installs: _installs, ...more } = Object(plugins) as Record<string, unknown>;
+  const { [PLUGIN]: _ours, ...theirs } = Object(entries) as Record<string, unknown>;
+  return [rest, more, theirs, listAt(text, ALLOWED).filter((one) => one !== PLUGIN)];
 }
 
 /** What is around it goes too where nothing else is in it. */

@@ -10,9 +10,12 @@ const FILES = ['index.js', 'openclaw.plugin.json', 'package.json'];
 /** OpenClaw copies it from there, and knows nothing of archives. */
 const pluginFolder = (): string => bundled('openclaw').replace(/\bapp\.asar\b(?!\.)/, 'app.asar.unpacked');
 
+/** Where OpenClaw keeps its copy. */
+export const pluginIn = (state: string): string => join(state, 'extensions', PLUGIN);
+
 /** Whether OpenClaw has the plugin that came with this program, another version of it, or none. */
 export function installedPlugin(state: string): 'same' | 'other' | 'none' {
-  const copy = join(state, 'extensions', PLUGIN);
+  const copy = pluginIn(state);
   const texts = FILES.map((file) => [textOf(join(copy, file)), textOf(join(pluginFolder(), file))]);
   if (texts.every(([theirs]) => theirs === undefined)) return 'none';
   return texts.every(([theirs, ours]) => theirs === ours) ? 'same' : 'other';
