@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
+import type { Caller } from '../../src/core/caller.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { openDoor } from '../../src/core/door.ts';
 import { Finder } from '../../src/core/finder.ts';
@@ -11,6 +12,7 @@ import { startListener } from '../../src/listeners/server.ts';
 import { CONNECTORS } from '../../src/main/connect/clients.ts';
 import { Connections } from '../../src/main/connect/connections.ts';
 import { surroundingsOf } from '../../src/main/connect/programs.ts';
+import { askCodex } from './connect-codex.ts';
 import { Checks } from './faults/checks.ts';
 
 const PROGRAMS = resolve(import.meta.dirname, 'connect/node_modules/.bin');
@@ -28,6 +30,8 @@ interface Real {
   readonly restyled: (own: string) => string;
   /** What its own list says of an entry that works. */
   readonly connected: RegExp;
+  /** Has it use the memory, where that needs no model. */
+  readonly use?: typeof askCodex;
 }
 
 const REAL: readonly Real[] = [
@@ -49,6 +53,7 @@ const REAL: readonly Real[] = [
       `# mine\nmodel = "gpt-5"   # keep\n\n${own.trimEnd()}\nargs = [ "a",\n  "b" ]\n\n[projects."/x"]\ntrust_level = "trusted"\n`,
     // It starts no server to list it.
     connected: /helmdeck .*enabled/,
+    use: askCodex,
   },
   {
     client: 'gemini-cli',
@@ -64,6 +69,7 @@ const checks = new Checks();
 const { check } = checks;
 
 const folder = mkdtempSync(join(tmpdir(), 'helmdeck-connect-'));
+const owner: Caller = { subject: 'me', client: 'lane', transport: 'lane', token: '', scopes: new Set(['admin']) };
 const store = new RamStore(systemClock);
 const tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
 const { perform } = openDoor({ store, tokens, finder: new Finder(store), clock: systemClock });
@@ -92,7 +98,7 @@ await checks.through(
 );
 
 /** In a home of its own, so that nothing of whoever runs this is read. */
-async function connectOne({ client, program, file, other, connected }: Real, kind: string, make: Before): Promise<void> {
+async function connectOne({ client, program, file, other, connected, use }: Real, kind: string, make: Before): Promise<void> {
   const home = mkdtempSync(join(tmpdir(), 'helmdeck-home-'));
   const path = join(home, file);
   const environment = {
@@ -127,6 +133,13 @@ async function connectOne({ client, program, file, other, connected }: Real, kin
     if (make) {
       const listed = await ask('mcp', 'list');
       check(`${name} its own list says that it is connected`, connected.test(listed), listed);
+    }
+    if (make && use) {
+      const heard = await use(join(PROGRAMS, program), environment, home);
+      check(`${name} it stores a fact and reads what is remembered`, /"created".*codex\/says/.test(JSON.stringify(heard)), heard);
+      const fact = await perform(owner, 'recall', { key: 'codex/says' });
+      check(`${name} which is there, signed with its name`, fact.client === client, fact);
+      await perform(owner, 'forget', { scope: 'all' });
     }
     const taken = await connections.disconnect({ client });
     const left = existsSync(path) ? readFileSync(path, 'utf8') : undefined;
