@@ -82,7 +82,8 @@ export function dataFolder(environment = process.env, platform = process.platfor
 function readPrivately(path) {
   let file;
   try {
-    file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
+    // A pipe would keep us waiting for whoever writes into it.
+    file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
   } catch (error) {
     if (error.code === 'ENOENT') return undefined;
     throw new Unavailable('A file of Helmdeck Memory cannot be read by this user; ask its owner to look at its data folder.');

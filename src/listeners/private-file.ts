@@ -5,8 +5,8 @@ import { Failure } from '../contract/failure.ts';
 export function readPrivately(path: string): string | undefined {
   let file: number;
   try {
-    // Windows has no such flag; there the folder keeps others out.
-    file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
+    // A pipe would keep us waiting for whoever writes into it. Windows has no such flags; there the folder keeps others out.
+    file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
   } catch (cause) {
     if (codeOf(cause) === 'ENOENT') return undefined;
     throw notPrivate(cause);

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -214,6 +214,13 @@ describe('a token', () => {
       message: expect.stringMatching(/HELMDECK_TOKEN_FILE/),
     });
     expect(await call(served, {}, '--client', 'nobody')).toMatchObject({ error: 'missing_bearer' });
+  });
+
+  test.runIf(process.platform !== 'win32')('is not waited for where a pipe stands in its place', async () => {
+    const served = await serve();
+    const pipe = join(tempFolder(), 'token');
+    execFileSync('mkfifo', ['-m', '600', pipe]);
+    expect(await call(served, { HELMDECK_TOKEN_FILE: pipe })).toMatchObject({ message: expect.stringMatching(/chmod 600/) });
   });
 
   test('that is refused is told in the words of the memory', async () => {

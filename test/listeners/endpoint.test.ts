@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -321,6 +322,13 @@ describe('the running program', () => {
         (folder: string) => {
           rmSync(endpointOf(folder));
           mkdirSync(endpointOf(folder), { mode: 0o700 });
+        },
+      ],
+      [
+        'when a pipe stands there that nobody writes into',
+        (folder: string) => {
+          rmSync(endpointOf(folder));
+          execFileSync('mkfifo', ['-m', '600', endpointOf(folder)]);
         },
       ],
     ])('%s', async (_why, spoil) => {
