@@ -8,33 +8,41 @@ const CHARSET = String.raw`(?:\s*;\s*charset\s*=\s*"?utf-8"?)?\s*$`;
 const JSON_TYPE = new RegExp(`^application/json${CHARSET}`, 'i');
 const NDJSON_TYPE = new RegExp(`^application/x-ndjson${CHARSET}`, 'i');
 
+/** One body on its way. */
+interface Coming {
+  readonly whose: string;
+  length: number;
+  fail(failure: Failure): void;
+}
+
 /** Reads bodies, and refuses before it reads: nothing is kept that is too long, too slow or in a form nobody asked for. */
 export class Bodies {
   readonly #clock: Clock;
+  readonly #coming = new Set<Coming>();
   #held = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** What the body says. No body says nothing: `{}`. */
-  async json(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
+  /** What the body says. No body says nothing: `{}`. `whose` room it takes is told by its subject. */
+  async json(request: IncomingMessage, response: ServerResponse, whose: string): Promise<unknown> {
     requireLength(request);
     if (!brings(request)) {
       if (request.headers['content-type'] !== undefined) requireType(request, JSON_TYPE, 'application/json');
       return {};
     }
     requireType(request, JSON_TYPE, 'application/json');
-    const bytes = await this.#read(request, response);
+    const bytes = await this.#read(request, response, whose);
     return bytes.length === 0 ? {} : parseJson(bytes);
   }
 
-  #read(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
+  #read(request: IncomingMessage, response: ServerResponse, whose: string): Promise<Buffer> {
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
     const chunks: Buffer[] = [];
-    let length = 0;
     const done = (): void => {
-      this.#held -= length;
+      this.#held -= coming.length;
+      this.#coming.delete(coming);
       late[Symbol.dispose]();
       request.off('data', take).off('end', end).off('close', cut).off('error', cut);
     };
@@ -42,12 +50,13 @@ export class Bodies {
       done();
       reject(failure);
     };
+    const coming: Coming = { whose, length: 0, fail };
     const take = (chunk: Buffer): void => {
-      length += chunk.length;
+      coming.length += chunk.length;
       this.#held += chunk.length;
-      if (length > LIMITS.bodyBytes) fail(tooLarge());
-      else if (this.#held > LIMITS.bodiesBytes) fail(tooMuchAtOnce());
-      else chunks.push(chunk);
+      chunks.push(chunk);
+      if (coming.length > LIMITS.bodyBytes) fail(tooLarge());
+      this.#makeRoom();
     };
     const end = (): void => {
       done();
@@ -57,9 +66,23 @@ export class Bodies {
     const late = this.#clock.after(LIMITS.bodyMs, () => fail(tooSlow()));
     if (request.headers.expect !== undefined) response.writeContinue();
     request.on('data', take).on('end', end).on('close', cut).on('error', cut);
+    this.#coming.add(coming);
     // It may have gone while we found out who it is from.
     if (request.destroyed) cut();
     return promise;
+  }
+
+  /** Whoever sends the most gives up the longest of theirs: one who fills all the room is refused, and others notice nothing. */
+  #makeRoom(): void {
+    while (this.#held > LIMITS.bodiesBytes) {
+      const sums = new Map<string, number>();
+      for (const { whose, length } of this.#coming) sums.set(whose, (sums.get(whose) ?? 0) + length);
+      const most = Math.max(...sums.values());
+      const theirs = [...this.#coming].filter(({ whose }) => sums.get(whose) === most);
+      const [longest] = theirs.toSorted((one, other) => other.length - one.length);
+      if (!longest) return;
+      longest.fail(tooMuchAtOnce());
+    }
   }
 }
 

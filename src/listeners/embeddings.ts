@@ -14,7 +14,7 @@ export const embeddingsRoute = ({ perform, bodies }: { perform: Perform; bodies:
   operation: 'embed',
   async handle({ request, response, caller, query }) {
     refuseQuery(query);
-    const input = await bodies.json(request, response);
+    const input = await bodies.json(request, response, caller.subject);
     return perform(caller, 'embed', input, { signal: hangUp(response) });
   },
 });

@@ -16,7 +16,7 @@ export const LIMITS = {
   /** The longest token takes half of it. */
   headerBytes: 16 * KIB,
   bodyBytes: 1024 * KIB,
-  /** Of all bodies that are being read. */
+  /** Of all bodies that are being read; whoever sends the most of them is refused first. */
   bodiesBytes: 64 * 1024 * KIB,
   depth: 64,
   connections: 1000,

@@ -17,7 +17,7 @@ export const ownerDoor = ({ perform, bodies }: { perform: Perform; bodies: Bodie
       throw new Failure('insufficient_scope', 'This is for the owner alone; use a token with the scope admin.');
     }
     refuseQuery(query);
-    const input = await bodies.json(request, response);
+    const input = await bodies.json(request, response, caller.subject);
     return (await perform(caller, name, input, { signal: hangUp(response) })) as object;
   },
 });

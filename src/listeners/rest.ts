@@ -116,18 +116,18 @@ function readerOf({ operation, path, from, bodyIs }: RestRow, bodies: Bodies): R
   if (bodyIs === undefined) return field === undefined ? bodyOf(bodies) : besidePath(bodies, field);
   const read = queryOf(operation, path, bodyIs);
   return async (exchange) => {
-    const { request, response } = exchange;
+    const { request, response, caller } = exchange;
     // What the address says is looked at first: then no body of a wrong request has to be read.
     const fields = read(exchange);
-    return { ...fields, [bodyIs]: await bodies.json(request, response) };
+    return { ...fields, [bodyIs]: await bodies.json(request, response, caller.subject) };
   };
 }
 
 const bodyOf =
   (bodies: Bodies): Read =>
-  ({ request, response, query }) => {
+  ({ request, response, query, caller }) => {
     refuseQuery(query);
-    return bodies.json(request, response);
+    return bodies.json(request, response, caller.subject);
   };
 
 /** The body, with what the path names. */

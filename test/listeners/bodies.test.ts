@@ -123,6 +123,26 @@ describe('a body (R-HTTP-06)', () => {
     await expect.poll(async () => (await ask(url, STORE, { token: owner, body: aFact })).status, SOON).toBe(200);
   });
 
+  test('of one subject is given up for those of others, when that one fills all the room there is', async () => {
+    const { url, port, token } = await serve();
+    const greedy = await token('greedy');
+    const head = `POST ${STORE} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${greedy}\r\nContent-Type: application/json\r\nContent-Length: ${LIMITS.bodyBytes}\r\n\r\n`;
+    const part = Buffer.alloc(LIMITS.bodyBytes - 1, 0x20);
+    const lines = await Promise.all(Array.from({ length: LIMITS.bodiesBytes / LIMITS.bodyBytes }, () => dial(port)));
+    for (const line of lines) {
+      line.write(head);
+      line.write(part);
+    }
+    const honest = await token('honest');
+    const value = 'x'.repeat(1000);
+    await expect
+      .poll(async () => {
+        expect(await ask(url, STORE, { token: honest, body: { ...aFact, value } })).toMatchObject({ status: 200 });
+        return lines.filter((line) => line.text().startsWith('HTTP/1.1 429 ')).length;
+      }, SOON)
+      .toBe(1);
+  });
+
   test('has no place where nobody reads it', async () => {
     const { url, owner } = await serve();
     for (const [method, path] of [

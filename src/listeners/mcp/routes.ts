@@ -155,9 +155,9 @@ const route = (
   },
 });
 
-async function read(bodies: Bodies, { request, response }: Exchange): Promise<unknown> {
+async function read(bodies: Bodies, { request, response, caller }: Exchange): Promise<unknown> {
   try {
-    return await bodies.json(request, response);
+    return await bodies.json(request, response, caller.subject);
   } catch (error) {
     // What has come whole and is no JSON; the rest is the connection's affair.
     if (error instanceof Failure && error.code === 'invalid_input' && request.complete) {

@@ -41,6 +41,9 @@ const OPEN = '/window/open';
 const EVENTS = '/window/events';
 const SUBJECT = /^subject=([^&]+)$/;
 
+/** No subject is called so: what agents send leaves the owner's window its room. */
+const WINDOW = ':window';
+
 const PAGE_HEADERS = [
   'Content-Security-Policy',
   POLICY,
@@ -108,7 +111,7 @@ export class WindowDoor implements Disposable {
   }
 
   async #open({ request, response }: Visit): Promise<void> {
-    const body = (await this.#deps.bodies.json(request, response)) as { link?: unknown } | null;
+    const body = (await this.#deps.bodies.json(request, response, WINDOW)) as { link?: unknown } | null;
     const link = body?.link;
     const session = typeof link === 'string' ? this.#sessions.open(link) : undefined;
     if (session === undefined) {
@@ -130,7 +133,7 @@ export class WindowDoor implements Disposable {
   async #call({ request, response, path, query }: Visit): Promise<void> {
     const subject = decode(SUBJECT.exec(query)?.[1] ?? '');
     if (!isSubject(subject)) throw new Failure('invalid_input', 'subject must say whose memory is open; send one.');
-    const input = await this.#deps.bodies.json(request, response);
+    const input = await this.#deps.bodies.json(request, response, WINDOW);
     const gone = new AbortController();
     response.once('close', () => gone.abort());
     const operation = path.slice(CALL.length);
