@@ -25,46 +25,75 @@ interface Deps {
   readonly log: (trouble: Trouble) => void;
 }
 
+interface Connection {
+  /** Questions that it waits for. */
+  waiting: number;
+  /** Of whoever asked last and was known; nobody's until then. */
+  subject: string;
+}
+
+const NOBODY = '';
+
 /**
  * What every request goes through, in this order: is it from this machine, who is it, is there such a place. Only then is a
  * body looked at. Whatever goes wrong is answered, and in one way.
  */
 export class Front {
   readonly #deps: Deps;
-  /** How many questions each open connection waits for. */
-  readonly #waiting = new Map<Socket, number>();
+  /** The oldest first. */
+  readonly #connections = new Map<Socket, Connection>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
   }
 
   connect(socket: Socket): void {
-    this.#waiting.set(socket, 0);
-    socket.once('close', () => this.#waiting.delete(socket));
+    if (this.#connections.size >= LIMITS.connections) this.#makeRoom();
+    this.#connections.set(socket, { waiting: 0, subject: NOBODY });
+    socket.once('close', () => this.#connections.delete(socket));
   }
 
   waits(socket: Socket): boolean {
-    return (this.#waiting.get(socket) ?? 0) > 0;
+    return (this.#connections.get(socket)?.waiting ?? 0) > 0;
   }
 
   /** Ends the connections that wait for nothing. */
   dismiss(): void {
-    for (const [socket, waiting] of this.#waiting) if (waiting === 0 && socket.writableLength === 0) socket.destroy();
+    for (const [socket, { waiting }] of this.#connections) if (waiting === 0 && socket.writableLength === 0) socket.destroy();
   }
 
   async receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { socket } = request;
-    const waiting = this.#waiting.get(socket) ?? 0;
-    if (waiting >= LIMITS.unanswered) {
+    const connection = this.#connections.get(socket);
+    if (!connection || connection.waiting >= LIMITS.unanswered) {
       // No program of good will asks so much before it hears an answer.
       socket.destroy();
       return;
     }
-    this.#waiting.set(socket, waiting + 1);
+    connection.waiting += 1;
     await this.#serve(request, response);
-    // A connection that has ended is not in the list any more.
-    const still = this.#waiting.get(socket);
-    if (still !== undefined) this.#waiting.set(socket, still - 1);
+    connection.waiting -= 1;
+  }
+
+  /**
+   * Whoever has the most connections gives one up, at best one that waits for nothing, else the oldest: a program that holds
+   * all there are, with a token or without, keeps nobody else out.
+   */
+  #makeRoom(): void {
+    const counts = new Map<string, number>();
+    for (const { subject } of this.#connections.values()) counts.set(subject, (counts.get(subject) ?? 0) + 1);
+    const most = Math.max(...counts.values());
+    let oldest: Socket | undefined;
+    for (const [socket, { subject, waiting }] of this.#connections) {
+      if (counts.get(subject) !== most) continue;
+      oldest ??= socket;
+      if (waiting > 0) continue;
+      oldest = socket;
+      break;
+    }
+    if (!oldest) return;
+    this.#connections.delete(oldest);
+    oldest.destroy();
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -110,6 +139,8 @@ export class Front {
     const place = find(path);
     const route = place?.methods.get(method);
     const caller = await tokens.verify(token, route?.transport ?? 'rest');
+    const connection = this.#connections.get(request.socket);
+    if (connection) connection.subject = caller.subject;
     // Who has left meanwhile would never be heard to leave.
     if (gone(response)) return undefined;
     if (!place) throw unknownPath();

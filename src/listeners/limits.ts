@@ -19,6 +19,7 @@ export const LIMITS = {
   /** Of all bodies that are being read; whoever sends the most of them is refused first. */
   bodiesBytes: 64 * 1024 * KIB,
   depth: 64,
+  /** Whoever has the most of them gives way to the next. */
   connections: 1000,
   /** Questions one connection may have asked before they are answered. */
   unanswered: 64,

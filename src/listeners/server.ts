@@ -82,7 +82,8 @@ export async function startListener(deps: ListenerDeps): Promise<Listener> {
     requireHostHeader: false,
   });
   checkWhileConnected(server);
-  server.maxConnections = LIMITS.connections;
+  // Beyond what there may be: one that makes room for another is still counted when that one comes.
+  server.maxConnections = LIMITS.connections + BACKLOG;
   // Node would drop the rest without a word, and with it what the guard looks for. Their bytes are limited.
   server.maxHeadersCount = 0;
   await listen(server, asked, folder);
@@ -130,6 +131,9 @@ export async function startListener(deps: ListenerDeps): Promise<Listener> {
     await shut(server, front);
   }
 }
+
+/** As many may come at once. */
+const BACKLOG = 511;
 
 /** The longest that a timer takes. */
 const NEVER_MS = 2 ** 31 - 1;

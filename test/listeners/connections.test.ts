@@ -18,6 +18,33 @@ describe('many connections', () => {
     expect(await knock()).toMatch(/^HTTP\/1\.1 200/);
     agent.destroy();
   });
+
+  const post = (port: number, more: string): string =>
+    `POST /api/v1/memory/store HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: application/json\r\n${more}`;
+
+  test.each([
+    { why: 'say nothing', says: () => '' },
+    { why: 'stop within the headers', says: (port: number) => post(port, 'X-Mo') },
+    { why: 'have no token', says: (port: number) => post(port, 'Content-Length: 9\r\n\r\n{') },
+    {
+      why: 'are all of one subject and stop within the body',
+      says: (port: number, token: string) => post(port, `Authorization: Bearer ${token}\r\nContent-Length: 9\r\n\r\n{`),
+    },
+  ])('that $why give way to whoever comes, and never one that another is listening by', async ({ says }) => {
+    const { url, port, token } = await serve();
+    const [greedy, honest] = [await token('greedy'), await token('honest')];
+    const listening = await dial(port);
+    listening.write(`GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${honest}\r\n\r\n`);
+    await listening.until('from here on');
+    const lines = await Promise.all(Array.from({ length: LIMITS.connections - 1 }, () => dial(port)));
+    for (const line of lines) line.write(says(port, greedy));
+    const knocks = Array.from({ length: 20 }, () => ask(url, '/api/v1/memory', { token: honest }));
+    const answers = await Promise.all(knocks);
+    expect(answers.map(({ status }) => status)).toEqual(knocks.map(() => 200));
+    await Promise.race(lines.map((line) => line.ended()));
+    await ask(url, '/api/v1/memory/store', { token: honest, body: { key: 'a', value: 'b' } });
+    await listening.until('"kind":"fact"');
+  });
 });
 
 describe('one connection', () => {
