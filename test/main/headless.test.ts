@@ -180,6 +180,16 @@ describe('the program', () => {
     expect(await running.end('SIGTERM')).toMatchObject({ code: 0, complained: '' });
   });
 
+  test.each([UNBUILT, BUILT, SERVE])(
+    'serves without the way to a prototype that a name from outside could take: %s',
+    async (program) => {
+      const told = `process.on('exit',()=>console.log('a way to prototypes:','__proto__'in{}))`;
+      const environment = { ...withAKey(aFolder()), NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(told)}` };
+      const { said } = await (await start(environment, program)).end('SIGTERM');
+      expect(said).toMatch(/a way to prototypes: false/);
+    },
+  );
+
   test('says it in one line for a script, and takes the end of its terminal for its own', async () => {
     const folder = aFolder();
     const running = await start(withAKey(folder), `${SERVE} --json`);
