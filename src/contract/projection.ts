@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { SidecarStatus } from './embeddings.ts';
 import { FactVersion } from './fact.ts';
 import { DEFAULTS, EXPIRING_SOON, OVERVIEW } from './limits.ts';
-import type { StoreStatus } from './status.ts';
+import type { ListeningState, StoreStatus } from './status.ts';
 import { ask, Time } from './text.ts';
 
 const ofWhom = z.string().describe('Whose memory this is: caller=<subject>.');
@@ -159,7 +159,19 @@ export const KeyStatus = z
   ])
   .describe('Where the key stands.');
 
+const ListenerStatus = z
+  .discriminatedUnion('at', [
+    z.object({ at: z.literal('listening').describe('Agents can come.'), url: z.string().describe('Where they do.') }),
+    z.object({ at: z.literal('paused').describe('Nobody is let in: the owner paused it, or no program serves this memory.') }),
+    z.object({ at: z.literal('failed').describe('Agents cannot come.'), why }),
+  ])
+  .describe('Whether agents can come.') satisfies z.ZodType<ListeningState>;
+
 export const Status = z.object({
+  versions: z
+    .object({ program: z.string().describe('Of Helmdeck Memory.'), node: z.string().describe('Of what it runs on.') })
+    .describe('What answers.'),
+  listener: ListenerStatus,
   store: z
     .object({
       kept: z.enum(['file', 'memory']).describe('file: sealed on disk. memory: gone when the program ends.'),

@@ -5,7 +5,7 @@ import type { Clock } from './clock.ts';
 import { type Embeddings, noEmbeddings } from './embeddings.ts';
 import type { Finder } from './finder.ts';
 import { createMemory } from './operations/create-memory.ts';
-import type { OwnerSettings } from './operations/memory.ts';
+import type { OwnerSettings, Program } from './operations/memory.ts';
 import { memoryPacks } from './packs/builtin/memory.ts';
 import { routePack } from './packs/builtin/route.ts';
 import { type CredentialPlaces, KeptCredentials } from './packs/kept-credentials.ts';
@@ -31,6 +31,7 @@ interface DoorOptions {
   /** Loaded when somebody asks for them. */
   readonly clients?: (() => Promise<Clients>) | undefined;
   readonly embeddings?: Embeddings;
+  readonly program?: Program;
 }
 
 export interface Door extends Disposable {
@@ -51,15 +52,30 @@ export function openDoor({
   clients,
   embeddings = noEmbeddings,
   settings = NOTHING_SET,
+  program = NOT_SERVED,
 }: DoorOptions): Door {
   const credentials = new KeptCredentials({ ...places, store, clock, packs: () => packs.engine.catalogue.all });
   const packs = createPacks({ credentials, ...options, store, clock });
-  const memory = createMemory({ store, tokens, finder, packs, credentials, embeddings, clock, secrets, settings, clients });
+  const memory = createMemory({
+    store,
+    tokens,
+    finder,
+    packs,
+    credentials,
+    embeddings,
+    clock,
+    secrets,
+    settings,
+    program,
+    clients,
+  });
   const perform = createPerform(memory, new WriteLimit(clock, writesPerMinute));
   const { catalogue } = packs.engine;
   for (const pack of [...memoryPacks(perform), routePack({ ...packs, catalogue })]) catalogue.add(pack);
   return { perform, packs, [Symbol.dispose]: () => packs[Symbol.dispose]() };
 }
+
+const NOT_SERVED: Program = { version: 'unknown', listening: () => ({ at: 'paused' }) };
 
 const NOTHING_SET: OwnerSettings = {
   told: () => ({ folder: '', address: DEFAULT_ADDRESS, settings: [] }),

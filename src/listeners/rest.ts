@@ -51,6 +51,7 @@ export const restTable: readonly RestRow[] = [
   { method: 'GET', path: '/tokens', operation: 'tokens', from: 'query' },
   { method: 'POST', path: '/tokens', operation: 'mintToken', from: 'body' },
   { method: 'DELETE', path: '/tokens/{id}', operation: 'revokeToken', from: 'query' },
+  { method: 'GET', path: '/clients', operation: 'clients', from: 'query' },
   { method: 'POST', path: '/lock', operation: 'lock', from: 'body' },
   { method: 'POST', path: '/unlock', operation: 'unlock', from: 'body' },
   { method: 'POST', path: '/key/rotate', operation: 'rotateKey', from: 'body' },

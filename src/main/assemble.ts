@@ -17,8 +17,7 @@ export interface Program extends Core {
   readonly lockAfter: LockAfter | undefined;
 }
 
-interface Whole extends Surroundings {
-  readonly version: string;
+interface Whole extends Omit<Surroundings, 'listening'> {
   /** Where the built window lies, if it is to be served to browsers. */
   readonly pages?: string | undefined;
   readonly onListening?: (state: ListeningState) => void;
@@ -31,7 +30,9 @@ interface Whole extends Surroundings {
 /** What both roots run: the desktop adds a window to it. Nobody is let in yet. */
 export async function assemble(config: Config, whole: Whole): Promise<Program> {
   await using opened = new AsyncDisposableStack();
-  const core = opened.use(await openCore(config, { packLog: printLine, ...whole }));
+  let listening: Listening | undefined;
+  const state = (): ListeningState => listening?.state ?? { at: 'paused' };
+  const core = opened.use(await openCore(config, { packLog: printLine, ...whole, listening: state }));
   const { store, tokens, finder, packs, sidecar } = core;
   const { clock = systemClock, away, onKey = () => undefined } = whole;
   const { lockAfter: minutes } = config;
@@ -56,7 +57,7 @@ export async function assemble(config: Config, whole: Whole): Promise<Program> {
       // What went wrong may hold what was sent, so only the question and who asked are told.
       log: ({ operation, client }) => console.error(`Something went wrong inside: ${operation}, asked by ${client}.`),
     });
-  const listening = opened.use(new Listening(start, whole.onListening));
+  listening = opened.use(new Listening(start, whole.onListening));
   // Whoever searches should not have to wait; until it is there, answers say that they are partial. But whoever is there at
   // once asks what there is, and comes first. What an earlier start left behind can wait as well; without the key it is tried
   // again when that has come.

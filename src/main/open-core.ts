@@ -1,5 +1,5 @@
 import { homedir } from 'node:os';
-import type { SidecarState } from '../contract/status.ts';
+import type { ListeningState, SidecarState } from '../contract/status.ts';
 import type { Clients } from '../core/clients.ts';
 import { type Clock, systemClock } from '../core/clock.ts';
 import { openDoor } from '../core/door.ts';
@@ -40,6 +40,9 @@ export interface Surroundings extends Partial<Omit<Settings, 'environment'>>, Pi
   readonly network?: Network;
   /** Hears where embeddings stand whenever that changes. */
   readonly onEmbeddings?: (state: SidecarState) => void;
+  readonly version: string;
+  /** Whether agents can come; never, where nobody serves them. */
+  readonly listening?: () => ListeningState;
   /** A desktop makes its key at the first start. */
   readonly desktop: boolean;
   /** Hears what packs say while they run. */
@@ -55,7 +58,8 @@ interface ConnectionDeps {
 
 /** What every way of running the program begins with. What opens last closes first. */
 export async function openCore(config: Config, surroundings: Surroundings): Promise<Core> {
-  const { environment, clock = systemClock, network = {}, desktop, packLog: log } = surroundings;
+  const { environment, clock = systemClock, network = {}, version, desktop, packLog: log } = surroundings;
+  const { listening = () => ({ at: 'paused' }) } = surroundings;
   const { folder, quota, secrets, writesPerMinute, fetchHosts } = config;
   const secret = tokenSecret(environment);
   const credentials = {
@@ -92,6 +96,7 @@ export async function openCore(config: Config, surroundings: Surroundings): Prom
       embeddings: sidecar,
       packs: about,
       settings: new KeptSettings(config, surroundings),
+      program: { version, listening },
       clients: () => (clients ??= connectionsOf({ machine, tokens, folder, now: () => store.now() })),
     }),
   );

@@ -156,23 +156,40 @@ describe('views', () => {
     expect(second.json['activity']).toMatchObject([{ operation: 'remember', key: 'preferences/editor' }]);
   });
 
-  test('tell version and state', async () => {
-    const { me } = await served();
+  test('tell version and state, and no secret (R-REST-14)', async () => {
+    const all = await served();
+    const { me, url } = all;
     expect((await me.get('/version')).json).toEqual({ version: '1.2.3' });
-    expect((await me.get('/status')).json).toMatchObject({ store: { kept: 'memory' }, facts: 0, expiring_soon: 0 });
+    await me.post('/memory/store', aFact);
+    const { json, text } = await me.get('/status');
+    expect(json).toMatchObject({
+      versions: { program: '1.2.3', node: process.versions.node },
+      listener: { at: 'listening', url },
+      store: { kept: 'memory', key: { at: 'ephemeral' }, file: { at: 'open' } },
+      embeddings: { at: 'off' },
+      facts: 1,
+      expiring_soon: 0,
+    });
+    for (const secret of [all.tokens.ownerToken(), aFact.key, aFact.value, all.folder]) expect(text).not.toContain(secret);
   });
 });
 
 describe('what is the owner’s alone', () => {
-  test('is refused to everybody else', async () => {
+  test('is refused to everybody else (R-REST-13)', async () => {
     const { me } = await served();
     const answers = await Promise.all([
       me.get('/tokens'),
+      me.get('/clients'),
       me.post('/tokens', { name: 'x' }),
       me.delete('/tokens/abc'),
       ...['/lock', '/unlock', '/key/rotate', '/backup'].map((path) => me.post(path)),
     ]);
     expect(answers.map(({ status, json }) => [status, json.error])).toEqual(answers.map(() => [403, 'insufficient_scope']));
+  });
+
+  test('are the programs that are connected', async () => {
+    const all = await serve();
+    expect((await as(all, all.owner).get('/clients')).json).toEqual({ clients: [] });
   });
 
   test('are tokens: made, listed, revoked', async () => {

@@ -41,6 +41,17 @@ describe('a start', () => {
     expect(await store.space({ subject: 'me' }, 'pack').count('pipeline:running')).toBe(0);
   });
 
+  test('says of itself whether agents can come (R-REST-14)', async () => {
+    await using program = await started(tempFolder(), { HELMDECK_MEMORY_KEY: A_KEY });
+    const { perform, listening } = program;
+    const listener = async () => (await perform(theOwner, 'status', {})).listener;
+    expect(await listener()).toEqual({ at: 'paused' });
+    await listening.resume();
+    expect(await listener()).toEqual({ at: 'listening', url: listening.listener?.url });
+    await listening.pause();
+    expect(await listener()).toEqual({ at: 'paused' });
+  });
+
   test('renews the bridge that connected clients start, and makes none where there is no client (R-CONN-12)', async () => {
     const [used, unused] = [tempFolder(), tempFolder()];
     const bridge = 'helmdeck-memory-mcp.mjs';

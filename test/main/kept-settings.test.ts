@@ -19,6 +19,7 @@ async function asked(set: Record<string, string>, file?: object) {
   const settings = readSettings(machine);
   await using core = await openCore(readConfig({ ...machine, environment: settings.environment }), {
     ...settings,
+    version: '1.2.3',
     desktop: false,
   });
   const answer = operations.settings.output.parse(await core.perform(theOwner, 'settings', {}));

@@ -48,6 +48,8 @@ export interface Over extends Partial<Omit<ListenerDeps, 'perform'>> {
   readonly embeddings?: Embeddings;
 }
 
+const VERSION = '1.2.3';
+
 /** A memory that is served on a port of its own until the test ends. */
 export async function serve({
   store: given,
@@ -73,11 +75,12 @@ export async function serve({
     ...(settings && { settings }),
     ...(clients && { clients: async () => clients({ tokens, folder, store }) }),
     ...(embeddings && { embeddings }),
+    program: { version: VERSION, listening: () => ({ at: 'listening', url: listener.url }) },
   });
   const perform = around?.(inner) ?? inner;
   const listener = await startListener({
     address: '127.0.0.1:0',
-    version: '1.2.3',
+    version: VERSION,
     onChange: (hear) => store.onChange(hear),
     catalogue: opened.engine.catalogue,
     ...over,
@@ -243,6 +246,7 @@ export const everyRoute: readonly (readonly [method: string, path: string])[] = 
   ['GET', '/api/v1/tokens'],
   ['POST', '/api/v1/tokens'],
   ['DELETE', '/api/v1/tokens/one'],
+  ['GET', '/api/v1/clients'],
   ['POST', '/api/v1/lock'],
   ['POST', '/api/v1/unlock'],
   ['POST', '/api/v1/key/rotate'],

@@ -1,5 +1,6 @@
 import type { Input, OperationName, Output } from '../../contract/operations.ts';
 import type { SettingRow, StartedWith } from '../../contract/settings.ts';
+import type { ListeningState } from '../../contract/status.ts';
 import type { Caller } from '../caller.ts';
 import type { Clients } from '../clients.ts';
 import type { Clock } from '../clock.ts';
@@ -23,6 +24,13 @@ export interface OwnerSettings {
   change(name: string, value: string | undefined): SettingRow;
 }
 
+/** What serves this memory, as it says itself. */
+export interface Program {
+  readonly version: string;
+  /** Whether agents can come. */
+  listening(): ListeningState;
+}
+
 /** What the use cases need. */
 export interface MemoryDeps {
   readonly store: MemoryStore;
@@ -35,6 +43,7 @@ export interface MemoryDeps {
   /** What happens to a value that looks like a credential. */
   readonly secrets: 'refuse' | 'warn';
   readonly settings: OwnerSettings;
+  readonly program: Program;
   /** Absent where nobody's programs are looked for. */
   readonly clients?: (() => Promise<Clients>) | undefined;
 }

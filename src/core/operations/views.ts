@@ -11,7 +11,7 @@ import type { Memory, MemoryDeps } from './memory.ts';
 type Views = Pick<Memory, 'myMemory' | 'myDefaults' | 'context' | 'callers' | 'activity' | 'status'>;
 
 /** What a memory looks like as a whole. */
-export const views = ({ store, embeddings, packs: { defaults } }: MemoryDeps): Views => ({
+export const views = ({ store, embeddings, program, packs: { defaults } }: MemoryDeps): Views => ({
   async myMemory(caller) {
     const { categories, more } = await store.space(namespaceOf(caller), 'fact').overview(OVERVIEW);
     const summary = {
@@ -78,7 +78,14 @@ export const views = ({ store, embeddings, packs: { defaults } }: MemoryDeps): V
   async status(caller) {
     const space = store.space(namespaceOf(caller), 'fact');
     const [facts, soon] = await Promise.all([space.count(), space.countEnding(store.now() + EXPIRING_SOON * 1000 + 1)]);
-    return { store: store.status(), embeddings: embeddings.state, facts, expiring_soon: soon };
+    return {
+      versions: { program: program.version, node: process.versions.node },
+      listener: program.listening(),
+      store: store.status(),
+      embeddings: embeddings.state,
+      facts,
+      expiring_soon: soon,
+    };
   },
 });
 

@@ -14,6 +14,7 @@ export interface MemoryAtHand extends AsyncDisposable {
 
 interface Circumstances {
   readonly environment: Machine['environment'];
+  readonly version: string;
   readonly interrupted: AbortSignal;
 }
 
@@ -21,10 +22,11 @@ interface Circumstances {
 const PATIENCE_MS = 3000;
 const BETWEEN_MS = 50;
 
-export async function memoryAtHand(config: Config, { environment, interrupted }: Circumstances): Promise<MemoryAtHand> {
+export async function memoryAtHand(config: Config, circumstances: Circumstances): Promise<MemoryAtHand> {
+  const { interrupted } = circumstances;
   let until = Infinity;
   for (;;) {
-    const found = (await running(config)) ?? (await openedHere(config, environment).catch(unlessBusy));
+    const found = (await running(config)) ?? (await openedHere(config, circumstances).catch(unlessBusy));
     if (!(found instanceof Error)) return endingWith(interrupted, found);
     // Not from the start of this command: on a busy machine that alone may take as long.
     until = Math.min(until, performance.now() + PATIENCE_MS);
@@ -57,10 +59,10 @@ const concernsPacks = (name: OperationName): boolean =>
 /** What would be gone with this command, a moment after it had been promised. */
 const KEEPING: ReadonlySet<OperationName> = new Set(['remember', 'import', 'mintToken', 'connectClient']);
 
-async function openedHere(config: Config, environment: Machine['environment']): Promise<MemoryAtHand> {
+async function openedHere(config: Config, { environment, version }: Circumstances): Promise<MemoryAtHand> {
   // Loaded when it is needed: where the program runs, nobody waits for it.
   const { openCore } = await import('../open-core.ts');
-  const core = await openCore(config, { environment, desktop: false });
+  const core = await openCore(config, { environment, version, desktop: false });
   const caller = {
     subject: 'me',
     client: 'command-line',

@@ -27,7 +27,7 @@ async function startProgram(environment: Record<string, string> = { HELMDECK_MEM
     home: () => '/nowhere',
   });
   await using opened = new AsyncDisposableStack();
-  const core = opened.use(await openCore(config, { environment, desktop: false }));
+  const core = opened.use(await openCore(config, { environment, version: '1.2.3', desktop: false }));
   const { perform, tokens, store } = core;
   const listener = opened.use(
     await startListener({

@@ -63,7 +63,7 @@ describe('a file that is no pack is skipped, and it is said why', () => {
         platform: process.platform,
         home: () => '/nowhere',
       }),
-      { environment: { HELMDECK_MEMORY_KEY: A_KEY }, desktop: false },
+      { environment: { HELMDECK_MEMORY_KEY: A_KEY }, version: '1.2.3', desktop: false },
     );
     await core.loadPacks();
     const { packs, skipped = [] } = await core.perform(theOwner, 'packs', {});
@@ -160,6 +160,7 @@ describe('packs that are listed', () => {
     const environment = { HELMDECK_DATA_DIR: folder, HELMDECK_PACKS: 'a_b.c,a.b_c' };
     await using core = await openCore(readConfig({ environment, platform: process.platform, home: () => '/nowhere' }), {
       environment: { HELMDECK_MEMORY_KEY: A_KEY },
+      version: '1.2.3',
       desktop: false,
     });
     await core.loadPacks();
