@@ -180,6 +180,33 @@ test('two requests that a client numbers alike each get their own answer (R-MCP-
   );
 });
 
+test('what many ask at once under one number is answered to whoever asked it, on each way (R-MCP-10, R-ISO-01)', async () => {
+  const served = await serve();
+  const subjects = Array.from({ length: 10 }, (_, index) => `subject-${index}`);
+  const recall = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'memory_recall', arguments: { key: 'mine' } } };
+  const asked = await Promise.all(
+    subjects.map(async (subject) => {
+      const token = await served.token(subject);
+      const [posting, listening] = [await open(served, token), await openSse(served, token)];
+      await posting.call('memory_store', { key: 'mine', value: `of ${subject}.` });
+      return { subject, token, posting, listening };
+    }),
+  );
+  const rounds = Array.from({ length: 10 }, () =>
+    asked.map(async ({ subject, token, posting, listening }) => {
+      expect((await ask(served.url, listening.messages, { token, body: recall })).status).toBe(202);
+      return [subject, /of subject-\d+\./.exec((await posting.post(recall)).text)?.[0]];
+    }),
+  );
+  const answers = await Promise.all(rounds.flat());
+  expect(answers.filter(([subject, said]) => said !== `of ${subject}.`)).toEqual([]);
+  expect(answers).toHaveLength(100);
+  for (const { subject, listening } of asked) {
+    const heard = await listening.line.until(/(structuredContent[^]*){10}/);
+    expect(new Set(heard.match(/of subject-\d+\./g))).toEqual(new Set([`of ${subject}.`]));
+  }
+});
+
 describe('whatever is sent', () => {
   const id = fc.oneof(fc.integer(), fc.string(), fc.double(), fc.constant(null), fc.object());
   const method = fc.oneof(
