@@ -5,14 +5,6 @@ import { BUNDLE, bundle } from './build/tasks/bundle.ts';
 
 export default defineConfig({
   main: {
-    plugins: [
-      {
-        name: 'bundle-for-claude-desktop',
-        generateBundle() {
-          this.emitFile({ type: 'asset', fileName: basename(BUNDLE), source: bundle() });
-        },
-      },
-    ],
     build: {
       rollupOptions: {
         input: {
@@ -39,7 +31,15 @@ export default defineConfig({
     },
   },
   renderer: {
-    plugins: [react()],
+    plugins: [
+      react(),
+      {
+        name: 'bundle-for-claude-desktop',
+        generateBundle() {
+          this.emitFile({ type: 'asset', fileName: basename(BUNDLE), source: bundle() });
+        },
+      },
+    ],
     build: {
       minify: true,
       // The window's policy allows no script but ours, and every Chromium it meets preloads modules by itself.

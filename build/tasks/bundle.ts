@@ -1,8 +1,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { CLAUDE_BUNDLE } from '../../src/contract/limits.ts';
 import { zip } from './zip.ts';
 
-export const BUNDLE = 'out/main/helmdeck-memory.mcpb';
+export const BUNDLE = `out/renderer/${CLAUDE_BUNDLE}`;
 
 /** Where each file of the bundle comes from. The bridge is the very file that the program brings along. */
 const FILES = {
@@ -12,7 +13,7 @@ const FILES = {
   LICENSE: 'LICENSE',
 };
 
-/** What Claude Desktop installs with one click. Every build holds it; `npm run bundle` writes it alone. */
+/** What Claude Desktop installs with one click, given out by the window. Every build holds it; `npm run bundle` writes it alone. */
 export const bundle = (): Buffer =>
   zip(Object.fromEntries(Object.entries(FILES).map(([name, path]) => [name, readFileSync(path)])));
 

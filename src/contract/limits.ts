@@ -163,3 +163,6 @@ export const EMBEDDING = {
   waitingOfOne: 16,
   waiting: 64,
 } as const;
+
+/** What Claude Desktop installs with one click, as a file among those of the window. */
+export const CLAUDE_BUNDLE = 'helmdeck-memory.mcpb';

@@ -47,6 +47,8 @@ export interface DesktopCalls {
   listening: ListeningState;
   /** Tries once more; the answer is how it went. */
   resumeListening: ListeningState;
+  /** Shows the bundle for Claude Desktop where it lies, in the system's own window of files. */
+  showBundle: { readonly shown: true };
   /** Tells whether the page holds something that was typed and not saved, which whoever quits would lose. */
   unsaved: { readonly unsaved: boolean };
 }

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { bundle } from '../../build/tasks/bundle.ts';
 import { clientsHome } from '../support/clients.ts';
 import { handClock, HOUR, SECOND } from '../support/clock.ts';
 import { ask } from '../support/listener.ts';
@@ -173,6 +174,23 @@ describe('the agents on this machine', () => {
     expect(await dialog.locator('.copyable pre').textContent()).toMatch(/^cursor:\/\/anysphere\.cursor-deeplink\/mcp\/install\?/);
     expect(await dialog.getByRole('link').count()).toBe(0);
     expect(await broken(page)).toEqual([]);
+  });
+
+  test('by its bundle, which the page gives out (R-BUNDLE-07)', async () => {
+    const { clients, put } = clientsHome();
+    const folder = process.platform === 'darwin' ? 'Library/Application Support/Claude' : '.config/Claude';
+    put(`${folder}/claude_desktop_config.json`, '{}');
+    const { page } = await opened({ clients });
+    await page.getByRole('button', { name: 'Connect Claude Desktop' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Connect Claude Desktop' });
+    await dialog.getByText('By a bundle instead').click();
+    expect(await broken(page)).toEqual([]);
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      dialog.getByRole('link', { name: 'Download the bundle' }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe('helmdeck-memory.mcpb');
+    expect(readFileSync(await download.path())).toEqual(bundle());
   });
 
   test('are paused, let in again, and turned away (R-CONN-11, R-CONN-09)', async () => {

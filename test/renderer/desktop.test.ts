@@ -1,10 +1,12 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
+import { Failure } from '../../src/contract/failure.ts';
 import type { ListeningState } from '../../src/contract/status.ts';
 import type { Pipe } from '../../src/contract/window.ts';
 import { crossing } from '../../src/listeners/window/crossing.ts';
 import { callsOf } from '../../src/main/shell/calls.ts';
 import type { Question } from '../../src/main/shell/consent.ts';
+import { clientsHome } from '../support/clients.ts';
 import { aPack } from '../support/packs.ts';
 import { openWindow } from '../support/window.ts';
 import { goTo, toast } from './pages.ts';
@@ -13,8 +15,10 @@ import { goTo, toast } from './pages.ts';
 async function desktop(over: object = {}) {
   const asked: Question[] = [];
   const unsaved: boolean[] = [];
-  const shell: { yes: boolean; listening: ListeningState } = {
+  const shell: { yes: boolean; listening: ListeningState; bundle: boolean; shown: number } = {
     yes: true,
+    bundle: true,
+    shown: 0,
     listening: { at: 'listening', url: 'http://127.0.0.1:1' },
   };
   const opened = await openWindow({
@@ -24,6 +28,11 @@ async function desktop(over: object = {}) {
         desktop: {
           listening: async () => shell.listening,
           resumeListening: async () => (shell.listening = { at: 'listening', url: 'http://127.0.0.1:1' }),
+          async showBundle() {
+            if (!shell.bundle) throw new Failure('store_unavailable', 'The bundle is missing.');
+            shell.shown += 1;
+            return { shown: true };
+          },
         },
         holdsUnsaved: (given) => void unsaved.push(given),
         agrees: async (question) => (asked.push(question), shell.yes),
@@ -125,5 +134,20 @@ describe('on the desktop', () => {
     await banner.getByText('Agents cannot reach this memory.').waitFor();
     await banner.getByRole('button', { name: 'Resume' }).click();
     await expect.poll(() => banner.textContent()).toBe('');
+  });
+
+  test('the bundle for Claude Desktop is shown where it lies (R-BUNDLE-07)', async () => {
+    const { clients, put } = clientsHome();
+    put(process.platform === 'darwin' ? 'Library/Application Support/Claude/x' : '.config/Claude/x', '');
+    const { page, shell } = await desktop({ clients });
+    await goTo(page, 'Connect');
+    await page.getByRole('button', { name: 'Connect Claude Desktop' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Connect Claude Desktop' });
+    await dialog.getByText('By a bundle instead').click();
+    await dialog.getByRole('button', { name: 'Show the bundle' }).click();
+    await expect.poll(() => shell.shown).toBe(1);
+    shell.bundle = false;
+    await dialog.getByRole('button', { name: 'Show the bundle' }).click();
+    await dialog.getByText('The bundle is missing.').waitFor();
   });
 });

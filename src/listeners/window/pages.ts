@@ -12,6 +12,8 @@ const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
   '.png': 'image/png',
+  // The bundle for Claude Desktop, to be saved.
+  '.mcpb': 'application/octet-stream',
 };
 
 /** The built window's files by their addresses, read once. What is not in this list does not exist, whatever a path spells. */

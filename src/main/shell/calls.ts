@@ -42,6 +42,7 @@ const desktopCalls = {
   cancel: CANCEL,
   listening: NOTHING,
   resumeListening: NOTHING,
+  showBundle: NOTHING,
   unsaved: UNSAVED,
 } as const satisfies Record<keyof DesktopCalls, z.ZodType>;
 

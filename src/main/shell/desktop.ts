@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { app, type BrowserWindow, clipboard, dialog, powerMonitor, session } from 'electron';
+import { app, type BrowserWindow, clipboard, dialog, powerMonitor, session, shell } from 'electron';
 import { Failure } from '../../contract/failure.ts';
 import type { ListeningState } from '../../contract/status.ts';
 import { theWindow } from '../../listeners/window/crossing.ts';
 import type { Program } from '../assemble.ts';
-import { builtPages } from '../built-pages.ts';
+import { builtBundle, builtPages } from '../built-pages.ts';
 import type { Config } from '../config.ts';
 import type { Settings } from '../settings-file.ts';
 import type { Calls } from './calls.ts';
@@ -170,7 +170,14 @@ export class Desktop implements AsyncDisposable {
     this.#calls.resolve(
       callsOf({
         perform,
-        desktop: { listening: async () => listening.state, resumeListening: () => this.#resume(program) },
+        desktop: {
+          listening: async () => listening.state,
+          resumeListening: () => this.#resume(program),
+          async showBundle() {
+            shell.showItemInFolder(builtBundle());
+            return { shown: true };
+          },
+        },
         holdsUnsaved: (unsaved) => (this.#unsaved = unsaved),
         agrees: (question) => this.#agrees(question),
       }),

@@ -1,3 +1,4 @@
+import { Failure } from '../../contract/failure.ts';
 import type { Bridge, DesktopCalls, Pipe } from '../../contract/window.ts';
 
 /** The window in Electron: what the preload put there, and the way to give up a call. */
@@ -24,4 +25,10 @@ export async function askDesktop<Name extends 'listening' | 'resumeListening'>(
 ): Promise<DesktopCalls[Name] | undefined> {
   const crossed = await bridge.call('me', name, {});
   return crossed.ok ? (crossed.value as DesktopCalls[Name]) : undefined;
+}
+
+/** A page opens nothing; the desktop shows where it lies. */
+export async function showBundle(bridge: Bridge): Promise<void> {
+  const crossed = await bridge.call('me', 'showBundle', {});
+  if (!crossed.ok) throw new Failure(crossed.code, crossed.message);
 }

@@ -25,9 +25,8 @@ const MAY = [
   /^\/package\.json$/,
   /^\/out\/main\/(index|cli|headless|own-pack)\.cjs$/,
   /^\/out\/main\/chunks\/[\w-]+\.cjs$/,
-  /^\/out\/main\/helmdeck-memory\.mcpb$/,
   /^\/out\/preload\/index\.cjs$/,
-  /^\/out\/renderer\/(index\.html|icon\.svg|assets\/[\w.-]+\.(js|css))$/,
+  /^\/out\/renderer\/(index\.html|icon\.svg|helmdeck-memory\.mcpb|assets\/[\w.-]+\.(js|css))$/,
   /^\/integrations\/openclaw\/(index\.js|openclaw\.plugin\.json|package\.json)$/,
   /^\/integrations\/stdio-bridge\/helmdeck-memory-mcp\.mjs$/,
   /^\/build\/icons\/tray-[\w-]+(@2x)?\.png$/,
@@ -49,6 +48,10 @@ export const packed: readonly Check[] = [
       must('what the system loads lies beside it', natives.length === 2 && natives.every(({ unpacked }) => unpacked));
       for (const { path } of natives) must(`${path} is there`, existsSync(join(`${archive}.unpacked`, path)));
       const plugin = files.filter(({ path }) => path.startsWith('/integrations/openclaw/'));
+      must(
+        'and so does what Claude Desktop opens',
+        files.some(({ path, unpacked }) => path.endsWith('.mcpb') && unpacked),
+      );
       must('and so does what OpenClaw copies', plugin.length === 3 && plugin.every(({ unpacked }) => unpacked));
       const wire = await getCurrentFuseWire(binary);
       for (const [fuse, wanted] of FUSES)

@@ -45,7 +45,11 @@ beforeEach(async () => {
   heard = 0;
   const calls = callsOf({
     perform: memory.perform,
-    desktop: { listening: async () => LISTENING, resumeListening: async () => LISTENING },
+    desktop: {
+      listening: async () => LISTENING,
+      resumeListening: async () => LISTENING,
+      showBundle: async () => ({ shown: true }),
+    },
     holdsUnsaved: (given) => void unsaved.push(given),
     agrees: async (question) => (asked.push(question), yes),
   });
@@ -76,11 +80,18 @@ describe('the window', () => {
     expect(await call('me', 'listening', {})).toEqual({ ok: true, value: LISTENING });
   });
 
-  test.each(['listening', 'resumeListening'])('says nothing with %s, and is refused if it does (R-DESK-11)', async (name) => {
-    for (const input of [undefined, null, 7, 'x', [], { more: 1 }]) {
-      expect(await call('me', name, input)).toEqual({ ok: false, code: 'invalid_input', message: expect.any(String) as string });
-    }
-  });
+  test.each(['listening', 'resumeListening', 'showBundle'])(
+    'says nothing with %s, and is refused if it does (R-DESK-11)',
+    async (name) => {
+      for (const input of [undefined, null, 7, 'x', [], { more: 1 }]) {
+        expect(await call('me', name, input)).toEqual({
+          ok: false,
+          code: 'invalid_input',
+          message: expect.any(String) as string,
+        });
+      }
+    },
+  );
 });
 
 test('the page tells whether something is not saved, and nothing else by that name (R-STAY-01, R-DESK-11)', async () => {

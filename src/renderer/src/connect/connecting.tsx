@@ -7,6 +7,7 @@ import { Dialog } from '../ui/dialog.tsx';
 import { Labelled } from '../ui/labelled.tsx';
 import { Failed } from '../ui/refused.tsx';
 import { useFreshLook, useWatched } from '../watched.ts';
+import { Bundle } from './bundle.tsx';
 
 /** Shows what would be changed, changes it when that is meant, and says whether it works. */
 export function Connecting({ client, close }: { client: ClientRow; close: () => void }) {
@@ -36,6 +37,7 @@ export function Connecting({ client, close }: { client: ClientRow; close: () => 
       <form className="fields" onSubmit={onSubmit}>
         <Failed text={asked.error?.message} />
         {plan && <Changes plan={plan} name={name} />}
+        {id === 'claude-desktop' && <Bundle />}
         <Labelled label="Memory" hint="Agents with the same name here share one memory. Another name is a memory of its own.">
           {(about) => (
             <input
