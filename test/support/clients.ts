@@ -10,11 +10,14 @@ import { tempFolder } from './temp-folder.ts';
 
 interface Options {
   readonly connectors?: readonly Connector[];
+  /** What the home is called; the name of a folder. */
+  readonly called?: string;
 }
 
 /** A person's home with nothing of this machine's own in it, and the clients that are put there. */
-export function clientsHome({ connectors = CONNECTORS }: Options = {}) {
-  const home = tempFolder();
+export function clientsHome({ connectors = CONNECTORS, called = '.' }: Options = {}) {
+  const home = join(tempFolder(), called);
+  mkdirSync(home, { recursive: true });
   const bin = join(home, 'bin');
   const machine = {
     environment: { PATH: bin, HOME: home, HELMDECK_MEMORY_KEY: 'a key of ours' },

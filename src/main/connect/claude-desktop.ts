@@ -1,11 +1,11 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Machine } from '../config.ts';
 import type { Connector, Look, Surroundings } from './connector.ts';
 import { ENTRY } from './connector.ts';
 import { jsonClient } from './json-client.ts';
 import { dropValue } from './json-text.ts';
-import { applicationData } from './places.ts';
+import { applicationData, namesIn } from './places.ts';
 import { findProgram } from './programs.ts';
 
 const CONFIG = 'claude_desktop_config.json';
@@ -54,6 +54,7 @@ function foldersOf(around: Machine): readonly [string, ...string[]] {
 const packagesOf = (around: Machine): string[] => {
   const packages = join(localOf(around), 'Packages');
   return namesIn(packages)
+    .toSorted()
     .filter((name) => /^Claude_\w+$/.test(name))
     .map((name) => join(packages, name));
 };
@@ -76,22 +77,14 @@ function isInstalled(around: Surroundings): boolean {
 /** How our bundle stands in it; undefined where it is not. */
 function bundleIn(around: Machine): Look | undefined {
   for (const folder of foldersOf(around)) {
-    const id = namesIn(join(folder, 'Claude Extensions')).find(
-      (name) => valueIn(join(folder, 'Claude Extensions', name, 'manifest.json'), 'name') === BUNDLE,
-    );
+    const id = namesIn(join(folder, 'Claude Extensions'))
+      .toSorted()
+      .find((name) => valueIn(join(folder, 'Claude Extensions', name, 'manifest.json'), 'name') === BUNDLE);
     if (id === undefined) continue;
     const off = valueIn(join(folder, 'Claude Extensions Settings', `${id}.json`), 'isEnabled') === false;
     return { at: 'bundled', ...(off && { disabled: true }) };
   }
   return undefined;
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder).toSorted();
-  } catch {
-    return [];
-  }
 }
 
 /** Of files that are none of ours, and may be anything. */

@@ -88,18 +88,23 @@ function textOf(bytes: Buffer, path: string): string {
 /** Throws unless it can be replaced: what its owner made read-only, nobody changes behind their back. */
 export function requireWritable(path: string): void {
   const target = targetOf(path);
-  const folder = dirname(target ?? path);
   try {
-    if (target !== undefined) {
-      accessSync(target, constants.W_OK);
-      // Root may write it all the same, and then it would not say no.
-      if (process.platform !== 'win32' && (statSync(target).mode & 0o222) === 0) throw new Error('read-only');
-    }
-    if (existsSync(folder)) accessSync(folder, constants.W_OK);
+    if (target !== undefined) refuseReadOnly(target);
+    refuseReadOnly(firstThere(dirname(target ?? path)));
   } catch (cause) {
     throw refused(`${path} cannot be written by you, and is left as it is; change its permissions, and try again.`, cause);
   }
 }
+
+function refuseReadOnly(path: string): void {
+  accessSync(path, constants.W_OK);
+  // Root may write it all the same, and then it would not say no.
+  if (process.platform !== 'win32' && (statSync(path).mode & 0o222) === 0) throw new Error('read-only');
+}
+
+/** Where folders that are not there yet would be made. */
+const firstThere = (folder: string): string =>
+  existsSync(folder) || dirname(folder) === folder ? folder : firstThere(dirname(folder));
 
 /**
  * Replaces what `expected` names, whole or not at all, with mode and owner as they were. What another program has written there in

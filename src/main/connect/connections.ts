@@ -209,7 +209,7 @@ export class Connections implements Clients {
     } catch (error) {
       await changes.putBack(without);
       for (const folder of folders.toReversed()) removeIfEmpty(folder);
-      if (old && oldToken !== undefined) {
+      if (old) {
         this.#records.keep(id, old);
         this.#records.keepToken(id, oldToken);
       } else this.#records.drop(id);
@@ -274,7 +274,8 @@ export class Connections implements Clients {
     const kept = this.#kept(id);
     const record = 'why' in kept ? undefined : kept.record;
     const token = tokens?.find((one) => one.id === record?.token);
-    const { state, why } = 'why' in kept ? { state: 'broken' as const, why: kept.why } : standing(look, installed, record);
+    const files = { record, token: existsSync(this.#records.tokenFile(id)) };
+    const { state, why } = 'why' in kept ? { state: 'broken' as const, why: kept.why } : standing(look, installed, files);
     const over = record && tokens && (!token || Date.parse(token.expires_at) <= this.#deps.now());
     return {
       id,
@@ -362,13 +363,20 @@ function removeIfEmpty(folder: string): void {
   }
 }
 
-function standing(look: Look, installed: boolean, record: Record | undefined): { state: ClientRow['state']; why?: string } {
+function standing(
+  look: Look,
+  installed: boolean,
+  { record, token }: { record: Record | undefined; token: boolean },
+): { state: ClientRow['state']; why?: string } {
   if (look.at === 'broken') return { state: 'broken', why: look.why };
   if (look.at === 'absent') return { state: record ? 'wiped' : installed ? 'not_connected' : 'not_installed' };
   if (look.at === 'bundled' && !record) return { state: 'not_connected' };
   const entry = look.at === 'present' ? look.entry : undefined;
   if (!record || (entry && !isDeepStrictEqual(entry, record.entry))) return { state: 'differs' };
   if (look.disabled) return { state: 'broken', why: 'Our entry is switched off in its configuration; switch it on there.' };
+  const needsIt = entry !== undefined || look.at === 'bundled';
+  if (needsIt && !token)
+    return { state: 'broken', why: 'The file with its token has gone from the data folder; connect it again.' };
   const gone = entry && goneOf(entry);
   return gone === undefined
     ? { state: 'connected' }

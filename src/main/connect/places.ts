@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import type { Machine } from '../config.ts';
 
@@ -15,4 +16,13 @@ export function applicationData(around: Machine): string {
   if (platform === 'win32') return environment['APPDATA'] ?? join(home, 'AppData', 'Roaming');
   const config = environment['XDG_CONFIG_HOME'] ?? '';
   return isAbsolute(config) ? config : join(home, '.config');
+}
+
+/** What lies in a folder; nothing where there is none, or something else in its place. */
+export function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
 }

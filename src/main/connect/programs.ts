@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
-import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
 import type { Machine } from '../config.ts';
 import type { Ran, Surroundings } from './connector.ts';
+import { namesIn } from './places.ts';
 
 /** A client's own command asks nobody and answers within seconds. */
 const PATIENCE_MS = 60_000;
@@ -40,9 +41,8 @@ function usualPlaces(around: Machine): string[] {
 /** Its Nodes, newest first, each with the programs that were installed with it. */
 function ofNvm(home: string): string[] {
   const folder = join('.nvm', 'versions', 'node');
-  if (!existsSync(join(home, folder))) return [];
   const major = (version: string): number => Number(/\d+/.exec(version)?.[0] ?? 0);
-  const versions = readdirSync(join(home, folder)).toSorted((one, other) => major(other) - major(one));
+  const versions = namesIn(join(home, folder)).toSorted((one, other) => major(other) - major(one));
   return versions.map((version) => join(folder, version, 'bin'));
 }
 

@@ -44,9 +44,10 @@ export class Records {
     return this.#read(this.tokenFile(client))?.trim();
   }
 
-  keepToken(client: string, token: string): void {
+  keepToken(client: string, token: string | undefined): void {
     this.#prepare();
-    writeDurably(this.tokenFile(client), `${token}\n`);
+    if (token === undefined) rmSync(this.tokenFile(client), { force: true });
+    else writeDurably(this.tokenFile(client), `${token}\n`);
   }
 
   read(client: string): Record | undefined {

@@ -9,12 +9,13 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { claudeCode } from '../../../src/main/connect/claude-code.ts';
 import { codex } from '../../../src/main/connect/codex.ts';
 import { replaceConfigFile } from '../../../src/main/connect/config-file.ts';
 import type { Look } from '../../../src/main/connect/connector.ts';
+import { surroundingsOf } from '../../../src/main/connect/programs.ts';
 import { aHome } from '../../support/clients.ts';
 import { aCaller } from '../../support/memory.ts';
 
@@ -168,6 +169,21 @@ test('what cannot be changed safely is refused with the reason, and left as it i
   symlinkSync('nowhere', join(home, '.claude.json'));
   put('bin/claude', '#!/bin/sh\nexit 0\n', 0o755);
   await refused(/link to nothing/);
+});
+
+test('in a folder that nobody may write nothing is made, nor below it (R-CONN-06)', async () => {
+  const { connections, home, program, served } = await aHome();
+  program('codex', 'exit 1');
+  program('claude', 'exit 1');
+  chmodSync(home, 0o555);
+  for (const client of ['codex', 'claude-code'])
+    await expect(connections.connect({ client, subject: 'me' })).rejects.toMatchObject({
+      code: 'invalid_input',
+      message: expect.stringMatching(/cannot be written by you/),
+    });
+  chmodSync(home, 0o755);
+  expect(readdirSync(home)).toEqual(['bin']);
+  expect((await served.tokens.list()).tokens).toEqual([]);
 });
 
 test('its own command makes the first configuration, with nothing of ours in its environment (R-CONN-07)', async () => {
@@ -341,6 +357,79 @@ test('what its client would start and is not there any more is said (R-CONN-04)'
   expect(await connections.verify({ client: 'claude-code' })).toMatchObject({ works: false });
   await connections.connect({ client: 'claude-code', subject: 'me' });
   expect(await row('claude-code')).toMatchObject({ state: 'connected' });
+});
+
+test('a token file that was deleted is said, and a new one made (R-CONN-04)', async () => {
+  const { connections, put, served, row } = await aHome();
+  const path = put('.claude.json', CLAUDE);
+  const { token } = await connections.connect({ client: 'claude-code', subject: 'me' });
+  const file = join(served.folder, 'clients', 'claude-code.token');
+  rmSync(file);
+  expect(await row('claude-code')).toMatchObject({
+    state: 'broken',
+    why: expect.stringMatching(/token has gone.*connect it again/),
+  });
+  put('.claude.json', CLAUDE.replace('"mcpServers"', '"mcpServers": 1, "mcpServers"'));
+  await expect(connections.connect({ client: 'claude-code', subject: 'me' })).rejects.toThrow(/twice/);
+  put('.claude.json', CLAUDE);
+  expect((await served.tokens.list()).tokens.map(({ id }) => id)).toEqual([token]);
+  expect((await connections.connect({ client: 'claude-code', subject: 'me' })).verified.works).toBe(true);
+  expect(existsSync(file)).toBe(true);
+  await connections.disconnect({ client: 'claude-code' });
+  expect((await served.tokens.list()).tokens).toEqual([]);
+  expect(readFileSync(path, 'utf8')).toBe(CLAUDE);
+});
+
+test('two that connect at once do not undo each other, and two plans of one file are one too many (R-CONN-05)', async () => {
+  const { connections, put, row, served } = await aHome();
+  const path = put('.claude.json', CLAUDE);
+  put('.codex/config.toml', CODEX);
+  const { basis } = await connections.plan({ client: 'claude-code', subject: 'me' });
+  const wanted = { client: 'claude-code', subject: 'me', basis };
+  const asked = [
+    connections.connect(wanted),
+    connections.connect({ client: 'codex', subject: 'me' }),
+    connections.connect(wanted),
+  ];
+  const [first, second, third] = await Promise.allSettled(asked);
+  expect([first?.status, second?.status, third?.status]).toEqual(['fulfilled', 'fulfilled', 'rejected']);
+  for (const client of ['claude-code', 'codex']) expect(await row(client)).toMatchObject({ state: 'connected' });
+  expect((await served.tokens.list()).tokens).toHaveLength(2);
+  await Promise.all([connections.disconnect({ client: 'claude-code' }), connections.disconnect({ client: 'codex' })]);
+  expect(readFileSync(path, 'utf8')).toBe(CLAUDE);
+});
+
+test('our entry, changed by somebody since, is told apart and goes all the same (R-CONN-03, R-CONN-04)', async () => {
+  const { connections, put, row } = await aHome();
+  const path = put('.claude.json', CLAUDE);
+  await connections.connect({ client: 'claude-code', subject: 'me' });
+  put('.claude.json', readFileSync(path, 'utf8').replace('"--client"', '"--client", "x"'));
+  expect(await row('claude-code')).toMatchObject({ state: 'differs' });
+  expect((await connections.disconnect({ client: 'claude-code' })).files).toEqual([{ path, as_before: true }]);
+  expect(readFileSync(path, 'utf8')).toBe(CLAUDE);
+});
+
+test('a home of any name holds clients that are connected and disconnected (R-CONN-03, R-CONN-10)', async () => {
+  const { connections, put, program, home } = await aHome({ called: `A da's "höme" $(x) \`y\` 家 \\n` });
+  put('.claude.json', CLAUDE);
+  put('.codex/config.toml', CODEX);
+  put('.cursor/mcp.json', '{}');
+  program('gemini', 'printf "%s|" "$@" > "$HOME/asked"');
+  for (const client of ['claude-code', 'codex', 'cursor', 'gemini-cli']) {
+    const { verified } = await connections.connect({ client, subject: 'me' });
+    expect(verified).toMatchObject({ works: true });
+    await connections.disconnect({ client });
+  }
+  expect(readFileSync(join(home, '.codex/config.toml'), 'utf8')).toBe(CODEX);
+  expect(readFileSync(join(home, 'asked'), 'utf8')).toContain('|--|');
+  expect(existsSync(join(home, '.gemini'))).toBe(false);
+});
+
+test('what lies where versions of Node would is no reason to show no client', async () => {
+  const { put } = await aHome();
+  const home = dirname(put('.nvm/versions/node', 'a file'));
+  const machine = { environment: {}, platform: process.platform, home: () => join(home, '../..') };
+  expect(surroundingsOf(machine).places()).toContain('/usr/bin');
 });
 
 test('what is kept of a connection and cannot be read is said, and no other client is hidden by it (R-CONN-04)', async () => {

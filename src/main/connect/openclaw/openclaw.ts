@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { Failure } from '../../../contract/failure.ts';
 import { readConfigFile } from '../config-file.ts';
 import { type Connector, ENTRY, type EditStep, type Look, type Offer, type Step } from '../connector.ts';
@@ -42,7 +43,7 @@ export const openClaw: Connector = {
     const install = openClawCommand(around, installArgs(version));
     const instead: EditStep = { does: 'edit', path: config, edit: (before = '') => withOurs(before, offer) };
     // One that is there already belongs to the connection before this.
-    const back = installedPlugin(state) === 'none' && { made: pluginIn(state), args: UNINSTALL };
+    const back = !existsSync(pluginIn(state)) && { made: pluginIn(state), args: UNINSTALL };
     return [
       { does: 'run', ...install, touches: [config], needed: true, instead, others, ...(back && { back }) },
       ...(wantsMcporter(around) ? [registered(around, offer.entry)] : []),
