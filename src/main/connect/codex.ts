@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { byCommand, variables } from './by-command.ts';
 import { readConfigFile } from './config-file.ts';
 import { type Connector, ENTRY } from './connector.ts';
@@ -28,13 +29,12 @@ const inFile: Connector = {
   async connect(around, { entry }) {
     const { config } = await inFile.detect(around);
     const { command, args, env } = entry;
-    return [
-      {
-        does: 'edit',
-        path: config,
-        edit: (before = '') => setTable(before, PATH, { command, args: [...args], env: { ...env } }),
-      },
-    ];
+    const edit = (before = ''): string =>
+      // What its owner has added to ours, such as what each tool may do unasked, is theirs.
+      isDeepStrictEqual(entryOf(tableAt(before, PATH)).entry, entry)
+        ? before
+        : setTable(before, PATH, { command, args: [...args], env: { ...env } });
+    return [{ does: 'edit', path: config, edit }];
   },
   async disconnect(around) {
     const { config } = await inFile.detect(around);

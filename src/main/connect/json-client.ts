@@ -2,6 +2,7 @@ import { readConfigFile } from './config-file.ts';
 import type { Connector, Detected, Entry, Look, Surroundings } from './connector.ts';
 import { ENTRY } from './connector.ts';
 import { dropValue, setValue, valueAt } from './json-text.ts';
+import { startsBridge } from './launch.ts';
 
 interface JsonClient extends Pick<Connector, 'id' | 'name' | 'afterwards' | 'bringsNode' | 'link'> {
   detect(around: Surroundings): Promise<Detected>;
@@ -22,7 +23,12 @@ export function jsonClient({ servers, spelled = usual, ...client }: JsonClient):
       return lookAt(readConfigFile(await where(around))?.text, path);
     },
     async connect(around, { entry }) {
-      const edit = (before = ''): string => setValue(before, path, spelled(entry));
+      const edit = (before = ''): string => {
+        const there = entryOf(valueAt(before, path)).entry;
+        if (!there || !startsBridge(there)) return setValue(before, path, spelled(entry));
+        // What its owner has added to ours, such as how long to wait for it, is theirs.
+        return Object.entries(spelled(entry)).reduce((text, [name, value]) => setValue(text, [...path, name], value), before);
+      };
       return [{ does: 'edit', path: await where(around), edit }];
     },
     async disconnect(around) {

@@ -409,6 +409,28 @@ test('our entry, changed by somebody since, is told apart and goes all the same 
   expect(readFileSync(path, 'utf8')).toBe(CLAUDE);
 });
 
+test('what its owner has added to our entry stays when it is connected anew (R-CONN-01)', async () => {
+  const { connections, put, row } = await aHome();
+  const gemini = put('.gemini/settings.json', '{}');
+  const toml = put('.codex/config.toml', CODEX);
+  for (const client of ['gemini-cli', 'codex']) await connections.connect({ client, subject: 'me' });
+  const own = {
+    gemini: readFileSync(gemini, 'utf8').replace('"command"', '"trust": true, // mine\n      "command"'),
+    toml: `${readFileSync(toml, 'utf8')}\n[mcp_servers.helmdeck.tools.memory_store]\napproval_mode = "approve" # mine\n`,
+  };
+  writeFileSync(gemini, own.gemini.replace(/"command": "[^"]*"/, '"command": "/gone/node"'));
+  writeFileSync(toml, own.toml);
+  for (const client of ['gemini-cli', 'codex']) {
+    await connections.connect({ client, subject: 'me' });
+    expect(await row(client)).toMatchObject({ state: 'connected' });
+  }
+  expect(readFileSync(gemini, 'utf8')).toBe(own.gemini);
+  expect(readFileSync(toml, 'utf8')).toBe(own.toml);
+  for (const client of ['gemini-cli', 'codex']) await connections.disconnect({ client });
+  expect(JSON.parse(readFileSync(gemini, 'utf8'))).toEqual({ mcpServers: {} });
+  expect(readFileSync(toml, 'utf8')).toBe(CODEX);
+});
+
 test('a home of any name holds clients that are connected and disconnected (R-CONN-03, R-CONN-10)', async () => {
   const { connections, put, program, home } = await aHome({ called: `A da's "höme" $(x) \`y\` 家 \\n` });
   put('.claude.json', CLAUDE);
