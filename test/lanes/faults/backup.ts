@@ -7,6 +7,8 @@ import { type Check, mustBeEmpty } from './lane.ts';
 import { openKeptStore } from './memory.ts';
 import { randomFrom } from './random.ts';
 
+/* Some of the moments are counted from the first backup on, so that there is one however long it takes here. */
+
 const ROWS = 5000;
 const FEW_ROWS = 200;
 const FINAL = /^memory-\d+\.db$/;
@@ -22,11 +24,19 @@ export const backupKilled: Check = {
     const made: string[] = [];
     await runWorker('fill for rotation', { folder: memory, rows: ROWS });
     for (let kill = 1; kill <= kills; kill += 1) {
+      const first = Promise.withResolvers<void>();
       const worker = await startWorker(
         'back up for ever',
         { folder: memory },
-        { hear: (line) => void (line.says === 'done' && made.push(String(line.figures['file']))) },
+        {
+          hear(line) {
+            if (line.says !== 'done') return;
+            made.push(String(line.figures['file']));
+            first.resolve();
+          },
+        },
       );
+      if (kill % 5 === 0) await Promise.race([first.promise, worker.ended]);
       const ended = await killAfter(worker, random.between(0, 250));
       if (ended.signal !== 'SIGKILL') wrong.push(`the worker ended by itself: ${ended.stderr.slice(-500)}`);
       const backups = join(memory, 'backups');
@@ -71,7 +81,6 @@ export const backupSurvives: Check = {
           },
         },
       );
-      // Every other cut comes after a backup, however long one takes here.
       if (cut % 2 === 0) await Promise.race([first.promise, worker.ended]);
       await killAfter(worker, random.between(50, 400));
       if (newest === undefined) continue;
