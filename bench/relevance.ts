@@ -1,6 +1,7 @@
 import { baselines, type Engine, ours } from '../test/core/search/relevance/engines.ts';
 import { kindsOf, measure } from '../test/core/search/relevance/measure.ts';
 import { facts, type Judged, queries } from '../test/core/search/relevance/suite.ts';
+import { report, type Result } from './report.ts';
 
 /** How well search finds what it should, beside what anybody could use instead: nDCG@10 and recall@5, in hundredths. */
 function table(title: string, engines: Readonly<Record<string, Engine>>, asked: readonly Judged[]): void {
@@ -31,3 +32,22 @@ table(
   engines,
   queries.filter(({ held }) => held),
 );
+
+/** How far ours is above the best of the others: by five points over all, and below it by no more than one in any kind. */
+function lead(what: 'ndcg' | 'recall', kind: string): Result {
+  const asked = kind === 'all' ? queries : queries.filter((query) => query.kind === kind);
+  const [mine = NaN, ...others] = Object.values(engines).map((engine) => measure(engine, asked)[what]);
+  const best = Math.max(...others);
+  return {
+    what: `${what === 'ndcg' ? 'nDCG@10' : 'recall@5'}, ${kind}`,
+    figure: mine - best,
+    unit: 'points above the best of the others',
+    bar: { atLeast: kind === 'all' ? 5 : -1 },
+    from: `${mine.toFixed(1)} ours, ${best.toFixed(1)} theirs`,
+  };
+}
+
+console.log();
+const kinds = ['all', ...kindsOf(queries)];
+const leads = (['ndcg', 'recall'] as const).flatMap((what) => kinds.map((kind) => lead(what, kind)));
+process.exitCode = report(leads) ? 0 : 1;

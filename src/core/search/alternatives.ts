@@ -17,6 +17,8 @@ export interface Alternative {
 const FORM = 0.8;
 /** A longer word says less surely what a shorter one asks, and still less where that one is a word of its own. */
 const BESIDE_THE_WORD = 0.7;
+/** Where nobody wrote the word, what is most like it is meant so surely, however unlike it is. */
+const MEANT = 0.75;
 
 /** So long a piece of a word is no chance. */
 const LONG_PART = 5;
@@ -32,9 +34,15 @@ export function alternativesOf(word: string, vocabulary: Vocabulary): Alternativ
   const explained = sure.length > 0 || near.some(({ manner }) => manner !== 'part' || word.length >= LONG_PART);
   const misspelt = explained ? [] : alike(word, vocabulary);
   if (near.length === 0 && misspelt.length === 0) return sure;
-  const factor = sure.length > 0 ? BESIDE_THE_WORD : 1;
-  const rest = [...near.map((alternative) => ({ ...alternative, weight: alternative.weight * factor })), ...misspelt];
-  return [...sure, ...best(rest, sure)];
+  const rest = [...near, ...misspelt];
+  const factor = sure.length > 0 ? BESIDE_THE_WORD : 1 - MEANT + MEANT / Math.max(...rest.map(({ weight }) => weight));
+  return [
+    ...sure,
+    ...best(
+      rest.map((alternative) => ({ ...alternative, weight: alternative.weight * factor })),
+      sure,
+    ),
+  ];
 }
 
 function best(alternatives: readonly Alternative[], except: readonly Alternative[]): Alternative[] {

@@ -26,7 +26,7 @@ interface Found extends Told {
 
 /** Scores of what holds the whole question as it was asked begin where those of everything else end. */
 const PHRASE = 0.75;
-const NEAR_COUNTS = 0.25;
+const NEAR_COUNTS = 0.1;
 /** A fact rarely has all the words of a question; one with half of them fits well already. */
 const STRETCH = 0.6;
 const NEWEST = 0.5;

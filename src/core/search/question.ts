@@ -26,13 +26,15 @@ export interface Question {
   readonly ideal: number;
 }
 
-const SMALL_WORD = 0.12;
+const SMALL_WORD = 0.05;
 /** Pairs of kana are mostly endings and particles; short parts of names and versions are in many of them. */
 const ENDING = 0.35;
 const SHORT_PART = 0.45;
 /** A word no fact knows: it lowers the score, because the question is not answered, but less than one that is. */
 const UNKNOWN = 0.5;
 const JOINED = 0.95;
+/** A word that nobody wrote so is rarer than any that somebody did. */
+const UNWRITTEN = 1.3;
 
 const kana = /^[\u3040-\u309f\u30fc]+$/;
 
@@ -91,7 +93,9 @@ function weigh({ term }: Word, joined: readonly string[], part: boolean, facts: 
   }
   alternatives.sort((one, other) => other.weight - one.weight);
   const importance = small ? SMALL_WORD : isDense(term) && kana.test(term) ? ENDING : part && term.length < 3 ? SHORT_PART : 1;
-  return { term, alternatives, small, worth: importance * rarity(alternatives, facts) };
+  const [surest] = alternatives;
+  const written = surest === undefined || surest.weight === 1 ? 1 : UNWRITTEN;
+  return { term, alternatives, small, worth: importance * written * rarity(alternatives, facts) };
 }
 
 /** As BM25 has it, of the facts that hold the word or what is nearly as sure. */

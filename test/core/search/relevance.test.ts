@@ -5,7 +5,8 @@ import { facts, queries } from './relevance/suite.ts';
 
 const engine = ours(facts);
 const others = Object.values(baselines).map((over) => over(facts));
-const best = (asked: typeof queries): number => Math.max(...others.map((other) => measure(other, asked).ndcg));
+const best = (asked: typeof queries, figure: 'ndcg' | 'recall' = 'ndcg'): number =>
+  Math.max(...others.map((other) => measure(other, asked)[figure]));
 
 test('the suite is large, of many kinds, judged, and a third of it was kept out of sight', () => {
   const keys = new Set(facts.map(({ key }) => key));
@@ -26,6 +27,10 @@ describe('search finds what it should, beside what anybody could use instead', (
     { which: 'those held out', asked: queries.filter(({ held }) => held) },
   ])('by five points of nDCG@10 over $which', ({ asked }) => {
     expect(measure(engine, asked).ndcg).toBeGreaterThanOrEqual(best(asked) + 5);
+  });
+
+  test('and by five of recall@5', () => {
+    expect(measure(engine, queries).recall).toBeGreaterThanOrEqual(best(queries, 'recall') + 5);
   });
 
   test.each(kindsOf(queries))('and is nowhere worse by more than one: %s', (kind) => {
