@@ -8,6 +8,8 @@ import type { Entry, EntryChange, MemoryStore, Namespace } from './store.ts';
 const SLICE = 100;
 /** What all indexes together may take; the one that was asked least recently makes room. */
 const MOST_BYTES = 512 * 1024 * 1024;
+/** Of that, what is built at most: what is written from then on needs room too, or it would be built anew at every write. */
+const BUILT = 7 / 8;
 /** So long a question waits for an index that is being built, before it is answered from what is there. */
 const PATIENCE_MS = 250;
 
@@ -49,13 +51,22 @@ interface Answer {
  */
 export class Finder implements Disposable {
   readonly #store: MemoryStore;
+  readonly #mostBytes: number;
   readonly #following: Disposable;
   /** The one asked last stands last. */
   readonly #shelves = new Map<string, Shelf>();
 
-  constructor(store: MemoryStore) {
+  constructor(store: MemoryStore, mostBytes = MOST_BYTES) {
     this.#store = store;
+    this.#mostBytes = mostBytes;
     this.#following = store.follow((change) => this.#hear(change));
+  }
+
+  /** What all indexes together take. */
+  get bytes(): number {
+    let bytes = 0;
+    for (const { index } of this.#shelves.values()) bytes += index.bytes;
+    return bytes;
   }
 
   async find(namespace: Namespace, question: Question, kind: Searched = 'fact'): Promise<Answer> {
@@ -124,10 +135,10 @@ export class Finder implements Disposable {
       if (!this.#stands(shelf)) return;
       for (const [index, entry] of entries.entries()) {
         const row = rows[index];
-        if (row !== undefined && !shelf.index.has(row)) tell(shelf, row, entry);
+        if (row === undefined || shelf.index.has(row)) continue;
+        if (tell(shelf, row, entry) && !this.#hasRoom(shelf)) return;
       }
       shelf.begun.resolve();
-      if (!this.#hasRoom(shelf)) return;
       if (!next || isFull(shelf)) break;
       after = { after: next };
       await nextTurn();
@@ -147,8 +158,9 @@ export class Finder implements Disposable {
     if (change.kind !== 'fact' && change.kind !== 'audit') return;
     const shelf = this.#shelves.get(nameOf(change.namespace, change.kind));
     if (!shelf) return;
-    tell(shelf, change.row, change.entry);
+    const grown = tell(shelf, change.row, change.entry);
     if (isFull(shelf, SEARCHED_RUNS + 1)) dropOldest(shelf);
+    if (grown) this.#keepWithin(this.#mostBytes);
   }
 
   #stands(shelf: Shelf): boolean {
@@ -157,14 +169,19 @@ export class Finder implements Disposable {
 
   /** Others make room first; an index that is too large by itself keeps the newest and says so. */
   #hasRoom(shelf: Shelf): boolean {
-    const bytes = (): number => [...this.#shelves.values()].reduce((sum, { index }) => sum + index.bytes, 0);
-    for (const [name, other] of this.#shelves) {
-      if (bytes() <= MOST_BYTES) return true;
-      if (other === shelf) continue;
+    const most = BUILT * this.#mostBytes;
+    this.#keepWithin(most, shelf);
+    return this.bytes <= most;
+  }
+
+  /** Drops what was asked least recently until the rest fits. Whoever asks for it again has it built, from the newest on. */
+  #keepWithin(most: number, except?: Shelf): void {
+    for (const [name, shelf] of this.#shelves) {
+      if (this.bytes <= most) return;
+      if (shelf === except) continue;
       this.#shelves.delete(name);
-      other.index.clear();
+      shelf.index.clear();
     }
-    return bytes() <= MOST_BYTES;
   }
 
   /** Everything in it was opened with the key. */
@@ -174,12 +191,15 @@ export class Finder implements Disposable {
   }
 }
 
-function tell({ kind, index, runs }: Shelf, row: number, entry: Entry): void {
+/** Whether the index has grown: it does by pages, so that after most facts nobody need look at all the others. */
+function tell({ kind, index, runs }: Shelf, row: number, entry: Entry): boolean {
   const { key, category, tags, author, updatedAt, expiresAt } = entry;
   const value = kind === 'fact' ? entry.value : runText(entry);
-  if (value === undefined) return;
+  if (value === undefined) return false;
   if (kind === 'audit') runs.add(row);
+  const before = index.bytes;
   index.add({ id: row, key, value, category, tags, client: author.client, updatedAt, expiresAt });
+  return index.bytes > before;
 }
 
 /** Of facts there are as many as there may be; of what ran only the newest are looked at. */

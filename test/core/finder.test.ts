@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { Finder } from '../../src/core/finder.ts';
 import type { KeyReading } from '../../src/core/keys/key-source.ts';
 import { openStore } from '../../src/core/open-store.ts';
@@ -246,5 +246,51 @@ describe('a question in the words of QMD', () => {
     const [long] = (await me('query', { query: 'needle' })).results;
     expect(long?.snippet).toContain('needle');
     expect(long?.snippet.length).toBeLessThan(2100);
+  });
+});
+
+describe('the indexes together are bounded (R-SEEK-06)', () => {
+  const MOST = 8 * 1024 * 1024;
+  const long = (word: string): string => `${'filler '.repeat(8000)}${word}`;
+  const open = async () => {
+    const store = await openKeptStore(tempFolder(), handClock());
+    const finder = new Finder(store, MOST);
+    onTestFinished(() => finder[Symbol.dispose]());
+    const ask = async (subject: string, text: string) => {
+      const { found, partial } = await finder.find({ subject }, { texts: [text], limit: 10 });
+      return { keys: found.map(({ fact }) => fact.key), partial };
+    };
+    const keep = (subject: string, key: string, word: string) =>
+      store.space({ subject }, 'fact').put(aDraft({ key, value: long(word), tags: [] }));
+    return { finder, ask, keep };
+  };
+
+  test('while facts are written too: one that grows too large begins anew with the newest, and says that it is partial', async () => {
+    const { finder, ask, keep } = await open();
+    await ask('ada', 'nothing');
+    for (let written = 0; written < 250;) {
+      for (const end = written + 50; written < end; written += 1) {
+        await keep('ada', `k${written}`, `word${written}`);
+        expect(finder.bytes).toBeLessThanOrEqual(MOST);
+      }
+      expect((await ask('ada', `word${written - 1}`)).keys[0]).toBe(`k${written - 1}`);
+    }
+    const oldest = await ask('ada', 'word0');
+    expect(oldest.keys).not.toContain('k0');
+    expect(oldest.partial).toBe(true);
+    expect(finder.bytes).toBeLessThanOrEqual(MOST);
+  });
+
+  test('and the one that was asked least recently makes room for the others', async () => {
+    const { finder, ask, keep } = await open();
+    await keep('ada', 'hers', 'apple');
+    expect(await ask('ada', 'apple')).toEqual({ keys: ['hers'], partial: false });
+    await ask('bob', 'nothing');
+    for (let index = 0; index < 70; index += 1) {
+      await keep('bob', `k${index}`, `word${index}`);
+      expect(finder.bytes).toBeLessThanOrEqual(MOST);
+    }
+    expect((await ask('bob', 'word0')).keys[0]).toBe('k0');
+    expect(await ask('ada', 'apple')).toEqual({ keys: ['hers'], partial: false });
   });
 });
