@@ -6,6 +6,7 @@ import { findSecret } from '../secret-guard.ts';
 import type { Entry, MemoryStore } from '../store.ts';
 import { canonical } from './canonical.ts';
 import type { Ending, Hook, Ready, Run } from './hook.ts';
+import type { Credential } from './pack.ts';
 
 /** What those get who asked the same while it was being answered. `own`: one may not share it, so each asks for itself. */
 type Landed = { readonly ready: Ready } | { readonly failure: Failure } | 'own' | 'cancelled';
@@ -33,6 +34,7 @@ export function cacheHook(store: MemoryStore): Hook {
 
   const lookUp = async (run: Run): Promise<Ready | undefined> => {
     const key = keyOf(run);
+    if (key === undefined) return undefined;
     const place = `${run.caller.subject}:${key}`;
     for (;;) {
       const ready = await kept(run, key);
@@ -61,8 +63,7 @@ export function cacheHook(store: MemoryStore): Hook {
     const value = JSON.stringify({ output: ending.output });
     const { credential } = run.context;
     if (run.forThisOnce || credential?.ended === true || Buffer.byteLength(value) > PACK.cacheBytes) return 'own';
-    // The one that was sent is known for what it is, whatever it looks like.
-    if (findSecret(value) || (credential && value.includes(credential.secret))) return 'own';
+    if (findSecret(value) || repeatsCredential(value, credential)) return 'own';
     const { entry } = await store.space({ subject: run.caller.subject }, 'cache').put({
       key,
       value,
@@ -91,6 +92,10 @@ export function cacheHook(store: MemoryStore): Hook {
   };
 }
 
+/** The one that was sent is known for what it is, whatever it looks like. */
+export const repeatsCredential = (json: string, credential: Credential | undefined): boolean =>
+  credential !== undefined && json.includes(JSON.stringify(credential.secret).slice(1, -1));
+
 /** Of every subject, whatever credential it was asked with. */
 export async function forgetAnswers(store: MemoryStore, packs: readonly string[]): Promise<void> {
   const matches = ({ key }: Entry): boolean => packs.some((name) => key.startsWith(`${name}/`));
@@ -98,10 +103,10 @@ export async function forgetAnswers(store: MemoryStore, packs: readonly string[]
   for (const subject of subjects) await store.forget(subject, { kinds: ['cache'], matches });
 }
 
-/** Under the pack's name, by which it is forgotten. */
-function keyOf({ pack: { name, version, own }, input, context: { credential } }: Run): string {
+/** Under the pack's name, by which it is forgotten. Undefined where two questions could not be told apart. */
+function keyOf({ pack: { name, version, own }, input, context: { credential } }: Run): string | undefined {
   const question = canonical({ version, revision: own?.revision, credential: credential?.id, input });
-  return `${name}/${hash('sha256', question)}`;
+  return question === undefined ? undefined : `${name}/${hash('sha256', question)}`;
 }
 
 function lifetimeOf({ pack: { memory } }: Run): number {

@@ -50,6 +50,20 @@ describe('the cache of answers', () => {
     expect(canonical(JSON.parse('{"__proto__":{"b":1},"a":2}'))).not.toBe(canonical({ a: 2 }));
   });
 
+  test('takes no two questions for one, whatever a schema made of them (R-PACK-03)', async () => {
+    for (const odd of [new Map([['a', 1]]), new Set([1]), Number.NaN, -Infinity, 5n, [() => 1], { deep: new Map() }]) {
+      expect(canonical({ odd })).toBeUndefined();
+    }
+    expect(canonical({ at: new Date(0) })).toBe('{"at":"1970-01-01T00:00:00.000Z"}');
+    const { pack, counter } = counting(undefined, {
+      input: z.strictObject({ what: z.string().transform((text) => new Map([['what', text]])) }),
+    });
+    const { ask } = await opened(pack);
+    await ask({ what: 'mine' });
+    expect(await ask({ what: 'theirs' })).toMatchObject({ output: { said: '2' }, cached: false });
+    expect(counter.asked).toBe(2);
+  });
+
   test('answers it again in any order of its fields, however deep', async () => {
     const { pack, counter } = counting(undefined, { input: z.looseObject({}) });
     const { ask } = await opened(pack);
@@ -187,6 +201,14 @@ test('an answer that repeats the credential it was asked with is not kept, whate
   await ask();
   await ask();
   expect(counter.asked).toBe(2);
+  expect(await store.space({ subject: 'me' }, 'cache').count()).toBe(0);
+});
+
+test('nor one that JSON spells in another way (R-PACK-04)', async () => {
+  const secret = 'pa"ss\\word';
+  const { pack } = counting(({ credential }) => ({ said: `You sent ${credential?.secret}` }), { credential: 'github' });
+  const { ask, store } = await opened(pack, { read: async () => ({ id: 'first', secret }) });
+  await ask();
   expect(await store.space({ subject: 'me' }, 'cache').count()).toBe(0);
 });
 
