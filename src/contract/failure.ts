@@ -13,6 +13,7 @@ export const failures = {
   quota_exceeded: { http: 429 },
   rate_limited: { http: 429 },
   handler_failed: { http: 502 },
+  artifact_failed: { http: 502 },
   invalid_output: { http: 502 },
   session_unavailable: { http: 503, rpc: -32603 },
   key_unavailable: { http: 503, rpc: -32603 },

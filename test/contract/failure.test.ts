@@ -17,6 +17,7 @@ test('every failure has its HTTP status and JSON-RPC number (R-ERR-01)', () => {
     quota_exceeded: { http: 429 },
     rate_limited: { http: 429 },
     handler_failed: { http: 502 },
+    artifact_failed: { http: 502 },
     invalid_output: { http: 502 },
     session_unavailable: { http: 503, rpc: -32603 },
     key_unavailable: { http: 503, rpc: -32603 },

@@ -9,7 +9,7 @@ import type { During } from '../during.ts';
 import { time } from '../time.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Ending, Hook, Ready, Run } from './hook.ts';
-import type { Pack } from './pack.ts';
+import type { Artifact, Artifacts, Pack } from './pack.ts';
 
 /** More than that are not left to be written down behind their answers. */
 const MOST_NOTED = 256;
@@ -33,7 +33,13 @@ interface Asked {
   readonly during: During;
 }
 
-type Outcome = { readonly ready: Ready | undefined; readonly output: unknown } | { readonly failure: Failure };
+type Outcome = Answered | { readonly failure: Failure };
+
+interface Answered {
+  readonly ready: Ready | undefined;
+  readonly output: unknown;
+  readonly artifacts: readonly Artifact[];
+}
 
 /** Runs packs: input, hooks before, handler, output, hooks after. What goes wrong in one is told in the words of the failure table. */
 export class Engine {
@@ -70,13 +76,14 @@ export class Engine {
     // An answer that was there already does not wait until it is written down that it was given.
     if ('failure' in outcome || !outcome.ready || this.#noting > MOST_NOTED) await noted;
     if ('failure' in outcome) throw outcome.failure;
-    const { ready, output } = outcome;
+    const { ready, output, artifacts } = outcome;
     return {
       pack: pack.name,
       version: pack.version,
       output,
       cached: ready !== undefined,
       ...(ready && { cached_until: time(ready.until) }),
+      ...(artifacts.length > 0 && { artifacts: [...artifacts] }),
       duration_ms: durationMs,
       ...(session !== undefined && { session_id: session }),
     };
@@ -114,14 +121,17 @@ export class Engine {
         // A hook that has nothing to wait for costs no turn.
         const answer = hook.before?.(run);
         const ready = answer instanceof Promise ? await orAborted(signal, answer) : answer;
-        if (ready) return { ready, output: ready.output };
+        if (ready) return { ready, output: ready.output, artifacts: [] };
       }
     } catch (error) {
       return { failure: asFailure(error) };
     }
     try {
       signal.throwIfAborted();
-      return { ready: undefined, output: fitting(run.pack, await orAborted(signal, run.pack.handler(run.context))) };
+      const artifacts: Artifact[] = [];
+      if (run.context.artifacts) run.context.artifacts = noting(run, run.context.artifacts, artifacts);
+      const output = fitting(run.pack, await orAborted(signal, run.pack.handler(run.context)));
+      return { ready: undefined, output, artifacts };
     } catch (error) {
       return { failure: asHandlerFailure(error) };
     }
@@ -132,7 +142,8 @@ export class Engine {
     this.#noting += 1;
     for (const hook of begun.toReversed()) {
       try {
-        await hook.after?.(run, ending);
+        const work = hook.after?.(run, ending);
+        if (work instanceof Promise) await work;
       } catch {
         this.#deps.trouble(run.pack.name);
       }
@@ -205,6 +216,23 @@ function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   signal.addEventListener('abort', abort, { once: true });
   work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
   return promise;
+}
+
+/** What was made is told with the answer, and the answer without it would be another: it is for this once. */
+function noting({ pack, context }: Run, place: Artifacts, made: Artifact[]): Artifacts {
+  return {
+    async put(name, mediaType, body) {
+      try {
+        const artifact = await place.put(name, mediaType, body);
+        made.push(artifact);
+        context.doNotCache();
+        return artifact;
+      } catch (cause) {
+        if (cause instanceof Failure) throw cause;
+        throw new Failure('artifact_failed', `What ${pack.name} made could not be put anywhere; try again later.`, { cause });
+      }
+    },
+  };
 }
 
 /** What is not as the pack's author promised is not handed on. */

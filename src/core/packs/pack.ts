@@ -1,10 +1,13 @@
 import type * as z from 'zod';
+import type { Result } from '../../contract/pack.ts';
 import type { Caller } from '../caller.ts';
 
 /** What a pack wants from memory. Nothing of it happens unless it is asked for here. */
 interface MemoryOptions {
   /** Keep answers, and give them again to the same question. */
   readonly cache?: true;
+  /** Keep each answer in the pack's own memory too, under `captured/`: the last one for each question. */
+  readonly capture?: true;
   /** How long an answer is kept, in seconds; also the lifetime of what the pack stores, unless it says otherwise. */
   readonly ttl?: number;
   /** Of what the pack stores, unless it says otherwise. */
@@ -53,6 +56,14 @@ export interface Credential {
   readonly refused?: () => Promise<void>;
 }
 
+/** Something that a run made beside its answer, such as a picture, as its caller is told of it. */
+export type Artifact = NonNullable<Result['artifacts']>[number];
+
+/** Where such things are put. */
+export interface Artifacts {
+  put(name: string, mediaType: string, body: Uint8Array): Promise<Artifact>;
+}
+
 /** What a handler is given. Everything it may do to the world outside itself goes through here or through what its maker handed it. */
 export interface ExecutionContext<Input = unknown> {
   /** As the pack's own schema understood it. */
@@ -63,6 +74,8 @@ export interface ExecutionContext<Input = unknown> {
   readonly signal: AbortSignal;
   /** Bound to the caller, the session and this pack; undefined while no store can be used. */
   readonly memory?: PackMemory;
+  /** Undefined unless a hook gave a place for them: this program has none of its own. */
+  readonly artifacts?: Artifacts;
   /** Of the kind that the pack named, if its owner has given one. */
   readonly credential?: Credential;
   readonly progress: (done: number, of?: number, saying?: string) => void;

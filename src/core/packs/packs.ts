@@ -4,6 +4,7 @@ import { Pipelines } from '../pipelines/pipelines.ts';
 import type { MemoryStore } from '../store.ts';
 import { Audit, auditHook } from './audit.ts';
 import { cacheHook } from './cache.ts';
+import { captureHook } from './capture.ts';
 import { Catalogue } from './catalogue.ts';
 import { type Credentials, credentialHook } from './credentials.ts';
 import { Defaults } from './defaults.ts';
@@ -48,6 +49,7 @@ export function createPacks(options: PacksOptions): Packs & Disposable {
   const own = [
     auditHook(audit),
     memoryHook(store, sessions),
+    captureHook,
     ...(credentials ? [credentialHook(credentials)] : []),
     cacheHook(store),
   ];

@@ -40,6 +40,7 @@ export const Description = z.strictObject({
   memory: z
     .strictObject({
       cache: z.literal(true).exactOptional(),
+      capture: z.literal(true).exactOptional(),
       ttl: z.int().min(1).exactOptional(),
       category: z.string().exactOptional(),
     })

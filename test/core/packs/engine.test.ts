@@ -243,6 +243,46 @@ describe('hooks', () => {
   });
 });
 
+describe('artifacts', () => {
+  const picture = { name: 'a.png', media_type: 'image/png', bytes: 2, url: 'file:///a.png' };
+  const drawing = aPack(
+    async ({ artifacts }) => {
+      if (!artifacts) return { said: 'no place' };
+      await artifacts.put('a.png', 'image/png', Buffer.from('xx'));
+      return { said: 'drawn' };
+    },
+    { memory: { cache: true, ttl: 60 } },
+  );
+  const place = (put: () => Promise<typeof picture>): Hook => ({
+    before: ({ context }) => void (context.artifacts = { put }),
+  });
+
+  test('have no place unless a hook gives one (R-PACK-31)', async () => {
+    const { run } = await opened(drawing);
+    const result = await run();
+    expect(result).toMatchObject({ output: { said: 'no place' } });
+    expect(result).not.toHaveProperty('artifacts');
+  });
+
+  test('are named in the result, and with them an answer is never given again (R-PACK-31, R-PACK-04)', async () => {
+    const { run } = await opened(drawing, [place(async () => picture)]);
+    expect(await run()).toMatchObject({ output: { said: 'drawn' }, artifacts: [picture], cached: false });
+    expect(await run()).toMatchObject({ artifacts: [picture], cached: false });
+  });
+
+  test('that cannot be put anywhere fail the run in words of ours (R-PACK-31)', async () => {
+    const { run } = await opened(drawing, [
+      place(async () => {
+        throw new Error('bucket s3://secret is gone');
+      }),
+    ]);
+    await expect(run()).rejects.toMatchObject({
+      code: 'artifact_failed',
+      message: expect.not.stringContaining('secret') as string,
+    });
+  });
+});
+
 describe('the record of runs', () => {
   test('has a row for each, of where and how it ended (R-PACK-06, R-PACK-13)', async () => {
     const memory = await opened(

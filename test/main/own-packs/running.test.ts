@@ -72,6 +72,16 @@ describe("a pack of the owner's own (R-PACK-10)", () => {
     expect(await said('you')).toEqual(told('you', 1));
   });
 
+  test('finds what it answered before where it asks for that (R-PACK-30)', async () => {
+    const { run } = await openWithOwn({
+      more: 'memory: { capture: true },',
+      handler: `const [before] = await ec.memory.list('captured/');
+        return { said: input.what + ((await ec.memory.recall(before?.key ?? '-'))?.value.said ?? '') };`,
+    });
+    await run({ what: 'a' });
+    expect(await run({ what: 'b' })).toMatchObject({ output: { said: 'ba' } });
+  });
+
   test('asks its memory many things at once', async () => {
     const { run } = await openWithOwn({
       more: 'memory: {},',
