@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import type { KeySource } from '../../src/core/keys/key-source.ts';
+import { keychainSource } from '../../src/core/keys/keychain.ts';
 import { type KeySources, openStore } from '../../src/core/open-store.ts';
 import type { MemoryStore } from '../../src/core/store.ts';
 import { handClock, MINUTE, SECOND } from '../support/clock.ts';
+import { keychain } from '../support/keychain.ts';
 import { A_KEY, aDraft, anAuthor, ANOTHER_KEY, handSource, keyFrom, openKeptStore, withKey } from '../support/store.ts';
 import { filesBelow, tempFolder } from '../support/temp-folder.ts';
 
@@ -39,7 +41,7 @@ describe('no key and no memory yet', () => {
     expect(() => store.lock()).toThrow(/no key/);
   });
 
-  test('a place that may make a key makes it, and the next start finds it (R-KEY-01)', async () => {
+  test('a place that may make a key makes it, and the next start finds it (R-KEY-01, R-KEY-11)', async () => {
     const folder = tempFolder();
     let kept: Buffer | undefined;
     const sources: KeySources = () => [
@@ -61,6 +63,14 @@ describe('no key and no memory yet', () => {
     expect(kept).toHaveLength(32);
     const second = await openKeptStore(folder, handClock(), sources);
     expect(await facts(second).get(aDraft().key)).toBeDefined();
+  });
+
+  test('a keychain that does not give back what it was given seals nothing, and no other key is used (R-KEY-11)', async () => {
+    const folder = tempFolder();
+    const sources: KeySources = (memory) => [
+      keychainSource(memory, { creates: true, load: async () => keychain({ forgets: true }) }),
+    ];
+    await expect(openStore({ folder, clock: handClock(), sources })).rejects.toMatchObject({ code: 'key_unavailable' });
   });
 
   test('a locked place makes nobody go on in RAM: it waits for its key (R-KEY-06, R-KEY-08)', async () => {
