@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Failure } from '../contract/failure.ts';
 import type { Clock } from '../core/clock.ts';
+import { Gathered } from '../core/gathered.ts';
 import { LIMITS } from './limits.ts';
 
 const CHARSET = String.raw`(?:\s*;\s*charset\s*=\s*"?utf-8"?)?\s*$`;
@@ -11,7 +12,7 @@ const NDJSON_TYPE = new RegExp(`^application/x-ndjson${CHARSET}`, 'i');
 /** One body on its way. */
 interface Coming {
   readonly whose: string;
-  length: number;
+  readonly body: Gathered;
   fail(failure: Failure): void;
 }
 
@@ -39,9 +40,9 @@ export class Bodies {
 
   #read(request: IncomingMessage, response: ServerResponse, whose: string): Promise<Buffer> {
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-    const chunks: Buffer[] = [];
+    const body = new Gathered();
     const done = (): void => {
-      this.#held -= coming.length;
+      this.#held -= body.length;
       this.#coming.delete(coming);
       late[Symbol.dispose]();
       request.off('data', take).off('end', end).off('close', cut).off('error', cut);
@@ -50,17 +51,16 @@ export class Bodies {
       done();
       reject(failure);
     };
-    const coming: Coming = { whose, length: 0, fail };
+    const coming: Coming = { whose, body, fail };
     const take = (chunk: Buffer): void => {
-      coming.length += chunk.length;
+      body.add(chunk);
       this.#held += chunk.length;
-      chunks.push(chunk);
-      if (coming.length > LIMITS.bodyBytes) fail(tooLarge());
+      if (body.length > LIMITS.bodyBytes) fail(tooLarge());
       this.#makeRoom();
     };
     const end = (): void => {
       done();
-      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
+      resolve(body.whole());
     };
     const cut = (): void => fail(new Failure('invalid_input', 'The connection ended within the body; send the request again.'));
     const late = this.#clock.after(LIMITS.bodyMs, () => fail(tooSlow()));
@@ -76,10 +76,10 @@ export class Bodies {
   #makeRoom(): void {
     while (this.#held > LIMITS.bodiesBytes) {
       const sums = new Map<string, number>();
-      for (const { whose, length } of this.#coming) sums.set(whose, (sums.get(whose) ?? 0) + length);
+      for (const { whose, body } of this.#coming) sums.set(whose, (sums.get(whose) ?? 0) + body.length);
       const most = Math.max(...sums.values());
       const theirs = [...this.#coming].filter(({ whose }) => sums.get(whose) === most);
-      const [longest] = theirs.toSorted((one, other) => other.length - one.length);
+      const [longest] = theirs.toSorted((one, other) => other.body.length - one.body.length);
       if (!longest) return;
       longest.fail(tooMuchAtOnce());
     }

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 import { Failure } from '../../contract/failure.ts';
 import { EGRESS } from '../../contract/limits.ts';
+import { Gathered } from '../../core/gathered.ts';
 import type { Reply } from '../../core/packs/egress.ts';
 
 export type Answer = Pick<Reply, 'status' | 'headers' | 'body' | 'cut'>;
@@ -74,18 +75,16 @@ function read(response: IncomingMessage, host: string, { most, cut, heard }: Bou
     refuse(tooLong);
     return promise;
   }
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+  const body = new Gathered();
   response.on('data', (chunk: Buffer) => {
     heard();
-    bytes += chunk.length;
-    chunks.push(chunk);
-    if (bytes <= most) return;
+    body.add(chunk);
+    if (body.length <= most) return;
     response.pause();
-    if (cut) answer(Buffer.concat(chunks).subarray(0, most), true);
+    if (cut) answer(body.whole().subarray(0, most), true);
     else refuse(tooLong);
   });
-  response.on('end', () => answer(Buffer.concat(chunks)));
+  response.on('end', () => answer(body.whole()));
   response.on('error', reject);
   return promise;
 }

@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import * as z from 'zod';
 import type { Clock } from '../../core/clock.ts';
+import { Gathered } from '../../core/gathered.ts';
 import { Trouble } from './trouble.ts';
 
 // Not imported, for the reason that stands in src/listeners/server.ts.
@@ -87,14 +88,12 @@ export class OllamaWire {
 
   async #read<Schema extends z.ZodType>(schema: Schema, asked: Asked): Promise<z.output<Schema>> {
     using response = await this.#ask(asked);
-    const chunks: Buffer[] = [];
-    let bytes = 0;
+    const body = new Gathered();
     for await (const chunk of response.chunks()) {
-      bytes += chunk.length;
-      if (bytes > MOST_BYTES) throw new Trouble('broken');
-      chunks.push(chunk);
+      body.add(chunk);
+      if (body.length > MOST_BYTES) throw new Trouble('broken');
     }
-    return parse(schema, Buffer.concat(chunks).toString());
+    return parse(schema, body.whole().toString());
   }
 
   async #ask({ path, body, patienceMs, signal }: Asked): Promise<Answering> {

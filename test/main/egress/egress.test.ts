@@ -385,6 +385,14 @@ describe('an answer that asks too much (R-PACK-14)', () => {
     });
   });
 
+  test('in pieces of a byte each is taken whole, up to that', async () => {
+    const pieces = (count: number): Buffer => Buffer.from('1\r\na\r\n'.repeat(count));
+    const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
+    raw('docs.example.com', head, pieces(20_000), '0\r\n\r\n');
+    expect((await get('https://docs.example.com/')).body.equals(Buffer.alloc(20_000, 'a'))).toBe(true);
+    expect((await get('https://docs.example.com/', { most: 100, cut: true })).body).toHaveLength(100);
+  });
+
   test('without an end is left where the bytes are full', async () => {
     let sent = 0;
     let gone = false;
