@@ -128,7 +128,7 @@ describe('the agents on this machine', () => {
     const connect = async (): Promise<void> => {
       await page.getByRole('button', { name: 'Connect Codex' }).click();
       await page.getByRole('dialog', { name: 'Connect Codex' }).getByRole('button', { name: 'Connect', exact: true }).click();
-      await page.getByRole('dialog', { name: 'Codex is connected' }).getByText('it came through').waitFor({ timeout: 15_000 });
+      await page.getByRole('dialog', { name: 'Codex is connected' }).getByText('it came through').waitFor();
       await page.keyboard.press('Enter');
     };
     return { ...all, path, line, connect, now: () => readFileSync(path, 'utf8') };
@@ -149,13 +149,13 @@ describe('the agents on this machine', () => {
     await dialog.getByRole('textbox', { name: 'Memory' }).focus();
     await page.keyboard.press('Enter');
     const done = page.getByRole('dialog', { name: 'Codex is connected' });
-    await done.getByText(/came through to the memory of me, and is offered \d+ tools/).waitFor({ timeout: 15_000 });
+    await done.getByText(/came through to the memory of me, and is offered \d+ tools/).waitFor();
     await page.keyboard.press('Enter');
     await line.getByText(/Connected over stdio to the memory of me\. Last used/).waitFor();
     expect(now()).toContain('[mcp_servers.helmdeck]');
     expect(await broken(page)).toEqual([]);
     await page.getByRole('button', { name: 'Try Codex' }).click();
-    await toast(page).getByText('Codex comes through').waitFor({ timeout: 15_000 });
+    await toast(page).getByText('Codex comes through').waitFor();
     await page.getByRole('button', { name: 'Disconnect Codex' }).click();
     await page.getByRole('dialog', { name: 'Disconnect Codex?' }).getByRole('button', { name: 'Disconnect' }).click();
     await toast(page).getByText('its configuration is as it was before').waitFor();
@@ -199,7 +199,7 @@ describe('the agents on this machine', () => {
     await page.getByRole('button', { name: 'Pause Codex' }).click();
     await line.getByText('Paused: it is refused until you let it in again.').waitFor();
     await page.getByRole('button', { name: 'Try Codex' }).click();
-    await toast(page).getByText('does not come through. This token is paused').waitFor({ timeout: 15_000 });
+    await toast(page).getByText('does not come through. This token is paused').waitFor();
     await page.getByRole('button', { name: 'Let Codex in again' }).click();
     await page.getByRole('button', { name: 'Pause Codex' }).waitFor();
     await page.getByRole('button', { name: 'Revoke the token of Codex' }).click();
@@ -220,7 +220,7 @@ describe('the agents on this machine', () => {
     await dialog.locator('ins').first().waitFor();
     expect(await broken(page)).toEqual([]);
     await dialog.getByRole('button', { name: 'Repair' }).click();
-    await page.getByRole('dialog', { name: 'Codex is connected' }).waitFor({ timeout: 15_000 });
+    await page.getByRole('dialog', { name: 'Codex is connected' }).waitFor();
     expect(now()).toMatch(/^# wiped\n\n\[mcp_servers\.helmdeck\]\n/);
   });
 
@@ -236,7 +236,7 @@ describe('the agents on this machine', () => {
     await dialog.getByText('# other').waitFor();
     expect(now()).toBe('# other\n');
     await dialog.getByRole('button', { name: 'Connect', exact: true }).click();
-    await page.getByRole('dialog', { name: 'Codex is connected' }).getByText('the memory of work').waitFor({ timeout: 15_000 });
+    await page.getByRole('dialog', { name: 'Codex is connected' }).getByText('the memory of work').waitFor();
     await page.keyboard.press('Enter');
     writeFileSync(path, '[broken');
     await goTo(page, 'Settings');
