@@ -78,6 +78,8 @@ export class Desktop implements AsyncDisposable {
 
   constructor(options: Options) {
     this.#options = options;
+  /** All that was open is closed. */
+  #closed = false;
     this.#kept = new Kept(options.config.folder);
     this.#hearTheSystem();
   }
@@ -209,7 +211,8 @@ export class Desktop implements AsyncDisposable {
     // Closing the window is no end; who quits says so.
     app.on('window-all-closed', () => undefined);
     app.on('before-quit', (event) => {
-      if (this.#quitting) return;
+      if (this.#closed) return;
+      // Whoever asks twice waits for the same end: cut short, it would leave what only a next start can mend.
       event.preventDefault();
       if (this.#unsaved && this.#asks) void this.#askBeforeQuitting();
       else this.#end();
@@ -220,6 +223,7 @@ export class Desktop implements AsyncDisposable {
   async #askBeforeQuitting(): Promise<void> {
     if (this.#asking) return;
     this.#asking = true;
+      if (this.#quitting) return;
     this.open();
     const quits = await this.#agrees(LOSING);
     this.#asking = false;
@@ -240,6 +244,7 @@ export class Desktop implements AsyncDisposable {
     const window = createWindow({
       preload: join(root, 'out/preload/index.cjs'),
       place: this.#kept.choices.place,
+      this.#closed = true;
       devTools: !app.isPackaged,
     });
     window.on('close', (event) => {

@@ -351,6 +351,35 @@ export const life: readonly Check[] = [
     },
   })),
   {
+    name: 'more signals while it ends cut nothing short (R-DESK-06)',
+    async run({ folder }) {
+      const given = { folder: aFolder(folder) };
+      mkdirSync(join(given.folder, 'data'), { mode: 0o700 });
+      writeFileSync(join(given.folder, 'data/desktop.json'), '{"startsHidden": true}', { mode: 0o600 });
+      // Without a window, whose page would have to be closed first and so held the second quit up.
+      const environment = environmentOf(given);
+      const child = spawn(ELECTRON, [...args, ROOT, '--at-login'], { env: environment, stdio: ['ignore', 'pipe', 'ignore'] });
+      let said = '';
+      child.stdout.on('data', (text: Buffer) => (said += text.toString()));
+      const ended = once(child, 'close');
+      await eventually('it runs', () => /^Helmdeck Memory is running\. Agents reach it at http/m.test(said));
+      const agent = await anAgent(given.folder);
+      await agent.client.callTool({ name: 'memory_store', arguments: { key: 'kept', value: 'v' } });
+      let signals = 0;
+      const again = setInterval(() => {
+        signals += 1;
+        child.kill(signals % 2 === 0 ? 'SIGINT' : 'SIGTERM');
+      }, 1);
+      const [code, signal] = (await ended) as [number | null, NodeJS.Signals | null];
+      clearInterval(again);
+      await Promise.resolve(agent[Symbol.asyncDispose]()).catch(() => undefined);
+      // Behind the last step Electron takes its own ears down, and a signal may end what has nothing left to close.
+      must(`it ended by itself or by the signals (${code})`, code === 0 || signal === 'SIGTERM' || signal === 'SIGINT');
+      must('nothing points there', !isThere(given.folder, 'endpoint.json') && !isThere(given.folder, 'memory.db-wal'));
+      return `${signals} signals`;
+    },
+  },
+  {
     name: 'a signal while it starts ends it in order too (R-DESK-06)',
     async run({ folder }) {
       const ends: string[] = [];
