@@ -49,6 +49,10 @@ export interface DesktopCalls {
   resumeListening: ListeningState;
   /** Shows the bundle for Claude Desktop where it lies, in the system's own window of files. */
   showBundle: { readonly shown: true };
+  /** Whether the system starts the program with its owner's session, where it can, and whether it then shows no window. */
+  atLogin: { readonly starts?: boolean; readonly hidden: boolean };
+  /** Changes either; the answer is how it is then. */
+  chooseAtLogin: DesktopCalls['atLogin'];
   /** Tells whether the page holds something that was typed and not saved, which whoever quits would lose. */
   unsaved: { readonly unsaved: boolean };
 }

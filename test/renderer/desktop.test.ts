@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../src/contract/failure.ts';
 import type { ListeningState } from '../../src/contract/status.ts';
-import type { Pipe } from '../../src/contract/window.ts';
+import type { DesktopCalls, Pipe } from '../../src/contract/window.ts';
 import { crossing } from '../../src/listeners/window/crossing.ts';
 import { callsOf } from '../../src/main/shell/calls.ts';
 import type { Question } from '../../src/main/shell/consent.ts';
@@ -15,10 +15,17 @@ import { goTo, toast } from './pages.ts';
 async function desktop(over: object = {}) {
   const asked: Question[] = [];
   const unsaved: boolean[] = [];
-  const shell: { yes: boolean; listening: ListeningState; bundle: boolean; shown: number } = {
+  const shell: {
+    yes: boolean;
+    listening: ListeningState;
+    atLogin: DesktopCalls['atLogin'];
+    bundle: boolean;
+    shown: number;
+  } = {
     yes: true,
     bundle: true,
     shown: 0,
+    atLogin: { starts: false, hidden: false },
     listening: { at: 'listening', url: 'http://127.0.0.1:1' },
   };
   const opened = await openWindow({
@@ -33,7 +40,10 @@ async function desktop(over: object = {}) {
             shell.shown += 1;
             return { shown: true };
           },
+          atLogin: async () => shell.atLogin,
         },
+        chooseAtLogin: ({ starts = shell.atLogin.starts, hidden = shell.atLogin.hidden }) =>
+          (shell.atLogin = { ...(starts !== undefined && { starts }), hidden }),
         holdsUnsaved: (given) => void unsaved.push(given),
         agrees: async (question) => (asked.push(question), shell.yes),
       });
@@ -110,6 +120,25 @@ describe('on the desktop', () => {
     await rows(page).first().click();
     await page.getByRole('button', { name: 'Discard' }).click();
     await expect.poll(() => unsaved).toEqual([false, true, false]);
+  });
+
+  test('it is started at login by two settings, both off at first, as the menu has them (R-DESK-09)', async () => {
+    const { page, shell } = await desktop();
+    await goTo(page, 'Settings');
+    const [starts, hidden] = [page.getByLabel('Start Helmdeck Memory'), page.getByLabel('Stay in the tray then')];
+    await starts.waitFor();
+    expect([await starts.isChecked(), await hidden.isChecked()]).toEqual([false, false]);
+    await starts.click();
+    await expect.poll(() => shell.atLogin).toEqual({ starts: true, hidden: false });
+    await hidden.click();
+    await expect.poll(() => shell.atLogin).toEqual({ starts: true, hidden: true });
+    shell.atLogin = { starts: false, hidden: true };
+    await page.evaluate(`changed({ namespace: '', kind: 'login' })`);
+    await expect.poll(() => starts.isChecked()).toBe(false);
+    // A system that starts no programs has nothing to choose.
+    shell.atLogin = { hidden: true };
+    await page.evaluate(`changed({ namespace: '', kind: 'login' })`);
+    await expect.poll(() => starts.count()).toBe(0);
   });
 
   test('a run of a pack is cancelled (R-WIN-40)', async () => {

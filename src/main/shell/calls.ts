@@ -14,7 +14,10 @@ import { type Going, type Question, questionBefore } from './consent.ts';
 interface Deps {
   readonly perform: Perform;
   /** What only the desktop knows. */
-  readonly desktop: { readonly [Name in Exclude<keyof DesktopCalls, 'cancel' | 'unsaved'>]: () => Promise<DesktopCalls[Name]> };
+  readonly desktop: {
+    readonly [Name in Exclude<keyof DesktopCalls, 'cancel' | 'unsaved' | 'chooseAtLogin'>]: () => Promise<DesktopCalls[Name]>;
+  };
+  readonly chooseAtLogin: (choice: AtLogin) => DesktopCalls['atLogin'];
   /** Whether the page now holds what would be lost with it. */
   readonly holdsUnsaved: (unsaved: boolean) => void;
   /** Asks the owner, in the system's own words. */
@@ -37,12 +40,23 @@ const UNSAVED = z.strictObject(
   { error: 'must say whether something is not saved; send unsaved' },
 );
 
+const AtLogin = z.strictObject(
+  {
+    starts: z.boolean({ error: 'must be true or false' }).optional(),
+    hidden: z.boolean({ error: 'must be true or false' }).optional(),
+  },
+  { error: 'must say what is chosen; send starts, hidden or both' },
+);
+export type AtLogin = z.output<typeof AtLogin>;
+
 /** What only the desktop can be asked, and with what: beside the table of operations, because no other surface has it. */
 const desktopCalls = {
   cancel: CANCEL,
   listening: NOTHING,
   resumeListening: NOTHING,
   showBundle: NOTHING,
+  atLogin: NOTHING,
+  chooseAtLogin: AtLogin,
   unsaved: UNSAVED,
 } as const satisfies Record<keyof DesktopCalls, z.ZodType>;
 
@@ -52,7 +66,7 @@ const isDesktopCall = (name: string): name is keyof DesktopCalls => Object.hasOw
 export type Calls = (subject: unknown, name: unknown, input: unknown, word?: unknown) => Promise<unknown>;
 
 /** What the window asks is parsed like what any other asks, and goes through the same door. */
-export function callsOf({ perform, desktop, holdsUnsaved, agrees }: Deps): Calls {
+export function callsOf({ perform, desktop, chooseAtLogin, holdsUnsaved, agrees }: Deps): Calls {
   /** Calls that may be given up, by their words. */
   const underWay = new Map<string, AbortController>();
 
@@ -81,6 +95,7 @@ export function callsOf({ perform, desktop, holdsUnsaved, agrees }: Deps): Calls
       call?.abort();
       return { cancelled: call !== undefined };
     }
+    if (name === 'chooseAtLogin') return chooseAtLogin(AtLogin.parse(input));
     if (name !== 'unsaved') return desktop[name]();
     const told = UNSAVED.parse(input);
     holdsUnsaved(told.unsaved);

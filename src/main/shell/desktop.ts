@@ -3,12 +3,13 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { app, type BrowserWindow, clipboard, dialog, powerMonitor, session, shell } from 'electron';
 import { Failure } from '../../contract/failure.ts';
 import type { ListeningState } from '../../contract/status.ts';
+import type { DesktopCalls } from '../../contract/window.ts';
 import { theWindow } from '../../listeners/window/crossing.ts';
 import type { Program } from '../assemble.ts';
 import { builtBundle, builtPages } from '../built-pages.ts';
 import type { Config } from '../config.ts';
 import type { Settings } from '../settings-file.ts';
-import type { Calls } from './calls.ts';
+import type { AtLogin, Calls } from './calls.ts';
 import type { Question } from './consent.ts';
 import { type Bound, bindWindow } from './ipc.ts';
 import { Kept } from './kept.ts';
@@ -75,11 +76,11 @@ export class Desktop implements AsyncDisposable {
   #asks = true;
   #asking = false;
   #quitting = false;
+  /** All that was open is closed. */
+  #closed = false;
 
   constructor(options: Options) {
     this.#options = options;
-  /** All that was open is closed. */
-  #closed = false;
     this.#kept = new Kept(options.config.folder);
     this.#hearTheSystem();
   }
@@ -179,7 +180,9 @@ export class Desktop implements AsyncDisposable {
             shell.showItemInFolder(builtBundle());
             return { shown: true };
           },
+          atLogin: async () => this.#atLogin(),
         },
+        chooseAtLogin: (choice) => this.#chooseAtLogin(choice),
         holdsUnsaved: (unsaved) => (this.#unsaved = unsaved),
         agrees: (question) => this.#agrees(question),
       }),
@@ -214,6 +217,7 @@ export class Desktop implements AsyncDisposable {
       if (this.#closed) return;
       // Whoever asks twice waits for the same end: cut short, it would leave what only a next start can mend.
       event.preventDefault();
+      if (this.#quitting) return;
       if (this.#unsaved && this.#asks) void this.#askBeforeQuitting();
       else this.#end();
     });
@@ -223,7 +227,6 @@ export class Desktop implements AsyncDisposable {
   async #askBeforeQuitting(): Promise<void> {
     if (this.#asking) return;
     this.#asking = true;
-      if (this.#quitting) return;
     this.open();
     const quits = await this.#agrees(LOSING);
     this.#asking = false;
@@ -235,6 +238,7 @@ export class Desktop implements AsyncDisposable {
     setTimeout(() => app.exit(1), CLOSING_MS).unref();
     void this[Symbol.asyncDispose]().finally(() => {
       this.#leave();
+      this.#closed = true;
       app.quit();
     });
   }
@@ -244,7 +248,6 @@ export class Desktop implements AsyncDisposable {
     const window = createWindow({
       preload: join(root, 'out/preload/index.cjs'),
       place: this.#kept.choices.place,
-      this.#closed = true;
       devTools: !app.isPackaged,
     });
     window.on('close', (event) => {
@@ -335,6 +338,22 @@ export class Desktop implements AsyncDisposable {
     this.#bound?.tell({ namespace: '', kind: 'embeddings' });
   }
 
+  #atLogin(): DesktopCalls['atLogin'] {
+    const starts = this.#startsAtLogin;
+    return { ...(starts !== undefined && { starts }), hidden: this.#kept.choices.startsHidden };
+  }
+
+  #chooseAtLogin({ starts, hidden }: AtLogin): DesktopCalls['atLogin'] {
+    if (starts !== undefined && this.#startsAtLogin !== undefined) {
+      startAtLogin(starts);
+      this.#startsAtLogin = startsAtLogin();
+    }
+    if (hidden !== undefined) this.#kept.keep({ startsHidden: hidden });
+    this.#show();
+    this.#bound?.tell({ namespace: '', kind: 'login' });
+    return this.#atLogin();
+  }
+
   /** A port that is taken is a state, which icon and window show, and no end. */
   async #resume({ listening }: Program): Promise<ListeningState> {
     await listening.resume().catch(() => undefined);
@@ -365,11 +384,10 @@ export class Desktop implements AsyncDisposable {
         await sidecar.choose({ on: sidecar.state.at === 'off' });
         break;
       case 'toggle-login':
-        startAtLogin(this.#startsAtLogin !== true);
-        this.#startsAtLogin = startsAtLogin();
+        this.#chooseAtLogin({ starts: this.#startsAtLogin !== true });
         break;
       case 'toggle-hidden':
-        this.#kept.keep({ startsHidden: !this.#kept.choices.startsHidden });
+        this.#chooseAtLogin({ hidden: !this.#kept.choices.startsHidden });
         break;
       case 'quit':
         app.quit();

@@ -1,12 +1,12 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { useEffect } from 'react';
 import type { Status } from '../../contract/projection.ts';
-import type { DesktopCalls } from '../../contract/window.ts';
 import './banner.css';
 import { askDesktop } from './desktop-bridge.ts';
 import { useDoing } from './doing.ts';
 import { useMemory } from './memory-context.tsx';
 import { standingOf } from './standing.ts';
+import { useDesktop } from './use-desktop.ts';
 import { useFreshLook, useWatched } from './watched.ts';
 
 const LOOK_MS = 5000;
@@ -21,11 +21,10 @@ interface Notice {
 
 /** Stands over every page while something is not as it should be, and says what to do. */
 export function Banner() {
-  const { bridge } = useMemory();
   return (
     <div role="status" aria-label="How the memory stands">
       <OfMemory />
-      {bridge.place === 'desktop' && <OfListener />}
+      <OfListener />
     </div>
   );
 }
@@ -52,14 +51,7 @@ function OfMemory() {
 /** On the desktop the window also works while no agent can come. */
 function OfListener() {
   const { bridge } = useMemory();
-  const [listening, setListening] = useState<DesktopCalls['listening']>();
-  useEffect(() => {
-    const look = (): void => void askDesktop(bridge, 'listening').then(setListening);
-    look();
-    return bridge.onChange((change) => {
-      if (change === undefined || change.kind === 'listening') look();
-    });
-  }, [bridge]);
+  const [listening, setListening] = useDesktop('listening', 'listening');
   if (listening === undefined || listening.at === 'listening') return undefined;
   const notice =
     listening.at === 'paused'

@@ -19,11 +19,12 @@ export function tellUnsaved(bridge: Bridge, unsaved: boolean): void {
 }
 
 /** What only the desktop can be asked. It takes this for no memory in particular; a name is part of every call. */
-export async function askDesktop<Name extends 'listening' | 'resumeListening'>(
+export async function askDesktop<Name extends Exclude<keyof DesktopCalls, 'cancel' | 'unsaved'>>(
   bridge: Bridge,
   name: Name,
+  input: object = {},
 ): Promise<DesktopCalls[Name] | undefined> {
-  const crossed = await bridge.call('me', name, {});
+  const crossed = await bridge.call('me', name, input);
   return crossed.ok ? (crossed.value as DesktopCalls[Name]) : undefined;
 }
 

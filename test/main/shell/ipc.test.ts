@@ -34,6 +34,7 @@ let bound: Bound;
 let asked: Question[];
 let yes: boolean;
 let unsaved: boolean[];
+let chosen: unknown[];
 
 beforeEach(async () => {
   ours = contentsAt(HOME);
@@ -41,6 +42,7 @@ beforeEach(async () => {
   asked = [];
   yes = false;
   unsaved = [];
+  chosen = [];
   begun = 0;
   heard = 0;
   const calls = callsOf({
@@ -49,7 +51,9 @@ beforeEach(async () => {
       listening: async () => LISTENING,
       resumeListening: async () => LISTENING,
       showBundle: async () => ({ shown: true }),
+      atLogin: async () => ({ hidden: false }),
     },
+    chooseAtLogin: (choice) => (chosen.push(choice), { starts: choice.starts ?? false, hidden: choice.hidden ?? false }),
     holdsUnsaved: (given) => void unsaved.push(given),
     agrees: async (question) => (asked.push(question), yes),
   });
@@ -80,7 +84,7 @@ describe('the window', () => {
     expect(await call('me', 'listening', {})).toEqual({ ok: true, value: LISTENING });
   });
 
-  test.each(['listening', 'resumeListening', 'showBundle'])(
+  test.each(['listening', 'resumeListening', 'showBundle', 'atLogin'])(
     'says nothing with %s, and is refused if it does (R-DESK-11)',
     async (name) => {
       for (const input of [undefined, null, 7, 'x', [], { more: 1 }]) {
@@ -100,6 +104,14 @@ test('the page tells whether something is not saved, and nothing else by that na
     expect(await call('me', 'unsaved', input)).toMatchObject({ ok: false, code: 'invalid_input' });
   }
   expect(unsaved).toEqual([true]);
+});
+
+test('the page chooses how the program starts at login, and nothing else by that name (R-DESK-09, R-DESK-11)', async () => {
+  expect(await call('me', 'chooseAtLogin', { starts: true })).toEqual({ ok: true, value: { starts: true, hidden: false } });
+  for (const input of [undefined, null, true, 'x', { starts: 'yes' }, { hidden: 1 }, { starts: true, more: 1 }]) {
+    expect(await call('me', 'chooseAtLogin', input)).toMatchObject({ ok: false, code: 'invalid_input' });
+  }
+  expect(chosen).toEqual([{ starts: true }]);
 });
 
 describe('a call that may be given up', () => {

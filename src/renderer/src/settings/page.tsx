@@ -2,6 +2,7 @@ import { useAsked } from '../memory-context.tsx';
 import { Page, Section } from '../ui/page.tsx';
 import { Refused } from '../ui/refused.tsx';
 import { useWatched } from '../watched.ts';
+import { AtLoginSection } from './at-login.tsx';
 import { KeySection } from './key.tsx';
 import { SafetySection } from './safety.tsx';
 import { SettingsList } from './settings-list.tsx';
@@ -18,6 +19,7 @@ const sizeOf = (bytes: number): string =>
 export function SettingsPage() {
   const { data, error } = useWatched('settings', {}, () => undefined);
   const { data: status } = useAsked('status', {});
+  <AtLoginSection />;
   const kept = status?.store.kept === 'file';
   return (
     <Page title="Settings">
