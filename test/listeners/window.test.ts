@@ -233,7 +233,12 @@ describe('the pages (R-WIN-04)', () => {
     const { text } = await ask(url, '/');
     const named = [...text.matchAll(/(?:src|href)="\.?(\/[^"]+)"/g)].map(([, path = '']) => path);
     const types = await Promise.all(named.map(async (path) => (await ask(url, path)).headers['content-type']));
-    expect(types.map(String).toSorted()).toEqual(['image/svg+xml', 'text/css; charset=utf-8', 'text/javascript; charset=utf-8']);
+    expect(types.map(String).toSorted()).toEqual([
+      'image/svg+xml',
+      'text/css; charset=utf-8',
+      'text/css; charset=utf-8',
+      'text/javascript; charset=utf-8',
+    ]);
   });
 
   test.each([

@@ -4,6 +4,7 @@ import { Failure } from '../../src/contract/failure.ts';
 import type { ListeningState } from '../../src/contract/status.ts';
 import type { DesktopCalls, Pipe } from '../../src/contract/window.ts';
 import { crossing } from '../../src/listeners/window/crossing.ts';
+import { accentStyle } from '../../src/main/shell/accent.ts';
 import { callsOf } from '../../src/main/shell/calls.ts';
 import type { Question } from '../../src/main/shell/consent.ts';
 import { clientsHome } from '../support/clients.ts';
@@ -12,7 +13,7 @@ import { openWindow } from '../support/window.ts';
 import { goTo, toast } from './pages.ts';
 
 /** The window with the desktop's own calls behind it, as the preload would hand them over. */
-async function desktop(over: object = {}) {
+async function desktop({ colours, ...over }: { colours?: (page: Page) => Promise<unknown>; [name: string]: unknown } = {}) {
   const asked: Question[] = [];
   const unsaved: boolean[] = [];
   const shell: {
@@ -30,6 +31,7 @@ async function desktop(over: object = {}) {
   };
   const opened = await openWindow({
     async before(page: Page, { perform }) {
+      await colours?.(page);
       const calls = callsOf({
         perform,
         desktop: {
@@ -120,6 +122,19 @@ describe('on the desktop', () => {
     await rows(page).first().click();
     await page.getByRole('button', { name: 'Discard' }).click();
     await expect.poll(() => unsaved).toEqual([false, true, false]);
+  });
+
+  test('another accent colour of the system is taken over at once (R-DESK-43)', async () => {
+    let colour = '0057b7';
+    const { page } = await desktop({
+      colours: (asked: Page) =>
+        asked.route('**/accent.css*', (route) => route.fulfill({ contentType: 'text/css', body: accentStyle(colour) })),
+    });
+    const accent = () => page.evaluate(`getComputedStyle(document.querySelector('.list > input')).outlineColor`);
+    await expect.poll(accent).toBe('rgb(0, 87, 183)');
+    colour = '7a1fa2';
+    await page.evaluate(`changed({ namespace: '', kind: 'accent' })`);
+    await expect.poll(accent).toBe('rgb(122, 31, 162)');
   });
 
   test('it is started at login by two settings, both off at first, as the menu has them (R-DESK-09)', async () => {

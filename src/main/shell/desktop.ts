@@ -9,6 +9,7 @@ import type { Program } from '../assemble.ts';
 import { builtBundle, builtPages } from '../built-pages.ts';
 import type { Config } from '../config.ts';
 import type { Settings } from '../settings-file.ts';
+import { accentStyle } from './accent.ts';
 import type { AtLogin, Calls } from './calls.ts';
 import type { Question } from './consent.ts';
 import { type Bound, bindWindow } from './ipc.ts';
@@ -17,6 +18,7 @@ import { startAtLogin, startsAtLogin, wasStartedAtLogin } from './login.ts';
 import { showMenu } from './menu.ts';
 import { servePages } from './pages.ts';
 import { holdShortcut, type Shortcut } from './shortcut.ts';
+import { onAccentChange, systemAccent } from './system-accent.ts';
 import { hasTrayHost } from './tray-host.ts';
 import type { TrayAction, TrayState } from './tray-menu.ts';
 import { MemoryTray } from './tray.ts';
@@ -96,8 +98,9 @@ export class Desktop implements AsyncDisposable {
     if (this.#quitting) return;
     const pages = builtPages();
     if (pages === undefined) throw new Failure('store_unavailable', 'The window was not built; run npm run build.');
-    const served = servePages(session.defaultSession, pages);
+    const served = servePages(session.defaultSession, pages, () => accentStyle(systemAccent()));
     this.#bound = this.#opened.use(bindWindow({ calls: this.#calls.promise, window: () => this.#window }));
+    this.#opened.use(onAccentChange(() => this.#bound?.tell({ namespace: '', kind: 'accent' })));
     if (!(wasStartedAtLogin(process.argv) && this.#kept.choices.startsHidden)) this.open();
     // The page is read through this process and made in one of its own: in that time there is something to do here.
     await this.#windowFirst(served.then(() => wait(READ_MS)));

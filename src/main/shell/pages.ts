@@ -10,8 +10,14 @@ export function announceScheme(): void {
   protocol.registerSchemesAsPrivileged([{ scheme: SCHEME, privileges: { standard: true, secure: true, supportFetchAPI: true } }]);
 }
 
-/** Serves the built window under its policy, and nothing else, whatever an address spells. Fulfils when its script was asked for. */
-export function servePages(session: Session, folder: string): Promise<void> {
+/** Where the window looks for its owner's colour; in what was built it is empty, and so it is in a browser. */
+const ACCENT = '/accent.css';
+
+/**
+ * Serves the built window under its policy, in the owner's colour, and nothing else, whatever an address spells. Fulfils when its
+ * script was asked for.
+ */
+export function servePages(session: Session, folder: string, accent: () => string): Promise<void> {
   const pages = readPages(folder);
   const { promise, resolve } = Promise.withResolvers<void>();
   session.protocol.handle(SCHEME, ({ url, method }) => {
@@ -20,7 +26,7 @@ export function servePages(session: Session, folder: string): Promise<void> {
     if (!page) return new Response('', { status: 404 });
     if (page.type.startsWith('text/javascript')) resolve();
     const headers = { 'Content-Type': page.type, 'Content-Security-Policy': POLICY, 'X-Content-Type-Options': 'nosniff' };
-    return new Response(new Uint8Array(page.bytes), { headers });
+    return new Response(pathname === ACCENT ? accent() : new Uint8Array(page.bytes), { headers });
   });
   return promise;
 }

@@ -5,6 +5,7 @@ import type { Pipe } from '../../contract/window.ts';
 import { App } from './app.tsx';
 import { Closed } from './closed.tsx';
 import { desktopBridge } from './desktop-bridge.ts';
+import { followAccent } from './follow-accent.ts';
 import { httpBridge } from './http-bridge.ts';
 import './theme.css';
 
@@ -22,6 +23,7 @@ const queries = new QueryClient({
 
 const place = document.querySelector('#window');
 if (!place) throw new Error('The page has no place for the window.');
+if (window.helmdeck) followAccent(window.helmdeck);
 const bridge = window.helmdeck ? desktopBridge(window.helmdeck) : await httpBridge();
 createRoot(place).render(
   <StrictMode>

@@ -26,7 +26,7 @@ const MAY = [
   /^\/out\/main\/(index|cli|headless|own-pack)\.cjs$/,
   /^\/out\/main\/chunks\/[\w-]+\.cjs$/,
   /^\/out\/preload\/index\.cjs$/,
-  /^\/out\/renderer\/(index\.html|icon\.svg|helmdeck-memory\.mcpb|assets\/[\w.-]+\.(js|css))$/,
+  /^\/out\/renderer\/(index\.html|icon\.svg|accent\.css|helmdeck-memory\.mcpb|assets\/[\w.-]+\.(js|css))$/,
   /^\/integrations\/openclaw\/(index\.js|openclaw\.plugin\.json|package\.json)$/,
   /^\/integrations\/stdio-bridge\/helmdeck-memory-mcp\.mjs$/,
   /^\/build\/icons\/tray-[\w-]+(@2x)?\.png$/,
