@@ -57,6 +57,9 @@ export const SOURCES = ['mcp-memory', 'markdown', 'basic-memory', 'chatgpt', 'cl
 /** What is read of another memory at once: bytes, entries in it, and the letters of a name in it that is repeated in every fact. */
 export const BRING = { bytes: 512 * KIB, entries: 5000, name: 200 } as const;
 
+/** Tags and clients to choose from, of each the most used. */
+export const NAMES = 1000;
+
 /** What `my-memory` shows at most; as JSON it grows beyond `bytes` for nothing but the newest key of each category. */
 export const OVERVIEW = { categories: 50, keys: 5, bytes: 1000 } as const;
 

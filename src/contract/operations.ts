@@ -54,6 +54,8 @@ import {
   MyDefaultsInput,
   MyMemory,
   MyMemoryInput,
+  Names,
+  NamesInput,
   Status,
   StatusInput,
 } from './projection.ts';
@@ -116,6 +118,7 @@ export const operations = {
   context: { input: ContextInput, output: Context, scope: 'memory:read' },
   myMemory: { input: MyMemoryInput, output: MyMemory, scope: 'memory:read' },
   myDefaults: { input: MyDefaultsInput, output: MyDefaults, scope: 'memory:read' },
+  names: { input: NamesInput, output: Names, scope: 'admin' },
   callers: { input: CallersInput, output: Callers, scope: 'memory:read' },
   export: { input: ExportInput, output: Export, scope: 'memory:read' },
   import: { input: ImportInput, output: ImportReceipt, scope: 'memory:write' },

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { SidecarStatus } from './embeddings.ts';
 import { FactVersion } from './fact.ts';
-import { DEFAULTS, EXPIRING_SOON, OVERVIEW } from './limits.ts';
+import { DEFAULTS, EXPIRING_SOON, NAMES, OVERVIEW } from './limits.ts';
 import type { ListeningState, StoreStatus } from './status.ts';
 import { ask, Time } from './text.ts';
 
@@ -36,6 +36,20 @@ export const MyMemory = z.object({
   note: emptyNote,
 });
 export type MyMemory = z.output<typeof MyMemory>;
+
+export const NamesInput = nothing(
+  'Show names',
+  'The tags that facts have and the clients that wrote them, and how many facts of each.',
+);
+
+const names = (what: string, one: string) =>
+  z
+    .array(z.object({ name: z.string().describe(one), count: count('Facts that have it.') }))
+    .max(NAMES)
+    .describe(`${what}, by how many facts have them.`);
+
+/** What facts can be narrowed by beside their category. */
+export const Names = z.object({ tags: names('Tags', 'The tag.'), clients: names('Clients', 'The client.') });
 
 export const MyDefaultsInput = nothing(
   'Show my defaults',

@@ -86,6 +86,13 @@ export class Finder implements Disposable {
     return { found, partial: !shelf.complete };
   }
 
+  /** The tags and clients of all facts, which takes until all are indexed. */
+  async names(namespace: Namespace, most: number): Promise<ReturnType<SearchIndex['names']>> {
+    const shelf = this.#shelf(namespace, 'fact');
+    await shelf.built;
+    return this.#stands(shelf) ? shelf.index.names(most) : this.names(namespace, most);
+  }
+
   /** Builds what will be asked for, so that nobody has to wait for it. */
   async prepare(): Promise<void> {
     for (const kind of ['fact', 'audit'] as const) {

@@ -76,6 +76,7 @@ describe('the table (R-OPS-01)', () => {
       'context',
       'myMemory',
       'myDefaults',
+      'names',
       'callers',
       'export',
       'import',

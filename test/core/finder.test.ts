@@ -52,6 +52,33 @@ describe.each([
     expect(await within({ client: 'zed', tag: 'ops' })).toEqual(['a']);
   });
 
+  test('its owner is told every tag and client, with the facts that have it, as they come and go (R-SEEK-07)', async () => {
+    const memory = await openMemory({ keyless });
+    const [codex, zed, owner] = [
+      memory.as(aCaller({ client: 'codex' })),
+      memory.as(aCaller({ client: 'zed' })),
+      memory.as(theOwner),
+    ];
+    expect(await owner('names', {})).toEqual({ tags: [], clients: [] });
+    await codex('remember', { key: 'a', value: 'v', tags: ['ops'] });
+    await codex('remember', { key: 'b', value: 'v', tags: ['tools', 'ops'] });
+    await zed('remember', { key: 'c', value: 'v' });
+    expect(await owner('names', {})).toEqual({
+      tags: [
+        { name: 'ops', count: 2 },
+        { name: 'tools', count: 1 },
+      ],
+      clients: [
+        { name: 'codex', count: 2 },
+        { name: 'zed', count: 1 },
+      ],
+    });
+    await zed('remember', { key: 'b', value: 'v', tags: ['new'] });
+    await codex('forget', { scope: 'key:a' });
+    expect(await owner('names', {})).toEqual({ tags: [{ name: 'new', count: 1 }], clients: [{ name: 'zed', count: 2 }] });
+    await expect(zed('names', {})).rejects.toMatchObject({ code: 'insufficient_scope' });
+  });
+
   test('what has expired is not found, swept or not (R-TIME-01)', async () => {
     const memory = await openMemory({ keyless });
     const me = memory.as(aCaller());

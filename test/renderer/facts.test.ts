@@ -173,7 +173,7 @@ describe('what is shown', () => {
     await rows(page).first().waitFor();
     const names = page.getByRole('combobox', { name: 'Tag or client' });
     const offered = () => names.locator('optgroup option').allTextContents();
-    expect(await offered()).toEqual(['ops', 'tools', 'claude-code', 'codex', 'cursor']);
+    await expect.poll(offered).toEqual(['ops', 'tools', 'claude-code', 'codex', 'cursor']);
     await rows(page).first().click();
     await page.keyboard.press('t');
     expect(await focused(names)).toBe(true);
@@ -185,10 +185,23 @@ describe('what is shown', () => {
     await shows(page, ['project/branch']);
     await names.selectOption('All facts');
     await shows(page, ['new', 'project/branch', 'project/deploy', 'preferences/editor']);
-    expect(await offered()).toEqual(['fresh', 'ops', 'tools', 'claude-code', 'codex', 'cursor', 'zed']);
+    await expect.poll(offered).toEqual(['fresh', 'ops', 'tools', 'claude-code', 'codex', 'cursor', 'zed']);
+    await as()('forget', { scope: 'key:new' });
+    await expect.poll(offered).toEqual(['ops', 'tools', 'claude-code', 'codex', 'cursor']);
     await search(page).fill('client:nobody');
     await page.getByText('No fact is written by nobody.').waitFor();
     expect(await names.inputValue()).toBe('client:nobody');
+  });
+
+  test('offers what only the oldest of many facts has (R-SEEK-05)', async () => {
+    const { page } = await openWindow({
+      async filled(as) {
+        await as({ client: 'first' })('remember', { key: 'oldest', value: 'v', tags: ['rare'] });
+        for (let count = 0; count < 250; count += 1) await as()('remember', { key: `${count}`, value: 'v' });
+      },
+    });
+    await page.getByRole('combobox', { name: 'Tag or client' }).selectOption('rare');
+    await shows(page, ['oldest']);
   });
 
   test('says how many go soon, as the list of them has it (R-SEEK-05)', async () => {

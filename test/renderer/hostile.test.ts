@@ -67,7 +67,7 @@ async function besieged() {
       expect(await page.title()).toBe('Helmdeck Memory');
       expect([dialogs, page.url(), page.context().pages().length]).toEqual([[], `${served.url}/`, 1]);
       const own =
-        /^\/window\/(call\/(list|search|recall|status|myMemory|callers|history|forget|remember|patch)\?subject=me|events)$/;
+        /^\/window\/(call\/(list|names|search|recall|status|myMemory|callers|history|forget|remember|patch)\?subject=me|events)$/;
       expect(requests.filter((url) => !own.test(url.slice(served.url.length)) || !url.startsWith(served.url))).toEqual([]);
     },
   };

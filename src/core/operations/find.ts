@@ -1,4 +1,4 @@
-import { SNIPPET } from '../../contract/limits.ts';
+import { NAMES, SNIPPET } from '../../contract/limits.ts';
 import { searchedTexts } from '../../contract/query.ts';
 import { namespaceOf } from '../caller.ts';
 import type { Hit } from '../search/search-index.ts';
@@ -12,7 +12,7 @@ const OURS = 'helmdeck-';
 const CUT = ' […]';
 
 /** Questions, over one index. */
-export const find = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query'> => ({
+export const find = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query' | 'names'> => ({
   async search(caller, { query, limit, category, tag, client, expiring_within: within }) {
     const { found, partial } = await finder.find(namespaceOf(caller), {
       texts: [query],
@@ -38,6 +38,8 @@ export const find = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query'> =
     });
     return { hits, ...(partial && { partial: true as const }) };
   },
+
+  names: (caller) => finder.names(namespaceOf(caller), NAMES),
 
   async query(caller, question) {
     const { limit, minScore = 0, collections = [] } = question;

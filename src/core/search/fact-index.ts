@@ -2,6 +2,7 @@ import { Categories } from './categories.ts';
 import { Chains } from './chains.ts';
 import { reaching } from './columns.ts';
 import { hash, SECRET } from './hash.ts';
+import { Names } from './names.ts';
 import { Postings } from './postings.ts';
 import { Texts } from './texts.ts';
 import { Vocabulary } from './vocabulary.ts';
@@ -68,6 +69,8 @@ export class FactIndex {
   #top = 0;
   readonly #spare: number[] = [];
   readonly #categories = new Categories();
+  readonly tags = new Names();
+  readonly clients = new Names();
   #addresses = new Uint32Array(0);
   #updatedAt = new Float64Array(0);
   #expiresAt = new Float64Array(0);
@@ -90,7 +93,8 @@ export class FactIndex {
   /** All of it is outside the heap. */
   get bytes(): number {
     const columns = 30 * this.#addresses.length;
-    return this.vocabulary.bytes + this.#postings.bytes + this.#texts.bytes + this.#numbers.bytes + columns;
+    const names = this.tags.bytes + this.clients.bytes;
+    return this.vocabulary.bytes + this.#postings.bytes + this.#texts.bytes + this.#numbers.bytes + columns + names;
   }
 
   add(id: Id, fact: Searchable): void {
@@ -107,6 +111,8 @@ export class FactIndex {
     const { client = '' } = fact;
     this.#addresses[number] = this.#texts.keep(number, [fact.key, spelled, client, JSON.stringify(fact.tags), fact.value]);
     this.#marks[number] = fact.tags.reduce((marks, tag) => marks | tagMark(tag), clientMark(client));
+    for (const tag of fact.tags) this.tags.enter(tag);
+    this.clients.enter(client);
     this.#numbers.add(number);
     this.#updatedAt[number] = fact.updatedAt;
     this.#expiresAt[number] = fact.expiresAt ?? Infinity;
@@ -125,7 +131,10 @@ export class FactIndex {
   remove(id: Id): boolean {
     const number = this.#find(id);
     if (number === undefined) return false;
-    const terms = weighTerms(this.told(number).fact);
+    const { fact } = this.told(number);
+    const terms = weighTerms(fact);
+    for (const tag of fact.tags) this.tags.leave(tag);
+    this.clients.leave(fact.client ?? '');
     this.#numbers.remove(number);
     this.#texts.drop(this.#addresses[number] ?? 0);
     this.#addresses[number] = NOWHERE;
@@ -142,6 +151,8 @@ export class FactIndex {
   /** Overwrites every text. Nothing may be asked of this index any more. */
   clear(): void {
     this.#texts.clear();
+    this.tags.clear();
+    this.clients.clear();
     this.vocabulary.clear();
   }
 

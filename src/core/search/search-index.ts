@@ -1,5 +1,6 @@
 import { FactIndex, type Id, type Named, type Searchable } from './fact-index.ts';
 import { fuse, type Hit, Inquiry } from './inquiry.ts';
+import type { NameCount } from './names.ts';
 import { Ranking, type Wanted } from './ranking.ts';
 
 export type { Id, Searchable } from './fact-index.ts';
@@ -56,6 +57,11 @@ export class SearchIndex {
     this.#facts.clear();
     this.#facts = new FactIndex();
     this.#ranking = new Ranking(this.#facts);
+  }
+
+  /** The tags and clients that most facts have, at most so many of either. */
+  names(most: number): { readonly tags: NameCount[]; readonly clients: NameCount[] } {
+    return { tags: this.#facts.tags.mostUsed(most), clients: this.#facts.clients.mostUsed(most) };
   }
 
   /** Best first; among equals the newest. */

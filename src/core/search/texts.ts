@@ -14,15 +14,17 @@ export class Texts {
   readonly #pages: { bytes: Buffer; used: number; live: number }[] = [];
   readonly #empty: number[] = [];
   readonly #moved: (owner: number, address: number) => void;
+  readonly #page: number;
   #current = -1;
 
-  /** `moved` hears of every text that gets another address. */
-  constructor(moved: (owner: number, address: number) => void) {
+  /** `moved` hears of every text that gets another address. No text is as long as a page. */
+  constructor(moved: (owner: number, address: number) => void, page = PAGE) {
     this.#moved = moved;
+    this.#page = page;
   }
 
   get bytes(): number {
-    return (this.#pages.length - this.#empty.length) * PAGE;
+    return (this.#pages.length - this.#empty.length) * this.#page;
   }
 
   /** Says where it is kept. */
@@ -32,19 +34,19 @@ export class Texts {
 
   /** The first so many fields. */
   read(address: number, most = Infinity): string[] {
-    const { bytes } = this.#page(Math.floor(address / PAGE));
-    const at = address % PAGE;
+    const { bytes } = this.#pageAt(Math.floor(address / this.#page));
+    const at = address % this.#page;
     return textsOf(bytes, at + HEADER, at + HEADER + bytes.readUInt32LE(at + 4), most);
   }
 
   drop(address: number): void {
-    const number = Math.floor(address / PAGE);
-    const page = this.#page(number);
-    const length = HEADER + page.bytes.readUInt32LE((address % PAGE) + 4);
+    const number = Math.floor(address / this.#page);
+    const page = this.#pageAt(number);
+    const length = HEADER + page.bytes.readUInt32LE((address % this.#page) + 4);
     // The header stays: it leads to the next text of the page.
-    page.bytes.fill(0, (address % PAGE) + HEADER, (address % PAGE) + length);
+    page.bytes.fill(0, (address % this.#page) + HEADER, (address % this.#page) + length);
     page.live -= length;
-    page.bytes.writeUInt32LE(NOBODY, address % PAGE);
+    page.bytes.writeUInt32LE(NOBODY, address % this.#page);
     if (number !== this.#current && 2 * page.live < page.used) this.#vacate(number);
   }
 
@@ -55,9 +57,9 @@ export class Texts {
   #append(owner: number, body: Buffer): number {
     const length = HEADER + body.length;
     let page = this.#pages[this.#current];
-    if (page === undefined || page.used + length > PAGE) {
+    if (page === undefined || page.used + length > this.#page) {
       this.#current = this.#empty.pop() ?? this.#pages.length;
-      page = { bytes: Buffer.alloc(PAGE), used: 0, live: 0 };
+      page = { bytes: Buffer.alloc(this.#page), used: 0, live: 0 };
       this.#pages[this.#current] = page;
     }
     const at = page.used;
@@ -66,12 +68,12 @@ export class Texts {
     body.copy(page.bytes, at + HEADER);
     page.used += length;
     page.live += length;
-    return this.#current * PAGE + at;
+    return this.#current * this.#page + at;
   }
 
   /** Moves what still lives on a page that is mostly empty. */
   #vacate(number: number): void {
-    const page = this.#page(number);
+    const page = this.#pageAt(number);
     for (let at = 0; at < page.used;) {
       const owner = page.bytes.readUInt32LE(at);
       const end = at + HEADER + page.bytes.readUInt32LE(at + 4);
@@ -83,7 +85,7 @@ export class Texts {
     this.#empty.push(number);
   }
 
-  #page(number: number): { bytes: Buffer; used: number; live: number } {
+  #pageAt(number: number): { bytes: Buffer; used: number; live: number } {
     const page = this.#pages[number];
     if (page === undefined) throw new RangeError('A text lies outside its pages.');
     return page;

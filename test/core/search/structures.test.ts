@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { beforeCharacter } from '../../../src/core/search/characters.ts';
 import { FactIndex } from '../../../src/core/search/fact-index.ts';
 import { Lexicon } from '../../../src/core/search/lexicon.ts';
+import { Names } from '../../../src/core/search/names.ts';
 import { Postings } from '../../../src/core/search/postings.ts';
 import { Texts } from '../../../src/core/search/texts.ts';
 import { spelled, Vocabulary } from '../../../src/core/search/vocabulary.ts';
@@ -69,6 +70,33 @@ describe('lists of numbers', () => {
     for (let round = 0; round < 10; round += 1) fill();
     expect(lists.bytes).toBe(bytes);
   });
+});
+
+test('names are counted as long as something has them, and take no room after that', () => {
+  const name = fc.string({ unit: 'grapheme', maxLength: 12 });
+  fc.assert(
+    fc.property(fc.array(fc.tuple(name, fc.boolean()), { maxLength: 600 }), (steps) => {
+      const names = new Names();
+      const model = new Map<string, number>();
+      for (const [one, comes] of [...steps, ...steps.toReversed()]) {
+        const known = model.get(one) ?? 0;
+        if (comes) names.enter(one);
+        else names.leave(one);
+        if (comes) model.set(one, known + 1);
+        else if (known > 1) model.set(one, known - 1);
+        else model.delete(one);
+      }
+      const told = names.mostUsed(Infinity);
+      expect(new Map(told.map(({ name: one, count }) => [one, count]))).toEqual(model);
+      expect(told.map(({ count }) => count)).toEqual([...model.values()].toSorted((one, other) => other - one));
+    }),
+  );
+  const names = new Names();
+  for (let round = 0; round < 20; round += 1) {
+    for (let one = 0; one < 1000; one += 1) names.enter(`a longer name ${one}`);
+    for (let one = 0; one < 1000; one += 1) names.leave(`a longer name ${one}`);
+  }
+  expect(names.bytes).toBeLessThan(1 << 18);
 });
 
 test('terms have numbers as long as they are there', () => {

@@ -1,28 +1,21 @@
 import type { RefObject } from 'react';
+import { useAsked } from '../memory-context.tsx';
 import type { FactsFilter } from '../place.ts';
 import { readQuestion } from './question.ts';
-import { useNewest } from './rows.ts';
-
-/** Nobody reads more of a kind; the search takes any name. */
-const MOST = 50;
 
 interface Props {
   readonly ref: RefObject<HTMLSelectElement | null>;
   readonly filter: FactsFilter;
   readonly show: (filter: FactsFilter) => void;
+  /** Not before there is something else to look at: what it asks for reads every fact once. */
+  readonly ready: boolean;
 }
 
-/** Tags and clients to choose from: the most used of the newest facts, and the one that is chosen. */
-export function Names({ ref, filter: { tag, client }, show }: Props) {
-  const facts = useNewest();
-  const tags = mostUsed(
-    facts.flatMap((fact) => fact.tags),
-    tag,
-  );
-  const clients = mostUsed(
-    facts.map((fact) => fact.client),
-    client,
-  );
+/** All tags and clients to choose from, and the one that is chosen. */
+export function Names({ ref, filter: { tag, client }, show, ready }: Props) {
+  const { data } = useAsked('names', {}, ready);
+  const tags = offered(data?.tags, tag);
+  const clients = offered(data?.clients, client);
   if (clients.length === 0) return undefined;
   const chosen = tag === undefined ? (client === undefined ? '' : `client:${client}`) : `tag:${tag}`;
   return (
@@ -54,10 +47,7 @@ function Group({ label, kind, names }: { label: string; kind: 'tag' | 'client'; 
 }
 
 /** A to Z. */
-function mostUsed(names: readonly string[], chosen: string | undefined): string[] {
-  const uses = Map.groupBy(names, (name) => name);
-  const most = [...uses].toSorted(([, one], [, other]) => other.length - one.length).slice(0, MOST);
-  return [...new Set([...most.map(([name]) => name), ...(chosen === undefined ? [] : [chosen])])].toSorted((one, other) =>
-    one.localeCompare(other),
-  );
+function offered(counts: readonly { readonly name: string }[] = [], chosen?: string): string[] {
+  const names = new Set([...counts.map(({ name }) => name), ...(chosen === undefined ? [] : [chosen])]);
+  return [...names].toSorted((one, other) => one.localeCompare(other));
 }

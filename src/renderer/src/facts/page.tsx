@@ -155,7 +155,7 @@ export function FactsPage({ filter, go }: Props) {
           <p className="said" role="status" aria-live="polite">
             {failure ?? countOf(rows.length, { open, partial, pending, words })}
           </p>
-          <Names ref={names} filter={filter} show={show} />
+          <Names ref={names} filter={filter} show={show} ready={!pending} />
           {words === '' && (
             <select aria-label="Order" value={sort} onChange={({ target }) => setSort(target.value as Sort)}>
               <option value="updated">Last changed</option>

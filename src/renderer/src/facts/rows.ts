@@ -1,6 +1,6 @@
-import { useQueries, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueries } from '@tanstack/react-query';
 import { useCallback, useMemo, useState } from 'react';
-import type { Output } from '../../../contract/operations.ts';
+import type { Client } from '../../../contract/window.ts';
 import { useAsked, useMemory } from '../memory-context.tsx';
 import type { FactsFilter } from '../place.ts';
 import { type Pages, pagesInSight, type Row, rowsOf, UNREAD, withAnswer } from './pages.ts';
@@ -41,25 +41,11 @@ export function useRows({ filter, sort, words }: Wanted) {
   };
 }
 
-const firstPage = (subject: string, filter: FactsFilter, sort: Sort) => [subject, 'list', filter, sort, ''] as const;
-
-/**
- * The newest facts of all, as far as the list of all has read them: while something else is shown they stay as they were, so that
- * no change costs another page.
- */
-export function useNewest(): Output<'list'>['facts'] {
-  const { ask, subject } = useMemory();
-  const queryKey = firstPage(subject, {}, 'updated');
-  const known = useQueryClient().getQueryData(queryKey) !== undefined;
-  const { data } = useQuery({
-    queryKey,
-    queryFn: () => ask('list', { sort: 'updated', limit: PAGE }),
-    enabled: !known,
-  });
-  return data?.facts ?? NONE;
-}
-
-const NONE: Output<'list'>['facts'] = [];
+/** One page of a list, by the place behind which it begins. */
+const pageOf = (ask: Client, subject: string, filter: FactsFilter, sort: Sort, start: string) => ({
+  queryKey: [subject, 'list', filter, sort, start],
+  queryFn: () => ask('list', { ...filter, sort, limit: PAGE, ...(start !== '' && { cursor: start }) }),
+});
 
 /**
  * A list, page by page. When something changes, only the first page and those in sight are read again: a long list would take
@@ -73,11 +59,7 @@ function usePages(filter: FactsFilter, sort: Sort, enabled: boolean) {
   const [{ first, last }, setSight] = useState<Sight>({ first: 0, last: 0 });
   const starts = pagesInSight(pages, first, last).map((at) => ({ at, start: pages[at]?.start ?? '' }));
   const read = useQueries({
-    queries: starts.map(({ start }) => ({
-      queryKey: [subject, 'list', filter, sort, start],
-      queryFn: () => ask('list', { ...filter, sort, limit: PAGE, ...(start !== '' && { cursor: start }) }),
-      enabled,
-    })),
+    queries: starts.map(({ start }) => ({ ...pageOf(ask, subject, filter, sort, start), enabled })),
   });
   // The first page is among them at all times. Without an answer, what was read is taken back: the memory is locked.
   let present: Pages = read[0]?.data === undefined ? UNREAD : pages;
