@@ -37,6 +37,24 @@ describe('a link', () => {
   });
 });
 
+test('the window asks for its first facts before anything else', async () => {
+  const asked: string[] = [];
+  const { page } = await openWindow({
+    async filled(as) {
+      await as()('remember', { key: 'k', value: 'v' });
+    },
+    async before(opening) {
+      opening.on('request', (request) => {
+        const [, name] = /\/window\/call\/(\w+)/.exec(request.url()) ?? [];
+        if (name !== undefined) asked.push(name);
+      });
+    },
+  });
+  await page.getByRole('option', { name: /k/ }).first().waitFor();
+  await page.getByRole('combobox', { name: 'Tag or client' }).waitFor();
+  expect(asked[0]).toBe('list');
+});
+
 test('seven tabs of one browser all work, and all hear of a change, also when the first is gone (R-STAY-04)', async () => {
   const { page, served, as } = await openWindow();
   const tabs = [page];

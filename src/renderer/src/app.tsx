@@ -12,8 +12,8 @@ import { ActionsProvider } from './ui/actions.tsx';
 import { ToastProvider } from './ui/toast.tsx';
 import { usePlace } from './use-place.ts';
 
-export function App({ bridge }: { bridge: Bridge }) {
-  const [subject, setSubject] = useState('me');
+export function App({ bridge, owner }: { bridge: Bridge; owner: string }) {
+  const [subject, setSubject] = useState(owner);
   const [place, go] = usePlace();
   const open = (next: string): void => {
     setSubject(next);

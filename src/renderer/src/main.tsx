@@ -5,8 +5,10 @@ import type { Pipe } from '../../contract/window.ts';
 import { App } from './app.tsx';
 import { Closed } from './closed.tsx';
 import { desktopBridge } from './desktop-bridge.ts';
+import { newestOf } from './facts/rows.ts';
 import { followAccent } from './follow-accent.ts';
 import { httpBridge } from './http-bridge.ts';
+import { clientOf } from './memory.ts';
 import './theme.css';
 
 declare global {
@@ -15,6 +17,9 @@ declare global {
     readonly helmdeck?: Pipe;
   }
 }
+
+/** Whose memory is open at first. */
+const OWNER = 'me';
 
 const queries = new QueryClient({
   // What changes is told; asking again by the clock or on focus would only repeat it.
@@ -25,8 +30,10 @@ const place = document.querySelector('#window');
 if (!place) throw new Error('The page has no place for the window.');
 if (window.helmdeck) followAccent(window.helmdeck);
 const bridge = window.helmdeck ? desktopBridge(window.helmdeck) : await httpBridge();
+// Where a page is shown anew it goes on where it was.
+if (bridge && history.state === null) void queries.prefetchQuery(newestOf(clientOf(bridge, OWNER), OWNER));
 createRoot(place).render(
   <StrictMode>
-    <QueryClientProvider client={queries}>{bridge ? <App bridge={bridge} /> : <Closed />}</QueryClientProvider>
+    <QueryClientProvider client={queries}>{bridge ? <App bridge={bridge} owner={OWNER} /> : <Closed />}</QueryClientProvider>
   </StrictMode>,
 );

@@ -47,6 +47,9 @@ const pageOf = (ask: Client, subject: string, filter: FactsFilter, sort: Sort, s
   queryFn: () => ask('list', { ...filter, sort, limit: PAGE, ...(start !== '' && { cursor: start }) }),
 });
 
+/** What the window begins with, asked before anything else is made or asked: an overview of a large memory takes longer than its newest facts. */
+export const newestOf = (ask: Client, subject: string) => pageOf(ask, subject, {}, 'updated', '');
+
 /**
  * A list, page by page. When something changes, only the first page and those in sight are read again: a long list would take
  * seconds as a whole. The others are when they come in sight.
