@@ -18,6 +18,18 @@ describe('what became of a text', () => {
     ['a beginning and an end', 'b c', 'a b c d', '+[a ]b c+[ d]'],
     ['a text from none', '', 'a b', '+[a b]'],
     ['blanks and lines', 'a b\n c', 'a b\nc', 'a b-[\n ]+[\n]c'],
+    [
+      'a sentence that is another, as two sentences',
+      'Vue, because the old code uses it.',
+      'React over Vue (a constraint).',
+      '-[Vue, because the old code uses it.]+[React over Vue (a constraint).]',
+    ],
+    [
+      'what two sentences share, and no blanks between',
+      'we ship on monday',
+      'they ship it on friday',
+      '-[we]+[they] ship +[it ]on -[monday]+[friday]',
+    ],
     ['words said twice', 'a a a', 'a a', 'a a-[ a]'],
   ])('shows %s', (_why, before, after, wanted) => {
     expect(spelled(before, after)).toBe(wanted);

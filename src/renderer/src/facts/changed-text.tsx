@@ -17,10 +17,29 @@ export function ChangedText({ before, after }: { before: string; after: string }
 
 type Filed = Pick<FactVersion, 'category' | 'tags'>;
 
-/** What became of category and tags; nothing where they are the same. */
+/** What became of category and tags, name by name; nothing where they are the same. */
 export function ChangedFiling({ before, after }: { before: Filed; after: Filed }) {
-  const [old, present] = [filing(before), filing(after)];
-  return old === present ? undefined : <ChangedText before={old} after={present} />;
+  if (filing(before) === filing(after)) return undefined;
+  const left = before.tags.filter((tag) => !after.tags.includes(tag));
+  return (
+    <p className="changed">
+      {before.category !== after.category && (
+        <>
+          <del>{before.category}</del>{' '}
+        </>
+      )}
+      {before.category === after.category ? after.category : <ins>{after.category}</ins>}
+      {after.tags.map((tag) => (
+        <span key={tag}> · {before.tags.includes(tag) ? tag : <ins>{tag}</ins>}</span>
+      ))}
+      {left.map((tag) => (
+        <span key={tag}>
+          {' '}
+          · <del>{tag}</del>
+        </span>
+      ))}
+    </p>
+  );
 }
 
 export const filing = ({ category, tags }: Filed): string => [category, ...tags].join(' · ');

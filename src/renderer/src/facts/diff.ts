@@ -8,6 +8,9 @@ const WORDS = /\s+|[^\s]+/g;
 /** Beyond so many comparisons nobody reads the result word by word either. */
 const MOST = 1_000_000;
 
+/** A word against blanks: the shorter text has fewer than so many, or nobody would compare. */
+const WORD = 1024;
+
 /** What became of a text, word by word. */
 export function diffWords(before: string, after: string): Piece[] {
   const [old, present] = [before.match(WORDS) ?? [], after.match(WORDS) ?? []];
@@ -31,22 +34,23 @@ const sharedEnd = (one: readonly string[], other: readonly string[]): number => 
   return Math.min(most, sharedStart(one.toReversed(), other.toReversed()));
 };
 
-/** The longest common run of words stays; the rest is removed or added. */
+/** What shares most words stays, and among those what shares most blanks; the rest is removed or added. */
 function between(old: readonly string[], present: readonly string[]): Piece[] {
   if (old.length * present.length > MOST) return [...marked('removed', old), ...marked('added', present)];
-  // common[i][j]: how many words the rests from i and from j share at most.
+  // common[i][j]: how much the rests from i and from j share at most.
   const common = Array.from({ length: old.length + 1 }, () => new Uint32Array(present.length + 1));
   const at = (i: number, j: number): number => common[i]?.[j] ?? 0;
+  const along = (i: number, j: number): number => at(i + 1, j + 1) + (isBlank(old[i]) ? 1 : WORD);
   for (let i = old.length - 1; i >= 0; i -= 1) {
     for (let j = present.length - 1; j >= 0; j -= 1) {
       const row = common[i];
-      if (row) row[j] = old[i] === present[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
+      if (row) row[j] = Math.max(at(i + 1, j), at(i, j + 1), old[i] === present[j] ? along(i, j) : 0);
     }
   }
   const pieces: Piece[] = [];
   let [i, j] = [0, 0];
   while (i < old.length && j < present.length) {
-    if (old[i] === present[j]) {
+    if (old[i] === present[j] && along(i, j) === at(i, j)) {
       pieces.push({ what: 'same', text: present[j] ?? '' });
       i += 1;
       j += 1;
@@ -61,14 +65,38 @@ function between(old: readonly string[], present: readonly string[]): Piece[] {
   return [...pieces, ...marked('removed', old.slice(i)), ...marked('added', present.slice(j))];
 }
 
+const isBlank = (word = ''): boolean => word.trim() === '';
+
 const marked = (what: Piece['what'], words: readonly string[]): Piece[] => words.map((text) => ({ what, text }));
 
+/** In a row of changes what went stands before what came, each in one piece: a blank that stayed between two of them went and came too. */
 function joined(pieces: readonly Piece[]): Piece[] {
-  const all: { what: Piece['what']; text: string }[] = [];
+  const all: Piece[] = [];
+  let [removed, added] = ['', ''];
+  const tell = (what: Piece['what'], text: string): void => {
+    if (text !== '') all.push({ what, text });
+  };
+  const end = (): void => {
+    tell('removed', removed);
+    tell('added', added);
+    [removed, added] = ['', ''];
+  };
+  let same = '';
   for (const { what, text } of pieces) {
-    const last = all.at(-1);
-    if (last?.what === what) last.text += text;
-    else all.push({ what, text });
+    if (what === 'same') {
+      same += text;
+      continue;
+    }
+    if (isBlank(same) && removed + added !== '') [removed, added] = [removed + same, added + same];
+    else {
+      end();
+      tell('same', same);
+    }
+    same = '';
+    if (what === 'removed') removed += text;
+    else added += text;
   }
+  end();
+  tell('same', same);
   return all;
 }
