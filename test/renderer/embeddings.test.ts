@@ -72,7 +72,7 @@ test('embeddings are turned on, approved, fetched, tried and turned off, by keys
 
   await press(page, 'Fetch the model…');
   const fetching = page.getByRole('dialog', { name: 'Fetch the model nomic-embed-text?' });
-  await fetching.getByText(/275 MB of the disk, and about 600 MB of memory.*40,000 MB of the disk and 8,000 MB/).waitFor();
+  await fetching.getByText(/275 MB of the disk, and about 600 MB of memory.*40 GB of the disk and 8 GB/).waitFor();
   await fetching.getByRole('button', { name: 'Fetch' }).click();
   await page.getByText('90 MB of 275 MB').waitFor();
   expect(await broken(page)).toEqual([]);

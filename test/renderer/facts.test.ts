@@ -204,6 +204,34 @@ describe('what is shown', () => {
     await shows(page, ['oldest']);
   });
 
+  test('what it shows is forgotten by a button, after a look at what goes (R-WIN-12)', async () => {
+    const { page, as } = await three();
+    await rows(page).first().waitFor();
+    expect(await page.getByRole('button', { name: 'Forget them all…' }).count()).toBe(0);
+    await page.getByRole('navigation').getByRole('button', { name: 'preferences 1' }).click();
+    await shows(page, ['preferences/editor']);
+    await page.getByRole('button', { name: 'Forget them all…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Forget every fact in preferences?' });
+    await dialog.getByText('1 fact goes').waitFor();
+    await dialog.getByRole('button', { name: 'Forget' }).click();
+    await says(page, '1 fact forgotten.');
+    expect((await as()('status', {})).facts).toBe(2);
+  });
+
+  test('leaves the other pages in sight, however many categories there are', async () => {
+    const { page } = await openWindow({
+      async filled(as) {
+        for (let count = 10; count < 50; count += 1)
+          await as()('remember', { key: `${count}`, value: 'v', category: `c${count}` });
+      },
+    });
+    const sidebar = page.getByRole('navigation', { name: 'Sections' });
+    await sidebar.getByRole('button', { name: 'c49 1' }).waitFor();
+    expect((await sidebar.getByRole('button', { name: 'Settings' }).boundingBox())?.y).toBeLessThan(620 - 28);
+    await sidebar.getByRole('button', { name: 'c49 1' }).click();
+    await shows(page, ['49']);
+  });
+
   test('says how many go soon, as the list of them has it (R-SEEK-05)', async () => {
     const { page, as } = await three();
     await page.getByRole('button', { name: 'Expiring soon 1' }).waitFor();
@@ -702,12 +730,40 @@ describe('forgetting', () => {
   });
 });
 
+test('a fact opens by a click also where the window scrolls as a whole (R-WIN-09)', async () => {
+  const { page } = await three({ textSize: 32 });
+  await rows(page).nth(2).click();
+  await fact(page).getByRole('button', { name: 'Back' }).waitFor();
+  expect(await fact(page).getByRole('heading').first().textContent()).toBe('preferences/editor');
+});
+
+test('a lifetime is changed beside what asked for it', async () => {
+  const { page } = await three();
+  await rows(page).nth(1).click();
+  const editor = page.getByRole('form', { name: /^Lifetime/ });
+  /** Between the editor and what it stands beside; none where they touch. */
+  const gap = async (place: Locator): Promise<number> => {
+    const [one, other] = [await editor.boundingBox(), await place.boundingBox()];
+    if (!one || !other) throw new Error('One of them is not shown.');
+    return Math.max(one.y - (other.y + other.height), other.y - (one.y + one.height));
+  };
+  const button = fact(page).getByRole('button', { name: 'Change lifetime' });
+  await button.click();
+  expect(Math.abs(await gap(button))).toBeLessThan(8);
+  await page.keyboard.press('Escape');
+  await rows(page).nth(1).click();
+  await page.keyboard.press('e');
+  expect(Math.abs(await gap(chosen(page)))).toBeLessThan(8);
+});
+
 describe('when something is wrong', () => {
-  test('a memory whose key is away says so, with the remedy', async () => {
+  test('a memory whose key is away says so once, with the remedy', async () => {
     const { page, served } = await three();
     await served.perform({ subject: 'me', client: 'x', transport: 'x', token: '', scopes: new Set(['admin']) }, 'lock', {});
     await page.reload();
-    await expect.poll(() => said(page).textContent()).toMatch(/unlock|key/);
+    await page.locator('.banner').getByText('helmdeck-memory unlock').waitFor();
+    await page.getByText('No fact can be read while the key is away.').waitFor();
+    expect(await said(page).textContent()).toBe('');
   });
 
   test('a program that has ended says so, and what was read stays to be read', async () => {

@@ -56,17 +56,6 @@ export function Sidebar({ place, go, open }: Props) {
         >
           All
         </Entry>
-        {mine?.categories.map(({ name, count }) => (
-          <Entry
-            key={name}
-            here={facts?.category === name}
-            count={count}
-            go={() => go({ at: 'facts', filter: { category: name } })}
-          >
-            {name}
-          </Entry>
-        ))}
-        {mine?.more_categories !== undefined && <li className="entry quiet">and {mine.more_categories.toLocaleString()} more</li>}
         <Entry
           here={facts?.expiring_within !== undefined}
           count={status?.expiring_soon}
@@ -75,6 +64,26 @@ export function Sidebar({ place, go, open }: Props) {
           Expiring soon
         </Entry>
       </ul>
+      {mine && mine.categories.length > 0 && (
+        <>
+          <h2 className="group">Categories</h2>
+          <ul className="categories">
+            {mine.categories.map(({ name, count }) => (
+              <Entry
+                key={name}
+                here={facts?.category === name}
+                count={count}
+                go={() => go({ at: 'facts', filter: { category: name } })}
+              >
+                {name}
+              </Entry>
+            ))}
+            {mine.more_categories !== undefined && (
+              <li className="entry quiet">and {mine.more_categories.toLocaleString()} more</li>
+            )}
+          </ul>
+        </>
+      )}
       <ul>
         {PAGES.map(([at, title]) => (
           <Entry key={at} here={place.at === at} go={() => go({ at })}>

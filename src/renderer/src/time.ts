@@ -22,6 +22,20 @@ export function timeLeft(expiresAt: string, now: number): Left {
   return { label: hours < 24 ? `${hours} h` : `${days} d`, soon };
 }
 
+/** So long, in the largest unit that tells it exactly. */
+export function lasting(seconds: number): string {
+  const [unit, size] = (
+    [
+      ['day', DAY],
+      ['hour', HOUR],
+      ['minute', MINUTE],
+      ['second', SECOND],
+    ] as const
+  ).find(([, ms]) => (seconds * SECOND) % ms === 0) ?? ['second', SECOND];
+  const count = (seconds * SECOND) / size;
+  return `${count.toLocaleString()} ${unit}${count === 1 ? '' : 's'}`;
+}
+
 /** The present, as often as what is shown of it changes. */
 export function useNow(): number {
   const [now, setNow] = useState(() => Date.now());

@@ -4,8 +4,8 @@ import { useDoing } from '../doing.ts';
 import { useMemory } from '../memory-context.tsx';
 import { Copyable } from '../ui/copyable.tsx';
 import { Dialog } from '../ui/dialog.tsx';
-import { Labelled } from '../ui/labelled.tsx';
 import { Failed } from '../ui/refused.tsx';
+import { TextField } from '../ui/text-field.tsx';
 import { useFreshLook, useWatched } from '../watched.ts';
 import { Bundle } from './bundle.tsx';
 
@@ -33,23 +33,18 @@ export function Connecting({ client, close }: { client: ClientRow; close: () => 
   };
   if (receipt) return <Done name={name} receipt={receipt} close={close} />;
   return (
-    <Dialog title={`${state === 'not_connected' ? 'Connect' : 'Repair'} ${name}`} close={close}>
+    <Dialog title={`${state === 'not_connected' ? 'Connect' : 'Repair'} ${name}`} close={close} className="wide">
       <form className="fields" onSubmit={onSubmit}>
         <Failed text={asked.error?.message} />
         {plan && <Changes plan={plan} name={name} />}
         {id === 'claude-desktop' && <Bundle />}
-        <Labelled label="Memory" hint="Agents with the same name here share one memory. Another name is a memory of its own.">
-          {(about) => (
-            <input
-              {...about}
-              type="text"
-              autoComplete="off"
-              required
-              value={subject}
-              onChange={({ target }) => setSubject(target.value)}
-            />
-          )}
-        </Labelled>
+        <TextField
+          label="Memory"
+          hint="Agents with the same name here share one memory. Another name is a memory of its own."
+          needed
+          value={subject}
+          change={setSubject}
+        />
         <Failed text={failure} />
         <p className="quiet" role="status">
           {busy ? 'Connecting, and trying whether it works…' : ''}

@@ -5,8 +5,8 @@ import { useDoing } from '../doing.ts';
 import { useMemory } from '../memory-context.tsx';
 import { Copyable } from '../ui/copyable.tsx';
 import { Dialog } from '../ui/dialog.tsx';
-import { Labelled } from '../ui/labelled.tsx';
 import { Failed } from '../ui/refused.tsx';
+import { TextField } from '../ui/text-field.tsx';
 
 const SCOPES: Readonly<Record<(typeof TOKEN_SCOPES)[number], string>> = {
   'memory:read': 'read',
@@ -39,7 +39,7 @@ export function Mint({ close, made }: { close: () => void; made: () => void }) {
         <p>Copy it now: it is shown this once and kept nowhere.</p>
         <Copyable text={receipt.token} name="the token" />
         <form method="dialog" className="buttons">
-          <button className="button">Done</button>
+          <button className="button primary">Done</button>
         </form>
       </Dialog>
     );
@@ -47,23 +47,19 @@ export function Mint({ close, made }: { close: () => void; made: () => void }) {
   return (
     <Dialog title="Make a token" close={close}>
       <form className="fields" onSubmit={onSubmit}>
-        <Labelled label="Program" hint="Shown beside what it writes, such as claude-code.">
-          {(about) => (
-            <input
-              {...about}
-              type="text"
-              autoComplete="off"
-              required
-              value={client}
-              onChange={({ target }) => setClient(target.value)}
-            />
-          )}
-        </Labelled>
-        <Labelled label="Name" hint="What you call this token; as the program, unless you say otherwise.">
-          {(about) => (
-            <input {...about} type="text" autoComplete="off" value={name} onChange={({ target }) => setName(target.value)} />
-          )}
-        </Labelled>
+        <TextField
+          label="Program"
+          hint="Shown beside what it writes, such as claude-code."
+          needed
+          value={client}
+          change={setClient}
+        />
+        <TextField
+          label="Name"
+          hint="What you call this token; as the program, unless you say otherwise."
+          value={name}
+          change={setName}
+        />
         <fieldset>
           <legend>
             It may, in the memory of <bdi>{subject}</bdi>

@@ -4,9 +4,9 @@ import { useDoing } from '../doing.ts';
 import { useMemory } from '../memory-context.tsx';
 import { useActions } from '../ui/actions.tsx';
 import { Confirm } from '../ui/confirm.tsx';
-import { Labelled } from '../ui/labelled.tsx';
 import { Page, Section } from '../ui/page.tsx';
 import { Failed, Refused } from '../ui/refused.tsx';
+import { TextField } from '../ui/text-field.tsx';
 import { When } from '../ui/when.tsx';
 import { useFreshLook, useWatched } from '../watched.ts';
 import { OpenClaw } from './openclaw.tsx';
@@ -134,9 +134,7 @@ function StateOf({ state }: { state: State }) {
             max={state.of === 0 ? undefined : state.of}
             value={state.of === 0 ? undefined : state.done}
           />
-          <p className="quiet number">
-            {state.of === 0 ? 'Looking for it…' : `${inMegabytes(state.done)} of ${inMegabytes(state.of)}`}
-          </p>
+          <p className="quiet number">{state.of === 0 ? 'Looking for it…' : `${sized(state.done)} of ${sized(state.of)}`}</p>
         </>
       );
     case 'failed':
@@ -167,7 +165,7 @@ function Details({ report: { ollama, version, model, adopt, free } }: { report: 
           <bdi>{model.name}</bdi>
           {model.disk !== undefined && model.memory !== undefined && (
             <span className="quiet">
-              , {inMegabytes(model.disk)} on the disk, about {inMegabytes(model.memory)} of memory while it works
+              , {sized(model.disk)} on the disk, about {sized(model.memory)} of memory while it works
             </span>
           )}
         </dd>
@@ -175,7 +173,7 @@ function Details({ report: { ollama, version, model, adopt, free } }: { report: 
           <>
             <dt>Free</dt>
             <dd>
-              {inMegabytes(free.disk)} on the disk{free.memory !== undefined && `, ${inMegabytes(free.memory)} of memory`}
+              {sized(free.disk)} on the disk{free.memory !== undefined && `, ${sized(free.memory)} of memory`}
             </dd>
           </>
         )}
@@ -251,9 +249,9 @@ function Pull({ report: { model, free }, close }: { report: Report; close: () =>
       <p>
         {model.disk === undefined || model.memory === undefined
           ? 'How much it takes is not known.'
-          : `It takes ${inMegabytes(model.disk)} of the disk, and about ${inMegabytes(model.memory)} of memory while it works.`}{' '}
-        {free.disk !== undefined && `${inMegabytes(free.disk)} of the disk`}
-        {free.memory !== undefined && ` and ${inMegabytes(free.memory)} of memory`} are free.
+          : `It takes ${sized(model.disk)} of the disk, and about ${sized(model.memory)} of memory while it works.`}{' '}
+        {free.disk !== undefined && `${sized(free.disk)} of the disk`}
+        {free.memory !== undefined && ` and ${sized(free.memory)} of memory`} are free.
       </p>
       <p className="quiet">Ollama gets it from the network. It can be cancelled, and goes on where it was.</p>
     </Confirm>
@@ -273,12 +271,8 @@ function Nearness() {
   return (
     <Section title="How near are these two sentences?">
       <form className="fields" onSubmit={onSubmit}>
-        <Labelled label="One sentence">
-          {(about) => <input {...about} required value={one} onChange={({ target }) => setOne(target.value)} />}
-        </Labelled>
-        <Labelled label="Another sentence">
-          {(about) => <input {...about} required value={other} onChange={({ target }) => setOther(target.value)} />}
-        </Labelled>
+        <TextField label="One sentence" needed value={one} change={setOne} />
+        <TextField label="Another sentence" needed value={other} change={setOther} />
         <p className="buttons">
           <button className="button" disabled={busy}>
             Compare
@@ -334,4 +328,9 @@ function titleOf(state: State): string {
 const needsModel = (state: State): boolean =>
   state.at === 'no_model' || (state.at === 'failed' && (state.trouble === 'pull_failed' || state.trouble === 'wrong_dimension'));
 
-const inMegabytes = (bytes: number): string => `${Math.round(bytes / 1_000_000).toLocaleString()} MB`;
+const GB = 1_000_000_000;
+
+const sized = (bytes: number): string =>
+  bytes < GB
+    ? `${Math.round(bytes / 1_000_000).toLocaleString()} MB`
+    : `${(bytes / GB).toLocaleString(undefined, { maximumFractionDigits: 1 })} GB`;

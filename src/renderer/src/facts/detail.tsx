@@ -55,7 +55,7 @@ export function FactDetail({ factKey, why, show, history, toggleHistory, acts }:
             <button type="button" className="button" onClick={acts.copy}>
               Copy
             </button>
-            <button type="button" className="button" onClick={acts.renew}>
+            <button type="button" className="button renew" onClick={acts.renew}>
               Change lifetime
             </button>
             {!draft && (

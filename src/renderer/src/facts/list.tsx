@@ -80,7 +80,8 @@ export function FactList({ ref, rows, selected, select, open, see }: Props) {
             place={{ index: first + place, of: rows.length, height }}
             selected={first + place === at}
             open={() => open(row.key)}
-            press={() => scroller.current?.focus()}
+            // What scrolls under the pointer takes the click away from its row.
+            press={() => scroller.current?.focus({ preventScroll: true })}
           />
         ))}
       </div>

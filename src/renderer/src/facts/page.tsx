@@ -6,6 +6,7 @@ import { dayOf } from '../time.ts';
 import type { Action } from '../ui/action.ts';
 import { useActions } from '../ui/actions.tsx';
 import { Footer } from '../ui/footer.tsx';
+import { isAway } from '../ui/refused.tsx';
 import { useToast } from '../ui/toast.tsx';
 import { FactDetail } from './detail.tsx';
 import { draftOf, useDraft, useEdited } from './drafts.tsx';
@@ -25,7 +26,7 @@ interface Props {
 }
 
 /** What stands above the page at this moment. A lifetime is that of one fact, wherever the choice goes meanwhile. */
-type Above = 'peek' | 'forget-many' | { readonly lifetimeOf: string } | undefined;
+type Above = 'peek' | 'forget-many' | { readonly lifetimeOf: string; readonly by: 'row' | 'button' } | undefined;
 
 /** Facts as a list and one of them in full. */
 export function FactsPage({ filter, go }: Props) {
@@ -75,10 +76,11 @@ export function FactsPage({ filter, go }: Props) {
       (error: Error) => say({ text: error.message }),
     );
   };
-  const renew = (): void => {
+  /** Beside what it was asked for by: where the eyes are. */
+  const renew = (by: 'row' | 'button'): void => {
     if (selected === undefined) return;
-    list.current?.reveal();
-    setAbove({ lifetimeOf: selected });
+    if (by === 'row') list.current?.reveal();
+    setAbove({ lifetimeOf: selected, by });
   };
   const openDetail = (): void => {
     setOpened(true);
@@ -88,6 +90,7 @@ export function FactsPage({ filter, go }: Props) {
     setOpened(false);
     list.current?.enter();
   };
+  const filtered = filterName(filter);
   const scope = words === '' ? scopeOf(filter) : undefined;
   const forgotten = ({ deleted }: ForgetReceipt): void =>
     say({ text: deleted === 1 ? '1 fact forgotten.' : `${deleted.toLocaleString()} facts forgotten.` });
@@ -95,7 +98,7 @@ export function FactsPage({ filter, go }: Props) {
     if (!isAsked) setAbove('forget-many');
     else if (scope !== undefined) ask('forget', { scope }).then(forgotten, (error: Error) => say({ text: error.message }));
   };
-  const acts = { copy, renew, edit, forget: () => selected !== undefined && void forget(selected) };
+  const acts = { copy, renew: () => renew('button'), edit, forget: () => selected !== undefined && void forget(selected) };
 
   useActions([
     { name: 'Search facts', keys: ['/', 'mod+f'], whileTyping: true, run: () => search.current?.select() },
@@ -105,7 +108,7 @@ export function FactsPage({ filter, go }: Props) {
       : ([
           { name: 'Copy value', keys: ['Enter'], run: copy },
           { name: 'Peek', keys: [' '], run: () => setAbove(above === 'peek' ? undefined : 'peek') },
-          { name: 'Change lifetime', keys: ['e'], run: renew },
+          { name: 'Change lifetime', keys: ['e'], run: () => renew('row') },
           { name: 'Edit value, category and tags', keys: ['v'], run: edit },
           { name: 'Show or hide history', keys: ['h'], run: () => setHistory(!history) },
           { name: 'Open the fact', keys: ['ArrowRight'], run: openDetail },
@@ -116,7 +119,7 @@ export function FactsPage({ filter, go }: Props) {
       ? []
       : [
           {
-            name: `Forget every fact ${filterName(filter) ?? 'there is'}…`,
+            name: `Forget every fact ${filtered ?? 'there is'}…`,
             keys: ['shift+Backspace', 'shift+Delete'],
             run: forgetMany,
           },
@@ -153,15 +156,22 @@ export function FactsPage({ filter, go }: Props) {
         <div className="heading">
           <Shown filter={filter} clear={() => show({})} />
           <p className="said" role="status" aria-live="polite">
-            {failure ?? countOf(rows.length, { open, partial, pending, words })}
+            {failure ? !isAway(failure) && failure.message : countOf(rows.length, { open, partial, pending, words })}
           </p>
-          <Names ref={names} filter={filter} show={show} ready={!pending} />
-          {words === '' && (
-            <select aria-label="Order" value={sort} onChange={({ target }) => setSort(target.value as Sort)}>
-              <option value="updated">Last changed</option>
-              <option value="expires">Goes first</option>
-            </select>
+          {filtered !== undefined && scope !== undefined && rows.length > 0 && (
+            <button type="button" className="inline danger" onClick={forgetMany}>
+              Forget them all…
+            </button>
           )}
+          <span className="choosers">
+            <Names ref={names} filter={filter} show={show} ready={!pending} />
+            {words === '' && (
+              <select aria-label="Order" value={sort} onChange={({ target }) => setSort(target.value as Sort)}>
+                <option value="updated">Last changed</option>
+                <option value="expires">Goes first</option>
+              </select>
+            )}
+          </span>
         </div>
         {rows.length > 0 ? (
           <FactList
@@ -178,10 +188,13 @@ export function FactsPage({ filter, go }: Props) {
             }}
             see={see}
           />
+        ) : failure === undefined ? (
+          !pending && <Nothing filter={filter} words={words} go={go} clear={() => (words === '' ? show({}) : setText(''))} />
         ) : (
-          !pending &&
-          failure === undefined && (
-            <Nothing filter={filter} words={words} go={go} clear={() => (words === '' ? show({}) : setText(''))} />
+          isAway(failure) && (
+            <div className="empty">
+              <p>No fact can be read while the key is away.</p>
+            </div>
           )
         )}
       </main>
@@ -210,6 +223,7 @@ export function FactsPage({ filter, go }: Props) {
       {typeof above === 'object' && (
         <TtlEditor
           factKey={above.lifetimeOf}
+          by={above.by}
           close={() => setAbove(undefined)}
           kept={(end) => say({ text: `Goes ${dayOf(end)}.` }, 4000)}
         />

@@ -37,7 +37,7 @@ export function useRows({ filter, sort, words }: Wanted) {
     open,
     partial: !listing && found.data?.partial === true,
     pending: listing ? open && rows.length === 0 : found.isPending,
-    failure: (listing ? failure : found.error)?.message,
+    failure: (listing ? failure : found.error) ?? undefined,
   };
 }
 

@@ -8,12 +8,14 @@ const DATE = 'date';
 
 interface Props {
   readonly factKey: string;
+  /** Beside what it stands. */
+  readonly by: 'row' | 'button';
   readonly close: () => void;
   readonly kept: (end: string) => void;
 }
 
 /** How long a fact stays: six lifetimes and any day within a year, and what comes of each. */
-export function TtlEditor({ factKey, close, kept }: Props) {
+export function TtlEditor({ factKey, by, close, kept }: Props) {
   const { ask } = useMemory();
   const [now] = useState(() => Date.now());
   const [chosen, setChosen] = useState<string>('90 days');
@@ -42,6 +44,7 @@ export function TtlEditor({ factKey, close, kept }: Props) {
       ref={popover}
       popover="auto"
       className="popover"
+      data-by={by}
       aria-label={`Lifetime of ${factKey}`}
       onSubmit={onSubmit}
       onToggle={({ newState }) => {

@@ -3,9 +3,9 @@ import { useDoing } from '../doing.ts';
 import { useAsked, useMemory } from '../memory-context.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { Dialog } from '../ui/dialog.tsx';
-import { Labelled } from '../ui/labelled.tsx';
 import { Section } from '../ui/page.tsx';
 import { Failed, Refused } from '../ui/refused.tsx';
+import { TextField } from '../ui/text-field.tsx';
 import { useToast } from '../ui/toast.tsx';
 import { When } from '../ui/when.tsx';
 import { useFreshLook } from '../watched.ts';
@@ -87,18 +87,14 @@ function SetCredential({ name, close }: { name: string; close: () => void }) {
   return (
     <Dialog title={`Set the credential ${name}`} close={close}>
       <form className="fields" onSubmit={onSubmit}>
-        <Labelled label="Secret" hint="It goes into the keychain of this computer and is never shown again.">
-          {(about) => (
-            <input
-              {...about}
-              type="password"
-              autoComplete="off"
-              required
-              value={secret}
-              onChange={({ target }) => setSecret(target.value)}
-            />
-          )}
-        </Labelled>
+        <TextField
+          label="Secret"
+          hint="It goes into the keychain of this computer and is never shown again."
+          needed
+          secret
+          value={secret}
+          change={setSecret}
+        />
         <Failed text={failure} />
         <p className="buttons">
           <button type="button" className="button" onClick={close}>

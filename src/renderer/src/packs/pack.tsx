@@ -2,7 +2,7 @@ import { useRef, useState } from 'react';
 import type { Result } from '../../../contract/pack.ts';
 import { useDoing } from '../doing.ts';
 import { useAsked, useMemory } from '../memory-context.tsx';
-import { fullDate } from '../time.ts';
+import { fullDate, lasting } from '../time.ts';
 import { useForgetScope } from '../ui/forget-scope.tsx';
 import { Page, Section } from '../ui/page.tsx';
 import { Failed, Refused } from '../ui/refused.tsx';
@@ -30,22 +30,14 @@ export function PackPage({ name, back }: { name: string; back: () => void }) {
       says: 'Its kept answers go, and the record of its runs. What the pack itself remembers stays.',
     });
   return (
-    <Page title={pack?.title ?? name}>
-      <p className="buttons">
-        <button type="button" className="button" onClick={back}>
-          All packs
-        </button>
-      </p>
+    <Page title={pack?.title ?? name} says={pack?.description} back={{ to: 'All packs', go: back }}>
       <Refused error={error} />
       {pack && (
         <>
-          <p>
-            <bdi>{pack.description}</bdi>
-          </p>
           <p className="quiet">
             <code>{pack.name}</code> {pack.version}, to agents the tool <code>{pack.tool}</code>
             {pack.own && '; a pack of your own'}
-            {pack.cache_seconds !== undefined && `; answers are kept for ${pack.cache_seconds.toLocaleString()} s`}
+            {pack.cache_seconds !== undefined && `; answers are kept for ${lasting(pack.cache_seconds)}`}
           </p>
           {pack.unavailable !== undefined && <p className="warned">{pack.unavailable}</p>}
           <Section title="Run">

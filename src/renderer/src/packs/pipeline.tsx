@@ -37,20 +37,10 @@ export function PipelinePage({ id, back }: Props) {
       says: 'The record of its runs goes, and what was learned from it. The pipeline itself stays.',
     });
   return (
-    <Page title={pipeline?.title ?? id}>
-      <p className="buttons">
-        <button type="button" className="button" onClick={back}>
-          All packs
-        </button>
-      </p>
+    <Page title={pipeline?.title ?? id} says={pipeline?.description} back={{ to: 'All packs', go: back }}>
       <Refused error={error} />
       {pipeline && (
         <>
-          {pipeline.description !== undefined && (
-            <p>
-              <bdi>{pipeline.description}</bdi>
-            </p>
-          )}
           <p className="quiet">
             <code>{id}</code>, changed <When at={pipeline.updated_at} />, goes <When at={pipeline.expires_at} /> unless it is run
           </p>

@@ -9,6 +9,7 @@ import { Dialog } from '../ui/dialog.tsx';
 import { counted } from '../ui/forget-scope.tsx';
 import { Labelled } from '../ui/labelled.tsx';
 import { Failed } from '../ui/refused.tsx';
+import { TextField } from '../ui/text-field.tsx';
 import './bring.css';
 
 const NAMES: Readonly<Record<Source, string>> = {
@@ -64,13 +65,13 @@ export function Bring({ close, take }: Props) {
   };
   if (preview) {
     return (
-      <Dialog title="What would be brought" close={close} className="bring">
+      <Dialog title="What would be brought" close={close} className="bring wide">
         <Choice preview={preview} back={() => setPreview(undefined)} take={take} />
       </Dialog>
     );
   }
   return (
-    <Dialog title="Bring from another memory" close={close} className="bring">
+    <Dialog title="Bring from another memory" close={close} className="bring wide">
       <form className="fields" onSubmit={look}>
         <Labelled label="From">
           {(about) => (
@@ -109,17 +110,12 @@ export function Bring({ close, take }: Props) {
             {(about) => <textarea {...about} rows={6} value={text} onChange={({ target }) => setText(target.value)} />}
           </Labelled>
         )}
-        <Labelled label="Category of all" hint="Left empty, each fact gets the one that its entry suggests.">
-          {(about) => (
-            <input
-              {...about}
-              type="text"
-              autoComplete="off"
-              value={category}
-              onChange={({ target }) => setCategory(target.value)}
-            />
-          )}
-        </Labelled>
+        <TextField
+          label="Category of all"
+          hint="Left empty, each fact gets the one that its entry suggests."
+          value={category}
+          change={setCategory}
+        />
         <Labelled label="Lifetime of all">
           {(about) => (
             <select {...about} value={ttl} onChange={({ target }) => setTtl(Number(target.value))}>

@@ -123,7 +123,7 @@ export function KeySection() {
           <p>Write it down now and keep it in a safe place: it is shown this once and kept nowhere.</p>
           <Copyable text={words} name="the recovery key" />
           <form method="dialog" className="buttons">
-            <button className="button">I have written it down</button>
+            <button className="button primary">I have written it down</button>
           </form>
         </Dialog>
       )}

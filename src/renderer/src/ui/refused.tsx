@@ -1,8 +1,11 @@
 import { Failure } from '../../../contract/failure.ts';
 
-/** Why there is nothing to show. Where the key is away, the banner over the page says so already. */
+/** Where the key is away, the banner over the page says so already, and what to do. */
+export const isAway = (error: Error | null | undefined): boolean => error instanceof Failure && error.code === 'key_unavailable';
+
+/** Why there is nothing to show. */
 export function Refused({ error }: { error: Error | null }) {
-  if (!error || (error instanceof Failure && error.code === 'key_unavailable')) return undefined;
+  if (!error || isAway(error)) return undefined;
   return <Failed text={error.message} />;
 }
 
