@@ -10,8 +10,14 @@ test('an unused memory says what it is, where its key is, and how to connect an 
   const { page } = await openWindow({ clock: handClock(), unused: true, clients });
   await page.getByRole('heading', { name: 'One memory for all your agents' }).waitFor();
   await page.getByText('Everything is sealed. The key that opens this memory is in the environment').waitFor();
-  await page.getByRole('button', { name: 'Copy the lines for Claude Code' }).waitFor();
   await page.getByText('Found on this machine: Codex.').waitFor();
+  expect(
+    await page
+      .getByRole('main')
+      .evaluate((main: { scrollHeight: number; clientHeight: number }) => main.scrollHeight <= main.clientHeight),
+  ).toBe(true);
+  await page.getByText('Or connect one by hand, in a terminal').click();
+  await page.getByRole('button', { name: 'Copy the lines for Claude Code' }).waitFor();
   expect(await page.getByRole('searchbox').count()).toBe(0);
   await page.getByRole('button', { name: 'Connect an agent' }).click();
   await page.getByRole('button', { name: 'Connect Codex' }).waitFor();

@@ -102,11 +102,11 @@ describe('safety', () => {
   });
 });
 
-test('what is used of the quota is shown, with the name of its setting', async () => {
+test('what is used of the quota is shown', async () => {
   const { page } = await opened({ filled: (as) => as()('remember', { key: 'k', value: 'v' }) });
   const room = region(page, 'Room');
-  await room.getByText('Facts: 1 of 10,000 (HELMDECK_QUOTA_FACTS)').waitFor();
-  await room.getByText('Bytes, earlier versions included: 1 KiB of 64 MiB (HELMDECK_QUOTA_BYTES)').waitFor();
+  await room.getByText('Facts: 1 of 10,000').waitFor();
+  await room.getByText('Their size, earlier versions included: 1 KiB of 64 MiB').waitFor();
   expect(await room.getByRole('meter', { name: 'Facts' }).getAttribute('max')).toBe('10000');
 });
 
@@ -124,7 +124,7 @@ describe('what is set', () => {
     const row = choices.getByRole('listitem').filter({ hasText: 'HELMDECK_LOCK_AFTER' });
     await row.getByText('never').waitFor();
     await choices.getByRole('button', { name: 'Change HELMDECK_LOCK_AFTER' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Lock after minutes away' });
+    const dialog = page.getByRole('dialog', { name: 'Minutes away after which it locks' });
     const [field, hint] = await Promise.all([dialog.getByRole('textbox').boundingBox(), dialog.locator('.hint').boundingBox()]);
     expect(hint?.y).toBeGreaterThanOrEqual((field?.y ?? 0) + (field?.height ?? 0));
     expect(await broken(page)).toEqual([]);
@@ -147,6 +147,10 @@ describe('what is set', () => {
     const { page } = await opened({ settings: kept({ HELMDECK_QUOTA_FACTS: '7' }).settings });
     await region(page, 'Choices').getByText('7 in the environment').waitFor();
     expect(await page.getByRole('button', { name: 'Change HELMDECK_QUOTA_FACTS' }).count()).toBe(0);
+    await region(page, 'Choices').getByRole('listitem').filter({ hasText: 'HELMDECK_QUOTA_BYTES' }).getByText('64 MiB').waitFor();
+    await region(page, 'What else is set')
+      .getByText(/^Not set: \d+$/)
+      .click();
     await region(page, 'What else is set').getByText('HELMDECK_MEMORY_KEY_FILE').waitFor();
     expect(await region(page, 'What else is set').getByRole('button').count()).toBe(0);
   });

@@ -51,8 +51,11 @@ export function FirstRun({ go }: { go: (place: Place) => void }) {
       </Section>
       <Section title="Connect your first agent">
         <FoundHere go={go} />
-        <p>Or paste these lines into a terminal. Then tell the agent something worth keeping. It appears here by itself.</p>
-        <HowToConnect />
+        <p>Then tell it something worth keeping. It appears here by itself.</p>
+        <details>
+          <summary>Or connect one by hand, in a terminal</summary>
+          <HowToConnect />
+        </details>
       </Section>
     </Page>
   );

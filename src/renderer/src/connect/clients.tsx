@@ -23,7 +23,8 @@ export function Clients() {
   const [asked, setAsked] = useState<Asked>();
   const close = (): void => setAsked(undefined);
   const here = data?.clients.filter(({ state }) => state !== 'not_installed') ?? [];
-  const missing = data?.clients.filter(({ state }) => state === 'not_installed') ?? [];
+  // Without OpenClaw there is no search of its own either.
+  const missing = data?.clients.filter(({ id, state }) => state === 'not_installed' && id !== 'openclaw-embeddings') ?? [];
   const disconnect = async ({ id, name }: ClientRow): Promise<void> => {
     const { files } = await ask('disconnectClient', { client: id });
     const changed = files.some(({ as_before: asBefore }) => !asBefore);
@@ -49,7 +50,7 @@ export function Clients() {
         ))}
       </ul>
       {missing.length > 0 && (
-        <p className="quiet">
+        <p className="quiet missing">
           Not found here: {missing.map(({ name }) => name).join(', ')}. One that is installed appears by itself.
         </p>
       )}

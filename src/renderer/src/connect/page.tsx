@@ -34,7 +34,7 @@ export function ConnectPage() {
   return (
     <Page
       title="Connect"
-      says="Each program gets a token of its own, so that every write says who made it and each can be turned away alone."
+      says="Each program has a token of its own: what it writes bears its name, and it alone can be turned away."
     >
       <Clients />
       <Section title="Tokens">
@@ -52,7 +52,7 @@ export function ConnectPage() {
         </p>
       </Section>
       <Section title="Connect an agent by hand">
-        <p className="quiet">Where an agent is not found here, paste these lines into a terminal.</p>
+        <p className="quiet">For an agent that is not found above: paste its lines into a terminal.</p>
         <HowToConnect />
       </Section>
       {minting && <Mint close={() => setMinting(false)} made={lookAgain} />}
@@ -83,7 +83,12 @@ function TokenLine({ token, revoke }: { token: Token; revoke: () => void }) {
           <bdi>{name}</bdi>
         </strong>{' '}
         <span className="quiet">
-          <bdi>{client}</bdi>, in the memory of <bdi>{subject}</bdi>
+          {name !== client && (
+            <>
+              <bdi>{client}</bdi>,{' '}
+            </>
+          )}
+          in the memory of <bdi>{subject}</bdi>
         </span>
         <br />
         <span className="quiet">

@@ -6,31 +6,25 @@ import { AtLoginSection } from './at-login.tsx';
 import { KeySection } from './key.tsx';
 import { SafetySection } from './safety.tsx';
 import { SettingsList } from './settings-list.tsx';
+import { sizeOf } from './size.ts';
 import { TransferSection } from './transfer-section.tsx';
-
-const MIB = 1024 * 1024;
-
-const sizeOf = (bytes: number): string =>
-  bytes < MIB
-    ? `${Math.ceil(bytes / 1024).toLocaleString()} KiB`
-    : `${(bytes / MIB).toLocaleString(undefined, { maximumFractionDigits: 1 })} MiB`;
 
 /** The key, what keeps the memory safe, and what is set. */
 export function SettingsPage() {
   const { data, error } = useWatched('settings', {}, () => undefined);
   const { data: status } = useAsked('status', {});
-  <AtLoginSection />;
   const kept = status?.store.kept === 'file';
   return (
     <Page title="Settings">
       <KeySection />
       {kept && <SafetySection />}
       <TransferSection />
+      <AtLoginSection />
       <Refused error={error} />
       {data && (
         <Section title="Room">
-          <Share name="Facts" {...data.quota.facts} show={(count) => count.toLocaleString()} setting="HELMDECK_QUOTA_FACTS" />
-          <Share name="Bytes, earlier versions included" {...data.quota.bytes} show={sizeOf} setting="HELMDECK_QUOTA_BYTES" />
+          <Share name="Facts" {...data.quota.facts} show={(count) => count.toLocaleString()} />
+          <Share name="Their size, earlier versions included" {...data.quota.bytes} show={sizeOf} />
         </Section>
       )}
       {data && <SettingsList settings={data} />}
@@ -43,14 +37,13 @@ interface ShareProps {
   readonly used: number;
   readonly most: number;
   readonly show: (amount: number) => string;
-  readonly setting: string;
 }
 
-function Share({ name, used, most, show, setting }: ShareProps) {
+function Share({ name, used, most, show }: ShareProps) {
   return (
     <div>
       <p>
-        {name}: {show(used)} of {show(most)} <span className="quiet">({setting})</span>
+        {name}: {show(used)} of {show(most)}
       </p>
       <meter aria-label={name} max={most} value={Math.min(used, most)} />
     </div>

@@ -6,34 +6,50 @@ import { Labelled } from '../ui/labelled.tsx';
 import { Section } from '../ui/page.tsx';
 import { useToast } from '../ui/toast.tsx';
 import { useFreshLook } from '../watched.ts';
+import { sizeOf } from './size.ts';
 
 const FROM = { environment: 'in the environment', file: 'in the file', nowhere: '' } as const;
 
+interface Said {
+  readonly label: string;
+  readonly hint: string;
+  /** How a number is told, where it is more than a number. */
+  readonly amount?: (value: number) => string;
+}
+
+const inDigits = (count: number): string => count.toLocaleString();
+
 /** What those are called that an owner may want to change, and how to fill them in. */
-const SAID: Readonly<Record<string, { readonly label: string; readonly hint: string }>> = {
+const SAID: Readonly<Record<string, Said>> = {
   HELMDECK_ADDR: {
     label: 'Address and port',
     hint: '127.0.0.1, localhost or [::1] with a port. Agents must be told of a new one.',
   },
-  HELMDECK_QUOTA_FACTS: { label: 'Most facts of a memory', hint: 'A whole number.' },
-  HELMDECK_QUOTA_BYTES: { label: 'Most bytes of a memory', hint: 'A whole number; earlier versions count.' },
-  HELMDECK_WRITES_PER_MINUTE: { label: 'Writes of an agent in a minute', hint: 'A whole number.' },
+  HELMDECK_QUOTA_FACTS: { label: 'Facts in a memory, at most', hint: 'A whole number.', amount: inDigits },
+  HELMDECK_QUOTA_BYTES: {
+    label: 'Size of a memory, at most',
+    hint: 'In bytes, a whole number; earlier versions count.',
+    amount: sizeOf,
+  },
+  HELMDECK_WRITES_PER_MINUTE: { label: 'Writes of an agent in a minute, at most', hint: 'A whole number.', amount: inDigits },
   HELMDECK_SECRETS: {
     label: 'A value that looks like a credential',
     hint: 'refuse: it is not stored. warn: it is, and the agent is told.',
   },
   HELMDECK_LOCK_AFTER: {
-    label: 'Lock after minutes away',
+    label: 'Minutes away after which it locks',
     hint: 'From 1 to 1440. Agents read and write nothing while it is locked.',
   },
-  HELMDECK_SHORTCUT: { label: 'Keys that open this window', hint: 'On the desktop, from anywhere: such as Ctrl+Shift+M.' },
+  HELMDECK_SHORTCUT: { label: 'Keys that open the window', hint: 'On the desktop, from anywhere: such as Ctrl+Shift+M.' },
 };
 
 /** Settings are read at a start: what can be changed here is written to the file, the rest is shown with the name by which it is set. */
 export function SettingsList({ settings: { folder, file, settings } }: { settings: Settings }) {
   const [changing, setChanging] = useState<SettingRow>();
   const said = settings.filter(({ name }) => SAID[name]);
-  const rest = settings.filter(({ name }) => !SAID[name]);
+  const [set, unset] = [true, false].map((isSet) =>
+    settings.filter(({ name, from, usual }) => !SAID[name] && (from !== 'nowhere' || usual !== undefined) === isSet),
+  ) as [SettingRow[], SettingRow[]];
   return (
     <>
       <Section title="Choices">
@@ -69,27 +85,38 @@ export function SettingsList({ settings: { folder, file, settings } }: { setting
           <dd className="address">{folder}</dd>
         </dl>
         <ul className="plain">
-          {rest.map((row) => (
+          {set.map((row) => (
             <li key={row.name} className="line">
               <code>{row.name}</code>
               <Value {...row} />
             </li>
           ))}
         </ul>
+        <details>
+          <summary>Not set: {unset.length}</summary>
+          <ul className="plain">
+            {unset.map(({ name }) => (
+              <li key={name}>
+                <code>{name}</code>
+              </li>
+            ))}
+          </ul>
+        </details>
       </Section>
       {changing && <ChangeSetting row={changing} close={() => setChanging(undefined)} />}
     </>
   );
 }
 
-function Value({ from, value, usual, next }: SettingRow) {
+function Value({ name, from, value, usual, next }: SettingRow) {
+  const told = (text: string): string => (/^\d+$/.test(text) ? SAID[name]?.amount?.(Number(text)) : undefined) ?? text;
   return (
     <span className={from === 'nowhere' ? 'quiet' : 'small'}>
-      {from === 'nowhere' ? (usual ?? 'not set') : <bdi>{value ?? 'set, and secret'}</bdi>}
+      {from === 'nowhere' ? told(usual ?? 'not set') : <bdi>{told(value ?? 'set, and secret')}</bdi>}
       {from !== 'nowhere' && <span className="quiet"> {FROM[from]}</span>}
       {next !== undefined && (
         <>
-          , from the next start <bdi>{next}</bdi>
+          , from the next start <bdi>{told(next)}</bdi>
         </>
       )}
     </span>
@@ -111,7 +138,7 @@ function ChangeSetting({ row: { name, value, usual, next, choices }, close }: { 
   return (
     <Confirm title={label} act="Keep" harmless run={change} close={close}>
       <div className="fields">
-        <Labelled label={name} hint={`${hint} Empty: as usual${usual === undefined ? '' : `, ${usual}`}.`}>
+        <Labelled label={name} hint={`${hint} Left empty it is as usual${usual === undefined ? '' : `: ${usual}`}.`}>
           {(about) =>
             choices ? (
               <select {...about} {...field}>

@@ -1,0 +1,7 @@
+const MIB = 1024 * 1024;
+
+/** So many bytes, as people say it. */
+export const sizeOf = (bytes: number): string =>
+  bytes < MIB
+    ? `${Math.ceil(bytes / 1024).toLocaleString()} KiB`
+    : `${(bytes / MIB).toLocaleString(undefined, { maximumFractionDigits: 1 })} MiB`;
