@@ -1,8 +1,9 @@
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import Sqlite, { type Database } from 'better-sqlite3';
+import type { Database } from 'better-sqlite3';
 import { Failure } from '../contract/failure.ts';
 import { syncFile, syncFolder } from './files.ts';
+import { Sqlite } from './sqlite.ts';
 import type { Backup, MadeBackup, Verification } from './store.ts';
 
 const FOLDER = 'backups';

@@ -11,11 +11,12 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import Sqlite, { type Database } from 'better-sqlite3';
+import type { Database } from 'better-sqlite3';
 import { Failure } from '../contract/failure.ts';
 import { diskTrouble } from './disk-failure.ts';
 import { syncFile, syncFolder } from './files.ts';
 import { type Migration, migrations } from './migrations/index.ts';
+import { Sqlite } from './sqlite.ts';
 
 /** "HDMM" in the file's header: this database is ours. */
 const APPLICATION_ID = 0x48_44_4d_4d;

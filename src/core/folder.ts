@@ -1,8 +1,9 @@
 import { closeSync, openSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import Sqlite, { type Database } from 'better-sqlite3';
+import type { Database } from 'better-sqlite3';
 import { Failure } from '../contract/failure.ts';
 import { diskTrouble } from './disk-failure.ts';
+import { Sqlite } from './sqlite.ts';
 
 /** Set aside so that forgetting still finds room for its log when the disk is full. */
 const RESERVE_BYTES = 1024 * 1024;
