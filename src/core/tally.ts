@@ -11,6 +11,10 @@ interface CategoryCount {
 }
 
 const { fact, history, pack, activity } = KINDS;
+const inCategories = Object.values(KINDS)
+  .filter((kind) => kind !== history && kind !== activity)
+  .map((kind) => `(${kind})`)
+  .join(', ');
 
 /**
  * Counters beside the entries, in memory and gone with the connection. SQLite keeps them by triggers, so they follow every
@@ -50,12 +54,25 @@ const CATEGORIES = `
   CREATE TEMP TABLE change (last INTEGER NOT NULL);
 
   INSERT INTO change VALUES (0);
-  -- Activity is in no index by category. Counted apart, namespace by namespace, which CROSS JOIN keeps SQLite to, it does not stop
-  -- the rest from being counted in that index alone, which takes a fifth of the time.
+  -- From one category to the next by the index, and each counted in it as a stretch: that steps along the same rows as a GROUP BY does,
+  -- with half of the work at each. The condition on the kind is that of the index, word for word, without which it is not used.
   INSERT INTO category_tally
-    SELECT namespace, kind, category, count(*), 0 FROM main.entry
-      WHERE kind <> ${history} AND kind <> ${activity} GROUP BY namespace, kind, category
+    WITH RECURSIVE place (namespace, kind, category) AS (
+      SELECT id, column1, (SELECT min(category) FROM main.entry
+          WHERE namespace = id AND kind = column1 AND kind <> ${history} AND kind <> ${activity})
+        FROM main.namespace CROSS JOIN (VALUES ${inCategories})
+      UNION ALL
+      SELECT namespace, kind, (SELECT min(category) FROM main.entry AS next
+          WHERE next.namespace = place.namespace AND next.kind = place.kind AND next.category > place.category
+            AND next.kind <> ${history} AND next.kind <> ${activity})
+        FROM place WHERE category IS NOT NULL
+    )
+    SELECT namespace, kind, category, (SELECT count(*) FROM main.entry AS one
+        WHERE one.namespace = place.namespace AND one.kind = place.kind AND one.category = place.category
+          AND one.kind <> ${history} AND one.kind <> ${activity}), 0
+      FROM place WHERE category IS NOT NULL
     UNION ALL
+    -- Activity is in no index by category. Counted apart, namespace by namespace, which CROSS JOIN keeps SQLite to.
     SELECT namespace, kind, category, count(*), 0 FROM main.namespace CROSS JOIN main.entry ON namespace = id
       WHERE kind = ${activity} GROUP BY namespace, kind, category;
 
