@@ -10,6 +10,8 @@ import { Purger } from './purger.ts';
 
 /** Asking a full disk for space costs as much as a write. */
 const RESERVE_EVERY_MS = 100;
+/** Whoever is there at a start comes first; deleted bytes have a second. */
+const SURVEY_MS = 200;
 
 interface Deps {
   readonly connection: Connection;
@@ -30,7 +32,8 @@ export class Disk {
   readonly #purger: Purger;
   #state: FileState = { at: 'open' };
   /** Whether the file has been looked through for what an earlier run left. */
-  #surveyed: Promise<boolean>;
+  #surveyed: Promise<boolean> | undefined;
+  readonly #planned: Disposable;
   #keepingLog = false;
   #refilledAt = -Infinity;
   #closed = false;
@@ -40,7 +43,7 @@ export class Disk {
     this.#purger = new Purger(() => deps.connection.emptyLog(), deps.clock);
     // What a killed program left in the log may have been deleted since, and what it left in the file was not cleared.
     this.#purger.now();
-    this.#surveyed = this.#survey();
+    this.#planned = deps.clock.after(SURVEY_MS, () => void this.#survey());
   }
 
   get state(): FileState {
@@ -110,7 +113,7 @@ export class Disk {
 
   /** True once no byte of what was deleted is left. On a full disk the reserve makes room for it. */
   async purge(): Promise<boolean> {
-    const surveyed = await this.#surveyed;
+    const surveyed = await this.#survey();
     if (this.#closed) return false;
     if (this.#purger.now()) return surveyed;
     this.#deps.reserve.release();
@@ -135,6 +138,7 @@ export class Disk {
   async close(): Promise<void> {
     this.#closed = true;
     this.#purger.stop();
+    this.#planned[Symbol.dispose]();
     await this.#surveyed;
     try {
       this.#deps.connection.emptyLog();
@@ -165,7 +169,12 @@ export class Disk {
     }
   }
 
-  async #survey(): Promise<boolean> {
+  /** Once for each time that the file was opened. */
+  #survey(): Promise<boolean> {
+    return (this.#surveyed ??= this.#lookThrough());
+  }
+
+  async #lookThrough(): Promise<boolean> {
     try {
       if (await this.#deps.connection.survey()) this.#purger.soon();
       return true;
@@ -179,7 +188,7 @@ export class Disk {
     try {
       this.#deps.connection.reopen();
       this.#state = { at: 'open' };
-      this.#surveyed = this.#survey();
+      this.#surveyed = this.#lookThrough();
     } catch {
       this.#state = {
         at: 'failed',
