@@ -1,183 +1,210 @@
 import * as z from 'zod';
+import { later, type Of } from './later.ts';
 import { ask, flag, notText, Time } from './text.ts';
 import { Subject } from './token.ts';
 
 const clientShape = 'must be the id of a client, such as claude-code; list the clients to see which there are';
 
-export const ClientId = z
-  .string({ error: notText })
-  .regex(/^[a-z][a-z0-9-]{0,31}$/, { error: clientShape })
-  .describe('Which client, by its id in the list.');
+export const ClientId = later(() =>
+  z
+    .string({ error: notText })
+    .regex(/^[a-z][a-z0-9-]{0,31}$/, { error: clientShape })
+    .describe('Which client, by its id in the list.'),
+);
 
-export const ClientsInput = ask(
-  {},
-  {
-    title: 'List clients',
-    description: 'Which programs can be connected on this machine, which are, and when each of them was last there.',
-  },
+export const ClientsInput = later(() =>
+  ask(
+    {},
+    {
+      title: 'List clients',
+      description: 'Which programs can be connected on this machine, which are, and when each of them was last there.',
+    },
+  ),
 );
 
 export const CLIENT_STATES = ['not_installed', 'not_connected', 'connected', 'differs', 'wiped', 'broken', 'no_token'] as const;
 export type ClientState = (typeof CLIENT_STATES)[number];
 
-export const ClientRow = z.object({
-  id: ClientId,
-  name: z.string().describe('As people know it.'),
-  installed: z.boolean().describe('Whether it seems to be on this machine.'),
-  version: z.string().exactOptional().describe('Its version, where that can be seen without starting it.'),
-  config: z.string().describe('Its configuration, which our entry stands in, or would.'),
-  transport: z.enum(['stdio', 'http']).describe('How it reaches the memory.'),
-  state: z
-    .enum(CLIENT_STATES)
-    .describe(
-      'differs: an entry with our name that is not the one put there; wiped: ours has gone; broken: see why; no_token: its token was revoked or has expired.',
-    ),
-  why: z.string().exactOptional().describe('What is wrong and what to do.'),
-  subject: z.string().exactOptional().describe('Whose memory it was connected to.'),
-  connected_at: Time.exactOptional().describe('When it was connected.'),
-  token: z
-    .object({
-      id: z.string().describe('By this it is revoked, or paused.'),
-      paused: z.boolean().describe('Whether it is refused until it is let in again.'),
-      expires_at: Time.describe('When it expires.'),
-      last_used_at: Time.exactOptional().describe('When it was last used, to the minute; absent if it never was.'),
-    })
-    .exactOptional()
-    .describe('The token that it was given.'),
-});
-export type ClientRow = z.output<typeof ClientRow>;
-
-export const ClientList = z.object({ clients: z.array(ClientRow).describe('Every client that is known here.') });
-export type ClientList = z.output<typeof ClientList>;
-
-const Whose = Subject.default('me').describe('Whose memory it opens; clients with one subject share one memory.');
-
-export const PlanConnectionInput = ask(
-  { client: ClientId, subject: Whose },
-  {
-    title: 'Plan a connection',
-    description:
-      "Shows what connecting a client would change in that client's own files, and what would be run. Changes nothing.",
-  },
-);
-export type PlanConnectionInput = z.output<typeof PlanConnectionInput>;
-
-export const ConnectionPlan = z.object({
-  client: ClientId,
-  basis: z.string().describe('Names what the plan was made from; sent back, it makes sure that nothing else is done.'),
-  files: z
-    .array(
-      z.object({
-        path: z.string().describe('The file, behind all links.'),
-        created: z.boolean().describe('Whether there is none yet.'),
-        lines: z
-          .array(
-            z.object({
-              sign: z.enum([' ', '-', '+']).describe('Stays, goes or comes.'),
-              text: z.string().describe('The line.'),
-            }),
-          )
-          .describe('What changes, with the lines around it.'),
-      }),
-    )
-    .describe('Files that change.'),
-  commands: z
-    .array(z.object({ program: z.string().describe('The program.'), args: z.array(z.string()).describe('Its arguments.') }))
-    .describe('What is run to change them, if it is not done directly.'),
-  link: z
-    .string()
-    .exactOptional()
-    .describe('Opened, it has the client offer to add the same entry, for another profile of it; it holds no token.'),
-  afterwards: z.string().exactOptional().describe('What its owner has to do for the client to notice.'),
-});
-export type ConnectionPlan = z.output<typeof ConnectionPlan>;
-
-export const Verification = z.object({
-  works: z.boolean().describe('Whether what the client starts came through to this memory and got an answer.'),
-  why: z.string().exactOptional().describe('What is wrong and what to do.'),
-  tools: z.int().min(0).describe('How many tools it was offered.'),
-});
-export type Verification = z.output<typeof Verification>;
-
-export const ConnectClientInput = ask(
-  {
-    client: ClientId,
-    subject: Whose,
-    basis: z
-      .string({ error: notText })
-      .max(128, { error: 'must be the basis of a plan; take it from there, or leave it out' })
+export const ClientRow = later(() =>
+  z.object({
+    id: ClientId(),
+    name: z.string().describe('As people know it.'),
+    installed: z.boolean().describe('Whether it seems to be on this machine.'),
+    version: z.string().exactOptional().describe('Its version, where that can be seen without starting it.'),
+    config: z.string().describe('Its configuration, which our entry stands in, or would.'),
+    transport: z.enum(['stdio', 'http']).describe('How it reaches the memory.'),
+    state: z
+      .enum(CLIENT_STATES)
+      .describe(
+        'differs: an entry with our name that is not the one put there; wiped: ours has gone; broken: see why; no_token: its token was revoked or has expired.',
+      ),
+    why: z.string().exactOptional().describe('What is wrong and what to do.'),
+    subject: z.string().exactOptional().describe('Whose memory it was connected to.'),
+    connected_at: Time().exactOptional().describe('When it was connected.'),
+    token: z
+      .object({
+        id: z.string().describe('By this it is revoked, or paused.'),
+        paused: z.boolean().describe('Whether it is refused until it is let in again.'),
+        expires_at: Time().describe('When it expires.'),
+        last_used_at: Time().exactOptional().describe('When it was last used, to the minute; absent if it never was.'),
+      })
       .exactOptional()
-      .describe('The plan that was shown: when the files have changed since, nothing is done.'),
-  },
-  {
-    title: 'Connect a client',
-    description:
-      "Gives a client a token of its own and puts our entry into the client's configuration, keeping everything else there as it is; then tries it.",
-  },
+      .describe('The token that it was given.'),
+  }),
 );
-export type ConnectClientInput = z.output<typeof ConnectClientInput>;
+export type ClientRow = Of<typeof ClientRow>;
 
-export const ConnectReceipt = z.object({
-  client: ClientId,
-  subject: z.string().describe('Whose memory it opens.'),
-  token: z.string().describe('The id of its token.'),
-  expires_at: Time.describe('When its token expires.'),
-  verified: Verification.describe('How trying it went.'),
-  afterwards: z.string().exactOptional().describe('What its owner has to do for the client to notice.'),
-});
-export type ConnectReceipt = z.output<typeof ConnectReceipt>;
+export const ClientList = later(() => z.object({ clients: z.array(ClientRow()).describe('Every client that is known here.') }));
+export type ClientList = Of<typeof ClientList>;
 
-export const DisconnectClientInput = ask(
-  { client: ClientId },
-  {
-    title: 'Disconnect a client',
-    description:
-      'Revokes its token, and takes our entry out of its configuration: byte for byte as before where nobody else has changed it since.',
-  },
+const Whose = later(() => Subject().default('me').describe('Whose memory it opens; clients with one subject share one memory.'));
+
+export const PlanConnectionInput = later(() =>
+  ask(
+    { client: ClientId(), subject: Whose() },
+    {
+      title: 'Plan a connection',
+      description:
+        "Shows what connecting a client would change in that client's own files, and what would be run. Changes nothing.",
+    },
+  ),
 );
-export type DisconnectClientInput = z.output<typeof DisconnectClientInput>;
+export type PlanConnectionInput = Of<typeof PlanConnectionInput>;
 
-export const DisconnectReceipt = z.object({
-  client: ClientId,
-  files: z
-    .array(
-      z.object({
-        path: z.string().describe('The file.'),
-        as_before: z
-          .boolean()
-          .describe('true: it is again what it was before; false: it was changed since, and only our entry went.'),
-      }),
-    )
-    .describe('What was put right.'),
-});
-export type DisconnectReceipt = z.output<typeof DisconnectReceipt>;
-
-export const VerifyClientInput = ask(
-  { client: ClientId },
-  {
-    title: 'Try a client',
-    description: 'Starts what the client would start, as its configuration says, and asks this memory through it.',
-  },
+export const ConnectionPlan = later(() =>
+  z.object({
+    client: ClientId(),
+    basis: z.string().describe('Names what the plan was made from; sent back, it makes sure that nothing else is done.'),
+    files: z
+      .array(
+        z.object({
+          path: z.string().describe('The file, behind all links.'),
+          created: z.boolean().describe('Whether there is none yet.'),
+          lines: z
+            .array(
+              z.object({
+                sign: z.enum([' ', '-', '+']).describe('Stays, goes or comes.'),
+                text: z.string().describe('The line.'),
+              }),
+            )
+            .describe('What changes, with the lines around it.'),
+        }),
+      )
+      .describe('Files that change.'),
+    commands: z
+      .array(z.object({ program: z.string().describe('The program.'), args: z.array(z.string()).describe('Its arguments.') }))
+      .describe('What is run to change them, if it is not done directly.'),
+    link: z
+      .string()
+      .exactOptional()
+      .describe('Opened, it has the client offer to add the same entry, for another profile of it; it holds no token.'),
+    afterwards: z.string().exactOptional().describe('What its owner has to do for the client to notice.'),
+  }),
 );
-export type VerifyClientInput = z.output<typeof VerifyClientInput>;
+export type ConnectionPlan = Of<typeof ConnectionPlan>;
 
-export const PauseTokenInput = ask(
-  {
-    id: z
-      .string({ error: notText })
-      .regex(/^[!-~]{1,128}$/, { error: 'must be the id of a token; take it from the list of tokens' })
-      .describe('The token, by its id in the list.'),
-    paused: flag().describe('true refuses it until false lets it in again.'),
-  },
-  {
-    title: 'Pause a token',
-    description: 'Refuses a token until it is let in again. Nothing else about it changes.',
-  },
+export const Verification = later(() =>
+  z.object({
+    works: z.boolean().describe('Whether what the client starts came through to this memory and got an answer.'),
+    why: z.string().exactOptional().describe('What is wrong and what to do.'),
+    tools: z.int().min(0).describe('How many tools it was offered.'),
+  }),
 );
-export type PauseTokenInput = z.output<typeof PauseTokenInput>;
+export type Verification = Of<typeof Verification>;
 
-export const PauseReceipt = z.object({
-  id: z.string().describe('The token.'),
-  paused: z.boolean().describe('Whether it is refused now.'),
-});
-export type PauseReceipt = z.output<typeof PauseReceipt>;
+export const ConnectClientInput = later(() =>
+  ask(
+    {
+      client: ClientId(),
+      subject: Whose(),
+      basis: z
+        .string({ error: notText })
+        .max(128, { error: 'must be the basis of a plan; take it from there, or leave it out' })
+        .exactOptional()
+        .describe('The plan that was shown: when the files have changed since, nothing is done.'),
+    },
+    {
+      title: 'Connect a client',
+      description:
+        "Gives a client a token of its own and puts our entry into the client's configuration, keeping everything else there as it is; then tries it.",
+    },
+  ),
+);
+export type ConnectClientInput = Of<typeof ConnectClientInput>;
+
+export const ConnectReceipt = later(() =>
+  z.object({
+    client: ClientId(),
+    subject: z.string().describe('Whose memory it opens.'),
+    token: z.string().describe('The id of its token.'),
+    expires_at: Time().describe('When its token expires.'),
+    verified: Verification().describe('How trying it went.'),
+    afterwards: z.string().exactOptional().describe('What its owner has to do for the client to notice.'),
+  }),
+);
+export type ConnectReceipt = Of<typeof ConnectReceipt>;
+
+export const DisconnectClientInput = later(() =>
+  ask(
+    { client: ClientId() },
+    {
+      title: 'Disconnect a client',
+      description:
+        'Revokes its token, and takes our entry out of its configuration: byte for byte as before where nobody else has changed it since.',
+    },
+  ),
+);
+export type DisconnectClientInput = Of<typeof DisconnectClientInput>;
+
+export const DisconnectReceipt = later(() =>
+  z.object({
+    client: ClientId(),
+    files: z
+      .array(
+        z.object({
+          path: z.string().describe('The file.'),
+          as_before: z
+            .boolean()
+            .describe('true: it is again what it was before; false: it was changed since, and only our entry went.'),
+        }),
+      )
+      .describe('What was put right.'),
+  }),
+);
+export type DisconnectReceipt = Of<typeof DisconnectReceipt>;
+
+export const VerifyClientInput = later(() =>
+  ask(
+    { client: ClientId() },
+    {
+      title: 'Try a client',
+      description: 'Starts what the client would start, as its configuration says, and asks this memory through it.',
+    },
+  ),
+);
+export type VerifyClientInput = Of<typeof VerifyClientInput>;
+
+export const PauseTokenInput = later(() =>
+  ask(
+    {
+      id: z
+        .string({ error: notText })
+        .regex(/^[!-~]{1,128}$/, { error: 'must be the id of a token; take it from the list of tokens' })
+        .describe('The token, by its id in the list.'),
+      paused: flag().describe('true refuses it until false lets it in again.'),
+    },
+    {
+      title: 'Pause a token',
+      description: 'Refuses a token until it is let in again. Nothing else about it changes.',
+    },
+  ),
+);
+export type PauseTokenInput = Of<typeof PauseTokenInput>;
+
+export const PauseReceipt = later(() =>
+  z.object({
+    id: z.string().describe('The token.'),
+    paused: z.boolean().describe('Whether it is refused now.'),
+  }),
+);
+export type PauseReceipt = Of<typeof PauseReceipt>;

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { later, type Of } from './later.ts';
 import { ask, flag } from './text.ts';
 
 const whole = ['all', 'facts', 'packs', 'pipelines'] as const;
@@ -52,36 +53,40 @@ export function needsKey({ kind }: Scope): boolean {
 
 const unreadable = `must say what to forget; send one of ${spellings}`;
 
-export const ForgetInput = ask(
-  {
-    scope: z
-      .string({ error: unreadable })
-      .meta({ examples: ['key:preferences/editor', 'category:preferences', 'pack:github.list_issues'] })
-      .transform((text, issues): Scope => {
-        const scope = parseScope(text);
-        if (scope !== undefined) return scope;
-        issues.addIssue(unreadable);
-        return z.NEVER;
-      })
-      .describe(`What to forget: ${spellings}. What follows the colon is matched exactly. Prefer key: for a single fact.`),
-    dry_run: flag().default(false).describe('true counts what would go and deletes nothing.'),
-  },
-  {
-    title: 'Forget',
-    description:
-      'Deletes from this memory for good, history and bytes included. There is no undo: when in doubt, ask with dry_run first.',
-  },
+export const ForgetInput = later(() =>
+  ask(
+    {
+      scope: z
+        .string({ error: unreadable })
+        .meta({ examples: ['key:preferences/editor', 'category:preferences', 'pack:github.list_issues'] })
+        .transform((text, issues): Scope => {
+          const scope = parseScope(text);
+          if (scope !== undefined) return scope;
+          issues.addIssue(unreadable);
+          return z.NEVER;
+        })
+        .describe(`What to forget: ${spellings}. What follows the colon is matched exactly. Prefer key: for a single fact.`),
+      dry_run: flag().default(false).describe('true counts what would go and deletes nothing.'),
+    },
+    {
+      title: 'Forget',
+      description:
+        'Deletes from this memory for good, history and bytes included. There is no undo: when in doubt, ask with dry_run first.',
+    },
+  ),
 );
-export type ForgetInput = z.output<typeof ForgetInput>;
+export type ForgetInput = Of<typeof ForgetInput>;
 
-export const ForgetReceipt = z.object({
-  scope: z.string().describe('The scope as it was sent.'),
-  deleted: z.int().min(0).describe('How many entries went, each counted once; with dry_run, how many would go.'),
-  purged: z.boolean().describe('Whether no byte of them is left in the live files.'),
-  older_backups: z.int().min(0).describe('Backups that still hold sealed copies; a restore forgets them again.'),
-  dry_run: z
-    .literal(true)
-    .exactOptional()
-    .describe('Present when nothing was deleted because it was only asked how much would go.'),
-});
-export type ForgetReceipt = z.output<typeof ForgetReceipt>;
+export const ForgetReceipt = later(() =>
+  z.object({
+    scope: z.string().describe('The scope as it was sent.'),
+    deleted: z.int().min(0).describe('How many entries went, each counted once; with dry_run, how many would go.'),
+    purged: z.boolean().describe('Whether no byte of them is left in the live files.'),
+    older_backups: z.int().min(0).describe('Backups that still hold sealed copies; a restore forgets them again.'),
+    dry_run: z
+      .literal(true)
+      .exactOptional()
+      .describe('Present when nothing was deleted because it was only asked how much would go.'),
+  }),
+);
+export type ForgetReceipt = Of<typeof ForgetReceipt>;

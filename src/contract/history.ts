@@ -1,73 +1,84 @@
 import * as z from 'zod';
 import { FactVersion } from './fact.ts';
 import { Cursor } from './field.ts';
+import { later, type Of } from './later.ts';
 import { PAGE } from './limits.ts';
 import { ask, flag, notText, Time, wholeNumber } from './text.ts';
 
-export const FactHistory = z.object({
-  key: z.string().describe('Name of the fact.'),
-  versions: z.array(FactVersion).describe('Its earlier versions, newest first; the present one is not among them.'),
-});
-export type FactHistory = z.output<typeof FactHistory>;
+export const FactHistory = later(() =>
+  z.object({
+    key: z.string().describe('Name of the fact.'),
+    versions: z.array(FactVersion()).describe('Its earlier versions, newest first; the present one is not among them.'),
+  }),
+);
+export type FactHistory = Of<typeof FactHistory>;
 
 /** The answer to a client that wrote what it should not have: one name and one time say what to take back. */
-export const UndoInput = ask(
-  {
-    client: z
-      .string({ error: notText })
-      .min(1, { error: 'is missing; send the name of the program as activity shows it' })
-      .describe('The program whose writes to take back, exactly as activity shows it.'),
-    since: Time.describe('Take back what it wrote at or after this time.'),
-    until: Time.optional().describe('Leave alone what it wrote after this time; absent, up to now.'),
-    dry_run: flag().default(false).describe('true counts what would be taken back and changes nothing.'),
-  },
-  {
-    title: 'Undo what a client did',
-    description: 'Forgets the facts a client created since a time, and returns the facts it changed to the version before.',
-  },
+export const UndoInput = later(() =>
+  ask(
+    {
+      client: z
+        .string({ error: notText })
+        .min(1, { error: 'is missing; send the name of the program as activity shows it' })
+        .describe('The program whose writes to take back, exactly as activity shows it.'),
+      since: Time().describe('Take back what it wrote at or after this time.'),
+      until: Time().optional().describe('Leave alone what it wrote after this time; absent, up to now.'),
+      dry_run: flag().default(false).describe('true counts what would be taken back and changes nothing.'),
+    },
+    {
+      title: 'Undo what a client did',
+      description: 'Forgets the facts a client created since a time, and returns the facts it changed to the version before.',
+    },
+  ),
 );
-export type UndoInput = z.output<typeof UndoInput>;
+export type UndoInput = Of<typeof UndoInput>;
 
-export const UndoReceipt = z.object({
-  client: z.string().describe('The program whose writes were taken back.'),
-  since: Time.describe('The time from which on they were.'),
-  until: Time.exactOptional().describe('The time up to which they were; absent when it was up to now.'),
-  removed: z.int().min(0).describe('Facts it had created, now forgotten.'),
-  restored: z.int().min(0).describe('Facts it had changed, now as before.'),
-  skipped: z.array(z.string()).describe('Keys left as they are, because the version before is gone.'),
-  dry_run: z
-    .literal(true)
-    .exactOptional()
-    .describe('Present when nothing was changed because it was only asked how much would be.'),
-});
-export type UndoReceipt = z.output<typeof UndoReceipt>;
-
-export const ActivityInput = ask(
-  {
-    limit: wholeNumber(1, PAGE.most).default(PAGE.default).describe(`Rows in one page, at most ${PAGE.most}.`),
-    cursor: Cursor.optional(),
-    all: flag().default(false).describe('true shows the record of every memory here; only an admin may ask that.'),
-  },
-  {
-    title: 'Show activity',
-    description: 'Who wrote or forgot what in this memory, when, and through which program; newest first.',
-  },
+export const UndoReceipt = later(() =>
+  z.object({
+    client: z.string().describe('The program whose writes were taken back.'),
+    since: Time().describe('The time from which on they were.'),
+    until: Time().exactOptional().describe('The time up to which they were; absent when it was up to now.'),
+    removed: z.int().min(0).describe('Facts it had created, now forgotten.'),
+    restored: z.int().min(0).describe('Facts it had changed, now as before.'),
+    skipped: z.array(z.string()).describe('Keys left as they are, because the version before is gone.'),
+    dry_run: z
+      .literal(true)
+      .exactOptional()
+      .describe('Present when nothing was changed because it was only asked how much would be.'),
+  }),
 );
-export type ActivityInput = z.output<typeof ActivityInput>;
+export type UndoReceipt = Of<typeof UndoReceipt>;
 
-export const Activity = z.object({
-  activity: z
-    .array(
-      z.object({
-        at: Time.describe('When it happened.'),
-        operation: z.enum(['remember', 'patch', 'forget', 'undo', 'import']).describe('What was done.'),
-        client: z.string().describe('The program that did it.'),
-        namespace: z.string().exactOptional().describe('In whose memory; present when all were asked for.'),
-        key: z.string().exactOptional().describe('The fact it was done to; absent when it was more than one.'),
-        scope: z.string().exactOptional().describe('What was forgotten, when it was more than one fact.'),
-      }),
-    )
-    .describe('What was done, newest first.'),
-  next_cursor: z.string().exactOptional().describe('Send it as cursor for the next page; absent on the last.'),
-});
-export type Activity = z.output<typeof Activity>;
+export const ActivityInput = later(() =>
+  ask(
+    {
+      limit: wholeNumber(1, PAGE.most).default(PAGE.default).describe(`Rows in one page, at most ${PAGE.most}.`),
+      cursor: Cursor().optional(),
+      all: flag().default(false).describe('true shows the record of every memory here; only an admin may ask that.'),
+    },
+    {
+      title: 'Show activity',
+      description: 'Who wrote or forgot what in this memory, when, and through which program; newest first.',
+    },
+  ),
+);
+export type ActivityInput = Of<typeof ActivityInput>;
+
+export const Activity = later(() =>
+  z.object({
+    activity: z
+      .array(
+        z.object({
+          at: Time().describe('When it happened.'),
+          operation: z.enum(['remember', 'patch', 'forget', 'undo', 'import']).describe('What was done.'),
+          client: z.string().describe('The program that did it.'),
+          namespace: z.string().exactOptional().describe('In whose memory; present when all were asked for.'),
+          key: z.string().exactOptional().describe('The fact it was done to; absent when it was more than one.'),
+          scope: z.string().exactOptional().describe('What was forgotten, when it was more than one fact.'),
+        }),
+      )
+      .describe('What was done, newest first.'),
+    next_cursor: z.string().exactOptional().describe('Send it as cursor for the next page; absent on the last.'),
+  }),
+);
+export type Activity = Of<typeof Activity>;

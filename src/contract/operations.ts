@@ -30,6 +30,7 @@ import {
 import { FactDetail, FactFilter, FactInput, FactKey, FactList, FactPatch, FactReceipt, FactSummary } from './fact.ts';
 import { ForgetInput, ForgetReceipt } from './forget.ts';
 import { Activity, ActivityInput, FactHistory, UndoInput, UndoReceipt } from './history.ts';
+import { later } from './later.ts';
 import { EndedSession, EndSessionInput, PackDetail, PackInput, PackList, PacksInput, Result, RunPackInput } from './pack.ts';
 import {
   CancelPipelineRunInput,
@@ -80,8 +81,8 @@ import {
 } from './upkeep.ts';
 
 interface Operation {
-  readonly input: z.ZodType;
-  readonly output: z.ZodType;
+  readonly input: () => z.ZodType;
+  readonly output: () => z.ZodType;
   /** What the caller's token must be good for. */
   readonly scope: TokenScope;
 }
@@ -93,10 +94,12 @@ interface Operation {
 export const operations = {
   remember: { input: FactInput, output: FactReceipt, scope: 'memory:write' },
   recall: {
-    input: FactKey.meta({
-      title: 'Recall a fact',
-      description: 'Reads one fact by its exact key, with its value, times and writer.',
-    }),
+    input: later(() =>
+      FactKey().meta({
+        title: 'Recall a fact',
+        description: 'Reads one fact by its exact key, with its value, times and writer.',
+      }),
+    ),
     output: FactDetail,
     scope: 'memory:read',
   },
@@ -104,10 +107,12 @@ export const operations = {
   patch: { input: FactPatch, output: FactSummary, scope: 'memory:write' },
   forget: { input: ForgetInput, output: ForgetReceipt, scope: 'memory:write' },
   history: {
-    input: FactKey.meta({
-      title: 'Show the history of a fact',
-      description: 'Reads the earlier versions of one fact, newest first.',
-    }),
+    input: later(() =>
+      FactKey().meta({
+        title: 'Show the history of a fact',
+        description: 'Reads the earlier versions of one fact, newest first.',
+      }),
+    ),
     output: FactHistory,
     scope: 'memory:read',
   },
@@ -172,10 +177,10 @@ export const operations = {
 export type OperationName = keyof typeof operations;
 
 /** As a caller sends it. */
-export type Request<Name extends OperationName> = z.input<(typeof operations)[Name]['input']>;
+export type Request<Name extends OperationName> = z.input<ReturnType<(typeof operations)[Name]['input']>>;
 /** As the core receives it: parsed, in canonical form. */
-export type Input<Name extends OperationName> = z.output<(typeof operations)[Name]['input']>;
-export type Output<Name extends OperationName> = z.output<(typeof operations)[Name]['output']>;
+export type Input<Name extends OperationName> = z.output<ReturnType<(typeof operations)[Name]['input']>>;
+export type Output<Name extends OperationName> = z.output<ReturnType<(typeof operations)[Name]['output']>>;
 
 /** Own names only: `constructor` and `toString` are not operations. */
 export const isOperation = (name: string): name is OperationName => Object.hasOwn(operations, name);

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { later } from './later.ts';
 
 const utf8 = new TextEncoder();
 
@@ -46,10 +47,12 @@ export const wholeNumber = (least: number, most: number) => {
 
 export const flag = () => z.boolean({ error: 'must be true or false; send it without quotes' });
 
-const Instant = z.iso.datetime();
+const Instant = later(() => z.iso.datetime());
 
 /** RFC 3339 in UTC. A plain string with a format: the pattern of `z.iso.datetime` would swell every generated schema. */
-export const Time = z
-  .string({ error: notText })
-  .refine((text) => Instant.safeParse(text).success, { error: 'must be a UTC time such as 2026-11-18T09:00:00Z; send it so' })
-  .meta({ format: 'date-time' });
+export const Time = later(() =>
+  z
+    .string({ error: notText })
+    .refine((text) => Instant().safeParse(text).success, { error: 'must be a UTC time such as 2026-11-18T09:00:00Z; send it so' })
+    .meta({ format: 'date-time' }),
+);

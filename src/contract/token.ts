@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { later, type Of } from './later.ts';
 import { TOKEN_DAYS, TOKEN_SCOPES } from './limits.ts';
 import { ask, flag, notText, Time, wholeNumber } from './text.ts';
 
@@ -15,23 +16,27 @@ const scopeShape = `must be one of ${TOKEN_SCOPES.join(', ')}; leave out any oth
 const timeShape = 'must be in seconds since 1970; write it as a JSON number';
 const nameShape = 'must have 1 to 64 characters, none of them invisible; choose another';
 
-export const Subject = z
-  .string({ error: notText })
-  .regex(/^[!-9;-~]{1,128}$/, { error: subjectShape, abort: true })
-  .refine((subject) => subject !== 'unknown', { error: 'is the name of whoever has none; choose another' });
+export const Subject = later(() =>
+  z
+    .string({ error: notText })
+    .regex(/^[!-9;-~]{1,128}$/, { error: subjectShape, abort: true })
+    .refine((subject) => subject !== 'unknown', { error: 'is the name of whoever has none; choose another' }),
+);
 
-export const isSubject = (value: unknown): value is string => Subject.safeParse(value).success;
+export const isSubject = (value: unknown): value is string => Subject().safeParse(value).success;
 
-const Client = z
-  .string({ error: notText })
-  .regex(/^[A-Za-z0-9 ._-]{1,64}$/, { error: clientShape, abort: true })
-  .refine((client) => client.trim() !== '', { error: clientShape });
+const Client = later(() =>
+  z
+    .string({ error: notText })
+    .regex(/^[A-Za-z0-9 ._-]{1,64}$/, { error: clientShape, abort: true })
+    .refine((client) => client.trim() !== '', { error: clientShape }),
+);
 
-const TokenId = z.string({ error: notText }).regex(/^[!-~]{1,128}$/, { error: idShape });
+const TokenId = later(() => z.string({ error: notText }).regex(/^[!-~]{1,128}$/, { error: idShape }));
 
-const Scopes = z.array(z.enum(TOKEN_SCOPES, { error: scopeShape }), { error: scopesShape });
+const Scopes = later(() => z.array(z.enum(TOKEN_SCOPES, { error: scopeShape }), { error: scopesShape }));
 
-const Seconds = z.number({ error: timeShape });
+const Seconds = later(() => z.number({ error: timeShape }));
 
 export const ISSUER = 'helmdeck';
 export const AUDIENCE = 'helmdeck-memory';
@@ -39,95 +44,107 @@ export const AUDIENCE = 'helmdeck-memory';
 const audienceShape = `must be ${AUDIENCE}; write it so, or leave it out`;
 
 /** What must be so in a token, whoever made it. Claims that are not named here mean nothing to us. */
-export const TokenClaims = z.object({
-  iss: z.literal(ISSUER, { error: `must be ${ISSUER}; write it so` }),
-  sub: Subject,
-  exp: Seconds,
-  aud: z
-    .union([z.literal(AUDIENCE), z.array(z.string()).refine((all) => all.includes(AUDIENCE), { error: audienceShape })], {
-      error: audienceShape,
-    })
-    .exactOptional(),
-  nbf: Seconds.exactOptional(),
-  iat: Seconds.exactOptional(),
-  jti: TokenId.exactOptional(),
-  client: Client.default('unknown'),
-  // An empty list is a list: such a token may do nothing.
-  scopes: Scopes.default(USUAL_SCOPES),
-});
-export type TokenClaims = z.output<typeof TokenClaims>;
+export const TokenClaims = later(() =>
+  z.object({
+    iss: z.literal(ISSUER, { error: `must be ${ISSUER}; write it so` }),
+    sub: Subject(),
+    exp: Seconds(),
+    aud: z
+      .union([z.literal(AUDIENCE), z.array(z.string()).refine((all) => all.includes(AUDIENCE), { error: audienceShape })], {
+        error: audienceShape,
+      })
+      .exactOptional(),
+    nbf: Seconds().exactOptional(),
+    iat: Seconds().exactOptional(),
+    jti: TokenId().exactOptional(),
+    client: Client().default('unknown'),
+    // An empty list is a list: such a token may do nothing.
+    scopes: Scopes().default(USUAL_SCOPES),
+  }),
+);
+export type TokenClaims = Of<typeof TokenClaims>;
 
 /** No more of a text is looked at than it may have. */
-const seen = /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]{1,64}$/u;
+const seen = later(() => /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]{1,64}$/u);
 
-export const MintInput = ask(
-  {
-    name: z
-      .string({ error: notText })
-      .trim()
-      .refine((name) => seen.test(name), { error: nameShape })
-      .describe('What its owner calls the token, such as "OpenClaw on the laptop".'),
-    client: Client.default('unknown').describe('The program that will use it, as it is shown beside what it writes.'),
-    subject: Subject.default('me').describe('Whose memory it opens. Tokens with one subject share one memory.'),
-    scopes: Scopes.min(1, { error: 'must name at least one scope; leave the field out for the usual ones' })
-      .default(USUAL_SCOPES)
-      .describe('What it may be used for; everything but admin unless told.'),
-    days: wholeNumber(1, TOKEN_DAYS).default(TOKEN_DAYS).describe(`Days until it expires, at most ${TOKEN_DAYS}.`),
-  },
-  {
-    title: 'Make a token',
-    description:
-      'Makes a token for one program of the owner. The token is shown once and kept nowhere; its record can be revoked.',
-  },
+export const MintInput = later(() =>
+  ask(
+    {
+      name: z
+        .string({ error: notText })
+        .trim()
+        .refine((name) => seen().test(name), { error: nameShape })
+        .describe('What its owner calls the token, such as "OpenClaw on the laptop".'),
+      client: Client().default('unknown').describe('The program that will use it, as it is shown beside what it writes.'),
+      subject: Subject().default('me').describe('Whose memory it opens. Tokens with one subject share one memory.'),
+      scopes: Scopes()
+        .min(1, { error: 'must name at least one scope; leave the field out for the usual ones' })
+        .default(USUAL_SCOPES)
+        .describe('What it may be used for; everything but admin unless told.'),
+      days: wholeNumber(1, TOKEN_DAYS).default(TOKEN_DAYS).describe(`Days until it expires, at most ${TOKEN_DAYS}.`),
+    },
+    {
+      title: 'Make a token',
+      description:
+        'Makes a token for one program of the owner. The token is shown once and kept nowhere; its record can be revoked.',
+    },
+  ),
 );
-export type MintInput = z.output<typeof MintInput>;
+export type MintInput = Of<typeof MintInput>;
 
-const TokenRecord = z.object({
-  id: z.string().describe('By this it is revoked.'),
-  name: z.string().describe('What its owner calls it.'),
-  client: z.string().describe('The program that it was made for.'),
-  subject: z.string().describe('Whose memory it opens.'),
-  scopes: z.array(z.enum(TOKEN_SCOPES)).describe('What it may be used for.'),
-  created_at: Time.describe('When it was made.'),
-  expires_at: Time.describe('When it expires.'),
-});
-
-export const MintReceipt = TokenRecord.extend({
-  token: z.string().describe('The token itself. It cannot be shown again.'),
-});
-export type MintReceipt = z.output<typeof MintReceipt>;
-
-export const TokensInput = ask(
-  {},
-  { title: 'List tokens', description: 'Every token that was made here and not revoked, newest first.' },
+const TokenRecord = later(() =>
+  z.object({
+    id: z.string().describe('By this it is revoked.'),
+    name: z.string().describe('What its owner calls it.'),
+    client: z.string().describe('The program that it was made for.'),
+    subject: z.string().describe('Whose memory it opens.'),
+    scopes: z.array(z.enum(TOKEN_SCOPES)).describe('What it may be used for.'),
+    created_at: Time().describe('When it was made.'),
+    expires_at: Time().describe('When it expires.'),
+  }),
 );
-export type TokensInput = z.output<typeof TokensInput>;
 
-export const TokenList = z.object({
-  tokens: z
-    .array(
-      TokenRecord.extend({
-        last_used_at: Time.exactOptional().describe('When it was last used, to the minute; absent if it never was.'),
-        paused: z.literal(true).exactOptional().describe('Present while it is refused, until it is let in again.'),
-      }),
-    )
-    .describe('Tokens made here, newest first; an expired one stays in the list for 30 days.'),
-});
-export type TokenList = z.output<typeof TokenList>;
-
-export const RevokeInput = ask(
-  {
-    id: TokenId.describe('The token, by its id in the list of tokens.'),
-    unrecorded: flag()
-      .default(false)
-      .describe('true revokes an id that is not in the list: the jti of a token that was made elsewhere with the same secret.'),
-  },
-  {
-    title: 'Revoke a token',
-    description: 'Makes a token useless for good, at once and also after a restore. What it was used for stays.',
-  },
+export const MintReceipt = later(() =>
+  TokenRecord().extend({
+    token: z.string().describe('The token itself. It cannot be shown again.'),
+  }),
 );
-export type RevokeInput = z.output<typeof RevokeInput>;
+export type MintReceipt = Of<typeof MintReceipt>;
 
-export const RevokeReceipt = z.object({ id: z.string().describe('The token that is of no use any more.') });
-export type RevokeReceipt = z.output<typeof RevokeReceipt>;
+export const TokensInput = later(() =>
+  ask({}, { title: 'List tokens', description: 'Every token that was made here and not revoked, newest first.' }),
+);
+export type TokensInput = Of<typeof TokensInput>;
+
+export const TokenList = later(() =>
+  z.object({
+    tokens: z
+      .array(
+        TokenRecord().extend({
+          last_used_at: Time().exactOptional().describe('When it was last used, to the minute; absent if it never was.'),
+          paused: z.literal(true).exactOptional().describe('Present while it is refused, until it is let in again.'),
+        }),
+      )
+      .describe('Tokens made here, newest first; an expired one stays in the list for 30 days.'),
+  }),
+);
+export type TokenList = Of<typeof TokenList>;
+
+export const RevokeInput = later(() =>
+  ask(
+    {
+      id: TokenId().describe('The token, by its id in the list of tokens.'),
+      unrecorded: flag()
+        .default(false)
+        .describe('true revokes an id that is not in the list: the jti of a token that was made elsewhere with the same secret.'),
+    },
+    {
+      title: 'Revoke a token',
+      description: 'Makes a token useless for good, at once and also after a restore. What it was used for stays.',
+    },
+  ),
+);
+export type RevokeInput = Of<typeof RevokeInput>;
+
+export const RevokeReceipt = later(() => z.object({ id: z.string().describe('The token that is of no use any more.') }));
+export type RevokeReceipt = Of<typeof RevokeReceipt>;

@@ -27,7 +27,7 @@ export function signToken(claims: TokenClaims, key: KeyObject): string {
 /** What the token says, once it is proved that a holder of the secret says so. Whether it still holds is not asked here. */
 export function readToken(token: string, key: KeyObject): TokenClaims {
   if (!SHAPE.test(token)) throw notOurs();
-  const claims = TokenClaims.safeParse(parse(payloadOf(token, key)));
+  const claims = TokenClaims().safeParse(parse(payloadOf(token, key)));
   if (claims.success) return claims.data;
   const whole = claims.error.issues[0]?.path.length === 0;
   throw invalidToken(

@@ -24,7 +24,7 @@ export function createPerform(memory: Memory, limit: WriteLimit): Perform {
         `This needs a token with the scope ${scope}; ask the owner of this memory for one.`,
       );
     }
-    const parsed = schema.safeParse(input);
+    const parsed = schema().safeParse(input);
     if (!parsed.success) throw new Failure('invalid_input', explain(parsed.error), { cause: parsed.error });
     if (scope === 'memory:write') limit.count(caller, writesOf(parsed.data));
     try {

@@ -1,17 +1,20 @@
 import * as z from 'zod';
+import { later } from '../contract/later.ts';
 import type { Entry } from './store.ts';
 
-const Row = z.object({
-  outcome: z.string(),
-  version: z.string().optional(),
-  run_id: z.string().optional(),
-  duration_ms: z.number(),
-  learn_inputs: z.record(z.string(), z.string()).default({}),
-});
+const Row = later(() =>
+  z.object({
+    outcome: z.string(),
+    version: z.string().optional(),
+    run_id: z.string().optional(),
+    duration_ms: z.number(),
+    learn_inputs: z.record(z.string(), z.string()).default({}),
+  }),
+);
 
 /** A row of the record as it can be searched and shown, below its heading. Undefined for what is no such row. */
 export function runText({ value }: Pick<Entry, 'value'>): string | undefined {
-  const { data } = Row.safeParse(JSON.parse(value));
+  const { data } = Row().safeParse(JSON.parse(value));
   if (!data) return undefined;
   const { outcome, version, run_id: run, duration_ms: duration, learn_inputs: inputs } = data;
   const lines = [

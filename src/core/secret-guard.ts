@@ -1,3 +1,5 @@
+import { later } from '../contract/later.ts';
+
 /**
  * Tells text that gives a credential away, so that memory is not where one ends up (R-FACT-18). It looks for what is known
  * of credentials, not for whatever looks random: digests, ids and public keys are ordinary facts. A guard against mistakes,
@@ -19,7 +21,7 @@ interface Mark {
 /** The first credential found in the text, named by its kind and never quoted. */
 export function findSecret(text: string): { kind: string } | undefined {
   const hinted = hintedIn(text.toLowerCase());
-  const found = marks.find(
+  const found = known().marks.find(
     (mark) => hinted.has(mark) && text.matchAll(mark.pattern).some(([, ...captured]) => mark.plausible(...captured)),
   );
   return found && { kind: found.kind };
@@ -27,6 +29,7 @@ export function findSecret(text: string): { kind: string } | undefined {
 
 /** The marks of which the text holds a hint. One walk along the text looks for all long hints at once. */
 function hintedIn(lower: string): ReadonlySet<Mark> {
+  const { shortHints, longHints, hintBegins } = known();
   const found = new Set<Mark>();
   for (const { hint, mark } of shortHints) if (lower.includes(hint)) found.add(mark);
   let trace = 0;
@@ -82,7 +85,7 @@ const assigned = (words: string): RegExp =>
     'giu',
   );
 
-const marks: readonly Mark[] = [
+const makeMarks = (): readonly Mark[] => [
   like(
     'a private key',
     'private key',
@@ -261,25 +264,30 @@ const marks: readonly Mark[] = [
   ),
 ];
 
-const hints = marks.flatMap((mark) => mark.hints.map((hint) => ({ hint, mark })));
 /** So many letters of a text tell which hints may begin there: nearly everywhere none. */
 const BEGINNING = 3;
-const shortHints = hints.filter(({ hint }) => hint.length < BEGINNING);
-const longHints = Map.groupBy(
-  hints.filter(({ hint }) => hint.length >= BEGINNING),
-  ({ hint }) => hint.slice(0, BEGINNING),
-);
 
 /** What is left of the last three letters: five bits further with each, and the fourth last has gone. */
 const tracedFurther = (trace: number, letter: number): number => ((trace << 5) ^ letter) & 0x7fff;
 
-/** Whether a hint begins with letters that leave this trace. Some others leave the same. */
-const hintBegins = new Uint8Array(0x8000);
-for (const beginning of longHints.keys()) {
-  let trace = 0;
-  for (let at = 0; at < BEGINNING; at += 1) trace = tracedFurther(trace, beginning.charCodeAt(at));
-  hintBegins[trace] = 1;
-}
+/** What is looked for, and by which hints: so many patterns that they are made for the first text and not at the start. */
+const known = later(() => {
+  const marks = makeMarks();
+  const hints = marks.flatMap((mark) => mark.hints.map((hint) => ({ hint, mark })));
+  const shortHints = hints.filter(({ hint }) => hint.length < BEGINNING);
+  const longHints = Map.groupBy(
+    hints.filter(({ hint }) => hint.length >= BEGINNING),
+    ({ hint }) => hint.slice(0, BEGINNING),
+  );
+  // Whether a hint begins with letters that leave this trace. Some others leave the same.
+  const hintBegins = new Uint8Array(0x8000);
+  for (const beginning of longHints.keys()) {
+    let trace = 0;
+    for (let at = 0; at < BEGINNING; at += 1) trace = tracedFurther(trace, beginning.charCodeAt(at));
+    hintBegins[trace] = 1;
+  }
+  return { marks, shortHints, longHints, hintBegins };
+});
 
 /** Name and value as two fields of one record, as Kubernetes, XML and lists of settings have them. */
 function paired(words: string): RegExp {

@@ -2,6 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
+import { later, type Of } from '../contract/later.ts';
 import { writePrivately } from '../core/files.ts';
 import { OwnerClient } from './owner-client.ts';
 import { codeOf, readPrivately } from './private-file.ts';
@@ -11,17 +12,19 @@ const ENDPOINT_FILE = 'endpoint.json';
 const TOKEN_FILE = 'owner-token';
 
 /** What `endpoint.json` tells the owner's other programs (R-HTTP-03). */
-const Endpoint = z.object({
-  // A token is sent there.
-  url: z.string().regex(/^http:\/\/(127\.0\.0\.1|\[::1\]):\d{1,5}$/),
-  pid: z.int().min(1),
-  /** Tells this run of the program from every other. */
-  instance: z.string().min(1),
-  /** 32 bytes in hexadecimal digits. Whoever knows them is the program that wrote this file. */
-  proof_key: z.string().regex(/^[0-9a-f]{64}$/),
-  started_at: z.string(),
-});
-type Endpoint = z.output<typeof Endpoint>;
+const Endpoint = later(() =>
+  z.object({
+    // A token is sent there.
+    url: z.string().regex(/^http:\/\/(127\.0\.0\.1|\[::1\]):\d{1,5}$/),
+    pid: z.int().min(1),
+    /** Tells this run of the program from every other. */
+    instance: z.string().min(1),
+    /** 32 bytes in hexadecimal digits. Whoever knows them is the program that wrote this file. */
+    proof_key: z.string().regex(/^[0-9a-f]{64}$/),
+    started_at: z.string(),
+  }),
+);
+type Endpoint = Of<typeof Endpoint>;
 
 export interface Published extends Disposable {
   /** The answer to a challenge, which nobody else can give. */
@@ -71,7 +74,7 @@ function readEndpoint(folder: string): Endpoint | undefined {
   const text = readPrivately(join(folder, ENDPOINT_FILE));
   if (text === undefined) return undefined;
   try {
-    return Endpoint.safeParse(JSON.parse(text)).data;
+    return Endpoint().safeParse(JSON.parse(text)).data;
   } catch {
     return undefined;
   }

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import * as z from 'zod';
 import { Failure } from '../contract/failure.ts';
+import { later, type Of } from '../contract/later.ts';
 import { TRANSFER } from '../contract/limits.ts';
 import { ImportReceipt } from '../contract/transfer.ts';
 import type { Clock } from '../core/clock.ts';
@@ -18,10 +19,12 @@ const LINE_FEED = 0x0a;
 /** A report that is longer than what was sent is of no use to anybody. */
 const MOST_ERRORS = 1000;
 
-export const ImportTotal = ImportReceipt.extend({
-  more_errors: z.int().min(1).exactOptional().describe(`Refused lines beyond the first ${MOST_ERRORS}.`),
-});
-type ImportTotal = z.output<typeof ImportTotal>;
+export const ImportTotal = later(() =>
+  ImportReceipt().extend({
+    more_errors: z.int().min(1).exactOptional().describe(`Refused lines beyond the first ${MOST_ERRORS}.`),
+  }),
+);
+type ImportTotal = Of<typeof ImportTotal>;
 
 interface Deps {
   readonly perform: Perform;

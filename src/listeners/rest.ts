@@ -65,7 +65,7 @@ const SHORT: Partial<Record<OperationName, Readonly<Record<string, string>>>> = 
 
 /** As JSON Schema, the form in which what is validated is documented. */
 export function inputSchema(operation: OperationName) {
-  const { properties = {}, required = [], ...schema } = z.toJSONSchema(operations[operation].input, { io: 'input' });
+  const { properties = {}, required = [], ...schema } = z.toJSONSchema(operations[operation].input(), { io: 'input' });
   const short = (name: string): string => SHORT[operation]?.[name] ?? name;
   return {
     ...schema,

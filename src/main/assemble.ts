@@ -6,7 +6,7 @@ import { KeyWatch } from './key-watch.ts';
 import { Listening } from './listening.ts';
 import { LockAfter } from './lock-after.ts';
 import { type Core, openCore, type Surroundings } from './open-core.ts';
-import { oneLine } from './own-packs/own-packs.ts';
+import { oneLine } from './own-packs/one-line.ts';
 
 const SOON_MS = 200;
 

@@ -4,8 +4,8 @@ import { explain } from '../../src/contract/explain.ts';
 import { FactInput, FactPatch } from '../../src/contract/fact.ts';
 import { aFact, refusal } from './asking.ts';
 
-const accepted = (input: object) => FactInput.parse({ ...aFact, ...input });
-const refused = (input: object) => refusal(FactInput, { ...aFact, ...input });
+const accepted = (input: object) => FactInput().parse({ ...aFact, ...input });
+const refused = (input: object) => refusal(FactInput(), { ...aFact, ...input });
 
 const bold = (length: number) => '\u{1d41a}'.repeat(length);
 
@@ -202,17 +202,17 @@ describe('the request as a whole', () => {
     { why: 'a list', input: [aFact], says: /^The request must be a JSON object; send it with key, value/ },
     { why: 'nothing', input: undefined, says: /^The request must be a JSON object; send it with key, value/ },
   ])('is refused for $why', ({ input, says }) => {
-    expect(refusal(FactInput, input)).toMatch(says);
+    expect(refusal(FactInput(), input)).toMatch(says);
   });
 });
 
 describe('a change to a fact (R-OPS-04)', () => {
   test('leaves absent fields absent', () => {
-    expect(FactPatch.parse({ key: 'a' })).toEqual({ key: 'a' });
+    expect(FactPatch().parse({ key: 'a' })).toEqual({ key: 'a' });
   });
 
   test('takes 0 as the default lifetime', () => {
-    expect(FactPatch.parse({ key: 'a', ttl_seconds: 0 })).toEqual({ key: 'a', ttl_seconds: 7_776_000 });
+    expect(FactPatch().parse({ key: 'a', ttl_seconds: 0 })).toEqual({ key: 'a', ttl_seconds: 7_776_000 });
   });
 
   test.each([
@@ -224,7 +224,7 @@ describe('a change to a fact (R-OPS-04)', () => {
       says: /^The request has a field .* send only key, ttl_seconds, category, tags\.$/,
     },
   ])('is refused for $why', ({ input, says }) => {
-    expect(refusal(FactPatch, input)).toMatch(says);
+    expect(refusal(FactPatch(), input)).toMatch(says);
   });
 });
 

@@ -17,7 +17,7 @@ describe('a scope', () => {
     { text: 'client:Claude Desktop', scope: { kind: 'client', name: 'Claude Desktop' } },
   ])('may be $text (R-FORGET-01)', ({ text, scope }) => {
     expect(parseScope(text)).toEqual(scope);
-    expect(ForgetInput.parse({ scope: text })).toEqual({ scope, dry_run: false });
+    expect(ForgetInput().parse({ scope: text })).toEqual({ scope, dry_run: false });
   });
 
   test.each([
@@ -61,11 +61,11 @@ describe('a scope', () => {
     { scope: true },
     { scope: 'key:\ud800' },
   ])('is refused with the list of scopes: %j (R-FORGET-03)', (input) => {
-    expect(refusal(ForgetInput, input)).toMatch(/^scope must say what to forget; send one of all, facts, .*client:<name>\.$/);
+    expect(refusal(ForgetInput(), input)).toMatch(/^scope must say what to forget; send one of all, facts, .*client:<name>\.$/);
   });
 
   test.each([undefined, null, '', 'all', [], 0])('is not guessed from a body of %j (R-FORGET-03)', (body) => {
-    expect(refusal(ForgetInput, body)).toMatch(/^The request must be a JSON object; send it with scope, dry_run\.$/);
+    expect(refusal(ForgetInput(), body)).toMatch(/^The request must be a JSON object; send it with scope, dry_run\.$/);
   });
 
   test('is spelled as it was read (R-FORGET-02)', () => {
@@ -82,12 +82,14 @@ describe('a dry run (R-FORGET-09)', () => {
     { dry_run: false, meant: false },
     { dry_run: true, meant: true },
   ])('is asked for in so many words: $dry_run', ({ dry_run, meant }) => {
-    expect(ForgetInput.parse({ scope: 'all', dry_run }).dry_run).toBe(meant);
+    expect(ForgetInput().parse({ scope: 'all', dry_run }).dry_run).toBe(meant);
   });
 
   // Taken for false, such a word would erase what was only to be counted; taken for an unknown field, likewise.
   test.each([{ dry_run: 'true' }, { dry_run: 1 }, { dry_run: null }, { dryRun: true }])('is never overheard: %j', (input) => {
-    expect(refusal(ForgetInput, { scope: 'all', ...input })).toMatch(/^(dry_run must be true or false|The request has a field)/);
+    expect(refusal(ForgetInput(), { scope: 'all', ...input })).toMatch(
+      /^(dry_run must be true or false|The request has a field)/,
+    );
   });
 });
 

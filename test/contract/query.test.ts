@@ -2,15 +2,15 @@ import { describe, expect, test } from 'vitest';
 import { QmdQuestion, SearchInput, searchedTexts } from '../../src/contract/query.ts';
 import { refusal } from './asking.ts';
 
-const asked = (question: object) => searchedTexts(QmdQuestion.parse(question));
+const asked = (question: object) => searchedTexts(QmdQuestion().parse(question));
 
 describe('a QMD question (R-QMD-02)', () => {
   test('may leave out everything', () => {
-    expect(QmdQuestion.parse({})).toEqual({ limit: 20 });
+    expect(QmdQuestion().parse({})).toEqual({ limit: 20 });
   });
 
   test('may bring fields that are not ours', () => {
-    expect(QmdQuestion.parse({ query: 'helix', agent: 'x', collection: 'y' })).toEqual({ query: 'helix', limit: 20 });
+    expect(QmdQuestion().parse({ query: 'helix', agent: 'x', collection: 'y' })).toEqual({ query: 'helix', limit: 20 });
   });
 
   test.each([
@@ -19,11 +19,11 @@ describe('a QMD question (R-QMD-02)', () => {
     { limit: 101, means: 100 },
     { limit: 1_000_000, means: 100 },
   ])('may want $limit hits and gets at most $means', ({ limit, means }) => {
-    expect(QmdQuestion.parse({ limit }).limit).toBe(means);
+    expect(QmdQuestion().parse({ limit }).limit).toBe(means);
   });
 
   test('is cut, not refused, when it is long', () => {
-    expect(QmdQuestion.parse({ query: 'a'.repeat(5000) }).query).toHaveLength(1000);
+    expect(QmdQuestion().parse({ query: 'a'.repeat(5000) }).query).toHaveLength(1000);
   });
 
   test.each([
@@ -42,7 +42,7 @@ describe('a QMD question (R-QMD-02)', () => {
     },
     { why: 'collections in one text', input: { collections: 'a,b' }, says: /^collections must be a list of texts; send/ },
   ])('is refused for $why', ({ input, says }) => {
-    expect(refusal(QmdQuestion, input)).toMatch(says);
+    expect(refusal(QmdQuestion(), input)).toMatch(says);
   });
 });
 
@@ -91,7 +91,7 @@ describe('the text searched (R-QMD-03)', () => {
 
 describe('a search of facts', () => {
   test('finds a category under any spelling that stores into it (R-FACT-06)', () => {
-    expect(SearchInput.parse({ query: 'helix', category: ' Preferences' })).toEqual({
+    expect(SearchInput().parse({ query: 'helix', category: ' Preferences' })).toEqual({
       query: 'helix',
       limit: 20,
       category: 'preferences',
@@ -104,6 +104,6 @@ describe('a search of facts', () => {
     { why: 'too many hits', input: { query: 'a', limit: 101 }, says: /^limit must be a whole number from 1 to 100; send/ },
     { why: 'a limit in words', input: { query: 'a', limit: '5' }, says: /^limit must be a whole number from 1 to 100; send/ },
   ])('is refused for $why (R-FACT-11)', ({ input, says }) => {
-    expect(refusal(SearchInput, input)).toMatch(says);
+    expect(refusal(SearchInput(), input)).toMatch(says);
   });
 });

@@ -13,29 +13,29 @@ test('there are twice nineteen spellings', () => {
 
 describe('a category that imitates one of the engine (R-FACT-07)', () => {
   test.each([...RESERVED_CATEGORIES])('is refused: %s', (category) => {
-    expect(refusal(FactInput, { ...aFact, category })).toMatch(/^category belongs to the engine/);
+    expect(refusal(FactInput(), { ...aFact, category })).toMatch(/^category belongs to the engine/);
   });
 
   test.each(spellings)('is refused: $name $how', ({ name, disguise }) => {
-    expect(refusal(FactInput, { ...aFact, category: disguise(name) })).toMatch(/^category /);
+    expect(refusal(FactInput(), { ...aFact, category: disguise(name) })).toMatch(/^category /);
   });
 
   test.each(spellings)('is refused behind one more blank: $name $how', ({ name, disguise }) => {
-    expect(refusal(FactInput, { ...aFact, category: `${disguise(name)} ` })).toMatch(/^category /);
+    expect(refusal(FactInput(), { ...aFact, category: `${disguise(name)} ` })).toMatch(/^category /);
   });
 });
 
 describe('a key that imitates one of the engine (R-FACT-04)', () => {
   test.each([...RESERVED_KEY_PREFIXES])('is refused: %s', (prefix) => {
-    expect(refusal(FactInput, { ...aFact, key: prefix })).toMatch(/^key begins with/);
-    expect(refusal(FactInput, { ...aFact, key: `${prefix}x` })).toMatch(/^key begins with/);
+    expect(refusal(FactInput(), { ...aFact, key: prefix })).toMatch(/^key begins with/);
+    expect(refusal(FactInput(), { ...aFact, key: `${prefix}x` })).toMatch(/^key begins with/);
   });
 
   test.each(spellings)('is refused: $name $how', ({ name, disguise }) => {
-    expect(refusal(FactInput, { ...aFact, key: `${disguise(name)}/x` })).toMatch(/^key /);
+    expect(refusal(FactInput(), { ...aFact, key: `${disguise(name)}/x` })).toMatch(/^key /);
   });
 
   test.each(names)('is refused with a full-width slash: %s', (name) => {
-    expect(refusal(FactInput, { ...aFact, key: `${name}／x` })).toMatch(/^key begins with/);
+    expect(refusal(FactInput(), { ...aFact, key: `${name}／x` })).toMatch(/^key begins with/);
   });
 });

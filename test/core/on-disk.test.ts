@@ -182,7 +182,7 @@ describe('forgotten is gone: no marker, no old ciphertext, in any live file', ()
   ])('$scope, at once (R-PURGE-01, R-FORGET-14)', async ({ scope, left }) => {
     const all = await scene();
     const { store } = all;
-    const selection = selectionOf(ForgetInput.parse({ scope }).scope);
+    const selection = selectionOf(ForgetInput().parse({ scope }).scope);
     const deleted = await store.countMatching('me', selection);
     expect(deleted).toBeGreaterThan(0);
     expect(await store.forget('me', selection)).toMatchObject({ deleted, purged: true });

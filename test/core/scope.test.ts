@@ -60,7 +60,7 @@ describe('what each scope of the forget language deletes', () => {
     { scope: 'client:nobody', goes: [], id: 'R-FORGET-08' },
   ])('$scope ($id)', async ({ scope, goes }) => {
     const store = await filled();
-    const selection = selectionOf(ForgetInput.parse({ scope }).scope);
+    const selection = selectionOf(ForgetInput().parse({ scope }).scope);
     expect(await store.countMatching('me', selection)).toBe(goes.length);
     expect((await store.forget('me', selection)).deleted).toBe(goes.length);
     const left: string[] = [];
@@ -84,7 +84,7 @@ describe('what each scope of the forget language deletes', () => {
       'client:a',
     ];
     for (const text of scopes) {
-      const { scope } = ForgetInput.parse({ scope: text });
+      const { scope } = ForgetInput().parse({ scope: text });
       expect(selectionNeedsKey(selectionOf(scope)), text).toBe(needsKey(scope));
     }
   });

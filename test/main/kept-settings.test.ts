@@ -22,7 +22,7 @@ async function asked(set: Record<string, string>, file?: object) {
     version: '1.2.3',
     desktop: false,
   });
-  const answer = operations.settings.output.parse(await core.perform(theOwner, 'settings', {}));
+  const answer = operations.settings.output().parse(await core.perform(theOwner, 'settings', {}));
   return { folder, answer, of: (name: string) => answer.settings.find((row) => row.name === name) };
 }
 

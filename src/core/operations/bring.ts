@@ -57,7 +57,7 @@ export const bring = ({ store, secrets }: MemoryDeps): Pick<Memory, 'previewImpo
     }
 
     function unfit(fact: object): Reason | undefined {
-      const { success, data, error } = ImportLine.safeParse(fact);
+      const { success, data, error } = ImportLine().safeParse(fact);
       if (!success) return { why: 'invalid', message: explain(error) };
       try {
         refuseSecrets(secrets, data);

@@ -1,5 +1,6 @@
 import { explain } from '../../contract/explain.ts';
 import { Failure } from '../../contract/failure.ts';
+import type { Of } from '../../contract/later.ts';
 import { TTL } from '../../contract/limits.ts';
 import { ImportLine, type ImportReceipt } from '../../contract/transfer.ts';
 import { authorOf, type Caller, namespaceOf } from '../caller.ts';
@@ -56,7 +57,7 @@ export const transfer = ({ store, secrets }: MemoryDeps): Transfer => ({
   },
 });
 
-type Line = ReturnType<typeof ImportLine.parse>;
+type Line = Of<typeof ImportLine>;
 
 function readLine(line: string): Line {
   let json: unknown;
@@ -65,7 +66,7 @@ function readLine(line: string): Line {
   } catch {
     throw new Failure('invalid_input', 'The line is not JSON; send one JSON object a line, as an export writes them.');
   }
-  const parsed = ImportLine.safeParse(json);
+  const parsed = ImportLine().safeParse(json);
   if (!parsed.success) throw new Failure('invalid_input', explain(parsed.error));
   return parsed.data;
 }

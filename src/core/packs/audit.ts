@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { Failure } from '../../contract/failure.ts';
+import { later, type Of } from '../../contract/later.ts';
 import { LEARNABLE, PACK } from '../../contract/limits.ts';
 import { Finding } from '../../contract/pack.ts';
 import { isAtHand } from '../../contract/status.ts';
@@ -11,29 +12,33 @@ import type { Hook } from './hook.ts';
 /** What learning needs of an input is short. */
 const LEARNED_CHARACTERS = 200;
 
-const Learned = z.record(z.string(), z.string()).exactOptional();
+const Learned = later(() => z.record(z.string(), z.string()).exactOptional());
 
 /** One run, as it is kept. */
-const PackRow = z.object({
-  pack: z.string(),
-  version: z.string(),
-  outcome: z.string(),
-  at_unix: z.int(),
-  duration_ms: z.int(),
-  learn_inputs: Learned,
-  findings: z.array(Finding).exactOptional(),
-});
-type PackRow = z.output<typeof PackRow>;
+const PackRow = later(() =>
+  z.object({
+    pack: z.string(),
+    version: z.string(),
+    outcome: z.string(),
+    at_unix: z.int(),
+    duration_ms: z.int(),
+    learn_inputs: Learned(),
+    findings: z.array(Finding()).exactOptional(),
+  }),
+);
+type PackRow = Of<typeof PackRow>;
 
-const PipelineRow = z.object({
-  pipeline: z.string(),
-  run_id: z.string(),
-  outcome: z.enum(['succeeded', 'failed', 'cancelled']),
-  at_unix: z.int(),
-  duration_ms: z.int(),
-  learn_inputs: Learned,
-});
-type PipelineRow = z.output<typeof PipelineRow>;
+const PipelineRow = later(() =>
+  z.object({
+    pipeline: z.string(),
+    run_id: z.string(),
+    outcome: z.enum(['succeeded', 'failed', 'cancelled']),
+    at_unix: z.int(),
+    duration_ms: z.int(),
+    learn_inputs: Learned(),
+  }),
+);
+type PipelineRow = Of<typeof PipelineRow>;
 
 const AUDIT_CATEGORIES = { pack: 'pack_history', pipeline: 'pipeline_history' } as const;
 
@@ -56,7 +61,7 @@ export function readRow({ key, value, category }: Entry): AuditRow | undefined {
   const moment = key.slice(key.lastIndexOf('/') + 1);
   const parsed: unknown = JSON.parse(value);
   if (category === AUDIT_CATEGORIES.pack) {
-    const { data } = PackRow.safeParse(parsed);
+    const { data } = PackRow().safeParse(parsed);
     return (
       data && {
         kind: 'pack',
@@ -67,7 +72,7 @@ export function readRow({ key, value, category }: Entry): AuditRow | undefined {
       }
     );
   }
-  const { data } = PipelineRow.safeParse(parsed);
+  const { data } = PipelineRow().safeParse(parsed);
   return (
     data && {
       kind: 'pipeline',
@@ -166,11 +171,11 @@ export function learnable(input: unknown): Record<string, string> | undefined {
   return fields.length > 0 ? Object.fromEntries(fields) : undefined;
 }
 
-const Findings = z.object({ findings: z.array(z.unknown()) });
+const Findings = later(() => z.object({ findings: z.array(z.unknown()) }));
 
 function findingsIn(output: unknown): Finding[] {
-  const { data } = Findings.safeParse(output);
-  const all = (data?.findings ?? []).map((finding) => Finding.safeParse(finding).data);
+  const { data } = Findings().safeParse(output);
+  const all = (data?.findings ?? []).map((finding) => Finding().safeParse(finding).data);
   return all
     .filter((finding) => finding !== undefined && !findSecret(JSON.stringify(finding)))
     .slice(0, PACK.findings) as Finding[];

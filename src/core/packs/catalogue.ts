@@ -1,5 +1,5 @@
 import { Failure } from '../../contract/failure.ts';
-import { PackName, PackVersion } from '../../contract/pack.ts';
+import { PACK_NAME, PACK_VERSION } from '../../contract/pack.ts';
 import { refuseEndless } from './cache.ts';
 import { type Pack, toolOf } from './pack.ts';
 
@@ -10,7 +10,7 @@ export class Catalogue {
 
   /** Refuses what could be taken for another pack, also as a tool. */
   add(pack: Pack): void {
-    if (!PackName.safeParse(pack.name).success || !PackVersion.safeParse(pack.version).success) {
+    if (!PACK_NAME.test(pack.name) || !PACK_VERSION.test(pack.version)) {
       throw new Failure('invalid_input', 'A pack needs a name such as weather.today and a version such as 1.0.0; mend both.');
     }
     refuseEndless(pack.name, pack.memory);

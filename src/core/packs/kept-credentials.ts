@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import * as z from 'zod';
 import type { CredentialList, SetCredentialInput } from '../../contract/credential.ts';
 import { Failure, type FailureCode } from '../../contract/failure.ts';
+import { later, type Of } from '../../contract/later.ts';
 import type { Clock } from '../clock.ts';
 import type { KeychainItems } from '../keys/keychain.ts';
 import type { MemoryStore } from '../store.ts';
@@ -15,11 +16,11 @@ const PREFIX = 'credential ';
 const HELD_MS = 60_000;
 
 /** In the vault. It says that there is one and where in the keychain; without it the keychain is not even asked. */
-const Whereabouts = z.object({ place: z.string(), at: z.int() });
-type Whereabouts = z.output<typeof Whereabouts>;
+const Whereabouts = later(() => z.object({ place: z.string(), at: z.int() }));
+type Whereabouts = Of<typeof Whereabouts>;
 
 /** In the keychain. */
-const Item = z.object({ id: z.string().min(1), secret: z.string().min(1) });
+const Item = later(() => z.object({ id: z.string().min(1), secret: z.string().min(1) }));
 
 /** Where secrets are. */
 export interface CredentialPlaces {
@@ -125,7 +126,7 @@ export class KeptCredentials implements Credentials {
     return this.#held.get(name);
   }
 
-  async #found(name: string): Promise<z.output<typeof Item> | undefined> {
+  async #found(name: string): Promise<Of<typeof Item> | undefined> {
     const whereabouts = await this.#whereabouts(name);
     if (!whereabouts) return undefined;
     const reading = await this.#keychain.read(accountOf(name, whereabouts.place));
@@ -139,7 +140,7 @@ export class KeptCredentials implements Credentials {
     );
   }
 
-  #hold(name: string, { id, secret }: z.output<typeof Item>, until: number): void {
+  #hold(name: string, { id, secret }: Of<typeof Item>, until: number): void {
     this.#held.set(name, { id, secret, until, ended: false, refused: () => this.#refused(name, id) });
   }
 
@@ -165,7 +166,7 @@ export class KeptCredentials implements Credentials {
 
   async #whereabouts(name: string): Promise<Whereabouts | undefined> {
     const text = await this.#deps.store.vault.read(PREFIX + name);
-    return text === undefined ? undefined : Whereabouts.parse(JSON.parse(text));
+    return text === undefined ? undefined : Whereabouts().parse(JSON.parse(text));
   }
 
   #note(name: string, place: string): Promise<void> {
@@ -224,9 +225,9 @@ const accountOf = (name: string, place: string): string => `credential ${name} $
 
 const setAt = (known: Whereabouts | undefined): { set_at?: string } => (known ? { set_at: time(known.at) } : {});
 
-function itemOf(text: string): z.output<typeof Item> | undefined {
+function itemOf(text: string): Of<typeof Item> | undefined {
   try {
-    return Item.safeParse(JSON.parse(text)).data;
+    return Item().safeParse(JSON.parse(text)).data;
   } catch {
     return undefined;
   }

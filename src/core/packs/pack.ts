@@ -125,11 +125,9 @@ interface Typed<Input extends z.ZodType, Output extends z.ZodType> extends Descr
 }
 
 /** Lets the compiler compare a handler with its schemas. */
-export const definePack = <Input extends z.ZodType, Output extends z.ZodType>(pack: Typed<Input, Output>): Pack => ({
-  ...pack,
+export const definePack = <Input extends z.ZodType, Output extends z.ZodType>(pack: Typed<Input, Output>): Pack =>
   // The engine hands in what the schema parsed, and nothing else.
-  handler: (context) => pack.handler(context as ExecutionContext<z.output<Input>>),
-});
+  pack as Typed<Input, Output> & { readonly handler: Pack['handler'] };
 
 /** A tool's name has no dots; our own packs are known without their group. */
 export const toolOf = ({ name }: Pick<Pack, 'name'>): string => name.replace(/^helmdeck\./, '').replaceAll('.', '_');

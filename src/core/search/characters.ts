@@ -1,3 +1,5 @@
+import { later } from '../../contract/later.ts';
+
 /** What a UTF-16 unit is to a reader of words. */
 export const GAP = 0;
 export const SMALL = 1;
@@ -8,14 +10,18 @@ export const DENSE = 4;
 /** Belongs to whatever stands before it. */
 export const MARK = 5;
 
-const dense =
-  /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}\p{Extended_Pictographic}]/u;
-const letter = /[\p{L}\p{Extended_Pictographic}]/u;
-const capital = /[\p{Lu}\p{Lt}]/u;
-const digit = /\p{N}/u;
-const mark = /[\p{M}\p{Default_Ignorable_Code_Point}]/u;
+/** The classes of a script are long lists, and nobody waits for them before there is a text to read. */
+const classes = later(() => ({
+  dense:
+    /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}\p{Extended_Pictographic}]/u,
+  letter: /[\p{L}\p{Extended_Pictographic}]/u,
+  capital: /[\p{Lu}\p{Lt}]/u,
+  digit: /\p{N}/u,
+  mark: /[\p{M}\p{Default_Ignorable_Code_Point}]/u,
+}));
 
 function kindOf(point: number): number {
+  const { dense, letter, capital, digit, mark } = classes();
   const character = String.fromCodePoint(point);
   if (mark.test(character)) return MARK;
   if (letter.test(character)) {

@@ -72,7 +72,7 @@ const isOurs = ({ name }: Pack): boolean => name.startsWith(OURS);
 
 function listed(pack: Pack): object {
   const { title, description, input, output, changes = 'nothing', asksOutside = false } = pack;
-  const answer = isOurs(pack) ? output : Result.extend({ output: output.describe(Result.shape.output.description ?? '') });
+  const answer = isOurs(pack) ? output : Result().extend({ output: output.describe(Result().shape.output.description ?? '') });
   return {
     name: toolOf(pack),
     title,

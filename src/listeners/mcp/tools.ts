@@ -2,6 +2,7 @@ import type * as z from 'zod';
 import { explain } from '../../contract/explain.ts';
 import { Failure } from '../../contract/failure.ts';
 import { Key, Lifetime } from '../../contract/field.ts';
+import { later } from '../../contract/later.ts';
 import { TTL } from '../../contract/limits.ts';
 import { isOperation, type OperationName, operations } from '../../contract/operations.ts';
 import { SearchInput } from '../../contract/query.ts';
@@ -17,7 +18,7 @@ export interface ToolRow {
   readonly title: string;
   readonly description: string;
   /** Where the tool takes less than its operation. */
-  readonly input?: z.ZodObject;
+  readonly input?: () => z.ZodObject;
   /** Fields of the input in fewer words than the contract has for them. */
   readonly terse?: Readonly<Record<string, string>>;
   /** Fields of the answer that do not explain themselves. */
@@ -25,17 +26,19 @@ export interface ToolRow {
   readonly changes: 'nothing' | 'adds' | 'destroys';
 }
 
-const { query, limit, category, tag } = SearchInput.shape;
-
 /** Who wrote a fact and how soon it goes is what its owner looks for; every model would pay for being told of them. */
-const FindInput = ask(
-  { query, limit, category, tag },
-  { title: 'Search memory', description: 'Finds remembered facts by their words.' },
+const FindInput = later(() =>
+  ask(SearchInput().pick({ query: true, limit: true, category: true, tag: true }).shape, {
+    title: 'Search memory',
+    description: 'Finds remembered facts by their words.',
+  }),
 );
 
-const RenewInput = ask(
-  { key: Key, ttl_seconds: Lifetime.prefault(TTL.default) },
-  { title: 'Renew a fact', description: 'Gives a remembered fact a new lifetime.' },
+const RenewInput = later(() =>
+  ask(
+    { key: Key(), ttl_seconds: Lifetime().prefault(TTL.default) },
+    { title: 'Renew a fact', description: 'Gives a remembered fact a new lifetime.' },
+  ),
 );
 
 const EXACT = 'Its exact key.';
@@ -147,7 +150,7 @@ export class Tools {
 
   async call({ operation, input }: ToolRow, caller: Caller, given: unknown): Promise<object> {
     // The scope comes first (R-OPS-11): without it `perform` refuses, and the input is not looked at.
-    const fits = input && permits(caller, operations[operation as OperationName].scope) ? parsed(input, given) : given;
+    const fits = input && permits(caller, operations[operation as OperationName].scope) ? parsed(input(), given) : given;
     // Every operation answers with an object.
     return (await this.#perform(caller, operation, fits)) as object;
   }
@@ -169,8 +172,8 @@ function listed({ name, operation, title, description, input, terse, said, chang
     name,
     title,
     description,
-    inputSchema: inputSchema(input ?? whole, terse),
-    outputSchema: outputSchema(output, said),
+    inputSchema: inputSchema((input ?? whole)(), terse),
+    outputSchema: outputSchema(output(), said),
     annotations: {
       readOnlyHint: changes === 'nothing',
       destructiveHint: changes === 'destroys',

@@ -92,7 +92,7 @@ export class Connections implements Clients {
       const { tokens, folder } = this.#deps;
       placeBridge(folder);
       const minted = await tokens.mint(
-        MintInput.parse({ name: connector.name, client, subject, ...(connector.scopes && { scopes: connector.scopes }) }),
+        MintInput().parse({ name: connector.name, client, subject, ...(connector.scopes && { scopes: connector.scopes }) }),
       );
       try {
         await this.#carryOut(connector, subject, minted);

@@ -1,21 +1,24 @@
 import * as z from 'zod';
 import { asFailure, type Failure } from '../../contract/failure.ts';
+import { later } from '../../contract/later.ts';
 import type { ExecutionContext, PackMemory } from '../../core/packs/pack.ts';
 import type { Heard, Said } from './messages.ts';
 
 /** Twice what the runtime of a pack has under way. */
 const AT_ONCE = 32;
 
-const StoreOptions = z.strictObject({
-  ttl: z.number().exactOptional(),
-  category: z.string().exactOptional(),
-  tags: z.array(z.string().trim().min(1).max(64)).max(32).exactOptional(),
-});
+const StoreOptions = later(() =>
+  z.strictObject({
+    ttl: z.number().exactOptional(),
+    category: z.string().exactOptional(),
+    tags: z.array(z.string().trim().min(1).max(64)).max(32).exactOptional(),
+  }),
+);
 
 /** What a pack may ask its memory, and nothing else can be asked. */
 const questions: Record<string, (memory: PackMemory, given: unknown[]) => Promise<unknown>> = {
   async store(memory, given) {
-    const [key, value, options] = z.tuple([z.string(), z.unknown(), StoreOptions]).parse(given);
+    const [key, value, options] = z.tuple([z.string(), z.unknown(), StoreOptions()]).parse(given);
     await memory.store(key, value, options);
   },
   recall: (memory, given) => memory.recall(...z.tuple([z.string()]).parse(given)),

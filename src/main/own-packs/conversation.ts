@@ -51,7 +51,7 @@ export async function converse({ process, task, signal, hear }: Talk): Promise<L
   channel.on('data', (chunk: Buffer) => {
     try {
       for (const line of lines(chunk)) {
-        const said = Said.parse(JSON.parse(line));
+        const said = Said().parse(JSON.parse(line));
         if (said.is === 'described' || said.is === 'done' || said.is === 'failed') resolve(said);
         else hear(said, tell);
       }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, type Stats } from 'node:fs';
 import { basename, join } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
-import { PackName } from '../../contract/pack.ts';
+import { PACK_NAME } from '../../contract/pack.ts';
 
 export interface PackFile {
   readonly name: string;
@@ -28,7 +28,7 @@ export const packPathOf = (folder: string, name: string): string => join(packFol
 export const nameOf = (path: string): string => basename(path, ENDING);
 
 export function refuseName(name: string): void {
-  if (!PackName.safeParse(name).success) {
+  if (!PACK_NAME.test(name)) {
     throw refused('A pack needs a group and a name with a dot between them, in a-z, 0-9 and "_", such as weather.today');
   }
   const [group = ''] = name.split('.');

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { later, type Of } from '../../contract/later.ts';
 import { PACK } from '../../contract/limits.ts';
 import { PackVersion } from '../../contract/pack.ts';
 
@@ -28,48 +29,52 @@ export type Heard =
   | { readonly is: 'refusal'; readonly id: number; readonly message: string }
   | { readonly is: 'abort' };
 
-const JsonSchema = z.record(z.string(), z.unknown());
+const JsonSchema = later(() => z.record(z.string(), z.unknown()));
 
 /** A pack as its file describes it. */
-export const Description = z.strictObject({
-  version: PackVersion,
-  title: z.string().trim().min(1).max(100),
-  description: z.string().trim().min(1).max(2000),
-  input: JsonSchema,
-  output: JsonSchema,
-  memory: z
-    .strictObject({
-      cache: z.literal(true).exactOptional(),
-      capture: z.literal(true).exactOptional(),
-      ttl: z.int().min(1).exactOptional(),
-      category: z.string().exactOptional(),
-    })
-    .exactOptional(),
-  seconds: z.int().min(1).max(PACK.longest).exactOptional(),
-  intents: z.array(z.string().min(1).max(100)).max(20).exactOptional(),
-  changes: z.enum(['nothing', 'adds', 'destroys']).exactOptional(),
-});
-export type Description = z.output<typeof Description>;
+export const Description = later(() =>
+  z.strictObject({
+    version: PackVersion(),
+    title: z.string().trim().min(1).max(100),
+    description: z.string().trim().min(1).max(2000),
+    input: JsonSchema(),
+    output: JsonSchema(),
+    memory: z
+      .strictObject({
+        cache: z.literal(true).exactOptional(),
+        capture: z.literal(true).exactOptional(),
+        ttl: z.int().min(1).exactOptional(),
+        category: z.string().exactOptional(),
+      })
+      .exactOptional(),
+    seconds: z.int().min(1).max(PACK.longest).exactOptional(),
+    intents: z.array(z.string().min(1).max(100)).max(20).exactOptional(),
+    changes: z.enum(['nothing', 'adds', 'destroys']).exactOptional(),
+  }),
+);
+export type Description = Of<typeof Description>;
 
 /** What the process says. It runs somebody's code, so nothing it says is believed before it fits here. */
-export const Said = z.discriminatedUnion('is', [
-  z.object({ is: z.literal('described'), pack: z.unknown() }),
-  z.object({ is: z.literal('done'), output: z.unknown() }),
-  z.object({
-    is: z.literal('failed'),
-    code: z.enum(['invalid_input', 'invalid_output', 'handler_failed']),
-    message: z.string(),
-    /** What the memory refused, if it failed for that. */
-    refused: z.int().exactOptional(),
-  }),
-  z.object({
-    is: z.literal('progress'),
-    done: z.number(),
-    of: z.number().exactOptional(),
-    saying: z.string().max(200).exactOptional(),
-  }),
-  z.object({ is: z.literal('log'), text: z.string() }),
-  z.object({ is: z.literal('doNotCache') }),
-  z.object({ is: z.literal('ask'), id: z.int().min(0), what: z.string(), with: z.array(z.unknown()) }),
-]);
-export type Said = z.output<typeof Said>;
+export const Said = later(() =>
+  z.discriminatedUnion('is', [
+    z.object({ is: z.literal('described'), pack: z.unknown() }),
+    z.object({ is: z.literal('done'), output: z.unknown() }),
+    z.object({
+      is: z.literal('failed'),
+      code: z.enum(['invalid_input', 'invalid_output', 'handler_failed']),
+      message: z.string(),
+      /** What the memory refused, if it failed for that. */
+      refused: z.int().exactOptional(),
+    }),
+    z.object({
+      is: z.literal('progress'),
+      done: z.number(),
+      of: z.number().exactOptional(),
+      saying: z.string().max(200).exactOptional(),
+    }),
+    z.object({ is: z.literal('log'), text: z.string() }),
+    z.object({ is: z.literal('doNotCache') }),
+    z.object({ is: z.literal('ask'), id: z.int().min(0), what: z.string(), with: z.array(z.unknown()) }),
+  ]),
+);
+export type Said = Of<typeof Said>;

@@ -3,18 +3,17 @@ import { asFailure, Failure } from '../../contract/failure.ts';
 import { type Clock, systemClock } from '../../core/clock.ts';
 import type { Catalogue } from '../../core/packs/catalogue.ts';
 import type { ExecutionContext, Pack } from '../../core/packs/pack.ts';
-import { findSecret } from '../../core/secret-guard.ts';
 import { answerFor } from './answers.ts';
 import { converse } from './conversation.ts';
 import { type PackFile, readListed } from './file.ts';
 import { launch, type Launched } from './launch.ts';
 import { Description, type Task } from './messages.ts';
+import { oneLine } from './one-line.ts';
 import { Places } from './places.ts';
 import { schemaFrom } from './schema.ts';
 
 /** To say what it is. Then it has asked nobody yet, so it is quick unless something is wrong. */
 const DESCRIBING_MS = 10_000;
-const MOST_CHARACTERS = 300;
 /** No subject is called so. */
 const NOBODY = '';
 
@@ -62,7 +61,7 @@ export class OwnPacks implements Disposable {
       },
     );
     if (said.is === 'failed') throw new Failure('handler_failed', `${name}: ${oneLine(said.message)}`);
-    const { success, data, error } = Description.safeParse(said.is === 'described' ? said.pack : undefined);
+    const { success, data, error } = Description().safeParse(said.is === 'described' ? said.pack : undefined);
     if (!success) throw new Failure('invalid_input', `${name}: ${oneLine(whatIsWrong(error))}`);
     const { input, output, ...rest } = data;
     if (input['type'] !== 'object') throw new Failure('invalid_input', `${name}: its input must be z.object({ … }).`);
@@ -142,11 +141,4 @@ function whatIsWrong({ issues: [first] }: z.ZodError): string {
   if (first === undefined) return 'it does not say what it is.';
   const field = first.path.join('.');
   return `${field === '' ? '' : `${field}: `}${first.message}; compare it with docs/packs.md.`;
-}
-
-/** What a pack's author says reaches whoever asked, unless it gives something away; codes that move a cursor never do. */
-export function oneLine(text: string): string {
-  if (findSecret(text)) return 'it says something that looks like a credential, and is not repeated.';
-  const line = text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ').trim();
-  return line.length > MOST_CHARACTERS ? `${line.slice(0, MOST_CHARACTERS)}…` : line || 'it does not say why.';
 }

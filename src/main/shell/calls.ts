@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { explain } from '../../contract/explain.ts';
 import { Failure } from '../../contract/failure.ts';
 import { type Scope, spellScope } from '../../contract/forget.ts';
+import { later, type Of } from '../../contract/later.ts';
 import type { Request } from '../../contract/operations.ts';
 import { isSubject } from '../../contract/token.ts';
 import type { DesktopCalls } from '../../contract/window.ts';
@@ -27,27 +28,30 @@ interface Deps {
 /** Facts that are named before they go. */
 const SHOWN = 5;
 
-const NOTHING = z.strictObject({}, { error: 'must be an empty object; send {}' });
+const NOTHING = later(() => z.strictObject({}, { error: 'must be an empty object; send {}' }));
 
 /** What a call may be named by; longer is no word of ours. */
-const Word = z.string().min(1).max(64).optional();
-const CANCEL = z.strictObject(
-  { word: Word.unwrap() },
-  { error: 'must say which call is given up; send the word that it brought' },
+const Word = later(() => z.string().min(1).max(64).optional());
+const CANCEL = later(() =>
+  z.strictObject({ word: Word().unwrap() }, { error: 'must say which call is given up; send the word that it brought' }),
 );
-const UNSAVED = z.strictObject(
-  { unsaved: z.boolean({ error: 'must be true or false' }) },
-  { error: 'must say whether something is not saved; send unsaved' },
+const UNSAVED = later(() =>
+  z.strictObject(
+    { unsaved: z.boolean({ error: 'must be true or false' }) },
+    { error: 'must say whether something is not saved; send unsaved' },
+  ),
 );
 
-const AtLogin = z.strictObject(
-  {
-    starts: z.boolean({ error: 'must be true or false' }).optional(),
-    hidden: z.boolean({ error: 'must be true or false' }).optional(),
-  },
-  { error: 'must say what is chosen; send starts, hidden or both' },
+const AtLogin = later(() =>
+  z.strictObject(
+    {
+      starts: z.boolean({ error: 'must be true or false' }).optional(),
+      hidden: z.boolean({ error: 'must be true or false' }).optional(),
+    },
+    { error: 'must say what is chosen; send starts, hidden or both' },
+  ),
 );
-export type AtLogin = z.output<typeof AtLogin>;
+export type AtLogin = Of<typeof AtLogin>;
 
 /** What only the desktop can be asked, and with what: beside the table of operations, because no other surface has it. */
 const desktopCalls = {
@@ -58,7 +62,7 @@ const desktopCalls = {
   atLogin: NOTHING,
   chooseAtLogin: AtLogin,
   unsaved: UNSAVED,
-} as const satisfies Record<keyof DesktopCalls, z.ZodType>;
+} as const satisfies Record<keyof DesktopCalls, () => z.ZodType>;
 
 const isDesktopCall = (name: string): name is keyof DesktopCalls => Object.hasOwn(desktopCalls, name);
 
@@ -71,7 +75,7 @@ export function callsOf({ perform, desktop, chooseAtLogin, holdsUnsaved, agrees 
   const underWay = new Map<string, AbortController>();
 
   return async (subject, name, input, given) => {
-    const word = Word.safeParse(given);
+    const word = Word().safeParse(given);
     if (!isSubject(subject) || typeof name !== 'string' || !word.success)
       throw new Failure('invalid_input', 'A call must say whose memory is open and what is asked; send both.');
     if (isDesktopCall(name)) return askDesktop(name, input);
@@ -88,16 +92,16 @@ export function callsOf({ perform, desktop, chooseAtLogin, holdsUnsaved, agrees 
   };
 
   async function askDesktop(name: keyof DesktopCalls, input: unknown): Promise<unknown> {
-    const parsed = desktopCalls[name].safeParse(input);
+    const parsed = desktopCalls[name]().safeParse(input);
     if (!parsed.success) throw new Failure('invalid_input', explain(parsed.error), { cause: parsed.error });
     if (name === 'cancel') {
-      const call = underWay.get(CANCEL.parse(input).word);
+      const call = underWay.get(CANCEL().parse(input).word);
       call?.abort();
       return { cancelled: call !== undefined };
     }
-    if (name === 'chooseAtLogin') return chooseAtLogin(AtLogin.parse(input));
+    if (name === 'chooseAtLogin') return chooseAtLogin(AtLogin().parse(input));
     if (name !== 'unsaved') return desktop[name]();
-    const told = UNSAVED.parse(input);
+    const told = UNSAVED().parse(input);
     holdsUnsaved(told.unsaved);
     return told;
   }

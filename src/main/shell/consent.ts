@@ -37,10 +37,10 @@ interface Foreseen {
  * The window asks nothing before this, so all that it would have shown is here.
  */
 export async function questionBefore(name: string, input: unknown, foresee: Foreseen): Promise<Question | undefined> {
-  if (!isOperation(name) || !operations[name].input.safeParse(input).success) return undefined;
+  if (!isOperation(name) || !operations[name].input().safeParse(input).success) return undefined;
   switch (name as string) {
     case 'forget': {
-      const data = ForgetInput.parse(input);
+      const data = ForgetInput().parse(input);
       // A single fact is forgotten at once: the window holds it ready for as long as undo is offered.
       if (data.dry_run || data.scope.kind === 'key') return undefined;
       const going = await foresee.forget(data.scope);
@@ -52,7 +52,7 @@ export async function questionBefore(name: string, input: unknown, foresee: Fore
       };
     }
     case 'undo': {
-      const data = UndoInput.parse(input);
+      const data = UndoInput().parse(input);
       if (data.dry_run) return undefined;
       const { removed, restored } = await foresee.undo(data);
       if (removed + restored === 0) return undefined;
@@ -63,7 +63,7 @@ export async function questionBefore(name: string, input: unknown, foresee: Fore
       };
     }
     case 'mintToken': {
-      const data = MintInput.parse(input);
+      const data = MintInput().parse(input);
       if (!data.scopes.includes('admin')) return undefined;
       return {
         message: 'Make a token that may do all that you may?',
@@ -73,7 +73,7 @@ export async function questionBefore(name: string, input: unknown, foresee: Fore
     }
     case 'setEmbeddings':
       // Off as well: it would be kept for when they are turned on.
-      if (SetEmbeddingsInput.parse(input).adopt !== true) return undefined;
+      if (SetEmbeddingsInput().parse(input).adopt !== true) return undefined;
       return {
         message: 'Use the Ollama that runs already?',
         detail:
@@ -81,7 +81,7 @@ export async function questionBefore(name: string, input: unknown, foresee: Fore
         yes: 'Use It',
       };
     case 'approveOllama': {
-      const { hash } = ApproveOllamaInput.parse(input);
+      const { hash } = ApproveOllamaInput().parse(input);
       const ollama = await foresee.ollama();
       // What nobody was shown is not approved, also where it would be found.
       if (ollama?.sha256 !== hash) throw new Failure('invalid_input', NOT_SHOWN);

@@ -2,6 +2,7 @@ import type { ClientRequestArgs, IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import * as z from 'zod';
+import { later, type Of } from '../../contract/later.ts';
 import type { Clock } from '../../core/clock.ts';
 import { Gathered } from '../../core/gathered.ts';
 import { Trouble } from './trouble.ts';
@@ -13,17 +14,19 @@ const { Agent, request } = process.getBuiltinModule('node:http');
 const MOST_BYTES = 4 * 1024 * 1024;
 const MOST_LINE = 64 * 1024;
 
-const Version = z.object({ version: z.string().regex(/^\d{1,6}\.\d{1,6}\.\d{1,6}[\w.+-]{0,40}$/) });
-const Tags = z.object({ models: z.array(z.object({ name: z.string() })) });
-const Answer = z.object({ embeddings: z.array(z.array(z.number())), prompt_eval_count: z.int().min(0).default(0) });
-const Step = z.object({
-  status: z.string().default(''),
-  error: z.string().exactOptional(),
-  digest: z.string().exactOptional(),
-  total: z.int().min(0).default(0),
-  completed: z.int().min(0).default(0),
-});
-export type Step = z.output<typeof Step>;
+const Version = later(() => z.object({ version: z.string().regex(/^\d{1,6}\.\d{1,6}\.\d{1,6}[\w.+-]{0,40}$/) }));
+const Tags = later(() => z.object({ models: z.array(z.object({ name: z.string() })) }));
+const Answer = later(() => z.object({ embeddings: z.array(z.array(z.number())), prompt_eval_count: z.int().min(0).default(0) }));
+const Step = later(() =>
+  z.object({
+    status: z.string().default(''),
+    error: z.string().exactOptional(),
+    digest: z.string().exactOptional(),
+    total: z.int().min(0).default(0),
+    completed: z.int().min(0).default(0),
+  }),
+);
+export type Step = Of<typeof Step>;
 
 interface Deps {
   readonly host: string;
@@ -55,15 +58,15 @@ export class OllamaWire {
   }
 
   async version(patienceMs: number, signal?: AbortSignal): Promise<string> {
-    return (await this.#read(Version, { path: '/api/version', patienceMs, signal })).version;
+    return (await this.#read(Version(), { path: '/api/version', patienceMs, signal })).version;
   }
 
   async models(patienceMs: number, signal?: AbortSignal): Promise<readonly string[]> {
-    return (await this.#read(Tags, { path: '/api/tags', patienceMs, signal })).models.map(({ name }) => name);
+    return (await this.#read(Tags(), { path: '/api/tags', patienceMs, signal })).models.map(({ name }) => name);
   }
 
   async embed(model: string, input: readonly string[], patienceMs: number, signal?: AbortSignal) {
-    const { embeddings: vectors, prompt_eval_count: tokens } = await this.#read(Answer, {
+    const { embeddings: vectors, prompt_eval_count: tokens } = await this.#read(Answer(), {
       path: '/api/embed',
       body: { model, input, truncate: true },
       patienceMs,
@@ -81,9 +84,9 @@ export class OllamaWire {
       const lines = (held + chunk.toString()).split('\n');
       held = lines.pop() ?? '';
       if (held.length > MOST_LINE) throw new Trouble('broken');
-      for (const line of lines) if (line.trim() !== '') yield parse(Step, line);
+      for (const line of lines) if (line.trim() !== '') yield parse(Step(), line);
     }
-    if (held.trim() !== '') yield parse(Step, held);
+    if (held.trim() !== '') yield parse(Step(), held);
   }
 
   async #read<Schema extends z.ZodType>(schema: Schema, asked: Asked): Promise<z.output<Schema>> {

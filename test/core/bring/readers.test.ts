@@ -255,7 +255,7 @@ describe('whatever a text is (R-BRING-02)', () => {
       fc.property(fc.oneof(fc.string({ unit: 'binary', maxLength: 300 }), markup, json), (text) => {
         for (const entry of readers[source](text).found) {
           const line = { key: keyOf(source, entry), value: 'x', category: entry.category ?? CATEGORY.default, tags: entry.tags };
-          expect(ImportLine.safeParse(line)).toMatchObject({ success: true });
+          expect(ImportLine().safeParse(line)).toMatchObject({ success: true });
         }
       }),
       { numRuns: 200 },

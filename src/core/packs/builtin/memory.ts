@@ -33,8 +33,12 @@ export const memoryPacks = (perform: Perform): readonly Pack[] => [
     ],
     changes: 'adds',
     unaudited: true,
-    input: FactInput,
-    output: FactReceipt,
+    get input() {
+      return FactInput();
+    },
+    get output() {
+      return FactReceipt();
+    },
     handler: ({ caller, input }) => perform(caller, 'remember', input),
   }),
   definePack({
@@ -58,8 +62,12 @@ export const memoryPacks = (perform: Perform): readonly Pack[] => [
     ],
     changes: 'destroys',
     unaudited: true,
-    input: ForgetInput,
-    output: ForgetReceipt,
+    get input() {
+      return ForgetInput();
+    },
+    get output() {
+      return ForgetReceipt();
+    },
     handler: ({ caller, input: { scope, dry_run } }) => perform(caller, 'forget', { scope: spellScope(scope), dry_run }),
   }),
 ];

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { later, type Of } from '../../../contract/later.ts';
 import { QUERY } from '../../../contract/limits.ts';
 import type { MyDefaults } from '../../../contract/projection.ts';
 import { ask, notText } from '../../../contract/text.ts';
@@ -77,27 +78,48 @@ const tools: readonly Known[] = [
   },
 ];
 
-const Kind = z.enum(['pack', 'pipeline', 'tool']).describe('pack and pipeline: run it. tool: call it by its name.');
-const Id = z.string().describe('Which one.');
-const Why = z.string().describe('Why it was chosen.');
+const Kind = later(() => z.enum(['pack', 'pipeline', 'tool']).describe('pack and pipeline: run it. tool: call it by its name.'));
+const Id = later(() => z.string().describe('Which one.'));
+const Why = later(() => z.string().describe('Why it was chosen.'));
 
-const Output = z.object({
-  recommendation: z
-    .object({
-      kind: Kind,
-      id: Id,
-      suggested_inputs: z.record(z.string(), z.string()).exactOptional().describe('What this caller usually sends to it.'),
-      why: Why,
-    })
-    .exactOptional()
-    .describe('What serves the need best; absent when nothing does.'),
-  alternatives: z.array(z.object({ kind: Kind, id: Id, why: Why })).describe('What else comes near, the nearest first.'),
-  gap_warning: z.string().exactOptional().describe('That nothing here serves the need, and what to do.'),
-  reasoning: z.string().describe('What was compared, and how it came out.'),
-});
-type Output = z.output<typeof Output>;
+const Output = later(() =>
+  z.object({
+    recommendation: z
+      .object({
+        kind: Kind(),
+        id: Id(),
+        suggested_inputs: z.record(z.string(), z.string()).exactOptional().describe('What this caller usually sends to it.'),
+        why: Why(),
+      })
+      .exactOptional()
+      .describe('What serves the need best; absent when nothing does.'),
+    alternatives: z.array(z.object({ kind: Kind(), id: Id(), why: Why() })).describe('What else comes near, the nearest first.'),
+    gap_warning: z.string().exactOptional().describe('That nothing here serves the need, and what to do.'),
+    reasoning: z.string().describe('What was compared, and how it came out.'),
+  }),
+);
+type Output = Of<typeof Output>;
 
 const intent = `must be 1 to ${QUERY.characters} characters; say in a sentence what is needed`;
+
+const Input = later(() =>
+  ask(
+    {
+      user_intent: z
+        .string({ error: notText })
+        .trim()
+        .min(1, { error: intent })
+        .max(QUERY.characters, { error: intent })
+        .describe('What is needed, in plain words.'),
+      context: z
+        .string({ error: notText })
+        .max(4000, { error: 'must have at most 4000 characters; keep what matters' })
+        .exactOptional()
+        .describe('What the conversation is about.'),
+    },
+    { title: 'Find what serves a need', description: 'A need in plain words.' },
+  ),
+);
 
 /** Says which pack, pipeline or tool serves a need. It looks at descriptions and habits, and runs nothing. */
 export const routePack = ({ catalogue, pipelines, defaults }: Deps): Pack =>
@@ -109,23 +131,12 @@ export const routePack = ({ catalogue, pipelines, defaults }: Deps): Pack =>
       'Recommends the pack, pipeline or memory tool that serves a need, with the inputs this caller usually sends, or says that there is none. Runs nothing.',
     changes: 'nothing',
     unaudited: true,
-    input: ask(
-      {
-        user_intent: z
-          .string({ error: notText })
-          .trim()
-          .min(1, { error: intent })
-          .max(QUERY.characters, { error: intent })
-          .describe('What is needed, in plain words.'),
-        context: z
-          .string({ error: notText })
-          .max(4000, { error: 'must have at most 4000 characters; keep what matters' })
-          .exactOptional()
-          .describe('What the conversation is about.'),
-      },
-      { title: 'Find what serves a need', description: 'A need in plain words.' },
-    ),
-    output: Output,
+    get input() {
+      return Input();
+    },
+    get output() {
+      return Output();
+    },
     async handler({ caller, input }) {
       const { known, habits, missing } = await gathered({ catalogue, pipelines, defaults }, caller);
       const fits = rank(readRequest(input.user_intent, input.context), known)

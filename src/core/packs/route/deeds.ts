@@ -1,3 +1,4 @@
+import { later } from '../../../contract/later.ts';
 import { plain } from '../../search/plain.ts';
 import { stemOf } from '../../search/stem.ts';
 
@@ -28,10 +29,13 @@ const verbs: Record<Deed, string> = {
     invia manda stuur отправь`,
 };
 
-const deeds = new Map<string, Deed>();
-for (const [deed, list] of Object.entries(verbs) as [Deed, string][]) {
-  for (const verb of list.split(/\s+/).map(plain)) deeds.set(verb, deed).set(stemOf(verb), deed);
-}
+const deeds = later(() => {
+  const all = new Map<string, Deed>();
+  for (const [deed, list] of Object.entries(verbs) as [Deed, string][]) {
+    for (const verb of list.split(/\s+/).map(plain)) all.set(verb, deed).set(stemOf(verb), deed);
+  }
+  return all;
+});
 
 const SHORT = 3;
 
@@ -45,5 +49,5 @@ const articles = new Set(['a', 'an', 'the', 'this', 'new', 'another']);
 export function deedOf(term: string, next = ''): Deed | undefined {
   const stem = stemOf(term);
   // What is left of a short word may be left of another: note, not.
-  return deeds.get(stem.length > SHORT ? stem : term) ?? (articles.has(next) ? sometimes.get(term) : undefined);
+  return deeds().get(stem.length > SHORT ? stem : term) ?? (articles.has(next) ? sometimes.get(term) : undefined);
 }

@@ -1,3 +1,4 @@
+import { later } from '../../../contract/later.ts';
 import { plain } from '../../search/plain.ts';
 import { questionWords } from '../../search/question-words.ts';
 import { stemOf } from '../../search/stem.ts';
@@ -39,14 +40,16 @@ const asking =
 /** Asked politely, not out of curiosity. */
 const polite = /^(?:can|could|would|will|please|kannst|konntest|bitte|peux|pourrais|puedes|podrias)\b/;
 
-const ADDRESS = /\bhttps?:\/\/\S{1,2000}/giu;
-const REPOSITORY = /(?<![\p{L}\d/.])[a-z\d][\w.-]{0,100}\/[\w.-]{1,100}/giu;
-const DETAIL = /["“”„`«»][^"“”„`«»\n]{1,200}["“”„`«»]|\S{0,100}[\d@#_/\\]\S{0,100}|(?<=\p{L}[,]?\s)\p{Lu}[\p{L}\d'-]{0,60}/gu;
+const ADDRESS = later(() => /\bhttps?:\/\/\S{1,2000}/giu);
+const REPOSITORY = later(() => /(?<![\p{L}\d/.])[a-z\d][\w.-]{0,100}\/[\w.-]{1,100}/giu);
+const DETAIL = later(
+  () => /["“”„`«»][^"“”„`«»\n]{1,200}["“”„`«»]|\S{0,100}[\d@#_/\\]\S{0,100}|(?<=\p{L}[,]?\s)\p{Lu}[\p{L}\d'-]{0,60}/gu,
+);
 
 export function readRequest(intent: string, context = ''): Request {
   const text = turned.reduce((turning, [pattern, word]) => turning.replace(pattern, word), intent);
   const words = tellingIn(text);
-  const details = new Set([...intent.matchAll(DETAIL)].flatMap(([detail]) => tellingIn(detail).map(({ stem }) => stem)));
+  const details = new Set([...intent.matchAll(DETAIL())].flatMap(([detail]) => tellingIn(detail).map(({ stem }) => stem)));
   const first = words.find(({ deed, stem }) => deed !== undefined && !details.has(stem))?.deed;
   const bare = plain(intent).trim();
   const curious = !polite.test(bare) && (asking.test(bare) || /[?？]\s*$/.test(bare));
@@ -61,8 +64,8 @@ export function readRequest(intent: string, context = ''): Request {
 
 /** What an address or the name of a repository says without words. */
 const implied = (text: string): Telling[] => [
-  ...(text.search(ADDRESS) >= 0 ? tellingIn('url page') : []),
-  ...(text.replace(ADDRESS, '').search(REPOSITORY) >= 0 ? tellingIn('repository') : []),
+  ...(text.search(ADDRESS()) >= 0 ? tellingIn('url page') : []),
+  ...(text.replace(ADDRESS(), '').search(REPOSITORY()) >= 0 ? tellingIn('repository') : []),
 ];
 
 /** Without the words a sentence is made of. */
