@@ -66,7 +66,7 @@ export async function assemble(config: Config, whole: Whole): Promise<Program> {
     void packs.resume().catch(() => undefined);
     // An older one works as well.
     void import('./connect/launch.ts').then(({ refreshBridge }) => refreshBridge(config.folder)).catch(() => undefined);
-    sidecar.wake();
+    void sidecar.wake().catch(() => undefined);
   };
   opened.use(clock.after(SOON_MS, later));
   const rest = opened.move();

@@ -16,10 +16,10 @@ import { Tokens } from '../core/tokens.ts';
 import type { Config, Machine } from './config.ts';
 import type { Network } from './egress/egress.ts';
 import { KeptSettings } from './kept-settings.ts';
-import { addTo, OwnPacks, type Skipped } from './own-packs/own-packs.ts';
+import type { OwnPacks, Skipped } from './own-packs/own-packs.ts';
 import { packsOutside } from './packs.ts';
 import type { Settings } from './settings-file.ts';
-import { Sidecar } from './sidecar/sidecar.ts';
+import { SidecarOnDemand } from './sidecar/on-demand.ts';
 
 /** The memory and its one door. Everything that asks goes through `perform`. */
 export interface Core extends AsyncDisposable {
@@ -29,7 +29,7 @@ export interface Core extends AsyncDisposable {
   readonly perform: Perform;
   readonly packs: Packs;
   /** Asleep until the program is there that serves what is embedded. */
-  readonly sidecar: Sidecar;
+  readonly sidecar: SidecarOnDemand;
   /** Takes the packs of the owner's own that are listed; until then they are not there. */
   loadPacks(): Promise<void>;
 }
@@ -80,7 +80,8 @@ export async function openCore(config: Config, surroundings: Surroundings): Prom
   const finder = opened.use(new Finder(store));
   const machine = { environment, platform: process.platform, home: () => homeIn(environment) };
   let clients: Promise<Clients> | undefined;
-  const ownPacks = opened.use(new OwnPacks(clock));
+  let ownPacks: OwnPacks | undefined;
+  opened.defer(() => ownPacks?.[Symbol.dispose]());
   const skipped: Skipped[] = [];
   const about = { packs: packsOutside({ clock, network, fetchHosts }), skipped, ...(log && { log }) };
   const sidecar = opened.use(sidecarOf(config, surroundings));
@@ -101,6 +102,9 @@ export async function openCore(config: Config, surroundings: Surroundings): Prom
     }),
   );
   const load = async (): Promise<void> => {
+    if (config.packs.length === 0) return;
+    const { addTo, OwnPacks } = await import('./own-packs/own-packs.ts');
+    ownPacks = new OwnPacks(clock);
     const loaded = await ownPacks.load(folder, config.packs);
     skipped.push(...loaded.skipped, ...addTo(packs.engine.catalogue, loaded.packs));
   };
@@ -121,8 +125,11 @@ async function connectionsOf({ machine, ...deps }: ConnectionDeps): Promise<Clie
   const { surroundingsOf } = await import('./connect/programs.ts');
   return new Connections({ ...deps, connectors: CONNECTORS, around: surroundingsOf(machine) });
 }
-const sidecarOf = ({ folder, ollama }: Config, { environment, clock = systemClock, onEmbeddings }: Surroundings): Sidecar =>
-  new Sidecar({
+const sidecarOf = (
+  { folder, ollama }: Config,
+  { environment, clock = systemClock, onEmbeddings }: Surroundings,
+): SidecarOnDemand =>
+  new SidecarOnDemand({
     folder,
     clock,
     settings: ollama,

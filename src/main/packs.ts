@@ -2,8 +2,9 @@ import type { Clock } from '../core/clock.ts';
 import { GitHub } from '../core/packs/builtin/github-api.ts';
 import { githubPacks } from '../core/packs/builtin/github.ts';
 import { httpFetch } from '../core/packs/builtin/http-fetch.ts';
+import type { Egress } from '../core/packs/egress.ts';
 import type { Pack } from '../core/packs/pack.ts';
-import { createEgress, type Network } from './egress/egress.ts';
+import type { Network } from './egress/egress.ts';
 
 interface Deps {
   readonly clock: Clock;
@@ -13,6 +14,17 @@ interface Deps {
 
 /** The packs that ask outside, all by one way. Nobody is asked before one of them is run. */
 export function packsOutside({ clock, network, fetchHosts }: Deps): readonly Pack[] {
-  const egress = createEgress({ ...network, clock });
+  const egress = loadedWhenAsked({ ...network, clock });
   return [httpFetch({ egress, hosts: fetchHosts }), ...githubPacks(new GitHub({ egress, clock }))];
+}
+
+/** The way out is loaded when somebody takes it: no start has to wait for it. */
+function loadedWhenAsked(deps: Network & { readonly clock: Clock }): Egress {
+  let way: Promise<Egress> | undefined;
+  const load = async (): Promise<Egress> => (await import('./egress/egress.ts')).createEgress(deps);
+  return {
+    async get(errand) {
+      return (await (way ??= load())).get(errand);
+    },
+  };
 }

@@ -30,7 +30,7 @@ const BROKEN = 3;
 /** Ollama itself is well, so it goes on, and the model can be fetched by it. */
 const STAYS: ReadonlySet<string> = new Set(['pull_failed', 'wrong_dimension']);
 
-interface Options {
+export interface Options {
   readonly folder: string;
   readonly clock: Clock;
   readonly settings: OllamaSettings;
