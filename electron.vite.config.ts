@@ -2,16 +2,36 @@ import { basename } from 'node:path';
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'electron-vite';
 import { BUNDLE, bundle } from './build/tasks/bundle.ts';
+import { OWN_PACK, ownPack } from './build/tasks/own-pack.ts';
 
 export default defineConfig({
   main: {
+    plugins: [
+      {
+        // A source with a single letter beyond ASCII is kept in two bytes a letter, and is read the slower for it. Comments apart,
+        // such letters stand in strings and patterns, where an escape means the same; in String.raw too, as all of those that hold
+        // one become patterns.
+        name: 'in-ascii',
+        generateBundle(_options, files) {
+          for (const file of Object.values(files)) {
+            if (file.type !== 'chunk') continue;
+            file.code = file.code.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+          }
+        },
+      },
+      {
+        name: 'own-packs',
+        async generateBundle() {
+          this.emitFile({ type: 'asset', fileName: OWN_PACK, source: await ownPack() });
+        },
+      },
+    ],
     build: {
       rollupOptions: {
         input: {
           index: 'src/main/index.ts',
           headless: 'src/main/headless.ts',
           cli: 'src/main/cli.ts',
-          'own-pack': 'src/main/own-packs/child.ts',
         },
         // An ES module makes Node look at everything that its own modules export, and load what nobody uses of them.
         output: { format: 'cjs', entryFileNames: '[name].cjs', chunkFileNames: 'chunks/[name]-[hash].cjs' },

@@ -101,8 +101,8 @@ function runtimeFile(): string {
   return places.find((path) => existsSync(path)) ?? join(here, BUILT);
 }
 
-/** Itself, and what it imports: zod, which the build puts beside it. */
+/** Itself, and what it imports: zod, which the build puts into it. */
 function readable(runtime: string): readonly string[] {
-  if (basename(runtime) === BUILT) return [dirname(runtime)];
+  if (basename(runtime) === BUILT) return [runtime];
   return [runtime, dirname(createRequire(import.meta.url).resolve('zod/package.json'))];
 }
