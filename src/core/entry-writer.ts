@@ -1,5 +1,6 @@
 import { HISTORY_VERSIONS, VALUE_BYTES } from '../contract/limits.ts';
 import { type Connection, EVER, type Row } from './connection.ts';
+import { type DiskRoom, leftToOthers } from './disk-room.ts';
 import type { EntryReader } from './entry-reader.ts';
 import { endOf, entryOf, sameContent } from './entry.ts';
 import type { Forgetting } from './forgetting.ts';
@@ -16,6 +17,7 @@ interface Deps {
   readonly reader: EntryReader;
   readonly forgetting: Forgetting;
   readonly quota: Quota | undefined;
+  readonly room: Pick<DiskRoom, 'scarce'>;
   readonly now: () => number;
   /** Whether the clock has jumped, so that what seems expired may not be. */
   readonly inDoubt: () => boolean;
@@ -164,10 +166,11 @@ export class EntryWriter {
    * there was before is never refused, also to a subject that has too much. Far from its end nobody has to look again.
    */
   #inRoom<T>(namespace: Namespace, kind: Kind, write: () => T): T {
-    const { quota } = this.#deps;
+    const { quota, room } = this.#deps;
     if (!quota || !isCounted(kind)) return write();
     const before = this.#used(namespace, kind);
     const result = write();
+    if (room.scarce && this.#used(namespace, kind).bytes > before.bytes) throw leftToOthers();
     const share = shareOf(kind, quota);
     // What packs and pipelines keep may be longer than any fact.
     if (kind === 'fact' && before.facts < share.facts && before.bytes + MOST_ADDED <= share.bytes) return result;

@@ -9,6 +9,7 @@ import { Connection } from './connection.ts';
 import { findKeys } from './custody.ts';
 import { openDatabase } from './database.ts';
 import { diskTrouble } from './disk-failure.ts';
+import { DiskRoom, type LookAtDisk } from './disk-room.ts';
 import { lockFolder, Reserve } from './folder.ts';
 import { KeyKeeper } from './key-keeper.ts';
 import type { KeySource } from './keys/key-source.ts';
@@ -27,6 +28,8 @@ export interface StoreOptions {
   readonly sources: KeySources;
   /** What each subject may hold. Absent, nobody counts. */
   readonly quota?: Quota;
+  /** How the disk stands; the system's own, unless a test has another. */
+  readonly look?: LookAtDisk;
 }
 
 export const MEMORY_FILE = 'memory.db';
@@ -52,7 +55,11 @@ export async function openStore(options: StoreOptions): Promise<MemoryStore> {
   }
 }
 
-async function openKept({ folder, clock, sources, quota }: StoreOptions, lock: Disposable, made: string): Promise<SqliteStore> {
+async function openKept(
+  { folder, clock, sources, quota, look }: StoreOptions,
+  lock: Disposable,
+  made: string,
+): Promise<SqliteStore> {
   const file = join(folder, MEMORY_FILE);
   removeDrafts(folder);
   const backUp = (db: Database, version: number): void => copyBeforeMigration(db, folder, version, clock.now());
@@ -65,7 +72,8 @@ async function openKept({ folder, clock, sources, quota }: StoreOptions, lock: D
     if (connection.meta('memory') === undefined) connection.keepMeta('memory', made);
     const keys = new KeyKeeper(connection, clock, sources(String(connection.meta('memory'))));
     await keys.unlock();
-    return new SqliteStore({ connection, keys, clock, folder, reserve, lock, ...(quota && { quota }) });
+    const room = new DiskRoom(folder, clock, look);
+    return new SqliteStore({ connection, keys, clock, folder, reserve, lock, room, ...(quota && { quota }) });
   } catch (error) {
     connection.close();
     throw error;

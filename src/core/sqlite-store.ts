@@ -5,6 +5,7 @@ import { Changes } from './changes.ts';
 import type { Clock } from './clock.ts';
 import { CommitQueue } from './commit-queue.ts';
 import type { Connection, Row } from './connection.ts';
+import type { DiskRoom } from './disk-room.ts';
 import { Disk } from './disk.ts';
 import { EntryReader } from './entry-reader.ts';
 import { EntryWriter } from './entry-writer.ts';
@@ -49,6 +50,7 @@ export interface SqliteParts {
   readonly reserve: Reserve;
   /** Absent where nobody counts. */
   readonly quota?: Quota;
+  readonly room: DiskRoom;
   /** Held for as long as the store is open. */
   readonly lock: Disposable;
 }
@@ -101,6 +103,7 @@ export class SqliteStore implements MemoryStore {
       reader: this.#reader,
       forgetting: this.#forgetting,
       quota: parts.quota,
+      room: parts.room,
       inDoubt: () => this.#time.held() > 0,
       purgeSoon: () => this.#disk.purgeSoon(),
       ends: (moment) => this.#sweeper.at(moment),

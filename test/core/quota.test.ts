@@ -159,6 +159,43 @@ describe('a quota in the file (R-FACT-16)', () => {
   });
 });
 
+describe('the last 100 MiB of a disk (R-DUR-03)', () => {
+  const MIB = 2 ** 20;
+  const filled = async (size: number) => {
+    const disk = { bsize: 1, blocks: size, bavail: 100 * MIB };
+    const [clock, folder] = [handClock(), tempFolder()];
+    const store = await openStore({ folder, clock, sources: withKey(), quota: QUOTA, look: () => disk });
+    onTestFinished(() => store[Symbol.asyncDispose]());
+    const facts = store.space(me, 'fact');
+    const become = async (bavail: number): Promise<void> => {
+      disk.bavail = bavail;
+      await clock.pass(1000);
+    };
+    return { facts, become };
+  };
+
+  test('are left to everything else: nothing grows, all else goes on, and so does growing when there is room again', async () => {
+    const { facts, become } = await filled(1024 * MIB);
+    await facts.put(aDraft({ key: 'a', value: 'one' }));
+    await facts.put(aDraft({ key: 'b', value: 'one' }));
+    await become(100 * MIB - 1);
+    const refused = { code: 'disk_full', message: expect.stringMatching(/100 MiB .* free some space/) as string };
+    await expect(facts.put(aDraft({ key: 'c', value: 'one' }))).rejects.toMatchObject(refused);
+    await expect(facts.put(aDraft({ key: 'a', value: 'two' }))).rejects.toMatchObject(refused);
+    expect(await facts.put(aDraft({ key: 'a', value: 'one' }))).toMatchObject({ status: 'unchanged' });
+    expect(await facts.get('a')).toMatchObject({ value: 'one' });
+    expect(await facts.count()).toBe(2);
+    await become(100 * MIB);
+    expect(await facts.put(aDraft({ key: 'c', value: 'one' }))).toMatchObject({ status: 'created' });
+  });
+
+  test('may be used where the whole disk has little more', async () => {
+    const { facts, become } = await filled(1024 * MIB - 1);
+    await become(MIB);
+    expect(await facts.put(aDraft({ key: 'a', value: 'one' }))).toMatchObject({ status: 'created' });
+  });
+});
+
 describe('what is said to whoever has used up a share', () => {
   test.each([
     { kind: 'fact', what: 'facts', quota: { facts: 10_000, bytes: 1 }, says: /10000 facts.*forget.*HELMDECK_QUOTA_FACTS/ },

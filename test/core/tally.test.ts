@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Connection } from '../../src/core/connection.ts';
 import { openDatabase } from '../../src/core/database.ts';
+import { DiskRoom } from '../../src/core/disk-room.ts';
 import { lockFolder, Reserve } from '../../src/core/folder.ts';
 import { KeyKeeper } from '../../src/core/key-keeper.ts';
 import { prepareFolder } from '../../src/core/prepare-folder.ts';
@@ -32,7 +33,8 @@ async function openInside(clock: HandClock, quota: Quota = QUOTA): Promise<Opene
   const sources = keyFrom({ HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_MEMORY_KEY_NEXT: ANOTHER_KEY });
   const keys = new KeyKeeper(connection, clock, sources('test'));
   await keys.unlock();
-  const parts = { connection, keys, clock, folder, reserve: new Reserve(folder), lock: lockFolder(folder), quota };
+  const held = { reserve: new Reserve(folder), lock: lockFolder(folder), room: new DiskRoom(folder, clock) };
+  const parts = { connection, keys, clock, folder, ...held, quota };
   return { store: new SqliteStore(parts), connection };
 }
 
