@@ -42,6 +42,22 @@ function bytesIn(folder: string): number {
 }
 
 describe('a quota in the file (R-FACT-16)', () => {
+  test('is exact however many write in turn, and whatever goes and comes in between', async () => {
+    const { store, facts } = await opened({ facts: 7 });
+    const hers = store.space({ subject: 'ada' }, 'fact');
+    for (let index = 0; index < 7; index += 1) {
+      await facts.put(aDraft({ key: `k${index}` }));
+      await facts.put(aDraft({ key: `k${index}`, value: 'said again' }));
+      if (index % 3 === 0) await hers.put(aDraft({ key: `k${index}` }));
+    }
+    await expect(facts.put(aDraft({ key: 'one more' }))).rejects.toMatchObject(tooMuch);
+    await store.forget('me', { kinds: ['fact', 'history'], key: 'k0' });
+    await facts.put(aDraft({ key: 'one more' }));
+    await expect(facts.put(aDraft({ key: 'and another' }))).rejects.toMatchObject(tooMuch);
+    for (let index = 3; index < 7; index += 1) await hers.put(aDraft({ key: `more${index}` }));
+    await expect(hers.put(aDraft({ key: 'one more' }))).rejects.toMatchObject(tooMuch);
+  });
+
   test('is exact to the byte, for a new fact and for a new version', async () => {
     let memory = await opened();
     await memory.facts.put(aDraft({ key: 'a', value: 'v'.repeat(1000) }));
