@@ -49,9 +49,13 @@ const diskFails = (cause: unknown): Failure =>
   });
 
 const corrupt = (cause: unknown): Failure =>
-  new Failure('store_unavailable', 'The file memory.db is damaged; restore the last backup with: helmdeck-memory restore.', {
-    cause,
-  });
+  new Failure(
+    'store_unavailable',
+    'The file memory.db is damaged; restore the last backup with: helmdeck-memory restore, or save what can be read with: helmdeck-memory salvage.',
+    {
+      cause,
+    },
+  );
 
 const readOnly = (cause: unknown): Failure =>
   new Failure(

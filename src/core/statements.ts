@@ -114,6 +114,7 @@ export function prepare(db: Database) {
       .pluck(),
 
     walk: db.prepare(`SELECT ${COLUMNS}, kind, namespace FROM entry WHERE rowid > ? ORDER BY rowid LIMIT ?`),
+    at: db.prepare(`SELECT ${COLUMNS}, kind, namespace FROM entry WHERE rowid = ?`),
     countRows: db.prepare('SELECT count(*) FROM entry').pluck(),
 
     keepHashTombstone: db.prepare('INSERT INTO tombstone (at, trusted, hash) VALUES (?, ?, ?)'),

@@ -18,7 +18,7 @@ import { packDisable, packEnable, packList, packNew, packRun, packTest } from '.
 import { mcp, serve } from './commands/program.ts';
 import { status } from './commands/status.ts';
 import { tokenList, tokenMint, tokenPause, tokenResume, tokenRevoke } from './commands/tokens.ts';
-import { exportFacts, importFacts } from './commands/transfer.ts';
+import { exportFacts, importFacts, salvageFacts } from './commands/transfer.ts';
 import { backup, restore, verify } from './commands/upkeep.ts';
 import { context, activity, callers, memory } from './commands/views.ts';
 import { window } from './commands/window.ts';
@@ -59,6 +59,6 @@ export const groups: readonly Group[] = [
     commands: [connect, disconnect, tokenMint, tokenList, tokenPause, tokenResume, tokenRevoke],
   },
   { title: 'Credentials for packs', commands: [credentialSet, credentialList, credentialDrop] },
-  { title: 'Safety', commands: [backup, verify, restore, exportFacts, importFacts] },
+  { title: 'Safety', commands: [backup, verify, restore, salvageFacts, exportFacts, importFacts] },
   { title: 'Help', commands: [help] },
 ];

@@ -65,6 +65,25 @@ test('verifying says that all is whole, or what is not with exit code 1 (R-SEAL-
   expect((await say('status')).out).toMatch(/^facts/m);
 });
 
+test('what can be read of a damaged memory is saved, and remembered again elsewhere (R-DUR-06)', async () => {
+  for (const key of ['moved', 'whole']) await say('remember', key, `value of ${key}`, '--category', key);
+  const db = new Sqlite(join(folder, 'memory.db'));
+  db.exec("UPDATE entry SET category = 'elsewhere' WHERE category = 'moved'");
+  db.close();
+  const file = join(tempFolder(), 'facts.ndjson');
+  expect(await say('salvage', file)).toEqual({
+    code: 0,
+    out: `Saved 2 facts to ${file}, in clear.\n1 entry with a broken seal are left out.\n`,
+    err: '',
+  });
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect((await say('salvage', file)).code).toBe(1);
+  folder = join(tempFolder(), 'data');
+  await say('import', file);
+  expect((await say('recall', 'whole')).out).toBe('value of whole\n');
+  expect((await say('recall', 'k')).out).toBe('v\n');
+});
+
 test('tokens are made, listed and revoked', async () => {
   const made = (await answered('token', 'mint', 'Claude Desktop', '--days', '30', '--scope', 'memory:read')) as {
     id: string;

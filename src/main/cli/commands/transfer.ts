@@ -50,6 +50,43 @@ export const exportFacts = command({
   },
 });
 
+export const salvageFacts = command({
+  name: 'salvage',
+  says: 'Writes what can still be read of a damaged memory as an export.',
+  arguments: { file: { says: 'A file that does not exist yet.' } },
+  more: [
+    'The program must be closed. Each fact is taken by itself, and only where its seal is whole. The memory stays as it is: move memory.db and memory.db-wal away afterwards, or restore a backup, and import the file. Its history and the record of runs are not in it.',
+  ],
+  examples: ['salvage facts.ndjson'],
+  async run({ arguments: { file } }, desk) {
+    await desk.withoutProgram();
+    const { environment } = desk;
+    const { folder } = desk.config;
+    const [{ salvage }, { systemClock }, { keySources }, { detail }] = await Promise.all([
+      import('../../../core/salvage.ts'),
+      import('../../../core/clock.ts'),
+      import('../../../core/keys/sources.ts'),
+      import('../../../core/operations/facts.ts'),
+    ]);
+    const sources = keySources({ environment, folder, desktop: false });
+    const saved = await salvage({ folder, clock: systemClock, sources, subject: 'me' }, (found) =>
+      intoNewFile(file, async (handle) => {
+        let facts = 0;
+        for (const entry of found.facts) {
+          await handle.appendFile(`${jsonText(detail(entry))}\n`);
+          facts += 1;
+        }
+        return { file, facts, broken: found.broken(), unreadable: found.unreadable() };
+      }),
+    );
+    await desk.answer(saved, () => [
+      `Saved ${counted(saved.facts, 'fact')} to ${file}, in clear.`,
+      ...(saved.broken > 0 ? [`${counted(saved.broken, 'entry', 'entries')} with a broken seal are left out.`] : []),
+      ...(saved.unreadable ? ['A part of the memory could not be read at all.'] : []),
+    ]);
+  },
+});
+
 export const importFacts = command({
   name: 'import',
   says: 'Remembers facts from an export, or from what another memory holds.',

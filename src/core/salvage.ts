@@ -1,0 +1,165 @@
+import { chmodSync, closeSync, copyFileSync, existsSync, openSync, readSync, rmSync, statSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
+import { Failure } from '../contract/failure.ts';
+import type { Clock } from './clock.ts';
+import { Connection, type Row } from './connection.ts';
+import { connect, damaged, PAGE_BYTES } from './database.ts';
+import { lockFolder } from './folder.ts';
+import { named } from './forgetting.ts';
+import { KeyKeeper } from './key-keeper.ts';
+import { migrations } from './migrations/index.ts';
+import { type KeySources, MEMORY_FILE } from './open-store.ts';
+import { SealedRows } from './sealed-rows.ts';
+import { KIND_OF } from './statements.ts';
+import type { Entry, Namespace } from './store.ts';
+
+const ROWS_AT_ONCE = 200;
+/** A file is filled up to what it says of its length, within reason. */
+const MOST_BYTES = 64 * 1024 ** 3;
+/** So far behind the last row that could be read another is looked for, where nothing tells which the last one is. */
+const FAR = 200_000;
+
+interface SalvageOptions {
+  readonly folder: string;
+  readonly clock: Clock;
+  readonly sources: KeySources;
+  readonly subject: string;
+}
+
+export interface Salvaged {
+  /** Facts of the subject that live and whose seal is whole. */
+  readonly facts: Iterable<Entry>;
+  /** Rows whose seal is broken, of any kind; complete when all facts have been taken. */
+  readonly broken: () => number;
+  /** Whether a part of the file could not be read at all. */
+  readonly unreadable: () => boolean;
+}
+
+type Found = Row & { readonly kind: number; readonly namespace: number };
+
+/**
+ * Lends whoever asks what can still be read of a damaged file: each row by itself, believed only where its seal is whole
+ * (R-DUR-06). It works on a copy, and the file stays as it is.
+ */
+export async function salvage<T>(
+  { folder, clock, sources, subject }: SalvageOptions,
+  use: (salvaged: Salvaged) => Promise<T>,
+): Promise<T> {
+  const file = join(folder, MEMORY_FILE);
+  if (!existsSync(file)) throw new Failure('not_found', 'There is no memory in this data folder, so there is nothing to save.');
+  using _lock = lockFolder(folder);
+  const draft = join(folder, 'memory.salvaging.db');
+  remove(draft);
+  try {
+    const connection = opened(file, draft);
+    try {
+      const keys = new KeyKeeper(connection, clock, sources(String(connection.meta('memory'))));
+      await keys.unlock();
+      // Without the key its failure says what is missing.
+      void keys.ring;
+      const rows = new SealedRows(connection, keys);
+      const holes = { any: false };
+      const facts = factsOf(connection, rows, { subject }, { now: clock.now(), holes });
+      return await use({ facts, broken: () => rows.broken, unreadable: () => holes.any });
+    } finally {
+      connection.close();
+    }
+  } finally {
+    remove(draft);
+  }
+}
+
+/** What SQLite needs of the file: its beginning, and as many bytes as that tells of. */
+function opened(file: string, draft: string): Connection {
+  try {
+    copyFileSync(file, draft);
+    chmodSync(draft, 0o600);
+    if (existsSync(`${file}-wal`)) copyFileSync(`${file}-wal`, `${draft}-wal`);
+    // What was cut off is zeros from here on, which are no rows.
+    const bytes = bytesToldIn(draft);
+    if (statSync(draft).size < bytes) truncateSync(draft, bytes);
+    const db = connect(draft);
+    if (db.pragma('user_version', { simple: true }) !== migrations.length) throw new Error('It is of another version.');
+    return new Connection(draft, db);
+  } catch (cause) {
+    throw damaged('its beginning cannot be read, so nothing of it can be saved', cause);
+  }
+}
+
+/** How long a file says that it is; longer than a memory ever gets is no truth. */
+function bytesToldIn(file: string): number {
+  const header = Buffer.alloc(100);
+  const handle = openSync(file, 'r');
+  try {
+    readSync(handle, header, 0, header.length, 0);
+  } finally {
+    closeSync(handle);
+  }
+  const bytes = header.readUInt32BE(28) * PAGE_BYTES;
+  return bytes <= MOST_BYTES ? bytes : 0;
+}
+
+function* factsOf(
+  connection: Connection,
+  rows: SealedRows,
+  whose: Namespace,
+  { now, holes }: { now: number; holes: { any: boolean } },
+): Generator<Entry> {
+  const namespaces = namespacesOf(connection);
+  for (const row of rowsOf(connection, holes)) {
+    if (row.expires_at <= now) continue;
+    const namespace = namespaces.get(row.namespace);
+    // Where the list of namespaces is damaged the seal tells whether it is one of theirs.
+    const entry = rows.open(namespace ?? whose, KIND_OF.get(row.kind) ?? 'fact', row);
+    const theirs = !namespace || (namespace.subject === whose.subject && namespace.session === undefined);
+    if (entry && theirs && KIND_OF.get(row.kind) === 'fact') yield entry;
+  }
+}
+
+function namespacesOf(connection: Connection): ReadonlyMap<number, Namespace> {
+  try {
+    return new Map(connection.namespaces().map((row) => [row.id, named(row)]));
+  } catch (error) {
+    if (isDamage(error)) return new Map();
+    throw error;
+  }
+}
+
+/** In slices while all is well, and one by one where a slice cannot be read. */
+function* rowsOf(connection: Connection, holes: { any: boolean }): Generator<Found> {
+  const { walk, at } = connection.sql;
+  const read = (statement: typeof walk, ...given: number[]): Found[] | undefined => {
+    try {
+      return statement.all(...given) as Found[];
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      holes.any = true;
+      return undefined;
+    }
+  };
+  let last = 0;
+  for (let place = 0; place < last + FAR;) {
+    const slice = read(walk, place, ROWS_AT_ONCE);
+    if (slice) {
+      const end = slice.at(-1)?.row;
+      if (end === undefined) return;
+      yield* slice;
+      place = last = end;
+      continue;
+    }
+    for (const until = place + ROWS_AT_ONCE; place < until; place += 1) {
+      // By its number alone: the way to the next one may lead through what is damaged.
+      const [row] = read(at, place + 1) ?? [];
+      if (!row) continue;
+      yield row;
+      last = row.row;
+    }
+  }
+}
+
+const isDamage = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && /^SQLITE_(?:CORRUPT|NOTADB|IOERR)/.test(String(error.code));
+
+function remove(file: string): void {
+  for (const part of [file, `${file}-wal`, `${file}-shm`, `${file}-journal`]) rmSync(part, { force: true });
+}
