@@ -17,6 +17,7 @@ import { Tokens } from '../../src/core/tokens.ts';
 import { type Listener, startListener } from '../../src/listeners/server.ts';
 import { Connections } from '../../src/main/connect/connections.ts';
 import type { Entry } from '../../src/main/connect/connector.ts';
+import { json5 } from '../../src/main/connect/json-text.ts';
 import { openClaw } from '../../src/main/connect/openclaw/openclaw.ts';
 import { surroundingsOf } from '../../src/main/connect/programs.ts';
 import type { Finding } from '../../src/main/doctor/finding.ts';
@@ -51,7 +52,7 @@ writeFileSync(
   config,
   `{
   // As its owner wrote it.
-  "gateway": { "mode": "local", "bind": "loopback", "port": ${port}, "auth": { "mode": "token", "token": "${SECRET}" } },
+  gateway: { mode: 'local', bind: "loopback", port: 0x${port.toString(16)}, auth: { mode: 'token', token: '${SECRET}' } },
   "agents": { "defaults": { "workspace": ${JSON.stringify(workspace)} } },
   "memory": { "search": { "provider": "none" } },
   "plugins": { "allow": ["memory-core"] },
@@ -142,19 +143,22 @@ async function lane(): Promise<void> {
   const extensions = join(dirname(config), 'extensions');
   check('no plugin is left', !existsSync(extensions) || readdirSync(extensions).length === 0, extensions);
   check('nor a word for mcporter', !existsSync(join(home, '.mcporter')), home);
+  writeFileSync(config, before.replace('"allow"', '"enabled": false, "allow"'));
+  const off = readFileSync(config, 'utf8');
+  const why = await connections.connect(CLIENT).then(
+    () => 'it was connected',
+    (error: unknown) => (error instanceof Failure ? error.message : error),
+  );
+  check('where no plugin may run, it is not connected, and that is said', /nothing was changed/.test(String(why)), why);
+  check('then no plugin is left either', !existsSync(extensions) || readdirSync(extensions).length === 0, extensions);
+  check('and its configuration is byte for byte as before', readFileSync(config, 'utf8') === off, readFileSync(config, 'utf8'));
+  writeFileSync(config, before);
   check('a running gateway lets go of it', await until(async () => isNotesAlone(await search())), await search());
 }
 
 /** By what its agents would start, as the configuration says it. */
 async function storeAsAgent(): Promise<void> {
-  const { mcp } = JSON.parse(
-    readFileSync(config, 'utf8')
-      .replace(/\/\/.*$/gm, '')
-      .replaceAll(/,(?=\s*\})/g, ''),
-  ) as {
-    mcp: { servers: { helmdeck: Entry } };
-  };
-  const { command, args, env } = mcp.servers.helmdeck;
+  const { command, args, env } = json5.valueAt(readFileSync(config, 'utf8'), ['mcp', 'servers', 'helmdeck']) as Entry;
   const agent = new Client({ name: 'an agent', version: '1' });
   await agent.connect(new StdioClientTransport({ command, args: [...args], env: { ...env }, stderr: 'ignore' }));
   try {
