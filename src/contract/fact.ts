@@ -96,7 +96,9 @@ export const FactFilter = later(() =>
         .enum(['updated', 'expires'], { error: 'must be updated or expires; send one of them' })
         .default('updated')
         .describe('Newest change first, or soonest end first.'),
-      limit: wholeNumber(1, PAGE.most).default(PAGE.default).describe(`Facts in one page, at most ${PAGE.most}.`),
+      limit: wholeNumber(1, PAGE.most)
+        .default(PAGE.default)
+        .describe(`Facts in one page, at most ${PAGE.most}; fewer where values are asked for and long.`),
       cursor: Cursor().optional(),
       values: flag().default(false).describe('Whether to include the values.'),
     },

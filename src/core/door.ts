@@ -13,6 +13,7 @@ import { createPacks, type Packs, type PacksOptions } from './packs/packs.ts';
 import { createPerform, type Perform } from './perform.ts';
 import type { MemoryStore } from './store.ts';
 import type { Tokens } from './tokens.ts';
+import { Turns } from './turns.ts';
 import { WriteLimit } from './write-limit.ts';
 
 interface DoorOptions {
@@ -56,8 +57,10 @@ export function openDoor({
 }: DoorOptions): Door {
   const credentials = new KeptCredentials({ ...places, store, clock, packs: () => packs.engine.catalogue.all });
   const packs = createPacks({ credentials, ...options, store, clock });
+  const turns = new Turns();
   const memory = createMemory({
     store,
+    turns,
     tokens,
     finder,
     packs,
@@ -69,7 +72,7 @@ export function openDoor({
     program,
     clients,
   });
-  const perform = createPerform(memory, new WriteLimit(clock, writesPerMinute));
+  const perform = createPerform(memory, new WriteLimit(clock, writesPerMinute), turns);
   const { catalogue } = packs.engine;
   for (const pack of [...memoryPacks(perform), routePack({ ...packs, catalogue })]) catalogue.add(pack);
   return { perform, packs, [Symbol.dispose]: () => packs[Symbol.dispose]() };

@@ -1,7 +1,7 @@
 import type { Connection, Row } from './connection.ts';
 import type { SealedRows } from './sealed-rows.ts';
 import type { KindStatements } from './statements.ts';
-import type { Cursor, Entry, Kind, Namespace, Page, PageQuery } from './store.ts';
+import { type Cursor, type Entry, type Kind, type Namespace, type Page, type PageQuery, STEP_BYTES } from './store.ts';
 
 interface Deps {
   readonly connection: Connection;
@@ -14,7 +14,8 @@ const LAST: Cursor = { at: Number.MAX_SAFE_INTEGER, row: Number.MAX_SAFE_INTEGER
 
 /** Rows opened in one step while looking for those that match; more would keep others waiting. */
 const LOOKED_AT = 500;
-const CHUNK = 100;
+/** Rows read at once: of long ones not many more than are opened. */
+const CHUNK = 50;
 
 interface Order {
   readonly all: keyof KindStatements;
@@ -78,24 +79,26 @@ export class EntryReader {
     const { connection, rows } = this.#deps;
     const id = connection.namespaceId(namespace);
     if (id === undefined) return { entries: [], rows: [] };
-    const { limit, matches } = query;
+    const { limit, matches, bytes = STEP_BYTES } = query;
     const { by, start } = ORDERS[query.sort];
     const entries: Entry[] = [];
     const named: number[] = [];
     let after = query.after ?? start;
+    let opened = 0;
     // Rows whose seal is broken, and those that do not match, leave gaps, which the next rows fill.
     for (let seen = 0; seen < LOOKED_AT;) {
-      const chunk = matches ? CHUNK : limit - entries.length;
+      const chunk = matches ? CHUNK : Math.min(CHUNK, limit - entries.length);
       const found = this.#rowsAfter(id, kind, query, after, chunk + 1);
       for (const [index, row] of found.slice(0, chunk).entries()) {
         const entry = rows.openAgain(namespace, kind, row);
         after = { at: row[by], row: row.row };
+        opened += row.sealed.length;
         if (entry && (matches?.(entry) ?? true)) {
           entries.push(entry);
           named.push(row.row);
         }
         if (index + 1 === found.length) return { entries, rows: named };
-        if (entries.length === limit) return { entries, rows: named, next: after };
+        if (entries.length === limit || opened >= bytes) return { entries, rows: named, next: after };
       }
       if (found.length === 0) return { entries, rows: named };
       seen += chunk;

@@ -4,12 +4,12 @@ import { runText } from './run-text.ts';
 import { type Hit, SearchIndex } from './search/search-index.ts';
 import type { Entry, EntryChange, MemoryStore, Namespace } from './store.ts';
 
-/** Facts opened and indexed in one turn: few enough that nobody waiting behind them notices (R-VIEW-04). */
-const SLICE = 100;
+/** Facts opened and indexed in one turn, and their bytes: few enough that nobody waiting behind them notices (R-VIEW-04). */
+const SLICE = { limit: 100, bytes: 32 * 1024 } as const;
 /** What all indexes together may take; the one that was asked least recently makes room. */
 const MOST_BYTES = 512 * 1024 * 1024;
 /** Of that, what is built at most: what is written from then on needs room too, or it would be built anew at every write. */
-const BUILT = 7 / 8;
+const BUILT = 3 / 4;
 /** So long a question waits for an index that is being built, before it is answered from what is there. */
 const PATIENCE_MS = 250;
 
@@ -138,7 +138,7 @@ export class Finder implements Disposable {
   async #build(shelf: Shelf): Promise<void> {
     const space = this.#store.space(shelf.namespace, shelf.kind);
     for (let after = {}; ;) {
-      const { entries, rows, next } = await space.page({ sort: 'updated', limit: SLICE, ...after });
+      const { entries, rows, next } = await space.page({ sort: 'updated', ...SLICE, ...after });
       if (!this.#stands(shelf)) return;
       for (const [index, entry] of entries.entries()) {
         const row = rows[index];

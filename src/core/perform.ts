@@ -4,6 +4,7 @@ import { isOperation, type OperationName, operations, type Output } from '../con
 import { type Caller, permits } from './caller.ts';
 import type { During } from './during.ts';
 import type { Memory } from './operations/memory.ts';
+import type { Turns } from './turns.ts';
 import type { WriteLimit } from './write-limit.ts';
 
 /** Runs an operation by its name. Whatever goes wrong is a `Failure`. */
@@ -13,7 +14,7 @@ export interface Perform {
 }
 
 /** The one door: every surface calls it, with the caller it made out itself and the input as it came. */
-export function createPerform(memory: Memory, limit: WriteLimit): Perform {
+export function createPerform(memory: Memory, limit: WriteLimit, turns: Turns): Perform {
   return async (caller: Caller, name: string, input: unknown, during: During = {}): Promise<never> => {
     if (!isOperation(name))
       throw new Failure('not_found', 'There is no such operation; compare its name with the documentation.');
@@ -24,6 +25,8 @@ export function createPerform(memory: Memory, limit: WriteLimit): Perform {
         `This needs a token with the scope ${scope}; ask the owner of this memory for one.`,
       );
     }
+    const turn = turns.begin(caller.subject);
+    if (turn) await turn;
     const parsed = schema().safeParse(input);
     if (!parsed.success) throw new Failure('invalid_input', explain(parsed.error), { cause: parsed.error });
     if (scope === 'memory:write') limit.count(caller, writesOf(parsed.data));

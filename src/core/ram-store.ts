@@ -6,29 +6,30 @@ import type { Clock } from './clock.ts';
 import { changedNothing, endOf, entryOf, sameContent } from './entry.ts';
 import { Journal } from './journal.ts';
 import { type Counted, isCounted, mostRows, overQuota, shareOf } from './quota.ts';
-import type {
-  Change,
-  Changed,
-  Cursor,
-  Draft,
-  Entry,
-  EntryChange,
-  Forgotten,
-  Kind,
-  MemoryStore,
-  Namespace,
-  Note,
-  Overview,
-  Page,
-  PageQuery,
-  Put,
-  Quota,
-  Reverted,
-  Selection,
-  Space,
-  SpaceKind,
-  Swept,
-  Unwanted,
+import {
+  type Change,
+  type Changed,
+  type Cursor,
+  type Draft,
+  type Entry,
+  type EntryChange,
+  type Forgotten,
+  type Kind,
+  type MemoryStore,
+  type Namespace,
+  type Note,
+  type Overview,
+  type Page,
+  type PageQuery,
+  type Put,
+  type Quota,
+  type Reverted,
+  type Selection,
+  type Space,
+  type SpaceKind,
+  STEP_BYTES,
+  type Swept,
+  type Unwanted,
 } from './store.ts';
 import { Sweeper } from './sweeper.ts';
 import { Timekeeper } from './timekeeper.ts';
@@ -354,7 +355,7 @@ export class RamStore implements MemoryStore {
     );
   }
 
-  #page(shelf: Shelf, { sort, limit, category, expiresBefore, matches, after }: PageQuery): Page {
+  #page(shelf: Shelf, { sort, limit, category, expiresBefore, matches, bytes = STEP_BYTES, after }: PageQuery): Page {
     const placeOf = ({ entry, row }: Kept): Cursor => ({ at: sort === 'expires' ? entry.expiresAt : entry.updatedAt, row });
     // Newest first runs down, the others run up.
     const direction = sort === 'updated' ? -1 : 1;
@@ -364,15 +365,17 @@ export class RamStore implements MemoryStore {
       .filter(({ entry }) => matches === undefined || matches(entry))
       .filter((kept) => after === undefined || compare(placeOf(kept), after) > 0)
       .toSorted((one, other) => compare(placeOf(one), placeOf(other)));
-    const shown = rest.slice(0, limit);
+    let held = 0;
+    const tooLong = rest.findIndex(({ entry }) => (held += entry.value.length) >= bytes);
+    const shown = rest.slice(0, tooLong === -1 ? limit : Math.min(limit, tooLong + 1));
     const last = shown.at(-1);
     const entries = shown.map(({ entry }) => entry);
     const rows = shown.map(({ row }) => row);
-    return last && rest.length > limit ? { entries, rows, next: placeOf(last) } : { entries, rows };
+    return last && rest.length > shown.length ? { entries, rows, next: placeOf(last) } : { entries, rows };
   }
 
   #overview(shelf: Shelf, most: { readonly categories: number; readonly keys: number }): Overview {
-    const newest = this.#page(shelf, { sort: 'updated', limit: Infinity }).entries;
+    const newest = this.#page(shelf, { sort: 'updated', limit: Infinity, bytes: Infinity }).entries;
     const groups = [...Map.groupBy(newest, ({ category }) => category)].toSorted(([one], [other]) => (one < other ? -1 : 1));
     return {
       categories: groups.slice(0, most.categories).map(([name, entries]) => ({

@@ -66,8 +66,10 @@ export interface PageQuery {
   readonly category?: string;
   /** Only entries that end before this moment. */
   readonly expiresBefore?: number;
-  /** Asked of what was opened; then a page may be shorter than its limit although there is a next one. */
+  /** Asked of what was opened. */
   readonly matches?: (entry: Entry) => boolean;
+  /** About so much is opened for one page, sealed bytes, and one entry at least; `STEP_BYTES` unless told. */
+  readonly bytes?: number;
   /** Where the page before ended. */
   readonly after?: Cursor;
 }
@@ -78,6 +80,10 @@ export interface Cursor {
   readonly row: number;
 }
 
+/** What one step opens at most: whoever waits behind it shall not notice, however long entries are. */
+export const STEP_BYTES = 1024 * 1024;
+
+/** It may be shorter than its limit although there is a next one. */
 export interface Page {
   readonly entries: readonly Entry[];
   /** The rows of these entries, in the same order. */

@@ -10,6 +10,26 @@ import { tempFolder } from '../support/temp-folder.ts';
 
 const keys = ({ hits }: { hits: readonly { key: string }[] }): string[] => hits.map(({ key }) => key);
 
+test('an index is built in turns that stay short, however long facts are (R-VIEW-04)', async () => {
+  await using store = await openKeptStore(tempFolder(), handClock());
+  const facts = store.space({ subject: 'me' }, 'fact');
+  for (let n = 0; n < 12; n += 1) await facts.put(aDraft({ key: `long/${n}`, value: `${n} ${'word '.repeat(12_000)}` }));
+  for (let n = 0; n < 150; n += 1) await facts.put(aDraft({ key: `short/${n}`, value: 'A short one.' }));
+  using finder = new Finder(store);
+  let turns = 0;
+  const counting = setImmediate(function count() {
+    turns += 1;
+    next = setImmediate(count);
+  });
+  let next = counting;
+  await finder.prepare();
+  clearImmediate(next);
+  const { found, partial } = await finder.find({ subject: 'me' }, { texts: ['word'], limit: 50 });
+  expect([found.length, partial]).toEqual([12, false]);
+  // Of the long ones each takes a turn of its own.
+  expect(turns).toBeGreaterThanOrEqual(12);
+});
+
 describe.each([
   { kept: 'in a file', keyless: false },
   { kept: 'in RAM', keyless: true },

@@ -310,6 +310,21 @@ export function promisesOfAStore(name: string, open: (clock: HandClock, quota: Q
       },
     );
 
+    test('in pages that end sooner where entries are long, and leave none out (R-STORE-10)', async () => {
+      const { facts } = await opened();
+      const long = 'x'.repeat(60_000);
+      const all = Array.from({ length: 40 }, (_, index) => `k${index}`);
+      for (const key of all) await facts.put(aDraft({ key, value: key === 'k7' ? 'short' : long }));
+      expect((await facts.page({ sort: 'oldest', limit: 40 })).entries.length).toBeLessThan(20);
+      expect((await facts.page({ sort: 'oldest', limit: 40, bytes: 1 })).entries).toHaveLength(1);
+      for (const bytes of [1, 100_000, 10_000_000]) {
+        expect(await walk(facts, { sort: 'oldest', limit: 40, bytes })).toEqual(all);
+        expect(await walk(facts, { sort: 'updated', limit: 15, bytes, matches: ({ key }) => key !== 'k9' })).toEqual(
+          all.filter((key) => key !== 'k9').toReversed(),
+        );
+      }
+    });
+
     test('soonest end first (R-STORE-09)', async () => {
       const { facts } = await opened();
       for (const [index, key] of ['c', 'a', 'b', 'a2'].entries()) {

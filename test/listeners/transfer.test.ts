@@ -204,12 +204,14 @@ describe('an import', () => {
 });
 
 describe('an export', () => {
-  const PAGES = 12;
+  const FACTS = 600;
+  /** Of so long values a MiB holds eighteen. */
+  const PAGES = Math.ceil(FACTS / 18);
   const store = new RamStore(systemClock);
   beforeAll(async () => {
     const space = store.space({ subject: 'me' }, 'fact');
     const value = 'x'.repeat(60_000);
-    await Promise.all(Array.from({ length: PAGES * 50 }, (_, n) => space.put(aDraft({ key: `k/${n}`, value }))));
+    await Promise.all(Array.from({ length: FACTS }, (_, n) => space.put(aDraft({ key: `k/${n}`, value }))));
   });
   const counting = () => {
     const counted = { pages: 0 };

@@ -1,11 +1,11 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FactDetail, FactSummary } from '../../contract/fact.ts';
 import { Failure } from '../../contract/failure.ts';
 import { spellScope } from '../../contract/forget.ts';
 import { authorOf, namespaceOf } from '../caller.ts';
 import { selectionOf } from '../scope.ts';
-import type { Entry } from '../store.ts';
+import { type Entry, STEP_BYTES } from '../store.ts';
 import { time } from '../time.ts';
+import { wholePage } from '../whole-page.ts';
 import { noteOf } from './activity.ts';
 import { spellCursor, readCursor } from './cursor.ts';
 import { refuseSecrets } from './discretion.ts';
@@ -14,7 +14,7 @@ import type { Memory, MemoryDeps } from './memory.ts';
 type Facts = Pick<Memory, 'remember' | 'recall' | 'list' | 'patch' | 'forget' | 'history'>;
 
 /** What callers do with facts. */
-export const facts = ({ store, secrets }: MemoryDeps): Facts => ({
+export const facts = ({ store, turns, secrets }: MemoryDeps): Facts => ({
   async remember(caller, { key, value, category, tags, ttl_seconds: ttl }) {
     const warning = refuseSecrets(secrets, { value, key, tags, category });
     const draft = { key, value, category, tags, author: authorOf(caller), lifetime: ttl * 1000 };
@@ -46,25 +46,20 @@ export const facts = ({ store, secrets }: MemoryDeps): Facts => ({
       (client === undefined || author.client === client);
     const narrowed = prefix !== undefined || tag !== undefined || client !== undefined;
     const expiresBefore = within === undefined ? undefined : store.now() + within * 1000 + 1;
-    const found: Entry[] = [];
-    let after = cursor === undefined ? undefined : readCursor(cursor, sort);
-    do {
-      // Keys, tags and clients are sealed, so the store opens what may fit, and others get their turn between its pages.
-      const page = await space.page({
-        sort,
-        limit: limit - found.length,
-        ...(category !== undefined && { category }),
-        ...(expiresBefore !== undefined && { expiresBefore }),
-        ...(narrowed && { matches }),
-        ...(after && { after }),
-      });
-      found.push(...page.entries);
-      after = page.next;
-      if (narrowed && after) await nextTurn();
-    } while (after && found.length < limit);
+    const query = {
+      sort,
+      limit,
+      ...(category !== undefined && { category }),
+      ...(expiresBefore !== undefined && { expiresBefore }),
+      ...(narrowed && { matches }),
+      ...(cursor !== undefined && { after: readCursor(cursor, sort) }),
+    };
+    // Keys, tags and clients are sealed, so the store opens what may fit. Of values no more are sent than one step opens.
+    const steps = { between: () => turns.next(caller.subject), ...(values && { enough: STEP_BYTES }) };
+    const { entries, next } = await wholePage(space, query, steps);
     return {
-      facts: found.map((entry) => (values ? detail(entry) : summary(entry))),
-      ...(after && { next_cursor: spellCursor(after, sort) }),
+      facts: entries.map((entry) => (values ? detail(entry) : summary(entry))),
+      ...(next && { next_cursor: spellCursor(next, sort) }),
     };
   },
 

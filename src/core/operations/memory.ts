@@ -11,6 +11,7 @@ import type { KeptCredentials } from '../packs/kept-credentials.ts';
 import type { Packs } from '../packs/packs.ts';
 import type { MemoryStore } from '../store.ts';
 import type { Tokens } from '../tokens.ts';
+import type { Turns } from '../turns.ts';
 
 /** Exactly what the table of operations says can be asked; the compiler compares. */
 export type Memory = {
@@ -34,6 +35,7 @@ export interface Program {
 /** What the use cases need. */
 export interface MemoryDeps {
   readonly store: MemoryStore;
+  readonly turns: Turns;
   readonly tokens: Tokens;
   readonly finder: Finder;
   readonly packs: Packs;

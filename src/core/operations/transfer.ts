@@ -17,8 +17,10 @@ type Transfer = Pick<Memory, 'export' | 'import'>;
 type Outcome = 'created' | 'updated' | 'unchanged' | 'dropped' | Failure;
 type Written = NonNullable<ImportReceipt['written']>;
 
+const SLICE = 64 * 1024;
+
 /** Facts on their way to another place and back. */
-export const transfer = ({ store, secrets }: MemoryDeps): Transfer => ({
+export const transfer = ({ store, turns, secrets }: MemoryDeps): Transfer => ({
   async export(caller, { limit, cursor }) {
     const { entries, next } = await store.space(namespaceOf(caller), 'fact').page({
       sort: 'oldest',
@@ -32,15 +34,17 @@ export const transfer = ({ store, secrets }: MemoryDeps): Transfer => ({
     const space = store.space(namespaceOf(caller), 'fact');
     const foreseen = new Map<string, Draft>();
     const moments: number[] = [];
-    const outcomes = await Promise.all(
-      lines.map(async (line, index): Promise<{ line: number; outcome: Outcome } | undefined> => {
-        if (line.trim() === '') return undefined;
-        const outcome = await importOne(line).catch(asOutcome);
-        return { line: first + index, outcome };
-      }),
-    );
+    const outcomes: { line: number; outcome: Outcome }[] = [];
+    for (const slice of slicesOf(lines)) {
+      if (outcomes.length > 0) await turns.next(caller.subject);
+      const imported = slice.map(async ([index, line]) => ({
+        line: first + index,
+        outcome: await importOne(line).catch(asOutcome),
+      }));
+      outcomes.push(...(await Promise.all(imported)));
+    }
     return {
-      ...counted(outcomes.filter((outcome) => outcome !== undefined)),
+      ...counted(outcomes),
       ...(moments.length > 0 && { written: writtenAt(moments, caller) }),
       ...(dry && { dry_run: true as const }),
     };
@@ -56,6 +60,21 @@ export const transfer = ({ store, secrets }: MemoryDeps): Transfer => ({
     }
   },
 });
+
+/** Lines that are looked at in one step, with their numbers: about so many letters, so that nobody waits long behind them. */
+function* slicesOf(lines: readonly string[]): Generator<[number, string][]> {
+  let slice: [number, string][] = [];
+  let letters = 0;
+  for (const [index, line] of lines.entries()) {
+    if (line.trim() === '') continue;
+    slice.push([index, line]);
+    letters += line.length;
+    if (letters < SLICE) continue;
+    yield slice;
+    [slice, letters] = [[], 0];
+  }
+  if (slice.length > 0) yield slice;
+}
 
 type Line = Of<typeof ImportLine>;
 

@@ -4,6 +4,7 @@ import type { Context } from '../../contract/projection.ts';
 import { type Caller, namespaceOf, permits } from '../caller.ts';
 import type { Entry, Namespace, Overview } from '../store.ts';
 import { time } from '../time.ts';
+import { wholePage } from '../whole-page.ts';
 import { readNote } from './activity.ts';
 import { readCursor, spellCursor } from './cursor.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
@@ -11,7 +12,7 @@ import type { Memory, MemoryDeps } from './memory.ts';
 type Views = Pick<Memory, 'myMemory' | 'myDefaults' | 'context' | 'callers' | 'activity' | 'status'>;
 
 /** What a memory looks like as a whole. */
-export const views = ({ store, embeddings, program, packs: { defaults } }: MemoryDeps): Views => ({
+export const views = ({ store, turns, embeddings, program, packs: { defaults } }: MemoryDeps): Views => ({
   async myMemory(caller) {
     const { categories, more } = await store.space(namespaceOf(caller), 'fact').overview(OVERVIEW);
     const summary = {
@@ -29,14 +30,16 @@ export const views = ({ store, embeddings, program, packs: { defaults } }: Memor
   },
 
   async context(caller) {
-    const page = await store.space(namespaceOf(caller), 'fact').page({ sort: 'updated', limit: CONTEXT.facts });
-    const fitting = withinBytes(page.entries);
-    const partial = fitting.length < page.entries.length || page.next !== undefined;
+    const space = store.space(namespaceOf(caller), 'fact');
+    const newest = { sort: 'updated', limit: CONTEXT.facts } as const;
+    const { entries, next } = await wholePage(space, newest, { between: () => turns.next(caller.subject) });
+    const fitting = withinBytes(entries);
+    const partial = fitting.length < entries.length || next !== undefined;
     return {
       ...heading(caller, store.now()),
       categories: byCategory(fitting),
       ...(partial && { partial: true as const }),
-      ...(page.entries.length === 0 && { note: NOTHING_YET }),
+      ...(entries.length === 0 && { note: NOTHING_YET }),
     };
   },
 

@@ -3,6 +3,7 @@ import { Failure } from '../../contract/failure.ts';
 import { PIPELINE } from '../../contract/limits.ts';
 import type { PipelineDefinition, PipelineRun } from '../../contract/pipeline.ts';
 import type { Author, Entry, MemoryStore, Put, Space } from '../store.ts';
+import { wholePage } from '../whole-page.ts';
 
 /** No pack can name a category with a colon, nor a key that does not begin with its own name, which has a dot. */
 const DEFINITION = { category: 'pipeline:definition', begin: 'pipelines/' } as const;
@@ -106,7 +107,8 @@ export class Shelf {
 
   /** Ids of runs that have not ended, or could not say so. */
   async running(subject: string): Promise<string[]> {
-    const { entries } = await this.#space(subject).page({ sort: 'oldest', category: RUN.running, limit: PIPELINE.runs });
+    const query = { sort: 'oldest', category: RUN.running, limit: PIPELINE.runs } as const;
+    const { entries } = await wholePage(this.#space(subject), query, { between: nextTurn });
     return entries.map(({ key }) => key.slice(RUN.begin.length));
   }
 

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE, START } from '../../support/clock.ts';
 import { aCaller, type OpenedMemory, openMemory, theOwner } from '../../support/memory.ts';
@@ -253,6 +254,32 @@ describe('listing', () => {
     expect(first.facts).toHaveLength(Math.min(1, count));
   });
 
+  test('ends a page sooner where values are long, and all pages together still hold every fact once (R-STORE-10)', async () => {
+    const { as } = await openMemory();
+    const me = as(aCaller());
+    const value = 'x'.repeat(60_000);
+    const all = Array.from({ length: 60 }, (_, index) => `k${index}`);
+    for (const key of all) await me('remember', { key, value, tags: [key === 'k3' ? 'rare' : 'usual'] });
+    const walk = async (input: object): Promise<number[]> => {
+      const seen: string[] = [];
+      const sizes: number[] = [];
+      for (let cursor = {}; ;) {
+        const { facts, next_cursor: next } = await me('list', { limit: 200, ...input, ...cursor });
+        seen.push(...facts.map(({ key }) => key));
+        sizes.push(facts.length);
+        if (next === undefined) break;
+        cursor = { cursor: next };
+      }
+      expect(seen).toEqual('tag' in input ? all.filter((key) => key !== 'k3').toReversed() : all.toReversed());
+      return sizes;
+    };
+    // Without values they take no room.
+    expect(await walk({})).toEqual([60]);
+    for (const sizes of [await walk({ values: true }), await walk({ values: true, tag: 'usual' })])
+      expect(Math.max(...sizes)).toBeLessThan(40);
+    expect((await me('list', { values: true, tag: 'rare' })).facts).toHaveLength(1);
+  });
+
   test('shows values only when asked', async () => {
     const memory = await filled();
     const me = memory.as(aCaller());
@@ -439,6 +466,27 @@ describe('export and import (R-OPS-06)', () => {
     const me = memory.as(aCaller());
     await me('import', { lines: [JSON.stringify({ key: 'k', value: 'v', expires_at: iso(START + 9000 * DAY) })] });
     expect((await me('recall', { key: 'k' })).expires_at).toBe(iso(START + 365 * DAY));
+  });
+});
+
+describe('one who asks for much (R-HTTP-14)', () => {
+  const line = (index: number): string => JSON.stringify({ key: `k${index}`, value: `${index} ${'long '.repeat(400)}` });
+
+  test.each([
+    { what: 'imports', name: 'import', input: { lines: Array.from({ length: 500 }, (_, index) => line(index)) }, facts: 0 },
+    { what: 'looks through everything', name: 'list', input: { tag: 'nowhere' }, facts: 2000 },
+  ] as const)('and $what lets another ask meanwhile', async ({ name, input, facts }) => {
+    const { as } = await openMemory();
+    const [greedy, modest] = [as(aCaller()), as(aCaller({ subject: 'modest' }))];
+    await modest('remember', { key: 'mine', value: 'short' });
+    for (let first = 0; first < facts; first += 500)
+      await greedy('import', { lines: Array.from({ length: 500 }, (_, index) => line(first + index)) });
+    const order: string[] = [];
+    const much = Promise.all(Array.from({ length: 3 }, () => greedy(name, input))).then(() => order.push('much'));
+    // In the next turn of the loop, as whoever comes over a wire.
+    await nextTurn();
+    await Promise.all([much, modest('recall', { key: 'mine' }).then(() => order.push('little'))]);
+    expect(order).toEqual(['little', 'much']);
   });
 });
 
