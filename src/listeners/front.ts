@@ -28,11 +28,18 @@ interface Deps {
 interface Connection {
   /** Questions that it waits for. */
   waiting: number;
+  /** The answer that is being given: the next question is looked at when this one is taken. */
+  answering: ServerResponse | undefined;
+  /** Questions that came meanwhile. */
+  readonly queue: [IncomingMessage, ServerResponse][];
   /** Of whoever asked last and was known; nobody's until then. */
   subject: string;
 }
 
 const NOBODY = '';
+
+/** What lies in wait for a reader is looked at where it is more than this, in bytes. */
+const SMALL = 64 * 1024;
 
 /**
  * What every request goes through, in this order: is it from this machine, who is it, is there such a place. Only then is a
@@ -49,7 +56,7 @@ export class Front {
 
   connect(socket: Socket): void {
     if (this.#connections.size >= LIMITS.connections) this.#makeRoom();
-    this.#connections.set(socket, { waiting: 0, subject: NOBODY });
+    this.#connections.set(socket, { waiting: 0, answering: undefined, queue: [], subject: NOBODY });
     socket.once('close', () => this.#connections.delete(socket));
   }
 
@@ -71,8 +78,46 @@ export class Front {
       return;
     }
     connection.waiting += 1;
+    const { answering, queue } = connection;
+    if (answering && !over(answering)) {
+      queue.push([request, response]);
+      if (queue.length === 1) answering.once('close', () => this.#next(connection));
+    } else await this.#give(connection, request, response);
+  }
+
+  /**
+   * One after the other, and each when the one before was taken: answers to one who asks much at once and reads nothing would
+   * be held all at the same time.
+   */
+  #next(connection: Connection): void {
+    const [question] = connection.queue.splice(0, 1);
+    if (!question) return;
+    const [request, response] = question;
+    if (!request.socket.writable) return;
+    if (connection.queue.length > 0) response.once('close', () => this.#next(connection));
+    void this.#give(connection, request, response);
+  }
+
+  async #give(connection: Connection, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    connection.answering = response;
     await this.#serve(request, response);
     connection.waiting -= 1;
+    if (request.socket.writableLength > SMALL) this.#limitUnread();
+  }
+
+  /** Whoever leaves the most answers untaken loses the connection that holds the most of them. */
+  #limitUnread(): void {
+    const held = [...this.#connections].map(([socket, { subject }]) => ({ socket, subject, bytes: socket.writableLength }));
+    const sums = new Map<string, number>();
+    let all = 0;
+    for (const { subject, bytes } of held) {
+      all += bytes;
+      sums.set(subject, (sums.get(subject) ?? 0) + bytes);
+    }
+    if (all <= LIMITS.answersBytes) return;
+    const most = Math.max(...sums.values());
+    const theirs = held.filter(({ subject }) => sums.get(subject) === most);
+    theirs.toSorted((one, other) => other.bytes - one.bytes)[0]?.socket.destroy();
   }
 
   /**
@@ -152,6 +197,9 @@ export class Front {
     return result && JSON.stringify(result);
   }
 }
+
+/** Taken, or given up. */
+const over = (response: ServerResponse): boolean => response.writableFinished || gone(response);
 
 /** Nobody is there any more to hear it. */
 const gone = (response: ServerResponse): boolean => response.destroyed || response.socket?.destroyed === true;

@@ -18,6 +18,8 @@ export const LIMITS = {
   bodyBytes: 1024 * KIB,
   /** Of all bodies that are being read; whoever sends the most of them is refused first. */
   bodiesBytes: 64 * 1024 * KIB,
+  /** Of all answers that were not taken yet; whoever leaves the most of them loses a connection first. */
+  answersBytes: 64 * 1024 * KIB,
   depth: 64,
   /** Whoever has the most of them gives way to the next. */
   connections: 1000,

@@ -1,8 +1,10 @@
+import { once } from 'node:events';
 import { Agent } from 'node:http';
-import { describe, expect, test } from 'vitest';
+import { connect } from 'node:net';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Perform } from '../../src/core/perform.ts';
 import { LIMITS } from '../../src/listeners/limits.ts';
-import { ask, dial, serve } from '../support/listener.ts';
+import { ask, dial, serve, SOON } from '../support/listener.ts';
 
 describe('many connections', () => {
   test('that idle make room for whoever knocks', async () => {
@@ -47,6 +49,51 @@ describe('many connections', () => {
   });
 });
 
+describe('answers that nobody takes (R-HTTP-15)', () => {
+  test('cost whoever leaves the most of them a connection, and nobody else', async () => {
+    const { url, port, token } = await serve();
+    const [greedy, honest] = [await token('greedy'), await token('honest')];
+    const value = '\u0001'.repeat(60_000);
+    for (let n = 0; n < 20; n += 1) await ask(url, '/api/v1/memory/store', { token: greedy, body: { key: `k/${n}`, value } });
+    await ask(url, '/api/v1/memory/store', { token: honest, body: { key: 'k', value } });
+    const get = (subject: string) =>
+      `GET /api/v1/memory/facts?values=1&limit=20 HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${subject}\r\n\r\n`;
+    const [slow, ...lines] = await Promise.all(Array.from({ length: 25 }, () => deaf(port)));
+    slow?.write(get(honest));
+    for (const line of lines) line.write(get(greedy));
+    for (let n = 0; n < 40; n += 1) expect((await ask(url, '/api/v1/memory', { token: honest })).status).toBe(200);
+    expect(await slow?.rest()).toBeGreaterThan(360_000);
+    // Each answer has more than 6 MB, of which the system's own buffers hold some.
+    const whole = (await Promise.all(lines.map((line) => line.rest()))).filter((bytes) => bytes > 6_000_000).length;
+    expect(whole).toBeLessThan(lines.length);
+    expect(whole).toBeGreaterThan(5);
+  });
+});
+
+/** Asks, and reads nothing until it is told to; then it says how much came in all. */
+async function deaf(port: number): Promise<{ write(text: string): void; rest(): Promise<number> }> {
+  const socket = connect({ host: '127.0.0.1', port }).pause();
+  onTestFinished(() => void socket.destroy());
+  await once(socket, 'connect');
+  let bytes = 0;
+  let last = '';
+  const { promise, resolve } = Promise.withResolvers<number>();
+  const whole = (): boolean => last.endsWith(']}') || /"next_cursor":"[^"]*"\}$/.test(last);
+  socket.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    last = (last + chunk.subarray(-200).toString('latin1')).slice(-200);
+    if (whole()) resolve(bytes);
+  });
+  socket.on('error', () => resolve(bytes)).on('close', () => resolve(bytes));
+  return {
+    write: (text) => void socket.write(text),
+    rest() {
+      socket.resume();
+      return promise;
+    },
+  };
+}
+
 describe('one connection', () => {
   test('is answered in the order of its questions, however many it asks at once', async () => {
     const { port, owner } = await serve();
@@ -61,6 +108,30 @@ describe('one connection', () => {
       'version',
       'status',
     ]);
+  });
+
+  test('that asks much and reads nothing is given one answer at a time, and all of them once it reads (R-HTTP-15)', async () => {
+    let asked = 0;
+    const around =
+      (perform: Perform): Perform =>
+      (...call: Parameters<Perform>) => {
+        asked += 1;
+        return perform(...call);
+      };
+    const { url, port, owner } = await serve({ around });
+    const value = '\u0001'.repeat(60_000);
+    for (let n = 0; n < 20; n += 1) await ask(url, '/api/v1/memory/store', { token: owner, body: { key: `k/${n}`, value } });
+    asked = 0;
+    const line = await dial(port);
+    line.socket.pause();
+    const get = `GET /api/v1/memory/facts?values=1&limit=20 HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${owner}\r\n\r\n`;
+    line.write(get.repeat(5));
+    await vi.waitFor(() => expect(asked).toBeGreaterThan(0), SOON);
+    for (let n = 0; n < 20; n += 1) await ask(url, '/api/v1/memory', { token: owner });
+    // What the system's own buffers hold counts as taken.
+    expect(asked - 20).toBeLessThanOrEqual(3);
+    line.socket.resume();
+    await vi.waitFor(() => expect(line.text().match(/"next_cursor"/g)).toHaveLength(5), SOON);
   });
 
   test('that asks without end before it hears an answer is ended', async () => {
