@@ -26,8 +26,9 @@ const COMMON = 'cellar';
 /** A word of one fact only, and like no other: its number, shuffled, in letters. */
 const own = (index: number): string =>
   (Math.imul(index + 1, 0x9e3779b1) >>> 0).toString(26).replaceAll(/\d/g, (digit) => 'zyxwvutsrq'.charAt(Number(digit)));
-/** Stores of one client that are under way all the time while others ask. */
+/** Stores, or pages of long values, of one client that are under way all the time while others ask. */
 const FLOOD = 32;
+const LONG_PAGE = `${API}/memory/facts?values=1&limit=200`;
 
 /**
  * What REST costs over bare node:http that does one raw durable insert, or answers what it has at hand: in the same run, with
@@ -55,9 +56,16 @@ export async function listener(): Promise<Result[]> {
   await using whole = await serve(perform, tokens);
   await using alone = await serve(remembered, tokens);
   await using bare = await serveBare(raw);
-  const ask = async (url: string, path: string, body?: string): Promise<string> => {
+  const { token: greedy } = await tokens.mint({
+    name: 'one who asks for much',
+    client: 'bench',
+    subject: 'greedy',
+    scopes: ['memory:read', 'memory:write'],
+    days: 1,
+  });
+  const ask = async (url: string, path: string, body?: string, bearer = token): Promise<string> => {
     const answer = await fetch(url + path, {
-      headers: { Authorization: `Bearer ${token}`, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
+      headers: { Authorization: `Bearer ${bearer}`, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
       ...(body !== undefined && { method: 'POST', body }),
     });
     if (answer.status !== 200) throw new Error(await answer.text());
@@ -68,6 +76,9 @@ export async function listener(): Promise<Result[]> {
     const { key, value, category, tags } = aFact((index += 1));
     return JSON.stringify({ key, value, category, tags });
   };
+
+  for (let long = 0; long < 50; long += 1)
+    await ask(whole.url, `${API}/memory/store`, JSON.stringify({ key: `long/${long}`, value: 'words '.repeat(10_000) }), greedy);
 
   const latency = async (
     what: string,
@@ -118,16 +129,17 @@ export async function listener(): Promise<Result[]> {
     };
   };
 
-  /** What others wait for an answer at most, nearly always, while one client stores as much as it can. */
-  const flooded = async (path: string): Promise<Result> => {
+  /** What others wait for an answer at most, nearly always, while one client stores or reads as much as it can. */
+  const flooded = async (what: 'stores' | 'pages', path: string): Promise<Result> => {
     bare.answer = await ask(whole.url, path);
+    bare.page = await ask(whole.url, LONG_PAGE, undefined, greedy);
     const p99 = async (url: string): Promise<number> => {
       const times: number[] = [];
       for (let turn = 0; turn < TURNS; turn += 1) times.push(await timed(() => ask(url, path)));
       return quantile(times, 0.99);
     };
     const under = async (url: string): Promise<number> => {
-      const flooder = fork(import.meta.filename, ['flood', url, token, `${(index += 1_000_000)}`]);
+      const flooder = fork(import.meta.filename, [what, url, greedy, `${(index += 1_000_000)}`]);
       await once(flooder, 'message');
       const took = await p99(url);
       flooder.kill();
@@ -137,9 +149,9 @@ export async function listener(): Promise<Result[]> {
     const calm = await p99(whole.url);
     const [one, other] = [await under(bare.url), await under(whole.url)];
     return {
-      what: `recall while another client keeps ${FLOOD} stores under way, p99`,
+      what: `recall while another subject keeps ${FLOOD} ${what} under way, p99`,
       figure: other / one,
-      unit: 'times bare node:http with raw SQLite',
+      unit: what === 'stores' ? 'times bare node:http with raw SQLite' : 'times bare node:http with the same bytes',
       bar: { atMost: 3 },
       from: `${one.toFixed(1)} ms bare, ${other.toFixed(1)} ms ours, ${calm.toFixed(1)} ms ours when nobody else asks`,
     };
@@ -173,7 +185,8 @@ export async function listener(): Promise<Result[]> {
     await latency('search for a word of one fact', rare, 1.5),
     await latency('search for a word of every tenth fact', `${API}/memory/search?q=${COMMON}`, 4),
     await together('search', { path: rare, atOnce: 8, atLeast: 0.7, beside: '' }),
-    await flooded(fact),
+    await flooded('stores', fact),
+    await flooded('pages', fact),
     await foundAtOnce(),
     // What the listener adds by itself: guard, token, route, limits.
     await latency('an answer at hand', fact, undefined, undefined, alone.url),
@@ -207,12 +220,13 @@ async function serve(perform: Perform, tokens: Tokens): Promise<{ url: string } 
 }
 
 /** The least that could be called a server of it. */
-async function serveBare(raw: Floor): Promise<{ url: string; answer: string } & AsyncDisposable> {
+async function serveBare(raw: Floor): Promise<{ url: string; answer: string; page: string } & AsyncDisposable> {
   let index = 2 * FACTS;
   const server = createServer((request, response) => {
     const answer = (): void => {
-      response.writeHead(200, ['Content-Type', 'application/json', 'Content-Length', `${Buffer.byteLength(bare.answer)}`]);
-      response.end(bare.answer);
+      const text = request.url === LONG_PAGE ? bare.page : bare.answer;
+      response.writeHead(200, ['Content-Type', 'application/json', 'Content-Length', `${Buffer.byteLength(text)}`]);
+      response.end(text);
     };
     if (request.method === 'GET') {
       answer();
@@ -232,6 +246,7 @@ async function serveBare(raw: Floor): Promise<{ url: string; answer: string } & 
   const bare = {
     url: `http://127.0.0.1:${port}`,
     answer: '',
+    page: '',
     async [Symbol.asyncDispose]() {
       server.close();
       server.closeAllConnections();
@@ -241,25 +256,29 @@ async function serveBare(raw: Floor): Promise<{ url: string; answer: string } & 
 }
 
 /** A client that never rests, in a process of its own. Says so once it is under way, and ends when it is killed. */
-async function flood(url: string, token: string, from: number): Promise<void> {
+async function flood(what: string, url: string, token: string, from: number): Promise<void> {
   let index = from;
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+  const read = async (): Promise<void> => {
+    await (await fetch(url + LONG_PAGE, { headers })).text();
+  };
   const store = async (): Promise<void> => {
     const { key, value, category, tags } = aFact((index += 1));
     const body = JSON.stringify({ key, value, category, tags });
     await (await fetch(`${url}${API}/memory/store`, { method: 'POST', headers, body })).text();
   };
-  await store();
+  const ask = what === 'pages' ? read : store;
+  await ask();
   process.send?.('under way');
   await Promise.all(
     Array.from({ length: FLOOD }, async () => {
-      for (;;) await store();
+      for (;;) await ask();
     }),
   );
 }
 
 if (import.meta.main) {
   const [what, url = '', token = '', from] = process.argv.slice(2);
-  if (what === 'flood') await flood(url, token, Number(from));
+  if (what !== undefined) await flood(what, url, token, Number(from));
   else process.exitCode = report(await listener()) ? 0 : 1;
 }
