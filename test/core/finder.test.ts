@@ -221,6 +221,27 @@ test('values of one answer are 32 kB together at most, longer ones cut with a ma
   expect(hits.every(({ snippet }) => snippet.includes('needle') && snippet.length <= 260)).toBe(true);
 });
 
+test.each([
+  { long: 5, short: 20 },
+  { long: 97, short: 3 },
+])('$long long values leave $short short ones whole, and none is empty (R-OPS-14)', async ({ long, short }) => {
+  const memory = await openMemory({ keyless: true });
+  const me = memory.as(aCaller());
+  for (let index = 0; index < long; index += 1) {
+    await me('remember', { key: `long ${index}`, value: `needle ${'needle 🧵 ünï '.repeat(3000)}` });
+  }
+  const sentence = 'A needle in a sentence of usual length.';
+  for (let index = 0; index < short; index += 1) await me('remember', { key: `short ${index}`, value: sentence });
+  const { hits } = await me('search', { query: 'needle', limit: 100 });
+  expect(hits).toHaveLength(long + short);
+  const bytes = hits.map(({ value }) => Buffer.byteLength(value));
+  const all = bytes.reduce((sum, each) => sum + each, 0);
+  expect(all).toBeLessThanOrEqual(32_000);
+  expect(all).toBeGreaterThan(25_000);
+  expect(hits.filter(({ value }) => value === sentence)).toHaveLength(short);
+  expect(hits.filter(({ value }) => value.length > 200 && value.isWellFormed() && value.endsWith(' […]'))).toHaveLength(long);
+});
+
 describe('a question in the words of QMD', () => {
   test('is answered with pieces of markdown (R-QMD-04)', async () => {
     const memory = await openMemory();

@@ -22,20 +22,19 @@ export const find = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query' | 
       ...(client !== undefined && { client }),
       ...(within !== undefined && { expiringWithin: within * 1000 }),
     });
-    let left: number = SNIPPET.bytes;
-    const hits = found.map(({ fact, score, spans, why }) => {
-      const { value, bytes } = cut(fact.value, left);
-      left -= bytes;
-      return {
-        key: fact.key,
-        category: fact.category,
-        score: rounded(score),
-        snippet: snippetOf(fact.value, spans, SNIPPET.characters).text,
-        value,
-        expires_at: time(fact.expiresAt),
-        why,
-      };
-    });
+    const values = sharing(
+      found.map(({ fact }) => fact.value),
+      SNIPPET.bytes,
+    );
+    const hits = found.map(({ fact, score, spans, why }, place) => ({
+      key: fact.key,
+      category: fact.category,
+      score: rounded(score),
+      snippet: snippetOf(fact.value, spans, SNIPPET.characters).text,
+      value: values[place] ?? '',
+      expires_at: time(fact.expiresAt),
+      why,
+    }));
     return { hits, ...(partial && { partial: true as const }) };
   },
 
@@ -73,14 +72,23 @@ const best = (one: Hit, other: Hit): number => other.score - one.score || other.
 /** Enough to compare by, and short on the wire. */
 const rounded = (score: number): number => Math.round(score * 1000) / 1000;
 
-function cut(value: string, most: number): { value: string; bytes: number } {
-  const bytes = Buffer.byteLength(value);
-  if (bytes <= most) return { value, bytes };
+/** Each has an equal share of the room at least; what the short ones leave of theirs goes to the best of the long ones. */
+function sharing(values: readonly string[], room: number): string[] {
+  const share = Math.floor(room / values.length);
+  let spare = values.reduce((left, value) => left - Math.min(Buffer.byteLength(value), share), room);
+  return values.map((value) => {
+    const own = Math.min(Buffer.byteLength(value), share);
+    const said = cut(value, own + spare);
+    spare -= Buffer.byteLength(said) - own;
+    return said;
+  });
+}
+
+function cut(value: string, most: number): string {
+  if (Buffer.byteLength(value) <= most) return value;
   const room = most - Buffer.byteLength(CUT);
-  if (room <= 0) return { value: '', bytes: 0 };
   // Cut by characters: half a character in UTF-8 would be none.
   let text = value.slice(0, room);
   while (Buffer.byteLength(text) > room) text = text.slice(0, Math.floor(text.length * 0.9));
-  const whole = (text.isWellFormed() ? text : text.slice(0, -1)) + CUT;
-  return { value: whole, bytes: Buffer.byteLength(whole) };
+  return (text.isWellFormed() ? text : text.slice(0, -1)) + CUT;
 }
