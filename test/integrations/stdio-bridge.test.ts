@@ -1,9 +1,11 @@
 import { execFileSync, spawn } from 'node:child_process';
+import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { text as readText } from 'node:stream/consumers';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import fc from 'fast-check';
@@ -263,6 +265,67 @@ describe('whoever sits on the port of the memory', () => {
     expect(heard.length).toBeGreaterThan(0);
     expect(heard.every((line) => /^\/healthz\?challenge=\w+ $/.test(line))).toBe(true);
   });
+});
+
+describe('a connection that is cut while the memory is at work', () => {
+  const key = 'ab'.repeat(32);
+
+  /** Proves itself, answers, and cuts the first call of a tool; `heard` are the names of the tools that were called. */
+  async function cutting(folder: string): Promise<{ readonly heard: readonly string[] }> {
+    const heard: string[] = [];
+    const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+      const say = (body: object): void => {
+        const text = JSON.stringify(body);
+        const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text), 'mcp-session-id': 's' };
+        response.writeHead(200, headers).end(text);
+      };
+      const challenge = new URL(`http://x${request.url}`).searchParams.get('challenge');
+      if (challenge !== null) {
+        return say({ status: 'ok', proof: createHmac('sha256', Buffer.from(key, 'hex')).update(challenge).digest('hex') });
+      }
+      const body = await readText(request);
+      if (body === '') return void response.writeHead(405, { 'content-length': 0 }).end();
+      const { id, method, params } = JSON.parse(body) as { id?: unknown; method: string; params: { name: string } };
+      if (id === undefined) return void response.writeHead(202, { 'content-length': 0 }).end();
+      const result = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'x', version: '1' } };
+      if (method === 'initialize') return say({ jsonrpc: '2.0', id, result });
+      heard.push(params.name);
+      if (heard.length === 1) return void request.socket.resetAndDestroy();
+      say({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: '{"said":"done"}' }] } });
+    };
+    const standIn = createServer((request, response) => void answer(request, response)).listen(0, '127.0.0.1');
+    onTestFinished(() => void standIn.close());
+    await once(standIn, 'listening');
+    const { port } = standIn.address() as AddressInfo;
+    const endpoint = { url: `http://127.0.0.1:${port}`, pid: process.pid, proof_key: key, instance: 'a' };
+    writePrivate(join(folder, 'endpoint.json'), JSON.stringify(endpoint));
+    return { heard };
+  }
+
+  test.each(['memory_recall', 'helmdeck.memory_store', 'helmdeck__memory_forget'])(
+    'has %s asked again, which comes to the same (R-MCP-12)',
+    async (name) => {
+      const folder = tempFolder();
+      const { heard } = await cutting(folder);
+      const bridge = startBridge({ HELMDECK_DATA_DIR: folder, HELMDECK_TOKEN: 'a.b.c' });
+      await bridge.ask('initialize', hello);
+      expect(refusalIn(await bridge.ask('tools/call', { name, arguments: {} }))).toEqual({ said: 'done' });
+      expect(heard).toEqual([name, name]);
+    },
+  );
+
+  test.each(['github_list_issues', 'helmdeck.memory_helper', 'query', 'toString'])(
+    'is told of, and %s does not run twice (R-MCP-12)',
+    async (name) => {
+      const folder = tempFolder();
+      const { heard } = await cutting(folder);
+      const bridge = startBridge({ HELMDECK_DATA_DIR: folder, HELMDECK_TOKEN: 'a.b.c' });
+      await bridge.ask('initialize', hello);
+      expect(refusalIn(await bridge.ask('tools/call', { name, arguments: {} }))).toMatchObject({ error: 'session_unavailable' });
+      await bridge.leave();
+      expect(heard).toEqual([name]);
+    },
+  );
 });
 
 describe('the lines of a client', () => {
