@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { FactFilter } from './fact.ts';
 import { later, type Of } from './later.ts';
 import { QUERY } from './limits.ts';
-import { ask, flag, notText, Time, wholeNumber } from './text.ts';
+import { ask, flag, fold, notText, Time, wholeNumber } from './text.ts';
 
 /** What narrows a list narrows a search. */
 const narrowing = later(() => FactFilter().pick({ category: true, tag: true, client: true, expiring_within: true }).shape);
@@ -56,48 +56,57 @@ const Question = later(() =>
     .describe(`Words to look for; only the first ${QUERY.characters} characters count.`),
 );
 
+/** Models often send null for a field that they leave out. */
+const orNull = <Field extends z.ZodType>(field: Field) => z.preprocess((sent) => sent ?? undefined, field);
+const optional = <Field extends z.ZodType>(field: Field) => orNull(field.optional());
+
+/** Spelled as its category is kept; a name cut here is longer than any of ours. */
+const Collection = later(() => z.string({ error: notText }).transform((name) => fold(name.slice(0, 256).trim())));
+
 /** A protocol that is not ours: what QMD's other servers understand is taken and ignored, not refused. */
 export const QmdQuestion = later(() =>
   z
     .object(
       {
-        searches: z
-          .array(
-            z.object(
-              {
-                type: z
-                  .enum(['lex', 'vec', 'hyde'], { error: 'must be lex, vec or hyde; send one of them' })
-                  .describe('How the asker would search: by words, by meaning, or by an imagined answer.'),
-                query: Question(),
-              },
-              { error: 'must be a JSON object; send it with type and query' },
-            ),
-            { error: 'must be a list; send a JSON array of {type, query}' },
-          )
-          .max(QUERY.searches, { error: `must be at most ${QUERY.searches}; send the ones that matter` })
-          .optional()
-          .describe('Several ways to ask the same; their hits are fused.'),
-        query: Question().optional(),
-        limit: z
-          .int({ error: 'must be a whole number from 1; send it as a JSON number' })
-          .min(1, { error: 'must be a whole number from 1; send it as a JSON number' })
-          .transform((limit) => Math.min(limit, QUERY.most))
-          .prefault(QUERY.default)
-          .describe(`Hits at most; more than ${QUERY.most} means ${QUERY.most}.`),
-        minScore: z
-          .number({ error: 'must be a number; send it as a JSON number' })
-          .optional()
-          .describe('Leave out hits below this score.'),
-        collections: z
-          .array(z.string({ error: notText }), { error: 'must be a list of texts; send a JSON array' })
-          .optional()
-          .describe('Only these collections, as far as they begin with helmdeck-; others are ignored.'),
-        candidateLimit: z
-          .number({ error: 'must be a number; send it as a JSON number' })
-          .optional()
-          .describe('Accepted and not used.'),
-        intent: z.string({ error: notText }).optional().describe('Accepted and not used.'),
-        rerank: flag().optional().describe('Accepted and not used.'),
+        searches: optional(
+          z
+            .array(
+              z.object(
+                {
+                  type: z
+                    .enum(['lex', 'vec', 'hyde'], { error: 'must be lex, vec or hyde; send one of them' })
+                    .describe('How the asker would search: by words, by meaning, or by an imagined answer.'),
+                  query: Question(),
+                },
+                { error: 'must be a JSON object; send it with type and query' },
+              ),
+              { error: 'must be a list; send a JSON array of {type, query}' },
+            )
+            .max(QUERY.searches, { error: `must be at most ${QUERY.searches}; send the ones that matter` })
+            .describe('Several ways to ask the same; their hits are fused.'),
+        ),
+        query: optional(Question()),
+        limit: orNull(
+          z
+            .int({ error: 'must be a whole number from 1; send it as a JSON number' })
+            .min(1, { error: 'must be a whole number from 1; send it as a JSON number' })
+            .transform((limit) => Math.min(limit, QUERY.most))
+            .prefault(QUERY.default)
+            .describe(`Hits at most; more than ${QUERY.most} means ${QUERY.most}.`),
+        ),
+        minScore: optional(
+          z.number({ error: 'must be a number; send it as a JSON number' }).describe('Leave out hits below this score.'),
+        ),
+        collections: optional(
+          z
+            .array(Collection(), { error: 'must be a list of texts; send a JSON array' })
+            .describe('Only these collections, as far as they begin with helmdeck-; others are ignored.'),
+        ),
+        candidateLimit: optional(
+          z.number({ error: 'must be a number; send it as a JSON number' }).describe('Accepted and not used.'),
+        ),
+        intent: optional(z.string({ error: notText }).describe('Accepted and not used.')),
+        rerank: optional(flag().describe('Accepted and not used.')),
       },
       { error: 'must be a JSON object; send it with query or searches' },
     )

@@ -13,6 +13,12 @@ describe('a QMD question (R-QMD-02)', () => {
     expect(QmdQuestion().parse({ query: 'helix', agent: 'x', collection: 'y' })).toEqual({ query: 'helix', limit: 20 });
   });
 
+  test('may say null for whatever it leaves out', () => {
+    const fields = ['searches', 'query', 'limit', 'minScore', 'collections', 'candidateLimit', 'intent', 'rerank'];
+    expect(Object.keys(QmdQuestion().shape)).toEqual(fields);
+    expect(QmdQuestion().parse(Object.fromEntries(fields.map((field) => [field, null])))).toEqual({ limit: 20 });
+  });
+
   test.each([
     { limit: 1, means: 1 },
     { limit: 100, means: 100 },
@@ -40,6 +46,7 @@ describe('a QMD question (R-QMD-02)', () => {
       input: { searches: Array.from({ length: 33 }, () => ({ type: 'lex', query: 'a' })) },
       says: /^searches must be at most 32; send/,
     },
+    { why: 'a search that is null', input: { searches: [null] }, says: /^searches\.0 must be a JSON object; send/ },
     { why: 'collections in one text', input: { collections: 'a,b' }, says: /^collections must be a list of texts; send/ },
   ])('is refused for $why', ({ input, says }) => {
     expect(refusal(QmdQuestion(), input)).toMatch(says);

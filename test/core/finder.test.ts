@@ -273,6 +273,8 @@ describe('a question in the words of QMD', () => {
     expect(await titles({ collections: ['memory-root-main'] })).toEqual(['b 0.5', 'a 0.5']);
     expect(await titles({ collections: ['memory-root-main', 'helmdeck-x'] })).toEqual(['a 0.5']);
     expect(await titles({ collections: ['helmdeck-x', 'helmdeck-y'] })).toEqual(['b 0.5', 'a 0.5']);
+    expect(await titles({ collections: [' Helmdeck-X', 'Memory-Root'] })).toEqual(['a 0.5']);
+    expect(await titles({ collections: ['HELMDECK-x', 'helmdeck-ｙ'] })).toEqual(['b 0.5', 'a 0.5']);
     expect(await titles({ collections: ['helmdeck-none'] })).toEqual([]);
     expect(await titles({ minScore: 0.6 })).toEqual([]);
     expect(await titles({ limit: 1 })).toEqual(['b 0.5']);
