@@ -20,7 +20,8 @@ export const bare = (text: string): string =>
  * Messages in the contract leave out their subject: `explain` puts the field's path before them.
  * So a schema reads the same wherever it is used, and every refusal names the field.
  */
-export const notText = 'must be text; send it as a JSON string';
+export const notText = ({ input }: { readonly input?: unknown }): string =>
+  input === undefined ? 'is missing; send it as text' : 'must be text; send it as a JSON string';
 
 interface About {
   title: string;
@@ -41,7 +42,7 @@ export const ask = <Shape extends z.core.$ZodLooseShape>(shape: Shape, about: Ab
 };
 
 export const wholeNumber = (least: number, most: number) => {
-  const error = `must be a whole number from ${least} to ${most}; send it as a JSON number`;
+  const error = `must be a whole number from ${least} to ${most}; send it as a number`;
   return z.int({ error }).min(least, { error }).max(most, { error });
 };
 

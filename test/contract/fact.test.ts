@@ -26,7 +26,7 @@ describe('a key', () => {
   });
 
   test.each([
-    { why: 'nothing (R-FACT-01)', key: undefined, says: /^key must be text; send/ },
+    { why: 'nothing (R-FACT-01)', key: undefined, says: /^key is missing; send/ },
     { why: 'a number (R-FACT-01)', key: 7, says: /^key must be text; send/ },
     { why: 'an empty text (R-FACT-01)', key: '', says: /^key is missing or blank; send/ },
     { why: 'blanks (R-FACT-01)', key: ' \t\n ', says: /^key is missing or blank; send/ },
@@ -70,7 +70,7 @@ describe('a value (R-FACT-05)', () => {
   });
 
   test.each([
-    { why: 'nothing', value: undefined, says: /^value must be text; send/ },
+    { why: 'nothing', value: undefined, says: /^value is missing; send/ },
     { why: 'null', value: null, says: /^value must be text; send/ },
     { why: 'an object', value: { editor: 'Helix' }, says: /^value must be text; send/ },
     { why: 'blanks', value: ' \n ', says: /^value is missing or blank; send/ },

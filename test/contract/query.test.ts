@@ -40,7 +40,7 @@ describe('a QMD question (R-QMD-02)', () => {
       input: { searches: [{ type: 'sql', query: 'a' }] },
       says: /^searches\.0\.type must be lex, vec or hyde; send/,
     },
-    { why: 'a search without words', input: { searches: [{ type: 'lex' }] }, says: /^searches\.0\.query must be text; send/ },
+    { why: 'a search without words', input: { searches: [{ type: 'lex' }] }, says: /^searches\.0\.query is missing; send/ },
     {
       why: 'too many searches',
       input: { searches: Array.from({ length: 33 }, () => ({ type: 'lex', query: 'a' })) },
@@ -106,7 +106,7 @@ describe('a search of facts', () => {
   });
 
   test.each([
-    { why: 'no question', input: {}, says: /^query must be text; send/ },
+    { why: 'no question', input: {}, says: /^query is missing; send/ },
     { why: 'a question without end', input: { query: 'a'.repeat(1001) }, says: /^query is longer than 1000 characters; ask/ },
     { why: 'too many hits', input: { query: 'a', limit: 101 }, says: /^limit must be a whole number from 1 to 100; send/ },
     { why: 'a limit in words', input: { query: 'a', limit: '5' }, says: /^limit must be a whole number from 1 to 100; send/ },

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { fileSource } from '../../src/core/keys/file.ts';
+import { inputSchema, restTable } from '../../src/listeners/rest.ts';
 import { ask, serve, type Served } from '../support/listener.ts';
 import { openKeptStore } from '../support/store.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -240,4 +241,22 @@ test('whoever asks too often hears when to come again (R-ERR-06)', async () => {
   const { status, json, headers } = await store();
   expect([status, json.error]).toEqual([429, 'rate_limited']);
   expect(Number(headers['retry-after'])).toBeGreaterThan(0);
+});
+
+test('what is missing in a query, or wrong, is refused in words that fit a query (R-FACT-11)', async () => {
+  const { owner } = await served();
+  const saying = async (path: string) => (await owner.get(path)).json.message;
+  expect(await saying('/memory/fact')).toBe('key is missing; send it as text.');
+  expect(await saying('/memory/search')).toBe('query is missing; send it as text.');
+  expect(await saying('/memory/facts?limit=0')).toBe('limit must be a whole number from 1 to 200; send it as a number.');
+  let refused = 0;
+  for (const { path, operation } of restTable.filter(({ method, from }) => method === 'GET' && from === 'query')) {
+    for (const field of Object.keys(inputSchema(operation).properties ?? {})) {
+      const { status, json } = await owner.get(`${path.replace(/\{\w+\}/, 'x')}?${field}=no`);
+      if (status !== 400) continue;
+      refused += 1;
+      expect(json.message, `${path} ${field}`).not.toMatch(/JSON/);
+    }
+  }
+  expect(refused).toBeGreaterThan(8);
 });

@@ -39,8 +39,8 @@ const ask = (operation: string, code: string, cases: readonly Case[]): Refusal[]
   cases.map(([why, input, says]) => ({ why: `${operation}: ${why}`, operation, input, code, says }));
 
 const keys = field('key', [
-  ['nothing', undefined, /^key must be text; send it as a JSON string\.$/],
-  ['null', null, /^key must be text;/],
+  ['nothing', undefined, /^key is missing; send it as text\.$/],
+  ['null', null, /^key must be text; send it as a JSON string\.$/],
   ['a number', 7, /^key must be text;/],
   ['an empty text', '', /^key is missing or blank; send a short, stable name/],
   ['blanks', ' \t\n ', /^key is missing or blank;/],
@@ -64,8 +64,8 @@ const keys = field('key', [
 ]);
 
 const values = field('value', [
-  ['nothing', undefined, /^value must be text; send it as a JSON string\.$/],
-  ['null', null, /^value must be text;/],
+  ['nothing', undefined, /^value is missing; send it as text\.$/],
+  ['null', null, /^value must be text; send it as a JSON string\.$/],
   ['a number', 7, /^value must be text;/],
   ['an object', { editor: 'Helix' }, /^value must be text;/],
   ['an empty text', '', /^value is missing or blank; send the text to remember\.$/],
@@ -152,7 +152,7 @@ const others: Refusal[] = [
   ...ask('history', 'invalid_input', [['a blank key', { key: '' }, /^key is missing or blank;/]]),
   ...['recall', 'history', 'patch'].flatMap((operation) =>
     ask(operation, 'invalid_input', [
-      ['no key', {}, /^key must be text;/],
+      ['no key', {}, /^key is missing; send it as text\.$/],
       ['a namespace of its own choosing', { key: 'there', namespace: 'other' }, UNKNOWN_FIELD],
     ]).map((one) => ({ ...one, lists: true as const })),
   ),
@@ -181,7 +181,7 @@ const others: Refusal[] = [
     lists: true as const,
   })),
   ...ask('list', 'invalid_input', [
-    ['none at all', { limit: 0 }, /^limit must be a whole number from 1 to 200; send it as a JSON number\.$/],
+    ['none at all', { limit: 0 }, /^limit must be a whole number from 1 to 200; send it as a number\.$/],
     ['201', { limit: 201 }, /^limit must be a whole number from 1 to 200;/],
     ['one and a half', { limit: 1.5 }, /^limit must be a whole number from 1 to 200;/],
     ['an order nobody knows', { sort: 'size' }, /^sort must be updated or expires; send one of them\.$/],
@@ -203,7 +203,7 @@ const others: Refusal[] = [
     ['a cursor of another order', { cursor: cursor('oldest', 1, 1) }, /^cursor is not one of this list;/],
   ]),
   ...ask('search', 'invalid_input', [
-    ['no words, not even blank ones', {}, /^query must be text;/],
+    ['no words, not even blank ones', {}, /^query is missing; send it as text\.$/],
     ['1001 characters', { query: 'x'.repeat(1001) }, /^query is longer than 1000 characters; ask with the words that matter\.$/],
     ['none at all', { query: 'x', limit: 0 }, /^limit must be a whole number from 1 to 100;/],
     ['101', { query: 'x', limit: 101 }, /^limit must be a whole number from 1 to 100;/],
@@ -214,7 +214,7 @@ const others: Refusal[] = [
     (one) => ({ ...one, lists: true as const }),
   ),
   ...ask('undo', 'invalid_input', [
-    ['no client', { since: '2026-01-01T00:00:00Z' }, /^client must be text;/],
+    ['no client', { since: '2026-01-01T00:00:00Z' }, /^client is missing; send it as text\.$/],
     ['a blank client', { client: '', since: '2026-01-01T00:00:00Z' }, /^client is missing; send the name of the program/],
     ['a time that is none', { client: 'x', since: 'yesterday' }, /^since must be a UTC time such as/],
   ]),
