@@ -1,6 +1,6 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { get, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -220,6 +220,30 @@ describe('the program', () => {
     await running.end('SIGTERM');
   });
 
+  test.runIf(process.getuid?.() === 0)('shows another user of this machine nothing (R-STORE-03, R-HTTP-08)', async () => {
+    const open = tempFolder();
+    chmodSync(open, 0o755);
+    const folder = join(open, 'data');
+    const running = await start(withAKey(folder));
+    const another = (line: string) =>
+      spawnSync('/bin/sh', ['-c', line, folder], { uid: 65_534, gid: 65_534, cwd: '/', env: {}, encoding: 'utf8' });
+    expect(another('ls -d "$0"')).toMatchObject({ status: 0, stdout: `${folder}\n` });
+    for (const line of [
+      'ls "$0"',
+      'cat "$0/memory.db"',
+      'cat "$0/memory.db-wal"',
+      'cat "$0/endpoint.json"',
+      'cat "$0/owner-token"',
+    ]) {
+      const { status, stdout, stderr } = another(line);
+      expect({ status: status === 0, stdout }, line).toEqual({ status: false, stdout: '' });
+      expect(stderr).toMatch(/denied/i);
+    }
+    const { url } = JSON.parse(readFileSync(join(folder, 'endpoint.json'), 'utf8')) as { url: string };
+    expect((await fetch(`${url}/api/v1/memory/defaults`)).status).toBe(401);
+    await running.end('SIGTERM');
+  });
+
   test.runIf(process.platform === 'linux')('shows the token of its owner to nobody who lists processes (R-AUTH-08)', async () => {
     const folder = aFolder();
     const running = await start(withAKey(folder));
@@ -291,6 +315,21 @@ describe('a start that is refused says so in one line', () => {
     const first = await start(withAKey(folder));
     expect(await refused(withAKey(folder))).toMatch(/Another Helmdeck Memory is using this data folder/);
     expect(await first.end('SIGTERM')).toMatchObject({ code: 0, complained: '' });
+  });
+
+  test('because another one of twenty at once was first, whichever that is (R-DUR-12)', async () => {
+    const folder = aFolder();
+    const starts = await Promise.all(Array.from({ length: 20 }, () => start(withAKey(folder), BUILT)));
+    const [first, ...more] = starts.filter(({ said }) => said !== '');
+    expect(more).toEqual([]);
+    for (const other of starts.filter((one) => one !== first)) {
+      const { code, complained } = await other.end();
+      expect(code).toBe(1);
+      expect(complained).toMatch(/^Helmdeck Memory cannot start: Another Helmdeck Memory is using this data folder.*\n$/);
+    }
+    using owner = await findProgram(folder);
+    expect(await owner?.call('status', {})).toMatchObject({ store: { kept: 'file', file: { at: 'open' } } });
+    expect(await first?.end('SIGTERM')).toMatchObject({ code: 0, complained: '' });
   });
 
   test('because the key is malformed, without what it holds (R-KEY-02)', async () => {
