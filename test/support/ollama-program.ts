@@ -17,6 +17,8 @@ export interface Behaviour {
     | 'forks'
     | 'no-space'
     | 'stays';
+  /** What a flood says again and again. */
+  readonly line?: string;
   /** Without the small model, whose first vector takes a while. */
   readonly quick?: boolean;
   /** Between two steps of a fetch. */

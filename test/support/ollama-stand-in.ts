@@ -50,7 +50,7 @@ function start(): void {
 }
 
 function flood(): void {
-  const line = Buffer.alloc(1 << 20, 'x'.repeat(199) + '\n');
+  const line = Buffer.alloc(1 << 20, `${behaviour().line ?? 'x'.repeat(199)}\n`);
   const more = (): void => {
     while (process.stderr.write(line));
     process.stderr.once('drain', more);

@@ -2,8 +2,9 @@ import { findSecret } from '../../core/secret-guard.ts';
 
 const LINES = 40;
 const CHARACTERS = 300;
-/** Within a minute. A program that says more has gone wrong, and reading it all would take the time of others. */
+/** Within a minute. A program that says more has gone wrong, and reading it all would take the time of others, short lines most of it. */
 const FLOOD_BYTES = 8 * 1024 * 1024;
+const FLOOD_LINES = 20_000;
 const MINUTE_MS = 60_000;
 
 /** The end of what Ollama says. Only lines of a form that holds nothing of what was embedded; how many others there were is told. */
@@ -14,6 +15,7 @@ export class LogTail {
   #others = 0;
   #since = -Infinity;
   #bytes = 0;
+  #heard = 0;
 
   constructor(now: () => number) {
     this.#now = now;
@@ -25,10 +27,13 @@ export class LogTail {
     if (now - this.#since >= MINUTE_MS) {
       this.#since = now;
       this.#bytes = 0;
+      this.#heard = 0;
     }
     this.#bytes += chunk.length;
     if (this.#bytes > FLOOD_BYTES) return false;
     const lines = (this.#held + chunk.toString('latin1')).split('\n');
+    this.#heard += lines.length - 1;
+    if (this.#heard > FLOOD_LINES) return false;
     this.#held = (lines.pop() ?? '').slice(0, CHARACTERS);
     for (const line of lines) this.#take(line);
     return true;

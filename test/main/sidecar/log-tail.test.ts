@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { LogTail, tellable } from '../../../src/main/sidecar/log-tail.ts';
+import { workOf } from '../../support/work.ts';
 
 describe('the end of the log (R-EMB-09)', () => {
   test.each([
@@ -53,4 +54,16 @@ describe('the end of the log (R-EMB-09)', () => {
     }
     expect(Array.from({ length: 9 }, () => log.hear(much)).at(-1)).toBe(false);
   });
+
+  test.each(['', 'x', 'time=1 level=I source=a.go:1 msg=x'])(
+    'costs next to nothing until a flood is noticed, also of lines as short as “%s” (R-EMB-08)',
+    (line) => {
+      const log = new LogTail(() => 0);
+      const chunk = Buffer.alloc(64 * 1024, `${line}\n`);
+      const work = workOf(() => {
+        while (log.hear(chunk));
+      });
+      expect(work).toBeLessThan(1000);
+    },
+  );
 });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Sidecar } from '../../../src/main/sidecar/sidecar.ts';
 import { listenAs } from '../../support/another-user.ts';
-import { SOON } from '../../support/listener.ts';
+import { ask, serve, SOON } from '../../support/listener.ts';
 import { isAlive, writeProgram } from '../../support/ollama-program.ts';
 import { openSidecar, standIn, turnOn, until } from '../../support/ollama.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -243,6 +243,34 @@ describe('what goes wrong is a state with a remedy (R-EMB-08)', () => {
     const other = openSidecar({ path: deaf.path, times: { ready: 300, again: [60_000] } }).sidecar;
     await turnOn(other);
     expect(await until(other, 'failed')).toMatchObject({ trouble: 'hanging' });
+  });
+
+  test('facts are stored meanwhile, while Ollama floods its log and while it hangs', async () => {
+    const ollama = standIn();
+    const { sidecar, states } = openSidecar({ path: ollama.path, times: { again: [60_000] } });
+    await turnOn(sidecar);
+    await until(sidecar, 'ready');
+    const { url, token } = await serve({ embeddings: sidecar });
+    const bearer = await token('me');
+    const store = async (key: string): Promise<void> => {
+      const { status } = await ask(url, '/api/v1/memory/store', { token: bearer, body: { key, value: 'a value' } });
+      expect(status).toBe(200);
+    };
+
+    ollama.behave({ fault: 'hangs' });
+    const hanging = ask(url, '/v1/embeddings', { token: bearer, body: { model: 'all-minilm', input: 'a text' } });
+    await vi.waitFor(() => expect(ollama.requests().at(-1)).toBe('POST /api/embed'), SOON);
+    for (let at = 0; at < 20; at += 1) await store(`hanging ${at}`);
+    expect(sidecar.state).toMatchObject({ at: 'ready' });
+
+    await sidecar.choose({ on: false });
+    expect((await hanging).status).toBe(503);
+    // The shortest lines are the most work.
+    ollama.behave({ fault: 'floods', line: '' });
+    await sidecar.choose({ on: true });
+    for (let at = 0; sidecar.state.at === 'starting'; at += 1) await store(`flooding ${at}`);
+    expect(states.at(-1)).toMatchObject({ at: 'failed', trouble: 'flooding' });
+    await store('afterwards');
   });
 
   test('a version with known holes', async () => {
