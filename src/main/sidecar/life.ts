@@ -58,6 +58,11 @@ export class Life {
     await pull?.ended.promise;
   }
 
+  /** Fulfils at once, unless a fetch that was cancelled has not ended yet. */
+  async cancelled(): Promise<void> {
+    if (this.#pull?.cancel.signal.aborted) await this.#pull.ended.promise;
+  }
+
   /** Fulfils when nothing of it is left. */
   async end(): Promise<void> {
     this.#over.abort();

@@ -94,6 +94,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
   }
 
   async pull(): Promise<void> {
+    await this.#life?.cancelled();
     if (this.#fetches()) return;
     // Another Ollama keeps its models where we do not know.
     if (!this.#choice.adopt) refuseWithoutRoom(this.model, (await this.report()).free);
@@ -265,11 +266,11 @@ export class Sidecar implements Embeddings, AsyncDisposable {
       }
     } catch (error) {
       if (!life.signal.aborted && !cancel.aborted) this.#fail(life, pullTrouble(error));
-    } finally {
-      life.endPull();
     }
     if (this.#state.at === 'pulling' && this.#life === life)
       await this.#look(life, wire).catch((error: unknown) => this.#fail(life, error));
+    // Not before it is known how it stands: whoever waits for this may fetch again at once.
+    life.endPull();
   }
 
   async #embedSome(texts: readonly string[], signal: AbortSignal): Promise<Vectors> {
