@@ -164,10 +164,12 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     if (same && isWell(this.#state)) return;
     this.#keep({ ...this.#choice, on, adopt });
     this.#failures = 0;
-    await this.#end();
+    const ended = this.#end();
+    // Whoever asks while it ends is told how it stands from now on.
     if (!on) this.#become(OFF);
     else if (this.#awake) this.#begin();
     else this.#become(ASLEEP);
+    await ended;
   }
 
   async #approve(sha256: string): Promise<void> {

@@ -129,6 +129,21 @@ describe('an Ollama of our own', () => {
     expect(ollama.pids()).toHaveLength(started);
   });
 
+  test('says that it is off from the moment it is turned off, also to who is waiting (R-EMB-02)', async () => {
+    const ollama = standIn();
+    const { sidecar } = openSidecar({ path: ollama.path });
+    await turnOn(sidecar);
+    await until(sidecar, 'ready');
+    ollama.behave({ fault: 'hangs' });
+    const waiting = refused(sidecar);
+    await vi.waitFor(() => expect(ollama.requests().at(-1)).toBe('POST /api/embed'), SOON);
+    const off = sidecar.choose({ on: false });
+    const told = { code: 'embeddings_unavailable', message: expect.stringMatching(/^Embeddings are off/) };
+    expect(await waiting).toMatchObject(told);
+    expect(await refused(sidecar)).toMatchObject(told);
+    await off;
+  });
+
   test.runIf(linux)('takes along what it forked, in its group and out of it (R-EMB-04)', async () => {
     const ollama = standIn({ fault: 'forks' });
     const { sidecar } = openSidecar({ path: ollama.path });
