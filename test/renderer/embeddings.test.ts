@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
+import type { Verification } from '../../src/contract/client.ts';
 import type { EmbeddingsReport } from '../../src/contract/embeddings.ts';
 import type { Clients } from '../../src/core/clients.ts';
 import type { Embeddings } from '../../src/core/embeddings.ts';
@@ -111,12 +112,14 @@ test('what keeps them away is told with its remedy, in light and dark (R-EMB-08,
 });
 
 test("OpenClaw's own search is changed after a look at what changes, and put back (R-EMB-10)", async () => {
-  const { embeddings } = standing({ at: 'ready', model: 'nomic-embed-text', whose: 'own' });
+  const { embeddings, become } = standing({ at: 'no_model', model: 'nomic-embed-text', remedy: PULL });
+  const ready = { at: 'ready', model: 'nomic-embed-text', whose: 'own' } as const;
   const asked: string[] = [];
   const client = 'openclaw-embeddings';
   const row = { id: client, name: 'OpenClaw', installed: true, config: '/home/ada/openclaw.json', transport: 'http' } as const;
   const never = (): Promise<never> => Promise.reject(new Error('Nobody asks for this.'));
   let connected = false;
+  let verified: Verification = { works: false, why: 'The model is slow.', tools: 0 };
   const clients: Clients = {
     list: async () => ({ clients: [{ ...row, state: connected ? 'connected' : 'not_connected' }] }),
     plan: async () => ({
@@ -128,7 +131,6 @@ test("OpenClaw's own search is changed after a look at what changes, and put bac
     async connect({ subject, basis = '' }) {
       asked.push(`connect ${client} ${basis}`);
       connected = true;
-      const verified = { works: true, tools: 0 };
       return { client, subject, token: 'one', expires_at: '2027-06-03T14:02:00.000Z', verified };
     },
     async disconnect() {
@@ -140,12 +142,28 @@ test("OpenClaw's own search is changed after a look at what changes, and put bac
   };
   const { page } = await openWindow({ embeddings, clients: () => clients });
   await goTo(page, 'Embeddings');
+  await page.getByText(PULL).waitFor();
+  // What finds nothing is not offered.
+  expect(await page.getByRole('heading', { name: 'OpenClaw' }).count()).toBe(0);
+  become({ state: ready });
   await press(page, 'Use for OpenClaw…');
   const dialog = page.getByRole('dialog', { name: 'Have OpenClaw search by these?' });
   await dialog.getByText('+ "provider": "openai-compatible"').waitFor();
   expect(await broken(page)).toEqual([]);
   await dialog.getByRole('button', { name: 'Change it so' }).click();
+  await page.getByText('It does not come through yet. The model is slow.').waitFor();
   await press(page, 'Put OpenClaw back as it was');
-  await page.getByRole('button', { name: 'Use for OpenClaw…' }).waitFor();
-  expect(asked).toEqual(['connect openclaw-embeddings a-basis', 'disconnect']);
+  verified = { works: true, tools: 0 };
+  await press(page, 'Use for OpenClaw…');
+  await dialog.getByRole('button', { name: 'Change it so' }).click();
+  await page.getByRole('button', { name: 'Put OpenClaw back as it was' }).waitFor();
+  expect(await page.getByText('does not come through').count()).toBe(0);
+
+  await press(page, 'Turn off');
+  await page.getByText(/It is unavailable until they are ready, or until it is put back/).waitFor();
+  expect(await broken(page)).toEqual([]);
+  await press(page, 'Put OpenClaw back as it was');
+  await page.getByRole('heading', { name: 'OpenClaw' }).waitFor({ state: 'detached' });
+  const connection = ['connect openclaw-embeddings a-basis', 'disconnect'];
+  expect(asked).toEqual([...connection, ...connection]);
 });

@@ -1,3 +1,4 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { assemble } from '../../../src/main/assemble.ts';
@@ -9,8 +10,9 @@ import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { type Said, typed } from './typing.ts';
 
-async function aProgram(ollama: StandIn) {
+async function aProgram(ollama: StandIn, more: Record<string, string> = {}) {
   const environment = {
+    ...more,
     HELMDECK_MEMORY_KEY: A_KEY,
     HELMDECK_DATA_DIR: join(tempFolder(), 'data'),
     HELMDECK_ADDR: '127.0.0.1:0',
@@ -68,5 +70,44 @@ describe('embeddings in the command line', () => {
     expect(ollama.pids().filter(isAlive)).toEqual([]);
     expect(await say(['embeddings', 'test', 'a', 'b'])).toMatchObject({ code: 5, err: expect.stringContaining('embeddings on') });
     expect(await say(['embeddings', 'on', '--adopt', '--own'])).toMatchObject({ code: 2 });
+  });
+
+  test('have OpenClaw search through them only while they are there, and say what becomes of its search without (R-EMB-10)', async () => {
+    const ollama = standIn();
+    const home = tempFolder();
+    const config = join(home, '.openclaw/openclaw.json');
+    mkdirSync(join(home, '.openclaw'));
+    writeFileSync(config, '{}\n');
+    const { say, start } = await aProgram(ollama, { OPENCLAW_HOME: home, HELMDECK_EMBEDDINGS_MODEL: 'all-minilm' });
+    const program = await start();
+    expect((await say(['embeddings', 'on'])).code).toBe(5);
+    const [early, shown] = [
+      await say(['embeddings', 'openclaw', 'on', '--yes']),
+      await say(['embeddings', 'openclaw', 'on', '--show']),
+    ];
+    expect(early).toMatchObject({ code: 5, out: '', err: expect.stringContaining('embeddings status') });
+    expect(shown).toMatchObject({ code: 0, out: expect.stringContaining('openai-compatible') });
+    expect(readFileSync(config, 'utf8')).toBe('{}\n');
+
+    expect((await say(['embeddings', 'approve', '--yes'])).code).toBe(0);
+    ollama.behave({ fault: '500' });
+    const failed = await say(['embeddings', 'openclaw', 'on', '--yes']);
+    expect(failed).toMatchObject({
+      code: 1,
+      out: expect.stringMatching(/does not come through yet.*\n.*embeddings openclaw off\n/),
+    });
+    expect(failed.out).not.toContain('searches by meaning');
+    ollama.behave({});
+    const done = await say(['embeddings', 'openclaw', 'on', '--yes']);
+    expect(done).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^OpenClaw searches by meaning.*\nTried: it comes through\.\n/),
+    });
+
+    expect((await say(['embeddings', 'off'])).out).toMatch(/unavailable until .*: helmdeck-memory embeddings openclaw off\n$/);
+    expect((await say(['embeddings', 'openclaw', 'off'])).code).toBe(0);
+    expect((await say(['embeddings', 'off'])).out).not.toContain('OpenClaw');
+    expect(readFileSync(config, 'utf8')).toBe('{}\n');
+    expect(program.sidecar.state).toEqual({ at: 'off' });
   });
 });

@@ -38,8 +38,13 @@ export const embeddingsOff = command({
   name: 'embeddings off',
   says: 'Turns embeddings off, and ends our Ollama; its model stays for the next time.',
   async run(_typed, desk) {
-    const report = await (await desk.memory()).call('setEmbeddings', { on: false });
-    await desk.answer(report, () => linesOf(report));
+    const memory = await desk.memory();
+    const report = await memory.call('setEmbeddings', { on: false });
+    const { clients } = await memory.call('clients', {});
+    const left = clients.some(
+      ({ id, state }) => id === OPENCLAW.client && state !== 'not_connected' && state !== 'not_installed',
+    );
+    await desk.answer(report, () => [...linesOf(report), ...(left ? ['', WITHOUT_THEM] : [])]);
   },
 });
 
@@ -125,19 +130,30 @@ export const embeddingsOpenClaw = command({
     }
     const plan = await memory.call('planConnection', OPENCLAW);
     if (show) return desk.answer(plan, () => planLines(plan));
+    const { state } = await memory.call('embeddings', {});
+    if (state.at !== 'ready') {
+      throw new Failure(
+        'embeddings_unavailable',
+        'There are no embeddings yet, and OpenClaw would find nothing through them; see what is missing with: helmdeck-memory embeddings status',
+      );
+    }
     if (!agreed && !desk.json) desk.terminal.tell(...planLines(plan));
     if (!(await desk.confirm(agreed, () => 'Change it so?'))) return exits.failed.code;
     const done = await memory.call('connectClient', { ...OPENCLAW, basis: plan.basis });
+    const { works } = done.verified;
     await desk.answer(done, () => [
-      'OpenClaw searches by meaning, through these embeddings.',
+      works ? 'OpenClaw searches by meaning, through these embeddings.' : 'OpenClaw was told to search through these embeddings.',
       triedLine(done.verified),
+      ...(works ? [] : [`To have it search as before: ${PUT_BACK}`]),
       ...(done.afterwards === undefined ? [] : [done.afterwards]),
     ]);
-    return undefined;
+    return works ? undefined : exits.failed.code;
   },
 });
 
 const OPENCLAW = { client: 'openclaw-embeddings' };
+const PUT_BACK = 'helmdeck-memory embeddings openclaw off';
+const WITHOUT_THEM = `OpenClaw's own memory search goes through them, and is unavailable until they are on again, or until: ${PUT_BACK}`;
 
 /** Until it stands somewhere for a while. */
 async function settled(memory: MemoryAtHand): Promise<EmbeddingsReport> {

@@ -9,39 +9,47 @@ import { useFreshLook } from '../watched.ts';
 
 const OPENCLAW = { client: 'openclaw-embeddings' };
 
-/** Has OpenClaw's own search go through these embeddings, where it is on this machine. */
-export function OpenClaw() {
+/**
+ * Has OpenClaw's own search go through these embeddings, where it is on this machine. Offered only while they are there: OpenClaw finds
+ * nothing by a provider that does not answer.
+ */
+export function OpenClaw({ ready }: { ready: boolean }) {
   const { ask } = useMemory();
   const lookAgain = useFreshLook();
   const doing = useDoing();
   const { data } = useAsked('clients', {});
   const [plan, setPlan] = useState<Output<'planConnection'>>();
+  const [why, setWhy] = useState<string>();
   const row = data?.clients.find(({ id }) => id === OPENCLAW.client);
-  if (!row?.installed) return undefined;
-  const off = row.state === 'not_connected';
+  const off = row?.state === 'not_connected';
+  if (!row?.installed || (off && !ready)) return undefined;
   const show = (): void => void doing.run(async () => setPlan(await ask('planConnection', OPENCLAW)));
   const takeBack = (): void =>
     void doing.run(async () => {
       await ask('disconnectClient', { client: OPENCLAW.client });
+      setWhy(undefined);
       lookAgain();
     });
   const connect = async (): Promise<void> => {
-    if (plan) await ask('connectClient', { ...OPENCLAW, basis: plan.basis });
+    if (!plan) return;
+    const { verified } = await ask('connectClient', { ...OPENCLAW, basis: plan.basis });
+    setWhy(verified.works ? undefined : `It does not come through yet. ${verified.why ?? ''}`);
     lookAgain();
   };
   return (
     <Section title="OpenClaw">
-      <p className="quiet">
+      <p className={off || ready ? 'quiet' : 'warned'}>
         {off
           ? "OpenClaw's own memory search can go through these embeddings."
           : "OpenClaw's own memory search goes through these embeddings."}
+        {!ready && ' It is unavailable until they are ready, or until it is put back.'}
       </p>
       <p className="buttons">
         <button type="button" className="button" disabled={doing.busy} onClick={off ? show : takeBack}>
           {off ? 'Use for OpenClaw…' : 'Put OpenClaw back as it was'}
         </button>
       </p>
-      <Failed text={doing.failure} />
+      <Failed text={doing.failure ?? why} />
       {plan && (
         <Confirm
           title="Have OpenClaw search by these?"

@@ -107,7 +107,7 @@ function Embeddings({ report }: { report: Report }) {
       )}
       <Details report={report} />
       {state.at === 'ready' && <Nearness />}
-      {on && <OpenClaw />}
+      <OpenClaw ready={state.at === 'ready'} />
       {report.log.length > 0 && (
         <Section title="The end of its log">
           <p className="quiet">Only what cannot repeat a text that was embedded.</p>
