@@ -1,5 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { later, type Of } from '../contract/later.ts';
@@ -68,6 +69,20 @@ function present(folder: string): Endpoint | undefined {
 export function publisherOn(folder: string, port: number): number | undefined {
   const endpoint = present(folder);
   return endpoint && Number(new URL(endpoint.url).port) === port && lives(endpoint.pid) ? endpoint.pid : undefined;
+}
+
+interface Way {
+  readonly url: string;
+  /** A connection that has proved where it leads. */
+  readonly connect: () => Promise<Socket>;
+}
+
+/** To the program that serves this data folder, for whoever has a token of their own; undefined where none says that it does. */
+export function wayTo(folder: string): Way | undefined {
+  const endpoint = present(folder);
+  if (!endpoint || !lives(endpoint.pid)) return undefined;
+  const { url, proof_key } = endpoint;
+  return { url, connect: provedBy(url, Buffer.from(proof_key, 'hex')) };
 }
 
 function readEndpoint(folder: string): Endpoint | undefined {

@@ -79,7 +79,8 @@ export class OwnerClient implements Disposable {
   }
 }
 
-class ProvedAgent extends Agent {
+/** Sends nothing before the connection has proved where it leads. */
+export class ProvedAgent extends Agent {
   readonly #connect: () => Promise<Socket>;
 
   constructor(connect: () => Promise<Socket>) {

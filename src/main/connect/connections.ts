@@ -136,7 +136,7 @@ export class Connections implements Clients {
   async verify({ client }: VerifyClientInput): Promise<Verification> {
     const connector = this.#connector(client);
     const look = await this.#look(connector);
-    if (look.at === 'present' && connector.verify) return connector.verify(this.#deps.around);
+    if (look.at === 'present' && connector.verify) return connector.verify(this.#deps.around, this.#deps.folder);
     if (look.at === 'broken') return { works: false, why: look.why, tools: 0 };
     // What is in a bundle is the same bridge, and takes the same token.
     const entry = look.at === 'bundled' ? this.#records.read(client)?.entry : look.at === 'present' ? look.entry : undefined;

@@ -130,6 +130,6 @@ export interface Connector {
   disconnect(around: Surroundings): Promise<readonly Step[]>;
   /** Opened, it has the client ask its owner whether to add the entry: without a token, as the entry is. */
   link?(entry: Entry): string;
-  /** For one that starts nothing which could be tried: asks as the client will. */
-  verify?(around: Surroundings): Promise<Verification>;
+  /** For one that starts nothing which could be tried: asks as the client will, but only a program that has proved to be ours. */
+  verify?(around: Surroundings, folder: string): Promise<Verification>;
 }

@@ -1,5 +1,8 @@
-import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { aHome } from '../../support/clients.ts';
 import { ask } from '../../support/listener.ts';
 
@@ -84,6 +87,24 @@ describe("OpenClaw's own search by meaning (R-EMB-10)", () => {
     put('.openclaw/openclaw.json', text().replace('"mode": "local"', '"mode": "remote"'));
     await connections.disconnect(CLIENT);
     expect(text()).toBe(CONFIG.replace('"mode": "local"', '"mode": "remote"'));
+  });
+
+  test('it is tried by a program that has proved to be ours, and no other hears the token (R-HTTP-11)', async () => {
+    const { connections, served, text, put } = await aHomeWithOpenClaw('2026.9.6');
+    await connections.connect(CLIENT);
+    const heard: string[] = [];
+    const other = createServer((request, response) => {
+      heard.push(`${request.method} ${request.url} ${request.headers.authorization}`);
+      response.end('{"status":"ok"}');
+    });
+    await new Promise<void>((resolve) => void other.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void other.close());
+    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const endpoint = join(served.folder, 'endpoint.json');
+    writeFileSync(endpoint, readFileSync(endpoint, 'utf8').replace(served.url, url));
+    put('.openclaw/openclaw.json', text().replace(served.url, url));
+    expect(await connections.verify(CLIENT)).toMatchObject({ works: false, why: expect.stringContaining('Another program') });
+    expect(heard).toEqual([expect.stringMatching(/^GET \/healthz\?challenge=\w+ undefined$/)]);
   });
 
   test.each([

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { Failure } from '../../../contract/failure.ts';
+import { wayTo } from '../../../listeners/endpoint.ts';
+import { ProvedAgent } from '../../../listeners/owner-client.ts';
 import { OLLAMA } from '../../config.ts';
 import { readConfigFile } from '../config-file.ts';
 import type { Connector, EditStep, Look, Surroundings } from '../connector.ts';
@@ -36,7 +36,7 @@ export const openClawEmbeddings: Connector = {
   async connect(around, { folder, token }) {
     const { config } = findOpenClaw(around);
     const search = searchOf(around);
-    const values = [PROVIDER, modelOf(around), `${addressIn(folder)}/v1`, token];
+    const values = [PROVIDER, modelOf(around), endpointOf(addressIn(folder)), token];
     const edit = (before = ''): string => {
       for (const place of SEARCHES) refuseTheirs(before, place);
       // What an older OpenClaw was told, the one that came after it does not read, or does not start with.
@@ -49,15 +49,17 @@ export const openClawEmbeddings: Connector = {
     const edit: EditStep['edit'] = (before) => before && SEARCHES.reduce(withoutOurs, before);
     return [{ does: 'edit', path: findOpenClaw(around).config, edit }];
   },
-  /** As OpenClaw will ask, by what stands in its configuration. */
-  async verify(around) {
-    const search = searchOf(around);
-    const { text = '' } = readConfigFile(findOpenClaw(around).config) ?? {};
-    const at = (name: string): string => String(valueAt(text, [...search, 'remote', name]));
-    const answer = await post(`${at('baseUrl')}/embeddings`, at('apiKey'), { model: modelOf(around), input: 'a text' });
-    return answer === undefined ? { works: true, tools: 0 } : { works: false, why: answer, tools: 0 };
+  /** As OpenClaw will ask, with what stands in its configuration. */
+  async verify(around, folder) {
+    const why = await ask(told(around, 'apiKey'), folder, { model: modelOf(around), input: 'a text' });
+    return why === undefined ? { works: true, tools: 0 } : { works: false, why, tools: 0 };
   },
 };
+
+const told = (around: Surroundings, name: string): string =>
+  String(valueAt(readConfigFile(findOpenClaw(around).config)?.text ?? '', [...searchOf(around), 'remote', name]));
+
+const endpointOf = (url: string): string => `${url}/v1`;
 
 const SEARCH = ['memory', 'search'];
 const SEARCH_BEFORE = ['agents', 'defaults', 'memorySearch'];
@@ -73,12 +75,8 @@ function searchOf(around: Surroundings): readonly string[] {
 const modelOf = ({ environment }: Surroundings): string => environment['HELMDECK_EMBEDDINGS_MODEL'] ?? OLLAMA.model;
 
 function addressIn(folder: string): string {
-  try {
-    const { url } = JSON.parse(readFileSync(join(folder, 'endpoint.json'), 'utf8')) as { url?: unknown };
-    if (typeof url === 'string') return url;
-  } catch {
-    // Told below.
-  }
+  const way = wayTo(folder);
+  if (way) return way.url;
   throw new Failure(
     'session_unavailable',
     'Agents cannot come at present, so there is no address to tell; start the program, or let them in.',
@@ -129,18 +127,38 @@ function withoutOurs(before: string, search: readonly string[]): string {
 
 const isEmpty = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 
-/** Why it does not come through; undefined when it does. Asked for like this for the reason that stands in src/listeners/server.ts. */
-function post(address: string, token: string, body: object): Promise<string | undefined> {
+/** Why it does not come through; undefined when it does. */
+async function ask(token: string, folder: string, body: object): Promise<string | undefined> {
+  const way = wayTo(folder);
+  if (!way) return 'Nobody answers at the address that it was told; start the program, or let agents in.';
+  const agent = new ProvedAgent(way.connect);
+  try {
+    return await post(`${endpointOf(way.url)}/embeddings`, { agent, token, body });
+  } catch (error) {
+    return error instanceof Failure ? error.message : 'The program ended before it answered; start it again.';
+  } finally {
+    agent.destroy();
+  }
+}
+
+interface Question {
+  readonly agent: ProvedAgent;
+  readonly token: string;
+  readonly body: object;
+}
+
+/** Asked for like this for the reason that stands in src/listeners/server.ts. */
+function post(address: string, { agent, token, body }: Question): Promise<string | undefined> {
   const { request } = process.getBuiltinModule('node:http');
-  const { promise, resolve } = Promise.withResolvers<string | undefined>();
+  const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
-  const question = request(address, { method: 'POST', headers, timeout: 90_000 }, (response) => {
+  const question = request(address, { method: 'POST', headers, agent, timeout: 90_000 }, (response) => {
     const chunks: Buffer[] = [];
     response.on('data', (chunk: Buffer) => chunks.push(chunk));
     response.on('end', () => resolve(response.statusCode === 200 ? undefined : messageIn(Buffer.concat(chunks).toString())));
   });
   question.on('timeout', () => question.destroy());
-  question.on('error', () => resolve('Nobody answers at the address that it was told; start the program.'));
+  question.on('error', reject);
   question.end(JSON.stringify(body));
   return promise;
 }
@@ -152,5 +170,5 @@ function messageIn(text: string): string {
   } catch {
     // Told below.
   }
-  return 'What answers at the address that it was told is not this program; connect it again.';
+  return 'The program gave an answer that is not one of its own; start it again.';
 }
