@@ -119,9 +119,14 @@ test("OpenClaw's own search is changed after a look at what changes, and put bac
   const row = { id: client, name: 'OpenClaw', installed: true, config: '/home/ada/openclaw.json', transport: 'http' } as const;
   const never = (): Promise<never> => Promise.reject(new Error('Nobody asks for this.'));
   let connected = false;
+  let why: string | undefined;
   let verified: Verification = { works: false, why: 'The model is slow.', tools: 0 };
   const clients: Clients = {
-    list: async () => ({ clients: [{ ...row, state: connected ? 'connected' : 'not_connected' }] }),
+    list: async () => ({
+      clients: [
+        why === undefined ? { ...row, state: connected ? 'connected' : 'not_connected' } : { ...row, state: 'broken', why },
+      ],
+    }),
     plan: async () => ({
       client,
       basis: 'a-basis',
@@ -130,7 +135,7 @@ test("OpenClaw's own search is changed after a look at what changes, and put bac
     }),
     async connect({ subject, basis = '' }) {
       asked.push(`connect ${client} ${basis}`);
-      connected = true;
+      [connected, why] = [true, undefined];
       return { client, subject, token: 'one', expires_at: '2027-06-03T14:02:00.000Z', verified };
     },
     async disconnect() {
@@ -159,11 +164,19 @@ test("OpenClaw's own search is changed after a look at what changes, and put bac
   await page.getByRole('button', { name: 'Put OpenClaw back as it was' }).waitFor();
   expect(await page.getByText('does not come through').count()).toBe(0);
 
+  why = 'The program has another address.';
+  await goTo(page, 'Settings');
+  await goTo(page, 'Embeddings');
+  await page.getByText(why).waitFor();
+  await press(page, 'Repair…');
+  await dialog.getByRole('button', { name: 'Change it so' }).click();
+  await page.getByText('The program has another address.').waitFor({ state: 'detached' });
+
   await press(page, 'Turn off');
   await page.getByText(/It is unavailable until they are ready, or until it is put back/).waitFor();
   expect(await broken(page)).toEqual([]);
   await press(page, 'Put OpenClaw back as it was');
   await page.getByRole('heading', { name: 'OpenClaw' }).waitFor({ state: 'detached' });
-  const connection = ['connect openclaw-embeddings a-basis', 'disconnect'];
-  expect(asked).toEqual([...connection, ...connection]);
+  const connect = 'connect openclaw-embeddings a-basis';
+  expect(asked).toEqual([connect, 'disconnect', connect, connect, 'disconnect']);
 });

@@ -294,7 +294,10 @@ export class Connections implements Clients {
   /** A configuration that cannot be read is how it stands, and no reason to tell of no other. */
   async #look(connector: Connector): Promise<Look> {
     try {
-      return await connector.look(this.#deps.around);
+      const { around, folder } = this.#deps;
+      const look = await connector.look(around);
+      const why = look.at === 'present' ? connector.outdated?.(around, folder) : undefined;
+      return why === undefined ? look : { at: 'broken', why };
     } catch (error) {
       if (error instanceof Failure) return { at: 'broken', why: error.message };
       throw error;

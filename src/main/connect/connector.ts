@@ -125,6 +125,8 @@ export interface Connector {
   readonly afterwards?: string;
   detect(around: Surroundings): Promise<Detected>;
   look(around: Surroundings): Promise<Look>;
+  /** For one that is told where the memory is: what stands there and is not so any more. `folder` is that of our data. */
+  outdated?(around: Surroundings, folder: string): string | undefined;
   connect(around: Surroundings, offer: Offer): Promise<readonly Step[]>;
   /** Files that nobody else changed get their old bytes back by themselves; this takes out what is ours of the others. */
   disconnect(around: Surroundings): Promise<readonly Step[]>;

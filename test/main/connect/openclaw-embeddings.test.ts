@@ -89,6 +89,19 @@ describe("OpenClaw's own search by meaning (R-EMB-10)", () => {
     expect(text()).toBe(CONFIG.replace('"mode": "local"', '"mode": "remote"'));
   });
 
+  test('an address that is not the one of the program any more is told, and mended by connecting again', async () => {
+    const { connections, row, served, text, put } = await aHomeWithOpenClaw('2026.9.6');
+    await connections.connect(CLIENT);
+    expect(await row(CLIENT.client)).toMatchObject({ state: 'connected' });
+    put('.openclaw/openclaw.json', text().replace(served.url, 'http://127.0.0.1:9'));
+    const moved = { why: expect.stringContaining('connect it again') };
+    expect(await row(CLIENT.client)).toMatchObject({ state: 'broken', ...moved });
+    expect(await connections.verify(CLIENT)).toMatchObject({ works: false, ...moved });
+    await connections.connect(CLIENT);
+    expect(text()).toContain(`${served.url}/v1`);
+    expect(await row(CLIENT.client)).toMatchObject({ state: 'connected' });
+  });
+
   test('it is tried by a program that has proved to be ours, and no other hears the token (R-HTTP-11)', async () => {
     const { connections, served, text, put } = await aHomeWithOpenClaw('2026.9.6');
     await connections.connect(CLIENT);

@@ -33,6 +33,10 @@ export const openClawEmbeddings: Connector = {
     const { text } = readConfigFile(findOpenClaw(around).config) ?? {};
     return text !== undefined && isOurs(text, searchOf(around)) ? { at: 'present' } : { at: 'absent' };
   },
+  outdated(around, folder) {
+    const way = wayTo(folder);
+    return way && told(around, 'baseUrl') !== endpointOf(way.url) ? MOVED : undefined;
+  },
   async connect(around, { folder, token }) {
     const { config } = findOpenClaw(around);
     const search = searchOf(around);
@@ -55,6 +59,8 @@ export const openClawEmbeddings: Connector = {
     return why === undefined ? { works: true, tools: 0 } : { works: false, why, tools: 0 };
   },
 };
+
+const MOVED = 'The program has another address than OpenClaw was told; connect it again.';
 
 const told = (around: Surroundings, name: string): string =>
   String(valueAt(readConfigFile(findOpenClaw(around).config)?.text ?? '', [...searchOf(around), 'remote', name]));

@@ -1,11 +1,11 @@
 import { useState } from 'react';
 import type { Output } from '../../../contract/operations.ts';
 import { useDoing } from '../doing.ts';
-import { useAsked, useMemory } from '../memory-context.tsx';
+import { useMemory } from '../memory-context.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { Section } from '../ui/page.tsx';
 import { Failed } from '../ui/refused.tsx';
-import { useFreshLook } from '../watched.ts';
+import { useFreshLook, useWatched } from '../watched.ts';
 
 const OPENCLAW = { client: 'openclaw-embeddings' };
 
@@ -17,7 +17,7 @@ export function OpenClaw({ ready }: { ready: boolean }) {
   const { ask } = useMemory();
   const lookAgain = useFreshLook();
   const doing = useDoing();
-  const { data } = useAsked('clients', {});
+  const { data } = useWatched('clients', {}, () => undefined);
   const [plan, setPlan] = useState<Output<'planConnection'>>();
   const [why, setWhy] = useState<string>();
   const row = data?.clients.find(({ id }) => id === OPENCLAW.client);
@@ -44,10 +44,18 @@ export function OpenClaw({ ready }: { ready: boolean }) {
           : "OpenClaw's own memory search goes through these embeddings."}
         {!ready && ' It is unavailable until they are ready, or until it is put back.'}
       </p>
+      {row.why !== undefined && <p className="warned">{row.why}</p>}
       <p className="buttons">
-        <button type="button" className="button" disabled={doing.busy} onClick={off ? show : takeBack}>
-          {off ? 'Use for OpenClaw…' : 'Put OpenClaw back as it was'}
-        </button>
+        {ready && row.state !== 'connected' && (
+          <button type="button" className="button" disabled={doing.busy} onClick={show}>
+            {off ? 'Use for OpenClaw…' : 'Repair…'}
+          </button>
+        )}
+        {!off && (
+          <button type="button" className="button" disabled={doing.busy} onClick={takeBack}>
+            Put OpenClaw back as it was
+          </button>
+        )}
       </p>
       <Failed text={doing.failure ?? why} />
       {plan && (
