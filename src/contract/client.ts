@@ -80,6 +80,10 @@ export const ConnectionPlan = later(() =>
         z.object({
           path: z.string().describe('The file, behind all links.'),
           created: z.boolean().describe('Whether there is none yet.'),
+          holds_token: z
+            .literal(true)
+            .exactOptional()
+            .describe('It comes to hold the token, and then nobody but its owner may read it.'),
           lines: z
             .array(
               z.object({

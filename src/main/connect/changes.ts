@@ -1,7 +1,7 @@
 import { existsSync, rmSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { Failure } from '../../contract/failure.ts';
-import { digestOf, keepMode, readConfigFile, replaceConfigFile } from './config-file.ts';
+import { digestOf, isOpen, keepMode, readConfigFile, replaceConfigFile } from './config-file.ts';
 import type { EditStep, RunStep, Step, Surroundings } from './connector.ts';
 
 /** What is changed by an edit, or shown as one. */
@@ -27,6 +27,8 @@ export class Changes {
   readonly #deps: Deps;
   /** What each file held when we began: by its path, as it is named in steps. */
   readonly before: ReadonlyMap<string, Buffer | undefined>;
+  /** The modes of those that others may read, and that come to hold a token. */
+  readonly open: ReadonlyMap<string, number>;
   /** Digest of what each is since our last change. */
   readonly #left = new Map<string, string>();
   readonly #ran: RunStep[] = [];
@@ -34,6 +36,9 @@ export class Changes {
   constructor(deps: Deps) {
     this.#deps = deps;
     this.before = new Map(pathsOf(deps.steps).map((path) => [path, readConfigFile(path)?.bytes]));
+    const holding = editsOf(deps.steps).filter(({ holdsToken }) => holdsToken);
+    const modes = holding.map(({ path }) => [path, readConfigFile(path)?.mode ?? 0] as const);
+    this.open = new Map(modes.filter(([, mode]) => isOpen(mode)));
   }
 
   async carryOut(): Promise<void> {
@@ -58,7 +63,7 @@ export class Changes {
 
   #write(path: string, now: Buffer | undefined, wanted: string | undefined): void {
     const bytes = wanted === undefined ? undefined : Buffer.from(wanted);
-    if (digestOf(bytes) !== digestOf(now)) replaceConfigFile(path, digestOf(now), bytes);
+    if (digestOf(bytes) !== digestOf(now)) replaceConfigFile(path, digestOf(now), bytes, this.open.has(path));
     this.#left.set(path, digestOf(bytes));
   }
 
@@ -100,6 +105,7 @@ export class Changes {
         ours ? textOf(bytes) : (without.find((one) => one.path === path)?.edit(now?.text) ?? now?.text),
       );
     }
+    for (const [path, mode] of this.open) keepMode(path, mode);
   }
 
   /** Whether nobody but us, and the programs that we asked, has changed it since we began. */

@@ -107,10 +107,10 @@ const firstThere = (folder: string): string =>
   existsSync(folder) || dirname(folder) === folder ? folder : firstThere(dirname(folder));
 
 /**
- * Replaces what `expected` names, whole or not at all, with mode and owner as they were. What another program has written there in
- * the meantime is not written over. A new file is its owner's alone; undefined content removes it.
+ * Replaces what `expected` names, whole or not at all, with mode and owner as they were; `closed` leaves it to its owner alone. What
+ * another program has written there in the meantime is not written over. A new file is its owner's alone; undefined content removes it.
  */
-export function replaceConfigFile(path: string, expected: string, content: Buffer | undefined): void {
+export function replaceConfigFile(path: string, expected: string, content: Buffer | undefined, closed = false): void {
   requireWritable(path);
   const before = readConfigFile(path);
   if (digestOf(before?.bytes) !== expected) throw changed(path);
@@ -122,7 +122,7 @@ export function replaceConfigFile(path: string, expected: string, content: Buffe
   }
   const draft = `${target}.${randomBytes(6).toString('hex')}.helmdeck`;
   try {
-    write(draft, content, before);
+    write(draft, content, before && { ...before, mode: closed ? closedOf(before.mode) : before.mode });
     // As late as can be: clients write these files too.
     if (digestOf(readConfigFile(path)?.bytes) !== expected) throw changed(path);
     renameSync(draft, target);
@@ -131,6 +131,11 @@ export function replaceConfigFile(path: string, expected: string, content: Buffe
   }
   syncFolder(dirname(target));
 }
+
+/** What others than its owner may do. */
+const OTHERS = 0o077;
+export const isOpen = (mode: number): boolean => (mode & OTHERS) !== 0;
+const closedOf = (mode: number): number => mode & ~OTHERS;
 
 /** Gives a file that another program wrote the mode again that it had; one that has gone has none. */
 export function keepMode(path: string, mode: number): void {

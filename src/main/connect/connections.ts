@@ -20,7 +20,7 @@ import type { Clients } from '../../core/clients.ts';
 import { time } from '../../core/time.ts';
 import type { Tokens } from '../../core/tokens.ts';
 import { Changes, editsOf, pathsOf } from './changes.ts';
-import { digestOf, readConfigFile, requireWritable } from './config-file.ts';
+import { digestOf, isOpen, keepMode, readConfigFile, requireWritable } from './config-file.ts';
 import type { Connector, EditStep, Entry, Look, Offer, Step, Surroundings } from './connector.ts';
 import { linesChanged } from './diff.ts';
 import { entryFor, placeBridge, startsBridge } from './launch.ts';
@@ -194,7 +194,7 @@ export class Connections implements Clients {
       token: minted.id,
       at: now(),
       entry: { ...offer.entry, args: [...offer.entry.args] },
-      files: this.#keepBefore(id, old, changes.before, old ? without : []),
+      files: this.#keepBefore(id, old, changes, old ? without : []),
       folders: old?.folders ?? [],
     };
     const folders = missingFolders(steps);
@@ -222,15 +222,22 @@ export class Connections implements Clients {
   }
 
   /** What each file is to be again one day: as it was before we first came, unless somebody has changed it since. */
-  #keepBefore(client: string, old: Record | undefined, found: Changes['before'], without: readonly EditStep[]): Record['files'] {
+  #keepBefore(
+    client: string,
+    old: Record | undefined,
+    { before: found, open }: Changes,
+    without: readonly EditStep[],
+  ): Record['files'] {
     return [...found].map(([path, bytes]) => {
       const known = old?.files.find((file) => file.path === path);
-      if (known && known.after === digestOf(bytes)) return { path, before: known.before };
+      const mode = open.get(path) ?? known?.mode;
+      const was = { path, ...(mode !== undefined && { mode }) };
+      if (known && known.after === digestOf(bytes)) return { ...was, before: known.before };
       const text = bytes && without.find((step) => step.path === path)?.edit(bytes.toString('utf8'));
       const kept = text === undefined ? bytes : Buffer.from(text);
       const before = digestOf(kept);
       if (kept) this.#records.keepBytes(client, before, kept);
-      return { path, before };
+      return { ...was, before };
     });
   }
 
@@ -260,6 +267,7 @@ export class Connections implements Clients {
       if (edit(file?.text) !== file?.text) requireWritable(path);
     }
     await new Changes({ around, name: connector.name, steps }).carryOut();
+    for (const { path, mode } of record?.files ?? []) if (mode !== undefined) openAgain(path, mode);
     for (const folder of (record?.folders ?? []).toReversed()) removeIfEmpty(folder);
     return editsOf(steps).map(({ path }) => {
       const before = kept.find((file) => file.path === path)?.before;
@@ -333,12 +341,18 @@ function requireShown({ name }: Connector, look: Look): void {
   throw new Failure('handler_failed', `${why} It was not connected, and nothing was changed.`);
 }
 
-function shownOf({ path, edit }: EditStep): ConnectionPlan['files'][number] {
+/** One that its owner has opened since stays so. */
+function openAgain(path: string, mode: number): void {
+  if (!isOpen(readConfigFile(path)?.mode ?? mode)) keepMode(path, mode);
+}
+
+function shownOf({ path, edit, holdsToken }: EditStep): ConnectionPlan['files'][number] {
   const file = readConfigFile(path);
   const before = file?.text ?? '';
   return {
     path: file?.target ?? path,
     created: file === undefined,
+    ...(holdsToken && { holds_token: true }),
     lines: linesChanged(unseen(before), unseen(edit(file?.text) ?? '')),
   };
 }

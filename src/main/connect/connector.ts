@@ -63,6 +63,8 @@ export interface EditStep {
    * `Failure` that says why when that cannot be done safely. It is called again when the plan is carried out.
    */
   readonly edit: (before: string | undefined) => string | undefined;
+  /** It puts the token into it, so whoever else may read the file may not any more, until it is taken out again. */
+  readonly holdsToken?: true;
 }
 
 /** Asks the client's own program, which knows best how its configuration is written. */

@@ -20,6 +20,8 @@ const Record = z.object({
       after: z.string().exactOptional(),
       /** Of what was there before; its bytes lie beside this record unless there was no file. */
       before: z.string(),
+      /** While a token stands in it: what it was before others were kept from reading it. */
+      mode: z.int().exactOptional(),
     }),
   ),
   /** Folders that were not there, the outermost first. */

@@ -1,13 +1,16 @@
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Connector } from '../../../src/main/connect/connector.ts';
+import { openClawEmbeddings } from '../../../src/main/connect/openclaw/embeddings.ts';
 import { aHome } from '../../support/clients.ts';
 import { ask } from '../../support/listener.ts';
 
 // As any client is connected, by the memory of its owner.
 const CLIENT = { client: 'openclaw-embeddings', subject: 'me' };
+const posix = process.platform !== 'win32';
 const CONFIG = `{
   // mine
   "gateway": { "mode": "local" },
@@ -15,14 +18,14 @@ const CONFIG = `{
 }
 `;
 
-async function aHomeWithOpenClaw(version: string, text = CONFIG) {
-  const home = await aHome();
+async function aHomeWithOpenClaw(version: string, text = CONFIG, connectors?: readonly Connector[]) {
+  const home = await aHome(connectors && { connectors });
   home.put('lib/node_modules/openclaw/package.json', JSON.stringify({ name: 'openclaw', version }));
   home.put('lib/node_modules/openclaw/openclaw', '#!/bin/sh\n', 0o755);
   mkdirSync(`${home.home}/bin`, { recursive: true });
   symlinkSync('../lib/node_modules/openclaw/openclaw', `${home.home}/bin/openclaw`);
   const config = home.put('.openclaw/openclaw.json', text);
-  return { ...home, config, text: () => readFileSync(config, 'utf8') };
+  return { ...home, config, text: () => readFileSync(config, 'utf8'), mode: () => (statSync(config).mode & 0o777).toString(8) };
 }
 
 describe("OpenClaw's own search by meaning (R-EMB-10)", () => {
@@ -62,6 +65,28 @@ describe("OpenClaw's own search by meaning (R-EMB-10)", () => {
       expect(text()).toBe(CONFIG);
     },
   );
+
+  test.runIf(posix)('while the token stands in the file nobody else may read it, as is shown before (R-CONN-08)', async () => {
+    const { connections, config, mode } = await aHomeWithOpenClaw('2026.9.6');
+    expect((await connections.plan(CLIENT)).files).toMatchObject([{ holds_token: true }]);
+    expect(mode()).toBe('644');
+    await connections.connect(CLIENT);
+    expect(mode()).toBe('600');
+    // Written anew by another program, for all to read.
+    chmodSync(config, 0o640);
+    await connections.connect(CLIENT);
+    expect(mode()).toBe('600');
+    await connections.connect(CLIENT);
+    await connections.disconnect(CLIENT);
+    expect(mode()).toBe('640');
+  });
+
+  test.runIf(posix)('a connection that fails leaves the mode of the file as it was', async () => {
+    const failing: Connector = { ...openClawEmbeddings, look: async () => ({ at: 'absent' }) };
+    const { connections, text, mode } = await aHomeWithOpenClaw('2026.9.6', CONFIG, [failing]);
+    await expect(connections.connect(CLIENT)).rejects.toThrow('does not show our entry');
+    expect([text(), mode()]).toEqual([CONFIG, '644']);
+  });
 
   test('what was written there meanwhile stays', async () => {
     const { connections, text, put } = await aHomeWithOpenClaw('2026.9.6');

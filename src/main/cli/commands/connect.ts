@@ -105,9 +105,10 @@ const linkOf = ({ link }: ConnectionPlan): string[] =>
 
 /** What would be done, as it is shown before. */
 export const planLines = ({ files, commands, afterwards }: ConnectionPlan): string[] => [
-  ...files.flatMap(({ path, created, lines }) => [
+  ...files.flatMap(({ path, created, lines, holds_token: holdsToken }) => [
     `${visible(path)}${created ? ' (new)' : ''}`,
     ...lines.map(({ sign, text }) => `  ${sign} ${visible(text)}`),
+    ...(holdsToken ? ['It comes to hold the token, and then nobody but you may read it.'] : []),
   ]),
   ...(files.length === 0 ? ['Nothing changes in its configuration; it gets a new token.'] : []),
   ...commands.map(({ program, args }) => `Done by: ${[program, ...args].map(visible).join(' ')}`),

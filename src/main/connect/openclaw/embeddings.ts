@@ -47,7 +47,7 @@ export const openClawEmbeddings: Connector = {
       const rest = SEARCHES.filter((place) => place !== search).reduce(withoutOurs, before);
       return OURS.reduce((text, path, at) => setValue(text, [...search, ...path], values[at]), rest);
     };
-    return [{ does: 'edit', path: config, edit }];
+    return [{ does: 'edit', path: config, edit, holdsToken: true }];
   },
   async disconnect(around) {
     const edit: EditStep['edit'] = (before) => before && SEARCHES.reduce(withoutOurs, before);

@@ -96,7 +96,11 @@ function Changes({ plan: { files, commands, link }, name }: { plan: ConnectionPl
           change more than this, the rest is taken back.
         </p>
       )}
-      <p className="quiet">No token stands in it: that lies in a file of its own that only you can read.</p>
+      <p className="quiet">
+        {files.some(({ holds_token: holdsToken }) => holdsToken)
+          ? 'It comes to hold a token that opens no memory, and then nobody but you may read it.'
+          : 'No token stands in it: that lies in a file of its own that only you can read.'}
+      </p>
     </>
   );
 }

@@ -74,7 +74,10 @@ export function OpenClaw({ ready }: { ready: boolean }) {
               <pre className="output">{lines.map(({ sign, text }) => `${sign} ${text}`).join('\n')}</pre>
             </div>
           ))}
-          <p className="quiet">Its token is its own, and opens no memory. Put back, the file is as it was.</p>
+          <p className="quiet">
+            Its token is its own, and opens no memory. While it stands there nobody but you may read the file. Put back, it is as
+            it was.
+          </p>
         </Confirm>
       )}
     </Section>
