@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
 import type { SidecarState } from '../../src/contract/status.ts';
-import { systemClock } from '../../src/core/clock.ts';
+import { type Clock, systemClock } from '../../src/core/clock.ts';
 import { Sidecar } from '../../src/main/sidecar/sidecar.ts';
 import type { Times } from '../../src/main/sidecar/times.ts';
 import { type Behaviour, putStandIn, type StandIn } from './ollama-program.ts';
@@ -17,6 +17,7 @@ interface Setting {
   readonly environment?: Record<string, string>;
   readonly times?: Partial<Times>;
   readonly port?: () => Promise<number>;
+  readonly clock?: Clock;
 }
 
 /** Short enough for a test, long enough for a machine with other things to do. */
@@ -31,11 +32,12 @@ export function openSidecar({
   environment = {},
   times,
   port,
+  clock = systemClock,
 }: Setting) {
   const states: SidecarState[] = [];
   const sidecar = new Sidecar({
     folder,
-    clock: systemClock,
+    clock,
     settings: { path, model, url: new URL(url) },
     machine: { environment, platform: process.platform, home: () => folder },
     hear: (state) => void states.push(state),

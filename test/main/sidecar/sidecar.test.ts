@@ -4,7 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Sidecar } from '../../../src/main/sidecar/sidecar.ts';
+import { TIMES } from '../../../src/main/sidecar/times.ts';
 import { listenAs } from '../../support/another-user.ts';
+import { handClock, HOUR, MINUTE } from '../../support/clock.ts';
 import { ask, serve, SOON } from '../../support/listener.ts';
 import { isAlive, writeProgram } from '../../support/ollama-program.ts';
 import { openSidecar, standIn, turnOn, until } from '../../support/ollama.ts';
@@ -321,6 +323,33 @@ describe('what goes wrong is a state with a remedy (R-EMB-08)', () => {
   });
 });
 
+test('what ends again and again is started five times in ten minutes at most, hour after hour (R-EMB-08)', async () => {
+  const server = createServer(({ url }, response) => {
+    if (url === '/api/version') response.end('{"version":"0.35.2"}');
+    else if (url === '/api/tags') response.end('{"models":[{"name":"all-minilm"}]}');
+    else response.destroy();
+  });
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const clock = handClock();
+  const { again, settled } = TIMES;
+  const { sidecar } = openSidecar({ url: `http://127.0.0.1:${port}`, clock, times: { again, settled } });
+  sidecar.wake();
+  await sidecar.choose({ on: true, adopt: true });
+  const started: number[] = [];
+  while (clock.steady() < 2 * HOUR) {
+    await until(sidecar, 'ready');
+    await refused(sidecar);
+    const { retry_at: retryAt = '' } = await until(sidecar, 'failed');
+    await clock.pass(Date.parse(retryAt) - clock.now());
+    started.push(clock.steady());
+    expect(started.filter((at) => at > clock.steady() - 10 * MINUTE).length).toBeLessThanOrEqual(5);
+  }
+  // It is not given up either.
+  expect(started.length).toBeGreaterThan(20);
+});
+
 describe('another program where Ollama should listen (R-EMB-05)', () => {
   async function squat() {
     const asked: string[] = [];
@@ -406,6 +435,20 @@ test('too many questions at once are refused, and each subject has its share (R-
   expect(answers.filter((answer) => answer === 'answered')).toHaveLength(16);
   expect(answers.at(-1)).toMatchObject({ code: 'rate_limited', retryAfter: 1 });
   expect((await others).vectors).toHaveLength(1);
+});
+
+test('a question of many parts has the vector of each of its texts, in their order (R-EMB-01, R-EMB-02)', async () => {
+  const ollama = standIn({ quick: false });
+  const { sidecar } = openSidecar({ path: ollama.path });
+  await turnOn(sidecar);
+  await until(sidecar, 'ready');
+  const texts = Array.from({ length: 40 }, (_, at) => `Service ${at} is deployed on day ${at % 7} by team ${at * 3}`);
+  const { vectors } = await sidecar.embed('me', texts);
+  const alone: (readonly number[] | undefined)[] = [];
+  for (const text of texts) alone.push((await sidecar.embed('me', [text])).vectors[0]);
+  expect(vectors).toHaveLength(40);
+  const nearest = vectors.map((vector) => alone.map((one) => nearness(vector, one))).map((all) => all.indexOf(Math.max(...all)));
+  expect(nearest).toEqual(texts.map((_, at) => at));
 });
 
 test('one question has an end as a whole, and while it lasts others come in between its parts (R-EMB-02)', async () => {
