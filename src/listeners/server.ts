@@ -204,9 +204,12 @@ function attach(server: Server, front: Front): void {
 }
 
 /** What is no HTTP, or comes too slowly. */
-function turnAway(front: Front, error: Error, socket: Duplex): void {
-  // Nothing may be written into the answer to an earlier question.
-  if (socket.writable && !front.waits(socket as Socket) && codeOf(error) !== 'ECONNRESET') {
+function turnAway(front: Front, error: Error, duplex: Duplex): void {
+  const socket = duplex as Socket;
+  // Nothing may be written into the answer to an earlier question, and nothing to a browser that connects in advance: it would
+  // take that for the answer to what it asks at this moment.
+  const heard = socket.bytesRead > 0 && !front.waits(socket);
+  if (socket.writable && heard && codeOf(error) !== 'ECONNRESET') {
     const { headers, body } = overHttp(new Failure('invalid_input', explanation(codeOf(error))));
     const lines = [...ALWAYS, 'Content-Type', 'application/json', 'Content-Length', `${Buffer.byteLength(body)}`, ...headers];
     const spelled = lines.map((part, index) => (index % 2 === 0 ? `${part}: ` : `${part}\r\n`)).join('');

@@ -41,6 +41,7 @@ describe('a connection that is slow or silent is gone within 15 s (R-HTTP-07)', 
         }),
       ),
     );
+    const unasked = lines.filter(({ way }) => way === 'says nothing');
     const dripping = setInterval(() => {
       for (const { way, line } of lines) if (drips[way] !== undefined && line.socket.writable) line.write(drips[way]);
     }, 500);
@@ -58,6 +59,9 @@ describe('a connection that is slow or silent is gone within 15 s (R-HTTP-07)', 
     for (const way of Object.keys(ways)) {
       expect(Math.max(...ended.filter((each) => each.way === way).map(({ took }) => took)), way).toBeLessThan(15_000);
     }
+    // A browser opens connections in advance, and would take a word for the answer to what it asks at that moment.
+    expect(unasked.map(({ line }) => line.text())).toEqual(unasked.map(() => ''));
+    expect(lines.find(({ way }) => way === 'stops within the headers')?.line.text()).toMatch(/^HTTP\/1\.1 400 /);
     expect(most - before).toBeLessThan(64 * 2 ** 20);
     // Whoever does not read what they asked for gets no more of it.
     deaf.socket.resume();
