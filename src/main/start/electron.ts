@@ -85,9 +85,10 @@ function causeIn(complaint: string): string {
 }
 
 function bytesBelow(folder: string): number {
-  // What was there a moment ago may have been moved since.
-  const sizes = globSync('**/*', { cwd: folder }).map(
-    (path) => statSync(join(folder, path), { throwIfNoEntry: false })?.size ?? 0,
-  );
+  const sizes = globSync('**/*', { cwd: folder }).map((path) => {
+    // What was there a moment ago may have been moved since; a folder has a size too, and is made before anything came.
+    const found = statSync(join(folder, path), { throwIfNoEntry: false });
+    return found?.isFile() ? found.size : 0;
+  });
   return sizes.reduce((sum, size) => sum + size, 0);
 }

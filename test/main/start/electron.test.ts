@@ -1,7 +1,9 @@
+import { once } from 'node:events';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { fetchElectron, findElectron } from '../../../src/main/start/electron.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -76,6 +78,28 @@ describe('fetching it (R-DESK-12)', () => {
     const start = performance.now();
     expect(await fetchElectron({ ...given, progress: () => undefined })).toMatch(why);
     expect(performance.now() - start).toBeLessThan(patience.first);
+  });
+
+  test('says so soon of a host that takes calls and says nothing, by the installer as it is', async () => {
+    const callers: Socket[] = [];
+    const host = createServer((socket) => callers.push(socket)).listen(0, '127.0.0.1');
+    await once(host, 'listening');
+    onTestFinished(() => {
+      for (const socket of callers) socket.destroy();
+      host.close();
+    });
+    const folder = tempFolder();
+    const environment = {
+      PATH: process.env['PATH'],
+      ELECTRON_MIRROR: `http://127.0.0.1:${(host.address() as AddressInfo).port}/`,
+      electron_config_cache: join(folder, 'cache'),
+      // Also where one was fetched already.
+      ELECTRON_OVERRIDE_DIST_PATH: folder,
+    };
+    const given = { installer: 'node_modules/electron/install.js', into: join(folder, 'dist'), environment };
+    const short = { ...patience, first: 5000, next: 15_000 };
+    expect(await fetchElectron({ ...given, progress: () => undefined, patience: short })).toBe('nothing came for 5 seconds');
+    expect(callers.length).toBeGreaterThan(0);
   });
 
   test('is given up when it takes too long', async () => {
