@@ -35,7 +35,7 @@ export async function invoke(
   return structuredClone((await handler(event as IpcMainInvokeEvent, ...structuredClone(args))) as unknown);
 }
 
-export const app = only('app', new EventEmitter());
+export const app = only('app', Object.assign(new EventEmitter(), { isPackaged: false, getAppPath: () => '/a/source/folder' }));
 
 /** Electron's menus, trays and the like: named in modules that a test imports for something else. */
 export const Menu = only('Menu', {});

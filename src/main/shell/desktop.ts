@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { app, type BrowserWindow, clipboard, dialog, powerMonitor, session, shell } from 'electron';
-import { Failure } from '../../contract/failure.ts';
+import { app, type BrowserWindow, clipboard, dialog, type MessageBoxOptions, powerMonitor, session, shell } from 'electron';
+import { asFailure, Failure } from '../../contract/failure.ts';
 import type { ListeningState } from '../../contract/status.ts';
 import type { DesktopCalls } from '../../contract/window.ts';
 import { theWindow } from '../../listeners/window/crossing.ts';
@@ -295,9 +295,13 @@ export class Desktop implements AsyncDisposable {
   }
 
   async #agrees({ message, detail, yes, no = 'Cancel' }: Question): Promise<boolean> {
-    const asked = { type: 'warning' as const, message, detail, buttons: [no, yes], defaultId: 0, cancelId: 0 };
-    const { response } = await (this.#window ? dialog.showMessageBox(this.#window, asked) : dialog.showMessageBox(asked));
-    return response === 1;
+    return (await this.#dialog({ type: 'warning', message, detail, buttons: [no, yes], defaultId: 0, cancelId: 0 })) === 1;
+  }
+
+  /** Which of its buttons was pressed. */
+  async #dialog(shown: MessageBoxOptions): Promise<number> {
+    const { response } = await (this.#window ? dialog.showMessageBox(this.#window, shown) : dialog.showMessageBox(shown));
+    return response;
   }
 
   #state({ store, listening, sidecar }: Program): TrayState {
@@ -363,7 +367,20 @@ export class Desktop implements AsyncDisposable {
     return listening.state;
   }
 
+  /** What its owner picked in icon or menu. */
   async #act(program: Program, action: TrayAction): Promise<void> {
+    try {
+      await this.#do(program, action);
+    } catch (error) {
+      const detail = asFailure(error).message;
+      void this.#dialog({ type: 'error', message: 'That could not be done.', detail, buttons: ['OK'] });
+    }
+    // The system has ticked a box by itself, whatever came of it.
+    this.#told = '';
+    this.#show();
+  }
+
+  async #do(program: Program, action: TrayAction): Promise<void> {
     const { perform, listening, sidecar } = program;
     switch (action) {
       case 'open':
@@ -396,7 +413,6 @@ export class Desktop implements AsyncDisposable {
         app.quit();
         break;
     }
-    this.#show();
   }
 }
 

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { app } from 'electron';
+import { Failure } from '../../contract/failure.ts';
 import { writePrivately } from '../../core/files.ts';
 import { desktopEntry } from './desktop-entry.ts';
 
@@ -19,10 +20,22 @@ export function startsAtLogin(): boolean | undefined {
 
 export function startAtLogin(starts: boolean): void {
   if (process.platform !== 'linux') app.setLoginItemSettings({ openAtLogin: starts, args: [AT_LOGIN] });
-  else if (starts) {
-    mkdirSync(dirname(autostartFile()), { recursive: true });
-    writePrivately(autostartFile(), desktopEntry([...command(), AT_LOGIN]));
-  } else rmSync(autostartFile(), { force: true });
+  else if (starts) orSay(writeEntry);
+  else orSay(() => rmSync(autostartFile(), { force: true }));
+}
+
+function writeEntry(): void {
+  mkdirSync(dirname(autostartFile()), { recursive: true });
+  writePrivately(autostartFile(), desktopEntry([...command(), AT_LOGIN]));
+}
+
+function orSay(change: () => void): void {
+  try {
+    change();
+  } catch (cause) {
+    const why = 'The autostart folder among your settings cannot be changed; check what stands there and its permissions.';
+    throw new Failure('store_unavailable', why, { cause });
+  }
 }
 
 export function wasStartedAtLogin(args: readonly string[]): boolean {

@@ -145,6 +145,66 @@ export const press = (app: ElectronApplication, label: string): Promise<void> =>
 export const labels = (app: ElectronApplication): Promise<string[]> =>
   known(app, ({ Menu }) => Menu.getApplicationMenu()?.items[0]?.submenu?.items.map(({ label }) => label) ?? []);
 
+/** What the icon shows and offers. */
+export interface Icon {
+  readonly labels: readonly string[];
+  /** Words with a tick. */
+  readonly ticked: readonly string[];
+  /** Empty where it could not be read. */
+  readonly picture: string;
+}
+
+/** What the system is given to show by the clock, and cannot be asked for again. */
+interface ByTheClock {
+  tray?: Electron.Tray;
+  menu?: Electron.Menu;
+  image?: Electron.NativeImage;
+}
+
+/** Looks from now on at what the icon is given; a word of the menu gives it all of it anew. */
+export async function watchIcon(app: ElectronApplication): Promise<() => Promise<Icon>> {
+  await act(app, ({ Tray }) => {
+    const given: ByTheClock = {};
+    Object.assign(globalThis, { given });
+    const setMenu: (menu: never) => void = Reflect.get(Tray.prototype, 'setContextMenu');
+    Tray.prototype.setContextMenu = function (menu) {
+      Object.assign(given, { tray: this, menu });
+      setMenu.call(this, menu as never);
+    };
+    const setImage: (image: never) => void = Reflect.get(Tray.prototype, 'setImage');
+    Tray.prototype.setImage = function (image) {
+      Object.assign(given, { image });
+      setImage.call(this, image as never);
+    };
+  });
+  await press(app, 'Open Memory');
+  const look = (): Promise<Icon> =>
+    known(app, () => {
+      const { menu, image } = (globalThis as unknown as { given: ByTheClock }).given;
+      const items = menu?.items ?? [];
+      return {
+        labels: items.map(({ label }) => label),
+        ticked: items.filter(({ checked }) => checked).map(({ label }) => label),
+        picture: image === undefined || image.isEmpty() ? '' : image.toDataURL(),
+      };
+    });
+  await eventually('the icon has a menu', async () => (await look()).labels.length > 0);
+  return look;
+}
+
+/** A word of the icon's menu, pressed. */
+export const pressInIcon = (app: ElectronApplication, label: string): Promise<void> =>
+  act(
+    app,
+    (_all, wanted) => {
+      const { menu } = (globalThis as unknown as { given: ByTheClock }).given;
+      const item = menu?.items.find((one) => one.label === wanted);
+      if (!item?.enabled) throw new Error(`The icon has no ${wanted}.`);
+      item.click();
+    },
+    label,
+  );
+
 /** What the next dialogs of the system are answered, and what they asked. */
 export async function answerDialogs(app: ElectronApplication, response: number): Promise<() => Promise<string[]>> {
   await act(

@@ -23,11 +23,13 @@ import {
   must,
   PATIENCE_MS,
   press,
+  pressInIcon,
   ROOT,
   rows,
   start,
   startAlone,
   textOf,
+  watchIcon,
 } from './app.ts';
 import { aTrayHost } from './tray-host.ts';
 
@@ -498,6 +500,32 @@ export const life: readonly Check[] = [
       await eventually('it is taken back', () => !existsSync(entry));
       await quiet.close();
       return 'two settings';
+    },
+  },
+  {
+    name: 'what could not be done is said in a dialog, and no tick stays that is not so (R-DESK-03)',
+    async run({ folder }) {
+      const settings = join(folder, 'settings');
+      mkdirSync(settings);
+      writeFileSync(join(settings, 'autostart'), 'in the place of the folder');
+      const { app, ended } = await start({ folder: aFolder(folder), environment: { XDG_CONFIG_HOME: settings } });
+      await eventually('it runs', async () => (await labels(app))[0]?.startsWith('Listening on') === true);
+      const icon = await watchIcon(app);
+      const asked = await answerDialogs(app, 0);
+      for (const [time, pick] of [pressInIcon, press].entries()) {
+        await pick(app, 'Start at Login');
+        await eventually('it says so', async () => (await asked()).length === time + 1);
+        must('nothing is ticked', (await icon()).ticked.length === 0);
+      }
+      must(
+        'by its name',
+        (await asked()).every((message) => message === 'That could not be done.'),
+      );
+      await pressInIcon(app, 'Stay in the Tray When Started at Login');
+      await eventually('what can be done is', async () => (await icon()).ticked.length === 1);
+      await app.close();
+      must('it ended well', (await ended) === 0);
+      return 'said twice';
     },
   },
   {
