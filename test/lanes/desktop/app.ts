@@ -130,6 +130,9 @@ export async function act<Given = void>(
   }
 }
 
+export const isVisible = (app: ElectronApplication): Promise<boolean> =>
+  known(app, ({ BrowserWindow }) => BrowserWindow.getAllWindows().some((window) => window.isVisible()));
+
 /** A word of the menu, pressed. */
 export const press = (app: ElectronApplication, label: string): Promise<void> =>
   act(
@@ -204,6 +207,10 @@ export const pressInIcon = (app: ElectronApplication, label: string): Promise<vo
     },
     label,
   );
+
+/** The icon itself, pressed. */
+export const pressIcon = (app: ElectronApplication): Promise<void> =>
+  act(app, () => void (globalThis as unknown as { given: ByTheClock }).given.tray?.emit('click'));
 
 /** What the next dialogs of the system are answered, and what they asked. */
 export async function answerDialogs(app: ElectronApplication, response: number): Promise<() => Promise<string[]>> {

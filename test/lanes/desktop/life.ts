@@ -18,6 +18,7 @@ import {
   environmentOf,
   eventually,
   isThere,
+  isVisible,
   known,
   labels,
   must,
@@ -32,9 +33,6 @@ import {
   watchIcon,
 } from './app.ts';
 import { aTrayHost } from './tray-host.ts';
-
-const isVisible = (app: ElectronApplication): Promise<boolean> =>
-  known(app, ({ BrowserWindow }) => BrowserWindow.getAllWindows().some((window) => window.isVisible()));
 
 const closeWindow = (app: ElectronApplication): Promise<void> =>
   act(app, ({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.close());

@@ -3,8 +3,23 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { flipFuses, FuseV1Options, FuseVersion, getCurrentFuseWire } from '@electron/fuses';
+import type { Mood } from '../../../src/main/shell/tray-menu.ts';
 import type { Check } from '../faults/lane.ts';
-import { aFolder, args, askFrom, ELECTRON, environmentOf, eventually, known, labels, must, ROOT, rows, start } from './app.ts';
+import {
+  aFolder,
+  args,
+  askFrom,
+  ELECTRON,
+  environmentOf,
+  eventually,
+  known,
+  labels,
+  must,
+  ROOT,
+  rows,
+  start,
+  watchIcon,
+} from './app.ts';
 
 /** As @electron/fuses reads a fuse out of the binary. */
 const OFF = 48;
@@ -34,6 +49,8 @@ const MAY = [
   /^\/node_modules\/keytar\/(package\.json|LICENSE\.md|lib\/keytar\.js|prebuilds\/linux-\w+\/keytar\.node)$/,
 ];
 
+const MOODS = ['on', 'paused', 'locked', 'needs-you'] as const satisfies readonly Mood[];
+
 /** What is released, and that it runs. */
 export const packed: readonly Check[] = [
   {
@@ -44,6 +61,14 @@ export const packed: readonly Check[] = [
       const files = filesIn(archive);
       const strange = files.filter(({ path }) => !MAY.some((may) => may.test(path))).map(({ path }) => path);
       must(`nothing else is in it (${strange.slice(0, 5).join()})`, strange.length === 0);
+      // Electron says nothing of a picture that is not there, and the icon would be an empty place.
+      const pictures = MOODS.flatMap((mood) =>
+        ['', '@2x', 'Template', 'Template@2x'].map((form) => `/build/icons/tray-${mood}${form}.png`),
+      );
+      must(
+        'the icon has all its pictures',
+        pictures.every((path) => files.some((file) => file.path === path)),
+      );
       const natives = files.filter(({ path }) => path.endsWith('.node'));
       must('what the system loads lies beside it', natives.length === 2 && natives.every(({ unpacked }) => unpacked));
       for (const { path } of natives) must(`${path} is there`, existsSync(join(`${archive}.unpacked`, path)));
@@ -97,6 +122,8 @@ export const packed: readonly Check[] = [
         `it is what it says (${JSON.stringify(facts)})`,
         facts.packed && facts.version === version && facts.devTools === false,
       );
+      const icon = await watchIcon(first.app);
+      must('the icon is there', (await icon()).picture !== '');
       await first.app.close();
       const second = await start(given);
       await rows(second.page, /a/).waitFor();

@@ -1,10 +1,28 @@
 import type { Check } from '../faults/lane.ts';
-import { act, aFolder, anAgent, answerDialogs, askFrom, eventually, known, labels, must, press, rows, start } from './app.ts';
+import {
+  act,
+  aFolder,
+  anAgent,
+  answerDialogs,
+  askFrom,
+  aTakenPort,
+  eventually,
+  isVisible,
+  known,
+  labels,
+  must,
+  press,
+  pressIcon,
+  pressInIcon,
+  rows,
+  start,
+  watchIcon,
+} from './app.ts';
 
 /** What its owner does with the window while agents work. */
 export const use: readonly Check[] = [
   {
-    name: 'what an agent writes appears without a reload, is found, read, forgotten and taken back (R-DESK-01, R-DESK-02)',
+    name: 'what an agent writes appears without a reload, is found, read, renewed, forgotten and taken back (R-DESK-01, R-DESK-02)',
     async run({ folder }) {
       const { app, page, ended, folder: at } = await start({ folder: aFolder(folder) });
       await eventually('agents can come', async () => (await labels(app))[0]?.startsWith('Listening on') === true);
@@ -26,6 +44,16 @@ export const use: readonly Check[] = [
       await row.click();
       await page.getByText('Helix, beside a terminal').first().waitFor();
 
+      await page.getByRole('button', { name: 'Change lifetime' }).click();
+      const editor = page.getByRole('form', { name: 'Lifetime of editor/name' });
+      await editor.getByRole('radio', { name: '1 week' }).check();
+      await editor.getByRole('button', { name: 'Keep' }).click();
+      await editor.waitFor({ state: 'detached' });
+      const { structuredContent } = await agent.client.callTool({ name: 'memory_recall', arguments: { key: 'editor/name' } });
+      const { expires_at: end } = structuredContent as { expires_at: string };
+      const days = (Date.parse(end) - Date.now()) / 86_400_000;
+      must(`the agent hears when it goes now (${end})`, days > 6.9 && days <= 7);
+
       await page
         .getByRole('button', { name: /^Forget/ })
         .first()
@@ -45,34 +73,39 @@ export const use: readonly Check[] = [
     },
   },
   {
-    name: 'its owner locks, unlocks, pauses and lets in by the menu, and what the icon offers is the same (R-DESK-03)',
+    name: 'by the icon its owner lets in, pauses, locks, unlocks, opens and quits, and the menu offers the same (R-DESK-03)',
     async run({ folder }) {
-      const { app, page, folder: at } = await start({ folder: aFolder(folder) });
-      await eventually('agents can come', async () => (await labels(app))[0]?.startsWith('Listening on') === true);
-      await act(app, ({ Tray }) => {
-        const set: (menu: never) => void = Reflect.get(Tray.prototype, 'setContextMenu');
-        Tray.prototype.setContextMenu = function (menu) {
-          Object.assign(globalThis, { trayMenu: menu?.items.map(({ label }) => label) });
-          set.call(this, menu as never);
-        };
-      });
-      const inTray = (): Promise<string[]> => known(app, () => (globalThis as unknown as { trayMenu: string[] }).trayMenu);
+      const taken = await aTakenPort();
+      const { app, page, folder: at, ended } = await start({ folder: aFolder(folder), address: taken.address });
+      await eventually('nobody can come', async () => /is taken by/.test((await labels(app))[0] ?? ''));
+      const icon = await watchIcon(app);
+      const pictures = new Map<string, string>();
+      const says = async (what: string): Promise<void> => {
+        await eventually(`it says ${what}`, async () => (await icon()).labels[0]?.startsWith(what) === true);
+        const { labels: offered, picture } = await icon();
+        must('the menu offers the same', offered.join() === (await labels(app)).join());
+        pictures.set(what, picture);
+      };
+      await says('Agents cannot come');
+      await taken[Symbol.asyncDispose]();
+      await pressInIcon(app, 'Try Again');
+      await says('Listening on');
+
       await using agent = await anAgent(at);
       const store = async (key: string): Promise<boolean> => {
         const { isError } = await agent.client.callTool({ name: 'memory_store', arguments: { key, value: 'v' } });
         return isError !== true;
       };
       must('an agent can write', await store('a'));
-      await press(app, 'Lock');
-      await eventually('it says so', async () => (await labels(app))[0]?.startsWith('Locked') === true);
-      must('the icon offers the same', (await inTray()).join() === (await labels(app)).join());
+      await pressInIcon(app, 'Lock');
+      await says('Locked');
       must('an agent cannot write', !(await store('b')));
-      await press(app, 'Unlock');
-      await eventually('it is open again', async () => (await labels(app))[0]?.startsWith('Listening on') === true);
+      await pressInIcon(app, 'Unlock');
+      await says('Listening on');
       must('an agent can write again', await store('c'));
 
-      await press(app, 'Pause Agents');
-      await eventually('it says so', async () => (await labels(app))[0]?.startsWith('Paused') === true);
+      await pressInIcon(app, 'Pause Agents');
+      await says('Paused');
       must(
         'nobody listens',
         await fetch(`${agent.url}/healthz`).then(
@@ -82,14 +115,40 @@ export const use: readonly Check[] = [
       );
       await page.getByText('Agents cannot reach this memory.').waitFor();
       await page.getByRole('button', { name: 'Resume' }).click();
-      await eventually('agents can come', async () => (await labels(app))[0]?.startsWith('Listening on') === true);
-      must('the icon offers the same', (await inTray()).join() === (await labels(app)).join());
+      await says('Listening on');
+      await press(app, 'Pause Agents');
+      await eventually('it says so', async () => (await icon()).labels[0]?.startsWith('Paused') === true);
+      await pressInIcon(app, 'Let Agents In');
+      await eventually('agents can come', async () => (await icon()).labels[0]?.startsWith('Listening on') === true);
 
-      await press(app, 'Copy MCP Address');
+      await pressInIcon(app, 'Copy MCP Address');
       const copied = await known(app, ({ clipboard }) => clipboard.readText());
-      must(`the address is copied (${copied})`, /^http:\/\/127\.0\.0\.1:\d+\/api\/v1\/mcp$/.test(copied));
-      await app.close();
-      return 'six states';
+      must(`the address is copied (${copied})`, copied === `http://${taken.address}/api/v1/mcp`);
+
+      const embeddings = async (): Promise<string> => {
+        const { labels: offered, ticked } = await icon();
+        const label = offered.find((one) => one.startsWith('Embeddings')) ?? '';
+        return ticked.includes(label) ? `${label}, ticked` : label;
+      };
+      must('embeddings are off', (await embeddings()) === 'Embeddings');
+      await pressInIcon(app, 'Embeddings');
+      await eventually('they are on, or it says what is missing', async () =>
+        /^Embeddings(?! \(starting\)).*, ticked$/.test(await embeddings()),
+      );
+      await pressInIcon(app, (await embeddings()).replace(', ticked', ''));
+      await eventually('they are off', async () => (await embeddings()) === 'Embeddings');
+
+      for (const open of [() => pressIcon(app), () => pressInIcon(app, 'Open Memory')]) {
+        await act(app, ({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.hide());
+        await eventually('the window is away', async () => !(await isVisible(app)));
+        await open();
+        await eventually('the window is back', () => isVisible(app));
+      }
+      const seen = [...pictures.values()];
+      must('each state has a picture of its own', !seen.includes('') && new Set(seen).size === pictures.size);
+      await pressInIcon(app, 'Quit Helmdeck Memory');
+      must('it ended well', (await ended) === 0);
+      return `${pictures.size} pictures`;
     },
   },
   {
