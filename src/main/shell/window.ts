@@ -1,4 +1,5 @@
-import { BrowserWindow, screen } from 'electron';
+import { BrowserWindow, Menu, screen } from 'electron';
+import { editItems } from './edit-items.ts';
 import { isReachable, type Place } from './kept.ts';
 import { HOME } from './pages.ts';
 import { type Page, webPreferences } from './web-preferences.ts';
@@ -23,6 +24,11 @@ export function createWindow(options: Options): BrowserWindow {
     titleBarStyle: process.platform === 'darwin' ? 'hiddenInset' : 'default',
     autoHideMenuBar: true,
     webPreferences: webPreferences(options),
+  });
+  // Electron shows none by itself.
+  window.webContents.on('context-menu', (_event, clicked) => {
+    const items = editItems(clicked);
+    if (items.length > 0) Menu.buildFromTemplate(items).popup({ window });
   });
   let reloaded = -Infinity;
   window.webContents.on('render-process-gone', (_event, { reason }) => {

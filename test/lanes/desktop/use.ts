@@ -1,3 +1,5 @@
+import type * as Electron from 'electron';
+import type { Locator } from 'playwright-core';
 import type { Check } from '../faults/lane.ts';
 import {
   act,
@@ -149,6 +151,59 @@ export const use: readonly Check[] = [
       await pressInIcon(app, 'Quit Helmdeck Memory');
       must('it ended well', (await ended) === 0);
       return `${pictures.size} pictures`;
+    },
+  },
+  {
+    name: "a right click offers the system's own menu in a field and on a value, and it works (R-DESK-17)",
+    async run({ folder }) {
+      const { app, page } = await start({ folder: aFolder(folder) });
+      await askFrom(page, 'me', 'remember', { key: 'a', value: 'the-value' });
+      await act(app, ({ Menu, clipboard }) => {
+        void clipboard.writeText('a pasted word');
+        // In the place of the system, which shows it until somebody picks.
+        Menu.prototype.popup = function () {
+          Object.assign(globalThis, { shown: this.items });
+        };
+      });
+      /** What is offered there, after the word was picked. */
+      const pick = async (at: Locator, word: string): Promise<string> => {
+        await act(app, () => void Object.assign(globalThis, { shown: undefined }));
+        await at.click({ button: 'right', position: { x: 8, y: 8 } });
+        const offered = (): Promise<string | undefined> =>
+          known(app, () =>
+            (globalThis as unknown as { shown?: Electron.MenuItem[] }).shown
+              ?.filter(({ type, enabled }) => type !== 'separator' && enabled)
+              .map(({ role }) => role)
+              .join(),
+          );
+        await eventually(`a menu offers ${word}`, async () => (await offered()) !== undefined);
+        await act(
+          app,
+          ({ BrowserWindow }, wanted) => {
+            const [window] = BrowserWindow.getAllWindows();
+            const item = (globalThis as unknown as { shown?: Electron.MenuItem[] }).shown?.find(({ role }) => role === wanted);
+            item?.click({}, window, window?.webContents);
+          },
+          word,
+        );
+        return (await offered()) ?? '';
+      };
+      const search = page.getByRole('searchbox');
+      const inField = await pick(search, 'paste');
+      await eventually('it was pasted', async () => (await search.inputValue()) === 'a pasted word');
+      must(`a field takes (${inField})`, inField.split(',').includes('paste'));
+      await pick(search, 'selectall');
+      await pick(search, 'cut');
+      await eventually('it was cut', async () => (await search.inputValue()) === '');
+
+      await rows(page, /a/).click();
+      const value = page.getByText('the-value').first();
+      await value.selectText();
+      const onValue = await pick(value, 'copy');
+      must(`marked text gives (${onValue})`, onValue === 'copy');
+      await eventually('it was copied', async () => (await known(app, ({ clipboard }) => clipboard.readText())) === 'the-value');
+      await app.close();
+      return inField;
     },
   },
   {

@@ -1,0 +1,16 @@
+import type { ContextMenuParams, MenuItemConstructorOptions } from 'electron';
+
+type Clicked = Pick<ContextMenuParams, 'isEditable' | 'selectionText' | 'editFlags'>;
+
+/** What a right click offers to do with text, by the system's own words; nothing where there is none. */
+export function editItems({ isEditable, selectionText, editFlags }: Clicked): MenuItemConstructorOptions[] {
+  const copy: MenuItemConstructorOptions = { role: 'copy', enabled: editFlags.canCopy };
+  if (!isEditable) return selectionText.trim() === '' ? [] : [copy];
+  return [
+    { role: 'cut', enabled: editFlags.canCut },
+    copy,
+    { role: 'paste', enabled: editFlags.canPaste },
+    { type: 'separator' },
+    { role: 'selectAll', enabled: editFlags.canSelectAll },
+  ];
+}
