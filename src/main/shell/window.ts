@@ -21,7 +21,6 @@ export function createWindow(options: Options): BrowserWindow {
     ...(place && isReachable(place, areas) ? place : {}),
     show: false,
     title: 'Helmdeck Memory',
-    titleBarStyle: process.platform === 'darwin' ? 'hiddenInset' : 'default',
     autoHideMenuBar: true,
     webPreferences: webPreferences(options),
   });
