@@ -251,7 +251,7 @@ const makeMarks = (): readonly Mark[] => [
   like('a password', PASSWORD_WORDS, assigned(passwordWord), keepsPassword),
   like('a password', PASSWORD_WORDS, paired(passwordWord), keepsPassword),
   like('a password', PASSWORD_WORDS, told(String.raw`(?:${passwordWord})`), guessedPassword),
-  like('a password', PASSWORD_WORDS, told(String.raw`(?:${passwordWord})[^\n:=]{0,30}?\s(?:${verb})`), guessedPassword),
+  like('a password', PASSWORD_WORDS, told(String.raw`(?:${passwordWord})[^\n:=：]{0,30}?\s(?:${verb})`), guessedPassword),
   like('a password', '--pass', /--[a-z-]{0,24}pass(?:word|wd|phrase)?\s{1,3}["']?([^\s"'-][^\s"']{5,200})/g, memorised),
   like('a secret', SECRET_WORDS, assigned(secretWord), keepsSecret),
   like('a secret', SECRET_WORDS, paired(secretWord), keepsSecret),
@@ -310,6 +310,8 @@ function guessedPassword(lead: string, value: string): boolean {
 }
 
 function keepsPassword(before: string, word: string, lead: string, value: string): boolean {
+  // Most of what follows is of one kind, and no less so when its end is cut off.
+  if (classes(value) < 2) return false;
   return namesPassword(before, word) && (quoted(lead) ? memorised(value) : memorised(bare(value)) && !code(value));
 }
 
@@ -451,8 +453,10 @@ const oneCase = /^(?:\p{Lu}+|.\P{Lu}*)$/u;
 
 const sign = /[!-,;-@[-^`{-~]/;
 
+const CLASSES = [/[a-z]/, /[A-Z]/, /\d/, sign];
+
 /** How many of small letters, capitals, digits and signs it mixes; signs that join words do not count. */
-const classes = (text: string): number => [/[a-z]/, /[A-Z]/, /\d/, sign].filter((one) => one.test(text)).length;
+const classes = (text: string): number => CLASSES.reduce((count, one) => (one.test(text) ? count + 1 : count), 0);
 
 /** Shannon's measure of disorder, in bits per letter. */
 function bits(text: string): number {
