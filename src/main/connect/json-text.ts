@@ -32,7 +32,7 @@ const BOM = '\uFEFF';
 /** What a client reads: JSON, with comments and commas too many; or JSON5, which goes further. */
 type Dialect = 'json' | 'json5';
 
-/** Reads and changes such texts. */
+/** Reads and changes such texts. Every result is read again: what did not come out as it was meant is refused. */
 const editing = (dialect: Dialect) => {
   const read = (text: string): Node => new Reader(text, dialect).whole();
 
@@ -47,11 +47,37 @@ const editing = (dialect: Dialect) => {
     return node && plainOf(node);
   };
 
-  /** The list at a path has no such values any more. */
-  const dropFromList = (text: string, path: readonly string[], value: unknown): string => {
+  /** The text that an edit made of one, which is to say the same but for a value at a path, or for none there. */
+  const asMeant = (after: string, before: string, path: readonly string[], value: unknown): string => {
+    if (isDeepStrictEqual(said(after), withValue(said(before), path, value))) return after;
+    throw refused('It says what is ours in a way that cannot be changed without the rest');
+  };
+
+  const said = (text: string): unknown => {
+    try {
+      return valueAt(text, []);
+    } catch {
+      return undefined;
+    }
+  };
+
+  const set = (text: string, path: readonly string[], value: unknown): string => {
+    if (blank(text)) return `${text.startsWith(BOM) ? BOM : ''}${JSON.stringify(nested(path, value), undefined, 2)}\n`;
+    let node = read(text);
+    for (const [depth, name] of path.entries()) {
+      const object = holderAt(node, path.slice(0, depth));
+      const member = only(object, name);
+      if (!member) return insert(text, object, nested(path.slice(depth + 1), value), name);
+      node = member.value;
+    }
+    if (isDeepStrictEqual(plainOf(node), value)) return text;
+    return text.slice(0, node.start) + spelled(value, styleAt(text, node.start)) + text.slice(node.end);
+  };
+
+  const withoutMember = (text: string, path: readonly string[], value: unknown): string => {
     const list = find(text, path);
     const member = list && holderAt(list, path, 'list').members.find((one) => isDeepStrictEqual(plainOf(one.value), value));
-    return list && member ? dropFromList(cut(text, list as Holder, member), path, value) : text;
+    return list && member ? withoutMember(cut(text, list as Holder, member), path, value) : text;
   };
 
   return {
@@ -62,33 +88,36 @@ const editing = (dialect: Dialect) => {
      * The text with a value at a path, and else as it stood: comments, order, indentation, line ends and what is not known here.
      * An equal value leaves it as it is.
      */
-    setValue: (text: string, path: readonly string[], value: unknown): string => {
-      if (blank(text)) return `${text.startsWith(BOM) ? BOM : ''}${JSON.stringify(nested(path, value), undefined, 2)}\n`;
-      let node = read(text);
-      for (const [depth, name] of path.entries()) {
-        const object = holderAt(node, path.slice(0, depth));
-        const member = only(object, name);
-        if (!member) return insert(text, object, nested(path.slice(depth + 1), value), name);
-        node = member.value;
-      }
-      if (isDeepStrictEqual(plainOf(node), value)) return text;
-      return text.slice(0, node.start) + spelled(value, styleAt(text, node.start)) + text.slice(node.end);
-    },
+    setValue: (text: string, path: readonly string[], value: unknown): string =>
+      asMeant(set(text, path, value), text, path, value),
 
     /** The text without what stands at a path. */
     dropValue: (text: string, path: readonly string[]): string => {
       const object = find(text, path.slice(0, -1));
       const member = object && only(holderAt(object, path.slice(0, -1)), path.at(-1) ?? '');
-      return object && member ? cut(text, object as Holder, member) : text;
+      return object && member ? asMeant(cut(text, object as Holder, member), text, path, undefined) : text;
     },
 
     /** The list at a path, which has to be there, ends with this value too. */
     addToList: (text: string, path: readonly string[], value: unknown): string => {
       const list = find(text, path);
-      return list ? insert(text, holderAt(list, path, 'list'), value) : text;
+      if (!list) return text;
+      const after = insert(text, holderAt(list, path, 'list'), value);
+      return asMeant(after, text, path, [...(plainOf(list) as unknown[]), value]);
     },
 
-    dropFromList,
+    /** The list at a path has no such values any more. */
+    dropFromList: (text: string, path: readonly string[], value: unknown): string => {
+      const list = valueAt(text, path);
+      if (list === undefined) return text;
+      const after = withoutMember(text, path, value);
+      return asMeant(
+        after,
+        text,
+        path,
+        (list as unknown[]).filter((one) => !isDeepStrictEqual(one, value)),
+      );
+    },
   };
 };
 
@@ -138,14 +167,25 @@ function spliced(text: string, holder: Holder, last: Member, member: string): st
 
 function cut(text: string, holder: Holder, member: Member): string {
   const before = holder.members[holder.members.indexOf(member) - 1];
-  const blanks = /\s*$/.exec(text.slice(holder.start + 1, member.start))?.[0].length ?? 0;
-  const start = member.start - blanks;
-  const end = member.comma === undefined ? member.value.end : member.comma + 1;
+  const between = text.slice((before?.comma ?? holder.start) + 1, member.start);
+  const behind = member.comma === undefined ? member.value.end : member.comma + 1;
+  // Its line end is the end of a comment too, which would take what goes on behind ours into itself.
+  const stays = endsWithLineComment(between) && !LAST_OF_LINE.test(text.slice(behind));
+  const start = member.start - (stays ? 0 : blanksAt(between, /\s*$/));
+  const end = behind + (stays ? blanksAt(text.slice(behind), /^[ \t]*/) : 0);
   // The last one's comma stands with the one before it.
   const comma = member.comma === undefined ? before?.comma : undefined;
   if (comma === undefined) return text.slice(0, start) + text.slice(end);
   return text.slice(0, comma) + text.slice(comma + 1, start) + text.slice(end);
 }
+
+const blanksAt = (text: string, side: RegExp): number => side.exec(text)?.[0].length ?? 0;
+
+const LAST_OF_LINE = /^[ \t]*(?:[\n\r\u2028\u2029]|$)/;
+
+/** Of what holds blanks and comments alone. */
+const endsWithLineComment = (text: string): boolean =>
+  [...text.matchAll(new RegExp(COMMENT.source, 'g'))].at(-1)?.[0].startsWith('//') ?? false;
 
 interface Style {
   readonly line: string;
@@ -175,6 +215,14 @@ const spelled = (value: unknown, { line, indent, unit }: Style): string =>
 
 const nested = (path: readonly string[], value: unknown): unknown =>
   path.toReversed().reduce((inner, name) => ({ [name]: inner }), value);
+
+/** A copy of what is said with a value at a path, or without one there. */
+function withValue(node: unknown, [name, ...rest]: readonly string[], value: unknown): unknown {
+  if (name === undefined) return value;
+  const { [name]: inner, ...others } = Object(node) as Record<string, unknown>;
+  const put = withValue(inner, rest, value);
+  return put === undefined ? others : { ...others, [name]: put };
+}
 
 function plainOf(node: Node): unknown {
   if (!('members' in node)) return node.plain;

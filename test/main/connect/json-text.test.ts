@@ -1,3 +1,5 @@
+import { runInThisContext } from 'node:vm';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import * as json from '../../../src/main/connect/json-text.ts';
 
@@ -73,3 +75,92 @@ test.each(["{ 'a': 1 }", '{ a: 1 }', '{ "a": 0x1 }', '{ "a": +1 }', '{ "a": .5 }
     expect(() => json.setValue(text, ['b'], 1)).toThrow(/It is not JSON \(line 1\)/);
   },
 );
+
+/** What stands between two things: nothing, blanks, comments of both kinds with what looks like more than a comment. */
+const gaps = fc
+  .array(fc.constantFrom('', ' ', '\n', '\r\n', '\t', '\n  ', '// a "{ [,\n', '// b */\r\n', '/* c, } */', '/*\n// " */'), {
+    maxLength: 3,
+  })
+  .map((parts) => parts.join(''));
+
+/** Texts as somebody may lay them out: an object with servers, ours at any place among them, and a list of what is allowed. */
+const textsIn = (dialect: 'json' | 'json5'): fc.Arbitrary<string> => {
+  const holder = (open: string, close: string, members: fc.Arbitrary<readonly string[]>): fc.Arbitrary<string> =>
+    fc.tuple(members, fc.infiniteStream(gaps), fc.boolean()).map(([all, stream, comma]) => {
+      const gap = (): string => stream.next().value as string;
+      const laid = all.map((one, index) => {
+        const ended = index < all.length - 1 || comma;
+        return gap() + one + gap() + (ended ? ',' : '');
+      });
+      return open + laid.join('') + gap() + close;
+    });
+  const named = (names: readonly string[], values: fc.Arbitrary<string>): fc.Arbitrary<readonly string[]> =>
+    fc
+      .shuffledSubarray([...names])
+      .chain((some) =>
+        fc.tuple(...some.map((name) => fc.tuple(gaps, gaps, values).map(([one, two, value]) => `${name}${one}:${two}${value}`))),
+      );
+  const plain = fc.constantFrom('1', '-2.5e3', '"a // b"', '"{\\"}"', 'null', 'true');
+  const own = fc.constantFrom('.5', '0x1F', "'it\\'s'", '+1', 'Infinity');
+  const value = dialect === 'json' ? plain : fc.oneof(plain, own);
+  const quoted = dialect === 'json' ? ['"helmdeck"', '"a"', '"b"', '"c"'] : ['helmdeck', "'a'", '"b"', '$c'];
+  const inner = fc.oneof(
+    { weight: 3, arbitrary: value },
+    holder('{', '}', named(['"x"', '"helmdeck"'], value)),
+    holder('[', ']', fc.array(value, { maxLength: 3 })),
+  );
+  const servers = holder('{', '}', named(quoted, inner));
+  const allowed = holder('[', ']', fc.array(fc.oneof(value, fc.constant('"helmdeck"')), { maxLength: 4 }));
+  const members = fc
+    .tuple(named(['"theme"'], value), servers, allowed, gaps, gaps)
+    .chain(([more, some, list, one, two]) => fc.shuffledSubarray([...more, `"servers"${one}:${two}${some}`, `"allow":${list}`]));
+  return fc.tuple(gaps, holder('{', '}', members), gaps).map((parts) => parts.join(''));
+};
+
+/** What it says to JavaScript, which both dialects are a part of. */
+const saidBy = (text: string): Record<string, unknown> => runInThisContext(`(${text}\n)`) as Record<string, unknown>;
+
+describe.each([
+  { dialect: 'json' as const, edits: json },
+  { dialect: 'json5' as const, edits: json5 },
+])('whatever the layout of a text in $dialect (R-CONN-01, R-CONN-03)', ({ dialect, edits }) => {
+  const entry = { command: 'x', args: ['// y'] };
+
+  test('ours comes, changes and goes alone', () => {
+    fc.assert(
+      fc.property(textsIn(dialect), (text) => {
+        const was = saidBy(text);
+        const { helmdeck: _, ...others } = Object(was['servers']) as Record<string, unknown>;
+        const set = edits.setValue(text, ['servers', 'helmdeck'], entry);
+        expect(saidBy(set)).toEqual({ ...was, servers: { ...others, helmdeck: entry } });
+        const dropped = edits.dropValue(text, ['servers', 'helmdeck']);
+        expect(saidBy(dropped)).toEqual(was['servers'] === undefined ? was : { ...was, servers: others });
+        expect(saidBy(edits.dropValue(set, ['servers', 'helmdeck']))).toEqual({ ...was, servers: others });
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+test('whatever the layout of a list, ours comes and goes alone (R-CLAW-14)', () => {
+  fc.assert(
+    fc.property(textsIn('json5'), (text) => {
+      const was = saidBy(text);
+      const list = was['allow'] as unknown[] | undefined;
+      const others = list?.filter((one) => one !== 'helmdeck');
+      const dropped = json5.dropFromList(text, ['allow'], 'helmdeck');
+      expect(saidBy(dropped)).toEqual(list ? { ...was, allow: others } : was);
+      const added = json5.addToList(dropped, ['allow'], 'helmdeck');
+      expect(saidBy(added)).toEqual(list ? { ...was, allow: [...(others ?? []), 'helmdeck'] } : was);
+      expect(saidBy(json5.dropFromList(added, ['allow'], 'helmdeck'))).toEqual(saidBy(dropped));
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('a comment before ours takes nothing of what stands behind it on its line (R-CONN-03)', () => {
+  const text = '{\n  "servers": { // mine\n    "helmdeck": {}, "other": { "a": 1 }\n  }\n}\n';
+  expect(json.dropValue(text, ['servers', 'helmdeck'])).toBe(text.replace('"helmdeck": {}, ', ''));
+  const last = '{ "servers": { "other": 1, // mine\n    "helmdeck": {} } }';
+  expect(json.dropValue(last, ['servers', 'helmdeck'])).toBe('{ "servers": { "other": 1 // mine\n    } }');
+});
