@@ -49,7 +49,7 @@ export class Changes {
     }
   }
 
-  /** `without` takes what is ours out of a file that others have changed since. */
+  /** `without` puts what was there before in the place of ours, in a file that others have changed since. */
   async putBack(without: readonly EditStep[]): Promise<void> {
     this.#restore(without);
     for (const { program, environment, back } of this.#ran.toReversed()) {

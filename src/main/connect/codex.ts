@@ -6,7 +6,7 @@ import { type Connector, ENTRY } from './connector.ts';
 import { detectProgram } from './detect.ts';
 import { entryOf } from './json-client.ts';
 import { folderNamed } from './places.ts';
-import { dropTable, setTable, tableAt } from './toml-text.ts';
+import { giveBack, setTable, tableAt } from './toml-text.ts';
 
 const PATH = ['mcp_servers', ENTRY];
 
@@ -36,9 +36,11 @@ const inFile: Connector = {
         : setTable(before, PATH, { command, args: [...args], env: { ...env } });
     return [{ does: 'edit', path: config, edit }];
   },
-  async disconnect(around) {
+  async disconnect(around, held) {
     const { config } = await inFile.detect(around);
-    return [{ does: 'edit', path: config, edit: (before) => (before === undefined ? undefined : dropTable(before, PATH)) }];
+    const edit = (before?: string): string | undefined =>
+      before === undefined ? undefined : giveBack(before, PATH, held.get(config));
+    return [{ does: 'edit', path: config, edit }];
   },
 };
 

@@ -21,7 +21,7 @@ import { time } from '../../core/time.ts';
 import type { Tokens } from '../../core/tokens.ts';
 import { Changes, editsOf, pathsOf } from './changes.ts';
 import { digestOf, isOpen, keepMode, readConfigFile, requireWritable } from './config-file.ts';
-import type { Connector, EditStep, Entry, Look, Offer, Step, Surroundings } from './connector.ts';
+import type { Connector, EditStep, Entry, Held, Look, Offer, Step, Surroundings } from './connector.ts';
 import { linesChanged } from './diff.ts';
 import { entryFor, placeBridge, startsBridge } from './launch.ts';
 import { type Record, Records } from './records.ts';
@@ -187,14 +187,15 @@ export class Connections implements Clients {
     const oldToken = old && this.#records.token(id);
     const offer = this.#offer(connector, minted.token);
     const steps = await connector.connect(around, offer);
-    const without = editsOf(await connector.disconnect(around));
     const changes = new Changes({ around, name: connector.name, steps });
+    const back = editsOf(await connector.disconnect(around, textsOf(changes.before)));
+    const without = old ? editsOf(await connector.disconnect(around, this.#heldBefore(id, old))) : [];
     const record: Record = {
       subject,
       token: minted.id,
       at: now(),
       entry: { ...offer.entry, args: [...offer.entry.args] },
-      files: this.#keepBefore(id, old, changes, old ? without : []),
+      files: this.#keepBefore(id, old, changes, without),
       folders: old?.folders ?? [],
     };
     const folders = missingFolders(steps);
@@ -207,7 +208,7 @@ export class Connections implements Clients {
       await changes.carryOut();
       requireShown(connector, await this.#look(connector));
     } catch (error) {
-      await changes.putBack(without);
+      await changes.putBack(back);
       for (const folder of folders.toReversed()) removeIfEmpty(folder);
       if (old) {
         this.#records.keep(id, old);
@@ -241,6 +242,11 @@ export class Connections implements Clients {
     });
   }
 
+  #heldBefore(client: string, record: Record | undefined): Held {
+    const files = record?.files ?? [];
+    return new Map(files.map(({ path, before }) => [path, this.#records.bytes(client, before)?.toString('utf8')]));
+  }
+
   /** Files that nobody changed since become what they were; from the others what is ours is taken out. */
   async #takeBack(connector: Connector, record: Record | undefined): Promise<DisconnectReceipt['files']> {
     const { around } = this.#deps;
@@ -253,7 +259,7 @@ export class Connections implements Clients {
       const before = this.#records.bytes(connector.id, file.before)?.toString('utf8');
       return { ...step, edit: (text) => (digestIn(text) === file.after ? before : step.edit(text)) };
     };
-    const own = await connector.disconnect(around);
+    const own = await connector.disconnect(around, this.#heldBefore(connector.id, record));
     const steps: Step[] = own.map((step) => {
       if (step.does === 'edit') return asBefore(step);
       return step.does === 'run' && step.instead ? { ...step, instead: asBefore(step.instead) } : step;
@@ -332,6 +338,8 @@ export class Connections implements Clients {
 
 const afterwards = (connector: Connector): { afterwards?: string } =>
   connector.afterwards === undefined ? {} : { afterwards: connector.afterwards };
+
+const textsOf = (bytes: Changes['before']): Held => new Map([...bytes].map(([path, one]) => [path, one?.toString('utf8')]));
 
 const digestIn = (text: string | undefined): string => digestOf(text === undefined ? undefined : Buffer.from(text));
 

@@ -110,6 +110,9 @@ export type Look =
   /** Part of it is there; or the configuration cannot be read. One sentence, without a value. */
   | { readonly at: 'broken'; readonly why: string };
 
+/** What files held before we came, by their path; one that is not named here was never changed by us. */
+export type Held = ReadonlyMap<string, string | undefined>;
+
 /** One kind of client: how it is found, and what connects it. It only looks and says; `Connections` does. */
 export interface Connector {
   /** Also the name in its token and of its token's file: small letters and hyphens. */
@@ -130,8 +133,11 @@ export interface Connector {
   /** For one that is told where the memory is: what stands there and is not so any more. `folder` is that of our data. */
   outdated?(around: Surroundings, folder: string): string | undefined;
   connect(around: Surroundings, offer: Offer): Promise<readonly Step[]>;
-  /** Files that nobody else changed get their old bytes back by themselves; this takes out what is ours of the others. */
-  disconnect(around: Surroundings): Promise<readonly Step[]>;
+  /**
+   * Files that nobody else changed get their old bytes back by themselves; of the others this takes out what is ours, and puts what
+   * stood in its place before in it again.
+   */
+  disconnect(around: Surroundings, held: Held): Promise<readonly Step[]>;
   /** Opened, it has the client ask its owner whether to add the entry: without a token, as the entry is. */
   link?(entry: Entry): string;
   /** For one that starts nothing which could be tried: asks as the client will, but only a program that has proved to be ours. */

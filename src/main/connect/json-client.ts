@@ -1,7 +1,7 @@
 import { readConfigFile } from './config-file.ts';
 import type { Connector, Detected, Entry, Look, Surroundings } from './connector.ts';
 import { ENTRY } from './connector.ts';
-import { dropValue, setValue, valueAt } from './json-text.ts';
+import { giveBack, setValue, valueAt } from './json-text.ts';
 import { startsBridge } from './launch.ts';
 
 interface JsonClient extends Pick<Connector, 'id' | 'name' | 'afterwards' | 'bringsNode' | 'link'> {
@@ -31,9 +31,11 @@ export function jsonClient({ servers, spelled = usual, ...client }: JsonClient):
       };
       return [{ does: 'edit', path: await where(around), edit }];
     },
-    async disconnect(around) {
-      const edit = (before?: string): string | undefined => (before === undefined ? undefined : dropValue(before, path));
-      return [{ does: 'edit', path: await where(around), edit }];
+    async disconnect(around, held) {
+      const config = await where(around);
+      const edit = (before?: string): string | undefined =>
+        before === undefined ? undefined : giveBack(before, path, held.get(config));
+      return [{ does: 'edit', path: config, edit }];
     },
   };
 }

@@ -80,6 +80,15 @@ const editing = (dialect: Dialect) => {
     return list && member ? withoutMember(cut(text, list as Holder, member), path, value) : text;
   };
 
+  const setValue = (text: string, path: readonly string[], value: unknown): string =>
+    asMeant(set(text, path, value), text, path, value);
+
+  const dropValue = (text: string, path: readonly string[]): string => {
+    const object = find(text, path.slice(0, -1));
+    const member = object && only(holderAt(object, path.slice(0, -1)), path.at(-1) ?? '');
+    return object && member ? asMeant(cut(text, object as Holder, member), text, path, undefined) : text;
+  };
+
   return {
     /** What stands at a path; undefined where nothing does. */
     valueAt,
@@ -88,14 +97,15 @@ const editing = (dialect: Dialect) => {
      * The text with a value at a path, and else as it stood: comments, order, indentation, line ends and what is not known here.
      * An equal value leaves it as it is.
      */
-    setValue: (text: string, path: readonly string[], value: unknown): string =>
-      asMeant(set(text, path, value), text, path, value),
+    setValue,
 
     /** The text without what stands at a path. */
-    dropValue: (text: string, path: readonly string[]): string => {
-      const object = find(text, path.slice(0, -1));
-      const member = object && only(holderAt(object, path.slice(0, -1)), path.at(-1) ?? '');
-      return object && member ? asMeant(cut(text, object as Holder, member), text, path, undefined) : text;
+    dropValue,
+
+    /** The text with what another says at a path, or without anything there where that says nothing. */
+    giveBack: (text: string, path: readonly string[], other = ''): string => {
+      const value = valueAt(other, path);
+      return value === undefined ? dropValue(text, path) : setValue(text, path, value);
     },
 
     /** The list at a path, which has to be there, ends with this value too. */
@@ -121,7 +131,7 @@ const editing = (dialect: Dialect) => {
   };
 };
 
-export const { setValue, dropValue, valueAt } = editing('json');
+export const { setValue, dropValue, giveBack, valueAt } = editing('json');
 export const json5 = editing('json5');
 
 function holderAt(node: Node, path: readonly string[], what: Holder['what'] = 'object'): Holder {

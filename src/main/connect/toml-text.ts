@@ -28,13 +28,22 @@ export function setTable(text: string, path: readonly string[], table: Table): s
   return asMeant(after, withValue(before, path, table));
 }
 
+/** The text with the tables at and below a path as they stand in another text, or without where that has none. */
+export function giveBack(text: string, path: readonly string[], other = ''): string {
+  const bare = dropTable(text, path);
+  const theirs = at(read(other), path);
+  if (theirs === undefined) return bare;
+  const line = text.includes('\r\n') ? '\r\n' : '\n';
+  const tables = sectionsBelow(other, path).map(({ start, end }) => other.slice(start, end).trimEnd() + line);
+  return asMeant(placed(bare, path.slice(0, -1), tables.join(line), line), withValue(read(bare), path, theirs));
+}
+
 /** The text without the tables at and below a path. */
-export function dropTable(text: string, path: readonly string[]): string {
+function dropTable(text: string, path: readonly string[]): string {
   const before = read(text);
   if (at(before, path) === undefined) return text;
-  const ours = sectionsOf(text).filter((section) => path.every((part, index) => section.path[index] === part));
   let after = text;
-  for (const { start, end } of ours.toReversed()) after = cut(after, start, end);
+  for (const { start, end } of sectionsBelow(text, path).toReversed()) after = cut(after, start, end);
   return asMeant(after, withValue(before, path, undefined));
 }
 
@@ -76,6 +85,9 @@ const valueText = (value: unknown): string =>
 
 /** JSON escapes what TOML does, and DEL, which TOML wants escaped too. */
 const quoted = (text: string): string => JSON.stringify(text).replaceAll('\u007F', '\\u007F');
+
+const sectionsBelow = (text: string, path: readonly string[]): Section[] =>
+  sectionsOf(text).filter((section) => path.every((part, index) => section.path[index] === part));
 
 function sectionsOf(text: string): Section[] {
   const sections: { path: string[]; start: number; end: number }[] = [];

@@ -102,7 +102,7 @@ test('our entry joins the others, comes away again, and its owner hears of the r
   });
   writeFileSync(path, after);
   expect(await claudeDesktop.look(home.around)).toEqual({ at: 'present', entry: offer.entry });
-  const undo = await stepOf(home, () => claudeDesktop.disconnect(home.around));
+  const undo = await stepOf(home, () => claudeDesktop.disconnect(home.around, new Map()));
   expect(undo.edit(readFileSync(path, 'utf8'))).toBe(before);
   expect(claudeDesktop.afterwards).toMatch(/Quit Claude Desktop/);
 });

@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { parse } from 'smol-toml';
 import { describe, expect, test } from 'vitest';
 import { claudeCode } from '../../../src/main/connect/claude-code.ts';
 import { codex } from '../../../src/main/connect/codex.ts';
@@ -253,6 +254,40 @@ test('an entry of that name that somebody else put there is told apart, and come
   expect(await row('claude-code')).toMatchObject({ state: 'connected' });
   await connections.disconnect({ client: 'claude-code' });
   expect(readFileSync(path, 'utf8')).toBe(text);
+});
+
+test.each([
+  {
+    client: 'claude-code',
+    file: '.claude.json',
+    text: '{"mcpServers":{"helmdeck":{"url":"http://mine"}},"theme":"a"}',
+    kept: '"http://mine"',
+  },
+  {
+    client: 'codex',
+    file: '.codex/config.toml',
+    text: 'theme = "a"\n\n[mcp_servers.helmdeck]\nurl = "http://mine" # mine\ntool_timeout_sec = 60\n\n[mcp_servers.helmdeck.tools.x]\nmode = "a"\n',
+    kept: '"http://mine" # mine\n',
+  },
+])('an entry that was replaced comes back also in a file that others changed since: $file (R-CONN-03)', async (sample) => {
+  const { client, file, text, kept } = sample;
+  const { connections, put, row } = await aHome();
+  const path = put(file, text);
+  await connections.connect({ client, subject: 'me' });
+  const changed = (from: string, to: string): void => {
+    const now = readFileSync(path, 'utf8');
+    expect(now).not.toContain('http://mine');
+    writeFileSync(path, now.replace(`"${from}"`, `"${to}"`));
+  };
+  changed('a', 'b');
+  // Connected once more meanwhile: what was replaced is still part of what was there before.
+  await connections.connect({ client, subject: 'me' });
+  changed('b', 'c');
+  expect((await connections.disconnect({ client })).files).toEqual([{ path, as_before: false }]);
+  const read = (said: string): unknown => (file.endsWith('toml') ? parse(said) : JSON.parse(said));
+  expect(read(readFileSync(path, 'utf8'))).toEqual(read(text.replace('"a"', '"c"')));
+  expect(readFileSync(path, 'utf8')).toContain(kept);
+  expect(await row(client)).toMatchObject({ state: 'differs' });
 });
 
 test.each(['{ "command": "mine", "args": ["precious"] }', '{ "url": "http://127.0.0.1:7345/api/v1/mcp" }'])(

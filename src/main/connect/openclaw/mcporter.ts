@@ -3,8 +3,8 @@ import { isAbsolute, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Machine } from '../../config.ts';
 import { readConfigFile } from '../config-file.ts';
-import { ENTRY, type EditStep, type Entry } from '../connector.ts';
-import { dropValue, setValue, valueAt } from '../json-text.ts';
+import { ENTRY, type EditStep, type Entry, type Held } from '../connector.ts';
+import { giveBack, setValue, valueAt } from '../json-text.ts';
 
 /** Under this name its clients call `helmdeck.query`. */
 const SERVER = ['mcpServers', ENTRY];
@@ -40,8 +40,7 @@ export const registered = (around: Machine, entry: Entry): EditStep => ({
   edit: (before = '') => setValue(before, SERVER, mcporterEntry(entry)),
 });
 
-export const unregistered = (around: Machine): EditStep => ({
-  does: 'edit',
-  path: mcporterConfig(around),
-  edit: (before) => (before === undefined ? undefined : dropValue(before, SERVER)),
-});
+export function unregistered(around: Machine, held: Held): EditStep {
+  const path = mcporterConfig(around);
+  return { does: 'edit', path, edit: (before) => (before === undefined ? undefined : giveBack(before, SERVER, held.get(path))) };
+}

@@ -8,7 +8,7 @@ import { registered, unregistered, wantsMcporter } from './mcporter.ts';
 import { installArgs, installedPlugin, PLUGIN, pluginIn } from './plugin.ts';
 import { findOpenClaw, openClawCommand } from './program.ts';
 
-const { addToList, dropFromList, dropValue, setValue, valueAt } = json5;
+const { addToList, dropFromList, dropValue, giveBack, setValue, valueAt } = json5;
 
 const SERVER = ['mcp', 'servers', ENTRY];
 const SETTINGS = ['plugins', 'entries', PLUGIN];
@@ -49,12 +49,12 @@ export const openClaw: Connector = {
       ...(wantsMcporter(around) ? [registered(around, offer.entry)] : []),
     ];
   },
-  async disconnect(around): Promise<readonly Step[]> {
+  async disconnect(around, held): Promise<readonly Step[]> {
     const { config, program, state } = findOpenClaw(around);
     const edit: EditStep = {
       does: 'edit',
       path: config,
-      edit: (before) => (before === undefined ? undefined : withoutOurs(before)),
+      edit: (before) => (before === undefined ? undefined : withoutOurs(before, held.get(config))),
     };
     const installed = program !== undefined && installedPlugin(state) !== 'none';
     const uninstall = (): Step => ({
@@ -64,7 +64,7 @@ export const openClaw: Connector = {
       instead: edit,
       others,
     });
-    return [installed ? uninstall() : edit, { does: 'remove', folder: pluginIn(state) }, unregistered(around)];
+    return [installed ? uninstall() : edit, { does: 'remove', folder: pluginIn(state) }, unregistered(around, held)];
   },
 };
 
@@ -102,9 +102,10 @@ function withOurs(before: string, { entry, folder, tokenFile }: Offer): string {
   return allowed.length === 0 || allowed.includes(PLUGIN) ? settings : addToList(settings, ALLOWED, PLUGIN);
 }
 
-function withoutOurs(before: string): string {
+function withoutOurs(before: string, held = ''): string {
   const text = listAt(before, ALLOWED).includes(PLUGIN) ? dropFromList(before, ALLOWED, PLUGIN) : before;
-  return dropWithEmpty(dropWithEmpty(text, SERVER), SETTINGS);
+  const server = valueAt(held, SERVER) === undefined ? dropWithEmpty(text, SERVER) : giveBack(text, SERVER, held);
+  return dropWithEmpty(server, SETTINGS);
 }
 
 /** What OpenClaw's program leaves alone when it installs our plugin, or removes it. */
