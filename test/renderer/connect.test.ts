@@ -224,6 +224,15 @@ describe('the agents on this machine', () => {
     expect(now()).toMatch(/^# wiped\n\n\[mcp_servers\.helmdeck\]\n/);
   });
 
+  test('with an entry of their owner under our name are offered to be connected, and nothing else (R-CONN-04)', async () => {
+    const { page, line, path } = await withCodex();
+    writeFileSync(path, '[mcp_servers.helmdeck]\nurl = "http://mine"\n');
+    await goTo(page, 'Settings');
+    await goTo(page, 'Connect');
+    await line.getByText('It has an entry of our name that is not the one that was put there.').waitFor();
+    expect(await line.getByRole('button').allInnerTexts()).toEqual(['Connect…']);
+  });
+
   test('whose files cannot be changed say why, and what changed since it was shown is shown anew (R-CONN-05, R-CONN-06)', async () => {
     const { page, line, path, now } = await withCodex();
     await page.getByRole('button', { name: 'Connect Codex' }).click();

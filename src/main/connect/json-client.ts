@@ -24,8 +24,7 @@ export function jsonClient({ servers, spelled = usual, ...client }: JsonClient):
     },
     async connect(around, { entry }) {
       const edit = (before = ''): string => {
-        const there = entryOf(valueAt(before, path)).entry;
-        if (!there || !startsBridge(there)) return setValue(before, path, spelled(entry));
+        if (!isOurs(valueAt(before, path))) return setValue(before, path, spelled(entry));
         // What its owner has added to ours, such as how long to wait for it, is theirs.
         return Object.entries(spelled(entry)).reduce((text, [name, value]) => setValue(text, [...path, name], value), before);
       };
@@ -50,6 +49,12 @@ const usual = ({ command, args, env }: Entry): object => ({
 function lookAt(text: string | undefined, path: readonly string[]): Look {
   const value = text === undefined ? undefined : valueAt(text, path);
   return value === undefined ? { at: 'absent' } : { at: 'present', ...entryOf(value) };
+}
+
+/** Whether what stands there is an entry that this program makes. */
+export function isOurs(value: unknown): boolean {
+  const { entry } = entryOf(value);
+  return entry !== undefined && startsBridge(entry);
 }
 
 /** Only what a client would start. */

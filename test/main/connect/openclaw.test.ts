@@ -80,6 +80,37 @@ test('R-CLAW-10 a plugin that OpenClaw refuses leaves everything as it was, and 
   expect(await row('openclaw')).toMatchObject({ state: 'not_connected' });
 });
 
+describe("R-CONN-03 a server of its owner's own under our name", () => {
+  const OWN = '"mcp": { "servers": { "helmdeck": { "url": "http://mine" } } }';
+
+  test('without our plugin is told apart, and not ours to take out', async () => {
+    const text = CONFIG.replace('"memory"', `${OWN},\n  "memory"`);
+    const { connections, config, row } = await aHomeWithOpenClaw(text);
+    expect(await row('openclaw')).toMatchObject({ state: 'differs' });
+    await expect(connections.disconnect(CLIENT)).rejects.toMatchObject({
+      code: 'invalid_input',
+      message: expect.stringMatching(/its owner's own, and is left as it is/),
+    });
+    expect(readFileSync(config, 'utf8')).toBe(text);
+    await connections.connect(CLIENT);
+    writeFileSync(config, readFileSync(config, 'utf8').replace('"local"', '"remote"'));
+    await connections.disconnect(CLIENT);
+    expect(readFileSync(config, 'utf8').replaceAll(/\s+/g, ' ')).toBe(
+      text.replace('"local"', '"remote"').replaceAll(/\s+/g, ' '),
+    );
+  });
+
+  test('stays where a plugin of ours is taken out that nothing is known of', async () => {
+    const settings = '"entries": { "helmdeck-memory": { "enabled": true } }';
+    const text = CONFIG.replace('"memory"', `${OWN},\n  "memory"`).replace('"allow"', `${settings}, "allow"`);
+    const { connections, config, row } = await aHomeWithOpenClaw(text);
+    expect(await row('openclaw')).toMatchObject({ state: 'broken', why: expect.stringMatching(/is not ours/) });
+    await connections.disconnect(CLIENT);
+    expect(readFileSync(config, 'utf8')).toContain(OWN);
+    expect(readFileSync(config, 'utf8')).not.toContain('helmdeck-memory');
+  });
+});
+
 describe('R-CLAW-15 a connection that fails after its plugin was installed', () => {
   const OFF = CONFIG.replace('"allow"', '"enabled": false, "allow"');
 
@@ -190,6 +221,23 @@ test('R-CLAW-11 the switch of its script keeps the search by QMD out, and mcport
   const again = readFileSync(own, 'utf8');
   await connections.connect(CLIENT);
   expect(readFileSync(own, 'utf8')).toBe(again);
+});
+
+test("R-CLAW-11 what stands in mcporter's file under our name, and was never ours, stays there", async () => {
+  const { connections, mcporter, around, put } = await aHomeWithOpenClaw();
+  const own = '{ "mcpServers": { "helmdeck": { "url": "http://mine" } } }\n';
+  put('.mcporter/mcporter.json', own);
+  const environment = around.environment as Record<string, string>;
+  environment['OPENCLAW_QMD_ENABLED'] = 'false';
+  await connections.connect(CLIENT);
+  await connections.disconnect(CLIENT);
+  expect(readFileSync(mcporter, 'utf8')).toBe(own);
+  delete environment['OPENCLAW_QMD_ENABLED'];
+  await connections.connect(CLIENT);
+  expect(readFileSync(mcporter, 'utf8')).toContain('--qmd');
+  writeFileSync(mcporter, readFileSync(mcporter, 'utf8').replace(/\n$/, ' // later\n'));
+  await connections.disconnect(CLIENT);
+  expect(readFileSync(mcporter, 'utf8')).toContain('"url": "http://mine"');
 });
 
 test('R-CLAW-12 a configuration that was never made, or cannot be read, is not written', async () => {

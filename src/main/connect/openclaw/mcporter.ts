@@ -4,7 +4,9 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Machine } from '../../config.ts';
 import { readConfigFile } from '../config-file.ts';
 import { ENTRY, type EditStep, type Entry, type Held } from '../connector.ts';
+import { entryOf } from '../json-client.ts';
 import { giveBack, setValue, valueAt } from '../json-text.ts';
+import { startsBridge } from '../launch.ts';
 
 /** Under this name its clients call `helmdeck.query`. */
 const SERVER = ['mcpServers', ENTRY];
@@ -42,5 +44,15 @@ export const registered = (around: Machine, entry: Entry): EditStep => ({
 
 export function unregistered(around: Machine, held: Held): EditStep {
   const path = mcporterConfig(around);
-  return { does: 'edit', path, edit: (before) => (before === undefined ? undefined : giveBack(before, SERVER, held.get(path))) };
+  const edit = (before?: string): string | undefined => {
+    if (before === undefined) return undefined;
+    // Where we were told not to come, what stands under our name is somebody else's.
+    return held.has(path) || isOurs(before) ? giveBack(before, SERVER, held.get(path)) : before;
+  };
+  return { does: 'edit', path, edit };
+}
+
+function isOurs(text: string): boolean {
+  const { entry } = entryOf(valueAt(text, SERVER));
+  return entry !== undefined && startsBridge(entry) && entry.args.includes('--qmd');
 }

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { Failure } from '../../../contract/failure.ts';
 import { readConfigFile } from '../config-file.ts';
-import { type Connector, ENTRY, type EditStep, type Look, type Offer, type Step } from '../connector.ts';
-import { entryOf } from '../json-client.ts';
+import { type Connector, ENTRY, type EditStep, type Held, type Look, type Offer, type Step } from '../connector.ts';
+import { entryOf, isOurs } from '../json-client.ts';
 import { json5 } from '../json-text.ts';
 import { registered, unregistered, wantsMcporter } from './mcporter.ts';
 import { installArgs, installedPlugin, PLUGIN, pluginIn } from './plugin.ts';
@@ -32,6 +32,8 @@ export const openClaw: Connector = {
     const server = valueAt(text, SERVER);
     const settings = valueAt(text, SETTINGS);
     if (server === undefined && settings === undefined) return { at: 'absent' };
+    // Its owner's own, with nothing of ours beside it.
+    if (settings === undefined && !isOurs(server)) return { at: 'present', ...entryOf(server) };
     const why = whatLacks({ text, server, settings, plugin: installedPlugin(state) });
     return why === undefined ? { at: 'present', ...entryOf(server) } : { at: 'broken', why };
   },
@@ -54,7 +56,7 @@ export const openClaw: Connector = {
     const edit: EditStep = {
       does: 'edit',
       path: config,
-      edit: (before) => (before === undefined ? undefined : withoutOurs(before, held.get(config))),
+      edit: (before) => (before === undefined ? undefined : withoutOurs(before, held, config)),
     };
     const installed = program !== undefined && installedPlugin(state) !== 'none';
     const uninstall = (): Step => ({
@@ -79,6 +81,7 @@ interface Findings {
 function whatLacks({ text, server, settings, plugin }: Findings): string | undefined {
   const again = 'connect it again.';
   if (server === undefined) return `Our entry under mcp.servers is gone, so its agents cannot store; ${again}`;
+  if (!isOurs(server)) return `What stands under mcp.servers.${ENTRY} is not ours, so its agents cannot store; ${again}`;
   if (plugin === 'none' || settings === undefined) return `Our plugin is gone, so its search does not find this memory; ${again}`;
   if (plugin === 'other') return `Our plugin is not the one that came with this program; ${again}`;
   const enabled = valueAt(text, ['plugins', 'enabled']) !== false && Object(settings).enabled !== false;
@@ -102,10 +105,16 @@ function withOurs(before: string, { entry, folder, tokenFile }: Offer): string {
   return allowed.length === 0 || allowed.includes(PLUGIN) ? settings : addToList(settings, ALLOWED, PLUGIN);
 }
 
-function withoutOurs(before: string, held = ''): string {
+function withoutOurs(before: string, held: Held, config: string): string {
   const text = listAt(before, ALLOWED).includes(PLUGIN) ? dropFromList(before, ALLOWED, PLUGIN) : before;
-  const server = valueAt(held, SERVER) === undefined ? dropWithEmpty(text, SERVER) : giveBack(text, SERVER, held);
-  return dropWithEmpty(server, SETTINGS);
+  return dropWithEmpty(withoutServer(text, held, config), SETTINGS);
+}
+
+function withoutServer(text: string, held: Held, config: string): string {
+  // Where we never came, what stands under our name may be somebody else's.
+  if (!held.has(config) && !isOurs(valueAt(text, SERVER))) return text;
+  const theirs = held.get(config) ?? '';
+  return valueAt(theirs, SERVER) === undefined ? dropWithEmpty(text, SERVER) : giveBack(text, SERVER, theirs);
 }
 
 /** What OpenClaw's program leaves alone when it installs our plugin, or removes it. */

@@ -73,7 +73,7 @@ export function Clients() {
 }
 
 function ClientLine({ client, ask }: { client: ClientRow; ask: (what: 'connect' | 'disconnect' | 'revoke') => void }) {
-  const { id, name, version, state, token } = client;
+  const { id, name, version, state, subject, token } = client;
   const memory = useMemory();
   const { say } = useToast();
   const lookAgain = useFreshLook();
@@ -93,7 +93,8 @@ function ClientLine({ client, ask }: { client: ClientRow; ask: (what: 'connect' 
       lookAgain();
     });
   };
-  const ours = state !== 'not_connected';
+  // An entry under our name where nothing was ever connected is its owner's own.
+  const ours = state !== 'not_connected' && !(state === 'differs' && subject === undefined);
   return (
     <li className="line">
       <span>
