@@ -23,13 +23,15 @@ import { Changes, editsOf, pathsOf } from './changes.ts';
 import { digestOf, isOpen, keepMode, readConfigFile, requireWritable } from './config-file.ts';
 import type { Connector, EditStep, Entry, Held, Look, Offer, Step, Surroundings } from './connector.ts';
 import { linesChanged } from './diff.ts';
-import { entryFor, placeBridge, startsBridge } from './launch.ts';
+import { COMMAND, entryFor, placeBridge, startsBridge, startsBridgeFor } from './launch.ts';
+import { findProgram } from './programs.ts';
 import { type Record, Records } from './records.ts';
 import { verify } from './verify.ts';
 
 /** Stands for a token where what would be done is only shown. */
 const DOTS = '••••••••';
 
+const NO_COMMAND = `${COMMAND} is not found from here; start this program where it is in the PATH, or ask the client something instead.`;
 const OWN_NODE = 'It runs on the Node of this client, which cannot be started from here; ask the client something instead.';
 
 interface Deps {
@@ -127,7 +129,8 @@ export class Connections implements Clients {
         );
       }
       const files = await this.#takeBack(connector, record);
-      if (record) await this.#deps.tokens.revoke({ id: record.token, unrecorded: true });
+      const token = record?.token ?? this.#records.tokenId(client);
+      if (token !== undefined) await this.#deps.tokens.revoke({ id: token, unrecorded: true });
       this.#records.drop(client);
       return { client, files };
     });
@@ -140,9 +143,16 @@ export class Connections implements Clients {
     if (look.at === 'broken') return { works: false, why: look.why, tools: 0 };
     // What is in a bundle is the same bridge, and takes the same token.
     const entry = look.at === 'bundled' ? this.#records.read(client)?.entry : look.at === 'present' ? look.entry : undefined;
-    if (entry && !isAbsolute(entry.command)) return { works: false, why: OWN_NODE, tools: 0 };
-    if (entry) return verify(entry, this.#deps.around);
+    const program = entry && this.#programOf(entry);
+    if (entry && program === undefined) return { works: false, why: entry.command === COMMAND ? NO_COMMAND : OWN_NODE, tools: 0 };
+    if (entry && program !== undefined) return verify({ ...entry, command: program }, this.#deps.around);
     return { works: false, why: 'There is no entry of ours in its configuration; connect it first.', tools: 0 };
+  }
+
+  /** What an entry starts, as it would be found from here. */
+  #programOf({ command }: Entry): string | undefined {
+    if (isAbsolute(command)) return command;
+    return command === COMMAND ? findProgram(this.#deps.around, command) : undefined;
   }
 
   #connector(client: string): Connector {
@@ -202,6 +212,7 @@ export class Connections implements Clients {
     record.folders.push(...folders);
     // From here on it can be put back, whatever happens.
     this.#records.keep(id, record);
+    if (!old) this.#records.setTokenAside(id);
     this.#records.keepToken(id, minted.token);
     try {
       for (const folder of folders) mkdirSync(folder, { mode: 0o700 });
@@ -286,11 +297,13 @@ export class Connections implements Clients {
     const { installed, version, config } = await connector.detect(this.#deps.around);
     const look = await this.#look(connector);
     const kept = this.#kept(id);
-    const record = 'why' in kept ? undefined : kept.record;
-    const token = tokens?.find((one) => one.id === record?.token);
-    const files = { record, token: existsSync(this.#records.tokenFile(id)) };
+    const { record, token: held } = 'why' in kept ? {} : kept;
+    const token = tokens?.find((one) => one.id === held);
+    const files = { client: id, record, token: existsSync(this.#records.tokenFile(id)) };
     const { state, why } = 'why' in kept ? { state: 'broken' as const, why: kept.why } : standing(look, installed, files);
-    const over = record && tokens && (!token || Date.parse(token.expires_at) <= this.#deps.now());
+    // What lies there beside an entry of somebody else's is not what that uses.
+    const shown = record || state === 'connected' ? token : undefined;
+    const over = held !== undefined && tokens && (!token || Date.parse(token.expires_at) <= this.#deps.now());
     return {
       id,
       name,
@@ -300,8 +313,8 @@ export class Connections implements Clients {
       config,
       state: state === 'connected' && over ? 'no_token' : state,
       ...(why !== undefined && { why }),
-      ...(record && { subject: record.subject, connected_at: time(record.at) }),
-      ...(token && { token: tokenOf(token) }),
+      ...(record ? { subject: record.subject, connected_at: time(record.at) } : shown && { subject: shown.subject }),
+      ...(shown && { token: tokenOf(shown) }),
     };
   }
 
@@ -319,9 +332,11 @@ export class Connections implements Clients {
   }
 
   /** The same for what we keep ourselves. */
-  #kept(client: string): { readonly record: Record | undefined } | { readonly why: string } {
+  #kept(client: string): { readonly record?: Record; readonly token?: string } | { readonly why: string } {
     try {
-      return { record: this.#records.read(client) };
+      const record = this.#records.read(client);
+      const token = record?.token ?? this.#records.tokenId(client);
+      return { ...(record && { record }), ...(token !== undefined && { token }) };
     } catch (error) {
       if (error instanceof Failure) return { why: error.message };
       throw error;
@@ -391,13 +406,14 @@ function removeIfEmpty(folder: string): void {
 function standing(
   look: Look,
   installed: boolean,
-  { record, token }: { record: Record | undefined; token: boolean },
+  { client, record, token }: { client: string; record: Record | undefined; token: boolean },
 ): { state: ClientRow['state']; why?: string } {
   if (look.at === 'broken') return { state: 'broken', why: look.why };
   if (look.at === 'absent') return { state: record ? 'wiped' : installed ? 'not_connected' : 'not_installed' };
   if (look.at === 'bundled' && !record) return { state: 'not_connected' };
   const entry = look.at === 'present' ? look.entry : undefined;
-  if (!record || (entry && !isDeepStrictEqual(entry, record.entry))) return { state: 'differs' };
+  const ours = record ? !entry || isDeepStrictEqual(entry, record.entry) : entry && startsBridgeFor(entry, client);
+  if (!ours) return { state: 'differs' };
   if (look.disabled) return { state: 'broken', why: 'Our entry is switched off in its configuration; switch it on there.' };
   const needsIt = entry !== undefined || look.at === 'bundled';
   if (needsIt && !token)

@@ -28,8 +28,16 @@ export function entryFor(
   return { command, args: [join(folder, BRIDGE), '--client', client], env: { HELMDECK_DATA_DIR: folder } };
 }
 
-/** Whether an entry is one that this program makes, be it for another data folder or from another time. */
-export const startsBridge = ({ args: [bridge = ''] }: Entry): boolean => basename(bridge) === BRIDGE;
+/** Our own command, by which the bridge is started where an agent is connected by hand. */
+export const COMMAND = 'helmdeck-memory';
+
+/** Whether an entry is one that this program makes, be it for another data folder or from another time, or README says to make. */
+export const startsBridge = ({ command, args }: Entry): boolean =>
+  basename(args[0] ?? '') === BRIDGE || (basename(command).split('.')[0] === COMMAND && args.includes('mcp'));
+
+/** Whether it takes the token that is kept for this client. */
+export const startsBridgeFor = (entry: Entry, client: string): boolean =>
+  startsBridge(entry) && entry.args[entry.args.indexOf('--client') + 1] === client;
 
 /** Puts the bridge that came with this program where the entries of all clients look for it. */
 export function placeBridge(folder: string): void {

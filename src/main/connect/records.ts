@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { Failure } from '../../contract/failure.ts';
@@ -52,6 +52,22 @@ export class Records {
     else writeDurably(this.tokenFile(client), `${token}\n`);
   }
 
+  /** Of the token that is kept; undefined where there is none, or none of ours. */
+  tokenId(client: string): string | undefined {
+    const [, claims = ''] = this.token(client)?.split('.') ?? [];
+    try {
+      const { jti } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as { jti?: unknown };
+      return typeof jti === 'string' ? jti : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** One that its owner had kept for this client comes back when the connection is dropped. */
+  setTokenAside(client: string): void {
+    if (existsSync(this.tokenFile(client))) renameSync(this.tokenFile(client), this.#ownTokenFile(client));
+  }
+
   read(client: string): Record | undefined {
     const text = this.#read(this.#file(client));
     if (text === undefined) return undefined;
@@ -91,7 +107,12 @@ export class Records {
   drop(client: string): void {
     for (const path of this.#kept(client)) rmSync(path, { force: true });
     rmSync(this.tokenFile(client), { force: true });
+    if (existsSync(this.#ownTokenFile(client))) renameSync(this.#ownTokenFile(client), this.tokenFile(client));
     rmSync(this.#file(client), { force: true });
+  }
+
+  #ownTokenFile(client: string): string {
+    return `${this.tokenFile(client)}.own`;
   }
 
   #read(path: string): string | undefined {

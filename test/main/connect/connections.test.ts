@@ -2,6 +2,7 @@ import {
   chmodSync,
   existsSync,
   lstatSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -288,6 +289,42 @@ test.each([
   expect(read(readFileSync(path, 'utf8'))).toEqual(read(text.replace('"a"', '"c"')));
   expect(readFileSync(path, 'utf8')).toContain(kept);
   expect(await row(client)).toMatchObject({ state: 'differs' });
+});
+
+test.each([
+  {
+    client: 'claude-code',
+    file: '.claude.json',
+    text: '{"mcpServers":{"helmdeck":{"command":"helmdeck-memory","args":["mcp","--client","claude-code"]}}}',
+  },
+  {
+    client: 'codex',
+    file: '.codex/config.toml',
+    text: '[mcp_servers.helmdeck]\ncommand = "helmdeck-memory"\nargs = ["mcp", "--client", "codex"]\n',
+  },
+])('$client, connected by hand as README says, is known, and gets its token back (R-CONN-03, R-CONN-04)', async (sample) => {
+  const { client, file, text } = sample;
+  const { connections, put, row, served } = await aHome();
+  const path = put(file, text);
+  expect(await row(client)).toMatchObject({ state: 'broken', why: expect.stringMatching(/token has gone/) });
+  const own = await served.tokens.mint({ name: client, client, subject: 'work', days: 30, scopes: ['memory:read'] });
+  const tokenFile = join(served.folder, 'clients', `${client}.token`);
+  mkdirSync(dirname(tokenFile), { recursive: true });
+  writeFileSync(tokenFile, `${own.token}\n`, { mode: 0o600 });
+  expect(await row(client)).toMatchObject({ state: 'connected', token: { id: own.id } });
+  // Connected here, and once more, it has our token meanwhile.
+  for (const _ of [1, 2]) await connections.connect({ client, subject: 'me' });
+  expect(readFileSync(tokenFile, 'utf8')).not.toContain(own.token);
+  await connections.disconnect({ client });
+  expect(readFileSync(path, 'utf8')).toBe(text);
+  expect(readFileSync(tokenFile, 'utf8')).toBe(`${own.token}\n`);
+  expect(readdirSync(join(served.folder, 'clients'))).toEqual([`${client}.token`]);
+  expect(await row(client)).toMatchObject({ state: 'connected', token: { id: own.id } });
+  // And disconnected like any other, nothing of it is left.
+  await connections.disconnect({ client });
+  expect(await row(client)).toMatchObject({ state: 'not_connected' });
+  expect(existsSync(tokenFile)).toBe(false);
+  expect((await served.tokens.list()).tokens).toEqual([]);
 });
 
 test.each(['{ "command": "mine", "args": ["precious"] }', '{ "url": "http://127.0.0.1:7345/api/v1/mcp" }'])(
