@@ -4,6 +4,30 @@ import { Failure } from '../../contract/failure.ts';
 import { digestOf, isOpen, keepMode, readConfigFile, replaceConfigFile } from './config-file.ts';
 import type { EditStep, RunStep, Step, Surroundings } from './connector.ts';
 
+/** The same steps, whose edits say which file it is that they refuse. */
+export const namingFiles = (steps: readonly Step[]): Step[] =>
+  steps.map((step) => {
+    if (step.does === 'edit') return named(step);
+    return step.does === 'run' && step.instead ? { ...step, instead: named(step.instead) } : step;
+  });
+
+const named = ({ edit, ...step }: EditStep): EditStep => ({
+  ...step,
+  edit(before) {
+    try {
+      return edit(before);
+    } catch (error) {
+      throw naming(step.path, error);
+    }
+  },
+});
+
+/** What is wrong with a file, with its path where that is not said yet. */
+export function naming(path: string, error: unknown): unknown {
+  if (!(error instanceof Failure) || error.message.includes(path)) return error;
+  return new Failure(error.code, `${path}: ${error.message}`, { cause: error });
+}
+
 /** What is changed by an edit, or shown as one. */
 export function editsOf(steps: readonly Step[]): EditStep[] {
   const edits = steps.map((step) => (step.does === 'edit' ? step : step.does === 'run' ? step.instead : undefined));

@@ -19,7 +19,7 @@ import { MintInput, type TokenList } from '../../contract/token.ts';
 import type { Clients } from '../../core/clients.ts';
 import { time } from '../../core/time.ts';
 import type { Tokens } from '../../core/tokens.ts';
-import { Changes, editsOf, pathsOf } from './changes.ts';
+import { Changes, editsOf, naming, namingFiles, pathsOf } from './changes.ts';
 import { digestOf, isOpen, keepMode, readConfigFile, requireWritable } from './config-file.ts';
 import type { Connector, EditStep, Entry, Held, Look, Offer, Step, Surroundings } from './connector.ts';
 import { linesChanged } from './diff.ts';
@@ -171,7 +171,7 @@ export class Connections implements Clients {
         `${connector.name} was not found on this machine; install it, or start Helmdeck Memory where it is in the PATH, and try again.`,
       );
     }
-    const steps = await connector.connect(around, this.#offer(connector, DOTS));
+    const steps = namingFiles(await connector.connect(around, this.#offer(connector, DOTS)));
     for (const step of editsOf(steps)) {
       requireWritable(step.path);
       step.edit(readConfigFile(step.path)?.text);
@@ -196,7 +196,7 @@ export class Connections implements Clients {
     const old = this.#records.read(id);
     const oldToken = old && this.#records.token(id);
     const offer = this.#offer(connector, minted.token);
-    const steps = await connector.connect(around, offer);
+    const steps = namingFiles(await connector.connect(around, offer));
     const changes = new Changes({ around, name: connector.name, steps });
     const back = editsOf(await connector.disconnect(around, textsOf(changes.before)));
     const without = old ? editsOf(await connector.disconnect(around, this.#heldBefore(id, old))) : [];
@@ -270,7 +270,7 @@ export class Connections implements Clients {
       const before = this.#records.bytes(connector.id, file.before)?.toString('utf8');
       return { ...step, edit: (text) => (digestIn(text) === file.after ? before : step.edit(text)) };
     };
-    const own = await connector.disconnect(around, this.#heldBefore(connector.id, record));
+    const own = namingFiles(await connector.disconnect(around, this.#heldBefore(connector.id, record)));
     const steps: Step[] = own.map((step) => {
       if (step.does === 'edit') return asBefore(step);
       return step.does === 'run' && step.instead ? { ...step, instead: asBefore(step.instead) } : step;
@@ -326,7 +326,9 @@ export class Connections implements Clients {
       const why = look.at === 'present' ? connector.outdated?.(around, folder) : undefined;
       return why === undefined ? look : { at: 'broken', why };
     } catch (error) {
-      if (error instanceof Failure) return { at: 'broken', why: error.message };
+      const { config } = await connector.detect(this.#deps.around);
+      const said = naming(config, error);
+      if (said instanceof Failure) return { at: 'broken', why: said.message };
       throw error;
     }
   }

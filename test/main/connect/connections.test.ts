@@ -161,8 +161,11 @@ test('what cannot be changed safely is refused with the reason, and left as it i
   await refused(/cannot be written by you/);
   chmodSync(join(home, '.claude.json'), 0o644);
   put('.claude.json', '{"mcpServers": [');
-  await refused(/not JSON/);
-  expect(await row('claude-code')).toMatchObject({ state: 'broken' });
+  await refused(/^\/.*\/\.claude\.json: It is not JSON/);
+  expect(await row('claude-code')).toMatchObject({
+    state: 'broken',
+    why: expect.stringMatching(/\.claude\.json: It is not JSON/),
+  });
   put('.claude.json', '{"mcpServers": []}');
   await refused(/something other than an object/);
   writeFileSync(join(home, '.claude.json'), Buffer.from([0xff, 0xfe, 0x7b, 0x00]));
@@ -479,6 +482,14 @@ test('our entry, changed by somebody since, is told apart and goes all the same 
   expect(await row('claude-code')).toMatchObject({ state: 'differs' });
   expect((await connections.disconnect({ client: 'claude-code' })).files).toEqual([{ path, as_before: true }]);
   expect(readFileSync(path, 'utf8')).toBe(CLAUDE);
+});
+
+test('a file that was broken since is named when it is to be put right (R-CONN-06)', async () => {
+  const { connections, put } = await aHome();
+  put('.codex/config.toml', CODEX);
+  await connections.connect({ client: 'codex', subject: 'me' });
+  const path = put('.codex/config.toml', '[');
+  await expect(connections.disconnect({ client: 'codex' })).rejects.toThrow(`${path}: It is not TOML`);
 });
 
 test('what its owner has added to our entry stays when it is connected anew (R-CONN-01)', async () => {
