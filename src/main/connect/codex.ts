@@ -1,12 +1,11 @@
 import { join } from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
 import { byCommand, variables } from './by-command.ts';
 import { readConfigFile } from './config-file.ts';
 import { type Connector, ENTRY } from './connector.ts';
 import { detectProgram } from './detect.ts';
-import { entryOf } from './json-client.ts';
+import { entryOf, isOurs } from './json-client.ts';
 import { folderNamed } from './places.ts';
-import { giveBack, setTable, tableAt } from './toml-text.ts';
+import { giveBack, setKeys, setTable, tableAt } from './toml-text.ts';
 
 const PATH = ['mcp_servers', ENTRY];
 
@@ -29,11 +28,10 @@ const inFile: Connector = {
   async connect(around, { entry }) {
     const { config } = await inFile.detect(around);
     const { command, args, env } = entry;
+    const table = { command, args: [...args], env: { ...env } };
     const edit = (before = ''): string =>
       // What its owner has added to ours, such as what each tool may do unasked, is theirs.
-      isDeepStrictEqual(entryOf(tableAt(before, PATH)).entry, entry)
-        ? before
-        : setTable(before, PATH, { command, args: [...args], env: { ...env } });
+      isOurs(tableAt(before, PATH)) ? setKeys(before, PATH, table) : setTable(before, PATH, table);
     return [{ does: 'edit', path: config, edit }];
   },
   async disconnect(around, held) {

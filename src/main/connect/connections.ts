@@ -414,7 +414,7 @@ function standing(
   if (look.at === 'absent') return { state: record ? 'wiped' : installed ? 'not_connected' : 'not_installed' };
   if (look.at === 'bundled' && !record) return { state: 'not_connected' };
   const entry = look.at === 'present' ? look.entry : undefined;
-  const ours = record ? !entry || isDeepStrictEqual(entry, record.entry) : entry && startsBridgeFor(entry, client);
+  const ours = record ? !entry || starts(entry, record.entry) : entry && startsBridgeFor(entry, client);
   if (!ours) return { state: 'differs' };
   if (look.disabled) return { state: 'broken', why: 'Our entry is switched off in its configuration; switch it on there.' };
   const needsIt = entry !== undefined || look.at === 'bundled';
@@ -425,6 +425,10 @@ function standing(
     ? { state: 'connected' }
     : { state: 'broken', why: `${gone} has gone, so it cannot be started; connect it again.` };
 }
+
+/** What its owner has added to the environment is theirs. */
+const starts = ({ env, ...entry }: Entry, { env: own, ...ours }: Entry): boolean =>
+  isDeepStrictEqual(entry, ours) && Object.entries(own).every(([name, value]) => env[name] === value);
 
 const goneOf = ({ command, args: [bridge] }: Entry): string | undefined =>
   [command, bridge].find((path) => path !== undefined && isAbsolute(path) && !existsSync(path));

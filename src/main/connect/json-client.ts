@@ -1,7 +1,7 @@
 import { readConfigFile } from './config-file.ts';
 import type { Connector, Detected, Entry, Look, Surroundings } from './connector.ts';
 import { ENTRY } from './connector.ts';
-import { giveBack, setValue, valueAt } from './json-text.ts';
+import { giveBack, type json5, setValue, valueAt } from './json-text.ts';
 import { startsBridge } from './launch.ts';
 
 interface JsonClient extends Pick<Connector, 'id' | 'name' | 'afterwards' | 'bringsNode' | 'link'> {
@@ -23,11 +23,7 @@ export function jsonClient({ servers, spelled = usual, ...client }: JsonClient):
       return lookAt(readConfigFile(await where(around))?.text, path);
     },
     async connect(around, { entry }) {
-      const edit = (before = ''): string => {
-        if (!isOurs(valueAt(before, path))) return setValue(before, path, spelled(entry));
-        // What its owner has added to ours, such as how long to wait for it, is theirs.
-        return Object.entries(spelled(entry)).reduce((text, [name, value]) => setValue(text, [...path, name], value), before);
-      };
+      const edit = (before = ''): string => withEntry({ setValue, valueAt }, before, path, spelled(entry));
       return [{ does: 'edit', path: await where(around), edit }];
     },
     async disconnect(around, held) {
@@ -44,6 +40,19 @@ const usual = ({ command, args, env }: Entry): object => ({
   args,
   ...(Object.keys(env).length > 0 && { env }),
 });
+
+/** The text with our entry at a path. What its owner has added to ours, such as how long to wait for it, is theirs. */
+export function withEntry(
+  { setValue: set, valueAt: said }: Pick<typeof json5, 'setValue' | 'valueAt'>,
+  before: string,
+  path: readonly string[],
+  spelled: object,
+): string {
+  if (!isOurs(said(before, path))) return set(before, path, spelled);
+  const { env = {}, ...own } = spelled as Record<string, object>;
+  const text = Object.entries(own).reduce((done, [name, value]) => set(done, [...path, name], value), before);
+  return Object.entries(env).reduce((done, [name, value]) => set(done, [...path, 'env', name], value), text);
+}
 
 /** What a JSON configuration says of us. */
 function lookAt(text: string | undefined, path: readonly string[]): Look {

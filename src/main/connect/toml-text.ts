@@ -13,6 +13,8 @@ interface Section {
   readonly end: number;
 }
 
+const NOT_ALONE = 'It says what is ours in a way that cannot be changed without the rest';
+
 const BOM = '\uFEFF';
 
 /**
@@ -26,6 +28,61 @@ export function setTable(text: string, path: readonly string[], table: Table): s
   const line = text.includes('\r\n') ? '\r\n' : '\n';
   const after = placed(bare, path.slice(0, -1), spelled(path, table).join(line) + line, line);
   return asMeant(after, withValue(before, path, table));
+}
+
+/** The text with what a table of texts, lists of texts and tables of texts says in the table at a path, which has to be there. */
+export function setKeys(text: string, path: readonly string[], table: Table): string {
+  const before = read(text);
+  const now = at(before, path);
+  const after = Object.entries(table).reduce((done, [name, value]) => withKey(done, [...path, name], value), text);
+  return asMeant(after, withValue(before, path, merged(now, table)));
+}
+
+const merged = (now: unknown, table: Table): Table =>
+  Object.entries(table).reduce<Table>(
+    (all, [name, value]) => ({ ...all, [name]: isTable(value) ? merged(all[name], value) : value }),
+    isTable(now) ? now : {},
+  );
+
+function withKey(text: string, path: readonly string[], value: unknown): string {
+  const now = at(read(text), path);
+  if (isDeepStrictEqual(plain(now), plain(isTable(value) ? merged(now, value) : value))) return text;
+  const line = text.includes('\r\n') ? '\r\n' : '\n';
+  const [own, name = ''] = [path.slice(0, -1), path.at(-1)];
+  if (isTable(value) && sectionAt(text, path)) {
+    return Object.entries(value).reduce((done, [key, one]) => withKey(done, [...path, key], one), text);
+  }
+  const section = sectionAt(text, own);
+  if (!section) throw refused(NOT_ALONE);
+  const there = valueOf(text, section, name);
+  if (there) {
+    const said = isTable(value) ? inlineText(merged(now, value)) : valueText(value);
+    return text.slice(0, there.start) + said + text.slice(there.end);
+  }
+  if (isTable(value)) return placed(text, own, spelled(path, value).join(line) + line, line);
+  const head = afterLine(text, section.start);
+  const ended = text.slice(0, head).endsWith('\n') ? '' : line;
+  return `${text.slice(0, head)}${ended}${word(name)} = ${valueText(value)}${line}${text.slice(head)}`;
+}
+
+const sectionAt = (text: string, path: readonly string[]): Section | undefined =>
+  sectionsOf(text).find((section) => isDeepStrictEqual(section.path, path));
+
+const inlineText = (table: Table): string =>
+  `{ ${Object.entries(table)
+    .map(([name, value]) => `${word(name)} = ${valueText(value)}`)
+    .join(', ')} }`;
+
+/** Where the value of a key stands in its table. */
+function valueOf(text: string, { start, end }: Section, name: string): { start: number; end: number } | undefined {
+  for (let position = afterLine(text, start); position < end; position = afterLine(text, position)) {
+    const key = /[ \t]*("(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[\w-]+)[ \t]*=[ \t]*/y;
+    key.lastIndex = position;
+    const [, named = ''] = key.exec(text) ?? [];
+    if (named === '' || Object.keys(parse(`${named} = 1`))[0] !== name) continue;
+    return { start: key.lastIndex, end: endOfValue(text, key.lastIndex) };
+  }
+  return undefined;
 }
 
 /** The text with the tables at and below a path as they stand in another text, or without where that has none. */
@@ -109,10 +166,28 @@ function sectionsOf(text: string): Section[] {
   return sections;
 }
 
+/** Before the blanks, the comment or the line end that follow it. */
+function endOfValue(text: string, from: number): number {
+  let depth = 0;
+  let end = from;
+  const token = new RegExp(`${TOKEN.source}|[ \\t\\r]+|[^]`, 'g');
+  token.lastIndex = from;
+  for (let found = token.exec(text); found; found = token.exec(text)) {
+    const [what] = found;
+    if (depth === 0 && (what === '\n' || what.startsWith('#'))) break;
+    if (what === '[' || what === '{') depth += 1;
+    else if (what === ']' || what === '}') depth -= 1;
+    if (what.trim() !== '') end = token.lastIndex;
+  }
+  return end;
+}
+
+const TOKEN = /"""(?:[^\\]|\\[^])*?"{3,5}|'''[^]*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*|[[\]{}\n]/;
+
 /** Behind the end of a line, and of a value that goes on over several. */
 function afterLine(text: string, from: number): number {
   let depth = 0;
-  const token = /"""(?:[^\\]|\\[^])*?"{3,5}|'''[^]*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*|[[\]{}\n]/g;
+  const token = new RegExp(TOKEN.source, 'g');
   token.lastIndex = from;
   for (let found = token.exec(text); found; found = token.exec(text)) {
     const [what] = found;
@@ -172,7 +247,7 @@ function asMeant(text: string, meant: Table): string {
     came = undefined;
   }
   if (isDeepStrictEqual(plain(came), plain(meant))) return text;
-  throw refused('It says what is ours in a way that cannot be changed without the rest');
+  throw refused(NOT_ALONE);
 }
 
 /** Without tables that are empty, and without prototypes of the parser's own. */

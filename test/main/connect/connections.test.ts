@@ -514,6 +514,79 @@ test('what its owner has added to our entry stays when it is connected anew (R-C
   expect(readFileSync(toml, 'utf8')).toBe(CODEX);
 });
 
+test.each([
+  {
+    client: 'gemini-cli',
+    file: '.gemini/settings.json',
+    of: '"HELMDECK_DATA_DIR"',
+    add: '"MINE": "a", ',
+    command: /"command": "[^"]*"/,
+    gone: '"command": "/gone/node"',
+  },
+  {
+    client: 'codex',
+    file: '.codex/config.toml',
+    of: 'HELMDECK_DATA_DIR',
+    add: 'MINE = "a" # mine\n',
+    command: /command = "[^"]*"/,
+    gone: 'startup_timeout_sec = 30 # mine\ncommand = "/gone/node" # theirs',
+  },
+])(
+  'what its owner has added beside ours and to its environment stays, and is no other entry: $client (R-CONN-01)',
+  async (one) => {
+    const { client, file, of, add, command, gone } = one;
+    const { connections, put, row } = await aHome();
+    const path = put(file, '');
+    await connections.connect({ client, subject: 'me' });
+    const own = readFileSync(path, 'utf8').replace(of, add + of);
+    writeFileSync(path, own);
+    expect(await row(client)).toMatchObject({ state: 'connected' });
+    const [ours = ''] = command.exec(own) ?? [];
+    writeFileSync(path, own.replace(ours, gone));
+    expect(await row(client)).toMatchObject({ state: 'differs' });
+    await connections.connect({ client, subject: 'me' });
+    expect(await row(client)).toMatchObject({ state: 'connected' });
+    expect(readFileSync(path, 'utf8')).toBe(
+      own.replace(
+        ours,
+        gone.replace(command, () => ours),
+      ),
+    );
+  },
+);
+
+test.each([
+  [
+    '[mcp_servers.helmdeck]',
+    'command = "old"',
+    'args = [',
+    '  "/x/helmdeck-memory-mcp.mjs", # bridge',
+    ']',
+    'env = { MINE = "a" } # b',
+  ],
+  ['[mcp_servers.helmdeck]', "'command' = 'old'", 'args = ["/x/helmdeck-memory-mcp.mjs"]', 'enabled = true'],
+  [
+    '[mcp_servers.helmdeck]',
+    'command = "old"',
+    'args = ["/x/helmdeck-memory-mcp.mjs"]',
+    '[mcp_servers.helmdeck.env]',
+    'MINE = "a"',
+  ],
+])('an entry of ours in TOML gets its new keys however it is spelled: %s %s %s (R-CONN-01)', async (...lines) => {
+  const { connections, put, row } = await aHome();
+  const path = put('.codex/config.toml', `${lines.join('\n')}\n\n[tui]\nx = 1`);
+  await connections.connect({ client: 'codex', subject: 'me' });
+  expect(await row('codex')).toMatchObject({ state: 'connected' });
+  const was = parse(`${lines.join('\n')}\n\n[tui]\nx = 1`) as { mcp_servers: { helmdeck: { env?: object } } };
+  const now = parse(readFileSync(path, 'utf8')) as typeof was;
+  const { helmdeck } = was.mcp_servers;
+  const env = { ...helmdeck.env, HELMDECK_DATA_DIR: expect.any(String) };
+  expect(now).toMatchObject({
+    tui: { x: 1 },
+    mcp_servers: { helmdeck: { ...helmdeck, command: expect.any(String), args: expect.any(Array), env } },
+  });
+});
+
 test('a home of any name holds clients that are connected and disconnected (R-CONN-03, R-CONN-10)', async () => {
   const { connections, put, program, home } = await aHome({ called: `A da's "höme" $(x) \`y\` 家 \\n` });
   put('.claude.json', CLAUDE);

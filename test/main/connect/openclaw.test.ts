@@ -184,6 +184,16 @@ test('R-CLAW-10 a plugin that OpenClaw does not take off, or is not there to tak
   }
 });
 
+test('R-CONN-01 what its owner has added to our server stays when it is connected anew', async () => {
+  const { connections, config, row } = await aHomeWithOpenClaw();
+  await connections.connect(CLIENT);
+  const own = readFileSync(config, 'utf8').replace('"HELMDECK_DATA_DIR"', '"MINE": "a", "HELMDECK_DATA_DIR"');
+  writeFileSync(config, own.replace(/"command": "[^"]*"/, '"command": "/gone/node"'));
+  await connections.connect(CLIENT);
+  expect(readFileSync(config, 'utf8')).toContain('"MINE": "a", "HELMDECK_DATA_DIR"');
+  expect(await row('openclaw')).toMatchObject({ state: 'connected' });
+});
+
 test('R-CLAW-10 what is missing, old or switched off is said, and connecting again mends it', async () => {
   const { connections, config, plugin, row } = await aHomeWithOpenClaw();
   await connections.connect(CLIENT);

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { Failure } from '../../../contract/failure.ts';
 import { readConfigFile } from '../config-file.ts';
 import { type Connector, ENTRY, type EditStep, type Held, type Look, type Offer, type Step } from '../connector.ts';
-import { entryOf, isOurs } from '../json-client.ts';
+import { entryOf, isOurs, withEntry } from '../json-client.ts';
 import { json5 } from '../json-text.ts';
 import { registered, unregistered, wantsMcporter } from './mcporter.ts';
 import { installArgs, installedPlugin, PLUGIN, pluginIn } from './plugin.ts';
@@ -99,7 +99,7 @@ function listAt(text: string, path: readonly string[]): readonly unknown[] {
 /** `memory` is not ours to change: OpenClaw refuses to start over keys that other versions of it knew there. */
 function withOurs(before: string, { entry, folder, tokenFile }: Offer): string {
   const { command, args, env } = entry;
-  const server = setValue(before, SERVER, { command, args, env });
+  const server = withEntry(json5, before, SERVER, { command, args, env });
   const allowed = listAt(server, ALLOWED);
   const settings = setValue(server, SETTINGS, { enabled: true, config: { folder, tokenFile } });
   return allowed.length === 0 || allowed.includes(PLUGIN) ? settings : addToList(settings, ALLOWED, PLUGIN);
