@@ -51,6 +51,43 @@ export function readConfigFile(path: string): ConfigFile | undefined {
   }
 }
 
+/**
+ * Makes something of a file's text, and keeps it as long as that file stays the same: agents keep megabytes in theirs, and the list of
+ * them is asked for every few seconds.
+ */
+export function whileUnchanged<T>(make: (text: string | undefined) => T): (path: string) => T {
+  let kept: { readonly stamp: string; readonly made: () => T } | undefined;
+  return (path) => {
+    // Before it is read: what is written in between is seen the next time.
+    const stamp = stampOf(path);
+    if (stamp === undefined) return make(readConfigFile(path)?.text);
+    if (kept?.stamp !== stamp) kept = { stamp, made: outcomeOf(() => make(readConfigFile(path)?.text)) };
+    return kept.made();
+  };
+}
+
+/** Undefined where it cannot be told: to read it says why, and costs nothing. */
+function stampOf(path: string): string | undefined {
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
+    return [path, dev, ino, size, mtimeNs, ctimeNs].join(' ');
+  } catch {
+    return undefined;
+  }
+}
+
+/** A refusal costs as much as an answer. */
+function outcomeOf<T>(make: () => T): () => T {
+  try {
+    const made = make();
+    return () => made;
+  } catch (error) {
+    return () => {
+      throw error;
+    };
+  }
+}
+
 /** Names the content; undefined is the content of no file. */
 export const digestOf = (bytes: Buffer | undefined): string =>
   bytes === undefined ? 'none' : createHash('sha256').update(bytes).digest('hex');

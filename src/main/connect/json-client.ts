@@ -1,4 +1,4 @@
-import { readConfigFile } from './config-file.ts';
+import { whileUnchanged } from './config-file.ts';
 import type { Connector, Detected, Entry, Look, Surroundings } from './connector.ts';
 import { ENTRY } from './connector.ts';
 import { giveBack, type json5, setValue, valueAt } from './json-text.ts';
@@ -15,12 +15,13 @@ interface JsonClient extends Pick<Connector, 'id' | 'name' | 'afterwards' | 'bri
 /** A client that reads its servers from a JSON file, and is connected by our entry in it. */
 export function jsonClient({ servers, spelled = usual, ...client }: JsonClient): Connector {
   const path = [...servers, ENTRY];
+  const lookInto = whileUnchanged((text) => lookAt(text, path));
   const where = async (around: Surroundings): Promise<string> => (await client.detect(around)).config;
   return {
     ...client,
     transport: 'stdio',
     async look(around) {
-      return lookAt(readConfigFile(await where(around))?.text, path);
+      return lookInto(await where(around));
     },
     async connect(around, { entry }) {
       const edit = (before = ''): string => withEntry({ setValue, valueAt }, before, path, spelled(entry));

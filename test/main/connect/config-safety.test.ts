@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import * as toml from 'smol-toml';
 import { describe, expect, test } from 'vitest';
 import { codex } from '../../../src/main/connect/codex.ts';
+import { whileUnchanged } from '../../../src/main/connect/config-file.ts';
 import type { Connector } from '../../../src/main/connect/connector.ts';
 import { geminiCli } from '../../../src/main/connect/gemini-cli.ts';
 import { aHome } from '../../support/clients.ts';
@@ -265,6 +266,25 @@ test('a configuration may be large, and one beyond all measure is left alone (R-
   await expect(connections.plan({ client: 'gemini-cli', subject: 'me' })).rejects.toMatchObject({
     message: expect.stringMatching(/larger than 16 MiB/),
   });
+});
+
+test('a configuration is read again only when it has changed (R-CONN-04)', async () => {
+  const { put, home } = await aHome();
+  let read = 0;
+  const lengthOf = whileUnchanged((text) => {
+    read += 1;
+    if (text === 'broken') throw new Error('It is broken.');
+    return text?.length;
+  });
+  const path = join(home, 'x.json');
+  expect(lengthOf(path)).toBeUndefined();
+  put('x.json', 'four');
+  for (const _ of [1, 2]) expect(lengthOf(path)).toBe(4);
+  put('x.json', 'also');
+  expect(lengthOf(path)).toBe(4);
+  put('x.json', 'broken');
+  for (const _ of [1, 2]) expect(() => lengthOf(path)).toThrow('It is broken.');
+  expect(read).toBe(4);
 });
 
 test('links that lead in a circle, and folders in the place of a file, are refused (R-CONN-06)', async () => {
