@@ -18,8 +18,18 @@ interface Mark {
   readonly plausible: (...captured: string[]) => boolean;
 }
 
-/** The first credential found in the text, named by its kind and never quoted. */
+/** The first credential found in the text, named by its kind and never quoted. The text may be JSON, or hold some. */
 export function findSecret(text: string): { kind: string } | undefined {
+  return findIn(text) ?? (text.includes('\\') ? findIn(unescaped(text)) : undefined);
+}
+
+/** In JSON a line break is a letter, and what begins behind it would look like the end of a word; the deeper, the more backslashes. */
+const unescaped = (text: string): string =>
+  text.replaceAll(/\\{1,8}(?:u([\dA-Fa-f]{4})|(["'/])|[bfnrt])/g, (_all, code: string | undefined, sign = '\n') =>
+    code === undefined ? sign : String.fromCharCode(Number.parseInt(code, 16)),
+  );
+
+function findIn(text: string): { kind: string } | undefined {
   const hinted = hintedIn(text.toLowerCase());
   const found = known().marks.find(
     (mark) => hinted.has(mark) && text.matchAll(mark.pattern).some(([, ...captured]) => mark.plausible(...captured)),

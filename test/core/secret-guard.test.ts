@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { findSecret } from '../../src/core/secret-guard.ts';
+import { CREDENTIAL } from '../support/packs.ts';
 import { workOf } from '../support/work.ts';
 import { credentials } from './secrets/credentials.ts';
 import { ordinaryFacts } from './secrets/ordinary-facts.ts';
@@ -25,6 +26,28 @@ describe('what looks like a credential (R-FACT-18)', () => {
     const talk = ordinaryFacts.filter((fact) => !fact.includes('PRIVATE KEY')).join('\n\n');
     expect(findSecret(talk)).toBeUndefined();
     for (const { kind, text } of credentials(2)) expect(findSecret(`${talk}\n\n${text}\n\n${talk}`), text).toEqual({ kind });
+  });
+
+  test.each([
+    ['a line break', '\n'],
+    ['a tab', '\t'],
+    ['a return', '\r'],
+    ['a letter of no alphabet', '\u0007'],
+    ['a quotation mark', '"'],
+  ])('is found in JSON behind %s, in any field, in its name, and in JSON within JSON', (_what, sign) => {
+    for (const { text } of credentials(2)) {
+      if (!findSecret(`log:${sign}${text}`)) continue;
+      for (const held of [{ deep: [`log:${sign}${text}`] }, { [`log:${sign}${text}\n`]: 1 }]) {
+        const json = JSON.stringify(held);
+        expect(findSecret(json), json).toBeDefined();
+        expect(findSecret(JSON.stringify({ body: json })), json).toBeDefined();
+      }
+    }
+  });
+
+  test('is found in JSON that spells every letter as a number', () => {
+    const spelled = Array.from(CREDENTIAL, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
+    expect(findSecret(`{"log":"${spelled}"}`)).toEqual({ kind: 'a GitHub token' });
   });
 
   test('is found behind a stand-in', () => {
@@ -85,6 +108,8 @@ describe('the search for credentials (R-FACT-13)', () => {
   const single = ['A', 'a', '0', '-', '/', '=', ':', '_', '.', '"', '\n', ' ', '\\', '(', 'é', '密', '\u{1f511}'];
   const pairs = [
     'a:',
+    '\\n',
+    '\\u00',
     'a=',
     'a.',
     'f0',

@@ -17,19 +17,12 @@ export function refuseSecrets(setting: 'refuse' | 'warn', texts: Texts): string 
 /** The same of what is more than texts, field by field. */
 export function refuseSecretsIn(setting: 'refuse' | 'warn', fields: object): string | undefined {
   for (const [field, value] of Object.entries(fields)) {
-    // Names tell what values are, and JSON hides where lines end.
-    const secret = findSecret(JSON.stringify(value)) ?? findSecret(stringsIn(value).join('\n'));
+    // Names tell what values are.
+    const secret = findSecret(JSON.stringify(value));
     if (secret) return refuse(setting, { field, kind: secret.kind });
   }
   return undefined;
 }
-
-const stringsIn = (value: unknown): string[] =>
-  typeof value === 'string'
-    ? [value]
-    : typeof value === 'object' && value !== null
-      ? Object.values(value).flatMap(stringsIn)
-      : [];
 
 function refuse(setting: 'refuse' | 'warn', found: Found | undefined): string | undefined {
   if (!found) return undefined;

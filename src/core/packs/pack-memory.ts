@@ -47,7 +47,8 @@ export function packMemory({ store, pack, caller, namespace }: Deps): PackMemory
       if (text === undefined || !fitsBytes(text, VALUE_BYTES)) {
         throw new Failure('handler_failed', `A pack can remember what is JSON of at most ${VALUE_BYTES / 1024} KiB; store less.`);
       }
-      if (findSecret(text)) {
+      // Names tell what values are.
+      if (findSecret(JSON.stringify([{ [key]: value }, tags, category]))) {
         throw new Failure('handler_failed', 'The pack tried to remember something that looks like a credential; leave it out.');
       }
       if (!Number.isFinite(ttl)) throw new Failure('handler_failed', 'ttl must be a number of seconds; send one.');

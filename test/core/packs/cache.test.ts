@@ -183,6 +183,11 @@ describe('what is never kept', () => {
       },
     ],
     ['what looks like a credential', () => ({ said: CREDENTIAL })],
+    ['a credential on a line of its own', () => ({ said: `log:\n${CREDENTIAL}` })],
+    ['a credential in a column', () => ({ said: `token\t${CREDENTIAL}` })],
+    ['a credential after a return', () => ({ said: `log:\r${CREDENTIAL}` })],
+    ['a credential in a text that is JSON', () => ({ said: JSON.stringify({ log: `log:\n${CREDENTIAL}` }) })],
+    ['a credential for a name', () => ({ said: '', [`log:\n${CREDENTIAL}`]: 1 })],
     ['a credential deep within', () => ({ said: '', list: [{ deep: { note: CREDENTIAL } }] })],
     ['what is too large', () => ({ said: 'x'.repeat(600 * 1024) })],
   ])('%s (R-PACK-04)', async (_what, answer) => {

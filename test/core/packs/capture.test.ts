@@ -12,6 +12,7 @@ const counting = async ({ input: { what }, memory, doNotCache }: ExecutionContex
   if (what === 'break') throw new Error('broken');
   if (what === 'once') doNotCache();
   if (what === 'secret') return { said: CREDENTIAL };
+  if (what === 'lines') return { said: `log:\n${CREDENTIAL}` };
   if (what === 'long') return { said: 'x'.repeat(70 * 1024) };
   return { said: `${(await memory?.list('captured/'))?.length} ${what}` };
 };
@@ -44,7 +45,7 @@ describe('what a pack answered, in its own memory (R-PACK-30)', () => {
     expect(await kept()).toEqual([]);
   });
 
-  test.each(['break', 'once', 'secret', 'long'])('leaves out what may not be given again: %s', async (what) => {
+  test.each(['break', 'once', 'secret', 'lines', 'long'])('leaves out what may not be given again: %s', async (what) => {
     const { ask, kept } = await opened({ capture: true });
     await ask(what).catch(() => undefined);
     expect(await kept()).toEqual([]);

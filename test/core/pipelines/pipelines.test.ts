@@ -428,6 +428,7 @@ describe('a run', () => {
   test.each<[what: string, said: string, note: RegExp]>([
     ['what is larger than its record holds', 'x'.repeat(900 * 1024), /holds no more/],
     ['what looks like a credential', CREDENTIAL, /looks like a credential/],
+    ['a credential on a line of its own', `log:\n${CREDENTIAL}`, /looks like a credential/],
   ])('hands on %s, but does not keep it (R-PACK-23)', async (_what, said, note) => {
     const heard: string[] = [];
     const memory = await withPacks(
