@@ -198,7 +198,7 @@ export const PipelineRun = later(() =>
     ended_at: Time().exactOptional().describe('When it ended; absent while it runs.'),
     duration_ms: milliseconds(),
     steps: z.array(RunStep()).describe('Its steps in their order.'),
-    failure: Failed().exactOptional().describe('Why it failed.'),
+    failure: Failed().exactOptional().describe('Why it failed, or was cancelled without being asked to.'),
   }),
 );
 export type PipelineRun = Of<typeof PipelineRun>;

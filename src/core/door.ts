@@ -24,7 +24,7 @@ interface DoorOptions {
   readonly secrets?: 'refuse' | 'warn';
   /** Undefined while there is no limit. */
   readonly writesPerMinute?: number | undefined;
-  readonly packs?: Omit<PacksOptions, 'store' | 'clock'>;
+  readonly packs?: Omit<PacksOptions, 'store' | 'clock' | 'tokens'>;
   /** What its owner has set. */
   readonly settings?: OwnerSettings;
   /** Where the owner's credentials for services outside are. */
@@ -56,7 +56,7 @@ export function openDoor({
   program = NOT_SERVED,
 }: DoorOptions): Door {
   const credentials = new KeptCredentials({ ...places, store, clock, packs: () => packs.engine.catalogue.all });
-  const packs = createPacks({ credentials, ...options, store, clock });
+  const packs = createPacks({ credentials, ...options, store, clock, tokens });
   const turns = new Turns();
   const memory = createMemory({
     store,

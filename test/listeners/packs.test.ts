@@ -19,6 +19,25 @@ const rows = async ({ store }: Pick<Served, 'store'>) =>
     ({ value }) => JSON.parse(value) as { outcome: string },
   );
 
+test("a run over REST ends within 2 s of its token's revocation, which is told (R-AUTH-09, R-PACK-32)", async () => {
+  const started = Promise.withResolvers<void>();
+  const all = await served([
+    aPack(() => {
+      started.resolve();
+      return new Promise(() => undefined);
+    }),
+  ]);
+  const answer = all.run('test.echo', {});
+  await started.promise;
+  const revokedAt = performance.now();
+  for (const { id } of (await all.tokens.list()).tokens) await all.tokens.revoke({ id, unrecorded: false });
+  const { status, json } = await answer;
+  expect(performance.now() - revokedAt).toBeLessThan(2000);
+  expect(status).toBe(401);
+  expect(json).toMatchObject({ error: 'invalid_token' });
+  expect(await rows(all)).toMatchObject([{ outcome: 'cancelled' }]);
+});
+
 describe('packs over REST (R-REST-16)', () => {
   test('are listed and shown with the schemas of what they take and give', async () => {
     const { url, token } = await served();

@@ -46,6 +46,7 @@ export class Engine {
   readonly catalogue: Catalogue;
   readonly #deps: Deps;
   readonly #underWay = new Map<string, number>();
+  readonly #running = new Set<{ readonly caller: Caller; readonly limit: TimeLimit }>();
   /** Runs that are being written down. */
   #noting = 0;
 
@@ -64,10 +65,16 @@ export class Engine {
     return await this.#run({ pack, caller, session, input: parsed.data, during });
   }
 
+  /** What runs for a token ends when nobody may come with that any more (R-PACK-32). */
+  endRunsOf(token: string, why: Failure): void {
+    for (const { caller, limit } of this.#running) if (caller.token === token) limit.cancel(why);
+  }
+
   async #run({ pack, caller, session, input, during }: Asked): Promise<Result> {
     const { clock, hooks } = this.#deps;
     const began = clock.steady();
     using limit = timeLimit(clock, pack, during.signal);
+    using _running = this.#listed({ caller, limit });
     const run = this.#begin({ pack, caller, session, input, during }, limit.signal);
     const begun: Hook[] = [];
     const outcome = await this.#outcome(run, hooks, begun, limit.signal);
@@ -151,6 +158,11 @@ export class Engine {
     this.#noting -= 1;
   }
 
+  #listed(running: { readonly caller: Caller; readonly limit: TimeLimit }): Disposable {
+    this.#running.add(running);
+    return { [Symbol.dispose]: () => void this.#running.delete(running) };
+  }
+
   /** One subject's flood leaves room for the others'. */
   #place(subject: string): Disposable {
     const count = this.#underWay.get(subject) ?? 0;
@@ -179,31 +191,34 @@ function explainInput({ own }: Pack, error: z.ZodError): string {
   return `${field} ${what}; compare it with the input schema of the pack.`;
 }
 
-/** What the caller gave up; nobody reads it any more. */
+/** What the caller gave up, or may not wait for any more. */
 class Cancelled extends Failure {
-  constructor() {
-    super('handler_failed', 'The run was cancelled; start it again if it is still wanted.');
+  constructor(why?: Failure) {
+    super(why?.code ?? 'handler_failed', why?.message ?? 'The run was cancelled; start it again if it is still wanted.');
   }
 }
 
 interface TimeLimit extends Disposable {
   /** Aborted with the failure that says why. */
   readonly signal: AbortSignal;
+  cancel(why?: Failure): void;
 }
 
 function timeLimit(clock: Clock, { name, seconds = PACK.time }: Pack, given: AbortSignal | undefined): TimeLimit {
   const controller = new AbortController();
-  const cancel = (): void => controller.abort(new Cancelled());
-  if (given?.aborted) cancel();
-  else given?.addEventListener('abort', cancel, { once: true });
+  const cancel = (why?: Failure): void => controller.abort(new Cancelled(why));
+  const giveUp = (): void => cancel();
+  if (given?.aborted) giveUp();
+  else given?.addEventListener('abort', giveUp, { once: true });
   const timer = clock.after(seconds * 1000, () =>
     controller.abort(new Failure('timeout', `${name} took longer than its ${seconds} s; ask it for less, or try again later.`)),
   );
   return {
     signal: controller.signal,
+    cancel,
     [Symbol.dispose]() {
       timer[Symbol.dispose]();
-      given?.removeEventListener('abort', cancel);
+      given?.removeEventListener('abort', giveUp);
     },
   };
 }

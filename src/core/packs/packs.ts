@@ -1,7 +1,9 @@
+import { Failure } from '../../contract/failure.ts';
 import type { PackList } from '../../contract/pack.ts';
 import type { Clock } from '../clock.ts';
 import { Pipelines } from '../pipelines/pipelines.ts';
 import type { MemoryStore } from '../store.ts';
+import type { Tokens } from '../tokens.ts';
 import { Audit, auditHook } from './audit.ts';
 import { cacheHook } from './cache.ts';
 import { captureHook } from './capture.ts';
@@ -30,6 +32,8 @@ export interface Packs {
 export interface PacksOptions {
   readonly store: MemoryStore;
   readonly clock: Clock;
+  /** Left out where nobody comes with one. */
+  readonly tokens?: Pick<Tokens, 'onRevoked'>;
   readonly packs?: readonly Pack[];
   readonly skipped?: Packs['skipped'];
   readonly credentials?: Credentials;
@@ -41,7 +45,7 @@ export interface PacksOptions {
 
 /** The engine with its own hooks. Packs that ask the memory itself are added when there is a door to ask by. */
 export function createPacks(options: PacksOptions): Packs & Disposable {
-  const { store, clock, packs = [], skipped = [], credentials, hooks = [], log, trouble = () => undefined } = options;
+  const { store, clock, tokens, packs = [], skipped = [], credentials, hooks = [], log, trouble = () => undefined } = options;
   const sessions = new Sessions(store, clock, () => trouble('the end of a session'));
   const audit = new Audit(store);
   const catalogue = new Catalogue();
@@ -56,6 +60,15 @@ export function createPacks(options: PacksOptions): Packs & Disposable {
   const engine = new Engine({ catalogue, hooks: [...hooks, ...own], clock, trouble, ...(log && { log }) });
   const defaults = new Defaults(store);
   const pipelines = new Pipelines({ store, engine, audit, clock, trouble: () => trouble('the end of a pipeline') });
+  const revocations = tokens?.onRevoked((token) => {
+    const why = new Failure(
+      'invalid_token',
+      'The token that started this run was revoked or paused; start it again with one that holds, if it is still wanted.',
+    );
+    // In this order: no next step begins.
+    pipelines.endRunsOf(token, why);
+    engine.endRunsOf(token, why);
+  });
   return {
     engine,
     sessions,
@@ -68,6 +81,7 @@ export function createPacks(options: PacksOptions): Packs & Disposable {
       await pipelines.endLeftovers();
     },
     [Symbol.dispose]() {
+      revocations?.[Symbol.dispose]();
       pipelines[Symbol.dispose]();
       defaults[Symbol.dispose]();
       sessions[Symbol.dispose]();

@@ -124,6 +124,11 @@ export class Pipelines implements Disposable {
     return await this.show(caller, runId);
   }
 
+  /** What runs for a token ends when nobody may come with that any more (R-PACK-32). */
+  endRunsOf(token: string, why: Failure): void {
+    for (const { active } of this.#running.values()) if (active.caller.token === token) active.cancelling.abort(why);
+  }
+
   /** Ends, and records, what was cut short by the end of an earlier start, or of which the end could not be recorded. */
   async endLeftovers(): Promise<void> {
     for (const { namespace } of await this.#deps.store.namespaces('pack')) {
@@ -183,7 +188,7 @@ export class Pipelines implements Disposable {
   async #steps(active: Active): Promise<Ended> {
     const { signal } = active.cancelling;
     for (const [index, step] of active.run.steps.entries()) {
-      if (signal.aborted) return { status: 'cancelled' };
+      if (signal.aborted) return cancelled(signal);
       step.status = 'running';
       const began = this.#deps.clock.steady();
       try {
@@ -194,7 +199,7 @@ export class Pipelines implements Disposable {
       } catch (error) {
         if (signal.aborted) {
           step.status = 'cancelled';
-          return { status: 'cancelled' };
+          return cancelled(signal);
         }
         step.status = 'failed';
         const { code, message } = asFailure(error);
@@ -306,6 +311,12 @@ function lookUp({ inputs, outputs }: Active, step: string, reference: Reference)
     `The step ${step} asks for ${reference.spelled}, which is not in that output; compare it with what the pack answers.`,
   );
 }
+
+/** Why is said where it was not whoever asked that gave it up. */
+const cancelled = ({ reason }: AbortSignal): Ended => ({
+  status: 'cancelled',
+  ...(reason instanceof Failure && { failure: { error: reason.code, message: reason.message } }),
+});
 
 /** A copy: the run goes on. */
 const told = ({ run }: Active): PipelineRun => ({ ...run, steps: run.steps.map((step) => ({ ...step })) });

@@ -273,6 +273,21 @@ describe('the same question at once', () => {
     expect(counter.asked).toBe(2);
   });
 
+  test('is asked by the next when the token of the first is revoked (R-PACK-32)', async () => {
+    const { pack, counter, open } = held((_context, asked) => ({ said: `${asked}` }));
+    const { ask, tokens } = await opened(pack);
+    const { id } = await tokens.mint({ name: 't', client: 't', subject: 'me', scopes: ['packs:run'], days: 1 });
+    const first = ask({}, aCaller({ token: id })).catch((error: unknown) => error);
+    await soon();
+    const second = ask();
+    await soon();
+    await tokens.revoke({ id, unrecorded: false });
+    expect(await first).toMatchObject({ code: 'invalid_token' });
+    open();
+    expect(await second).toMatchObject({ output: { said: '2' } });
+    expect(counter.asked).toBe(2);
+  });
+
   test('is asked anew when all who asked gave up, also those who only waited', async () => {
     const { pack, counter, open } = held((_context, asked) => ({ said: `${asked}` }));
     const { ask, perform } = await opened(pack);

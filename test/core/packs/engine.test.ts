@@ -20,6 +20,47 @@ const rows = async ({ store }: Pick<Awaited<ReturnType<typeof opened>>, 'store'>
     ({ value }) => JSON.parse(value) as Record<string, unknown>,
   );
 
+describe('a run whose token ends', () => {
+  const endless = () => {
+    const started = Promise.withResolvers<AbortSignal>();
+    const pack = aPack(({ signal }) => {
+      started.resolve(signal);
+      return new Promise(() => undefined);
+    });
+    return { pack, started: started.promise };
+  };
+
+  test.each(['revoked', 'paused'])('ends when it is %s, says so and leaves its row (R-PACK-32)', async (how) => {
+    const { pack, started } = endless();
+    const { as, tokens, store } = await opened(pack);
+    const { id } = await tokens.mint({ name: 't', client: 't', subject: 'me', scopes: ['packs:run'], days: 1 });
+    const run = as(aCaller({ token: id }))('runPack', { name: 'test.echo' });
+    const failed = run.catch((error: unknown) => error);
+    const signal = await started;
+    await (how === 'revoked' ? tokens.revoke({ id, unrecorded: false }) : tokens.pause({ id, paused: true }));
+    expect(signal.aborted).toBe(true);
+    expect(await failed).toMatchObject({
+      code: 'invalid_token',
+      message: expect.stringMatching(/token .* was revoked or paused; start it again/),
+    });
+    expect(await rows({ store })).toMatchObject([{ pack: 'test.echo', outcome: 'cancelled' }]);
+  });
+
+  test("ends alone: another token's goes on", async () => {
+    const { pack, started } = endless();
+    const { as, tokens, clock } = await opened(pack);
+    const mint = () => tokens.mint({ name: 't', client: 't', subject: 'me', scopes: ['packs:run'], days: 1 });
+    const [mine, other] = [await mint(), await mint()];
+    const run = as(aCaller({ token: mine.id }))('runPack', { name: 'test.echo' });
+    const late = run.catch((error: unknown) => error);
+    const signal = await started;
+    await tokens.revoke({ id: other.id, unrecorded: false });
+    expect(signal.aborted).toBe(false);
+    await clock.pass(30 * SECOND);
+    expect(await late).toMatchObject({ code: 'timeout' });
+  });
+});
+
 describe('running a pack', () => {
   test('answers with its output in a result (R-PACK-01)', async () => {
     const { run } = await opened(aPack(({ input: { what } }) => ({ said: what })));

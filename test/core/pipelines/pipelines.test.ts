@@ -398,6 +398,49 @@ describe('a run', () => {
     expect((await rows(memory)).map(({ value }) => JSON.parse(value) as unknown)).toMatchObject([{ outcome: 'cancelled' }]);
   });
 
+  test.each(['revoked', 'paused'])(
+    'ends when the token that started it is %s, and no later step begins (R-PACK-32)',
+    async (how) => {
+      const started = Promise.withResolvers<void>();
+      const memory = await withPacks(
+        aPack(() => {
+          started.resolve();
+          return new Promise(() => undefined);
+        }),
+      );
+      const { tokens } = memory;
+      const { id } = await tokens.mint({ name: 't', client: 't', subject: 'me', scopes: ['packs:run'], days: 1 });
+      const keeping = { id: 'keep', pack: 'helmdeck.memory_store', input: { key: 'a', value: 'b' } };
+      await memory.as(me)('createPipeline', aPipeline({ steps: [...aPipeline().steps, keeping] }));
+      const theirs = aCaller({ token: id });
+      const { run_id: runId } = await memory.as(theirs)('runPipeline', { id: 'greet', inputs: { name: 'x' } });
+      await started.promise;
+      await (how === 'revoked' ? tokens.revoke({ id, unrecorded: false }) : tokens.pause({ id, paused: true }));
+      expect(await ended(memory, runId)).toMatchObject({
+        status: 'cancelled',
+        steps: [{ status: 'cancelled' }, { status: 'skipped' }, { status: 'skipped' }],
+        failure: { error: 'invalid_token', message: expect.stringMatching(/revoked or paused/) },
+      });
+      expect((await rows(memory)).map(({ value }) => JSON.parse(value) as unknown)).toMatchObject([{ outcome: 'cancelled' }]);
+      await expect(memory.as(me)('recall', { key: 'a' })).rejects.toMatchObject({ code: 'not_found' });
+    },
+  );
+
+  test('ends with its token also between two steps (R-PACK-32)', async () => {
+    const memory = await withPacks(
+      aPack(async () => {
+        // Its step has done its work when it hears of it.
+        await memory.tokens.revoke({ id: token, unrecorded: false });
+        return { said: '' };
+      }),
+    );
+    const { id: token } = await memory.tokens.mint({ name: 't', client: 't', subject: 'me', scopes: ['packs:run'], days: 1 });
+    await memory.as(me)('createPipeline', aPipeline());
+    const theirs = memory.as(aCaller({ token }));
+    const { run_id: id } = await theirs('runPipeline', { id: 'greet', inputs: { name: 'x' } });
+    expect(await ended(memory, id)).toMatchObject({ status: 'cancelled', steps: [{}, { status: 'skipped' }] });
+  });
+
   test('has the rights of who started it, step by step (R-OPS-11)', async () => {
     const memory = await withPacks();
     const steps = [{ id: 'keep', pack: 'helmdeck.memory_store', input: { key: 'a', value: '${{ inputs.what }}' } }];
