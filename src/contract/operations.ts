@@ -43,6 +43,8 @@ import {
   PipelineReceipt,
   PipelineRun,
   PipelineRunInput,
+  PipelineRuns,
+  PipelineRunsInput,
   PipelinesInput,
   RunPipelineInput,
 } from './pipeline.ts';
@@ -140,6 +142,7 @@ export const operations = {
   createPipeline: { input: PipelineDefinition, output: PipelineReceipt, scope: 'packs:run' },
   deletePipeline: { input: DeletePipelineInput, output: DeletedPipeline, scope: 'packs:run' },
   runPipeline: { input: RunPipelineInput, output: PipelineRun, scope: 'packs:run' },
+  pipelineRuns: { input: PipelineRunsInput, output: PipelineRuns, scope: 'packs:run' },
   pipelineRun: { input: PipelineRunInput, output: PipelineRun, scope: 'packs:run' },
   cancelPipelineRun: { input: CancelPipelineRunInput, output: PipelineRun, scope: 'packs:run' },
 

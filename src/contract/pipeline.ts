@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { later, type Of } from './later.ts';
-import { PIPELINE } from './limits.ts';
+import { PAGE, PIPELINE } from './limits.ts';
 import { PackName } from './pack.ts';
-import { ask, flag, notText, Time } from './text.ts';
+import { ask, flag, notText, Time, wholeNumber } from './text.ts';
 
 /** No slash: it is one part of the keys of its runs. */
 const PipelineId = later(() =>
@@ -202,6 +202,20 @@ export const PipelineRun = later(() =>
   }),
 );
 export type PipelineRun = Of<typeof PipelineRun>;
+
+export const PipelineRunsInput = later(() =>
+  ask(
+    { limit: wholeNumber(1, PAGE.most).default(PAGE.default).describe(`Runs at most, up to ${PAGE.most}.`) },
+    { title: 'List runs', description: 'Runs of pipelines, those under way and those of the last week, without their outputs.' },
+  ),
+);
+
+export const PipelineRuns = later(() =>
+  z.object({
+    runs: z.array(PipelineRun().omit({ steps: true })).describe('The one that moved on last comes first.'),
+  }),
+);
+export type PipelineRuns = Of<typeof PipelineRuns>;
 
 export const PipelineRunInput = later(() =>
   ask(

@@ -46,6 +46,7 @@ export const restTable: readonly RestRow[] = [
   { method: 'GET', path: '/pipelines/{id}', operation: 'pipeline', from: 'query' },
   { method: 'DELETE', path: '/pipelines/{id}', operation: 'deletePipeline', from: 'query' },
   { method: 'POST', path: '/pipelines/{id}/run', operation: 'runPipeline', from: 'body', status: 202 },
+  { method: 'GET', path: '/pipeline-runs', operation: 'pipelineRuns', from: 'query' },
   { method: 'GET', path: '/pipeline-runs/{run_id}', operation: 'pipelineRun', from: 'query' },
   { method: 'DELETE', path: '/pipeline-runs/{run_id}', operation: 'cancelPipelineRun', from: 'query' },
   { method: 'GET', path: '/tokens', operation: 'tokens', from: 'query' },

@@ -91,6 +91,7 @@ describe('the table (R-OPS-01)', () => {
       'createPipeline',
       'deletePipeline',
       'runPipeline',
+      'pipelineRuns',
       'pipelineRun',
       'cancelPipelineRun',
       'embed',

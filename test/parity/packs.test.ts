@@ -107,6 +107,7 @@ test('the catalogue and the defaults are the same everywhere (R-OPS-01, R-VIEW-0
     ['pack', { name: 'test.echo' }],
     ['myDefaults', {}],
     ['pipelines', {}],
+    ['pipelineRuns', {}],
   ] as const) {
     const wanted = await answer('in process', operation, input);
     const speakers = speaking(operation, input);

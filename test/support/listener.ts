@@ -239,6 +239,7 @@ export const everyRoute: readonly (readonly [method: string, path: string])[] = 
   ['GET', '/api/v1/pipelines/one'],
   ['DELETE', '/api/v1/pipelines/one'],
   ['POST', '/api/v1/pipelines/one/run'],
+  ['GET', '/api/v1/pipeline-runs'],
   ['GET', '/api/v1/pipeline-runs/one'],
   ['DELETE', '/api/v1/pipeline-runs/one'],
   ['POST', '/v1/embeddings'],

@@ -6,7 +6,14 @@ import type { Memory, MemoryDeps } from './memory.ts';
 
 type OfPipelines = Pick<
   Memory,
-  'pipelines' | 'pipeline' | 'createPipeline' | 'deletePipeline' | 'runPipeline' | 'pipelineRun' | 'cancelPipelineRun'
+  | 'pipelines'
+  | 'pipeline'
+  | 'createPipeline'
+  | 'deletePipeline'
+  | 'runPipeline'
+  | 'pipelineRuns'
+  | 'pipelineRun'
+  | 'cancelPipelineRun'
 >;
 
 /** What pipelines can be asked. */
@@ -53,6 +60,7 @@ export const pipelines = ({ store, secrets, packs }: MemoryDeps): OfPipelines =>
   },
 
   runPipeline: (caller, input) => packs.pipelines.run(caller, input),
+  pipelineRuns: async (caller, { limit }) => ({ runs: await packs.pipelines.runs(caller, limit) }),
   pipelineRun: (caller, { run_id: runId }) => packs.pipelines.show(caller, runId),
   cancelPipelineRun: (caller, { run_id: runId }) => packs.pipelines.cancel(caller, runId),
 });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { asFailure, Failure } from '../../contract/failure.ts';
 import { PIPELINE } from '../../contract/limits.ts';
-import type { PipelineDefinition, PipelineRun, RunPipelineInput } from '../../contract/pipeline.ts';
+import type { PipelineDefinition, PipelineRun, PipelineRuns, RunPipelineInput } from '../../contract/pipeline.ts';
 import { authorOf, type Caller } from '../caller.ts';
 import type { Clock } from '../clock.ts';
 import { type Audit, learnable } from '../packs/audit.ts';
@@ -108,13 +108,29 @@ export class Pipelines implements Disposable {
     return told(active);
   }
 
+  /** The one that moved on last comes first. */
+  async runs({ subject }: Caller, limit: number): Promise<PipelineRuns['runs']> {
+    const found = new Map<string, { readonly at: number; readonly run: PipelineRuns['runs'][number] }>();
+    // In this order: one that ends meanwhile is met twice rather than missed.
+    for (const state of ['running', 'ended'] as const) {
+      let left = limit;
+      for await (const { entry, kept } of this.#shelf.runs(subject, state)) {
+        const { steps: _steps, ...run } = this.#now(subject, kept, entry);
+        found.set(run.run_id, { at: entry.updatedAt, run });
+        left -= 1;
+        if (left === 0) break;
+      }
+    }
+    const newest = [...found.values()].toSorted((one, other) => other.at - one.at);
+    return newest.slice(0, limit).map(({ run }) => run);
+  }
+
   async show({ subject }: Caller, runId: string): Promise<PipelineRun> {
     const running = this.#of(subject, runId);
     if (running) return told(running.active);
     const found = await this.#shelf.run(subject, runId);
     if (!found) throw new Failure('not_found', 'There is no such run, or it is longer ago than a week; start another.');
-    const { kept, entry } = found;
-    return kept.run.status === 'running' ? interrupted(kept, entry) : kept.run;
+    return this.#now(subject, found.kept, found.entry);
   }
 
   async cancel(caller: Caller, runId: string): Promise<PipelineRun> {
@@ -140,6 +156,14 @@ export class Pipelines implements Disposable {
   [Symbol.dispose](): void {
     this.#closed = true;
     for (const { active } of this.#running.values()) active.cancelling.abort();
+  }
+
+  /** What a record says, seen from now: nothing runs any more that does not run in this process. */
+  #now(subject: string, kept: KeptRun, entry: Entry): PipelineRun {
+    const { run } = kept;
+    if (run.status !== 'running') return run;
+    const running = this.#of(subject, run.run_id);
+    return running ? told(running.active) : interrupted(kept, entry);
   }
 
   #of(subject: string, runId: string): Running | undefined {

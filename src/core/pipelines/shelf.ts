@@ -11,6 +11,8 @@ const RUN = { running: 'pipeline:running', ended: 'pipeline:ended', begin: 'pipe
 
 /** Definitions opened in one turn: few enough that nobody waiting behind them notices. */
 const SLICE = 20;
+/** The same of runs, which may hold far more. */
+const RUN_SLICE = 4;
 
 /** A definition as it is kept. */
 export interface Kept {
@@ -53,14 +55,7 @@ export class Shelf {
   /** A to Z. */
   async all(subject: string): Promise<Kept[]> {
     const all: Kept[] = [];
-    for (let after = {}; ;) {
-      const query = { sort: 'updated', category: DEFINITION.category, limit: SLICE, ...after } as const;
-      const { entries, next } = await this.#space(subject).page(query);
-      all.push(...entries.map(keptIn));
-      if (!next) break;
-      after = { after: next };
-      await nextTurn();
-    }
+    for await (const entry of this.#newest(subject, DEFINITION.category, SLICE)) all.push(keptIn(entry));
     return all.toSorted((one, other) => (one.definition.id < other.definition.id ? -1 : 1));
   }
 
@@ -102,7 +97,12 @@ export class Shelf {
 
   async run(subject: string, runId: string): Promise<{ readonly entry: Entry; readonly kept: KeptRun } | undefined> {
     const entry = await this.#space(subject).get(RUN.begin + runId);
-    return entry && { entry, kept: JSON.parse(entry.value) as KeptRun };
+    return entry && { entry, kept: runIn(entry) };
+  }
+
+  /** The one written last comes first. */
+  async *runs(subject: string, state: 'running' | 'ended'): AsyncGenerator<{ readonly entry: Entry; readonly kept: KeptRun }> {
+    for await (const entry of this.#newest(subject, RUN[state], RUN_SLICE)) yield { entry, kept: runIn(entry) };
   }
 
   /** Ids of runs that have not ended, or could not say so. */
@@ -134,6 +134,17 @@ export class Shelf {
     return entries.length > 0;
   }
 
+  /** So many in one turn. */
+  async *#newest(subject: string, category: string, limit: number): AsyncGenerator<Entry> {
+    for (let after = {}; ;) {
+      const { entries, next } = await this.#space(subject).page({ sort: 'updated', category, limit, ...after });
+      yield* entries;
+      if (!next) return;
+      after = { after: next };
+      await nextTurn();
+    }
+  }
+
   #space(subject: string): Space {
     return this.#store.space({ subject }, 'pack');
   }
@@ -144,6 +155,8 @@ const keptIn = ({ value, updatedAt, expiresAt }: Entry): Kept => ({
   updatedAt,
   expiresAt,
 });
+
+const runIn = ({ value }: Entry): KeptRun => JSON.parse(value) as KeptRun;
 
 const unknownPipeline = (): Failure =>
   new Failure('not_found', 'There is no such pipeline; list the pipelines to see which there are.');

@@ -441,6 +441,33 @@ describe('a run', () => {
     expect(await ended(memory, id)).toMatchObject({ status: 'cancelled', steps: [{}, { status: 'skipped' }] });
   });
 
+  test('is found in the list of runs, the newest first, to be shown and cancelled (R-REST-16)', async () => {
+    const memory = await withPacks(
+      aPack(({ input: { what } }) => (what === 'wait' ? new Promise(() => undefined) : { said: what })),
+    );
+    const may = memory.as(me);
+    await may('createPipeline', aPipeline());
+    const begun: string[] = [];
+    for (const name of ['one', 'two', 'wait']) {
+      const { run_id: id } = await may('runPipeline', { id: 'greet', inputs: { name } });
+      begun.unshift(id);
+      if (name !== 'wait') await ended(memory, id);
+      await memory.clock.pass(SECOND);
+    }
+    const { runs } = await may('pipelineRuns', {});
+    expect(runs.map(({ run_id: id, status }) => [id, status])).toEqual([
+      [begun[0], 'running'],
+      [begun[1], 'succeeded'],
+      [begun[2], 'succeeded'],
+    ]);
+    expect(runs[1]).toMatchObject({ pipeline: 'greet', started_at: expect.any(String), ended_at: expect.any(String) });
+    expect(runs[1]).not.toHaveProperty('steps');
+    expect((await may('pipelineRuns', { limit: 1 })).runs).toEqual(runs.slice(0, 1));
+    expect(await memory.as(aCaller({ subject: 'you' }))('pipelineRuns', {})).toEqual({ runs: [] });
+    await may('cancelPipelineRun', { run_id: runs[0]?.run_id ?? '' });
+    expect((await may('pipelineRuns', {})).runs[0]).toMatchObject({ run_id: begun[0], status: 'cancelled' });
+  });
+
   test('has the rights of who started it, step by step (R-OPS-11)', async () => {
     const memory = await withPacks();
     const steps = [{ id: 'keep', pack: 'helmdeck.memory_store', input: { key: 'a', value: '${{ inputs.what }}' } }];
