@@ -165,6 +165,13 @@ export const RunPipelineInput = later(() =>
 );
 export type RunPipelineInput = Of<typeof RunPipelineInput>;
 
+export const FinishPipelineInput = later(() =>
+  RunPipelineInput().meta({
+    title: 'Run a pipeline to its end',
+    description: 'Runs a pipeline and answers with the run when it has succeeded; whoever gives up waiting cancels it.',
+  }),
+);
+
 const Failed = later(() =>
   z.object({
     error: z.string().describe('The code of the failure.'),

@@ -91,6 +91,7 @@ describe('the table (R-OPS-01)', () => {
       'createPipeline',
       'deletePipeline',
       'runPipeline',
+      'finishPipeline',
       'pipelineRuns',
       'pipelineRun',
       'cancelPipelineRun',

@@ -11,6 +11,7 @@ type OfPipelines = Pick<
   | 'createPipeline'
   | 'deletePipeline'
   | 'runPipeline'
+  | 'finishPipeline'
   | 'pipelineRuns'
   | 'pipelineRun'
   | 'cancelPipelineRun'
@@ -60,6 +61,7 @@ export const pipelines = ({ store, secrets, packs }: MemoryDeps): OfPipelines =>
   },
 
   runPipeline: (caller, input) => packs.pipelines.run(caller, input),
+  finishPipeline: (caller, input, during) => packs.pipelines.finish(caller, input, during),
   pipelineRuns: async (caller, { limit }) => ({ runs: await packs.pipelines.runs(caller, limit) }),
   pipelineRun: (caller, { run_id: runId }) => packs.pipelines.show(caller, runId),
   cancelPipelineRun: (caller, { run_id: runId }) => packs.pipelines.cancel(caller, runId),

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { asFailure, Failure } from '../../contract/failure.ts';
+import { asFailure, Failure, type FailureCode } from '../../contract/failure.ts';
 import { PIPELINE } from '../../contract/limits.ts';
 import type { PipelineDefinition, PipelineRun, PipelineRuns, RunPipelineInput } from '../../contract/pipeline.ts';
 import { authorOf, type Caller } from '../caller.ts';
 import type { Clock } from '../clock.ts';
+import type { During } from '../during.ts';
 import { type Audit, learnable } from '../packs/audit.ts';
 import type { Engine } from '../packs/engine.ts';
 import { findSecret } from '../secret-guard.ts';
@@ -35,6 +36,9 @@ interface Active {
   /** What later steps may refer to. */
   readonly outputs: Map<string, unknown>;
   readonly cancelling: AbortController;
+  /** Aborted when it is cancelled, or by who waits for it. */
+  readonly signal: AbortSignal;
+  readonly during: During;
   readonly began: number;
   /** Bytes that outputs may still take, and of which the record may show so many. */
   room: number;
@@ -43,7 +47,8 @@ interface Active {
 
 interface Running {
   readonly active: Active;
-  readonly ended: Promise<void>;
+  /** How it ended; undefined where that could not be recorded. */
+  readonly ended: Promise<PipelineRun | undefined>;
 }
 
 type Ended = Pick<PipelineRun, 'failure'> & { readonly status: Exclude<PipelineRun['status'], 'running'> };
@@ -85,27 +90,47 @@ export class Pipelines implements Disposable {
   }
 
   /** Answers when the run has begun. */
-  async run(caller: Caller, { id, inputs: sent }: RunPipelineInput): Promise<PipelineRun> {
+  async run(caller: Caller, asked: RunPipelineInput): Promise<PipelineRun> {
+    const { active } = await this.#start(caller, asked);
+    return told(active);
+  }
+
+  /** Answers when the run has ended; one that did not succeed is a failure. */
+  async finish(caller: Caller, asked: RunPipelineInput, during: During): Promise<PipelineRun> {
+    const { active, ended } = await this.#start(caller, asked, during);
+    const run = (await ended) ?? (await this.show(caller, active.run.run_id));
+    if (run.status === 'succeeded') return run;
+    const {
+      error = 'handler_failed',
+      message = 'The run was cancelled; start it again if it is still wanted.',
+      step,
+    } = run.failure ?? {};
+    // Nothing but codes is written there.
+    throw new Failure(error as FailureCode, step === undefined ? message : `In the step ${step}: ${message}`);
+  }
+
+  async #start(caller: Caller, { id, inputs: sent }: RunPipelineInput, during: During = {}): Promise<Running> {
     const { audit } = this.#deps;
     audit.refuseUnrecorded();
     const { subject } = caller;
     const { definition } = await this.#shelf.get(subject, id);
-    const active = this.#begin(caller, definition, inputsOf(definition, sent));
-    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
-    this.#running.set(active.run.run_id, { active, ended });
+    const active = this.#begin(caller, definition, inputsOf(definition, sent), during);
+    const { promise: ended, resolve: end } = Promise.withResolvers<PipelineRun | undefined>();
+    const running = { active, ended };
+    this.#running.set(active.run.run_id, running);
     try {
       await this.#keep(active);
     } catch (error) {
       this.#running.delete(active.run.run_id);
-      end();
+      end(undefined);
       throw error;
     }
-    void this.#work(active).finally(end);
+    void this.#work(active).then(end);
     void this.#shelf
       .renew(subject, authorOf(caller), id)
       .then(() => this.#endLeftoversOf(subject))
       .catch(() => this.#trouble());
-    return told(active);
+    return running;
   }
 
   /** The one that moved on last comes first. */
@@ -171,7 +196,7 @@ export class Pipelines implements Disposable {
     return running?.active.caller.subject === subject ? running : undefined;
   }
 
-  #begin(caller: Caller, definition: PipelineDefinition, inputs: ReadonlyMap<string, unknown>): Active {
+  #begin(caller: Caller, definition: PipelineDefinition, inputs: ReadonlyMap<string, unknown>, during: During): Active {
     const { store, clock } = this.#deps;
     const count = [...this.#running.values()].filter(({ active }) => active.caller.subject === caller.subject).length;
     if (count >= PIPELINE.atOnce) {
@@ -179,6 +204,7 @@ export class Pipelines implements Disposable {
         retryAfter: 1,
       });
     }
+    const cancelling = new AbortController();
     return {
       caller,
       definition,
@@ -192,28 +218,32 @@ export class Pipelines implements Disposable {
         steps: definition.steps.map(({ id, pack }) => ({ id, pack, status: 'waiting' })),
       },
       outputs: new Map(),
-      cancelling: new AbortController(),
+      cancelling,
+      signal: during.signal ? AbortSignal.any([cancelling.signal, during.signal]) : cancelling.signal,
+      during,
       began: clock.steady(),
       room: PIPELINE.outputBytes,
       shown: PIPELINE.shownBytes,
     };
   }
 
-  async #work(active: Active): Promise<void> {
+  async #work(active: Active): Promise<PipelineRun | undefined> {
     try {
-      await this.#end(active, await this.#steps(active));
+      return await this.#end(active, await this.#steps(active));
     } catch {
       this.#trouble();
+      return undefined;
     } finally {
       this.#running.delete(active.run.run_id);
     }
   }
 
   async #steps(active: Active): Promise<Ended> {
-    const { signal } = active.cancelling;
+    const { signal } = active;
     for (const [index, step] of active.run.steps.entries()) {
       if (signal.aborted) return cancelled(signal);
       step.status = 'running';
+      active.during.progress?.(index, active.run.steps.length, step.id);
       const began = this.#deps.clock.steady();
       try {
         await this.#keep(active);
@@ -237,10 +267,16 @@ export class Pipelines implements Disposable {
 
   async #step(active: Active, index: number, step: RunStep): Promise<void> {
     const { engine } = this.#deps;
-    const { caller, definition, outputs, cancelling } = active;
+    const { caller, definition, outputs, signal } = active;
     const asked = definition.steps[index]?.input;
     const input = fill(asked, (reference) => lookUp(active, step.id, reference)) as Record<string, unknown>;
-    const { output, cached } = await engine.run(caller, { name: step.pack, input }, { signal: cancelling.signal });
+    const during: During = {
+      signal,
+      // A step that says how far it is moves the whole as far.
+      progress: (done, of, saying) =>
+        active.during.progress?.(index + partOf(done, of), active.run.steps.length, saying ?? step.id),
+    };
+    const { output, cached } = await engine.run(caller, { name: step.pack, input }, during);
     step.cached = cached;
     const text = JSON.stringify(output);
     const bytes = Buffer.byteLength(text);
@@ -260,9 +296,9 @@ export class Pipelines implements Disposable {
     }
   }
 
-  async #end(active: Active, { status, failure }: Ended): Promise<void> {
+  async #end(active: Active, { status, failure }: Ended): Promise<PipelineRun | undefined> {
     // What is closing takes no more; the next start ends this run.
-    if (this.#closed) return;
+    if (this.#closed) return undefined;
     const { store } = this.#deps;
     const { run, caller, learned } = active;
     const ended: PipelineRun = {
@@ -275,6 +311,7 @@ export class Pipelines implements Disposable {
     };
     await this.#keepEnd(caller.subject, authorOf(caller), { run: ended, learned });
     await this.#shelf.trim(caller.subject);
+    return ended;
   }
 
   /** In one go: a run has ended when its row is there. */
@@ -335,6 +372,9 @@ function lookUp({ inputs, outputs }: Active, step: string, reference: Reference)
     `The step ${step} asks for ${reference.spelled}, which is not in that output; compare it with what the pack answers.`,
   );
 }
+
+const partOf = (done: number, of: number | undefined): number =>
+  of !== undefined && of > 0 ? Math.max(0, Math.min(done / of, 1)) : 0;
 
 /** Why is said where it was not whoever asked that gave it up. */
 const cancelled = ({ reason }: AbortSignal): Ended => ({

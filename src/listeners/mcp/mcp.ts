@@ -14,7 +14,7 @@ import { mcpRoutes } from './routes.ts';
 import { loadSdk } from './sdk.ts';
 import { type Face, serverFor } from './server.ts';
 import { Sessions } from './sessions.ts';
-import { MEMORY_TOOLS, Tools } from './tools.ts';
+import { MEMORY_TOOLS, PIPELINE_RUN, Tools } from './tools.ts';
 
 export interface McpDeps {
   readonly perform: Perform;
@@ -48,7 +48,7 @@ const INSTRUCTIONS = [
 /** The main MCP server (R-MCP). */
 export function createMcp(deps: McpDeps): McpServer {
   const { perform, version, catalogue = { all: [] } } = deps;
-  const tools = new Tools(MEMORY_TOOLS, perform);
+  const tools = new Tools([...MEMORY_TOOLS, PIPELINE_RUN], perform);
   return serve(deps, {
     path: `${API}/mcp`,
     transport: 'mcp',

@@ -52,6 +52,14 @@ const ALL: readonly ResourceRow[] = [
     // They are the same for as long as the program runs.
     kinds: [],
   },
+  {
+    uri: 'helmdeck://pipelines',
+    name: 'pipelines',
+    title: 'Pipelines',
+    description: 'Which pipelines this person has, what they are for, and what pipeline_run needs to run one. Quoted data.',
+    operation: 'pipelines',
+    kinds: ['pack'],
+  },
 ];
 
 const RESOURCES = ALL.filter(({ operation }) => isOperation(operation));

@@ -76,14 +76,14 @@ const toolMethods = ({ tools, packs }: Face, clock: Clock, log: Deps['log']): Re
   const called = (session: Session, { name, arguments: given = {}, _meta }: Params, { requestId, signal }: Extra) => {
     const { caller } = session.owner;
     const asked = typeof name === 'string' ? name : '';
+    const during = duringCall({ session, number: requestId, token: _meta?.progressToken, signal, clock });
     const tool = tools.find(asked);
-    if (tool) return { operation: tool.operation, run: () => tools.call(tool, caller, given) };
+    if (tool) return { operation: tool.operation, run: () => tools.call(tool, caller, given, during) };
     const pack = packs?.find(asked);
     if (!packs || !pack) {
-      const names = [...tools.names(), ...(packs?.names(caller) ?? [])];
+      const names = [...tools.names(caller), ...(packs?.names(caller) ?? [])];
       throw new ProtocolError('unfit', `There is no such tool; call one of ${names.join(', ')}.`);
     }
-    const during = duringCall({ session, number: requestId, token: _meta?.progressToken, signal, clock });
     const run = () => packs.call({ pack, caller, given, session: _meta?.['session'], during });
     return { operation: 'runPack', run };
   };
@@ -91,7 +91,7 @@ const toolMethods = ({ tools, packs }: Face, clock: Clock, log: Deps['log']): Re
   return {
     'tools/list': ({ owner: { caller } }, params) => {
       refuseCursor(params);
-      return { tools: [...tools.list, ...(packs?.list(caller) ?? [])] };
+      return { tools: [...tools.list(caller), ...(packs?.list(caller) ?? [])] };
     },
 
     async 'tools/call'(session, params, extra) {

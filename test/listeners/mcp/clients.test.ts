@@ -76,6 +76,7 @@ describe.each(WAYS)('an agent over %s', (way) => {
       ['helmdeck://context', 'application/json'],
       ['helmdeck://my-defaults', 'application/json'],
       ['helmdeck://packs', 'application/json'],
+      ['helmdeck://pipelines', 'application/json'],
     ]);
     const read = async (reader: typeof client, uri: string) => {
       const { contents } = await reader.readResource({ uri });

@@ -78,7 +78,11 @@ const tools: readonly Known[] = [
   },
 ];
 
-const Kind = later(() => z.enum(['pack', 'pipeline', 'tool']).describe('pack and pipeline: run it. tool: call it by its name.'));
+const Kind = later(() =>
+  z
+    .enum(['pack', 'pipeline', 'tool'])
+    .describe('pack: run it. pipeline: run it, an agent with pipeline_run. tool: call it by its name.'),
+);
 const Id = later(() => z.string().describe('Which one.'));
 const Why = later(() => z.string().describe('Why it was chosen.'));
 

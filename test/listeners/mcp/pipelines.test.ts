@@ -1,0 +1,139 @@
+import { describe, expect, test } from 'vitest';
+import type { TokenScope } from '../../../src/contract/token.ts';
+import type { Pack } from '../../../src/core/packs/pack.ts';
+import { serve, type Served, SOON } from '../../support/listener.ts';
+import { aPack } from '../../support/packs.ts';
+import { agent, open, said, type Way, WAYS } from './agent.ts';
+
+const MAY: TokenScope[] = ['memory:read', 'memory:write', 'packs:run'];
+
+const twice = {
+  id: 'twice',
+  title: 'Say it twice',
+  steps: [
+    { id: 'first', pack: 'test.echo', input: { what: '${{ inputs.word }}' } },
+    { id: 'second', pack: 'test.echo', input: { what: '${{ steps.first.output.said }}!' } },
+  ],
+};
+
+const echo = aPack(({ input: { what } }) => ({ said: what }));
+
+async function served(pack: Pack = echo) {
+  const all = await serve({ packs: { packs: [pack] } });
+  const token = await all.token('me', MAY);
+  await all.perform(await all.tokens.verify(token, 'rest'), 'createPipeline', twice);
+  return { ...all, mine: token };
+}
+
+const outcomes = async ({ store }: Pick<Served, 'store'>) =>
+  (await store.space({ subject: 'me' }, 'audit').page({ sort: 'updated', limit: 10, category: 'pipeline_history' })).entries.map(
+    ({ value }) => (JSON.parse(value) as { outcome: string }).outcome,
+  );
+
+/** Never ends by itself. */
+function endless() {
+  const started = Promise.withResolvers<AbortSignal>();
+  const pack = aPack(({ signal }) => {
+    started.resolve(signal);
+    return new Promise(() => undefined);
+  });
+  return { pack, started: started.promise };
+}
+
+const run = { name: 'pipeline_run', arguments: { id: 'twice', inputs: { word: 'hello' } } };
+
+describe.each(WAYS)('a pipeline as an agent runs it over %s (R-PACK-33)', (way: Way) => {
+  test('is found among the resources, run to its end, and answers with the run', async () => {
+    const heard = Promise.withResolvers<void>();
+    const patient = aPack(async ({ input: { what } }) => {
+      await heard.promise;
+      return { said: what };
+    });
+    const { mine, ...all } = await served(patient);
+    const client = await agent(all, mine, way);
+    const { contents } = await client.readResource({ uri: 'helmdeck://pipelines' });
+    expect(JSON.parse((contents[0] as { text: string }).text)).toMatchObject({
+      pipelines: [{ id: 'twice', title: 'Say it twice', inputs: ['word'] }],
+    });
+    await client.listTools();
+    const told: [number, number | undefined, string | undefined][] = [];
+    const result = await client.callTool(run, undefined, {
+      onprogress({ progress, total, message }) {
+        told.push([progress, total, message]);
+        heard.resolve();
+      },
+    });
+    expect(result.structuredContent).toEqual(said(result));
+    expect(said(result)).toMatchObject({
+      pipeline: 'twice',
+      status: 'succeeded',
+      steps: [
+        { id: 'first', status: 'succeeded', output: { said: 'hello' } },
+        { id: 'second', status: 'succeeded', output: { said: 'hello!' } },
+      ],
+    });
+    expect(told[0]).toEqual([0, 2, 'first']);
+    expect(await outcomes(all)).toEqual(['succeeded']);
+  });
+
+  test('says in its failure which step failed, and why', async () => {
+    const { mine, ...all } = await served(
+      aPack(() => {
+        throw new Error('broken');
+      }),
+    );
+    const result = await (await agent(all, mine, way)).callTool(run);
+    expect(result.isError).toBe(true);
+    expect(said(result)).toEqual({
+      error: 'handler_failed',
+      message: expect.stringMatching(/^In the step first: The pack failed/),
+    });
+    expect(await outcomes(all)).toEqual(['failed']);
+  });
+
+  test('is cancelled, with the step it is in, by who takes the call back', async () => {
+    const { pack, started } = endless();
+    const { mine, ...all } = await served(pack);
+    const client = await agent(all, mine, way);
+    const giveUp = new AbortController();
+    const result = client.callTool(run, undefined, { signal: giveUp.signal }).catch((error: unknown) => error);
+    const signal = await started;
+    giveUp.abort('enough');
+    expect(await result).toBeInstanceOf(Error);
+    await expect.poll(() => signal.aborted, SOON).toBe(true);
+    await expect.poll(() => outcomes(all), SOON).toEqual(['cancelled']);
+  });
+
+  test('ends with the token that called it (R-PACK-32)', async () => {
+    const { pack, started } = endless();
+    const { mine, ...all } = await served(pack);
+    const client = await agent(all, mine, way);
+    const result = client.callTool(run).catch((error: unknown) => error);
+    const signal = await started;
+    for (const { id } of (await all.tokens.list()).tokens) await all.tokens.revoke({ id, unrecorded: false });
+    await expect.poll(() => signal.aborted, SOON).toBe(true);
+    await expect.poll(() => outcomes(all), SOON).toEqual(['cancelled']);
+    await client.close();
+    await result;
+  });
+});
+
+test.each<[what: string, given: object, error: string, says: RegExp]>([
+  ['is not there', { id: 'none' }, 'not_found', /^There is no such pipeline/],
+  ['is not named', {}, 'invalid_input', /^id /],
+  ['lacks an input', { id: 'twice' }, 'invalid_input', /^inputs\.word is missing/],
+])('a pipeline that %s is refused as a tool refuses', async (_what, given, error, says) => {
+  const { mine, ...all } = await served();
+  const { call } = await open(all, mine);
+  const { result } = (await call('pipeline_run', given)).json as { result: { isError: boolean } };
+  expect(result.isError).toBe(true);
+  expect(said(result)).toEqual({ error, message: expect.stringMatching(says) });
+});
+
+test('pipelines are run by tokens that may run packs, and others are not shown how (R-OPS-11)', async () => {
+  const all = await served();
+  const { call, post } = await open(all, await all.token('me', ['memory:read', 'memory:write']));
+  const { json } = await post({ jsonrpc: '2.0', id: 2, method: 'tools/list' });
+  expect((json['result'] as { tools: { name: string }[] }).tools.map(({ name }) => name)).not.toContain('pipeline_run');
+  expect(said((await call('pipeline_run', { id: 'twice' })).json['result'])).toMatchObject({ error: 'insufficient_scope' });
+});
