@@ -20,11 +20,21 @@ describe('docs/packs.md', () => {
     const asked = { text: `Short. ${'word '.repeat(25)}.`, audience: 'everyone' };
     expect(await run(asked)).toMatchObject({
       cached: false,
-      output: { sentences: 2, checked_before: 0, findings: [{ code: 'long_sentence', severity: 'info' }] },
+      output: { sentences: 2, findings: [{ code: 'long_sentence', severity: 'info' }] },
     });
     expect(await run(asked)).toMatchObject({ cached: true });
-    expect(await run({ ...asked, audience: 'experts' })).toMatchObject({ output: { checked_before: 1, findings: [] } });
+    expect(await run({ ...asked, audience: 'experts' })).toMatchObject({ output: { findings: [] } });
     await expect(run({ text: '' })).rejects.toMatchObject({ code: 'invalid_input' });
+  });
+
+  test('keeps no answer that its memory changes', async () => {
+    const [kept, remembering] = blocks('js').filter((text) => text.includes('export default'));
+    expect(kept).toMatch(/cache: true/);
+    expect(kept).not.toMatch(/recall|memory\.store/);
+    const { run } = await openWithOwn(remembering ?? '');
+    expect(await run({ title: 'Whales' })).toMatchObject({ cached: false, output: { times: 1 } });
+    expect(await run({ title: 'Whales' })).toMatchObject({ cached: false, output: { times: 2 } });
+    expect(await run({ title: 'Sharks' })).toMatchObject({ cached: false, output: { times: 1 } });
   });
 
   test('says what is learned from it, as it is', async () => {

@@ -21,9 +21,9 @@ export default definePack({
     times: z.int(),
   }),
 
-  // The same question is answered from memory for 60 seconds. Leave out cache where each answer must be fresh,
-  // and all of memory where nothing is to be remembered.
-  memory: { cache: true, ttl: 60 },
+  // It has a memory, and keeps there for a day what it does not give another lifetime. Leave it out where nothing is to be remembered.
+  // With cache: true the same question would be answered again without a run: for answers that depend on the input alone.
+  memory: { ttl: 86_400 },
 
   // It may run for so many seconds.
   seconds: 10,
@@ -33,7 +33,7 @@ export default definePack({
     const before = await memory.recall(\`greeted/\${input.who}\`);
     const times = (before?.value ?? 0) + 1;
     progress(1, 2, 'Remembering it');
-    await memory.store(\`greeted/\${input.who}\`, times, { ttl: 86_400 });
+    await memory.store(\`greeted/\${input.who}\`, times);
     log(\`\${times} so far\`);
     return { greeting: \`Hello, \${input.who}.\`, times };
   },
