@@ -1,5 +1,6 @@
 import { lstatSync, readdirSync, type Stats } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { packFolderOf } from '../own-packs/file.ts';
 import { bad, type Finding, ok } from './finding.ts';
 
 const SHOWN = 5;
@@ -21,7 +22,7 @@ export function folderFindings(folder: string): Finding[] {
   if ((stats.mode & 0o077) !== 0) return [bad('folder', `Others may look into ${folder}.`, `Run: chmod 700 ${quoted(folder)}`)];
   const inside = entriesIn(folder);
   const foreign = inside.filter(({ stats: { uid } }) => uid !== stats.uid).map(({ path }) => path);
-  const open = inside.filter(({ stats: file }) => !file.isSymbolicLink() && (file.mode & 0o077) !== 0).map(({ path }) => path);
+  const open = inside.filter((entry) => isOpen(entry, packFolderOf(folder))).map(({ path }) => path);
   return [
     ok('folder', `${folder}, for you alone.`),
     ...(foreign.length > 0
@@ -47,8 +48,19 @@ function look(path: string): Stats | 'hidden' | undefined {
   }
 }
 
+/** Own packs hold no secret, and stand as an editor leaves them: what counts there is who may write. */
+function isOpen({ path, stats }: Inside, packs: string): boolean {
+  const others = path === packs || dirname(path) === packs ? 0o022 : 0o077;
+  return !stats.isSymbolicLink() && (stats.mode & others) !== 0;
+}
+
+interface Inside {
+  readonly path: string;
+  readonly stats: Stats;
+}
+
 /** All that lies below it, at most one level deep: the program makes no more. */
-function entriesIn(folder: string): { path: string; stats: Stats }[] {
+function entriesIn(folder: string): Inside[] {
   return readdirSync(folder).flatMap((name) => {
     const path = join(folder, name);
     const stats = look(path);
@@ -57,7 +69,7 @@ function entriesIn(folder: string): { path: string; stats: Stats }[] {
   });
 }
 
-const below = (folder: string): { path: string; stats: Stats }[] =>
+const below = (folder: string): Inside[] =>
   readdirSync(folder).flatMap((name) => {
     const path = join(folder, name);
     const stats = look(path);

@@ -172,6 +172,19 @@ describe('the doctor', () => {
     expect(out).toContain(`The environment, and ${join(folder, 'config.json')}.`);
   });
 
+  test('takes packs as editors leave them, and as docs/packs.md says: yours, and writable by nobody else', async () => {
+    await say(['backup']);
+    const packs = join(folder, 'packs');
+    mkdirSync(packs);
+    const pack = join(packs, 'words.check.mjs');
+    writeFileSync(pack, '// mine');
+    chmodSync(packs, 0o755);
+    chmodSync(pack, 0o644);
+    expect((await complaints()).filter((line) => line.startsWith('bad folder'))).toEqual([]);
+    chmodSync(pack, 0o664);
+    expect(await complaints()).toContainEqual(expect.stringMatching(/^bad folder Others may read, .*words\.check\.mjs\./));
+  });
+
   test('finds a folder, and files in it, that others can look into', async () => {
     await say(['backup']);
     chmodSync(join(folder, 'memory.db'), 0o644);
