@@ -40,6 +40,8 @@ export interface ListenerDeps {
   readonly catalogue?: Pick<Catalogue, 'all'> | undefined;
   readonly tokens: Tokens;
   readonly onChange: MemoryStore['onChange'];
+  /** Calls back when the key came or went. */
+  readonly onKey?: ((hear: () => void) => Disposable) | undefined;
   /** Where `endpoint.json` and `owner-token` go. */
   readonly folder: string;
   /** As HELMDECK_ADDR says it. */
@@ -69,7 +71,19 @@ const { createServer } = process.getBuiltinModule('node:http');
 
 /** The one HTTP server: loopback only, one port, every request through one front (R-HTTP). */
 export async function startListener(deps: ListenerDeps): Promise<Listener> {
-  const { perform, catalogue, tokens, onChange, folder, allowedHosts, pages, version, clock, log = () => undefined } = deps;
+  const {
+    perform,
+    catalogue,
+    tokens,
+    onChange,
+    onKey,
+    folder,
+    allowedHosts,
+    pages,
+    version,
+    clock,
+    log = () => undefined,
+  } = deps;
   const asked = readAddress(deps.address ?? DEFAULT_ADDRESS);
   const server = createServer({
     maxHeaderSize: LIMITS.headerBytes,
@@ -94,7 +108,8 @@ export async function startListener(deps: ListenerDeps): Promise<Listener> {
   const streams = new Streams(clock, tokens);
   const events = new Events(streams, onChange);
   const agents = agentServers({ perform, catalogue, tokens, onChange, bodies, streams, clock, version, log });
-  const window = pages === undefined ? undefined : new WindowDoor({ perform, bodies, clock, onChange, folder: pages, log });
+  const window =
+    pages === undefined ? undefined : new WindowDoor({ perform, bodies, clock, onChange, onKey, folder: pages, log });
   const windowLink = (): string | undefined => window?.link(url);
   const front = new Front({
     window,

@@ -34,9 +34,10 @@ export async function assemble(config: Config, whole: Whole): Promise<Program> {
   const state = (): ListeningState => listening?.state ?? { at: 'paused' };
   const core = opened.use(await openCore(config, { packLog: printLine, ...whole, listening: state }));
   const { store, tokens, finder, packs, sidecar } = core;
-  const { clock = systemClock, away, onKey = () => undefined } = whole;
+  const { clock = systemClock, away, onKey } = whole;
   const { lockAfter: minutes } = config;
-  const key = new KeyWatch(store, onKey);
+  const key = new KeyWatch(store);
+  if (onKey) opened.use(key.onChange(onKey));
   const lockAfter =
     minutes === undefined ? undefined : opened.use(new LockAfter({ store, clock, minutes, away, onLock: () => key.look() }));
   const perform = key.watching(lockAfter?.attended(core.perform) ?? core.perform);
@@ -48,6 +49,7 @@ export async function assemble(config: Config, whole: Whole): Promise<Program> {
       catalogue: packs.engine.catalogue,
       tokens,
       onChange: (hear) => store.onChange(hear),
+      onKey: (hear) => key.onChange(hear),
       folder: config.folder,
       address: config.address,
       allowedHosts: config.allowedHosts,

@@ -6,13 +6,17 @@ import type { MemoryStore } from '../core/store.ts';
 /** Tells when the key came or went, whoever asked for it: another surface than that one shows it. */
 export class KeyWatch {
   readonly #store: Pick<MemoryStore, 'status'>;
-  readonly #hear: () => void;
+  readonly #hearers = new Set<() => void>();
   #known: string;
 
-  constructor(store: Pick<MemoryStore, 'status'>, hear: () => void) {
+  constructor(store: Pick<MemoryStore, 'status'>) {
     this.#store = store;
-    this.#hear = hear;
     this.#known = store.status().key.at;
+  }
+
+  onChange(hear: () => void): Disposable {
+    this.#hearers.add(hear);
+    return { [Symbol.dispose]: () => void this.#hearers.delete(hear) };
   }
 
   /** The same door. */
@@ -30,6 +34,6 @@ export class KeyWatch {
     const { at } = this.#store.status().key;
     if (at === this.#known) return;
     this.#known = at;
-    this.#hear();
+    for (const hear of this.#hearers) hear();
   }
 }

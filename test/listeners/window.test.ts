@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { openStore } from '../../src/core/open-store.ts';
 import { LIMITS } from '../../src/listeners/limits.ts';
 import { handClock, HOUR, MINUTE } from '../support/clock.ts';
 import { ask, dial, everyRoute, serve, type Served, SOON } from '../support/listener.ts';
+import { withKey } from '../support/store.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const PAGES = 'out/renderer';
 const windowed = (over: Parameters<typeof serve>[0] = {}) => serve({ pages: PAGES, ...over });
@@ -345,6 +348,19 @@ describe('what the window hears (R-WIN-06)', () => {
     expect(await line.until('"fact"')).toMatch(/data: \{"namespace":"you","kind":"fact"\}\n\n/);
     expect(line.text()).not.toMatch('telling');
     expect(line.text()).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*Content-Type: text\/event-stream\r\n/);
+  });
+
+  test('is that the key came or went, whoever asked for it, and nothing while it only stands (R-LOCK-02)', async () => {
+    await using store = await openStore({ folder: tempFolder(), clock: handClock(), sources: withKey() });
+    const all = await windowed({ store });
+    const line = await listening(all, await opened(all));
+    const key = 'data: {"namespace":"","kind":"key"}\n\n';
+    await ask(all.url, '/api/v1/status', { token: all.owner });
+    await ask(all.url, '/api/v1/lock', { method: 'POST', token: all.owner });
+    await line.until(key);
+    await ask(all.url, '/api/v1/status', { token: all.owner });
+    await ask(all.url, '/api/v1/unlock', { method: 'POST', token: all.owner });
+    await expect.poll(() => line.text().split(key).length - 1, SOON).toBe(2);
   });
 
   test('goes on while the window is used, and ends with its session', async () => {

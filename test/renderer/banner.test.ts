@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { openStore } from '../../src/core/open-store.ts';
 import { RamStore } from '../../src/core/ram-store.ts';
-import { handClock, HOUR, SECOND } from '../support/clock.ts';
+import { handClock, HOUR, MINUTE, SECOND } from '../support/clock.ts';
 import { theOwner } from '../support/memory.ts';
 import { A_KEY, aDraft, handSource } from '../support/store.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -13,12 +13,12 @@ const banner = (page: Page) => page.locator('.banner');
 const PAGES = ['Activity', 'Learned', 'Packs', 'Connect', 'Settings', /^All/] as const;
 
 /** A memory whose key comes from where the test says. */
-async function keyed() {
+async function keyed(over: Parameters<typeof openWindow>[0] = {}) {
   const clock = handClock();
   const source = handSource({ at: 'found', key: Buffer.from(A_KEY, 'hex') });
   const store = await openStore({ folder: tempFolder(), clock, sources: () => [source] });
   await store.space({ subject: 'me' }, 'fact').put(aDraft());
-  const all = await openWindow({ clock, store });
+  const all = await openWindow({ clock, store, ...over });
   return { ...all, source, store, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
 }
 
@@ -45,6 +45,33 @@ test('a memory that its owner locked says so on every page, and is unlocked ther
   await banner(page).getByRole('button', { name: 'Unlock' }).click();
   await expect.poll(() => banner(page).count()).toBe(0);
   await page.getByRole('option', { name: /frontend-framework/ }).waitFor();
+});
+
+test('a window that was left alone shows nothing any more once the memory is locked, and everything once it is unlocked (R-LOCK-02)', async () => {
+  await using opened = await keyed();
+  const { page, served, pass } = opened;
+  await page.getByRole('option', { name: /frontend-framework/ }).click();
+  await page.getByText('React over Vue (Konflux project constraint)').waitFor();
+  await pass(10 * MINUTE);
+  await served.perform(theOwner, 'lock', {});
+  await banner(page).getByText('This memory is locked.').waitFor();
+  await expect.poll(() => page.content()).not.toMatch(/React over Vue|frontend-framework/);
+  await served.perform(theOwner, 'unlock', {});
+  await page.getByRole('option', { name: /frontend-framework/ }).waitFor();
+  expect(await banner(page).count()).toBe(0);
+});
+
+test('a window whose session ended shows nothing any more (R-LOCK-02)', async () => {
+  await using opened = await keyed({ mayComplain: /401/ });
+  const { page, pass } = opened;
+  await page.getByRole('option', { name: /frontend-framework/ }).click();
+  await page.getByText('React over Vue (Konflux project constraint)').waitFor();
+  await pass(10 * MINUTE);
+  await pass(12 * HOUR);
+  // It reads on as long as it is told to, and comes back when that ends.
+  await pass(MINUTE);
+  await banner(page).getByText('This window is cut off.').waitFor();
+  await expect.poll(() => page.content()).not.toMatch(/React over Vue|frontend-framework/);
 });
 
 test.each([

@@ -14,6 +14,7 @@ import { RamStore } from '../../src/core/ram-store.ts';
 import type { MemoryStore } from '../../src/core/store.ts';
 import { Tokens } from '../../src/core/tokens.ts';
 import { type Listener, type ListenerDeps, startListener } from '../../src/listeners/server.ts';
+import { KeyWatch } from '../../src/main/key-watch.ts';
 import { tempFolder } from './temp-folder.ts';
 
 export interface Served {
@@ -77,11 +78,13 @@ export async function serve({
     ...(embeddings && { embeddings }),
     program: { version: VERSION, listening: () => ({ at: 'listening', url: listener.url }) },
   });
-  const perform = around?.(inner) ?? inner;
+  const key = new KeyWatch(store);
+  const perform = key.watching(around?.(inner) ?? inner);
   const listener = await startListener({
     address: '127.0.0.1:0',
     version: VERSION,
     onChange: (hear) => store.onChange(hear),
+    onKey: (hear) => key.onChange(hear),
     catalogue: opened.engine.catalogue,
     ...over,
     perform,

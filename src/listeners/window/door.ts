@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Failure } from '../../contract/failure.ts';
 import { isOperation } from '../../contract/operations.ts';
 import { isSubject } from '../../contract/token.ts';
+import type { WindowChange } from '../../contract/window.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Perform } from '../../core/perform.ts';
 import type { MemoryStore } from '../../core/store.ts';
@@ -21,6 +22,7 @@ interface Deps {
   readonly bodies: Bodies;
   readonly clock: Clock;
   readonly onChange: MemoryStore['onChange'];
+  readonly onKey?: ((hear: () => void) => Disposable) | undefined;
   /** Where the built window lies. */
   readonly folder: string;
   readonly log: (trouble: Trouble) => void;
@@ -62,17 +64,18 @@ const PAGE_HEADERS = [
 export class WindowDoor implements Disposable {
   readonly #deps: Deps;
   readonly #sessions: WindowSessions;
-  readonly #changes: Disposable;
+  readonly #changes = new DisposableStack();
   readonly #readers = new Set<ServerResponse>();
   #pages: ReadonlyMap<string, Page> | undefined;
 
   constructor(deps: Deps) {
     this.#deps = deps;
     this.#sessions = new WindowSessions(deps.clock);
-    this.#changes = deps.onChange(({ namespace: { subject, session }, kind }) => {
-      if (session !== undefined) return;
-      for (const reader of this.#readers) tell(reader, `data: ${JSON.stringify({ namespace: subject, kind })}\n\n`);
+    const changes = deps.onChange(({ namespace: { subject, session }, kind }) => {
+      if (session === undefined) this.#tell({ namespace: subject, kind });
     });
+    this.#changes.use(changes);
+    this.#changes.use(deps.onKey?.(() => this.#tell({ namespace: '', kind: 'key' })));
   }
 
   /** Good once, for five minutes. What stands behind the # is sent to no server. */
@@ -103,6 +106,10 @@ export class WindowDoor implements Disposable {
   [Symbol.dispose](): void {
     this.#changes[Symbol.dispose]();
     for (const reader of this.#readers) end(reader);
+  }
+
+  #tell(change: WindowChange): void {
+    for (const reader of this.#readers) tell(reader, `data: ${JSON.stringify(change)}\n\n`);
   }
 
   get #files(): ReadonlyMap<string, Page> {

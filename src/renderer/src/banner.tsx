@@ -1,5 +1,6 @@
-import { useQueryClient } from '@tanstack/react-query';
+import { type Query, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
+import { Failure } from '../../contract/failure.ts';
 import type { Status } from '../../contract/projection.ts';
 import './banner.css';
 import { askDesktop } from './desktop-bridge.ts';
@@ -31,16 +32,23 @@ export function Banner() {
 
 /** While its key, its file or the program is away. */
 function OfMemory() {
-  const { ask, subject } = useMemory();
+  const { ask } = useMemory();
   const queries = useQueryClient();
   const lookAgain = useFreshLook();
   const { data, error } = useWatched('status', {}, (known) => (known?.store.rotation.at === 'running' ? TURNING_MS : LOOK_MS));
   const notice = error ? { title: 'This window is cut off', says: error.message } : data && noticeOf(data);
-  const gone = data !== undefined && data.store.key.at !== 'ok' && data.store.key.at !== 'ephemeral';
+  const locked = data !== undefined && data.store.key.at !== 'ok' && data.store.key.at !== 'ephemeral';
+  // One whose session has ended is told nothing any more.
+  const closed = error instanceof Failure && error.code === 'invalid_token';
+  const gone = locked || closed;
   useEffect(() => {
-    // Who locks a memory, or has left it to lock itself, leaves nothing of it on the screen.
-    if (gone) void queries.resetQueries({ predicate: ({ queryKey: [whose, name] }) => whose === subject && name !== 'status' });
-  }, [gone, queries, subject]);
+    if (!gone) return undefined;
+    // Who locks a memory, or has left it to lock itself, leaves nothing of it on the screen (R-LOCK-02).
+    const shown = { predicate: ({ queryKey }: Query) => queryKey[1] !== 'status' };
+    void queries.resetQueries(shown);
+    // Whoever unlocked it, it is all there again.
+    return () => void queries.invalidateQueries(shown);
+  }, [gone, queries]);
   const unlock = async (): Promise<void> => {
     await ask('unlock', {});
     lookAgain();

@@ -98,8 +98,9 @@ async function follow(
 ): Promise<void> {
   for (;;) {
     const answer = await fetch('/window/events', { headers, signal }).catch(() => undefined);
-    // The next thing that is asked says that this window is closed.
-    if (signal.aborted || answer?.status === 401) return;
+    if (signal.aborted) return;
+    // Whatever is asked now says that this window is closed; nobody tells it of a lock any more.
+    if (answer?.status === 401) return hear(undefined);
     if (answer?.ok === true) {
       hear(undefined);
       await read(answer, hear).catch(() => undefined);
