@@ -537,16 +537,44 @@ describe('an edit', () => {
   });
 
   test('is told of nobody having forgotten its fact when the fact cannot be read', async () => {
-    const { page, as } = await three();
+    const { page, as } = await three({ mayComplain: /ERR_FAILED/ });
     const editor = await editing(page, 'branch');
     await editor.getByLabel('Value').fill('What I think');
-    const admin = as({ scopes: new Set(['admin', 'memory:write']) });
-    await admin('lock', {});
+    await page.route('**/window/call/recall?*', (route) => route.abort());
     // That something changed has the window look again.
-    await admin('forget', { scope: 'category:decisions' });
+    await as()('forget', { scope: 'category:decisions' });
     await fact(page).getByRole('alert').waitFor();
     expect(await editor.getByText('This fact is gone meanwhile').count()).toBe(0);
     expect(await editor.getByLabel('Value').inputValue()).toBe('What I think');
+  });
+
+  test('is hidden while the memory is locked, and there again after that, if something was typed (R-WIN-11, R-LOCK-02)', async () => {
+    const { page, as } = await three();
+    const admin = as({ scopes: new Set(['admin', 'memory:read']) });
+    await editing(page, 'deploy');
+    const editor = await editing(page, 'branch');
+    await editor.getByLabel('Value').fill('What I think');
+    await admin('lock', {});
+    await page.getByText('This memory is locked.').waitFor();
+    await expect.poll(() => page.getByRole('textbox').count()).toBe(0);
+    expect(await page.content()).not.toMatch(/branch|deploy|Tuesdays|Work on main/);
+    await admin('unlock', {});
+    await editor.waitFor();
+    expect(await editor.getByLabel('Value').inputValue()).toBe('What I think');
+    expect(await chosen(page).locator('.key').textContent()).toBe('project/branch');
+    await rows(page).filter({ hasText: 'deploy' }).click();
+    await fact(page).locator('pre').getByText('Deploy on Tuesdays').waitFor();
+  });
+
+  test('is found again by whoever comes back to the facts (R-WIN-11)', async () => {
+    const { page } = await three();
+    await (await editing(page, 'deploy')).getByLabel('Value').fill('What I think');
+    await page.getByRole('button', { name: 'Activity' }).click();
+    await page.keyboard.press('Control+1');
+    expect(await page.getByRole('form', { name: 'Edit project/deploy' }).getByLabel('Value').inputValue()).toBe('What I think');
+    expect(await focused(search(page))).toBe(true);
+    await page.getByRole('button', { name: 'Discard' }).click();
+    await fact(page).locator('pre').getByText('Deploy on Tuesdays').waitFor();
   });
 
   test('waits while its owner looks elsewhere (R-WIN-11)', async () => {

@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import type { Bridge } from '../../contract/window.ts';
+import { useAway, useLocks } from './away.ts';
 import { Banner } from './banner.tsx';
 import { DraftsProvider } from './facts/drafts.tsx';
 import { FactsPage } from './facts/page.tsx';
@@ -27,10 +28,7 @@ export function App({ bridge, owner }: { bridge: Bridge; owner: string }) {
           <ToastProvider>
             <div className="whole">
               <Banner />
-              <div className="window">
-                <Sidebar place={place} go={go} open={open} />
-                {place.at === 'facts' ? <Facts filter={place.filter} go={go} /> : <PageAt at={place.at} />}
-              </div>
+              <Inside place={place} go={go} open={open} />
             </div>
           </ToastProvider>
         </ActionsProvider>
@@ -39,6 +37,26 @@ export function App({ bridge, owner }: { bridge: Bridge; owner: string }) {
   );
 }
 
+interface Props {
+  readonly place: Place;
+  readonly go: (place: Place) => void;
+  readonly open: (subject: string) => void;
+}
+
+/** It begins anew when the key goes: what a page has read, was answered or shows once goes along (R-LOCK-02). */
+function Inside({ place, go, open }: Props) {
+  return (
+    <div className="window" key={useLocks()}>
+      <Sidebar place={place} go={go} open={open} />
+      {place.at === 'facts' ? <Facts filter={place.filter} go={go} /> : <PageAt at={place.at} />}
+    </div>
+  );
+}
+
+const ALL: FactsFilter = {};
+
 function Facts({ filter, go }: { filter: FactsFilter; go: (place: Place) => void }) {
-  return useUnused() ? <FirstRun go={go} /> : <FactsPage filter={filter} go={go} />;
+  // A tag or a client is part of what is sealed.
+  const away = useAway() === true;
+  return useUnused() ? <FirstRun go={go} /> : <FactsPage filter={away ? ALL : filter} go={go} />;
 }

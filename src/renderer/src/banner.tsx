@@ -1,7 +1,7 @@
 import { type Query, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import { Failure } from '../../contract/failure.ts';
 import type { Status } from '../../contract/projection.ts';
+import { useAway } from './away.ts';
 import './banner.css';
 import { askDesktop } from './desktop-bridge.ts';
 import { useDoing } from './doing.ts';
@@ -37,18 +37,15 @@ function OfMemory() {
   const lookAgain = useFreshLook();
   const { data, error } = useWatched('status', {}, (known) => (known?.store.rotation.at === 'running' ? TURNING_MS : LOOK_MS));
   const notice = error ? { title: 'This window is cut off', says: error.message } : data && noticeOf(data);
-  const locked = data !== undefined && data.store.key.at !== 'ok' && data.store.key.at !== 'ephemeral';
-  // One whose session has ended is told nothing any more.
-  const closed = error instanceof Failure && error.code === 'invalid_token';
-  const gone = locked || closed;
+  const away = useAway() === true;
   useEffect(() => {
-    if (!gone) return undefined;
+    if (!away) return undefined;
     // Who locks a memory, or has left it to lock itself, leaves nothing of it on the screen (R-LOCK-02).
     const shown = { predicate: ({ queryKey }: Query) => queryKey[1] !== 'status' };
     void queries.resetQueries(shown);
     // Whoever unlocked it, it is all there again.
     return () => void queries.invalidateQueries(shown);
-  }, [gone, queries]);
+  }, [away, queries]);
   const unlock = async (): Promise<void> => {
     await ask('unlock', {});
     lookAgain();

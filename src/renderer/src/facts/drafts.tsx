@@ -1,5 +1,6 @@
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useState } from 'react';
 import type { FactDetail } from '../../../contract/fact.ts';
+import { useAway } from '../away.ts';
 import { tellUnsaved } from '../desktop-bridge.ts';
 import { useMemory } from '../memory-context.tsx';
 
@@ -44,7 +45,10 @@ export function DraftsProvider({ children }: { children: ReactNode }) {
       return new Map(draft ? [...others, [name, draft]] : others);
     });
   }, []);
-  const unsaved = [...drafts.values()].some(isChanged);
+  const changed = [...drafts].filter(([, draft]) => isChanged(draft));
+  const unsaved = changed.length > 0;
+  // What was only opened goes with the key; what was typed waits for it, unseen (R-LOCK-02).
+  if (useAway() === true && changed.length < drafts.size) setDrafts(new Map(changed));
   useEffect(() => tellUnsaved(bridge, unsaved), [bridge, unsaved]);
   useEffect(() => {
     if (!unsaved) return undefined;
@@ -56,18 +60,23 @@ export function DraftsProvider({ children }: { children: ReactNode }) {
   return <Context value={context}>{children}</Context>;
 }
 
-/** Whether a fact of the open memory is being edited. */
-export function useEdited(): (key: string) => boolean {
+/** What is being edited in the open memory, by its key; nothing while that may not be shown. */
+export function useEdited(): Drafts {
   const [drafts] = useDrafts();
   const { subject } = useMemory();
-  return (key) => drafts.has(nameOf(subject, key));
+  const away = useAway() === true;
+  return useMemo(() => {
+    const here = nameOf(subject, '');
+    const its = away ? [] : [...drafts].filter(([name]) => name.startsWith(here));
+    return new Map(its.map(([name, draft]) => [name.slice(here.length), draft]));
+  }, [drafts, subject, away]);
 }
 
 /** The draft of one fact in the open memory, and how to keep or drop it. */
 export function useDraft(key: string): readonly [Draft | undefined, (draft: Draft | undefined) => void] {
-  const [drafts, keep] = useDrafts();
+  const [, keep] = useDrafts();
   const name = nameOf(useMemory().subject, key);
-  return [drafts.get(name), useCallback((draft) => keep(name, draft), [keep, name])];
+  return [useEdited().get(key), useCallback((draft) => keep(name, draft), [keep, name])];
 }
 
 function useDrafts() {

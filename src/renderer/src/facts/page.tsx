@@ -9,7 +9,7 @@ import { Footer } from '../ui/footer.tsx';
 import { isAway } from '../ui/refused.tsx';
 import { useToast } from '../ui/toast.tsx';
 import { FactDetail } from './detail.tsx';
-import { draftOf, useDraft, useEdited } from './drafts.tsx';
+import { type Draft, draftOf, useDraft, useEdited } from './drafts.tsx';
 import { ForgetMany } from './forget-many.tsx';
 import { useForgetting } from './forgetting.ts';
 import { FactList, type ListHandle } from './list.tsx';
@@ -237,14 +237,15 @@ export function FactsPage({ filter, go }: Props) {
 
 /**
  * What is chosen, and when it goes, what stands in its place; in another list nothing does. What is being edited stays,
- * whether it is there or not.
+ * whether it is there or not, and whoever comes back to it finds it chosen.
  */
-function useSelection(rows: readonly { readonly key: string }[], list: string, edited: (key: string) => boolean) {
+function useSelection(rows: readonly { readonly key: string }[], list: string, edited: ReadonlyMap<string, Draft>) {
   const [chosen, setChosen] = useState<{ readonly key: string; readonly at: number; readonly list: string }>();
   const found = chosen === undefined ? -1 : rows.findIndex(({ key }) => key === chosen.key);
   const at = found === -1 && chosen?.list === list ? Math.min(chosen.at, rows.length - 1) : found;
-  const present = chosen && edited(chosen.key) ? chosen.key : rows[at]?.key;
-  if (chosen && present !== undefined && (chosen.key !== present || chosen.at !== at || chosen.list !== list)) {
+  const waiting = [...edited.keys()].at(-1);
+  const present = chosen === undefined ? waiting : edited.has(chosen.key) ? chosen.key : rows[at]?.key;
+  if (present !== undefined && (chosen?.key !== present || chosen.at !== at || chosen.list !== list)) {
     setChosen({ key: present, at, list });
   }
   const select = (key: string): void => setChosen({ key, at: rows.findIndex((row) => row.key === key), list });

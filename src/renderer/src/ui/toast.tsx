@@ -1,4 +1,5 @@
 import { createContext, type ReactNode, useCallback, useContext, useMemo, useRef, useState } from 'react';
+import { useAway } from '../away.ts';
 import { useActions } from './actions.tsx';
 
 interface Said {
@@ -41,6 +42,7 @@ export function ToastProvider({ children }: { children: ReactNode }) {
     },
     [end],
   );
+  const away = useAway() === true;
   const toast = useMemo<Toast>(
     () => ({
       say(next, ms = SHOWN_MS) {
@@ -61,7 +63,7 @@ export function ToastProvider({ children }: { children: ReactNode }) {
         {said.map((one) => (
           <p key={one.id}>
             <span>{one.text}</span>
-            {one.about !== undefined && <bdi>{one.about}</bdi>}
+            {one.about !== undefined && !away && <bdi>{one.about}</bdi>}
             {one.action && (
               <button type="button" onClick={() => press(one)}>
                 {one.action.name}

@@ -1,0 +1,81 @@
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { handClock, SECOND } from '../support/clock.ts';
+import { theOwner } from '../support/memory.ts';
+import { aPack } from '../support/packs.ts';
+import { openWindow } from '../support/window.ts';
+import { goTo } from './pages.ts';
+
+const SECRET = 'nobody-else-may-see-this';
+
+const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).first().click();
+const row = (page: Page) => page.getByRole('listbox', { name: 'Facts' }).getByRole('option').click();
+
+/** Where something of the memory is shown, and how to come there. */
+const shown: readonly (readonly [string, (page: Page) => Promise<unknown>])[] = [
+  ['a peek', async (page) => (await row(page), page.keyboard.press(' '))],
+  ['a history', async (page) => (await row(page), page.keyboard.press('h'))],
+  ['a lifetime that is chosen', async (page) => (await row(page), page.keyboard.press('e'))],
+  ['an editor', async (page) => (await row(page), page.keyboard.press('v'))],
+  ['words that are looked for', (page) => page.getByRole('searchbox').fill(SECRET)],
+  ['a tag that narrows the list', (page) => page.getByRole('searchbox').fill(`tag:${SECRET}`)],
+  ['a way back', async (page) => (await row(page), page.keyboard.press('Backspace'))],
+  ['what would be forgotten', async (page) => (await row(page), page.keyboard.press('Shift+Backspace'))],
+  ['who wrote', async (page) => (await goTo(page, 'Activity'), press(page, /^Undo what a client/))],
+  [
+    'what another memory holds',
+    async (page) => {
+      await goTo(page, 'Settings');
+      await press(page, 'Bring from another memory…');
+      await page.getByLabel(/paste it here/).fill(`- ${SECRET} is a fact of another memory`);
+      await press(page, 'Look at it');
+    },
+  ],
+  [
+    'an answer of a pack',
+    async (page) => {
+      await goTo(page, 'Packs');
+      await press(page, 'Echo');
+      await press(page, 'Run');
+    },
+  ],
+];
+
+test.each(shown)('a lock leaves nothing of %s (R-LOCK-02)', async (_what, go) => {
+  const clock = handClock();
+  const { page, served, pass } = await openWindow({
+    clock,
+    packs: { packs: [aPack(() => ({ said: SECRET }))] },
+    filled: async (as) => as({ client: SECRET })('remember', { key: SECRET, value: SECRET, tags: [SECRET] }),
+  });
+  await page.getByRole('listbox', { name: 'Facts' }).getByRole('option').waitFor();
+  await go(page);
+  await expect.poll(() => seen(page)).toMatch(SECRET);
+  await served.perform(theOwner, 'lock', {});
+  await page.locator('.banner').getByText('This memory is locked.').waitFor();
+  await pass(SECOND);
+  await expect.poll(() => seen(page)).not.toMatch(SECRET);
+});
+
+test('a lock leaves no recovery key and no token (R-LOCK-02)', async () => {
+  const { page, served } = await openWindow({ clock: handClock() });
+  for (const [at, ask, make, shows] of [
+    ['Settings', 'Make a recovery key…', 'Make', 'The recovery key'],
+    ['Connect', 'Make a token…', 'Make', /^The token of/],
+  ] as const) {
+    await goTo(page, at);
+    await press(page, ask);
+    const program = page.getByLabel('Program');
+    if (at === 'Connect') await program.fill('a-script');
+    await page.getByRole('dialog').getByRole('button', { name: make }).click();
+    await page.getByRole('dialog', { name: shows }).waitFor();
+    await served.perform(theOwner, 'lock', {});
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+    await served.perform(theOwner, 'unlock', {});
+    await expect.poll(() => page.locator('.banner').count()).toBe(0);
+  }
+});
+
+/** With what stands in fields. */
+const seen = (page: Page): Promise<string> =>
+  page.evaluate(`document.body.innerHTML + [...document.querySelectorAll('input, textarea')].map(({ value }) => value).join()`);
