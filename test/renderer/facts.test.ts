@@ -318,8 +318,9 @@ describe('one fact', () => {
     expect(text).toMatch('Goes 3 June 2026 at 15:02, in 1 h');
   });
 
-  test('shows its history with every change of a word, and is restored to what it said', async () => {
-    const { page, as } = await three();
+  test('shows its history with every change of a word and who made it, and is restored to what it said', async () => {
+    const { page, as, pass } = await three();
+    await pass(HOUR);
     await as({ client: 'codex' })('remember', {
       key: 'preferences/editor',
       value: 'Zed, with soft wrap',
@@ -330,6 +331,10 @@ describe('one fact', () => {
     await fact(page).getByRole('button', { name: 'History' }).click();
     const history = fact(page).getByRole('region', { name: 'History' });
     await history.getByText('claude-code, 3 June 2026 at 14:02').waitFor();
+    expect(await history.locator('.meta').allTextContents()).toEqual([
+      'Changed by codex, 3 June 2026 at 15:02',
+      'Before: claude-code, 3 June 2026 at 14:02',
+    ]);
     expect(await history.locator('del').allTextContents()).toEqual(['Helix,', 'tools']);
     expect(await history.locator('ins').allTextContents()).toEqual(['Zed,', 'new']);
     await history.getByRole('button', { name: 'Restore what claude-code wrote' }).click();

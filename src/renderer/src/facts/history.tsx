@@ -5,7 +5,7 @@ import { fullDate } from '../time.ts';
 import { ChangedFiling, ChangedText } from './changed-text.tsx';
 import { secondsLeftOf } from './lifetime.ts';
 
-/** What a fact said before, newest first, and what became of it each time. */
+/** What became of a fact each time, newest first, by whom, and whose words it took the place of. */
 export function FactHistory({ fact }: { fact: FactDetail }) {
   const { ask } = useMemory();
   const { data, error } = useAsked('history', { key: fact.key });
@@ -31,14 +31,19 @@ export function FactHistory({ fact }: { fact: FactDetail }) {
       {versions?.length === 0 && <p className="quiet">It has never said anything else.</p>}
       <ol>
         {versions?.map((version, index) => {
-          const next = versions[index - 1] ?? fact;
+          const newer = versions[index - 1];
+          const next = newer ?? fact;
+          const changed = newer?.written_at ?? fact.updated_at;
           return (
             <li key={version.written_at}>
               <p className="meta">
-                <bdi>{version.client}</bdi>, <time dateTime={version.written_at}>{fullDate(version.written_at)}</time>
+                Changed by <bdi>{next.client}</bdi>, <time dateTime={changed}>{fullDate(changed)}</time>
               </p>
               <ChangedText before={version.value} after={next.value} />
               <ChangedFiling before={version} after={next} />
+              <p className="meta">
+                Before: <bdi>{version.client}</bdi>, <time dateTime={version.written_at}>{fullDate(version.written_at)}</time>
+              </p>
               <button type="button" className="button" onClick={() => restore(version)}>
                 Restore what {version.client} wrote
               </button>
