@@ -571,15 +571,19 @@ describe('an edit', () => {
     await fact(page).locator('pre').getByText('Deploy on Tuesdays').waitFor();
   });
 
-  test('is found again by whoever comes back to the facts (R-WIN-11)', async () => {
+  test('is marked in the list, and found again by whoever comes back to the facts (R-WIN-11)', async () => {
     const { page } = await three();
     await (await editing(page, 'deploy')).getByLabel('Value').fill('What I think');
     await page.getByRole('button', { name: 'Activity' }).click();
     await page.keyboard.press('Control+1');
+    await rows(page).first().waitFor();
+    expect(await rows(page).locator('.unsaved').allTextContents()).toEqual(['not saved']);
+    expect(await chosen(page).textContent()).toBe('project/deploynot saved90 d');
     expect(await page.getByRole('form', { name: 'Edit project/deploy' }).getByLabel('Value').inputValue()).toBe('What I think');
     expect(await focused(search(page))).toBe(true);
     await page.getByRole('button', { name: 'Discard' }).click();
     await fact(page).locator('pre').getByText('Deploy on Tuesdays').waitFor();
+    expect(await rows(page).locator('.unsaved').count()).toBe(0);
   });
 
   test('waits while its owner looks elsewhere (R-WIN-11)', async () => {

@@ -16,6 +16,8 @@ interface Props {
   readonly rows: readonly Row[];
   readonly selected: string | undefined;
   readonly select: (key: string) => void;
+  /** Of which something was typed and not saved. */
+  readonly unsaved: ReadonlySet<string>;
   readonly open: (key: string) => void;
   /** Hears which rows are in sight, from the first to the last. */
   readonly see: (first: number, last: number) => void;
@@ -28,7 +30,7 @@ const HIT_HEIGHT = 4.5;
 const idOf = (index: number): string => `fact-${index}`;
 
 /** One tab stop; arrows move. Only rows in sight are there, however many there are. */
-export function FactList({ ref, rows, selected, select, open, see }: Props) {
+export function FactList({ ref, rows, selected, select, unsaved, open, see }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const now = useNow();
   const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
@@ -79,6 +81,7 @@ export function FactList({ ref, rows, selected, select, open, see }: Props) {
             id={idOf(first + place)}
             place={{ index: first + place, of: rows.length, height }}
             selected={first + place === at}
+            unsaved={unsaved.has(row.key)}
             open={() => open(row.key)}
             // What scrolls under the pointer takes the click away from its row.
             press={() => scroller.current?.focus({ preventScroll: true })}
@@ -116,13 +119,14 @@ interface RowProps {
   readonly id: string;
   readonly place: { readonly index: number; readonly of: number; readonly height: number };
   readonly selected: boolean;
+  readonly unsaved: boolean;
   readonly open: () => void;
   /** Keys stay with the list: a row that leaves its sight would take them along. */
   readonly press: () => void;
 }
 
 /** The value is not here: it is opened only when its fact is selected. */
-function FactRow({ row, now, id, place, selected, open, press }: RowProps) {
+function FactRow({ row, now, id, place, selected, unsaved, open, press }: RowProps) {
   const left = timeLeft(row.expires_at, now);
   const cut = row.key.lastIndexOf('/') + 1;
   return (
@@ -147,6 +151,7 @@ function FactRow({ row, now, id, place, selected, open, press }: RowProps) {
         {row.key.slice(0, cut)}
         <strong>{row.key.slice(cut)}</strong>
       </span>
+      {unsaved && <span className="unsaved">not saved</span>}
       <time dateTime={row.expires_at} title={fullDate(row.expires_at)} data-soon={left.soon || undefined}>
         {left.soon && <Clock aria-hidden="true" />}
         {left.label}

@@ -9,7 +9,7 @@ import { Footer } from '../ui/footer.tsx';
 import { isAway } from '../ui/refused.tsx';
 import { useToast } from '../ui/toast.tsx';
 import { FactDetail } from './detail.tsx';
-import { type Draft, draftOf, useDraft, useEdited } from './drafts.tsx';
+import { type Draft, draftOf, isChanged, useDraft, useEdited } from './drafts.tsx';
 import { ForgetMany } from './forget-many.tsx';
 import { useForgetting } from './forgetting.ts';
 import { FactList, type ListHandle } from './list.tsx';
@@ -45,7 +45,9 @@ export function FactsPage({ filter, go }: Props) {
 
   const words = useDeferredValue(readQuestion(text).words);
   const { rows, see, open, partial, pending, failure } = useRows({ filter, sort, words });
-  const [selected, select] = useSelection(rows, JSON.stringify([filter, words]), useEdited());
+  const edited = useEdited();
+  const unsaved = new Set([...edited].filter(([, draft]) => isChanged(draft)).map(([key]) => key));
+  const [selected, select] = useSelection(rows, JSON.stringify([filter, words]), edited);
   const [draft, keepDraft] = useDraft(selected ?? '');
   const forget = useForgetting();
 
@@ -182,6 +184,7 @@ export function FactsPage({ filter, go }: Props) {
               if (above === 'peek') setAbove(undefined);
               select(key);
             }}
+            unsaved={unsaved}
             open={(key) => {
               select(key);
               setOpened(true);
