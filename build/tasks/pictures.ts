@@ -51,6 +51,10 @@ const facts: readonly [client: string, key: string, value: string, category: str
     'decisions',
     ['api'],
   ],
+  ['codex', 'conventions/branches', 'Short branches, one for each change, squashed when they land.', 'conventions', ['git']],
+  ['gemini-cli', 'travel/trains', 'By train where it takes less than eight hours.', 'preferences', ['travel']],
+  ['claude-desktop', 'people/grace', 'Grace answers for the releases; ask her before Thursday.', 'people', ['release']],
+  ['claude-code', 'project/logs', 'Logs stay for two weeks and hold no addresses.', 'decisions', ['ops']],
   ['claude-desktop', 'people/ada', 'Ada reviews database changes; she is out on Fridays.', 'people', ['review']],
   ['claude-code', 'preferences/frontend-framework', 'Vue, because the old code uses it.', 'preferences', ['frontend']],
   [

@@ -61,6 +61,20 @@ describe('the list', () => {
     expect(await page.content()).not.toMatch('Tuesdays');
   });
 
+  test('says how many they are in one line beside what can be chosen, at the usual size', async () => {
+    const { page, as } = await three();
+    for (let more = 0; more < 60; more += 1)
+      await as()('remember', { key: `more/${more}`, value: 'x', tags: ['a-tag-of-usual-length'] });
+    await page.getByRole('listbox', { name: 'Facts' }).waitFor();
+    await expect.poll(() => said(page).textContent()).toBe('63 facts');
+    const [number, order] = await Promise.all([
+      said(page).boundingBox(),
+      page.getByRole('combobox', { name: 'Order' }).boundingBox(),
+    ]);
+    expect(number?.height).toBeLessThan(20);
+    expect(Math.abs((number?.y ?? 0) - (order?.y ?? 0))).toBeLessThan(10);
+  });
+
   test('shows what goes first on top when asked', async () => {
     const { page, as } = await three();
     await as()('remember', { key: 'last', value: 'x', ttl_seconds: 3600 });

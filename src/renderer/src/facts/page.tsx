@@ -158,7 +158,11 @@ export function FactsPage({ filter, go }: Props) {
         <div className="heading">
           <Shown filter={filter} clear={() => show({})} />
           <p className="said" role="status" aria-live="polite">
-            {failure ? !isAway(failure) && failure.message : countOf(rows.length, { open, partial, pending, words })}
+            {failure ? (
+              !isAway(failure) && failure.message
+            ) : (
+              <span className="count">{countOf(rows.length, { open, partial, pending, words })}</span>
+            )}
           </p>
           {filtered !== undefined && scope !== undefined && rows.length > 0 && (
             <button type="button" className="inline danger" onClick={forgetMany}>
