@@ -169,3 +169,6 @@ export const EMBEDDING = {
 
 /** What Claude Desktop installs with one click, as a file among those of the window. */
 export const CLAUDE_BUNDLE = 'helmdeck-memory.mcpb';
+
+/** As the operation remember, for what was forgotten in this window a moment before; only the window's own doors know it. */
+export const REMEMBER_AGAIN = 'rememberAgain';

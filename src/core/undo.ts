@@ -13,6 +13,9 @@ export type Reversal =
 /** The door by which a word came back that had been said before. */
 const UNDO = 'undo';
 
+/** The door by which the window remembers again what was forgotten there a moment before. Whoever had made that is not known any more. */
+export const AGAIN = 'again';
+
 export const isUnwanted = ({ author, updatedAt }: Entry, { client, since, until = Infinity }: Unwanted): boolean =>
   author.client === client && updatedAt >= since && updatedAt <= until;
 
@@ -30,7 +33,8 @@ export function reversalOf(entry: Entry, versions: readonly Entry[], which: Unwa
   if (to) return { what: 'restored', to, spare: [...before.slice(0, before.indexOf(to)).toReversed(), to] };
   // Only a history that reaches back to the beginning shows that nobody else made the fact.
   const first = versions.at(-1) ?? entry;
-  return { what: first.updatedAt === first.createdAt ? 'removed' : 'skipped' };
+  const made = first.updatedAt === first.createdAt && first.author.transport !== AGAIN;
+  return { what: made ? 'removed' : 'skipped' };
 }
 
 /**

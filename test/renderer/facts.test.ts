@@ -650,6 +650,18 @@ describe('forgetting', () => {
     expect(Math.abs(Date.parse(again.expires_at) - Date.parse('2026-06-03T19:02:00Z'))).toBeLessThan(10 * SECOND);
   });
 
+  test('that was taken back says whose it counts as, and is not taken away with what the window wrote (R-FORGET-16)', async () => {
+    const { page, as } = await three();
+    await rows(page).first().click();
+    await page.keyboard.press('Backspace');
+    await says(page, 'Forgotten.');
+    await page.keyboard.press('z');
+    await says(page, 'It counts as written by the window now, without its history.');
+    const undone = await as()('undo', { client: 'window', since: '2026-06-03T00:00:00Z' });
+    expect(undone).toMatchObject({ removed: 0, skipped: ['project/branch'] });
+    expect((await as()('recall', { key: 'project/branch' })).value).toBe('Work on main');
+  });
+
   test('is taken back by its key on every page that shows the way back, whatever the keys write (R-SEEK-02)', async () => {
     const { page, as } = await three();
     await rows(page).first().click();

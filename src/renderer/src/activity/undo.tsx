@@ -83,7 +83,7 @@ function Preview({ would: { client, removed, restored, skipped }, touched }: { w
         {restored > 0 && <li>As before again: {counted(restored, 'fact')} that it changed</li>}
         {skipped.length > 0 && (
           <li>
-            Left as it is, because what was said before is gone: <Keys keys={skipped} />
+            Left as it is, because who wrote it first, or what it said before, is gone: <Keys keys={skipped} />
           </li>
         )}
       </ul>
