@@ -198,6 +198,8 @@ class ProvedAgent extends Agent {
       await promise;
       // Only now: whoever listens at this moment has taken the connection.
       await prove();
+      // One that ended meanwhile would not say so again, and whoever asks by it would wait for ever.
+      if (socket.destroyed) throw new Error('The connection ended while it was looked at.');
       return socket;
     } catch (error) {
       socket.destroy();

@@ -1,5 +1,6 @@
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcp, type Socket } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/core/clock.ts';
 import { OllamaWire } from '../../../src/main/sidecar/wire.ts';
@@ -37,6 +38,23 @@ describe('an Ollama that means harm (R-EMB-08)', () => {
     });
     await expect(wire.embed('m', ['a text'], 20_000)).rejects.toMatchObject({ trouble: 'broken' });
   });
+
+  test.for(['resetAndDestroy', 'end'] as const)(
+    'holds nobody up by a connection that ends while it is looked at (%s)',
+    async (ends) => {
+      const { promise: come, resolve } = Promise.withResolvers<Socket>();
+      const server = createTcp((socket) => resolve(socket.on('error', () => undefined)));
+      await new Promise<void>((listening) => void server.listen(0, '127.0.0.1', listening));
+      onTestFinished(() => void server.close());
+      const { port } = server.address() as AddressInfo;
+      const prove = async (): Promise<void> => {
+        (await come)[ends]();
+        await wait(100);
+      };
+      const wire = new OllamaWire({ host: '127.0.0.1', port, clock: systemClock, prove });
+      await expect(wire.version(20_000)).rejects.toThrow('ended');
+    },
+  );
 
   test('sends nobody elsewhere', async () => {
     const asked: string[] = [];
