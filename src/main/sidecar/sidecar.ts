@@ -161,7 +161,10 @@ export class Sidecar implements Embeddings, AsyncDisposable {
 
   async #choose({ on, adopt = this.#choice.adopt }: SetEmbeddingsInput): Promise<void> {
     const same = on && this.#choice.on && adopt === this.#choice.adopt;
-    if (same && isWell(this.#state)) return;
+    if (same && isWell(this.#state)) {
+      await this.#lookForModel();
+      return;
+    }
     this.#keep({ ...this.#choice, on, adopt });
     this.#failures = 0;
     const ended = this.#end();
@@ -245,6 +248,13 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     const { model } = this;
     const whose = this.#choice.adopt ? 'adopted' : 'own';
     this.#become(isAmong(model, names) ? { at: 'ready', model, whose } : noModel(model));
+  }
+
+  /** Its owner may have fetched it by hand, which nobody tells. */
+  async #lookForModel(): Promise<void> {
+    const life = this.#life;
+    if (this.#state.at !== 'no_model' || !life?.wire) return;
+    await this.#look(life, life.wire).catch((error: unknown) => this.#fail(life, error));
   }
 
   /** Whether it does already; throws where it cannot. A life that failed is still shown, and fetches nothing any more. */

@@ -323,18 +323,22 @@ describe('what goes wrong is a state with a remedy (R-EMB-08)', () => {
   });
 });
 
-test('what ends again and again is started five times in ten minutes at most, hour after hour (R-EMB-08)', async () => {
+/** One that runs already, says what it has, and ends each question for a vector. */
+async function runsAlready(models: readonly string[]): Promise<string> {
   const server = createServer(({ url }, response) => {
     if (url === '/api/version') response.end('{"version":"0.35.2"}');
-    else if (url === '/api/tags') response.end('{"models":[{"name":"all-minilm"}]}');
+    else if (url === '/api/tags') response.end(JSON.stringify({ models: models.map((name) => ({ name })) }));
     else response.destroy();
   });
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void server.close());
-  const { port } = server.address() as AddressInfo;
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test('what ends again and again is started five times in ten minutes at most, hour after hour (R-EMB-08)', async () => {
   const clock = handClock();
   const { again, settled } = TIMES;
-  const { sidecar } = openSidecar({ url: `http://127.0.0.1:${port}`, clock, times: { again, settled } });
+  const { sidecar } = openSidecar({ url: await runsAlready(['all-minilm']), clock, times: { again, settled } });
   sidecar.wake();
   await sidecar.choose({ on: true, adopt: true });
   const started: number[] = [];
@@ -407,6 +411,20 @@ describe('an Ollama that runs already', () => {
     await vi.waitFor(() => expect(isAlive(running.pid ?? 0)).toBe(false), SOON);
     await refused(sidecar);
     expect(sidecar.state).toMatchObject({ at: 'failed', trouble: 'gone' });
+  });
+
+  test('is looked at anew for a model that its owner fetched by hand (R-EMB-07)', async () => {
+    const models: string[] = [];
+    const { sidecar, states } = openSidecar({ url: await runsAlready(models) });
+    sidecar.wake();
+    await sidecar.choose({ on: true, adopt: true });
+    await until(sidecar, 'no_model');
+    await sidecar.choose({ on: true });
+    expect(sidecar.state).toMatchObject({ at: 'no_model' });
+    models.push('all-minilm:latest');
+    await sidecar.choose({ on: true });
+    expect(sidecar.state).toMatchObject({ at: 'ready', whose: 'adopted' });
+    expect(states.filter(({ at }) => at === 'starting')).toHaveLength(1);
   });
 
   test.runIf(linux && process.getuid?.() === 0)('is asked nothing where it is another user’s (R-EMB-07)', async () => {
