@@ -63,6 +63,7 @@ describe('POST /v1/embeddings (R-EMB-01)', () => {
     { what: 'half a character', body: { input: '\ud800' }, says: /^input/ },
     { what: 'another model', body: { input: 'a', model: 'text-embedding-3-small' }, says: /^model must be nomic-embed-text/ },
     { what: 'another form', body: { input: 'a', encoding_format: 'int8' }, says: /^encoding_format/ },
+    { what: 'null for a field', body: { input: 'a', encoding_format: null }, says: /^encoding_format/ },
     { what: 'other dimensions', body: { input: 'a', dimensions: 256 }, says: /^dimensions must be 3/ },
     { what: 'a field that is not known', body: { input: 'a', task: 'x' }, says: /field/ },
   ])('refuses $what (R-EMB-02)', async ({ body, says }) => {
