@@ -146,6 +146,25 @@ describe('an Ollama of our own', () => {
     await off;
   });
 
+  test('leaves no process and nothing that waits for its time when it is turned off (R-EMB-04)', async () => {
+    const mine = (): string[] => process.getActiveResourcesInfo().filter((kind) => /^(Process|Pipe|FSReq)/.test(kind));
+    const before = mine().toSorted();
+    const ollama = standIn();
+    const clock = handClock();
+    const { sidecar } = openSidecar({ path: ollama.path, clock });
+    await turnOn(sidecar);
+    await until(sidecar, 'ready');
+    expect(mine()).toContain('ProcessWrap');
+    ollama.behave({ fault: 'crashes' });
+    await refused(sidecar);
+    await until(sidecar, 'failed');
+    // The next try.
+    expect(clock.waiting).toBe(1);
+    await sidecar.choose({ on: false });
+    expect(clock.waiting).toBe(0);
+    await vi.waitFor(() => expect(mine().toSorted()).toEqual(before), SOON);
+  });
+
   test.runIf(linux)('takes along what it forked, in its group and out of it (R-EMB-04)', async () => {
     const ollama = standIn({ fault: 'forks' });
     const { sidecar } = openSidecar({ path: ollama.path });
