@@ -8,6 +8,7 @@ import { counted } from '../cli/layout.ts';
 import type { MemoryAtHand } from '../cli/memory-at-hand.ts';
 import { minuteOf } from '../cli/times.ts';
 import type { Config, Machine } from '../config.ts';
+import { clientFindings } from './clients.ts';
 import { bad, type Finding, ok, refusal, warn } from './finding.ts';
 import { lockHolder } from './lock-holder.ts';
 
@@ -35,6 +36,7 @@ export async function memoryFindings(asked: Asked): Promise<Finding[]> {
       ...statusFindings(store),
       ...(store.kept === 'file' && store.key.at === 'ok' ? await entryFindings(at) : []),
       ...(store.kept === 'file' ? await waysBack(at, asked.now, facts) : []),
+      ...(await clientFindings(at)),
     ];
   } catch (error) {
     return [refusal('memory', error), ...holderFindings(error, config.folder)];

@@ -57,6 +57,27 @@ test('where nobody can be asked, --yes says that it is meant; a script gets the 
   expect(now()).toBe(`${CODEX}# later\n`);
 });
 
+test('the doctor tells of an agent that was connected, and of an entry that was wiped since (R-CONN-04)', async () => {
+  const { say, path } = await aDesk();
+  const agents = async (): Promise<unknown[]> => {
+    const { findings } = JSON.parse((await say(['doctor', '--json'])).out) as { findings: { check: string }[] };
+    return findings.filter(({ check }) => check === 'agent');
+  };
+  expect(await agents()).toEqual([]);
+  await say(['connect', 'codex', '--yes']);
+  expect(await agents()).toMatchObject([
+    { state: 'ok', says: expect.stringMatching(/^Codex is connected, and was last there at /) },
+  ]);
+  writeFileSync(path, CODEX);
+  expect(await agents()).toMatchObject([
+    {
+      state: 'warn',
+      says: expect.stringMatching(/^Codex wiped its entry/),
+      remedy: 'Connect it again with: helmdeck-memory connect codex',
+    },
+  ]);
+});
+
 test('a token is paused and let in again (R-CONN-09)', async () => {
   const { say, row } = await aDesk();
   await say(['connect', 'codex', '--yes']);

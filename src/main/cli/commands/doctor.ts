@@ -10,7 +10,7 @@ export const doctor = command({
   says: 'Says what is wrong and how to mend it.',
   arguments: { agent: { says: 'openclaw: looks at how OpenClaw is connected instead.', optional: true } },
   more: [
-    'It looks at the settings, the data folder, the disk, the port, the running program, the key, every entry, the backups and the recovery key, and mends nothing by itself. Each line begins with ok, warn or bad. The exit code is 1 when something is bad.',
+    'It looks at the settings, the data folder, the disk, the port, the running program, the key, every entry, the backups, the recovery key and the agents that were connected, and mends nothing by itself. Each line begins with ok, warn or bad. The exit code is 1 when something is bad.',
     'Of OpenClaw it looks at the configuration and the plugin, starts what its agents and mcporter would start, and tries its own memory_search with a fact that it stores for that and forgets.',
   ],
   examples: ['doctor', 'doctor openclaw', 'doctor --json'],
