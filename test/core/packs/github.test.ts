@@ -320,6 +320,25 @@ describe('the limits of GitHub (R-PACK-17)', () => {
     expect(await list({})).toMatchObject({ output: { issues: [told(1)] } });
   });
 
+  test('the last question that a limit allows is answered, and told by its answer to be the last', async () => {
+    answer((_, response) => json(response, [issue(1)], resets(599)));
+    expect(await list({})).toMatchObject({ output: { issues: [told(1)] } });
+    await expect(get({ number: 1 })).rejects.toMatchObject({ code: 'handler_failed', retryAfter: 600 });
+    expect(world.asked).toHaveLength(1);
+    await memory.clock.pass(600 * SECOND);
+    answer((_, response) => json(response, issue(1)));
+    expect(await get({ number: 1 })).toMatchObject({ output: { number: 1 } });
+  });
+
+  test('within the pages of one question it gives what was read till then, for this once', async () => {
+    answer((_, response) =>
+      json(response, [issue(1)], { ...resets(599), Link: '<https://api.github.com/x?page=2>; rel="next"' }),
+    );
+    expect(await list({})).toMatchObject({ output: { issues: [told(1)], more: true } });
+    expect(world.asked).toHaveLength(1);
+    await expect(list({})).rejects.toMatchObject({ retryAfter: 600 });
+  });
+
   test('a 403 with questions left is no limit', async () => {
     fails(403, { 'X-RateLimit-Remaining': '12', 'X-RateLimit-Reset': '1' });
     await expect(list({})).rejects.toThrow(/does not show this/);

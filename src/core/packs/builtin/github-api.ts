@@ -25,6 +25,8 @@ export interface Answer<Data> {
   readonly data: Data;
   /** Where the next page is. */
   readonly next: string | undefined;
+  /** Nothing more may be asked for a while. */
+  readonly last: boolean;
 }
 
 /** Questions to GitHub, with what it says about limits and credentials taken to heart (R-PACK-17). */
@@ -53,9 +55,11 @@ export class GitHub {
       signal,
     });
     if (reply.forThisOnce) doNotCache();
-    if (reply.status !== 200) throw await this.#failureOf(context, reply);
+    const rest = restOf(reply);
+    if (rest !== undefined) this.#resting.set(idOf(credential), this.#clock.steady() + rest * SECOND);
+    if (reply.status !== 200) throw await this.#failureOf(context, reply.status, rest);
     const { success, data } = shape.safeParse(jsonOf(reply));
-    if (success) return { data, next: nextOf(reply) };
+    if (success) return { data, next: nextOf(reply), last: rest !== undefined };
     throw new Failure(
       'handler_failed',
       'GitHub answered in a form that this program does not know; look for a newer version of it.',
@@ -68,13 +72,8 @@ export class GitHub {
     this.#resting.delete(idOf(credential));
   }
 
-  async #failureOf({ credential }: ExecutionContext, reply: Reply): Promise<Failure> {
-    const { status } = reply;
-    const rest = restOf(reply);
-    if (rest !== undefined) {
-      this.#resting.set(idOf(credential), this.#clock.steady() + rest * SECOND);
-      return this.#exhausted(credential !== undefined, rest * SECOND);
-    }
+  async #failureOf({ credential }: ExecutionContext, status: number, rest: number | undefined): Promise<Failure> {
+    if (rest !== undefined && LIMITED.has(status)) return this.#exhausted(credential !== undefined, rest * SECOND);
     if (status === 401) {
       await credential?.refused?.();
       return failed(
@@ -108,10 +107,12 @@ const failed = (message: string): Failure => new Failure('handler_failed', messa
 
 const idOf = (credential: ExecutionContext['credential']): string => credential?.id ?? '';
 
-/** Seconds for which GitHub wants no further question; undefined unless a limit is what is the matter. */
+/** What GitHub answers beyond a limit. */
+const LIMITED: ReadonlySet<number> = new Set([403, 429]);
+
+/** Seconds for which GitHub wants no further question. The last that is allowed is answered, and says that it was. */
 function restOf({ status, headers }: Reply): number | undefined {
-  if (status !== 403 && status !== 429) return undefined;
-  const after = seconds(headers.get('retry-after'));
+  const after = LIMITED.has(status) ? seconds(headers.get('retry-after')) : undefined;
   if (after !== undefined) return bounded(after);
   if (headers.get('x-ratelimit-remaining') === '0') {
     const reset = seconds(headers.get('x-ratelimit-reset'));

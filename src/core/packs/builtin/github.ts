@@ -145,6 +145,10 @@ export const githubPacks = (github: GitHub): readonly Pack[] => [
         issues.push(...answer.data.filter((sent) => sent.pull_request === undefined).map(issueOf));
         next = answer.next;
         context.progress(Math.min(issues.length, limit), limit);
+        if (!answer.last || next === undefined) continue;
+        // What was read is worth more than a refusal; soon there is a whole answer again.
+        context.doNotCache();
+        break;
       }
       const more = next !== undefined || issues.length > limit;
       return { repo, issues: issues.slice(0, limit), ...(more && { more: true as const }) };
