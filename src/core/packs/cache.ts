@@ -9,7 +9,7 @@ import type { Ending, Hook, Ready, Run } from './hook.ts';
 import type { Credential } from './pack.ts';
 
 /** What those get who asked the same while it was being answered. `own`: one may not share it, so each asks for itself. */
-type Landed = { readonly ready: Ready } | { readonly failure: Failure } | 'own' | 'cancelled';
+type Landed = { readonly ready: Ready } | { readonly failure: Failure } | 'own' | 'cut short';
 
 /** A question that is being answered. */
 interface Flight {
@@ -43,8 +43,8 @@ export function cacheHook(store: MemoryStore): Hook {
       if (!flight) break;
       const landed = await flight.landed;
       if (landed === 'own') return undefined;
-      // Nobody else's patience decides for those who still wait: the next of them asks.
-      if (landed === 'cancelled') continue;
+      // Nobody else's patience, time or token decides for those who still wait: the next of them asks.
+      if (landed === 'cut short') continue;
       if ('failure' in landed) throw landed.failure;
       return landed.ready;
     }
@@ -58,8 +58,7 @@ export function cacheHook(store: MemoryStore): Hook {
   };
 
   const keep = async (run: Run, key: string, ending: Ending): Promise<Landed> => {
-    if (ending.outcome === 'cancelled') return 'cancelled';
-    if (ending.failure) return { failure: ending.failure };
+    if (ending.failure) return run.context.signal.aborted ? 'cut short' : { failure: ending.failure };
     const value = JSON.stringify({ output: ending.output });
     const { credential } = run.context;
     if (run.forThisOnce || credential?.ended === true || Buffer.byteLength(value) > PACK.cacheBytes) return 'own';
@@ -76,7 +75,10 @@ export function cacheHook(store: MemoryStore): Hook {
   };
 
   return {
-    before: (run) => (run.pack.memory?.cache === true ? lookUp(run) : undefined),
+    before: (run) => {
+      const { cache, fresh } = run.pack.memory ?? {};
+      return cache === true && fresh?.(run.input) !== true ? lookUp(run) : undefined;
+    },
 
     async after(run, ending) {
       const flight = answering.get(run);

@@ -6,6 +6,8 @@ import type { Caller } from '../caller.ts';
 interface MemoryOptions {
   /** Keep answers, and give them again to the same question. */
   readonly cache?: true;
+  /** Whether this question wants an answer of its own, that is neither given again nor waited for by others. */
+  readonly fresh?: (input: unknown) => boolean;
   /** Keep each answer in the pack's own memory too, under `captured/`: the last one for each question. */
   readonly capture?: true;
   /** How long an answer is kept, in seconds; also the lifetime of what the pack stores, unless it says otherwise. */

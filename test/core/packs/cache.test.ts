@@ -273,6 +273,34 @@ describe('the same question at once', () => {
     expect(counter.asked).toBe(2);
   });
 
+  test('is asked by the next when the time of the first is over, and not of those who came later (R-PACK-05)', async () => {
+    const { pack, counter, open } = held((_context, asked) => ({ said: `${asked}` }));
+    const { ask, clock } = await opened(pack);
+    const first = ask().catch((error: unknown) => error);
+    await soon();
+    await clock.pass(20_000);
+    const second = ask();
+    await soon();
+    await clock.pass(10_000);
+    expect(await first).toMatchObject({ code: 'timeout' });
+    open();
+    expect(await second).toMatchObject({ output: { said: '2' } });
+    expect(counter.asked).toBe(2);
+  });
+
+  test('is asked by each who wants an answer of their own', async () => {
+    const { pack, counter, open } = held((_context, asked) => ({ said: `${asked}` }), {
+      memory: { ...CACHED, fresh: (input) => (input as { what: string }).what === 'mine' },
+    });
+    const { ask, store } = await opened(pack);
+    const answers = [ask({ what: 'mine' }), ask({ what: 'mine' })];
+    await expect.poll(() => counter.asked).toBe(2);
+    open();
+    const all = (await settled(answers)) as { cached: boolean }[];
+    expect(all.map(({ cached }) => cached)).toEqual([false, false]);
+    expect(await store.space({ subject: 'me' }, 'cache').count()).toBe(0);
+  });
+
   test('is asked by the next when the token of the first is revoked (R-PACK-32)', async () => {
     const { pack, counter, open } = held((_context, asked) => ({ said: `${asked}` }));
     const { ask, tokens } = await opened(pack);

@@ -132,6 +132,19 @@ describe('what http.fetch keeps', () => {
     expect(world.asked).toHaveLength(3);
   });
 
+  test('and who asks for none waits for nobody who asks the same (R-PACK-15)', async () => {
+    const first = Promise.withResolvers<void>();
+    world.answer('docs.example.com', (_, response) => {
+      if (world.asked.length === 1) void first.promise.then(() => response.end('late'));
+      else response.end('at once');
+    });
+    const slow = fetching({ url: PAGE });
+    await expect.poll(() => world.asked.length).toBe(1);
+    expect(await fetching({ url: PAGE })).toMatchObject({ output: { text: 'at once' } });
+    first.resolve();
+    expect(await slow).toMatchObject({ output: { text: 'late' } });
+  });
+
   test('is nothing unless asked (R-PACK-15)', async () => {
     answering({});
     for (let time = 0; time < 2; time += 1) expect(await fetching({ url: PAGE })).toMatchObject({ cached: false });

@@ -1,7 +1,7 @@
 import { TextDecoder } from 'node:util';
 import * as z from 'zod';
 import { Failure } from '../../../contract/failure.ts';
-import { later } from '../../../contract/later.ts';
+import { later, type Of } from '../../../contract/later.ts';
 import { ask, flag, notText, wholeNumber } from '../../../contract/text.ts';
 import type { Egress, Reply } from '../egress.ts';
 import { hostsOf } from '../hosts.ts';
@@ -63,7 +63,8 @@ export function httpFetch({ egress, hosts: listed }: { egress: Egress; hosts: re
     intents: ['fetch a page', 'read a url', 'download documentation', 'call an http api'],
     changes: 'nothing',
     asksOutside: true,
-    memory: { cache: true, ttl: 300 },
+    // Who asks for no kept answer asks by themselves.
+    memory: { cache: true, ttl: 300, fresh: (input) => !(input as Of<typeof FetchInput>).cache },
     unavailable: () =>
       listed.length > 0
         ? undefined
@@ -74,11 +75,11 @@ export function httpFetch({ egress, hosts: listed }: { egress: Egress; hosts: re
     get output() {
       return FetchOutput();
     },
-    async handler({ input: { url, accept, max_bytes: most, cache }, signal, doNotCache }) {
+    async handler({ input: { url, accept, max_bytes: most }, signal, doNotCache }) {
       const headers = { Accept: accept ?? '*/*' };
       const reply = await egress.get({ url, hosts, headers, most, cut: true, signal });
       const { status, forThisOnce } = reply;
-      if (!cache || forThisOnce || status < 200 || status > 299) doNotCache();
+      if (forThisOnce || status < 200 || status > 299) doNotCache();
       return {
         url: reply.url,
         status,
