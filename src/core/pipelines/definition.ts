@@ -1,7 +1,7 @@
 import { Failure } from '../../contract/failure.ts';
 import { PIPELINE } from '../../contract/limits.ts';
 import type { PipelineDefinition } from '../../contract/pipeline.ts';
-import { isShallow, type Reference, referencesIn } from './references.ts';
+import { isShallow, namesOpen, type Reference, referencesIn } from './references.ts';
 
 const refuse = (sentence: string): never => {
   throw new Failure('invalid_input', sentence);
@@ -17,11 +17,18 @@ export function refuseUnrunnable(definition: PipelineDefinition, isPack: (name: 
   for (const [index, name] of (declared ?? []).entries()) {
     if (declared?.indexOf(name) !== index) refuse(`inputs.${index}.name is that of another input; choose a different one.`);
   }
+  for (const [index, { default: usual }] of (definition.inputs ?? []).entries()) {
+    if (referencesIn(usual).length > 0 || namesOpen(usual)) {
+      refuse(`inputs.${index}.default holds \${{, which stands for nothing there; give the value itself.`);
+    }
+  }
   const ids = definition.steps.map(({ id }) => id);
   for (const [index, { id, pack, input }] of definition.steps.entries()) {
     const place = `steps.${index}`;
     if (ids.indexOf(id) !== index) refuse(`${place}.id is that of another step; choose a different one.`);
     if (!isPack(pack)) refuse(`${place}.pack is ${pack}, which is no pack here; list the packs to see which there are.`);
+    if (namesOpen(input))
+      refuse(`${place}.input has \${{ in the name of a field, where nothing is filled in; put it into a value.`);
     for (const reference of referencesIn(input)) {
       if (reference === 'unreadable') {
         refuse(`${place}.input holds \${{ without a reference; write \${{ inputs.<name> }} or \${{ steps.<id>.output.<path> }}.`);

@@ -21,6 +21,11 @@ export function referencesIn(value: unknown): (Reference | 'unreadable')[] {
   return partsOf(value).flatMap(referencesIn);
 }
 
+/** Whether one stands where nothing is filled in: in the name of a field. */
+export const namesOpen = (value: unknown): boolean =>
+  isObject(value) &&
+  ((!Array.isArray(value) && Object.keys(value).some((name) => name.includes(OPENING))) || partsOf(value).some(namesOpen));
+
 function read(spelled: string): Reference | undefined {
   const [root, name, output, ...path] = spelled.split('.');
   if (name === undefined || name === '' || path.includes('')) return undefined;

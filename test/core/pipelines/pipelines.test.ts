@@ -118,6 +118,16 @@ describe('defining pipelines', () => {
       { steps: [step({ input: { what: '${{ secrets.key }}' } })] },
       /^steps\.0\.input holds \$\{\{ without a reference/,
     ],
+    [
+      'a reference for the name of a field',
+      { steps: [step({ input: { what: [{ '${{ inputs.name }}': 1 }] } })] },
+      /^steps\.0\.input has \$\{\{ in the name of a field/,
+    ],
+    [
+      'a reference for a default',
+      { inputs: [{ name: 'name', default: { deep: '${{ inputs.other }}' } }] },
+      /^inputs\.0\.default holds \$\{\{, which/,
+    ],
     ['too many levels', { steps: [step({ input: { what: deep(40) } })] }, /nests deeper than 32 levels/],
     ['levels without end', { steps: [step({ input: { what: deep(3000) } })] }, /nests deeper than 32 levels/],
     ['too much text', { steps: [step({ input: { what: 'x'.repeat(PIPELINE.bytes) } })] }, /larger than 32 KiB/],
