@@ -51,7 +51,9 @@ export function packMemory({ store, pack, caller, namespace }: Deps): PackMemory
       if (findSecret(JSON.stringify([{ [key]: value }, tags, category]))) {
         throw new Failure('handler_failed', 'The pack tried to remember something that looks like a credential; leave it out.');
       }
-      if (!Number.isFinite(ttl)) throw new Failure('handler_failed', 'ttl must be a number of seconds; send one.');
+      if (!(ttl > 0 && ttl <= TTL.max)) {
+        throw new Failure('handler_failed', `ttl must be a number of seconds, more than 0 and at most ${TTL.max}; send one.`);
+      }
       await space.put({
         key: prefix + fitting(key),
         value: text,

@@ -131,6 +131,14 @@ describe("a pack's memory", () => {
     expect((await as(me)('search', { query: 'pack' })).hits.map(({ key }) => key)).not.toContain('test.echo/b');
   });
 
+  test.each([0, -5, 400 * 86_400, Number.NaN])('says what a lifetime may be when it is told %d', async (ttl) => {
+    const { within } = await opened();
+    await expect(within((context) => of(context).store('a', 1, { ttl }))).rejects.toMatchObject({
+      code: 'handler_failed',
+      message: 'ttl must be a number of seconds, more than 0 and at most 31536000; send one.',
+    });
+  });
+
   test.each<[string, (memory: PackMemory) => Promise<unknown>]>([
     ['an empty key', (memory) => memory.store('', 1)],
     ['a key that is too long', (memory) => memory.store('k'.repeat(513), 1)],

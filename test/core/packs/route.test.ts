@@ -87,6 +87,12 @@ const route = async (memory: OpenedMemory, intent: string, context?: string, cal
   return output as Answer;
 };
 
+test('what it says of a pipeline ends as a sentence does', async () => {
+  const { recommendation } = await route(await filled(), 'collect what was done in a week and write a summary for the team');
+  expect(recommendation).toMatchObject({ kind: 'pipeline', id: 'weekly-report' });
+  expect(recommendation?.why).toMatch(/[^.]\.$/);
+});
+
 describe('what is recommended', () => {
   const served: Record<string, string[]> = {
     'github.list_issues': [

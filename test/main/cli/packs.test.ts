@@ -81,6 +81,12 @@ describe('trying a pack', () => {
     expect(err).toContain(String.raw`log       \u{1b}[2J`);
   });
 
+  test('shows a log of several lines as one', async () => {
+    mkdirSync(folder, { mode: 0o700 });
+    writePack(folder, packText({ handler: `ec.log('one\\nlog       two'); return { said: '' };` }));
+    expect((await say('pack', 'test', 'test.own')).err).toContain('log       one\n          log       two\n');
+  });
+
   test('takes its input as JSON, from standard input too', async () => {
     mkdirSync(folder, { mode: 0o700 });
     writePack(folder);
@@ -123,6 +129,17 @@ describe('enabling a pack', () => {
       err: expect.stringMatching(/HELMDECK_PACKS is set in the environment/) as string,
     });
     expect(existsSync(join(folder, 'config.json'))).toBe(false);
+  });
+
+  test('is shown as on only where it can run', async () => {
+    const environment = { HELMDECK_MEMORY_KEY: A_KEY };
+    const { out } = await typed(['pack', 'list', '--json'], { folder, environment });
+    const { packs } = JSON.parse(out) as { packs: { name: string; state: string; why?: string }[] };
+    expect(packs.find(({ name }) => name === 'http.fetch')).toMatchObject({
+      state: 'off',
+      why: expect.stringMatching(/HELMDECK_FETCH_HOSTS/),
+    });
+    expect(packs.find(({ name }) => name === 'github.get_issue')).toMatchObject({ state: 'on' });
   });
 
   test('shows in the list, the status and the doctor, where a broken one is said to be skipped (R-PACK-18)', async () => {

@@ -232,7 +232,8 @@ function usualInputs({ kind, id, takes }: Known, { packs, pipelines }: Habits): 
 function whyOf({ phrase, candidate, runs }: Ranked): string {
   const successes = runs === 0 ? '' : ` It has succeeded ${runs === 1 ? 'once' : `${runs} times`} for this caller.`;
   const closed = candidate.unavailable === undefined ? '' : ` It cannot run at present: ${candidate.unavailable}`;
-  return `It is for: ${phrase.length > 120 ? `${phrase.slice(0, 119)}…` : phrase}.${successes}${closed}`;
+  const said = phrase.length > 120 ? `${phrase.slice(0, 119)}…` : phrase.replace(/[.!?。]{1,3}$/u, '');
+  return `It is for: ${said}.${successes}${closed}`;
 }
 
 function gapOf(nearest: Ranked | undefined, others: boolean): string {

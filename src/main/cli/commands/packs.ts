@@ -25,7 +25,7 @@ export const packList = command({
       ...packs.map(({ name, version, unavailable: why }) => ({
         name,
         version,
-        state: 'on' as const,
+        state: why === undefined ? ('on' as const) : ('off' as const),
         ...(why !== undefined && { why }),
       })),
       ...skipped.map(({ name, why }) => ({ name, state: 'skipped' as const, why })),
@@ -112,7 +112,8 @@ export const packTest = command({
     const file = /[/\\]|\.mjs$/.test(asked) ? readPack(resolve(asked)) : readListed(desk.config.folder, asked);
     using own = new OwnPacks();
     const pack = await own.describe(file);
-    const tell = (line: string): void => desk.terminal.tell(visible(line));
+    // What goes on below a line of ours stands under its text, and cannot be taken for another.
+    const tell = (line: string): void => desk.terminal.tell(visible(line).replaceAll('\n', `\n${' '.repeat(10)}`));
     const { engine, ...rest } = createPacks({
       store: new RamStore(systemClock),
       clock: systemClock,
