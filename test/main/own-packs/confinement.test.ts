@@ -144,6 +144,22 @@ describe("a pack of the owner's own cannot (R-PACK-10)", () => {
 });
 
 describe('it can', () => {
+  test('learn whether there is something at a path, which docs/packs.md says, and nothing of what it is', async () => {
+    const folder = tempFolder();
+    writeFileSync(join(folder, 'memory.key'), 'secret', { mode: 0o600 });
+    const at = (name: string): string => JSON.stringify(join(folder, name));
+    const there = `return node('fs').realpathSync(${at('memory.key')})`;
+    const absent = `return node('fs').realpathSync(${at('absent')})`;
+    const size = `return node('fs').statSync(${at('memory.key')}).size`;
+    const names = `return node('fs').readdirSync(${JSON.stringify(folder)})`;
+    expect(await outcomes({ there, absent, size, names }, folder)).toEqual({
+      there: expect.stringMatching(/^got /) as string,
+      absent: 'refused',
+      size: 'refused',
+      names: 'refused',
+    });
+  });
+
   test('import what is in Node, and compute with it', async () => {
     const { run } = await openWithOwn({
       before: `import { createHash } from 'node:crypto'; import { join } from 'path';`,
