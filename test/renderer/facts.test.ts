@@ -279,6 +279,23 @@ describe('what is shown', () => {
     await shows(page, ['project/branch', 'project/deploy', 'preferences/editor']);
   });
 
+  test('shows of a long value the words that were found, marked, and names each place once', async () => {
+    const { page, as } = await three();
+    const before = 'much else that nobody looks for, and more of it, ';
+    await as()('remember', { key: 'long', value: `${before}then the staging cluster in Lisbon, ${'and so on, '.repeat(30)}` });
+    await search(page).fill('staging cluster lisbon');
+    await shows(page, ['long']);
+    const hit = rows(page).first();
+    expect(await hit.locator('mark').allTextContents()).toEqual(['staging', 'cluster', 'Lisbon']);
+    expect(await hit.locator('.snippet').textContent()).toMatch(/^…it, then the staging cluster in Lisbon, and/);
+    expect(await hit.locator('.why').textContent()).toMatch(/^"\w+", "\w+", "\w+" in value$/);
+    const [line, last] = await Promise.all([hit.locator('.snippet').boundingBox(), hit.locator('mark').last().boundingBox()]);
+    expect((last?.x ?? 0) + (last?.width ?? 0)).toBeLessThan((line?.x ?? 0) + (line?.width ?? 0));
+    await search(page).fill('tuesdays');
+    await shows(page, ['project/deploy']);
+    expect(await rows(page).first().locator('mark').allTextContents()).toEqual(['Tuesdays']);
+  });
+
   test('is found among what is shown, and its chip says so (R-SEEK-01)', async () => {
     const { page } = await three();
     await search(page).fill('tag:tools');

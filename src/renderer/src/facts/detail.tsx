@@ -6,6 +6,7 @@ import type { FactsFilter } from '../place.ts';
 import { dayOf, fullDate, timeLeft, useNow } from '../time.ts';
 import { useDraft } from './drafts.tsx';
 import { FactEditor } from './editor.tsx';
+import { reasonOf } from './found.tsx';
 import { FactHistory } from './history.tsx';
 
 interface Props {
@@ -50,7 +51,7 @@ export function FactDetail({ factKey, why, show, history, toggleHistory, acts }:
         <>
           {!draft && <Tags fact={fact} show={show} />}
           <Provenance fact={fact} show={show} />
-          {why !== undefined && <p className="meta">Found: {why}</p>}
+          {why !== undefined && <p className="meta">Found: {reasonOf(why)}</p>}
           <p className="buttons">
             <button type="button" className="button" onClick={acts.copy}>
               Copy

@@ -1,6 +1,7 @@
 import { Clock } from 'lucide-react';
 import { type KeyboardEvent, type RefObject, useEffect, useImperativeHandle, useRef } from 'react';
 import { fullDate, timeLeft, useNow } from '../time.ts';
+import { Found, reasonOf } from './found.tsx';
 import { useInSight } from './in-sight.ts';
 import type { Row } from './pages.ts';
 
@@ -156,8 +157,12 @@ function FactRow({ row, now, id, place, selected, unsaved, open, press }: RowPro
         {left.soon && <Clock aria-hidden="true" />}
         {left.label}
       </time>
-      {row.snippet !== undefined && <span className="snippet">{row.snippet}</span>}
-      {row.why !== undefined && <span className="why">{row.why}</span>}
+      {row.snippet !== undefined && (
+        <span className="snippet">
+          <Found text={row.snippet} why={row.why ?? ''} />
+        </span>
+      )}
+      {row.why !== undefined && <span className="why">{reasonOf(row.why)}</span>}
     </div>
   );
 }
