@@ -283,13 +283,17 @@ export class Connections implements Clients {
       const file = readConfigFile(path);
       if (edit(file?.text) !== file?.text) requireWritable(path);
     }
-    await new Changes({ around, name: connector.name, steps }).carryOut();
+    const changes = new Changes({ around, name: connector.name, steps });
+    await changes.carryOut();
     for (const { path, mode } of record?.files ?? []) if (mode !== undefined) openAgain(path, mode);
     for (const folder of (record?.folders ?? []).toReversed()) removeIfEmpty(folder);
-    return editsOf(steps).map(({ path }) => {
+    const files = editsOf(steps).map(({ path }) => {
       const before = kept.find((file) => file.path === path)?.before;
-      return { path, as_before: digestOf(readConfigFile(path)?.bytes) === before };
+      const now = digestOf(readConfigFile(path)?.bytes);
+      return { path, as_before: now === before, changed: now !== digestOf(changes.before.get(path)) };
     });
+    // Of one that its owner deleted, or where nothing of ours was left, there is nothing to say.
+    return files.filter((file) => file.as_before || file.changed).map(({ path, as_before }) => ({ path, as_before }));
   }
 
   async #row(connector: Connector, tokens: readonly TokenRow[] | undefined): Promise<ClientRow> {

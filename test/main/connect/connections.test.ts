@@ -109,6 +109,15 @@ test('what others changed since stays when ours goes (R-CONN-03)', async () => {
   expect(readFileSync(path, 'utf8')).toBe(CLAUDE.replace('"dark"', '"blue"'));
 });
 
+test('a file that was deleted since is not said to have been changed (R-CONN-03)', async () => {
+  const { connections, put } = await aHome();
+  const path = put('.claude.json', CLAUDE);
+  await connections.connect({ client: 'claude-code', subject: 'me' });
+  rmSync(path);
+  expect(await connections.disconnect({ client: 'claude-code' })).toEqual({ client: 'claude-code', files: [] });
+  expect(existsSync(path)).toBe(false);
+});
+
 test('a plan whose files have changed since is not carried out (R-CONN-05)', async () => {
   const { connections, put, served } = await aHome();
   const path = put('.claude.json', CLAUDE);
