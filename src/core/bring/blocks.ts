@@ -87,8 +87,13 @@ export function blocksOf(text: string): Block[] {
 /** The index of the line that ends the settings at the top, or 0 without any. */
 function propertiesEnd(lines: readonly string[]): number {
   if (lines[0]?.trimEnd() !== '---') return 0;
-  return Math.max(0, lines.indexOf('---', 1));
+  const end = Math.max(0, lines.indexOf('---', 1));
+  // Else it is a rule, and another one further down.
+  return lines.slice(1, end).every((line) => SETTING.test(line)) ? end : 0;
 }
+
+/** As YAML has them: a name with its value, what is indented or listed below it, a comment, or nothing. */
+const SETTING = /^(?:[\w"'][^:]{0,80}:(?:\s|$)|\s|- |#|$)/;
 
 /** Of the first line after this one that ends what was begun, or of the last there is. */
 function endOf(lines: readonly string[], at: number, ends: (line: string) => boolean): number {

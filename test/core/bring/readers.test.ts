@@ -124,6 +124,11 @@ describe('what is written oddly is read all the same', () => {
     { why: 'tabs', text: '- one\n\t- below\n\t\tdeeper\n- two', values: ['one\n- below\n\tdeeper', 'two'] },
     { why: 'a fence that never ends', text: '- one\n\n```\ncode', values: ['one', '```\ncode'] },
     { why: 'a comment that never ends', text: '- one\n<!-- two\nthree', values: ['one'] },
+    {
+      why: 'a rule at the top, and another one',
+      text: '---\nI like tea.\n\n---\n- and milk',
+      values: ['I like tea.', 'and milk'],
+    },
     { why: 'rules between', text: 'one\n\n---\n***\n- two\n* * *\n- three', values: ['one', 'two', 'three'] },
     { why: 'underlined headings', text: 'Above\n=====\none\n\nBelow\n---\ntwo', values: ['one', 'two'] },
     { why: 'a table', text: '| a | b |\n|---|---|\n| 1 | 2 |', values: ['| a | b |\n|---|---|\n| 1 | 2 |'] },
