@@ -197,7 +197,10 @@ class ProvedAgent extends Agent {
     try {
       await promise;
       // Only now: whoever listens at this moment has taken the connection.
-      await prove();
+      await prove().catch((error: unknown) => {
+        // Nobody is where one was that has just ended, which makes it no stranger.
+        if (!socket.destroyed) throw error;
+      });
       // One that ended meanwhile would not say so again, and whoever asks by it would wait for ever.
       if (socket.destroyed) throw new Error('The connection ended while it was looked at.');
       return socket;

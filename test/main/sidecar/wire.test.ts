@@ -3,6 +3,7 @@ import { type AddressInfo, createServer as createTcp, type Socket } from 'node:n
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/core/clock.ts';
+import { Trouble } from '../../../src/main/sidecar/trouble.ts';
 import { OllamaWire } from '../../../src/main/sidecar/wire.ts';
 
 /** Whoever listens there, however it answers. */
@@ -50,6 +51,7 @@ describe('an Ollama that means harm (R-EMB-08)', () => {
       const prove = async (): Promise<void> => {
         (await come)[ends]();
         await wait(100);
+        if (ends === 'end') throw new Trouble('foreign');
       };
       const wire = new OllamaWire({ host: '127.0.0.1', port, clock: systemClock, prove });
       await expect(wire.version(20_000)).rejects.toThrow('ended');
