@@ -722,6 +722,7 @@ describe('forgetting', () => {
     await page.keyboard.press('Backspace');
     await says(page, 'Forgotten.');
     await admin('lock', {});
+    await page.locator('.banner').waitFor();
     await page.keyboard.press('z');
     await says(page, /locked/);
     await admin('unlock', {});

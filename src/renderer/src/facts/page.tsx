@@ -1,5 +1,6 @@
 import { useDeferredValue, useEffect, useRef, useState } from 'react';
 import type { ForgetReceipt } from '../../../contract/forget.ts';
+import { useAway } from '../away.ts';
 import { useIsAsked, useMemory } from '../memory-context.tsx';
 import type { FactsFilter, Place } from '../place.ts';
 import { dayOf } from '../time.ts';
@@ -51,7 +52,11 @@ export function FactsPage({ filter, go }: Props) {
   const [draft, keepDraft] = useDraft(selected ?? '');
   const forget = useForgetting();
 
-  useEffect(() => search.current?.focus(), []);
+  const away = useAway() === true;
+  useEffect(() => {
+    // While the memory is locked there is nothing to look for, and single letters go on to act.
+    if (!away) search.current?.focus();
+  }, [away]);
   const show = (next: FactsFilter): void => {
     setText('');
     go({ at: 'facts', filter: next });
