@@ -254,6 +254,21 @@ describe('what is shown', () => {
     await shows(page, ['week', 'project/branch']);
   });
 
+  test('shows a long name in one line, and the way back beside it', async () => {
+    const name = 'n'.repeat(64);
+    const { page } = await three({
+      filled: async (as: (who: object) => (name: 'remember', input: object) => Promise<unknown>) =>
+        as({})('remember', { key: 'a', value: 'x', category: name, tags: [name] }),
+    });
+    await page.getByRole('button', { name }).first().waitFor();
+    expect((await page.locator('.categories .entry').boundingBox())?.height).toBeLessThan(30);
+    await search(page).fill(`tag:${name}`);
+    const chip = page.getByRole('button', { name: /^Only facts tagged/ });
+    expect((await chip.boundingBox())?.height).toBeLessThan(30);
+    const [whole, cross] = await Promise.all([chip.boundingBox(), chip.locator('span').last().boundingBox()]);
+    expect((cross?.x ?? 0) + (cross?.width ?? 0)).toBeLessThan((whole?.x ?? 0) + (whole?.width ?? 0));
+  });
+
   test('is narrowed by what is typed too', async () => {
     const { page } = await three();
     await search(page).fill('client:codex');

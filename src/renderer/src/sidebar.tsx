@@ -106,7 +106,7 @@ function Entry({ here, count, go, children }: EntryProps) {
   return (
     <li>
       <button type="button" className="entry" aria-current={here ? 'page' : undefined} onClick={go}>
-        <span>{children}</span>
+        <span title={children}>{children}</span>
         {count !== undefined && <span className="count">{count.toLocaleString()}</span>}
       </button>
     </li>

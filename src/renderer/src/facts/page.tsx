@@ -284,7 +284,7 @@ function Shown({ filter, clear }: { filter: FactsFilter; clear: () => void }) {
   if (name === undefined) return undefined;
   return (
     <button type="button" className="chip" onClick={clear} aria-label={`Only facts ${name}; show all`}>
-      {name} <span aria-hidden="true">×</span>
+      <span title={name}>{name}</span> <span aria-hidden="true">×</span>
     </button>
   );
 }
