@@ -92,7 +92,8 @@ export class EntryReader {
       for (const [index, row] of found.slice(0, chunk).entries()) {
         const entry = rows.openAgain(namespace, kind, row);
         after = { at: row[by], row: row.row };
-        opened += row.sealed.length;
+        // Whatever its type says: in a row of a damaged page there may be nothing.
+        opened += Buffer.isBuffer(row.sealed) ? row.sealed.length : 0;
         if (entry && (matches?.(entry) ?? true)) {
           entries.push(entry);
           named.push(row.row);

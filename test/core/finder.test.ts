@@ -232,7 +232,9 @@ test.each([
   }
   const sentence = 'A needle in a sentence of usual length.';
   for (let index = 0; index < short; index += 1) await me('remember', { key: `short ${index}`, value: sentence });
-  const { hits } = await me('search', { query: 'needle', limit: 100 });
+  const search = () => me('search', { query: 'needle', limit: 100 });
+  await expect.poll(async () => (await search()).partial).toBeUndefined();
+  const { hits } = await search();
   expect(hits).toHaveLength(long + short);
   const bytes = hits.map(({ value }) => Buffer.byteLength(value));
   const all = bytes.reduce((sum, each) => sum + each, 0);
