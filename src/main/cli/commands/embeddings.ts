@@ -18,7 +18,7 @@ const yes = { says: 'Does not ask first.' };
 
 export const embeddingsOn = command({
   name: 'embeddings on',
-  says: 'Turns on embeddings of this machine, by Ollama; tries anew what failed or was not there.',
+  says: 'Turns on embeddings of this machine, by Ollama; tries anew what was not well.',
   options: {
     adopt: { says: 'By the Ollama that runs already, instead of one of our own.' },
     own: { says: 'By one of our own, after --adopt.' },
