@@ -81,6 +81,7 @@ describe('embeddings in the command line', () => {
     const { say, start } = await aProgram(ollama, { OPENCLAW_HOME: home, HELMDECK_EMBEDDINGS_MODEL: 'all-minilm' });
     const program = await start();
     expect((await say(['embeddings', 'on'])).code).toBe(5);
+    await vi.waitFor(() => expect(program.sidecar.state).toMatchObject({ at: 'unapproved' }), SOON);
     const [early, shown] = [
       await say(['embeddings', 'openclaw', 'on', '--yes']),
       await say(['embeddings', 'openclaw', 'on', '--show']),
