@@ -41,7 +41,7 @@ describe('what another memory holds is imported by the command line (R-BRING-08)
     const file = written('memory.jsonl', GRAPH);
     const { code, out, err } = await say('import', file, '--category', 'People', '--ttl', '30d');
     expect({ code, out }).toEqual({ code: 0, out: 'Imported: 4 new, 0 changed, 0 known already, 1 left out.\n' });
-    expect((await say('list', '--category', 'people', '--json')).out).toMatch(/"facts":\[(?:.*"key".*){4}\]/);
+    expect(JSON.parse((await say('list', '--category', 'people', '--json')).out)).toMatchObject({ facts: { length: 4 } });
     const again = await say('import', file);
     expect(again).toMatchObject({ code: 0, out: 'Imported: 0 new, 0 changed, 0 known already, 5 left out.\n' });
     expect(again.err).toMatch(/Line 1: It is remembered already, as mcp-memory\//);
