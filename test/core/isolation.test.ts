@@ -8,7 +8,7 @@ import { aDraft, anAuthor, withKey } from '../support/store.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 /** `npm run test:many` asks for more. */
-const OPERATIONS = Number(process.env['HELMDECK_TEST_OPERATIONS'] ?? 5000);
+const OPERATIONS = Number(process.env['HELMDECK_TEST_OPERATIONS'] ?? 2500);
 const RUN = 1000;
 
 interface Modelled {

@@ -15,7 +15,7 @@ import { A_KEY, aDraft, anAuthor, ANOTHER_KEY, keyFrom } from '../support/store.
 import { tempFolder } from '../support/temp-folder.ts';
 
 /** `npm run test:many` asks for more. */
-const RUNS = Math.ceil(Number(process.env['HELMDECK_TEST_OPERATIONS'] ?? 5000) / 250);
+const RUNS = Math.ceil(Number(process.env['HELMDECK_TEST_OPERATIONS'] ?? 2500) / 250);
 const QUOTA: Quota = { facts: 5, bytes: 1024 * 1024 };
 
 interface Opened {
