@@ -195,17 +195,17 @@ export async function watchIcon(app: ElectronApplication): Promise<() => Promise
   return look;
 }
 
-/** A word of the icon's menu, pressed. */
-export const pressInIcon = (app: ElectronApplication, label: string): Promise<void> =>
+/** A word of the icon's menu, pressed; how it stands may be told behind it, and change at any moment. */
+export const pressInIcon = (app: ElectronApplication, word: string): Promise<void> =>
   act(
     app,
     (_all, wanted) => {
       const { menu } = (globalThis as unknown as { given: ByTheClock }).given;
-      const item = menu?.items.find((one) => one.label === wanted);
+      const item = menu?.items.find(({ label }) => label === wanted || label.startsWith(`${wanted} (`));
       if (!item?.enabled) throw new Error(`The icon has no ${wanted}.`);
       item.click();
     },
-    label,
+    word,
   );
 
 /** The icon itself, pressed. */

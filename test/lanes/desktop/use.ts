@@ -137,7 +137,7 @@ export const use: readonly Check[] = [
       await eventually('they are on, or it says what is missing', async () =>
         /^Embeddings(?! \(starting\)).*, ticked$/.test(await embeddings()),
       );
-      await pressInIcon(app, (await embeddings()).replace(', ticked', ''));
+      await pressInIcon(app, 'Embeddings');
       await eventually('they are off', async () => (await embeddings()) === 'Embeddings');
 
       for (const open of [() => pressIcon(app), () => pressInIcon(app, 'Open Memory')]) {
