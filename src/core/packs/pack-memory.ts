@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../contract/failure.ts';
 import { CATEGORY, CONTEXT, KEY_BYTES, PAGE, TTL, VALUE_BYTES } from '../../contract/limits.ts';
 import { fitsBytes } from '../../contract/text.ts';
@@ -36,6 +37,7 @@ export function packMemory({ store, pack, caller, namespace }: Deps): PackMemory
       yield* entries;
       if (!next) return;
       after = { after: next };
+      await nextTurn();
     }
   }
 

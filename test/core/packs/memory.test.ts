@@ -56,6 +56,23 @@ describe("a pack's memory", () => {
     expect(await within(async (context) => (await of(context).recall('none')) ?? 'nothing')).toBe('nothing');
   });
 
+  test('is looked through in steps, between which others get their turn (R-HTTP-14)', async () => {
+    const { within } = await opened();
+    await within((context) => Promise.all(Array.from({ length: 650 }, (_, n) => of(context).store(`k${n}`, n))));
+    let turns = 0;
+    const listed = await within(async (context) => {
+      let next = setImmediate(function count() {
+        turns += 1;
+        next = setImmediate(count);
+      });
+      const { length } = await of(context).list('k');
+      clearImmediate(next);
+      return length;
+    });
+    expect(listed).toBe(650);
+    expect(turns).toBeGreaterThanOrEqual(3);
+  });
+
   test('has a room of its own, and says so when it is full (R-PACK-28)', async () => {
     const { within, as } = await opened({}, { facts: 5, bytes: 20_000 });
     await expect(
