@@ -17,7 +17,7 @@ export const backupKilled: Check = {
   name: 'R-DUR-10 a backup killed at random moments',
   async run({ large, seed, folder }) {
     const random = randomFrom(seed);
-    const kills = large ? 300 : 30;
+    const kills = large ? 300 : 12;
     const memory = join(folder, 'memory');
     const wrong: string[] = [];
     const examined = new Set<string>();

@@ -20,7 +20,7 @@ export const powerCut: Check = {
 
 export const powerCutAfterFailedFlush: Check = {
   name: 'R-DUR-02 R-DUR-04 power cut after flushes that failed',
-  run: (here) => cutPower(here, here.large ? 400 : 50, (random) => `${random.between(40, 120)}-${random.between(1, 8)}`),
+  run: (here) => cutPower(here, here.large ? 400 : 20, (random) => `${random.between(40, 120)}-${random.between(1, 8)}`),
 };
 
 /** Were nothing ever lost here, the two above would prove nothing. */
@@ -31,7 +31,7 @@ export const powerCutIsReal: Check = {
     const random = randomFrom(seed);
     let acknowledged = 0;
     let kept = 0;
-    for (let cut = 1; cut <= (large ? 50 : 10); cut += 1) {
+    for (let cut = 1; cut <= (large ? 50 : 5); cut += 1) {
       const ids: number[] = [];
       disk.begin();
       const worker = await startWorker(
