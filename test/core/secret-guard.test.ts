@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { findSecret } from '../../src/core/secret-guard.ts';
 import { CREDENTIAL } from '../support/packs.ts';
-import { workOf } from '../support/work.ts';
+import { bestWorkOf, slowness } from '../support/work.ts';
 import { credentials } from './secrets/credentials.ts';
 import { ordinaryFacts } from './secrets/ordinary-facts.ts';
 
@@ -93,21 +93,9 @@ describe('the search for credentials (R-FACT-13)', () => {
   const LIMIT_MS = 50;
   const fill = (unit: string, size = SIZE): string => unit.repeat(Math.ceil(size / unit.length)).slice(0, size);
 
-  const TEXT = 'it was the best of times, it was the worst of times; '.repeat(4000);
-  /** What such work takes where the limit was set. */
-  const USUAL_MS = 3.6;
-  const best = (run: () => unknown, enough: number): number => {
-    let least = Infinity;
-    for (let turn = 0; turn < 5 && least >= enough; turn += 1) least = Math.min(least, workOf(run));
-    return least;
-  };
-  /** How many times slower the machine is at this moment, told by work that has nothing to do with ours. */
-  const slowness = (): number =>
-    Math.max(1, best(() => [...TEXT.matchAll(/[a-z]+(?=\W+(?:best|worst)\b)/g)].length + checksum(TEXT), 0) / USUAL_MS);
-
   /** The machine may be slow for a moment, and then a run is tried again; or for longer, and then its time counts less. */
   const cost = (text: string, enough = LIMIT_MS): number => {
-    const least = best(() => findSecret(text), enough);
+    const least = bestWorkOf(() => findSecret(text), enough);
     return enough > 0 && least >= enough ? least / slowness() : least;
   };
 
@@ -203,9 +191,3 @@ describe('the search for credentials (R-FACT-13)', () => {
     }
   });
 });
-
-function checksum(text: string): number {
-  let sum = 0;
-  for (let index = 0; index < text.length; index += 1) sum = (sum * 31 + text.charCodeAt(index)) % 1_000_003;
-  return sum;
-}

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { waitOf } from '../support/work.ts';
 
 export const BRIDGE = 'integrations/stdio-bridge/helmdeck-memory-mcp.mjs';
 
@@ -66,10 +67,12 @@ export function startBridge(environment: Record<string, string>, ...args: string
     },
     until,
     async leave() {
-      const start = performance.now();
-      child.stdin.end();
-      const [code] = (await once(child, 'close')) as [number | null];
-      return { code, ms: performance.now() - start };
+      let code: number | null = null;
+      const ms = await waitOf(async () => {
+        child.stdin.end();
+        [code] = (await once(child, 'close')) as [number | null];
+      });
+      return { code, ms };
     },
   };
 }

@@ -14,6 +14,7 @@ import { type Served, serve } from '../support/listener.ts';
 import { aCaller } from '../support/memory.ts';
 import { aPack } from '../support/packs.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { waitOf } from '../support/work.ts';
 
 interface Hit {
   readonly corpus: string;
@@ -210,9 +211,8 @@ describe('the plugin is silent', () => {
   test('R-CLAW-04 within three seconds towards a program that takes the question and never answers', async () => {
     const { folder, tokenFile } = await endpointOf(createTcp(() => undefined));
     const { corpus } = load({ folder, tokenFile });
-    const start = performance.now();
-    expect(await corpus.search({ query: 'helix' })).toEqual([]);
-    expect(performance.now() - start).toBeLessThan(3000);
+    const waited = await waitOf(async () => expect(await corpus.search({ query: 'helix' })).toEqual([]));
+    expect(waited).toBeLessThan(3000);
   });
 
   test('R-CLAW-04 when what answers it has proved itself and then talks nonsense', async () => {

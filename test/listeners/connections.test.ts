@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Perform } from '../../src/core/perform.ts';
 import { LIMITS } from '../../src/listeners/limits.ts';
 import { ask, dial, serve, SOON } from '../support/listener.ts';
+import { waitOf } from '../support/work.ts';
 
 describe('many connections', () => {
   test('that idle make room for whoever knocks', async () => {
@@ -199,6 +200,6 @@ describe('one connection', () => {
     const { port } = await serve();
     const line = await dial(port);
     line.socket.end();
-    expect(await line.ended()).toBeLessThan(1000);
+    expect(await waitOf(() => line.ended())).toBeLessThan(1000);
   });
 });

@@ -6,6 +6,7 @@ import { LIMITS } from '../../src/listeners/limits.ts';
 import { handClock, MINUTE } from '../support/clock.ts';
 import { ask, dial, serve, type Served, SOON } from '../support/listener.ts';
 import { aDraft } from '../support/store.ts';
+import { waitOf } from '../support/work.ts';
 
 const IMPORT = '/api/v1/memory/import';
 const EXPORT = '/api/v1/memory/export';
@@ -295,7 +296,7 @@ describe('an export', () => {
     const [record] = (await all.tokens.list()).tokens;
     await all.tokens.revoke({ id: record?.id ?? '', unrecorded: false });
     line.socket.resume();
-    expect(await line.ended()).toBeLessThan(2000);
+    expect(await waitOf(() => line.ended())).toBeLessThan(2000);
     expect(line.text().endsWith('\r\n0\r\n\r\n')).toBe(false);
   });
 });

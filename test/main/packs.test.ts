@@ -6,6 +6,7 @@ import { aCaller } from '../support/memory.ts';
 import { type Outside, outside } from '../support/outside.ts';
 import { A_KEY } from '../support/store.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { waitOf } from '../support/work.ts';
 import { typed } from './cli/typing.ts';
 
 /** The keychain of this system must not be met. */
@@ -111,13 +112,14 @@ describe('the program with its packs', () => {
     world.answer('api.github.com', (_, response) => response.writeHead(status).end('[]'));
     await run(program, 'github.list_issues', { repo: 'octo/demo' });
     status = 401;
-    const from = performance.now();
-    await expect(run(program, 'github.list_issues', { repo: 'octo/other' })).rejects.toMatchObject({
-      code: 'handler_failed',
-      message: expect.stringMatching(/does not take the credential.*credential set github/) as string,
-    });
+    const waited = await waitOf(() =>
+      expect(run(program, 'github.list_issues', { repo: 'octo/other' })).rejects.toMatchObject({
+        code: 'handler_failed',
+        message: expect.stringMatching(/does not take the credential.*credential set github/) as string,
+      }),
+    );
     expect(await program.store.space({ subject: 'me' }, 'cache').count()).toBe(0);
-    expect(performance.now() - from).toBeLessThan(1000);
+    expect(waited).toBeLessThan(1000);
     await expect(run(program, 'github.list_issues', { repo: 'octo/demo' })).rejects.toMatchObject({ code: 'handler_failed' });
   });
 });

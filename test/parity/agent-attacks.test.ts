@@ -5,6 +5,7 @@ import type { OperationName } from '../../src/contract/operations.ts';
 import { disguises } from '../support/disguises.ts';
 import { ask as request } from '../support/listener.ts';
 import { aCaller } from '../support/memory.ts';
+import { slowness } from '../support/work.ts';
 import { TABLE } from './refusals.ts';
 import { type Name, type Outcome, searcher, WIRES } from './wires.ts';
 import { openWorld, type Surface, type World } from './world.ts';
@@ -524,9 +525,10 @@ describe('100 kB of anything (R-FACT-13)', () => {
     const slow: string[] = [];
     for (const [operation, input] of questions(text)) {
       const run = () => blocked(() => perform(me, operation, input).catch(() => undefined));
-      // Whatever else the machine does in the meantime, it does not do three times.
+      // Whatever else the machine does in the meantime, it does not do five times.
       let least = await run();
       for (let turn = 0; turn < 4 && least >= 50; turn += 1) least = Math.min(least, await run());
+      if (least >= 50) least /= slowness();
       if (least >= 50) slow.push(`${operation} ${JSON.stringify(input).slice(0, 60)}: ${least.toFixed(0)} ms`);
     }
     expect(slow).toEqual([]);
@@ -550,7 +552,7 @@ describe('100 kB of anything (R-FACT-13)', () => {
         least = Math.min(least, await blocked(() => request(url, '/api/v1/memory/store', { token, body })));
         least = Math.min(least, await blocked(() => request(url, '/api/v1/mcp', { token, body })));
       }
-      expect(least, body.slice(0, 20)).toBeLessThan(50);
+      expect(least < 50 ? least : least / slowness(), body.slice(0, 20)).toBeLessThan(50);
     }
   });
 });

@@ -6,6 +6,7 @@ import { Tokens } from '../../../src/core/tokens.ts';
 import { IDLE_MS, MOST_SESSIONS } from '../../../src/listeners/mcp/sessions.ts';
 import { DAY, handClock, HOUR, MINUTE, SECOND } from '../../support/clock.ts';
 import { ask, serve, type Served } from '../../support/listener.ts';
+import { waitOf } from '../../support/work.ts';
 import { MCP, open, openSse, post, rpcErrorOf, stream } from './agent.ts';
 
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
@@ -148,8 +149,8 @@ describe('a session ends', () => {
     await listening.until('is open');
     const { token: id } = await served.tokens.verify(token, 'mcp');
     await served.tokens.revoke({ id, unrecorded: false });
-    expect(await line.ended()).toBeLessThan(2000);
-    expect(await listening.ended()).toBeLessThan(2000);
+    expect(await waitOf(() => line.ended())).toBeLessThan(2000);
+    expect(await waitOf(() => listening.ended())).toBeLessThan(2000);
     expect((await post(served, token, ping, ['Mcp-Session-Id', session])).json.error).toBe('invalid_token');
     await clock.pass(15 * SECOND);
     await kept.line.until('still here');
@@ -169,7 +170,7 @@ describe('a session ends', () => {
     const served = await serve({ clock });
     const { line } = await openSse(served, await served.token());
     await wait(clock);
-    expect(await line.ended()).toBeLessThan(5000);
+    expect(await waitOf(() => line.ended())).toBeLessThan(5000);
   });
 });
 

@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { packText, writePack } from '../../support/own-packs.ts';
 import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
+import { waitOf } from '../../support/work.ts';
 import { typed } from './typing.ts';
 
 let folder: string;
@@ -175,8 +176,9 @@ describe('enabling a pack', () => {
   test('costs those commands nothing that ask for no pack', async () => {
     writePack(folder, packText({ before: 'for (;;);' }));
     const environment = { HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_PACKS: 'test.own' };
-    const began = performance.now();
-    expect(await typed(['remember', 'a', 'one'], { folder, environment })).toMatchObject({ code: 0 });
-    expect(performance.now() - began).toBeLessThan(5000);
+    const waited = await waitOf(async () =>
+      expect(await typed(['remember', 'a', 'one'], { folder, environment })).toMatchObject({ code: 0 }),
+    );
+    expect(waited).toBeLessThan(5000);
   });
 });
