@@ -10,9 +10,9 @@ export default defineConfig({
     allowOnly: false,
     restoreMocks: true,
     // What hangs is found all the same; a machine that is busy with other things fails nothing.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    expect: { poll: { timeout: 15_000, interval: 20 } },
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 45_000, interval: 20 } },
     // Many files wait for most of their time: for a process, a page, a clock that cannot be set.
     maxWorkers: 2 * availableParallelism(),
   },

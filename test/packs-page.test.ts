@@ -57,7 +57,7 @@ describe('docs/packs.md', () => {
     const { id } = await as(aCaller())('createPipeline', JSON.parse(text) as Request<'createPipeline'>);
     const { run_id: runId } = await as(aCaller())('runPipeline', { id, inputs: { text: 'Short. And good.' } });
     await expect
-      .poll(async () => (await as(aCaller())('pipelineRun', { run_id: runId })).status, { timeout: 10_000 })
+      .poll(async () => (await as(aCaller())('pipelineRun', { run_id: runId })).status, { timeout: 45_000 })
       .toBe('succeeded');
     expect(await store.space({ subject: 'me' }, 'fact').get('texts/last')).toMatchObject({ value: '2 sentences, for everyone' });
   });

@@ -90,24 +90,23 @@ describe('filling the memory up (R-FACT-16)', () => {
     const world = await opened({ quota: { facts: 40, bytes: 1_000_000 } });
     const flood = speakers(world.all, 'remember', { key: 'k', value: 'v' }).filter(({ name }) => name !== 'the command line');
     const other = found(await world.surfaces({ subject: 'other' }), 'REST');
-    const from = performance.now();
+    let waiting = 40 * flood.length;
     const flooding = Promise.all(
       Array.from({ length: 40 }, (_, n) => n).flatMap((n) =>
-        flood.map(({ ask, name }) => ask('remember', { key: `${name} ${n}`, value: 'v' })),
+        flood.map(({ ask, name }) => ask('remember', { key: `${name} ${n}`, value: 'v' }).finally(() => (waiting -= 1))),
       ),
     );
-    const waits: number[] = [];
+    const stillWaiting: number[] = [];
     for (let n = 0; n < 20; n += 1) {
-      const start = performance.now();
       expect(await other.ask('remember', { key: `k${n}`, value: 'v' })).toMatchObject({ answer: { status: 'created' } });
-      waits.push(performance.now() - start);
+      stillWaiting.push(waiting);
     }
+    // Whoever had to wait for all of them would be answered last.
+    expect(stillWaiting[0]).toBeGreaterThan(10);
     const outcomes = await flooding;
-    const flooded = performance.now() - from;
     expect(outcomes.filter((outcome) => 'answer' in outcome)).toHaveLength(40);
     expect((await world.state()).facts).toHaveLength(40);
     expect((await world.state('other')).facts).toHaveLength(20);
-    expect(Math.max(...waits)).toBeLessThan(Math.max(3000, flooded / 2));
   });
 });
 

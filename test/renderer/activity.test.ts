@@ -57,9 +57,9 @@ test('activity shows what lies further back when asked, also while more happens'
   const writing = Array.from({ length: 10 }, (_, index) => as()('remember', { key: `n${index}`, value: 'x' }));
   await page.getByRole('button', { name: 'Show earlier' }).click();
   await Promise.all(writing);
-  await expect.poll(async () => (await lines(page)).length, { timeout: 15_000 }).toBe(200);
+  await expect.poll(async () => (await lines(page)).length, { timeout: 45_000 }).toBe(200);
   await page.getByRole('button', { name: 'Show earlier' }).click();
-  await expect.poll(async () => (await lines(page)).length, { timeout: 15_000 }).toBe(230);
+  await expect.poll(async () => (await lines(page)).length, { timeout: 45_000 }).toBe(230);
   expect(await page.getByRole('button', { name: 'Show earlier' }).count()).toBe(0);
 });
 

@@ -16,7 +16,7 @@ const search = (page: Page) => page.getByRole('searchbox', { name: 'Search facts
 const keys = async (page: Page): Promise<string[]> =>
   (await rows(page).locator('.key').allTextContents()).map((key) => key.trim());
 async function shows(page: Page, wanted: readonly string[]): Promise<void> {
-  await expect.poll(() => keys(page), { timeout: 15_000 }).toEqual(wanted);
+  await expect.poll(() => keys(page), { timeout: 45_000 }).toEqual(wanted);
 }
 
 const says = (page: Page, text: string | RegExp) => toast(page).getByText(text).waitFor();
@@ -120,7 +120,7 @@ describe('the list', () => {
     await rows(page).first().waitFor();
     await list(page).focus();
     await expect
-      .poll(async () => (await page.keyboard.press('End'), chosen(page).locator('.key').textContent()), { timeout: 15_000 })
+      .poll(async () => (await page.keyboard.press('End'), chosen(page).locator('.key').textContent()), { timeout: 45_000 })
       .toBe('k/0000');
     const reached = lists();
     expect(reached).toBeLessThan(12);

@@ -96,7 +96,7 @@ describe('text that wants to be more than text (R-WIN-07)', () => {
     const shapes = new Set<string>();
     for (let index = payloads.length - 1; index >= 0; index -= 1) {
       // As JSON: half a character would not come over whole.
-      await expect.poll(shown, { interval: 4, timeout: 15_000 }).toBe(JSON.stringify([keyOf(index), payloads[index]]));
+      await expect.poll(shown, { interval: 4, timeout: 45_000 }).toBe(JSON.stringify([keyOf(index), payloads[index]]));
       shapes.add((await shapeOf(page, '.detail')).join('\n'));
       await page.keyboard.press('j');
       if (index % 20 === 0) await unharmed();

@@ -116,7 +116,7 @@ test(
     for (const more = page.getByRole('button', { name: 'Show earlier' }); (await more.count()) > 0;) {
       const before = await page.locator('main .line').count();
       await more.click();
-      await expect.poll(() => page.locator('main .line').count(), { timeout: 15_000 }).toBeGreaterThan(before);
+      await expect.poll(() => page.locator('main .line').count(), { timeout: 45_000 }).toBeGreaterThan(before);
     }
     const text = await textOf(page);
     // Half a character does not come over whole.

@@ -262,4 +262,4 @@ export const everyRoute: readonly (readonly [method: string, path: string])[] = 
 ];
 
 /** For what comes to be so by itself, also where the machine has other things to do. */
-export const SOON = { timeout: 15_000, interval: 20 };
+export const SOON = { timeout: 45_000, interval: 20 };

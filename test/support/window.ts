@@ -109,7 +109,7 @@ export async function openWindow({
   });
   onTestFinished(() => context.close());
   const page = await context.newPage();
-  page.setDefaultTimeout(30_000);
+  page.setDefaultTimeout(90_000);
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   if (clock) {
     await page.clock.install({ time: clock.now() });

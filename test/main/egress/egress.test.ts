@@ -27,7 +27,7 @@ const raw = (host: string, ...bytes: (string | Buffer)[]): void =>
   world.answer(host, ({ socket }) => bytes.forEach((more) => socket.write(more)));
 
 const seen = async (condition: () => boolean): Promise<void> => {
-  await expect.poll(condition, { interval: 5, timeout: 15_000 }).toBe(true);
+  await expect.poll(condition, { interval: 5, timeout: 45_000 }).toBe(true);
 };
 
 /** What is told to whoever waits, once it is told. */
