@@ -32,6 +32,7 @@ function convert(text: string, type: string | undefined): unknown {
 }
 
 export function decode(text: string): string {
+  if (!text.includes('%') && !text.includes('+')) return text;
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {

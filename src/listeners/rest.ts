@@ -164,13 +164,13 @@ function queryOf(operation: OperationName, path: string, bodyIs?: string): (exch
 
 /** Under the names that the operation knows. Refusals use those too, so a field may be sent by either of its names, but once. */
 function inFull(operation: OperationName, fields: Record<string, unknown>): Record<string, unknown> {
-  const full = new Map(Object.entries(SHORT[operation] ?? {}).map(([name, short]) => [short, name]));
-  if (full.size === 0) return fields;
-  for (const [short, name] of full) {
-    if (Object.hasOwn(fields, short) && Object.hasOwn(fields, name))
-      throw new Failure('invalid_input', `${short} and ${name} are one field; send it once.`);
+  for (const [name, short] of Object.entries(SHORT[operation] ?? {})) {
+    if (!Object.hasOwn(fields, short)) continue;
+    if (Object.hasOwn(fields, name)) throw new Failure('invalid_input', `${short} and ${name} are one field; send it once.`);
+    fields[name] = fields[short];
+    delete fields[short];
   }
-  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [full.get(name) ?? name, value]));
+  return fields;
 }
 
 /** The field that a path names, if it names one. */
