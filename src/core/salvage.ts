@@ -127,7 +127,7 @@ function namespacesOf(connection: Connection): ReadonlyMap<number, Namespace> {
 
 /** In slices while all is well, and one by one where a slice cannot be read. */
 function* rowsOf(connection: Connection, holes: { any: boolean }): Generator<Found> {
-  const { walk, at } = connection.sql;
+  const { walk, at, lastRow } = connection.sql;
   const read = (statement: typeof walk, ...given: number[]): Found[] | undefined => {
     try {
       return statement.all(...given) as Found[];
@@ -138,7 +138,8 @@ function* rowsOf(connection: Connection, holes: { any: boolean }): Generator<Fou
     }
   };
   let last = 0;
-  for (let place = 0; place < last + FAR;) {
+  let known: number | undefined;
+  for (let place = 0; place < (known ?? last + FAR);) {
     const slice = read(walk, place, ROWS_AT_ONCE);
     if (slice) {
       const end = slice.at(-1)?.row;
@@ -147,6 +148,7 @@ function* rowsOf(connection: Connection, holes: { any: boolean }): Generator<Fou
       place = last = end;
       continue;
     }
+    known ??= lastIn(lastRow);
     for (const until = place + ROWS_AT_ONCE; place < until; place += 1) {
       // By its number alone: the way to the next one may lead through what is damaged.
       const [row] = read(at, place + 1) ?? [];
@@ -154,6 +156,16 @@ function* rowsOf(connection: Connection, holes: { any: boolean }): Generator<Fou
       yield row;
       last = row.row;
     }
+  }
+}
+
+/** Undefined where that cannot be read either. */
+function lastIn(lastRow: Connection['sql']['lastRow']): number | undefined {
+  try {
+    return (lastRow.get() as number | null) ?? undefined;
+  } catch (error) {
+    if (isDamage(error)) return undefined;
+    throw error;
   }
 }
 

@@ -115,6 +115,8 @@ export function prepare(db: Database) {
 
     walk: db.prepare(`SELECT ${COLUMNS}, kind, namespace FROM entry WHERE rowid > ? ORDER BY rowid LIMIT ?`),
     at: db.prepare(`SELECT ${COLUMNS}, kind, namespace FROM entry WHERE rowid = ?`),
+    /** By an index that holds every row, so that the table is not needed. */
+    lastRow: db.prepare('SELECT max(+rowid) FROM entry INDEXED BY entry_expiry').pluck(),
     countRows: db.prepare('SELECT count(*) FROM entry').pluck(),
 
     keepHashTombstone: db.prepare('INSERT INTO tombstone (at, trusted, hash) VALUES (?, ?, ?)'),
