@@ -132,7 +132,7 @@ describe('a quota in the file (R-FACT-16)', () => {
     }
   });
 
-  test('holds for each subject however many write at once, through all of their clients', { timeout: 60_000 }, async () => {
+  test('holds for each subject however many write at once, through all of their clients', async () => {
     const { store, folder } = await opened({ facts: 100, bytes: 60_000 });
     const subjects = ['a', 'b', 'c', 'd'];
     const refused: string[] = [];

@@ -242,7 +242,7 @@ const DAMAGES = Number(process.env['HELMDECK_TEST_DAMAGES'] ?? 300);
 
 test(
   'a file with bytes changed anywhere is refused, or shows nothing that was never written (R-SEAL-03, R-DUR-05)',
-  { timeout: 120_000 },
+  { timeout: 600_000 },
   async () => {
     const [folder, clock] = [tempFolder(), handClock()];
     const kept = await openKeptStore(folder, clock);

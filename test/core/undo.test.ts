@@ -148,7 +148,7 @@ describe.each([
   { kept: 'in a file', keyless: false },
   { kept: 'in RAM', keyless: true },
 ])('undo of a memory $kept', ({ keyless }) => {
-  test('takes back a whole flood, names what it could not, and finds nothing the second time', { timeout: 60_000 }, async () => {
+  test('takes back a whole flood, names what it could not, and finds nothing the second time', async () => {
     const memory = await openMemory({ keyless });
     const [good, vandal] = [memory.as(aCaller()), memory.as(aCaller({ client: 'vandal', token: 'token-2' }))];
     const owner = memory.as(theOwner);
@@ -181,7 +181,7 @@ test('earlier versions are found by their key, however many there are of others'
   expect(plan.map(({ detail }) => detail)).toEqual(['SEARCH entry USING INDEX entry_version (namespace=? AND key_hash=?)']);
 });
 
-test('undo of 10,000 facts', { timeout: 120_000 }, async () => {
+test('undo of 10,000 facts', async () => {
   const memory = await openMemory();
   const [good, vandal, owner] = [
     memory.as(aCaller()),

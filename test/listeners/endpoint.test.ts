@@ -257,7 +257,7 @@ describe('the running program', () => {
     }
   });
 
-  test('that does not answer is not waited for', { timeout: 10_000 }, async () => {
+  test('that does not answer is not waited for', { timeout: 30_000 }, async () => {
     const { port, heard } = await squatter();
     const folder = await left(() => ({ url: `http://127.0.0.1:${port}` }));
     await expect(findProgram(folder)).rejects.toMatchObject({ code: 'session_unavailable' });

@@ -11,7 +11,7 @@ import { ask, serve, type Served, SOON } from '../support/listener.ts';
 import { MCP, open } from './mcp/agent.ts';
 
 /** `npm run test:many` asks for more. */
-const MANY = Number(process.env['HELMDECK_TEST_CONNECTIONS'] ?? 300);
+const MANY = Number(process.env['HELMDECK_TEST_CONNECTIONS'] ?? 100);
 const AT_ONCE = 100;
 
 const FDS = '/proc/self/fd';

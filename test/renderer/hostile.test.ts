@@ -86,7 +86,7 @@ test('the check would find an element that the window does not make', async () =
 });
 
 describe('text that wants to be more than text (R-WIN-07)', () => {
-  test('is text in the list and in each fact, in key, value, tag, category and client', { timeout: 60_000 }, async () => {
+  test('is text in the list and in each fact, in key, value, tag, category and client', async () => {
     const { page, unharmed } = await besieged();
     await page.keyboard.press('ArrowDown');
     const shown = (): Promise<unknown> =>
@@ -109,7 +109,7 @@ describe('text that wants to be more than text (R-WIN-07)', () => {
     await unharmed();
   });
 
-  test('is text where it is found, edited, compared, peeked at, and about to be forgotten', { timeout: 60_000 }, async () => {
+  test('is text where it is found, edited, compared, peeked at, and about to be forgotten', async () => {
     const { page, unharmed } = await besieged();
     for (let index = 0; index < payloads.length; index += 12) {
       await page.keyboard.press('/');

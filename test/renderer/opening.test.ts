@@ -60,7 +60,7 @@ test('seven tabs of one browser all work, and all hear of a change, also when th
   const tabs = [page];
   while (tabs.length < 7) {
     const tab = await page.context().newPage();
-    tab.setDefaultTimeout(4000);
+    tab.setDefaultTimeout(30_000);
     await tab.goto(served.listener.windowLink() ?? '');
     tabs.push(tab);
   }

@@ -105,35 +105,29 @@ async function besieged() {
 /** As the page has it, with its spaces as they are. */
 const textOf = async (page: Page): Promise<string> => ((await page.locator('main').textContent()) ?? '').replaceAll('\r', '');
 
-test(
-  'text in clients, keys and scopes is text in the activity and where it is undone (R-WIN-07)',
-  { timeout: 60_000 },
-  async () => {
-    await using opened = await besieged();
-    const { page, unharmed } = opened;
-    await goTo(page, 'Activity');
-    await page.locator('main .line').first().waitFor();
-    for (const more = page.getByRole('button', { name: 'Show earlier' }); (await more.count()) > 0;) {
-      const before = await page.locator('main .line').count();
-      await more.click();
-      await expect.poll(() => page.locator('main .line').count(), { timeout: 45_000 }).toBeGreaterThan(before);
-    }
-    const text = await textOf(page);
-    // Half a character does not come over whole.
-    const whole = payloads
-      .map((payload, index) => `${index} ${payload}`.replaceAll('\r', ''))
-      .filter((key) => key.isWellFormed());
-    expect(whole.length).toBeGreaterThan(190);
-    expect(whole.filter((key) => !text.includes(key))).toEqual([]);
+test('text in clients, keys and scopes is text in the activity and where it is undone (R-WIN-07)', async () => {
+  await using opened = await besieged();
+  const { page, unharmed } = opened;
+  await goTo(page, 'Activity');
+  await page.locator('main .line').first().waitFor();
+  for (const more = page.getByRole('button', { name: 'Show earlier' }); (await more.count()) > 0;) {
+    const before = await page.locator('main .line').count();
+    await more.click();
+    await expect.poll(() => page.locator('main .line').count(), { timeout: 45_000 }).toBeGreaterThan(before);
+  }
+  const text = await textOf(page);
+  // Half a character does not come over whole.
+  const whole = payloads.map((payload, index) => `${index} ${payload}`.replaceAll('\r', '')).filter((key) => key.isWellFormed());
+  expect(whole.length).toBeGreaterThan(190);
+  expect(whole.filter((key) => !text.includes(key))).toEqual([]);
+  await unharmed();
+  await page.getByRole('button', { name: 'Undo what a client wrote…' }).click();
+  const client = page.getByRole('dialog').getByRole('combobox');
+  for (let index = 0; index < 20; index += 1) {
+    await client.selectOption({ index });
     await unharmed();
-    await page.getByRole('button', { name: 'Undo what a client wrote…' }).click();
-    const client = page.getByRole('dialog').getByRole('combobox');
-    for (let index = 0; index < 20; index += 1) {
-      await client.selectOption({ index });
-      await unharmed();
-    }
-  },
-);
+  }
+});
 
 test('so it is in what was learned', async () => {
   await using opened = await besieged();
@@ -144,7 +138,7 @@ test('so it is in what was learned', async () => {
   await unharmed();
 });
 
-test('so it is in packs, in what they answer, in pipelines, and in what was skipped', { timeout: 60_000 }, async () => {
+test('so it is in packs, in what they answer, in pipelines, and in what was skipped', async () => {
   await using opened = await besieged();
   const { page, unharmed } = opened;
   await goTo(page, 'Packs');
