@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
+import { connect } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { aFact } from './memory.ts';
 import { quantile, report, type Result } from './report.ts';
@@ -11,17 +12,21 @@ const SUBJECTS = 10;
 /** Below what one subject may have of each. */
 const SESSIONS = 1000;
 const STREAMS = 500;
+/** Connections that say nothing, or too little. */
+const SLOW = 200;
 const SECONDS = 10;
 const A_SECOND = 100;
+/** Pages of facts that are asked for at most. */
+const UNREAD = 1000;
 const MIB = 2 ** 20;
 
 interface Task {
-  readonly what: 'open sessions' | 'open streams' | 'ask';
+  readonly what: 'open sessions' | 'open streams' | 'be slow' | 'read nothing' | 'ask';
   readonly port: number;
   readonly tokens: readonly string[];
 }
 
-/** What those cost who have come and say nothing: their memory, and how long the others wait. */
+/** What those cost who have come and say nothing, or take nothing: their memory, and how long the others wait. */
 export async function crowd(): Promise<Result[]> {
   await using mine = await served(FACTS);
   const { tokens, port } = mine;
@@ -40,13 +45,23 @@ export async function crowd(): Promise<Result[]> {
   await task('open streams');
   const among = await task('ask');
   bytes.push(process.memoryUsage.rss());
+  const crowding = fork(import.meta.filename, ['client']);
+  const others = (what: Task['what']) => send(crowding, { what, port, tokens: minted.map(({ token }) => token) });
+  const slow = others('be slow');
+  const amongSlow = await task('ask');
+  bytes.push(process.memoryUsage.rss());
+  const gone = await slow;
+  const beforeUnread = process.memoryUsage.rss();
+  await others('read nothing');
+  bytes.push(process.memoryUsage.rss() - beforeUnread);
   asker.disconnect();
-  const [atFirst = 0, withSessions = 0, withAll = 0] = bytes;
-  const grown = (what: string, from: number, to: number): Result => ({
+  crowding.disconnect();
+  const [atFirst = 0, withSessions = 0, withAll = 0, withSlow = 0, unread = 0] = bytes;
+  const grown = (what: string, from: number, to: number, atMost = 32): Result => ({
     what: `memory of ${what}`,
     figure: (to - from) / MIB,
     unit: 'MiB',
-    bar: { atMost: 32 },
+    bar: { atMost },
     from: `${(from / MIB).toFixed(0)} MiB before, ${(to / MIB).toFixed(0)} MiB with them`,
   });
   return [
@@ -59,6 +74,22 @@ export async function crowd(): Promise<Result[]> {
       bar: { atMost: 100 },
       from: `${quantile(among, 0.5).toFixed(2)} ms at p50; alone ${quantile(alone, 0.5).toFixed(2)} and ${quantile(alone, 0.99).toFixed(2)} ms`,
     },
+    grown(`${SLOW} connections that say too little`, withAll, withSlow, 64),
+    {
+      what: `the last of ${SLOW} connections that say too little is gone`,
+      figure: Math.max(...gone) / 1000,
+      unit: 's',
+      bar: { atMost: 10 },
+      from: `the first after ${(Math.min(...gone) / 1000).toFixed(1)} s`,
+    },
+    {
+      what: `recall among ${SLOW} connections that say too little, ${A_SECOND} a second, p95`,
+      figure: quantile(amongSlow, 0.95),
+      unit: 'ms',
+      bar: { atMost: 50 },
+      from: `${quantile(amongSlow, 0.5).toFixed(2)} ms at p50`,
+    },
+    grown(`${UNREAD} answers on a stream that nobody reads`, beforeUnread, beforeUnread + unread),
   ];
 }
 
@@ -81,7 +112,7 @@ function client(): void {
     const stream = path.endsWith('/events');
     const options = { host: '127.0.0.1', port, path, headers, method: body ? 'POST' : 'GET', ...(!stream && { agent }) };
     request(options, (response) => {
-      if (response.statusCode !== 200) reject(new Error(`${path}: ${response.statusCode}`));
+      if (response.statusCode !== 200 && response.statusCode !== 202) reject(new Error(`${path}: ${response.statusCode}`));
       response.once(stream ? 'data' : 'end', resolve).resume();
     })
       .on('error', reject)
@@ -99,6 +130,49 @@ function client(): void {
     async 'open streams'({ port, tokens }) {
       for (let opened = 0; opened < STREAMS; opened += tokens.length)
         await Promise.all(tokens.map((token) => ask(port, `${API}/events`, token)));
+      return [];
+    },
+    async 'be slow'({ port, tokens: [token = ''] }) {
+      const post = `POST ${API}/memory/store HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n`;
+      const begun = `${post}Authorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{`;
+      const firsts = ['', 'GET /hea', post, begun];
+      return Promise.all(
+        Array.from({ length: SLOW }, (_, index) => {
+          const { promise, resolve } = Promise.withResolvers<number>();
+          const start = performance.now();
+          const socket = connect(port, '127.0.0.1', () => socket.write(firsts[index % firsts.length] ?? ''));
+          // Some say a little more from time to time.
+          const more = setInterval(() => index % 8 === 2 && socket.writable && socket.write('X-More: x\r\n'), 500);
+          socket.resume().on('error', () => undefined);
+          socket.once('close', () => {
+            clearInterval(more);
+            resolve(performance.now() - start);
+          });
+          return promise;
+        }),
+      );
+    },
+    async 'read nothing'({ port, tokens: [token = ''] }) {
+      const { promise, resolve } = Promise.withResolvers<string>();
+      let text = '';
+      const stream = connect(port, '127.0.0.1', () =>
+        stream.write(`GET ${API}/mcp/sse HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${token}\r\n\r\n`),
+      );
+      stream
+        .on('error', () => undefined)
+        .on('data', (part) => {
+          text += String(part);
+          const messages = /^data: (\S+)$/m.exec(text)?.[1];
+          if (messages !== undefined) resolve(messages);
+        });
+      const messages = await promise;
+      stream.pause();
+      const page = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'memory_list', arguments: { limit: 200 } } };
+      // It is over when the stream is closed on whoever does not read it.
+      for (let asked = 0; asked < UNREAD; asked += 1) {
+        const said = await ask(port, messages, token, page).catch(String);
+        if (typeof said === 'string' && said.endsWith('404')) break;
+      }
       return [];
     },
     async ask({ port, tokens: [token = ''] }) {
