@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { RamStore } from '../../src/core/ram-store.ts';
 import { handClock, HOUR, SECOND } from '../support/clock.ts';
 import { aDraft } from '../support/store.ts';
-import { openWindow } from '../support/window.ts';
+import { broken, openWindow } from '../support/window.ts';
 
 const rows = (page: Page) => page.getByRole('listbox', { name: 'Facts' }).getByRole('option');
 const chosen = (page: Page) => page.getByRole('listbox', { name: 'Facts' }).getByRole('option', { selected: true });
@@ -407,6 +407,51 @@ describe('one fact', () => {
     await fact(page).locator('pre').getByText('second').waitFor();
     expect((await as()('recall', { key: 'project/branch' })).expires_at).toBe('2026-06-03T16:02:00.000Z');
   });
+
+  test.each([
+    { width: 920, height: 620, forcedColors: 'none' },
+    { width: 640, height: 420, forcedColors: 'active' },
+  ] as const)(
+    'keeps writer, end and buttons in reach below the longest value, in $width × $height (R-WIN-43)',
+    async ({ forcedColors, ...viewport }) => {
+      const { page, as } = await three({ viewport, forcedColors });
+      await as()('remember', { key: 'long', value: 'A line that goes on.\n'.repeat(3120) + 'The end', tags: ['tools'] });
+      await rows(page).filter({ hasText: 'long' }).click();
+      const value = fact(page).getByRole('region', { name: 'Value' });
+      await value.waitFor();
+      const { height = 0 } = (await fact(page).boundingBox()) ?? {};
+      const bottom = async (place: Locator): Promise<number> => {
+        const box = await place.boundingBox();
+        return (box?.y ?? Infinity) + (box?.height ?? 0);
+      };
+      const forget = fact(page).getByRole('button', { name: 'Forget' });
+      expect(await bottom(forget)).toBeLessThan(1.5 * height);
+      await fact(page).getByRole('button', { name: 'History' }).scrollIntoViewIfNeeded();
+      await forget.scrollIntoViewIfNeeded();
+      expect(await bottom(forget)).toBeLessThanOrEqual(viewport.height);
+      // The keys that open a fact go on to scroll it.
+      await list(page).focus();
+      await page.keyboard.press('ArrowRight');
+      expect(await focused(value)).toBe(true);
+      await page.keyboard.press('End');
+      await expect
+        .poll(() =>
+          value.evaluate((place: { scrollTop: number; scrollHeight: number; clientHeight: number }) => [
+            place.scrollTop + place.clientHeight + 1 >= place.scrollHeight,
+            place.clientHeight >= 160,
+          ]),
+        )
+        .toEqual([true, true]);
+      expect(await broken(page)).toEqual([]);
+      // A short one is no stop for the keys.
+      await page.keyboard.press('Escape');
+      await page.keyboard.press('ArrowDown');
+      await page.keyboard.press('ArrowRight');
+      await fact(page).getByText('Work on main').waitFor();
+      expect(await focused(fact(page))).toBe(true);
+      expect(await value.count()).toBe(0);
+    },
+  );
 
   test('is copied, and peeked at', async () => {
     const { page } = await three();

@@ -8,6 +8,7 @@ import { useDraft } from './drafts.tsx';
 import { FactEditor } from './editor.tsx';
 import { reasonOf } from './found.tsx';
 import { FactHistory } from './history.tsx';
+import { Value } from './value.tsx';
 
 interface Props {
   readonly factKey: string;
@@ -45,7 +46,7 @@ export function FactDetail({ factKey, why, show, history, toggleHistory, acts }:
       {draft ? (
         <FactEditor draft={draft} present={fact} gone={gone} keep={keep} />
       ) : (
-        fact && <pre className="value">{fact.value}</pre>
+        fact && <Value key={fact.updated_at} text={fact.value} />
       )}
       {fact && (
         <>

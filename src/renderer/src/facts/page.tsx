@@ -1,4 +1,5 @@
 import { useDeferredValue, useEffect, useRef, useState } from 'react';
+import { flushSync } from 'react-dom';
 import type { ForgetReceipt } from '../../../contract/forget.ts';
 import { useAway } from '../away.ts';
 import { useIsAsked, useMemory } from '../memory-context.tsx';
@@ -90,8 +91,10 @@ export function FactsPage({ filter, go }: Props) {
     setAbove({ lifetimeOf: selected, by });
   };
   const openDetail = (): void => {
-    setOpened(true);
-    detail.current?.focus();
+    // Nothing that is not shown takes the keys.
+    flushSync(() => setOpened(true));
+    // Arrows go on to scroll what is long.
+    (detail.current?.querySelector<HTMLElement>('.value[tabindex]') ?? detail.current)?.focus();
   };
   const toList = (): void => {
     setOpened(false);
