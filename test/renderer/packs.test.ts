@@ -170,7 +170,8 @@ describe('pipelines', () => {
     await page.getByRole('textbox', { name: 'word (needed)' }).fill('hey');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await page.getByText('Running…').waitFor();
-    const step = (name: string) => page.getByRole('region', { name: 'Run' }).getByRole('listitem').filter({ hasText: name });
+    const step = (name: string) =>
+      page.getByRole('region', { name: 'Run', exact: true }).getByRole('listitem').filter({ hasText: name });
     await step('second').getByText('waiting').waitFor();
     await next();
     await step('first')
@@ -188,7 +189,32 @@ describe('pipelines', () => {
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await page.getByRole('button', { name: 'Cancel the run' }).click();
     await page.getByText('It was cancelled.').waitFor();
-    expect(await page.getByRole('region', { name: 'Run' }).getByRole('listitem').nth(1).innerText()).toMatch('skipped');
+    expect(await page.getByRole('region', { name: 'Run', exact: true }).getByRole('listitem').nth(1).innerText()).toMatch(
+      'skipped',
+    );
+  });
+
+  test('list their runs, whoever began them, as they go, and open each to its steps (R-WIN-44)', async () => {
+    const { page, as, next } = await waiting();
+    const runs = page.getByRole('region', { name: 'Runs', exact: true });
+    await runs.getByText('None in the last week.').waitFor();
+    await as({ client: 'codex' })('createPipeline', { ...pipeline, id: 'other', title: 'Other' });
+    await as({ client: 'codex' })('runPipeline', { id: 'shout', inputs: { word: 'hey' } });
+    const row = runs.getByRole('list', { name: 'Runs' }).locator('> li');
+    const status = row.first().locator('> span').nth(1);
+    await expect.poll(() => status.textContent()).toBe('running');
+    await row.getByRole('button', { expanded: false }).click();
+    await row.getByText('Running…').waitFor();
+    await next();
+    await next();
+    await row.getByText(/^Done, in/).waitFor();
+    await expect.poll(() => status.textContent()).toMatch(/^succeeded, [\d,]+ ms$/);
+    expect(await row.locator('.output').last().textContent()).toMatch('hey!');
+    await as({ client: 'codex' })('runPipeline', { id: 'other', inputs: { word: 'x' } });
+    await as({ client: 'codex' })('runPipeline', { id: 'shout', inputs: { word: 'y' } });
+    await expect.poll(() => row.count()).toBe(2);
+    await row.nth(1).getByRole('button', { expanded: true }).click();
+    expect(await row.nth(1).locator('.output').count()).toBe(0);
   });
 
   test('are deleted when that is meant (R-WIN-20)', async () => {

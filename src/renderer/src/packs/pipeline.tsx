@@ -9,13 +9,14 @@ import { Failed, Refused } from '../ui/refused.tsx';
 import { When } from '../ui/when.tsx';
 import { InputForm } from './form.tsx';
 import { Run } from './run.tsx';
+import { Runs } from './runs.tsx';
 
 interface Props {
   readonly id: string;
   readonly back: () => void;
 }
 
-/** One pipeline: its steps, and a run of it as it goes. */
+/** One pipeline: its steps, a run of it as it goes, and the runs there were. */
 export function PipelinePage({ id, back }: Props) {
   const { ask } = useMemory();
   const { data: pipeline, error } = useAsked('pipeline', { id });
@@ -59,6 +60,7 @@ export function PipelinePage({ id, back }: Props) {
             <Failed text={failure} />
             {runId !== undefined && <Run key={runId} runId={runId} />}
           </Section>
+          <Runs pipeline={id} />
           <Section title="Delete">
             <p className="buttons">
               <button type="button" className="button danger" onClick={clear}>

@@ -21,7 +21,7 @@ export function Run({ runId }: { runId: string }) {
       lookAgain();
     });
   return (
-    <div>
+    <div className="run">
       <Refused error={error} />
       {data && (
         <>
