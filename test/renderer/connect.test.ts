@@ -80,7 +80,7 @@ describe('tokens', () => {
     await form.getByRole('button', { name: 'Make' }).click();
     await form
       .getByRole('alert')
-      .getByText(/client must have 1 to 64 letters/)
+      .getByText(/^Program must have 1 to 64 letters/)
       .waitFor();
     expect(await form.getByRole('textbox', { name: 'Program' }).inputValue()).toBe('<b>');
   });

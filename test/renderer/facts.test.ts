@@ -582,14 +582,19 @@ describe('an edit', () => {
     expect(await as()('recall', { key: 'project/branch' })).toMatchObject({ value: 'Work on main', tags: ['git'] });
   });
 
-  test('that is refused says why, and loses nothing of what was typed', async () => {
+  test('that is refused says why by the labels of the form, and loses nothing of what was typed (R-WIN-42)', async () => {
     const { page } = await three();
     const editor = await editing(page, 'branch');
     await editor.getByLabel('Value').fill('kept');
     await editor.getByLabel('Category').fill('pack_history');
     await editor.getByRole('button', { name: 'Save' }).click();
-    expect(await editor.getByRole('alert').textContent()).toMatch(/category belongs to the engine; choose another/);
+    const alert = editor.getByRole('alert');
+    expect(await alert.textContent()).toBe('Category belongs to the engine; choose another.');
     expect(await editor.getByLabel('Value').inputValue()).toBe('kept');
+    await editor.getByLabel('Category').fill('notes');
+    await editor.getByLabel(/^Tags/).fill(`tools\n${'x'.repeat(65)}`);
+    await editor.getByRole('button', { name: 'Save' }).click();
+    await alert.getByText('Tags: number 2 must have 1 to 64 characters; shorten it or leave it out.').waitFor();
   });
 
   test('outlives what others write, and says what they wrote (R-WIN-11)', async () => {

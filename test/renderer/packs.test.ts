@@ -217,6 +217,14 @@ describe('pipelines', () => {
     expect(await row.nth(1).locator('.output').count()).toBe(0);
   });
 
+  test('name in a refusal what stands beside the field (R-WIN-42)', async () => {
+    const { page } = await waiting();
+    await page.getByRole('button', { name: 'Write JSON' }).click();
+    await page.getByRole('textbox', { name: 'Input as JSON' }).fill('{}');
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await expect.poll(() => page.getByRole('alert').allTextContents()).toEqual(['word is missing; send it.']);
+  });
+
   test('are deleted when that is meant (R-WIN-20)', async () => {
     const { page, as } = await waiting();
     await page.getByRole('button', { name: 'Delete the pipeline…' }).click();

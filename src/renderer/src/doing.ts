@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { type Labels, reasonFor } from './ui/labels.ts';
 
 export interface Doing {
   readonly busy: boolean;
@@ -8,8 +9,10 @@ export interface Doing {
   readonly run: <T>(work: () => Promise<T>) => Promise<T | undefined>;
 }
 
-/** Something that takes a moment: it is not begun twice, and what went wrong is kept to be said. */
-export function useDoing(): Doing {
+const NONE: Labels = {};
+
+/** Something that takes a moment: it is not begun twice, and what went wrong is kept to be said, by the labels of its form. */
+export function useDoing(labels = NONE): Doing {
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<string>();
   return {
@@ -21,7 +24,7 @@ export function useDoing(): Doing {
       try {
         return await work();
       } catch (error) {
-        setFailure(error instanceof Error ? error.message : String(error));
+        setFailure(reasonFor(error, labels));
         return undefined;
       } finally {
         setBusy(false);

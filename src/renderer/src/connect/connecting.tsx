@@ -14,7 +14,7 @@ export function Connecting({ client, close }: { client: ClientRow; close: () => 
   const { id, name, state } = client;
   const open = useMemory();
   const lookAgain = useFreshLook();
-  const { busy, failure, run } = useDoing();
+  const { busy, failure, run } = useDoing({ subject: 'Memory' });
   const [subject, setSubject] = useState(client.subject ?? open.subject);
   const [receipt, setReceipt] = useState<ConnectReceipt>();
   const asked = useWatched('planConnection', { client: id }, () => undefined, receipt === undefined);

@@ -18,9 +18,15 @@ const SCOPES: Readonly<Record<(typeof TOKEN_SCOPES)[number], string>> = {
 /** Makes a token for one program, and shows it once. */
 export function Mint({ close, made }: { close: () => void; made: () => void }) {
   const { ask, subject } = useMemory();
-  const { busy, failure, run } = useDoing();
   const [client, setClient] = useState('');
   const [name, setName] = useState('');
+  const unnamed = name.trim() === '';
+  const { busy, failure, run } = useDoing({
+    client: 'Program',
+    // It is the program's unless said otherwise.
+    name: unnamed ? 'Program' : 'Name',
+    days: 'Days until it expires',
+  });
   const [days, setDays] = useState(String(TOKEN_DAYS));
   const [scopes, setScopes] = useState<readonly string[]>(TOKEN_SCOPES.filter((scope) => scope !== 'admin'));
   const [receipt, setReceipt] = useState<MintReceipt>();
@@ -28,7 +34,7 @@ export function Mint({ close, made }: { close: () => void; made: () => void }) {
     event.preventDefault();
     void run(async () => {
       const chosen = TOKEN_SCOPES.filter((scope) => scopes.includes(scope));
-      const wanted = { name: name.trim() === '' ? client : name, client, subject, scopes: chosen, days: Number(days) };
+      const wanted = { name: unnamed ? client : name, client, subject, scopes: chosen, days: Number(days) };
       setReceipt(await ask('mintToken', wanted));
       made();
     });
@@ -84,7 +90,7 @@ export function Mint({ close, made }: { close: () => void; made: () => void }) {
           <button type="button" className="button" onClick={close}>
             Cancel
           </button>
-          <button className="button primary" disabled={busy}>
+          <button className="button primary" disabled={busy || scopes.length === 0}>
             Make
           </button>
         </p>

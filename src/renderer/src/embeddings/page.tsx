@@ -260,7 +260,7 @@ function Pull({ report: { model, free }, close }: { report: Report; close: () =>
 
 function Nearness() {
   const { ask } = useMemory();
-  const { busy, failure, run } = useDoing();
+  const { busy, failure, run } = useDoing({ one: 'One sentence', other: 'Another sentence' });
   const [one, setOne] = useState('');
   const [other, setOther] = useState('');
   const [answer, setAnswer] = useState<Output<'testEmbeddings'>>();

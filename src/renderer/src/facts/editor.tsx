@@ -4,9 +4,12 @@ import type { FactDetail } from '../../../contract/fact.ts';
 import { TAGS } from '../../../contract/limits.ts';
 import { useMemory } from '../memory-context.tsx';
 import { fullDate } from '../time.ts';
+import { reasonFor } from '../ui/labels.ts';
 import { ChangedFiling, ChangedText, filing } from './changed-text.tsx';
 import { type Draft, draftOf, isChanged, tagsOf } from './drafts.tsx';
 import { secondsLeftOf } from './lifetime.ts';
+
+const LABELS = { value: 'Value', category: 'Category', tags: 'Tags' };
 
 interface Props {
   readonly draft: Draft;
@@ -47,7 +50,7 @@ export function FactEditor({ draft, present, gone, keep }: Props) {
       else await ask('remember', { ...said, value: draft.value, ttl_seconds: await secondsLeftOf(ask, fact) });
       leave();
     } catch (error) {
-      setFailure((error as Error).message);
+      setFailure(reasonFor(error, LABELS));
       setSaving(false);
     }
   };

@@ -2,9 +2,11 @@ import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { TTL } from '../../../contract/limits.ts';
 import { useMemory } from '../memory-context.tsx';
 import { fullDate } from '../time.ts';
+import { reasonFor } from '../ui/labels.ts';
 import { dateField, daysOf, PRESETS, secondsUntil } from './lifetime.ts';
 
 const DATE = 'date';
+const LABELS = { ttl_seconds: 'The lifetime' };
 
 interface Props {
   readonly factKey: string;
@@ -36,7 +38,7 @@ export function TtlEditor({ factKey, by, close, kept }: Props) {
         popover.current?.hidePopover();
         kept(end);
       },
-      (error: Error) => setFailure(error.message),
+      (error: unknown) => setFailure(reasonFor(error, LABELS)),
     );
   };
   return (

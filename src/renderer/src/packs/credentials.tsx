@@ -73,7 +73,7 @@ function SetCredential({ name, close }: { name: string; close: () => void }) {
   const { ask } = useMemory();
   const { say } = useToast();
   const lookAgain = useFreshLook();
-  const { busy, failure, run } = useDoing();
+  const { busy, failure, run } = useDoing({ secret: 'Secret' });
   const [secret, setSecret] = useState('');
   const onSubmit = (event: FormEvent): void => {
     event.preventDefault();

@@ -4,6 +4,7 @@ import { useDoing } from '../doing.ts';
 import { useAsked, useMemory } from '../memory-context.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { useForgetScope } from '../ui/forget-scope.tsx';
+import type { Labels } from '../ui/labels.ts';
 import { Page, Section } from '../ui/page.tsx';
 import { Failed, Refused } from '../ui/refused.tsx';
 import { When } from '../ui/when.tsx';
@@ -20,7 +21,7 @@ interface Props {
 export function PipelinePage({ id, back }: Props) {
   const { ask } = useMemory();
   const { data: pipeline, error } = useAsked('pipeline', { id });
-  const { busy, failure, run } = useDoing();
+  const { busy, failure, run } = useDoing(labelsOf(pipeline));
   const [runId, setRunId] = useState<string>();
   const [deleting, setDeleting] = useState(false);
   const [forgetScope, dialog] = useForgetScope();
@@ -82,6 +83,12 @@ export function PipelinePage({ id, back }: Props) {
     </Page>
   );
 }
+
+/** A refusal names the inputs as a whole, and the form each by its own name. */
+const labelsOf = (pipeline: PipelineDetail | undefined): Labels => ({
+  inputs: 'The input',
+  ...Object.fromEntries((pipeline?.inputs ?? []).map(({ name }) => [`inputs.${name}`, name])),
+});
 
 /** Inputs of a pipeline have no types: what is typed is text, and what is more is written as JSON. */
 const schemaOf = ({ inputs = [] }: PipelineDetail): Record<string, unknown> => ({

@@ -33,7 +33,7 @@ interface Props {
 /** What another memory holds, looked at fact by fact before any of it is written. */
 export function Bring({ close, take }: Props) {
   const { ask } = useMemory();
-  const { busy, failure, run } = useDoing();
+  const { busy, failure, run } = useDoing({ text: 'The text', category: 'Category of all' });
   const [text, setText] = useState('');
   const [file, setFile] = useState<string>();
   const [from, setFrom] = useState('');

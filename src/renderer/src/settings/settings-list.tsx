@@ -136,7 +136,7 @@ function ChangeSetting({ row: { name, value, usual, next, choices }, close }: { 
   const { label = name, hint = '' } = SAID[name] ?? {};
   const field = { value: typed, onChange: ({ target }: { target: { value: string } }) => setTyped(target.value) };
   return (
-    <Confirm title={label} act="Keep" harmless run={change} close={close}>
+    <Confirm title={label} act="Keep" harmless labels={{ value: name }} run={change} close={close}>
       <div className="fields">
         <Labelled label={name} hint={`${hint} Left empty it is as usual${usual === undefined ? '' : `: ${usual}`}.`}>
           {(about) =>

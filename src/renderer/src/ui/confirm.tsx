@@ -1,6 +1,7 @@
 import type { FormEvent, ReactNode } from 'react';
 import { useDoing } from '../doing.ts';
 import { Dialog } from './dialog.tsx';
+import type { Labels } from './labels.ts';
 import { Failed } from './refused.tsx';
 
 interface Props {
@@ -13,12 +14,14 @@ interface Props {
   readonly ready?: boolean;
   /** It takes nothing away. */
   readonly harmless?: true;
+  /** Of what is filled in. */
+  readonly labels?: Labels;
   readonly children: ReactNode;
 }
 
 /** Says what goes before it goes; whoever presses Enter at once changes nothing. */
-export function Confirm({ title, act, run, close, ready = true, harmless, children }: Props) {
-  const doing = useDoing();
+export function Confirm({ title, act, run, close, ready = true, harmless, labels, children }: Props) {
+  const doing = useDoing(labels);
   const onSubmit = (event: FormEvent): void => {
     event.preventDefault();
     void doing.run(async () => {
