@@ -1,4 +1,5 @@
 import { homedir } from 'node:os';
+import type { ClientList } from '../contract/client.ts';
 import type { ListeningState, SidecarState } from '../contract/status.ts';
 import type { Clients } from '../core/clients.ts';
 import { type Clock, systemClock } from '../core/clock.ts';
@@ -40,6 +41,8 @@ export interface Surroundings extends Partial<Omit<Settings, 'environment'>>, Pi
   readonly network?: Network;
   /** Hears where embeddings stand whenever that changes. */
   readonly onEmbeddings?: (state: SidecarState) => void;
+  /** Hears how the programs of others stand whenever somebody looked. */
+  readonly onClients?: (clients: ClientList['clients']) => void;
   readonly version: string;
   /** Whether agents can come; never, where nobody serves them. */
   readonly listening?: () => ListeningState;
@@ -54,12 +57,13 @@ interface ConnectionDeps {
   readonly tokens: Tokens;
   readonly folder: string;
   readonly now: () => number;
+  readonly hear?: (clients: ClientList['clients']) => void;
 }
 
 /** What every way of running the program begins with. What opens last closes first. */
 export async function openCore(config: Config, surroundings: Surroundings): Promise<Core> {
   const { environment, clock = systemClock, network = {}, version, desktop, packLog: log } = surroundings;
-  const { listening = () => ({ at: 'paused' }) } = surroundings;
+  const { listening = () => ({ at: 'paused' }), onClients } = surroundings;
   const { folder, quota, secrets, writesPerMinute, fetchHosts } = config;
   const secret = tokenSecret(environment);
   const credentials = {
@@ -98,7 +102,8 @@ export async function openCore(config: Config, surroundings: Surroundings): Prom
       packs: about,
       settings: new KeptSettings(config, surroundings),
       program: { version, listening },
-      clients: () => (clients ??= connectionsOf({ machine, tokens, folder, now: () => store.now() })),
+      clients: () =>
+        (clients ??= connectionsOf({ machine, tokens, folder, now: () => store.now(), ...(onClients && { hear: onClients }) })),
     }),
   );
   const load = async (): Promise<void> => {

@@ -52,6 +52,38 @@ describe('a start', () => {
     expect(await listener()).toEqual({ at: 'paused' });
   });
 
+  test('tells how agents stand whenever that was looked at, and after one was connected (R-DESK-44)', async () => {
+    const [folder, home] = [tempFolder(), tempFolder()];
+    writeFileSync(join(home, '.claude.json'), '{}');
+    const environment = {
+      HELMDECK_DATA_DIR: folder,
+      HELMDECK_ADDR: '127.0.0.1:0',
+      HELMDECK_MEMORY_KEY: A_KEY,
+      PATH: '',
+      HOME: home,
+      USERPROFILE: home,
+    };
+    const config = readConfig({ environment, platform: 'linux', home: () => folder });
+    const heard: (string | undefined)[] = [];
+    await using program = await assemble(config, {
+      environment,
+      desktop: true,
+      version: '0.0.0',
+      onClients: (clients) => heard.push(clients.find(({ id }) => id === 'claude-code')?.state),
+    });
+    const { perform } = program;
+    expect(heard).toEqual([]);
+    await perform(theOwner, 'clients', {});
+    expect(heard).toEqual(['not_connected']);
+    await perform(theOwner, 'connectClient', { client: 'claude-code' });
+    await expect.poll(() => heard).toEqual(['not_connected', 'connected']);
+    writeFileSync(join(home, '.claude.json'), '{}');
+    await perform(theOwner, 'clients', {});
+    expect(heard.at(-1)).toBe('wiped');
+    await perform(theOwner, 'disconnectClient', { client: 'claude-code' });
+    await expect.poll(() => heard.at(-1)).toBe('not_connected');
+  });
+
   test('renews the bridge that connected clients start, and makes none where there is no client (R-CONN-12)', async () => {
     const [used, unused] = [tempFolder(), tempFolder()];
     const bridge = 'helmdeck-memory-mcp.mjs';

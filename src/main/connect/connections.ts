@@ -40,6 +40,8 @@ interface Deps {
   readonly tokens: Pick<Tokens, 'mint' | 'list' | 'revoke'>;
   readonly folder: string;
   readonly now: () => number;
+  /** Hears how all of them stand whenever that was looked at, and after one was connected or disconnected. */
+  readonly hear?: (clients: ClientList['clients']) => void;
 }
 
 type TokenRow = TokenList['tokens'][number];
@@ -59,10 +61,12 @@ export class Connections implements Clients {
   }
 
   async list(): Promise<ClientList> {
-    const { connectors, tokens } = this.#deps;
+    const { connectors, tokens, hear } = this.#deps;
     // Without the key it is not known who has a token, but well who is connected.
     const listed = await tokens.list().catch(() => undefined);
-    return { clients: await Promise.all(connectors.map((connector) => this.#row(connector, listed?.tokens))) };
+    const clients = await Promise.all(connectors.map((connector) => this.#row(connector, listed?.tokens)));
+    hear?.(clients);
+    return { clients };
   }
 
   async plan({ client }: PlanConnectionInput): Promise<ConnectionPlan> {
@@ -352,7 +356,7 @@ export class Connections implements Clients {
   /** Two that change the same file would undo each other. */
   #inTurn<T>(job: () => Promise<T>): Promise<T> {
     const done = this.#working.then(job);
-    this.#working = done.catch(() => undefined);
+    this.#working = done.then(() => this.#deps.hear && this.list()).catch(() => undefined);
     return done;
   }
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { app, type BrowserWindow, clipboard, dialog, type MessageBoxOptions, powerMonitor, session, shell } from 'electron';
+import type { ClientRow } from '../../contract/client.ts';
 import { asFailure, Failure } from '../../contract/failure.ts';
 import type { ListeningState } from '../../contract/status.ts';
 import type { DesktopCalls } from '../../contract/window.ts';
@@ -68,6 +69,8 @@ export class Desktop implements AsyncDisposable {
   #tray: MemoryTray | undefined;
   #startsAtLogin: boolean | undefined;
   #shortcut: Shortcut | undefined;
+  /** Agents that lost their entry, by name. */
+  #wiped: readonly string[] = [];
   /** The window, for the first time. */
   readonly #shown = Promise.withResolvers<void>();
   /** What icon and menu show, as one text to compare. */
@@ -125,6 +128,7 @@ export class Desktop implements AsyncDisposable {
     this.#hear(program);
     this.#show();
     await this.#resume(program);
+    this.#lookAtAgents();
     const { state } = program.listening;
     console.log(`Helmdeck Memory is running.${state.at === 'listening' ? ` Agents reach it at ${state.url}.` : ''}`);
   }
@@ -132,6 +136,7 @@ export class Desktop implements AsyncDisposable {
   /** Shows the window, in front of others; a new one when there is something to see in it. */
   open(): void {
     if (!app.isReady() || this.#quitting) return;
+    this.#lookAtAgents();
     const window = this.#window;
     if (!window) {
       this.#window = this.#makeWindow();
@@ -171,7 +176,9 @@ export class Desktop implements AsyncDisposable {
     const onListening = (): void => this.#listeningChanged();
     const onKey = (): void => this.#keyChanged();
     const onEmbeddings = (): void => this.#embeddingsChanged();
-    const program = await assemble(config, { ...settings, desktop: true, version, onListening, onKey, onEmbeddings, away });
+    const onClients = (clients: readonly ClientRow[]): void => this.#agentsStand(clients);
+    const hearing = { onListening, onKey, onEmbeddings, onClients };
+    const program = await assemble(config, { ...settings, desktop: true, version, ...hearing, away });
     const { listening, perform } = program;
     this.#calls.resolve(
       callsOf({
@@ -201,6 +208,7 @@ export class Desktop implements AsyncDisposable {
     this.#opened.use(changes);
     // What could not listen before the machine slept may now.
     powerMonitor.on('resume', () => {
+      this.#lookAtAgents();
       if (program.listening.state.at === 'failed') void this.#resume(program);
     });
     powerMonitor.on('shutdown', () => this.quit());
@@ -315,7 +323,18 @@ export class Desktop implements AsyncDisposable {
       startsAtLogin: this.#startsAtLogin,
       startsHidden,
       shortcut: this.#shortcut,
+      wiped: this.#wiped,
     };
+  }
+
+  /** Nobody tells that an agent's file has changed. It is looked at when its owner may come, and never by the clock. */
+  #lookAtAgents(): void {
+    void this.#running?.perform(theWindow('me'), 'clients', {}).catch(() => undefined);
+  }
+
+  #agentsStand(clients: readonly ClientRow[]): void {
+    this.#wiped = clients.flatMap(({ state, name }) => (state === 'wiped' ? [name] : []));
+    this.#show();
   }
 
   /** Called whenever anything may have changed, which is often: an agent writes, and the icon stays as it is. */

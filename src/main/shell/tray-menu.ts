@@ -12,6 +12,8 @@ export interface TrayState {
   readonly startsHidden: boolean;
   /** Undefined while none is set. */
   readonly shortcut: Shortcut | undefined;
+  /** Agents that were connected and lost their entry, by name. */
+  readonly wiped: readonly string[];
 }
 
 export type Mood = 'on' | 'paused' | 'locked' | 'needs-you';
@@ -31,9 +33,9 @@ export type TrayAction =
 export type TrayItem = { readonly label: string; readonly does?: TrayAction; readonly checked?: boolean } | 'line';
 
 /** What its owner can see from the corner of an eye. */
-export function moodOf({ listening, key, file }: TrayState): Mood {
+export function moodOf({ listening, key, file, wiped }: TrayState): Mood {
   if (key.at === 'locked') return 'locked';
-  if (file.at === 'failed' || listening.at === 'failed' || key.at !== 'ok') return 'needs-you';
+  if (file.at === 'failed' || listening.at === 'failed' || key.at !== 'ok' || wiped.length > 0) return 'needs-you';
   return listening.at === 'paused' ? 'paused' : 'on';
 }
 
@@ -96,12 +98,18 @@ const atLogin = (starts: boolean, hidden: boolean): readonly TrayItem[] => [
   'line',
 ];
 
-export function statusLine({ listening, key, file }: TrayState): string {
+export function statusLine({ listening, key, file, wiped }: TrayState): string {
   if (file.at === 'failed') return `The memory file cannot be used: ${file.why}`;
   if (key.at === 'locked') return 'Locked. Agents read and write nothing.';
   if (!isAtHand(key)) return `The key is ${key.at}. Open Memory to see what to do.`;
   if (listening.at === 'failed') return `Agents cannot come: ${listening.why}`;
-  if (listening.at === 'paused') return 'Paused. Agents cannot reach this memory.';
+  if (listening.at === 'paused') return `Paused. Agents cannot reach this memory.${wipedLine(wiped)}`;
   const kept = key.at === 'ephemeral' ? ' Nothing is kept.' : '';
-  return `Listening on ${new URL(listening.url).host}.${kept}`;
+  return `Listening on ${new URL(listening.url).host}.${kept}${wipedLine(wiped)}`;
+}
+
+function wipedLine([first, ...others]: readonly string[]): string {
+  if (first === undefined) return '';
+  const who = others.length === 0 ? `${first} has` : `${others.length + 1} agents have`;
+  return ` ${who} lost the entry for this memory. Open Memory to repair it.`;
 }

@@ -9,6 +9,7 @@ const on: TrayState = {
   startsAtLogin: false,
   startsHidden: false,
   shortcut: undefined,
+  wiped: [],
 };
 const locked = { at: 'locked', why: 'you locked it', remedy: 'unlock it' } as const;
 const taken = { at: 'failed', why: 'it is taken; end it' } as const;
@@ -48,6 +49,20 @@ describe('the icon and its menu (R-DESK-03)', () => {
       'The memory file cannot be used: the disk is full',
       ['open', 'copy-address', 'pause', 'lock'],
     ],
+    [
+      'a wiped entry (R-DESK-44)',
+      { wiped: ['Codex'] },
+      'needs-you',
+      'Listening on 127.0.0.1:7345. Codex has lost the entry for this memory. Open Memory to repair it.',
+      ['open', 'copy-address', 'pause', 'lock'],
+    ],
+    [
+      'two of them, paused',
+      { wiped: ['Codex', 'Cursor'], listening: { at: 'paused' } },
+      'needs-you',
+      'Paused. Agents cannot reach this memory. 2 agents have lost the entry for this memory. Open Memory to repair it.',
+      ['open', 'resume', 'lock'],
+    ],
   ])('%s', (_what, over, mood, line, does) => {
     const state = { ...on, ...over };
     expect(moodOf(state)).toBe(mood);
@@ -58,6 +73,8 @@ describe('the icon and its menu (R-DESK-03)', () => {
   test('what is worse is shown first', () => {
     expect(says({ ...on, file: broken, key: locked, listening: taken })).toMatch(/^The memory file/);
     expect(says({ ...on, key: locked, listening: taken })).toMatch(/^Locked/);
+    expect(says({ ...on, key: locked, wiped: ['Codex'] })).toMatch(/^Locked/);
+    expect(moodOf({ ...on, key: locked, wiped: ['Codex'] })).toBe('locked');
   });
 
   test('starting at login is offered where the system can, as two settings (R-DESK-09)', () => {
