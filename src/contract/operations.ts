@@ -67,6 +67,7 @@ import { QmdAnswer, QmdQuestion, SearchAnswer, SearchInput } from './query.ts';
 import { ChangeSettingInput, SettingRow, Settings, SettingsInput } from './settings.ts';
 import { MintInput, MintReceipt, RevokeInput, RevokeReceipt, TokenList, type TokenScope, TokensInput } from './token.ts';
 import { Export, ExportInput, ImportInput, ImportReceipt } from './transfer.ts';
+import { CheckForUpdatesInput, UpdatesFound } from './updates.ts';
 import {
   BackupInput,
   BackupReceipt,
@@ -177,6 +178,7 @@ export const operations = {
   verify: { input: VerifyInput, output: Verified, scope: 'admin' },
   settings: { input: SettingsInput, output: Settings, scope: 'admin' },
   changeSetting: { input: ChangeSettingInput, output: SettingRow, scope: 'admin' },
+  checkForUpdates: { input: CheckForUpdatesInput, output: UpdatesFound, scope: 'admin' },
 } as const satisfies Record<string, Operation>;
 
 export type OperationName = keyof typeof operations;

@@ -38,6 +38,10 @@ export const Settings = later(() =>
     address: z.string().describe('Where agents reach the memory, as it is set.'),
     file: z.string().exactOptional().describe('The configuration file that was read; absent when there is none.'),
     settings: z.array(SettingRow()).describe('Every setting there is.'),
+    updates: z
+      .string()
+      .exactOptional()
+      .describe('Who is asked for a newer version when its owner wants to know; absent where this build asks nobody.'),
     quota: z
       .object({ facts: share('Facts'), bytes: share('Bytes, earlier versions included,') })
       .describe('What the subject may hold.'),
@@ -64,4 +68,4 @@ export const ChangeSettingInput = later(() =>
 );
 
 /** What the program was started with, as its owner may see it. */
-export type StartedWith = Omit<Settings, 'quota'>;
+export type StartedWith = Omit<Settings, 'quota' | 'updates'>;

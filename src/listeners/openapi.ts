@@ -68,9 +68,11 @@ const NAMING: ReadonlySet<OperationName> = new Set<OperationName>([
   'runPipeline',
   'pipelineRun',
   'cancelPipelineRun',
+  'checkForUpdates',
 ]);
-/** What a pack may fail with. */
+/** What a pack may fail with, and whoever else asks outside. */
 const RUNS: readonly FailureCode[] = ['handler_failed', 'timeout', 'rate_limited'];
+const RUNNING: ReadonlySet<OperationName> = new Set<OperationName>(['runPack', 'runPipeline', 'checkForUpdates']);
 
 function operationAt({ path, operation, from, bodyIs, status }: RestRow): Described {
   const { output, scope } = operations[operation];
@@ -93,7 +95,7 @@ function operationAt({ path, operation, from, bodyIs, status }: RestRow): Descri
       ...(from === 'body' ? BODY : []),
       ...(scope === 'memory:read' ? [] : WRITES),
       ...(NAMING.has(operation) ? (['not_found'] as const) : []),
-      ...(operation === 'runPack' || operation === 'runPipeline' ? RUNS : []),
+      ...(RUNNING.has(operation) ? RUNS : []),
     ],
   };
 }

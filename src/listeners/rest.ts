@@ -57,6 +57,7 @@ export const restTable: readonly RestRow[] = [
   { method: 'POST', path: '/unlock', operation: 'unlock', from: 'body' },
   { method: 'POST', path: '/key/rotate', operation: 'rotateKey', from: 'body' },
   { method: 'POST', path: '/backup', operation: 'backup', from: 'body' },
+  { method: 'POST', path: '/updates', operation: 'checkForUpdates', from: 'body' },
 ];
 
 export const API = '/api/v1';
@@ -108,7 +109,7 @@ const answering =
   };
 
 /** What may take long enough that its client goes meanwhile. */
-const LONG: ReadonlySet<OperationName> = new Set<OperationName>(['runPack']);
+const LONG: ReadonlySet<OperationName> = new Set<OperationName>(['runPack', 'checkForUpdates']);
 
 type Read = (exchange: Exchange) => unknown;
 

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { constants, homedir } from 'node:os';
 import { join } from 'node:path';
+import { readBuild } from './build.ts';
 import { Interrupted } from './cli/interrupted.ts';
 
 /** The launcher and the terminal may both hand on one and the same Ctrl+C. */
@@ -37,8 +37,7 @@ async function main(): Promise<never> {
     stdin: process.stdin,
     stdout: process.stdout,
     stderr: process.stderr,
-    // npm's own file; its shape is its promise.
-    version: (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version,
+    ...readBuild(ROOT),
     now: Date.now,
     interrupted: interruption(),
   });

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { Failure } from '../contract/failure.ts';
+import { readBuild } from './build.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -36,8 +36,7 @@ async function main(): Promise<void> {
     const { readyLine, serve, windowLines } = await import('./serve.ts');
     await serve({
       machine: { environment: process.env, platform: process.platform, home: homedir },
-      // npm's own file; its shape is its promise.
-      version: (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version,
+      ...readBuild(ROOT),
       async ready(started) {
         console.log([...started.report, ...windowLines(started), readyLine(started)].join('\n'));
       },

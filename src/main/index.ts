@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { app, dialog } from 'electron';
 import { Failure } from '../contract/failure.ts';
 import { prepareFolder } from '../core/prepare-folder.ts';
+import { readBuild } from './build.ts';
 import { readConfig } from './config.ts';
 import { readSettings } from './settings-file.ts';
 import { Desktop } from './shell/desktop.ts';
@@ -38,7 +39,8 @@ function start(): void {
   if (config.shortcut !== undefined) app.commandLine.appendSwitch('enable-features', 'GlobalShortcutsPortal');
   announceScheme();
   fence();
-  const desktop = new Desktop({ config, settings, version: app.getVersion(), root: join(import.meta.dirname, '../..') });
+  const root = join(import.meta.dirname, '../..');
+  const desktop = new Desktop({ config, settings, build: readBuild(root), root });
   // Until it is ready Electron takes these for itself, and would go on to ask as if its owner had quit.
   void app.whenReady().then(() => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => desktop.quit());

@@ -18,9 +18,10 @@ import type { Config, Machine } from './config.ts';
 import type { Network } from './egress/egress.ts';
 import { KeptSettings } from './kept-settings.ts';
 import type { OwnPacks, Skipped } from './own-packs/own-packs.ts';
-import { packsOutside } from './packs.ts';
+import { packsOutside, wayOut } from './packs.ts';
 import type { Settings } from './settings-file.ts';
 import { SidecarOnDemand } from './sidecar/on-demand.ts';
+import { updatesAt } from './updates.ts';
 
 /** The memory and its one door. Everything that asks goes through `perform`. */
 export interface Core extends AsyncDisposable {
@@ -44,6 +45,8 @@ export interface Surroundings extends Partial<Omit<Settings, 'environment'>>, Pi
   /** Hears how the programs of others stand whenever somebody looked. */
   readonly onClients?: (clients: ClientList['clients']) => void;
   readonly version: string;
+  /** Where a newer version can be asked for; nowhere, unless the build says so. */
+  readonly updates?: string;
   /** Whether agents can come; never, where nobody serves them. */
   readonly listening?: () => ListeningState;
   /** A desktop makes its key at the first start. */
@@ -62,7 +65,7 @@ interface ConnectionDeps {
 
 /** What every way of running the program begins with. What opens last closes first. */
 export async function openCore(config: Config, surroundings: Surroundings): Promise<Core> {
-  const { environment, clock = systemClock, network = {}, version, desktop, packLog: log } = surroundings;
+  const { environment, clock = systemClock, network = {}, version, updates = '', desktop, packLog: log } = surroundings;
   const { listening = () => ({ at: 'paused' }), onClients } = surroundings;
   const { folder, quota, secrets, writesPerMinute, fetchHosts } = config;
   const secret = tokenSecret(environment);
@@ -87,7 +90,8 @@ export async function openCore(config: Config, surroundings: Surroundings): Prom
   let ownPacks: OwnPacks | undefined;
   opened.defer(() => ownPacks?.[Symbol.dispose]());
   const skipped: Skipped[] = [];
-  const about = { packs: packsOutside({ clock, network, fetchHosts }), skipped, ...(log && { log }) };
+  const egress = wayOut({ ...network, clock });
+  const about = { packs: packsOutside({ clock, egress, fetchHosts }), skipped, ...(log && { log }) };
   const sidecar = opened.use(sidecarOf(config, surroundings));
   const { perform, packs } = opened.use(
     openDoor({
@@ -101,7 +105,7 @@ export async function openCore(config: Config, surroundings: Surroundings): Prom
       embeddings: sidecar,
       packs: about,
       settings: new KeptSettings(config, surroundings),
-      program: { version, listening },
+      program: { version, listening, updates: updatesAt(updates, egress) },
       clients: () =>
         (clients ??= connectionsOf({ machine, tokens, folder, now: () => store.now(), ...(onClients && { hear: onClients }) })),
     }),

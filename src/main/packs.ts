@@ -8,18 +8,18 @@ import type { Network } from './egress/egress.ts';
 
 interface Deps {
   readonly clock: Clock;
-  readonly network: Network;
+  readonly egress: Egress;
   readonly fetchHosts: readonly string[];
 }
 
 /** The packs that ask outside, all by one way. Nobody is asked before one of them is run. */
-export function packsOutside({ clock, network, fetchHosts }: Deps): readonly Pack[] {
-  const egress = loadedWhenAsked({ ...network, clock });
-  return [httpFetch({ egress, hosts: fetchHosts }), ...githubPacks(new GitHub({ egress, clock }))];
-}
+export const packsOutside = ({ clock, egress, fetchHosts }: Deps): readonly Pack[] => [
+  httpFetch({ egress, hosts: fetchHosts }),
+  ...githubPacks(new GitHub({ egress, clock })),
+];
 
-/** The way out is loaded when somebody takes it: no start has to wait for it. */
-function loadedWhenAsked(deps: Network & { readonly clock: Clock }): Egress {
+/** The one way out, loaded when somebody takes it: no start has to wait for it. */
+export function wayOut(deps: Network & { readonly clock: Clock }): Egress {
   let way: Promise<Egress> | undefined;
   const load = async (): Promise<Egress> => (await import('./egress/egress.ts')).createEgress(deps);
   return {

@@ -1,12 +1,12 @@
 import { assemble } from './assemble.ts';
+import type { Build } from './build.ts';
 import { builtPages } from './built-pages.ts';
 import { type Machine, readConfig } from './config.ts';
 import { readSettings } from './settings-file.ts';
 import { packReport, startReport } from './start-report.ts';
 
-interface Serving {
+interface Serving extends Build {
   readonly machine: Machine;
-  readonly version: string;
   /** Hears once what the owner is told when agents can come. */
   readonly ready: (started: Started) => Promise<void>;
   /** Until when it goes on; asked for when the memory is open, so that a signal before that ends the program as it stands. */
@@ -23,7 +23,7 @@ export interface Started {
 }
 
 /** The whole program without a window. What opens last closes first. */
-export async function serve({ machine, version, ready, ended }: Serving): Promise<void> {
+export async function serve({ machine, version, updates, ready, ended }: Serving): Promise<void> {
   const settings = readSettings(machine);
   const { environment } = settings;
   const config = readConfig({ environment, platform: machine.platform, home: () => machine.home() });
@@ -31,7 +31,7 @@ export async function serve({ machine, version, ready, ended }: Serving): Promis
   if (process.platform !== 'win32') process.on('SIGUSR1', () => undefined);
   // A name that comes from outside then reaches no prototype, whatever code of whomever reads it.
   Reflect.deleteProperty(Object.prototype, '__proto__');
-  await using program = await assemble(config, { ...settings, desktop: false, version, pages: builtPages() });
+  await using program = await assemble(config, { ...settings, desktop: false, version, updates, pages: builtPages() });
   const { listening } = program;
   await listening.resume();
   const { listener } = listening;

@@ -123,6 +123,7 @@ describe('the table (R-OPS-01)', () => {
       'verify',
       'settings',
       'changeSetting',
+      'checkForUpdates',
     ]);
   });
 

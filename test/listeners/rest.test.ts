@@ -183,7 +183,7 @@ describe('what is the owner’s alone', () => {
       me.get('/clients'),
       me.post('/tokens', { name: 'x' }),
       me.delete('/tokens/abc'),
-      ...['/lock', '/unlock', '/key/rotate', '/backup'].map((path) => me.post(path)),
+      ...['/lock', '/unlock', '/key/rotate', '/backup', '/updates'].map((path) => me.post(path)),
     ]);
     expect(answers.map(({ status, json }) => [status, json.error])).toEqual(answers.map(() => [403, 'insufficient_scope']));
   });

@@ -7,8 +7,10 @@ import { openStore } from '../../src/core/open-store.ts';
 import { RamStore } from '../../src/core/ram-store.ts';
 import { readConfig } from '../../src/main/config.ts';
 import { KeptSettings } from '../../src/main/kept-settings.ts';
+import { updatesAt } from '../../src/main/updates.ts';
 import { handClock } from '../support/clock.ts';
 import { theOwner } from '../support/memory.ts';
+import { outside } from '../support/outside.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { broken, openWindow } from '../support/window.ts';
 import { goTo, toast } from './pages.ts';
@@ -217,5 +219,46 @@ describe('facts in a file', () => {
     await bring(page, ['nothing of use']);
     await page.getByText('1 line refused').waitFor();
     expect(await page.getByRole('button', { name: 'Import 0 facts' }).isDisabled()).toBe(true);
+  });
+});
+
+describe('the version', () => {
+  test('is told, and a newer one is looked for when the button is pressed and not before (R-NEWS-01, R-NEWS-02)', async () => {
+    const world = await outside();
+    const url = 'https://releases.example.com/notes/1.10.0';
+    let newest: object | undefined;
+    world.answer('releases.example.com', (_request, response) =>
+      newest ? response.end(JSON.stringify(newest)) : response.writeHead(503).end(),
+    );
+    const { page, requests } = await opened({ updates: updatesAt('https://releases.example.com/newest.json', world.egress) });
+    const version = region(page, 'Version');
+    await version.getByText('Helmdeck Memory 1.2.3').waitFor();
+    expect(await version.innerText()).toMatch('is asked of releases.example.com when you press this, and at no other time.');
+    expect(world.asked).toEqual([]);
+    const check = version.getByRole('button', { name: 'Check for updates' });
+    await check.click();
+    await version.getByRole('alert').getByText('releases.example.com answered with 503').waitFor();
+    newest = { version: '1.2.3', url };
+    await check.click();
+    await version.getByText('You have the newest version.').waitFor();
+    expect(await version.getByRole('alert').count()).toBe(0);
+    newest = { version: '1.10.0', url };
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('check for');
+    await page.keyboard.press('Enter');
+    await version.getByText('1.10.0 is available.').waitFor();
+    expect(await version.getByRole('link').count()).toBe(0);
+    await version.getByRole('button', { name: 'Copy the link' }).click();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(url);
+    expect(await broken(page)).toEqual([]);
+    expect(world.asked).toHaveLength(3);
+    expect(requests.filter((asked) => asked.includes('releases'))).toEqual([]);
+  });
+
+  test('of a build that has no place to ask says so, and offers no button (R-NEWS-01)', async () => {
+    const { page } = await opened();
+    const version = region(page, 'Version');
+    await version.getByText('This build has no place to ask for a newer version').waitFor();
+    expect(await version.getByRole('button').count()).toBe(0);
   });
 });

@@ -7,7 +7,7 @@ import { systemClock } from '../../src/core/clock.ts';
 import { openDoor } from '../../src/core/door.ts';
 import type { Embeddings } from '../../src/core/embeddings.ts';
 import { Finder } from '../../src/core/finder.ts';
-import type { OwnerSettings } from '../../src/core/operations/memory.ts';
+import type { OwnerSettings, Updates } from '../../src/core/operations/memory.ts';
 import type { PacksOptions } from '../../src/core/packs/packs.ts';
 import type { Perform } from '../../src/core/perform.ts';
 import { RamStore } from '../../src/core/ram-store.ts';
@@ -47,6 +47,7 @@ export interface Over extends Partial<Omit<ListenerDeps, 'perform'>> {
   /** The programs of others that it connects. */
   readonly clients?: (surrounded: Surrounded) => Clients;
   readonly embeddings?: Embeddings;
+  readonly updates?: Updates | undefined;
 }
 
 const VERSION = '1.2.3';
@@ -60,6 +61,7 @@ export async function serve({
   settings,
   clients,
   embeddings,
+  updates,
   clock = systemClock,
   ...over
 }: Over = {}): Promise<Served> {
@@ -76,7 +78,7 @@ export async function serve({
     ...(settings && { settings }),
     ...(clients && { clients: async () => clients({ tokens, folder, store }) }),
     ...(embeddings && { embeddings }),
-    program: { version: VERSION, listening: () => ({ at: 'listening', url: listener.url }) },
+    program: { version: VERSION, listening: () => ({ at: 'listening', url: listener.url }), updates },
   });
   const key = new KeyWatch(store);
   const perform = key.watching(around?.(inner) ?? inner);
@@ -255,6 +257,7 @@ export const everyRoute: readonly (readonly [method: string, path: string])[] = 
   ['POST', '/api/v1/unlock'],
   ['POST', '/api/v1/key/rotate'],
   ['POST', '/api/v1/backup'],
+  ['POST', '/api/v1/updates'],
   ['POST', '/api/v1/window'],
   ['GET', '/api/v1/version'],
   ['GET', '/api/v1/openapi.json'],

@@ -32,6 +32,7 @@ interface Options extends Pick<BrowserContextOptions, 'viewport' | 'colorScheme'
   readonly settings?: OwnerSettings;
   readonly clients?: Over['clients'];
   readonly embeddings?: Embeddings;
+  readonly updates?: Over['updates'];
   /** In px; browsers begin with 16. */
   readonly textSize?: number;
   /** Done to the page before it loads. */
@@ -78,6 +79,7 @@ export async function openWindow({
   settings,
   clients,
   embeddings,
+  updates,
   textSize,
   before,
   mayComplain,
@@ -94,6 +96,7 @@ export async function openWindow({
     ...(settings && { settings }),
     ...(clients && { clients }),
     ...(embeddings && { embeddings }),
+    updates,
   });
   const as: As = (caller) => (name, input) => served.perform(aCaller(caller), name, input);
   if (!unused) await served.tokens.verify(await served.token(), 'mcp');

@@ -10,6 +10,7 @@ import { pipelines } from './pipelines.ts';
 import { settings } from './settings.ts';
 import { transfer } from './transfer.ts';
 import { undo } from './undo.ts';
+import { updates } from './updates.ts';
 import { upkeep } from './upkeep.ts';
 import { views } from './views.ts';
 
@@ -27,4 +28,5 @@ export const createMemory = (deps: MemoryDeps): Memory => ({
   ...upkeep(deps),
   ...clients(deps),
   ...settings(deps),
+  ...updates(deps),
 });

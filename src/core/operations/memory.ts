@@ -1,6 +1,7 @@
 import type { Input, OperationName, Output } from '../../contract/operations.ts';
 import type { SettingRow, StartedWith } from '../../contract/settings.ts';
 import type { ListeningState } from '../../contract/status.ts';
+import type { Release } from '../../contract/updates.ts';
 import type { Caller } from '../caller.ts';
 import type { Clients } from '../clients.ts';
 import type { Clock } from '../clock.ts';
@@ -30,6 +31,15 @@ export interface Program {
   readonly version: string;
   /** Whether agents can come. */
   listening(): ListeningState;
+  /** Absent in a build that has no place to ask. */
+  readonly updates?: Updates | undefined;
+}
+
+/** Where it can be asked for a newer version. */
+export interface Updates {
+  /** Who is asked. */
+  readonly host: string;
+  newest(signal: AbortSignal): Promise<Release>;
 }
 
 /** What the use cases need. */

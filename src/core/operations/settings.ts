@@ -1,10 +1,11 @@
 import type { Memory, MemoryDeps } from './memory.ts';
 
-export const settings = ({ store, settings: owner }: MemoryDeps): Pick<Memory, 'settings' | 'changeSetting'> => ({
+export const settings = ({ store, settings: owner, program }: MemoryDeps): Pick<Memory, 'settings' | 'changeSetting'> => ({
   async settings({ subject }) {
     const { used, most } = await store.usage(subject);
     return {
       ...owner.told(),
+      ...(program.updates && { updates: program.updates.host }),
       quota: {
         facts: { used: used.facts, most: most.facts },
         bytes: { used: used.bytes, most: most.bytes },

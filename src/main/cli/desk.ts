@@ -1,4 +1,5 @@
 import { Failure } from '../../contract/failure.ts';
+import type { Build } from '../build.ts';
 import { type Config, type Machine, readConfig } from '../config.ts';
 import { readSettings, type Settings } from '../settings-file.ts';
 import { jsonText } from './layout.ts';
@@ -7,8 +8,7 @@ import { type Streams, Terminal } from './terminal.ts';
 import { UsageError } from './usage-error.ts';
 
 /** Everything outside of us, handed in. */
-export interface World extends Machine, Streams {
-  readonly version: string;
+export interface World extends Machine, Streams, Build {
   now(): number;
   /** Aborted with an `Interrupted` by a signal. */
   readonly interrupted: AbortSignal;
@@ -19,6 +19,7 @@ export class Desk implements AsyncDisposable {
   readonly terminal: Terminal;
   readonly json: boolean;
   readonly version: string;
+  readonly updates: string;
   /** The machine as it is, without what a configuration file adds. */
   readonly machine: Machine;
   readonly streams: Streams;
@@ -28,10 +29,11 @@ export class Desk implements AsyncDisposable {
   #memory: Promise<MemoryAtHand> | undefined;
 
   constructor(world: World, json: boolean) {
-    const { environment, interrupted, version } = world;
+    const { environment, interrupted, version, updates } = world;
     this.terminal = new Terminal(world, { noColour: (environment['NO_COLOR'] ?? '') !== '', interrupted });
     this.json = json;
     this.version = version;
+    this.updates = updates;
     this.machine = world;
     this.streams = world;
     this.interrupted = interrupted;

@@ -7,6 +7,7 @@ import type { ListeningState } from '../../contract/status.ts';
 import type { DesktopCalls } from '../../contract/window.ts';
 import { theWindow } from '../../listeners/window/crossing.ts';
 import type { Program } from '../assemble.ts';
+import type { Build } from '../build.ts';
 import { builtBundle, builtPages } from '../built-pages.ts';
 import type { Config } from '../config.ts';
 import type { Settings } from '../settings-file.ts';
@@ -43,7 +44,7 @@ const LOSING: Question = {
 interface Options {
   readonly config: Config;
   readonly settings: Settings;
-  readonly version: string;
+  readonly build: Build;
   /** Where the built files and the icons lie. */
   readonly root: string;
 }
@@ -91,12 +92,12 @@ export class Desktop implements AsyncDisposable {
   }
 
   async run(): Promise<void> {
-    const { root, version } = this.#options;
+    const { root, build } = this.#options;
     await app.whenReady();
     app.setAboutPanelOptions({
       applicationName: 'Helmdeck Memory',
-      applicationVersion: version,
-      copyright: 'It asks nobody for a newer version. Compare this one where you got it.',
+      applicationVersion: build.version,
+      copyright: 'It asks nobody for a newer version by itself. Settings, in its window, say more.',
     });
     if (this.#quitting) return;
     const pages = builtPages();
@@ -172,13 +173,13 @@ export class Desktop implements AsyncDisposable {
   }
 
   async #assemble({ assemble, callsOf }: Modules): Promise<Program> {
-    const { config, settings, version } = this.#options;
+    const { config, settings, build } = this.#options;
     const onListening = (): void => this.#listeningChanged();
     const onKey = (): void => this.#keyChanged();
     const onEmbeddings = (): void => this.#embeddingsChanged();
     const onClients = (clients: readonly ClientRow[]): void => this.#agentsStand(clients);
     const hearing = { onListening, onKey, onEmbeddings, onClients };
-    const program = await assemble(config, { ...settings, desktop: true, version, ...hearing, away });
+    const program = await assemble(config, { ...settings, desktop: true, ...build, ...hearing, away });
     const { listening, perform } = program;
     this.#calls.resolve(
       callsOf({

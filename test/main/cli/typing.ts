@@ -43,6 +43,7 @@ export async function typed(args: readonly string[], circumstances: Circumstance
     stdout: out,
     stderr: err,
     version: '1.2.3',
+    updates: '',
     now: () => now ?? Date.now(),
     interrupted: interrupted ?? new AbortController().signal,
   };

@@ -11,10 +11,11 @@ export const serve = command({
   examples: ['serve'],
   async run(_typed, desk) {
     const { readyLine, serve: run, windowLines } = await import('../../serve.ts');
-    const { machine, version, interrupted } = desk;
+    const { machine, version, updates, interrupted } = desk;
     await run({
       machine,
       version,
+      updates,
       ready: (started) => {
         const { url, folder, report } = started;
         return desk.answer({ url, pid: process.pid, folder }, () => [...report, ...windowLines(started), readyLine(started)]);

@@ -8,8 +8,9 @@ import { SafetySection } from './safety.tsx';
 import { SettingsList } from './settings-list.tsx';
 import { sizeOf } from './size.ts';
 import { TransferSection } from './transfer-section.tsx';
+import { VersionSection } from './version-section.tsx';
 
-/** The key, what keeps the memory safe, and what is set. */
+/** The key, what keeps the memory safe, what is set, and which version this is. */
 export function SettingsPage() {
   const { data, error } = useWatched('settings', {}, () => undefined);
   const { data: status } = useAsked('status', {});
@@ -28,6 +29,7 @@ export function SettingsPage() {
         </Section>
       )}
       {data && <SettingsList settings={data} />}
+      {data && <VersionSection place={data.updates} />}
     </Page>
   );
 }

@@ -1,0 +1,14 @@
+import { Failure } from '../../contract/failure.ts';
+import { isNewer } from '../versions.ts';
+import type { Memory, MemoryDeps } from './memory.ts';
+
+/** Whether there is a newer version: asked when the owner wants to know, and by nothing else here. */
+export const updates = ({ program: { version, updates: place } }: MemoryDeps): Pick<Memory, 'checkForUpdates'> => ({
+  async checkForUpdates(_caller, _input, { signal = new AbortController().signal }) {
+    if (!place) {
+      throw new Failure('not_found', 'This build has no place to ask for a newer version; compare it where you got it.');
+    }
+    const newest = await place.newest(signal);
+    return { version, ...(isNewer(newest.version, version) && { newer: newest }) };
+  },
+});

@@ -1,0 +1,116 @@
+import { readFileSync } from 'node:fs';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { operations } from '../../src/contract/operations.ts';
+import { readBuild } from '../../src/main/build.ts';
+import { updatesAt } from '../../src/main/updates.ts';
+import { ask, serve, type Served } from '../support/listener.ts';
+import { aCaller, theOwner } from '../support/memory.ts';
+import { type Outside, outside, PUBLIC } from '../support/outside.ts';
+
+const HOST = 'releases.example.com';
+const PLACE = `https://${HOST}/newest.json`;
+const LINK = 'https://releases.example.com/1.10.0';
+
+let world: Outside;
+let served: Served;
+
+/** The program, which is 1.2.3, with a place that answers so. */
+const answers = (answer: unknown, status = 200): void =>
+  world.answer(HOST, (_request, response) =>
+    response.writeHead(status).end(typeof answer === 'string' ? answer : JSON.stringify(answer)),
+  );
+const check = () => served.perform(theOwner, 'checkForUpdates', {});
+
+beforeEach(async () => {
+  world = await outside();
+  served = await serve({ updates: updatesAt(PLACE, world.egress) });
+});
+
+describe('a check for updates', () => {
+  test('asks the one place of the build, when it is wanted and not before (R-NEWS-01)', async () => {
+    answers({ version: '1.10.0', url: LINK, more: true });
+    const settings = operations.settings.output().parse(await served.perform(theOwner, 'settings', {}));
+    expect(settings.updates).toBe(HOST);
+    expect(world.asked).toEqual([]);
+    expect(await check()).toEqual({ version: '1.2.3', newer: { version: '1.10.0', url: LINK } });
+    expect(world.asked.map(({ method, url }) => `${method} ${url}`)).toEqual([`GET ${PLACE}`]);
+    // Neither which version asks, nor who, nor on what.
+    expect(world.asked[0]?.headers).toEqual({
+      host: HOST,
+      'user-agent': 'Helmdeck-Memory',
+      'accept-encoding': 'identity',
+      accept: 'application/json',
+      connection: expect.any(String) as string,
+    });
+  });
+
+  test.each(['1.2.3', '1.2.3-rc.1', '1.2.2', '1.2.3+5'])('finds nothing newer in %s (R-NEWS-02)', async (version) => {
+    answers({ version, url: LINK });
+    expect(await check()).toEqual({ version: '1.2.3' });
+  });
+
+  test.each([
+    ['no JSON', '<html>'],
+    ['an empty answer', ''],
+    ['another document', { tag: 'v2' }],
+    ['a version that is none', { version: 'v2.0.0', url: LINK }],
+    ['a number that is too long', { version: `${'9'.repeat(40)}.0.0`, url: LINK }],
+    ['a link that runs', { version: '2.0.0', url: 'javascript:alert(1)' }],
+    ['a link in clear', { version: '2.0.0', url: 'http://releases.example.com/' }],
+    ['a link with lines', { version: '2.0.0', url: 'https://releases.example.com/\nPress here' }],
+  ])('takes %s for no answer (R-NEWS-02)', async (_what, answer) => {
+    answers(answer);
+    await expect(check()).rejects.toMatchObject({
+      code: 'handler_failed',
+      message: `${HOST} answered in a form that this program does not know; ask where you got this program.`,
+    });
+  });
+
+  test.each([
+    ['an error', () => answers('', 503), 'answered with 503'],
+    ['far too much', () => answers('x'.repeat(5000)), 'answers with more than 4,096 bytes'],
+    [
+      'a redirect to somebody else',
+      () => world.answer(HOST, (_request, response) => response.writeHead(302, { Location: 'https://www.example.org/' }).end()),
+      'is not among the hosts that may be asked',
+    ],
+    ['an address of this machine', () => world.names.set(HOST, [['127.0.0.1']]), 'does not lead to public addresses alone'],
+  ])('refuses %s in a sentence (R-NEWS-02)', async (_what, arrange, says) => {
+    arrange();
+    await expect(check()).rejects.toMatchObject({
+      code: 'handler_failed',
+      message: expect.stringMatching(new RegExp(`^(?=.*${HOST}).*${says}`)) as string,
+    });
+    expect(new Set(world.dialled).isSubsetOf(new Set([`${PUBLIC} 443`]))).toBe(true);
+  });
+
+  test('is for the owner alone (R-NEWS-01)', async () => {
+    answers({ version: '1.10.0', url: LINK });
+    await expect(served.perform(aCaller(), 'checkForUpdates', {})).rejects.toMatchObject({ code: 'insufficient_scope' });
+    const refused = await ask(served.url, '/api/v1/updates', { method: 'POST', token: await served.token() });
+    expect(refused.status).toBe(403);
+    expect(world.asked).toEqual([]);
+    const answer = await ask(served.url, '/api/v1/updates', { method: 'POST', token: served.owner, body: {} });
+    expect(answer.json).toMatchObject({ version: '1.2.3', newer: { version: '1.10.0' } });
+  });
+});
+
+test.each(['', 'releases.example.com', 'http://releases.example.com/', 'https://127.0.0.1/', 'https://localhost/', 'file:///x'])(
+  'a build with "%s" asks nobody, and says so (R-NEWS-01)',
+  async (address) => {
+    const updates = updatesAt(address, world.egress);
+    expect(updates).toBeUndefined();
+    served = await serve({ updates });
+    expect(await served.perform(theOwner, 'settings', {})).not.toHaveProperty('updates');
+    await expect(check()).rejects.toMatchObject({
+      code: 'not_found',
+      message: expect.stringMatching(/no place to ask/) as string,
+    });
+  },
+);
+
+test('the build says where to ask, or nowhere, in package.json', () => {
+  const { version, updates } = readBuild('.');
+  expect((JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }).version).toBe(version);
+  expect(updates === '' || updatesAt(updates, world.egress) !== undefined).toBe(true);
+});
