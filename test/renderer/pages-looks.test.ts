@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { handClock, MINUTE } from '../support/clock.ts';
 import { theOwner } from '../support/memory.ts';
@@ -145,6 +145,62 @@ test.each([
 ])('text of twice the size stays whole in a window of $width × $height (R-WIN-09)', async (viewport) => {
   const tooWide = (page: Page) => page.evaluate<string[]>(OVERFLOWING);
   expect(await foundIn(states, await aMemory({ textSize: 32, viewport }), tooWide)).toEqual({});
+});
+
+/** As much of a page as is looked at here. */
+interface Element {
+  getBoundingClientRect(): { readonly left: number; readonly top: number; readonly right: number; readonly bottom: number };
+  contains(other: unknown): boolean;
+}
+interface View {
+  readonly innerWidth: number;
+  readonly innerHeight: number;
+  readonly document: { elementFromPoint(x: number, y: number): unknown };
+}
+
+describe.each([
+  { what: 'zoom of 200 %', viewport: { width: 460, height: 310 } },
+  { what: 'text of 200 %', viewport: { width: 920, height: 620 }, textSize: 32 },
+])('with $what (R-WIN-09)', ({ what: _what, ...looks }) => {
+  /** Whether the window shows all of it, and nothing lies over it. */
+  const shown = (place: Locator): Promise<boolean> =>
+    place.evaluate((element: Element) => {
+      const { left, top, right, bottom } = element.getBoundingClientRect();
+      const { innerWidth, innerHeight, document } = globalThis as unknown as View;
+      const inside = left >= 0 && top >= 0 && right <= innerWidth && bottom <= innerHeight;
+      return inside && element.contains(document.elementFromPoint((left + right) / 2, (top + bottom) / 2));
+    });
+
+  test('every section stays in sight as the window opens, and a page scrolls as one', async () => {
+    const { page } = await aMemory(looks);
+    const sections = await page.getByRole('navigation', { name: 'Sections' }).getByRole('button').all();
+    const seen = await Promise.all(sections.map(shown));
+    expect(await Promise.all(sections.filter((_, at) => seen[at] !== true).map((button) => button.innerText()))).toEqual([]);
+    await goTo(page, 'Settings');
+    const last = page.getByRole('region', { name: 'Version' });
+    await last.scrollIntoViewIfNeeded();
+    expect(await page.evaluate('document.querySelector(".page").scrollTop')).toBe(0);
+    expect(await shown(last.getByText('This build has no place to ask'))).toBe(true);
+  });
+
+  test('what the keys go to lies beneath nothing', async () => {
+    const { page } = await aMemory(looks);
+    const search = page.getByRole('searchbox', { name: 'Search facts' });
+    const row = page.getByRole('listbox', { name: 'Facts' }).getByRole('option').first();
+    await row.click();
+    expect(await shown(search)).toBe(false);
+    await page.keyboard.press('/');
+    await expect.poll(() => shown(search)).toBe(true);
+    await row.click();
+    expect(await shown(row)).toBe(false);
+    await page.keyboard.press('Shift+Tab');
+    await page.keyboard.press('Tab');
+    await expect.poll(() => shown(row)).toBe(true);
+    await page.keyboard.press('Shift+Backspace');
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('1 fact goes').waitFor();
+    await expect.poll(() => shown(dialog.getByRole('textbox'))).toBe(true);
+  });
 });
 
 test('every page is reached and used by keys alone (R-WIN-09)', async () => {

@@ -1,4 +1,4 @@
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
 import type { ForgetReceipt } from '../../../contract/forget.ts';
 import { useDoing } from '../doing.ts';
 import { useAsked, useMemory } from '../memory-context.tsx';
@@ -22,6 +22,11 @@ export function ForgetMany({ filter, scope, close, forgotten }: Props) {
   const { data: list } = useAsked('list', { ...filter, limit: SHOWN });
   const [typed, setTyped] = useState('');
   const { busy, failure, run } = useDoing();
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    // What has come above it pushes it out of sight where there is little room.
+    if (would && list) field.current?.scrollIntoView({ block: 'nearest' });
+  }, [would, list]);
   const what = filterName(filter);
   const count = would?.deleted ?? 0;
   const more = list ? count - list.facts.length : 0;
@@ -51,7 +56,7 @@ export function ForgetMany({ filter, scope, close, forgotten }: Props) {
         {what === undefined && (
           <label>
             Type <strong>{subject}</strong> to forget them all
-            <input autoComplete="off" value={typed} onChange={({ target }) => setTyped(target.value)} />
+            <input ref={field} autoComplete="off" value={typed} onChange={({ target }) => setTyped(target.value)} />
           </label>
         )}
         {said !== undefined && (

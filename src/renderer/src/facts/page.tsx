@@ -90,6 +90,11 @@ export function FactsPage({ filter, go }: Props) {
     if (by === 'row') list.current?.reveal();
     setAbove({ lifetimeOf: selected, by });
   };
+  /** In a narrow window the fact lies over the list: what the keys go to there must not stay beneath it. */
+  const toField = (act: () => void): void => {
+    setOpened(false);
+    act();
+  };
   const openDetail = (): void => {
     // Nothing that is not shown takes the keys.
     flushSync(() => setOpened(true));
@@ -111,8 +116,8 @@ export function FactsPage({ filter, go }: Props) {
   const acts = { copy, renew: () => renew('button'), edit, forget: () => selected !== undefined && void forget(selected) };
 
   useActions([
-    { name: 'Search facts', keys: ['/', 'mod+f'], whileTyping: true, run: () => search.current?.select() },
-    { name: 'Choose a tag or client', keys: ['t'], run: () => names.current?.focus() },
+    { name: 'Search facts', keys: ['/', 'mod+f'], whileTyping: true, run: () => toField(() => search.current?.select()) },
+    { name: 'Choose a tag or client', keys: ['t'], run: () => toField(() => names.current?.focus()) },
     ...(selected === undefined
       ? []
       : ([
@@ -143,7 +148,14 @@ export function FactsPage({ filter, go }: Props) {
 
   return (
     <>
-      <main className="list" aria-label="Facts">
+      {/* Told by whatever in it takes the keys. */}
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions */}
+      <main
+        className="list"
+        aria-label="Facts"
+        // Not when the whole window has the keys again.
+        onFocus={({ relatedTarget }) => relatedTarget && setOpened(false)}
+      >
         <input
           ref={search}
           type="search"
