@@ -9,13 +9,17 @@ import type { Caller } from '../../src/core/caller.ts';
 import type { Clock } from '../../src/core/clock.ts';
 import { openDoor } from '../../src/core/door.ts';
 import { Finder } from '../../src/core/finder.ts';
-import { keySources } from '../../src/core/keys/sources.ts';
+import { fileSource } from '../../src/core/keys/file.ts';
 import { openStore } from '../../src/core/open-store.ts';
 import { Tokens } from '../../src/core/tokens.ts';
 import { startListener } from '../../src/listeners/server.ts';
+import { readBuild } from '../../src/main/build.ts';
+import { readConfig } from '../../src/main/config.ts';
 import { CONNECTORS } from '../../src/main/connect/clients.ts';
 import { Connections } from '../../src/main/connect/connections.ts';
 import { surroundingsOf } from '../../src/main/connect/programs.ts';
+import { KeptSettings } from '../../src/main/kept-settings.ts';
+import { packsOutside, wayOut } from '../../src/main/packs.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const PICTURES = join(ROOT, 'docs/pictures');
@@ -75,8 +79,9 @@ const caller = (client: string): Caller => ({
 });
 
 const folder = mkdtempSync(join(tmpdir(), 'helmdeck-pictures-'));
-const environment = { HELMDECK_MEMORY_KEY: randomBytes(32).toString('hex') };
-const store = await openStore({ folder, clock, sources: keySources({ environment, folder, desktop: false }) });
+const keyFile = fileSource(folder);
+await keyFile.keep('current', randomBytes(32));
+const store = await openStore({ folder, clock, sources: () => [keyFile] });
 const tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
 // A home with agents in it that were used before, and nothing of whoever draws this.
 const home = join(folder, 'home');
@@ -88,7 +93,37 @@ writeFileSync(join(home, '.gemini', 'settings.json'), '{}');
 const machine = { environment: { PATH: '', HOME: home }, platform: process.platform, home: () => home };
 const around = surroundingsOf(machine, () => []);
 const clients = new Connections({ connectors: CONNECTORS, around, tokens, folder, now: () => now });
-const { perform } = openDoor({ store, tokens, finder: new Finder(store), clock, clients: async () => clients });
+// What is set is nobody's either, but looks like it.
+const environment = { HELMDECK_DATA_DIR: '/home/ada/.local/share/helmdeck-memory', HELMDECK_FETCH_HOSTS: 'docs.example.com' };
+const config = readConfig({ environment, platform: 'linux', home: () => '/home/ada' });
+const { version } = readBuild(ROOT);
+const { perform } = openDoor({
+  store,
+  tokens,
+  finder: new Finder(store),
+  clock,
+  clients: async () => clients,
+  packs: { packs: packsOutside({ clock, egress: wayOut({ clock }), fetchHosts: config.fetchHosts }) },
+  settings: new KeptSettings(config, { environment: {} }),
+  program: { version, listening: () => ({ at: 'listening', url: `http://${config.address}` }) },
+});
+const listener = await startListener({
+  perform,
+  tokens,
+  onChange: (hear) => store.onChange(hear),
+  folder,
+  address: '127.0.0.1:0',
+  pages: join(ROOT, 'out/renderer'),
+  version,
+  clock,
+});
+const browser = await driver.launch({
+  executablePath: process.env['CHROME_PATH'] ?? (await chromium.executablePath()),
+  args: ['--no-sandbox', '--font-render-hinting=none', '--force-color-profile=srgb'],
+});
+mkdirSync(PICTURES, { recursive: true });
+
+await picture('first-run', (page) => page.getByText(/^Found on this machine/).waitFor());
 for (const [client, key, value, category, tags, hours] of facts) {
   now += 7 * 60_000;
   await perform(caller(client), 'remember', {
@@ -99,24 +134,35 @@ for (const [client, key, value, category, tags, hours] of facts) {
     ...(hours !== undefined && { ttl_seconds: hours * 3600 }),
   });
 }
+await perform(caller('codex'), 'createPipeline', {
+  id: 'morning',
+  title: 'What is open this morning',
+  description: 'Issues of a repository, and the page that says who is on duty.',
+  inputs: [{ name: 'repo', description: 'Such as octocat/hello-world.' }],
+  steps: [
+    { id: 'issues', pack: 'github.list_issues', input: { repo: '${{ inputs.repo }}' } },
+    { id: 'duty', pack: 'http.fetch', input: { url: 'https://docs.example.com/on-duty' } },
+  ],
+});
 now += HOUR;
-const listener = await startListener({
-  perform,
-  tokens,
-  onChange: (hear) => store.onChange(hear),
-  folder,
-  address: '127.0.0.1:0',
-  pages: join(ROOT, 'out/renderer'),
-  version: '0.1.0',
-  clock,
-});
 for (const client of ['claude-code', 'codex']) await clients.connect({ client, subject: 'me' });
-const browser = await driver.launch({
-  executablePath: process.env['CHROME_PATH'] ?? (await chromium.executablePath()),
-  args: ['--no-sandbox', '--font-render-hinting=none', '--force-color-profile=srgb'],
-});
 
 const rowsOf = (page: Page) => page.getByRole('listbox', { name: 'Facts' }).getByRole('option');
+const goTo = (page: Page, name: string) =>
+  page.getByRole('navigation', { name: 'Sections' }).getByRole('button', { name, exact: true }).click();
+
+await picture('facts', (page) => rowsOf(page).first().click());
+await picture('search', async (page) => {
+  await page.getByRole('searchbox', { name: 'Search facts' }).fill('which framework for the frontend');
+  await page.getByText('React over Vue').first().waitFor();
+  await rowsOf(page).first().click();
+});
+for (const name of ['Connect', 'Packs', 'Activity', 'Settings']) await picture(name.toLowerCase(), (page) => goTo(page, name));
+await browser.close();
+await listener.close();
+await store[Symbol.asyncDispose]();
+rmSync(folder, { recursive: true });
+process.exit();
 
 /** In light and dark. */
 async function picture(name: string, show: (page: Page) => Promise<unknown>): Promise<void> {
@@ -132,7 +178,6 @@ async function picture(name: string, show: (page: Page) => Promise<unknown>): Pr
     await page.clock.install({ time: now });
     await page.clock.setFixedTime(now);
     await page.goto(listener.windowLink() ?? '');
-    await rowsOf(page).first().waitFor();
     await show(page);
     // What was asked has been answered, and is painted.
     await page.waitForTimeout(300);
@@ -140,17 +185,3 @@ async function picture(name: string, show: (page: Page) => Promise<unknown>): Pr
     await page.close();
   }
 }
-
-mkdirSync(PICTURES, { recursive: true });
-await picture('facts', (page) => rowsOf(page).first().click());
-await picture('search', async (page) => {
-  await page.getByRole('searchbox', { name: 'Search facts' }).fill('which framework for the frontend');
-  await page.getByText('React over Vue').first().waitFor();
-  await rowsOf(page).first().click();
-});
-await picture('connect', (page) => page.getByRole('button', { name: 'Connect', exact: true }).click());
-await browser.close();
-await listener.close();
-await store[Symbol.asyncDispose]();
-rmSync(folder, { recursive: true });
-process.exit();
