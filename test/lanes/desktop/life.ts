@@ -419,6 +419,28 @@ export const life: readonly Check[] = [
     },
   },
   {
+    name: 'an agent whose entry is gone is said by icon and menu as soon as the window is opened, and how to mend it (R-DESK-44)',
+    async run({ folder }) {
+      const home = aFolder(folder);
+      // No Claude Code of this machine is asked: its file is what it reads.
+      writeFileSync(join(home, '.claude.json'), '{}');
+      const environment = { HOME: home, PATH: '/usr/bin:/bin', XDG_CONFIG_HOME: undefined };
+      const { app, page } = await start({ folder: aFolder(folder), environment });
+      const first = async (): Promise<string> => (await labels(app))[0] ?? '';
+      const connected = await askFrom(page, 'me', 'connectClient', { client: 'claude-code' });
+      must(`it is connected (${JSON.stringify(connected)})`, connected.ok);
+      await eventually('nobody is needed', async () => /^Listening on \S+$/.test(await first()));
+      writeFileSync(join(home, '.claude.json'), '{}');
+      await press(app, 'Open Memory');
+      await eventually('it says so', async () => /Claude Code has lost the entry/.test(await first()));
+      const again = await askFrom(page, 'me', 'connectClient', { client: 'claude-code' });
+      must('it is mended', again.ok);
+      await eventually('nobody is needed any more', async () => /^Listening on \S+$/.test(await first()));
+      await app.close();
+      return 'lost, and mended';
+    },
+  },
+  {
     name: 'after the machine slept agents are served, and let in where they could not come before (R-STAY-05)',
     async run({ folder }) {
       const taken = await aTakenPort();
