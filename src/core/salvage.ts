@@ -127,7 +127,7 @@ function namespacesOf(connection: Connection): ReadonlyMap<number, Namespace> {
 
 /** In slices while all is well, and one by one where a slice cannot be read. */
 function* rowsOf(connection: Connection, holes: { any: boolean }): Generator<Found> {
-  const { walk, at, lastRow } = connection.sql;
+  const { walk, at, lastByExpiry, lastByChange, lastVersion } = connection.sql;
   const read = (statement: typeof walk, ...given: number[]): Found[] | undefined => {
     try {
       return statement.all(...given) as Found[];
@@ -138,8 +138,8 @@ function* rowsOf(connection: Connection, holes: { any: boolean }): Generator<Fou
     }
   };
   let last = 0;
-  let known: number | undefined;
-  for (let place = 0; place < (known ?? last + FAR);) {
+  let told: { readonly last: number } | undefined;
+  for (let place = 0; ;) {
     const slice = read(walk, place, ROWS_AT_ONCE);
     if (slice) {
       const end = slice.at(-1)?.row;
@@ -148,7 +148,10 @@ function* rowsOf(connection: Connection, holes: { any: boolean }): Generator<Fou
       place = last = end;
       continue;
     }
-    known ??= lastIn(lastRow);
+    told ??= { last: lastIn(lastByExpiry, lastByChange, lastVersion) };
+    // An index may be damaged too: it ends a search that finds nothing, and no more than that.
+    const far = last + FAR;
+    if (place >= (told.last > last ? Math.min(told.last, far) : far)) return;
     for (const until = place + ROWS_AT_ONCE; place < until; place += 1) {
       // By its number alone: the way to the next one may lead through what is damaged.
       const [row] = read(at, place + 1) ?? [];
@@ -159,14 +162,17 @@ function* rowsOf(connection: Connection, holes: { any: boolean }): Generator<Fou
   }
 }
 
-/** Undefined where that cannot be read either. */
-function lastIn(lastRow: Connection['sql']['lastRow']): number | undefined {
-  try {
-    return (lastRow.get() as number | null) ?? undefined;
-  } catch (error) {
-    if (isDamage(error)) return undefined;
-    throw error;
-  }
+/** By the indexes that can be read; 0 where none can. */
+function lastIn(...indexes: readonly Connection['sql']['walk'][]): number {
+  const rows = indexes.map((index) => {
+    try {
+      return Number(index.get());
+    } catch (error) {
+      if (isDamage(error)) return 0;
+      throw error;
+    }
+  });
+  return Math.max(...rows);
 }
 
 const isDamage = (error: unknown): boolean =>

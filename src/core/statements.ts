@@ -115,8 +115,10 @@ export function prepare(db: Database) {
 
     walk: db.prepare(`SELECT ${COLUMNS}, kind, namespace FROM entry WHERE rowid > ? ORDER BY rowid LIMIT ?`),
     at: db.prepare(`SELECT ${COLUMNS}, kind, namespace FROM entry WHERE rowid = ?`),
-    /** By an index that holds every row, so that the table is not needed. */
-    lastRow: db.prepare('SELECT max(+rowid) FROM entry INDEXED BY entry_expiry').pluck(),
+    /** By indexes alone, one that holds every row and two that do together: the table is not needed. */
+    lastByExpiry: db.prepare('SELECT max(+rowid) FROM entry INDEXED BY entry_expiry').pluck(),
+    lastByChange: db.prepare('SELECT max(+rowid) FROM entry INDEXED BY entry_newest WHERE kind <> 2').pluck(),
+    lastVersion: db.prepare('SELECT max(+rowid) FROM entry INDEXED BY entry_version WHERE kind = 2').pluck(),
     countRows: db.prepare('SELECT count(*) FROM entry').pluck(),
 
     keepHashTombstone: db.prepare('INSERT INTO tombstone (at, trusted, hash) VALUES (?, ?, ?)'),

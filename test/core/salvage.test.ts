@@ -60,6 +60,12 @@ function damage(page: number, bytes: Buffer): void {
   closeSync(handle);
 }
 
+const shortened = (page: Buffer): Buffer => {
+  const copy = Buffer.from(page);
+  copy.writeUInt16BE(Math.floor(copy.readUInt16BE(3) / 2), 3);
+  return copy;
+};
+
 const fingerprint = (): string => createHash('sha256').update(readFileSync(file)).digest('hex');
 
 describe('what is saved of a damaged file (R-DUR-06)', () => {
@@ -88,6 +94,25 @@ describe('what is saved of a damaged file (R-DUR-06)', () => {
       expect(fingerprint()).toBe(before);
       copyFileSync(whole, file);
     }
+  });
+
+  test('is no less where an index is damaged too, and tells of fewer rows than there are', async () => {
+    const { keys: whole } = await saved();
+    const pages = leaves();
+    const db = new Sqlite(file);
+    const cells = db.prepare("SELECT ncell FROM dbstat WHERE name = 'entry' AND pageno = ?").pluck();
+    const lost = cells.get(pages[5]) as number;
+    const lastLeaf = db
+      .prepare("SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY path DESC LIMIT 1")
+      .pluck();
+    const ends = ['entry_expiry', 'entry_newest'].map((name) => lastLeaf.get(name) as number);
+    db.close();
+    damage(pages[5] ?? 0, Buffer.alloc(PAGE));
+    const bytes = readFileSync(file);
+    // As if what was added last had never come to the disk: half as many cells, which the page says in two bytes.
+    for (const page of ends) damage(page, shortened(bytes.subarray((page - 1) * PAGE, page * PAGE)));
+    const { keys } = await saved();
+    expect(whole.length - keys.length).toBeLessThanOrEqual(lost);
   });
 
   test('is nothing whose seal is broken', async () => {
