@@ -28,7 +28,8 @@ function orderOf(ones: readonly string[], others: readonly string[]): number {
 const isNumber = (part: string): boolean => /^\d+$/.test(part);
 
 function orderOfParts(one: string, other: string): number {
-  if (isNumber(one) && isNumber(other)) return Number(one) - Number(other);
+  // However long: the longer number is the larger one.
+  if (isNumber(one) && isNumber(other)) return one.length - other.length || (one < other ? -1 : one === other ? 0 : 1);
   if (isNumber(one) !== isNumber(other)) return isNumber(one) ? -1 : 1;
   return one === other ? 0 : one < other ? -1 : 1;
 }

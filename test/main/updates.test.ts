@@ -44,6 +44,16 @@ describe('a check for updates', () => {
     });
   });
 
+  test('that nobody waits for any more is no fault of ours', async () => {
+    const gone = new AbortController();
+    world.answer(HOST, () => gone.abort());
+    const asked = served.perform(theOwner, 'checkForUpdates', {}, { signal: gone.signal });
+    await expect(asked).rejects.toMatchObject({
+      code: 'handler_failed',
+      message: expect.stringMatching(/^Nobody waits/) as string,
+    });
+  });
+
   test.each(['1.2.3', '1.2.3-rc.1', '1.2.2', '1.2.3+5'])('finds nothing newer in %s (R-NEWS-02)', async (version) => {
     answers({ version, url: LINK });
     expect(await check()).toEqual({ version: '1.2.3' });

@@ -27,7 +27,7 @@ export interface Reply {
 }
 
 /**
- * The one way out for packs (R-PACK-14). Only public addresses are connected to, and only those that were checked. What goes
+ * The one way out, for packs (R-PACK-14) and for whoever asks for a newer version. Only public addresses are connected to, and only those that were checked. What goes
  * wrong is a `Failure` that names the host and never a header.
  */
 export interface Egress {
