@@ -453,6 +453,20 @@ describe('one fact', () => {
     },
   );
 
+  test('stays where it is opened over the list when what stood above it is closed', async () => {
+    const { page } = await three({ viewport: { width: 640, height: 420 } });
+    await rows(page).nth(1).click();
+    await fact(page).getByRole('button', { name: 'Forget' }).waitFor();
+    const above = page.getByRole('dialog');
+    for (const opens of ['?', 'Control+k']) {
+      await page.keyboard.press(opens);
+      await above.waitFor();
+      await page.keyboard.press('Escape');
+      await above.waitFor({ state: 'hidden' });
+      expect(await fact(page).isVisible()).toBe(true);
+    }
+  });
+
   test('is copied, and peeked at', async () => {
     const { page } = await three();
     await rows(page).nth(1).click();

@@ -153,8 +153,8 @@ export function FactsPage({ filter, go }: Props) {
       <main
         className="list"
         aria-label="Facts"
-        // Not when the whole window has the keys again.
-        onFocus={({ relatedTarget }) => relatedTarget && setOpened(false)}
+        // Not when the whole window has the keys again, nor when what stood above gives them back.
+        onFocus={({ relatedTarget }) => relatedTarget && !relatedTarget.closest('dialog, [popover]') && setOpened(false)}
       >
         <input
           ref={search}

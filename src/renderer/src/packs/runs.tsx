@@ -16,11 +16,12 @@ export function Runs({ pipeline }: { pipeline: string }) {
   return (
     <Section title="Runs">
       <Refused error={error} />
-      {its?.length === 0 && (
+      {its?.length === 0 && data?.runs.length !== NEWEST && (
+        <p className="quiet">None in the last week. Those that agents begin are listed here too.</p>
+      )}
+      {data?.runs.length === NEWEST && (
         <p className="quiet">
-          {data?.runs.length === NEWEST
-            ? `None among the newest ${NEWEST} of all pipelines.`
-            : 'None in the last week. Those that agents begin are listed here too.'}
+          {its?.length === 0 ? 'None' : 'Those'} among the newest {NEWEST} of all pipelines.
         </p>
       )}
       <ul className="plain" aria-label="Runs">
