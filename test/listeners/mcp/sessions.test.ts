@@ -149,8 +149,7 @@ describe('a session ends', () => {
     await listening.until('is open');
     const { token: id } = await served.tokens.verify(token, 'mcp');
     await served.tokens.revoke({ id, unrecorded: false });
-    expect(await waitOf(() => line.ended())).toBeLessThan(2000);
-    expect(await waitOf(() => listening.ended())).toBeLessThan(2000);
+    expect(await waitOf(() => Promise.all([line.ended(), listening.ended()]))).toBeLessThan(2000);
     expect((await post(served, token, ping, ['Mcp-Session-Id', session])).json.error).toBe('invalid_token');
     await clock.pass(15 * SECOND);
     await kept.line.until('still here');
