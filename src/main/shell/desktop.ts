@@ -116,6 +116,9 @@ export class Desktop implements AsyncDisposable {
     // Whoever ended it meanwhile closes the program too.
     if (this.#quitting) return;
     this.#running = this.#opened.use(program);
+    // Its first facts are asked for by now, and are answered sooner than what comes next is done.
+    await this.#windowFirst(this.#bound.answered);
+    if (this.#quitting) return;
     this.#startsAtLogin = startsAtLogin();
     const { shortcut } = this.#options.config;
     if (shortcut !== undefined) this.#shortcut = this.#opened.use(holdShortcut(shortcut, () => this.open()));

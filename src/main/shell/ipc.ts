@@ -12,13 +12,16 @@ interface Deps {
 }
 
 export interface Bound extends Disposable {
+  /** The page was answered for the first time. */
+  readonly answered: Promise<void>;
   tell(change: WindowChange): void;
 }
 
 /** The window's one way in, for nobody but its own main frame. */
 export function bindWindow({ calls, window }: Deps): Bound {
+  const { promise: answered, resolve } = Promise.withResolvers<void>();
   ipcMain.handle('call', (event, subject: unknown, name: unknown, input: unknown, word: unknown): Promise<Crossed> => {
-    return crossing(answer(event, subject, name, input, word));
+    return crossing(answer(event, subject, name, input, word)).finally(resolve);
   });
 
   async function answer(event: IpcMainInvokeEvent, ...asked: Parameters<Calls>): Promise<unknown> {
@@ -29,6 +32,7 @@ export function bindWindow({ calls, window }: Deps): Bound {
   }
 
   return {
+    answered,
     tell: (change) => window()?.webContents.send('changed', change),
     [Symbol.dispose]: () => ipcMain.removeHandler('call'),
   };

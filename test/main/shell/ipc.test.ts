@@ -75,6 +75,15 @@ describe('the window', () => {
     expect(await call('me', name, 'nothing of the kind')).toMatchObject({ ok: false, code: 'invalid_input' });
   });
 
+  test('tells when it was answered for the first time', async () => {
+    let answered = false;
+    void bound.answered.then(() => (answered = true));
+    await Promise.resolve();
+    expect(answered).toBe(false);
+    await call('me', 'list', {});
+    expect(answered).toBe(true);
+  });
+
   test('hears what it is told (R-DESK-02)', () => {
     bound.tell({ namespace: 'me', kind: 'fact' });
     expect(ours.sent).toEqual([['changed', { namespace: 'me', kind: 'fact' }]]);
