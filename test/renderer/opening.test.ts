@@ -37,22 +37,27 @@ describe('a link', () => {
   });
 });
 
-test('the window asks for its first facts before anything else', async () => {
+test('the window asks for its first facts before anything else, and for no more than it shows', async () => {
   const asked: string[] = [];
+  const limits: unknown[] = [];
   const { page } = await openWindow({
     async filled(as) {
-      await as()('remember', { key: 'k', value: 'v' });
+      for (let index = 0; index < 60; index += 1) await as()('remember', { key: `k${index}`, value: 'v' });
     },
     async before(opening) {
       opening.on('request', (request) => {
         const [, name] = /\/window\/call\/(\w+)/.exec(request.url()) ?? [];
         if (name !== undefined) asked.push(name);
+        if (name === 'list') limits.push((request.postDataJSON() as { limit: number }).limit);
       });
     },
   });
   await page.getByRole('option', { name: /k/ }).first().waitFor();
   await page.getByRole('combobox', { name: 'Tag or client' }).waitFor();
   expect(asked[0]).toBe('list');
+  // The next is asked for at once: what there is, is counted as before.
+  await page.getByText('60 facts', { exact: true }).waitFor();
+  expect(limits.slice(0, 2)).toEqual([40, 200]);
 });
 
 test('seven tabs of one browser all work, and all hear of a change, also when the first is gone (R-STAY-04)', async () => {

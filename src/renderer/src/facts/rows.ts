@@ -7,6 +7,8 @@ import { type Pages, pagesInSight, type Row, rowsOf, UNREAD, withAnswer } from '
 
 const HITS = 50;
 const PAGE = 200;
+/** What a window shows at first, and little more: so much sooner it is there. The page behind it is asked for by then. */
+const FIRST_PAGE = 40;
 
 export type Sort = 'updated' | 'expires';
 
@@ -44,7 +46,8 @@ export function useRows({ filter, sort, words }: Wanted) {
 /** One page of a list, by the place behind which it begins. */
 const pageOf = (ask: Client, subject: string, filter: FactsFilter, sort: Sort, start: string) => ({
   queryKey: [subject, 'list', filter, sort, start],
-  queryFn: () => ask('list', { ...filter, sort, limit: PAGE, ...(start !== '' && { cursor: start }) }),
+  queryFn: () =>
+    ask('list', { ...filter, sort, limit: start === '' ? FIRST_PAGE : PAGE, ...(start !== '' && { cursor: start }) }),
 });
 
 /** What the window begins with, asked before anything else is made or asked: an overview of a large memory takes longer than its newest facts. */
