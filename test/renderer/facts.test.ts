@@ -135,6 +135,31 @@ describe('the list', () => {
     await store[Symbol.asyncDispose]();
   });
 
+  test('makes only those of its rows anew that have changed, however far it is scrolled', async () => {
+    const store = new RamStore(handClock());
+    const space = store.space({ subject: 'me' }, 'fact');
+    for (let index = 0; index < 100; index += 1) await space.put(aDraft({ key: `k/${String(index).padStart(4, '0')}` }));
+    const { page } = await openWindow({ store });
+    await expect.poll(() => said(page).textContent()).toBe('100 facts');
+    // Each row that is made spells one date.
+    await page.evaluate(`
+      const { get } = Object.getOwnPropertyDescriptor(Intl.DateTimeFormat.prototype, 'format');
+      let made = 0;
+      Object.defineProperty(Intl.DateTimeFormat.prototype, 'format', {
+        get() {
+          made += 1;
+          document.body.dataset.made = made;
+          return get.call(this);
+        },
+      });
+    `);
+    const shown = await rows(page).count();
+    await page.evaluate(`document.querySelector('[role=listbox]').scrollTop = 15 * 34`);
+    await expect.poll(() => rows(page).last().getAttribute('aria-posinset')).toBe(String(shown + 15));
+    expect(Number(await page.evaluate('document.body.dataset.made'))).toBeLessThanOrEqual(15);
+    await store[Symbol.asyncDispose]();
+  });
+
   test('keeps its first row in sight when it is entered from the search by arrow', async () => {
     const { page } = await openWindow({
       clock: handClock(),

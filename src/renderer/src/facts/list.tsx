@@ -1,5 +1,5 @@
 import { Clock } from 'lucide-react';
-import { type KeyboardEvent, type RefObject, useEffect, useImperativeHandle, useRef } from 'react';
+import { type KeyboardEvent, memo, type MouseEvent, type RefObject, useEffect, useImperativeHandle, useRef } from 'react';
 import { fullDate, timeLeft, useNow } from '../time.ts';
 import { Found, reasonOf } from './found.tsx';
 import { useInSight } from './in-sight.ts';
@@ -29,6 +29,12 @@ const HEIGHT = 2.125;
 const HIT_HEIGHT = 4.5;
 
 const idOf = (index: number): string => `fact-${index}`;
+
+/** Of the row in which it happened; -1 beside all rows. */
+function indexOf(target: EventTarget): number {
+  const row = target instanceof Element ? target.closest('[role=option]') : null;
+  return Number(row?.ariaPosInSet ?? 0) - 1;
+}
 
 /** One tab stop; arrows move. Only rows in sight are there, however many there are. */
 export function FactList({ ref, rows, selected, select, unsaved, open, see }: Props) {
@@ -62,6 +68,17 @@ export function FactList({ ref, rows, selected, select, unsaved, open, see }: Pr
     event.preventDefault();
     move(to);
   };
+  const onClick = ({ target }: MouseEvent): void => {
+    const row = rows[indexOf(target)];
+    if (row) open(row.key);
+  };
+  // Keys stay with the list: a row that leaves its sight would take them along. And what scrolls under the pointer takes the click
+  // away from its row.
+  const onMouseDown = (event: MouseEvent): void => {
+    if (indexOf(event.target) === -1) return;
+    event.preventDefault();
+    scroller.current?.focus({ preventScroll: true });
+  };
   return (
     // The listbox itself is the one tab stop; its options are pointed at.
     <div
@@ -72,20 +89,23 @@ export function FactList({ ref, rows, selected, select, unsaved, open, see }: Pr
       aria-label="Facts"
       aria-activedescendant={at >= first && at <= last ? idOf(at) : undefined}
       onKeyDown={onKeyDown}
+      onClick={onClick}
+      onMouseDown={onMouseDown}
     >
       <div className="all" style={{ height: rows.length * height }}>
-        {rows.slice(first, last + 1).map((row, place) => (
+        {rows.slice(first, last + 1).map(({ key, expires_at: end, why, snippet }, place) => (
           <FactRow
-            key={row.key}
-            row={row}
+            key={key}
+            factKey={key}
+            end={end}
+            why={why}
+            snippet={snippet}
             now={now}
-            id={idOf(first + place)}
-            place={{ index: first + place, of: rows.length, height }}
+            index={first + place}
+            of={rows.length}
+            height={height}
             selected={first + place === at}
-            unsaved={unsaved.has(row.key)}
-            open={() => open(row.key)}
-            // What scrolls under the pointer takes the click away from its row.
-            press={() => scroller.current?.focus({ preventScroll: true })}
+            unsaved={unsaved.has(key)}
           />
         ))}
       </div>
@@ -115,54 +135,52 @@ function destination(key: string, at: number, count: number): number | undefined
 }
 
 interface RowProps {
-  readonly row: Row;
+  readonly factKey: string;
+  readonly end: string;
+  readonly why: string | undefined;
+  readonly snippet: string | undefined;
   readonly now: number;
-  readonly id: string;
-  readonly place: { readonly index: number; readonly of: number; readonly height: number };
+  readonly index: number;
+  readonly of: number;
+  readonly height: number;
   readonly selected: boolean;
   readonly unsaved: boolean;
-  readonly open: () => void;
-  /** Keys stay with the list: a row that leaves its sight would take them along. */
-  readonly press: () => void;
 }
 
-/** The value is not here: it is opened only when its fact is selected. */
-function FactRow({ row, now, id, place, selected, unsaved, open, press }: RowProps) {
-  const left = timeLeft(row.expires_at, now);
-  const cut = row.key.lastIndexOf('/') + 1;
+/**
+ * The value is not here: it is opened only when its fact is selected. Made again only when something in it has changed: the list is with
+ * every letter of a search and every frame of a scroll.
+ */
+const FactRow = memo(function FactRow(row: RowProps) {
+  const { factKey, end, why, snippet, index, height } = row;
+  const left = timeLeft(end, row.now);
+  const cut = factKey.lastIndexOf('/') + 1;
   return (
-    // Keys reach it through the listbox.
     <div
-      id={id}
+      id={idOf(index)}
       className="row"
       role="option"
       tabIndex={-1}
-      aria-selected={selected}
-      aria-posinset={place.index + 1}
-      aria-setsize={place.of}
-      style={{ height: place.height, transform: `translateY(${place.index * place.height}px)` }}
-      onClick={open}
-      onMouseDown={(event) => {
-        event.preventDefault();
-        press();
-      }}
-      onKeyDown={() => undefined}
+      aria-selected={row.selected}
+      aria-posinset={index + 1}
+      aria-setsize={row.of}
+      style={{ height, transform: `translateY(${index * height}px)` }}
     >
       <span className="key">
-        {row.key.slice(0, cut)}
-        <strong>{row.key.slice(cut)}</strong>
+        {factKey.slice(0, cut)}
+        <strong>{factKey.slice(cut)}</strong>
       </span>
-      {unsaved && <span className="unsaved">not saved</span>}
-      <time dateTime={row.expires_at} title={fullDate(row.expires_at)} data-soon={left.soon || undefined}>
+      {row.unsaved && <span className="unsaved">not saved</span>}
+      <time dateTime={end} title={fullDate(end)} data-soon={left.soon || undefined}>
         {left.soon && <Clock aria-hidden="true" />}
         {left.label}
       </time>
-      {row.snippet !== undefined && (
+      {snippet !== undefined && (
         <span className="snippet">
-          <Found text={row.snippet} why={row.why ?? ''} />
+          <Found text={snippet} why={why ?? ''} />
         </span>
       )}
-      {row.why !== undefined && <span className="why">{reasonOf(row.why)}</span>}
+      {why !== undefined && <span className="why">{reasonOf(why)}</span>}
     </div>
   );
-}
+});
