@@ -186,8 +186,11 @@ describe('the search for credentials (R-FACT-13)', () => {
 
   test('grows with the text, not faster', () => {
     for (const unit of ['password=', '密码：', 'sk-ant-', 'token=a1']) {
-      // Both as often: the best of five beside a single run would compare the machine.
-      expect(cost(fill(unit, 4 * SIZE), 0), unit).toBeLessThan(12 * cost(fill(unit, SIZE), 0) + 20);
+      // Both as often: the best of five beside a single run would compare the machine. What grows with the square fails each time.
+      const excess = (): number => cost(fill(unit, 4 * SIZE), 0) - 12 * cost(fill(unit, SIZE), 0);
+      let least = excess();
+      for (let turn = 0; turn < 3 && least >= 20; turn += 1) least = Math.min(least, excess());
+      expect(least, unit).toBeLessThan(20);
     }
   });
 });
