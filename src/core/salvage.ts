@@ -138,7 +138,7 @@ function* rowsOf(connection: Connection, holes: { any: boolean }): Generator<Fou
     }
   };
   let last = 0;
-  let told: { readonly last: number } | undefined;
+  let told: number | undefined;
   for (let place = 0; ;) {
     const slice = read(walk, place, ROWS_AT_ONCE);
     if (slice) {
@@ -148,10 +148,10 @@ function* rowsOf(connection: Connection, holes: { any: boolean }): Generator<Fou
       place = last = end;
       continue;
     }
-    told ??= { last: lastIn(lastByExpiry, lastByChange, lastVersion) };
+    told ??= lastIn(lastByExpiry, lastByChange, lastVersion);
     // An index may be damaged too: it ends a search that finds nothing, and no more than that.
     const far = last + FAR;
-    if (place >= (told.last > last ? Math.min(told.last, far) : far)) return;
+    if (place >= (told > last ? Math.min(told, far) : far)) return;
     for (const until = place + ROWS_AT_ONCE; place < until; place += 1) {
       // By its number alone: the way to the next one may lead through what is damaged.
       const [row] = read(at, place + 1) ?? [];
