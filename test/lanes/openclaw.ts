@@ -123,8 +123,7 @@ async function lane(): Promise<void> {
   const old = new URL(listener.url).port;
   listener = await listen();
   await tokens.revoke({ id: done.token, unrecorded: false });
-  const fresh = await tokens.mint({ name: 'OpenClaw', client: 'openclaw', subject: 'me', scopes: ['memory:read'], days: 1 });
-  writeFileSync(join(folder, 'clients/openclaw.token'), `${fresh.token}\n`, { mode: 0o600 });
+  await handOver();
   check(
     'another port, another token: found again',
     paths(await search()).includes(OURS) && new URL(listener.url).port !== old,
@@ -143,6 +142,9 @@ async function lane(): Promise<void> {
   const extensions = join(dirname(config), 'extensions');
   check('no plugin is left', !existsSync(extensions) || readdirSync(extensions).length === 0, extensions);
   check('nor a word for mcporter', !existsSync(join(home, '.mcporter')), home);
+  // A plugin that is still loaded would find the fact with this.
+  await handOver();
+  check('a running gateway lets go of it', await until(async () => isNotesAlone(await search())), await search());
   writeFileSync(config, before.replace('"allow"', '"enabled": false, "allow"'));
   const off = readFileSync(config, 'utf8');
   const why = await connections.connect(CLIENT).then(
@@ -152,8 +154,6 @@ async function lane(): Promise<void> {
   check('where no plugin may run, it is not connected, and that is said', /nothing was changed/.test(String(why)), why);
   check('then no plugin is left either', !existsSync(extensions) || readdirSync(extensions).length === 0, extensions);
   check('and its configuration is byte for byte as before', readFileSync(config, 'utf8') === off, readFileSync(config, 'utf8'));
-  writeFileSync(config, before);
-  check('a running gateway lets go of it', await until(async () => isNotesAlone(await search())), await search());
 }
 
 /** By what its agents would start, as the configuration says it. */
@@ -166,6 +166,12 @@ async function storeAsAgent(): Promise<void> {
   } finally {
     await agent.close();
   }
+}
+
+/** A new token, where the plugin looks for it. */
+async function handOver(): Promise<void> {
+  const { token } = await tokens.mint({ name: 'OpenClaw', client: 'openclaw', subject: 'me', scopes: ['memory:read'], days: 1 });
+  writeFileSync(join(folder, 'clients/openclaw.token'), `${token}\n`, { mode: 0o600 });
 }
 
 function isWell(findings: readonly Finding[]): boolean {
