@@ -93,10 +93,16 @@ describe('the search for credentials (R-FACT-13)', () => {
   const LIMIT_MS = 50;
   const fill = (unit: string, size = SIZE): string => unit.repeat(Math.ceil(size / unit.length)).slice(0, size);
 
-  /** The machine may be slow for a moment, and then a run is tried again; or for longer, and then its time counts less. */
+  /**
+   * The machine may be slow for a moment, and then a run is tried again; or for longer, and then its time counts less, and it is
+   * tried again whole where the machine changed its pace in between. What is too slow by itself is so each time.
+   */
   const cost = (text: string, enough = LIMIT_MS): number => {
-    const least = bestWorkOf(() => findSecret(text), enough);
-    return enough > 0 && least >= enough ? least / slowness() : least;
+    const best = (): number => bestWorkOf(() => findSecret(text), enough);
+    let least = best();
+    if (enough === 0) return least;
+    for (let turn = 0; turn < 3 && least >= enough; turn += 1) least = Math.min(least, best() / slowness());
+    return least;
   };
 
   const single = ['A', 'a', '0', '-', '/', '=', ':', '_', '.', '"', '\n', ' ', '\\', '(', 'é', '密', '\u{1f511}'];
