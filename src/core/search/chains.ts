@@ -1,51 +1,52 @@
 import { reaching } from './columns.ts';
 
-const NONE = -1;
+export const NONE = -1;
 
 const SMALLEST = 256;
 
 /**
- * A hash table of numbers in two arrays. What a number stands for is kept elsewhere: whoever asks compares. It grows by
+ * A hash table of numbers in three arrays. What a number stands for is kept elsewhere: whoever asks compares. It grows by
  * one chain at a time (linear hashing), so that no single step has to move everything.
  */
 export class Chains {
-  readonly #hashOf: (number: number) => number;
   #heads = new Int32Array(SMALLEST).fill(NONE);
   /** Chains in use: a power of two, and as many of the next as have been split off. */
   #count = SMALLEST;
   #mask = SMALLEST - 1;
   #nexts = new Int32Array(0);
+  /** Of each number: kept, because making it anew would mean to read what the number stands for. */
+  #hashes = new Uint32Array(0);
   #size = 0;
-
-  constructor(hashOf: (number: number) => number) {
-    this.#hashOf = hashOf;
-  }
 
   get size(): number {
     return this.#size;
   }
 
   get bytes(): number {
-    return 4 * (this.#heads.length + this.#nexts.length);
+    return 4 * (this.#heads.length + this.#nexts.length + this.#hashes.length);
   }
 
-  find(hashed: number, is: (number: number) => boolean): number | undefined {
-    let number = this.#heads[this.#chainOf(hashed)] ?? NONE;
-    while (number !== NONE && !is(number)) number = this.#nexts[number] ?? NONE;
-    return number === NONE ? undefined : number;
+  /** The first number with this hash, or `NONE`. */
+  first(hashed: number): number {
+    return this.#from(this.#heads[this.#chainOf(hashed)] ?? NONE, hashed);
   }
 
-  /** A number that can already be asked for its hash. */
-  add(number: number): void {
+  /** The next one with the same hash, or `NONE`. */
+  after(number: number): number {
+    return this.#from(this.#nexts[number] ?? NONE, this.#hashes[number] ?? 0);
+  }
+
+  add(number: number, hashed: number): void {
     if (this.#size >= this.#count) this.#split();
     this.#nexts = reaching(this.#nexts, number);
+    this.#hashes = reaching(this.#hashes, number);
+    this.#hashes[number] = hashed;
     this.#link(number);
     this.#size += 1;
   }
 
-  /** A number that can still be asked for its hash. */
   remove(number: number): void {
-    const chain = this.#chainOf(this.#hashOf(number));
+    const chain = this.#chainOf(this.#hashes[number] ?? 0);
     const next = this.#nexts[number] ?? NONE;
     let before = this.#heads[chain] ?? NONE;
     if (before === number) this.#heads[chain] = next;
@@ -53,7 +54,19 @@ export class Chains {
       while (this.#nexts[before] !== number) before = this.#nexts[before] ?? NONE;
       this.#nexts[before] = next;
     }
+    this.#hashes[number] = 0;
     this.#size -= 1;
+  }
+
+  /** Overwrites what tells of the texts behind the numbers. Nothing may be asked any more. */
+  clear(): void {
+    this.#hashes.fill(0);
+  }
+
+  #from(number: number, hashed: number): number {
+    let found = number;
+    while (found !== NONE && this.#hashes[found] !== hashed) found = this.#nexts[found] ?? NONE;
+    return found;
   }
 
   #chainOf(hashed: number): number {
@@ -62,7 +75,7 @@ export class Chains {
   }
 
   #link(number: number): void {
-    const chain = this.#chainOf(this.#hashOf(number));
+    const chain = this.#chainOf(this.#hashes[number] ?? 0);
     this.#nexts[number] = this.#heads[chain] ?? NONE;
     this.#heads[chain] = number;
   }

@@ -33,7 +33,11 @@ function kindOf(point: number): number {
 
 const UNKNOWN = 255;
 /** Filled as characters are met, because asking five patterns about each of 65 536 would delay the start. */
-const kinds = new Uint8Array(0x10000).fill(UNKNOWN);
+const kinds = new Uint8Array(0x10000).fill(UNKNOWN).fill(GAP, 0, 0x80);
+kinds.fill(DIGIT, 0x30, 0x3a).fill(CAPITAL, 0x41, 0x5b).fill(SMALL, 0x61, 0x7b);
+
+/** What a unit of ASCII is, of which nearly all texts are made. */
+export const asciiKinds: Readonly<Uint8Array> = kinds.subarray(0, 0x80);
 
 const isHigh = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;
 const isLow = (unit: number): boolean => unit >= 0xdc00 && unit < 0xe000;

@@ -1,12 +1,12 @@
 import { Categories } from './categories.ts';
-import { Chains } from './chains.ts';
+import { Chains, NONE } from './chains.ts';
 import { reaching } from './columns.ts';
 import { hash, SECRET } from './hash.ts';
 import { Names } from './names.ts';
 import { Postings } from './postings.ts';
 import { Texts } from './texts.ts';
 import { Vocabulary } from './vocabulary.ts';
-import { type Word, wordsOf } from './words.ts';
+import { type Hearer, readWords } from './words.ts';
 
 export type Id = number | string;
 
@@ -65,7 +65,8 @@ export class FactIndex {
   readonly #texts = new Texts((fact, address) => {
     this.#addresses[fact] = address;
   });
-  readonly #numbers = new Chains((number) => hash(spell(this.idOf(number)), SECRET));
+  readonly #numbers = new Chains();
+  readonly #terms = new Terms(this.vocabulary);
   #top = 0;
   readonly #spare: number[] = [];
   readonly #categories = new Categories();
@@ -94,37 +95,29 @@ export class FactIndex {
   get bytes(): number {
     const columns = 30 * this.#addresses.length;
     const names = this.tags.bytes + this.clients.bytes;
-    return this.vocabulary.bytes + this.#postings.bytes + this.#texts.bytes + this.#numbers.bytes + columns + names;
+    return (
+      this.vocabulary.bytes + this.#postings.bytes + this.#texts.bytes + this.#numbers.bytes + this.#terms.bytes + columns + names
+    );
   }
 
   add(id: Id, fact: Searchable): void {
     this.remove(id);
     const number = this.#spare.pop() ?? this.#top++;
     if (number >= MOST_FACTS) throw new RangeError('There are more facts than can be told apart.');
-    this.#addresses = reaching(this.#addresses, number);
-    this.#updatedAt = reaching(this.#updatedAt, number);
-    this.#expiresAt = reaching(this.#expiresAt, number);
-    this.#category = reaching(this.#category, number);
-    this.#marks = reaching(this.#marks, number);
-    this.#held = reaching(this.#held, number);
+    if (number >= this.#addresses.length) this.#makeRoom(number);
     const spelled = id === fact.key ? '' : spell(id);
     const { client = '' } = fact;
     this.#addresses[number] = this.#texts.keep(number, [fact.key, spelled, client, JSON.stringify(fact.tags), fact.value]);
     this.#marks[number] = fact.tags.reduce((marks, tag) => marks | tagMark(tag), clientMark(client));
     for (const tag of fact.tags) this.tags.enter(tag);
     this.clients.enter(client);
-    this.#numbers.add(number);
+    this.#numbers.add(number, hash(spell(id), SECRET));
     this.#updatedAt[number] = fact.updatedAt;
     this.#expiresAt[number] = fact.expiresAt ?? Infinity;
     this.#category[number] = this.#categories.enter(fact.category);
-    const terms = weighTerms(fact);
-    for (const [term, weight] of terms) {
-      this.#postings.add(
-        this.vocabulary.learn(term),
-        number * WEIGHTS + Math.round((WEIGHTS - 1) * (weight / (weight + SATURATION))),
-      );
-    }
-    this.#held[number] = terms.size;
+    this.#held[number] = this.#terms.weigh(fact, true, (term, weight) => {
+      this.#postings.add(term, number * WEIGHTS + Math.round((WEIGHTS - 1) * (weight / (weight + SATURATION))));
+    });
   }
 
   /** False when there is no such fact. */
@@ -132,25 +125,24 @@ export class FactIndex {
     const number = this.#find(id);
     if (number === undefined) return false;
     const { fact } = this.told(number);
-    const terms = weighTerms(fact);
     for (const tag of fact.tags) this.tags.leave(tag);
     this.clients.leave(fact.client ?? '');
     this.#numbers.remove(number);
     this.#texts.drop(this.#addresses[number] ?? 0);
     this.#addresses[number] = NOWHERE;
     this.#categories.leave(this.#category[number] ?? 0);
-    for (const term of terms.keys()) {
-      const list = this.vocabulary.find(term) ?? 0;
-      this.#postings.bury(list);
-      if (this.#postings.size(list) === 0) this.vocabulary.unlearn(list);
-    }
-    if (terms.size === 0) this.#spare.push(number);
+    const terms = this.#terms.weigh(fact, false, (term) => {
+      this.#postings.bury(term);
+      if (this.#postings.size(term) === 0) this.vocabulary.unlearn(term);
+    });
+    if (terms === 0) this.#spare.push(number);
     return true;
   }
 
   /** Overwrites every text. Nothing may be asked of this index any more. */
   clear(): void {
     this.#texts.clear();
+    this.#numbers.clear();
     this.tags.clear();
     this.clients.clear();
     this.vocabulary.clear();
@@ -219,8 +211,19 @@ export class FactIndex {
     return this.#postings.entries;
   }
 
+  #makeRoom(number: number): void {
+    this.#addresses = reaching(this.#addresses, number);
+    this.#updatedAt = reaching(this.#updatedAt, number);
+    this.#expiresAt = reaching(this.#expiresAt, number);
+    this.#category = reaching(this.#category, number);
+    this.#marks = reaching(this.#marks, number);
+    this.#held = reaching(this.#held, number);
+  }
+
   #find(id: Id): number | undefined {
-    return this.#numbers.find(hash(spell(id), SECRET), (number) => this.idOf(number) === id);
+    let number = this.#numbers.first(hash(spell(id), SECRET));
+    while (number !== NONE && this.idOf(number) !== id) number = this.#numbers.after(number);
+    return number === NONE ? undefined : number;
   }
 
   #leave(number: number): void {
@@ -238,19 +241,77 @@ const markOf = (name: string): number => 1 << (hash(name, SECRET) & 31);
 const tagMark = (tag: string): number => markOf(`tag ${tag}`);
 const clientMark = (client: string): number => markOf(`client ${client}`);
 
-/** Each term of a fact, and how much the fact is about it. */
-function weighTerms({ key, category, tags, value }: Searchable): Map<string, number> {
-  const weights = new Map<string, number>();
-  const weigh = (words: readonly Word[], weight: number): void => {
-    for (const { term } of words) {
-      const known = weights.get(term);
-      if (known !== undefined || weights.size < MOST_TERMS) weights.set(term, (known ?? 0) + weight);
+/** Tells the terms of one fact after the other, and how much it is about each. Nothing is made for a term that is known. */
+class Terms implements Hearer {
+  readonly #vocabulary: Vocabulary;
+  #learning = false;
+  /** Where a term stands in the columns below, counted from one; for all others nothing. */
+  #places = new Uint16Array(0);
+  readonly #terms = new Uint32Array(MOST_TERMS);
+  readonly #weights = new Float64Array(MOST_TERMS);
+  #count = 0;
+  /** Of the text being read, how often each term was said; added up when it is known how long the text is. */
+  readonly #said = new Uint32Array(MOST_TERMS);
+  #words = 0;
+
+  constructor(vocabulary: Vocabulary) {
+    this.#vocabulary = vocabulary;
+  }
+
+  get bytes(): number {
+    return 2 * this.#places.length + 16 * MOST_TERMS;
+  }
+
+  /** Says how many. Of a fact that is not to be learned all are known. */
+  weigh({ key, category, tags, value }: Searchable, learning: boolean, tell: (term: number, weight: number) => void): number {
+    this.#forget();
+    this.#learning = learning;
+    this.#read(key, () => KEY);
+    this.#read(category, () => CATEGORY);
+    for (const tag of tags) this.#read(tag, () => TAG);
+    this.#read(value, (words) => 1 / (1 - LENGTH_MATTERS + (LENGTH_MATTERS * words) / USUAL_WORDS));
+    for (let place = 0; place < this.#count; place += 1) {
+      tell(this.#terms[place] ?? 0, this.#weights[place] ?? 0);
     }
-  };
-  weigh(wordsOf(key), KEY);
-  weigh(wordsOf(category), CATEGORY);
-  for (const tag of tags) weigh(wordsOf(tag), TAG);
-  const words = wordsOf(value);
-  weigh(words, 1 / (1 - LENGTH_MATTERS + (LENGTH_MATTERS * words.length) / USUAL_WORDS));
-  return weights;
+    return this.#count;
+  }
+
+  hear(source: string, from: number, to: number): void {
+    this.#words += 1;
+    const known = this.#vocabulary.find(source, from, to);
+    const place = known === undefined ? 0 : (this.#places[known] ?? 0);
+    if (place > 0) this.#said[place - 1] = (this.#said[place - 1] ?? 0) + 1;
+    else if (this.#count < MOST_TERMS) {
+      const term = known ?? (this.#learning ? this.#vocabulary.learn(source.slice(from, to)) : undefined);
+      if (term !== undefined) this.#enter(term);
+    }
+  }
+
+  #enter(term: number): void {
+    if (term >= this.#places.length) this.#places = reaching(this.#places, term);
+    this.#terms[this.#count] = term;
+    this.#weights[this.#count] = 0;
+    this.#said[this.#count] = 1;
+    this.#count += 1;
+    this.#places[term] = this.#count;
+  }
+
+  /** What is there of the fact before, also where that one could not be told to its end. */
+  #forget(): void {
+    for (let place = 0; place < this.#count; place += 1) {
+      this.#places[this.#terms[place] ?? 0] = 0;
+      this.#said[place] = 0;
+    }
+    this.#count = 0;
+  }
+
+  #read(text: string, weightOf: (words: number) => number): void {
+    this.#words = 0;
+    readWords(text, this);
+    const weight = weightOf(this.#words);
+    for (let place = 0; place < this.#count; place += 1) {
+      this.#weights[place] = (this.#weights[place] ?? 0) + weight * (this.#said[place] ?? 0);
+      this.#said[place] = 0;
+    }
+  }
 }

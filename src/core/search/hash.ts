@@ -4,8 +4,8 @@ import { randomInt } from 'node:crypto';
 export const SECRET = randomInt(2 ** 32);
 
 /** FNV-1a over UTF-16 units: for tables in memory, not for secrets. */
-export function hash(text: string, start = 0x811c9dc5): number {
+export function hash(text: string, start = 0x811c9dc5, from = 0, to = text.length): number {
   let hashed = start;
-  for (let at = 0; at < text.length; at += 1) hashed = Math.imul(hashed ^ text.charCodeAt(at), 0x01000193);
+  for (let at = from; at < to; at += 1) hashed = Math.imul(hashed ^ text.charCodeAt(at), 0x01000193);
   return (hashed ^ (hashed >>> 15)) >>> 0;
 }

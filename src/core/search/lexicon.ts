@@ -1,4 +1,4 @@
-import { Chains } from './chains.ts';
+import { Chains, NONE } from './chains.ts';
 import { beforeCharacter } from './characters.ts';
 import { reaching } from './columns.ts';
 import { hash, SECRET } from './hash.ts';
@@ -22,7 +22,7 @@ export class Lexicon {
   readonly #free: number[][] = Array.from({ length: MOST_BYTES + 1 }, () => []);
   #addresses = new Uint32Array(0);
   #lengths = new Uint8Array(0);
-  readonly #chains = new Chains((id) => hash(this.text(id), SECRET));
+  readonly #chains = new Chains();
   readonly #spare: number[] = [];
   #used = 0;
 
@@ -39,10 +39,11 @@ export class Lexicon {
     return this.#pages.length * PAGE + this.#addresses.length * 5 + this.#chains.bytes;
   }
 
-  find(term: string): number | undefined {
-    if (term.length > TERM_UNITS) return undefined;
-    const length = sought.write(term);
-    return this.#chains.find(hash(term, SECRET), (id) => this.#isSought(id, length));
+  /** The number of what stands there in a text. */
+  find(text: string, from = 0, to = text.length): number | undefined {
+    let id = this.#chains.first(hash(text, SECRET, from, to));
+    while (id !== NONE && !this.#is(id, text, from, to)) id = this.#chains.after(id);
+    return id === NONE ? undefined : id;
   }
 
   /** The number of a term that has none yet; it is at most `TERM_UNITS` long. */
@@ -54,7 +55,7 @@ export class Lexicon {
     this.#addresses[id] = this.#take(length);
     this.#lengths[id] = length;
     sought.copy(this.#pageOf(id), this.#at(id), 0, length);
-    this.#chains.add(id);
+    this.#chains.add(id, hash(term, SECRET));
     return id;
   }
 
@@ -92,6 +93,7 @@ export class Lexicon {
 
   clear(): void {
     for (const page of this.#pages) page.fill(0);
+    this.#chains.clear();
     sought.fill(0);
   }
 
@@ -103,12 +105,16 @@ export class Lexicon {
     return this.#lengths[id] ?? 0;
   }
 
-  #isSought(id: number, length: number): boolean {
-    if (this.#lengths[id] !== length) return false;
+  /** What is no ASCII is made a string of; most terms are, and are not. */
+  #is(id: number, text: string, from: number, to: number): boolean {
     const page = this.#pageOf(id);
-    const start = this.#at(id);
-    for (let at = 0; at < length; at += 1) if (page[start + at] !== sought[at]) return false;
-    return true;
+    const start = this.#at(id) - from;
+    for (let at = from; at < to; at += 1) {
+      const unit = text.charCodeAt(at);
+      if (unit > 0x7f) return this.text(id) === text.slice(from, to);
+      if (page[start + at] !== unit) return false;
+    }
+    return this.#length(id) === to - from;
   }
 
   #pageOf(id: number): Buffer {

@@ -1,4 +1,4 @@
-import { Chains } from './chains.ts';
+import { Chains, NONE } from './chains.ts';
 import { reaching } from './columns.ts';
 import { hash, SECRET } from './hash.ts';
 import { Texts } from './texts.ts';
@@ -17,7 +17,7 @@ export class Names {
   readonly #texts = new Texts((number, address) => {
     this.#addresses[number] = address;
   }, PAGE);
-  readonly #numbers = new Chains((number) => hash(this.#name(number), SECRET));
+  readonly #numbers = new Chains();
   readonly #spare: number[] = [];
   #top = 0;
   #addresses = new Uint32Array(0);
@@ -57,10 +57,13 @@ export class Names {
   /** Overwrites every name. */
   clear(): void {
     this.#texts.clear();
+    this.#numbers.clear();
   }
 
   #find(name: string): number | undefined {
-    return this.#numbers.find(hash(name, SECRET), (number) => this.#name(number) === name);
+    let number = this.#numbers.first(hash(name, SECRET));
+    while (number !== NONE && this.#name(number) !== name) number = this.#numbers.after(number);
+    return number === NONE ? undefined : number;
   }
 
   #learn(name: string): number {
@@ -68,7 +71,7 @@ export class Names {
     this.#addresses = reaching(this.#addresses, number);
     this.#counts = reaching(this.#counts, number);
     this.#addresses[number] = this.#texts.keep(number, [name]);
-    this.#numbers.add(number);
+    this.#numbers.add(number, hash(name, SECRET));
     return number;
   }
 

@@ -42,8 +42,7 @@ export class Postings {
   }
 
   add(list: number, entry: number): void {
-    this.#heads = reaching(this.#heads, list);
-    this.#counts = reaching(this.#counts, list);
+    if (list >= this.#heads.length) this.#makeRoom(list);
     const count = this.#counts[list] ?? 0;
     this.#counts[list] = count + 1;
     if (count === 0) {
@@ -65,6 +64,11 @@ export class Postings {
       return;
     }
     this.#write(address + 1 + used, entry);
+  }
+
+  #makeRoom(list: number): void {
+    this.#heads = reaching(this.#heads, list);
+    this.#counts = reaching(this.#counts, list);
   }
 
   /** One entry of the list has died. */

@@ -44,8 +44,9 @@ export class Vocabulary {
     return this.#lexicon.top;
   }
 
-  find(term: string): number | undefined {
-    return this.#lexicon.find(term);
+  /** The number of what stands there in a text. */
+  find(text: string, from?: number, to?: number): number | undefined {
+    return this.#lexicon.find(text, from, to);
   }
 
   text(id: number): string {
@@ -63,7 +64,7 @@ export class Vocabulary {
     for (const gram of grams) this.#grams.add(gram, id);
     const stemmed = hasStem(term);
     if (stemmed) this.#stems.add(stemNumber(stemOf(term)), id);
-    this.#held[id] = grams.size + (stemmed ? 1 : 0);
+    this.#held[id] = grams.length + (stemmed ? 1 : 0);
     return id;
   }
 
@@ -145,7 +146,13 @@ export function spelled(term: string): string[] {
 }
 
 /** What a term is listed under. Names with numbers in them are often in one fact only, and are asked for from their beginning. */
-function gramsOf(term: string): Set<number> {
+function gramsOf(term: string): number[] {
+  const numbers: number[] = [];
   const pieces = spelled(term);
-  return new Set((digit.test(term) ? pieces.slice(0, HEAD_PIECES) : pieces).map(gramNumber));
+  const most = digit.test(term) ? Math.min(HEAD_PIECES, pieces.length) : pieces.length;
+  for (let at = 0; at < most; at += 1) {
+    const number = gramNumber(pieces[at] ?? '');
+    if (!numbers.includes(number)) numbers.push(number);
+  }
+  return numbers;
 }

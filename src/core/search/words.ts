@@ -1,4 +1,4 @@
-import { beforeCharacter, CAPITAL, DENSE, DIGIT, GAP, kindAt, MARK, SMALL } from './characters.ts';
+import { asciiKinds, beforeCharacter, CAPITAL, DENSE, DIGIT, GAP, kindAt, MARK, SMALL } from './characters.ts';
 import { plain, plainAscii } from './plain.ts';
 
 /** Longer ones, as in encoded data, are told apart by their beginning. */
@@ -18,6 +18,14 @@ export interface Word {
   readonly parts: number;
 }
 
+/**
+ * Hears the words of a text in their order. A term is not cut out before somebody wants it: it stands in a source, which is
+ * rarely its own, between two places. The rest says of the word what `Word` does.
+ */
+export interface Hearer {
+  hear(source: string, from: number, to: number, start: number, end: number, position: number, parts: number): void;
+}
+
 const isLetterOrDigit = (kind: number): boolean => kind === SMALL || kind === CAPITAL || kind === DIGIT;
 
 /** A text being read. */
@@ -25,8 +33,7 @@ interface Reading {
   readonly text: string;
   /** The whole text as it is compared, where each character of it stands in the same place. */
   readonly plain: string | undefined;
-  readonly words: Word[];
-  readonly sieve: Sieve | undefined;
+  readonly hearer: Hearer;
   position: number;
 }
 
@@ -41,32 +48,85 @@ export class Sieve {
   }
 
   /** False when what stands there in a text is certainly none of them. */
-  holds(text: string, start: number, end: number): boolean {
-    const length = Math.min(end - start, TERM_UNITS);
-    return ((this.#beginnings >>> (text.charCodeAt(start) & 31)) & (this.#lengths >>> (length & 31)) & 1) === 1;
+  holds(text: string, from: number, to: number): boolean {
+    return ((this.#beginnings >>> (text.charCodeAt(from) & 31)) & (this.#lengths >>> ((to - from) & 31)) & 1) === 1;
   }
+}
+
+/** Keeps what it hears, but for what its sieve does not hold. */
+class Listed implements Hearer {
+  readonly words: Word[] = [];
+  readonly #sieve: Sieve | undefined;
+
+  constructor(sieve: Sieve | undefined) {
+    this.#sieve = sieve;
+  }
+
+  hear(source: string, from: number, to: number, start: number, end: number, position: number, parts: number): void {
+    if (this.#sieve?.holds(source, from, to) === false) return;
+    this.words.push({ term: source.slice(from, to), start, end, position, parts });
+  }
+}
+
+/** The words of a text, as a list; with a sieve, without those that it does not hold. */
+export function wordsOf(text: string, sieve?: Sieve): Word[] {
+  const listed = new Listed(sieve);
+  readWords(text, listed);
+  return listed.words;
 }
 
 /**
- * The words of a text. A name written in camel, kebab or snake case, with digits or as a version, gives its parts and
- * then itself as a whole, written together. Scripts without blanks give each pair of neighbouring characters. With a
- * sieve, words that it does not hold are only counted, where that saves something.
+ * Tells the words of a text. A name written in camel, kebab or snake case, with digits or as a version, gives its parts and
+ * then itself as a whole, written together. Scripts without blanks give each pair of neighbouring characters.
  */
-export function wordsOf(text: string, sieve?: Sieve): Word[] {
-  const reading: Reading = { text, plain: plainAscii(text), words: [], sieve, position: 0 };
+export function readWords(text: string, hearer: Hearer): void {
+  const reading: Reading = { text, plain: plainAscii(text), hearer, position: 0 };
+  if (reading.plain === undefined) readAny(reading);
+  else readAscii(reading, reading.plain);
+}
+
+/** Most words are all of small letters, but for the first, or all of digits, and have no parts. */
+function readAscii(reading: Reading, plainText: string): void {
+  const { text, hearer } = reading;
+  const { length } = text;
+  for (let at = 0; at < length;) {
+    const first = asciiKinds[text.charCodeAt(at)];
+    if (first === GAP) {
+      at += 1;
+      continue;
+    }
+    const rest = first === DIGIT ? DIGIT : SMALL;
+    let end = at + 1;
+    while (end < length && asciiKinds[text.charCodeAt(end)] === rest) end += 1;
+    if (end < length && goesOn(text, end, rest)) at = readParted(reading, at);
+    else {
+      hearer.hear(plainText, at, end - at > TERM_UNITS ? at + TERM_UNITS : end, at, end, reading.position, 0);
+      reading.position += 1;
+      at = end;
+    }
+  }
+}
+
+function goesOn(text: string, at: number, last: number): boolean {
+  const kind = asciiKinds[text.charCodeAt(at)] ?? GAP;
+  if (kind !== GAP) return true;
+  return at + 1 < text.length && joins(text.charCodeAt(at), last, asciiKinds[text.charCodeAt(at + 1)] ?? GAP);
+}
+
+function readAny(reading: Reading): void {
+  const { text } = reading;
   for (let at = 0; at < text.length;) {
     const kind = kindAt(text, at);
     if (kind === DENSE) at = readDense(reading, at);
-    else if (isLetterOrDigit(kind)) at = readName(reading, at);
+    else if (isLetterOrDigit(kind)) at = readParted(reading, at);
     else at += 1;
   }
-  return reading.words;
 }
 
 /** A character that only carries marks leaves nothing once they are gone. */
-function say(reading: Reading, term: string, { start, end }: { start: number; end: number }): void {
+function say(reading: Reading, term: string, start: number, end: number): void {
   if (term === '') return;
-  reading.words.push({ term, start, end, position: reading.position, parts: 0 });
+  reading.hearer.hear(term, 0, term.length, start, end, reading.position, 0);
   reading.position += 1;
 }
 
@@ -82,8 +142,8 @@ function readDense(reading: Reading, start: number): number {
   let at = start;
   for (let index = 0; index < pairs; index += 1) {
     const term = (characters[index] ?? '') + (characters[index + 1] ?? '');
-    const place = exact ? { start: at, end: at + term.length } : { start, end };
-    say(reading, term, place);
+    if (exact) say(reading, term, at, at + term.length);
+    else say(reading, term, start, end);
     at += characters[index]?.length ?? 0;
   }
   return end;
@@ -100,43 +160,19 @@ interface Part {
 const termAt = ({ text, plain: known }: Reading, start: number, end: number): string =>
   short(known === undefined ? plain(text.slice(start, end)) : known.slice(start, end));
 
-function readName(reading: Reading, start: number): number {
-  const simple = endOfSimple(reading.text, start);
-  if (simple === undefined) return readParted(reading, start);
-  const { plain: known, sieve } = reading;
-  if (known !== undefined && sieve?.holds(known, start, simple) === false) reading.position += 1;
-  else say(reading, termAt(reading, start, simple), { start, end: simple });
-  return simple;
-}
-
-/** Where a word ends that is all of small letters, but for the first, or all of digits; most are, and have no parts. */
-function endOfSimple(text: string, start: number): number | undefined {
-  const first = kindAt(text, start);
-  const rest = first === DIGIT ? DIGIT : SMALL;
-  let at = start + 1;
-  let kind = GAP;
-  for (; at < text.length; at += 1) {
-    kind = kindAt(text, at);
-    if (kind !== rest) break;
-  }
-  if (at === text.length) return at;
-  if (kind === MARK || isLetterOrDigit(kind)) return undefined;
-  const next = at + 1 < text.length ? kindAt(text, at + 1) : GAP;
-  return joins(text.charCodeAt(at), rest, next) ? undefined : at;
-}
-
+/** A word, or a name of several. */
 function readParted(reading: Reading, start: number): number {
-  const { text, words, position } = reading;
+  const { text, position } = reading;
   const { parts, end } = partsOfName(text, start);
   const told = parts.length <= MOST_PARTS ? parts : coarse(parts);
   for (const part of told) {
     // A letter that only a digit set apart, as the v of v2, means nothing alone.
     if (told.length > 1 && part.end - part.start === 1 && kindAt(text, part.start) !== DIGIT) continue;
-    say(reading, termAt(reading, part.start, part.end), part);
+    say(reading, termAt(reading, part.start, part.end), part.start, part.end);
   }
   const term = told.length > 1 ? wholeName(text, parts) : '';
   if (term !== '') {
-    words.push({ term, start, end, position, parts: Math.max(1, reading.position - position) });
+    reading.hearer.hear(term, 0, term.length, start, end, position, Math.max(1, reading.position - position));
     reading.position = Math.max(reading.position, position + 1);
   }
   return end;

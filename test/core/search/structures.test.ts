@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { beforeCharacter } from '../../../src/core/search/characters.ts';
 import { FactIndex } from '../../../src/core/search/fact-index.ts';
 import { Lexicon } from '../../../src/core/search/lexicon.ts';
@@ -180,6 +180,20 @@ describe('an index whose facts are all gone', () => {
     expect(index.vocabulary.size).toBe(0);
     expect(index.vocabulary.find('secret7')).toBeUndefined();
     expect(index.findCategory('facts')).toBeUndefined();
+  });
+
+  test('is not misled by a fact that could not be told to its end', () => {
+    const index = new FactIndex();
+    const fact = { category: 'facts', tags: [], updatedAt: 1 };
+    const learn = vi.spyOn(index.vocabulary, 'learn').mockImplementation((term) => {
+      if (term === 'gamma') throw new RangeError('There is no room.');
+      return Vocabulary.prototype.learn.call(index.vocabulary, term);
+    });
+    expect(() => index.add(1, { ...fact, key: 'one', value: 'alpha beta gamma' })).toThrow(RangeError);
+    learn.mockRestore();
+    index.add(2, { ...fact, key: 'two', value: 'alpha beta' });
+    const countOf = (term: string): number => index.count(index.vocabulary.find(term) ?? NaN);
+    expect(['alpha', 'beta', 'two'].map(countOf)).toEqual([1, 1, 1]);
   });
 
   test('does not grow, however often it is filled', () => {
