@@ -79,7 +79,7 @@ export class EntryReader {
     const { connection, rows } = this.#deps;
     const id = connection.namespaceId(namespace);
     if (id === undefined) return { entries: [], rows: [] };
-    const { limit, matches, bytes = STEP_BYTES } = query;
+    const { limit, matches, bytes = STEP_BYTES, once = false } = query;
     const { by, start } = ORDERS[query.sort];
     const entries: Entry[] = [];
     const named: number[] = [];
@@ -90,7 +90,7 @@ export class EntryReader {
       const chunk = matches ? CHUNK : Math.min(CHUNK, limit - entries.length);
       const found = this.#rowsAfter(id, kind, query, after, chunk + 1);
       for (const [index, row] of found.slice(0, chunk).entries()) {
-        const entry = rows.openAgain(namespace, kind, row);
+        const entry = once ? rows.open(namespace, kind, row) : rows.openAgain(namespace, kind, row);
         after = { at: row[by], row: row.row };
         // Whatever its type says: in a row of a damaged page there may be nothing.
         opened += Buffer.isBuffer(row.sealed) ? row.sealed.length : 0;

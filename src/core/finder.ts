@@ -138,7 +138,7 @@ export class Finder implements Disposable {
   async #build(shelf: Shelf): Promise<void> {
     const space = this.#store.space(shelf.namespace, shelf.kind);
     for (let after = {}; ;) {
-      const { entries, rows, next } = await space.page({ sort: 'updated', ...SLICE, ...after });
+      const { entries, rows, next } = await space.page({ sort: 'updated', once: true, ...SLICE, ...after });
       if (!this.#stands(shelf)) return;
       for (const [index, entry] of entries.entries()) {
         const row = rows[index];

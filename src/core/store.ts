@@ -70,6 +70,8 @@ export interface PageQuery {
   readonly matches?: (entry: Entry) => boolean;
   /** About so much is opened for one page, sealed bytes, and one entry at least; `STEP_BYTES` unless told. */
   readonly bytes?: number;
+  /** Nobody will ask for it again soon: nothing of it stays opened. */
+  readonly once?: boolean;
   /** Where the page before ended. */
   readonly after?: Cursor;
 }
