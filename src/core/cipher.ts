@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomFillSync } from 'node:crypto';
-import { frame, unframe } from './frame.ts';
+import { frame, textsOf } from './frame.ts';
 import { KEY_ID_BYTES, type KeyRing, type SealingKey } from './key-ring.ts';
 import type { Author, Kind, Namespace } from './store.ts';
 
@@ -49,14 +49,12 @@ export function open(ring: KeyRing, place: Place, sealed: Buffer): Body {
   if (!Buffer.isBuffer(place.keyHash) || typeof place.category !== 'string' || !Buffer.isBuffer(sealed)) {
     throw new BrokenSeal('This is not a row of ours.');
   }
-  const [key, value, client, transport, token, ...tags] = unframe(openBytes(ring, placeOf(place), sealed));
-  if (!key || !value || !client || !transport || !token) throw new BrokenSeal('The sealed fields are incomplete.');
-  return {
-    key: text(key),
-    value: text(value),
-    tags: tags.map(text),
-    author: { client: text(client), transport: text(transport), token: text(token) },
-  };
+  const plain = openBytes(ring, placeOf(place), sealed);
+  const [key, value, client, transport, token, ...tags] = textsOf(plain, 0, plain.length, Infinity);
+  if (key === undefined || value === undefined || client === undefined || transport === undefined || token === undefined) {
+    throw new BrokenSeal('The sealed fields are incomplete.');
+  }
+  return { key, value, tags, author: { client, transport, token } };
 }
 
 /** The same seal for the few secrets that are not entries, bound to their name. */
@@ -121,8 +119,6 @@ const placeOf = (place: Place): (string | Buffer)[] => {
     times.subarray(16),
   ];
 };
-
-const text = (bytes: Buffer): string => bytes.toString();
 
 /** Random bytes cost less by the page than by the dozen. */
 const pool = Buffer.alloc(NONCE_BYTES * 1024);
