@@ -5,7 +5,7 @@ import type { KeyKeeper } from './key-keeper.ts';
 import { KINDS } from './statements.ts';
 import type { Entry, Kind, Namespace } from './store.ts';
 
-/** Rows that stay opened, and how long one of them may be: a page or two for everybody who asks, and no more than 4 MiB. */
+/** Rows that stay opened, and how long one of them may be: a page or two for everybody who asks, and no more than 5 MiB. */
 const KEPT = 1024;
 const KEPT_BYTES = 4096;
 
@@ -25,6 +25,8 @@ export class SealedRows {
   readonly #broken = new Set<number>();
   /** What was opened last, the longest ago first. */
   readonly #opened = new Map<number, Opened>();
+  /** The rows of these, by what they are asked for. */
+  readonly #places = new Map<string, number>();
   #changes = 0;
   readonly #journal: Journal | undefined;
 
@@ -36,8 +38,8 @@ export class SealedRows {
     // What is gone is not kept, and nothing is when the memory is locked.
     journal?.subscribe((change) => {
       this.#changes += 1;
-      if (change.what === 'doubt') this.#opened.clear();
-      else this.#opened.delete(change.row);
+      if (change.what === 'doubt') this.#closeAll();
+      else this.#close(change.row);
     });
   }
 
@@ -54,8 +56,13 @@ export class SealedRows {
   find(namespace: Namespace, kind: Kind, key: string): Row | undefined {
     const id = this.#connection.namespaceId(namespace);
     if (id === undefined) return undefined;
+    const { find } = this.#connection.of(kind);
+    // The hash of what was opened before is known; making it anew takes as long as finding the row.
+    const known = this.#opened.get(this.#places.get(spell(namespace, kind, key)) ?? NaN);
+    const again = known && (find.get(id, known.row.key_hash) as Row | undefined);
+    if (again) return again;
     for (const hash of this.#keys.ring.hashes(namespace, key)) {
-      const row = this.#connection.of(kind).find.get(id, hash) as Row | undefined;
+      const row = find.get(id, hash) as Row | undefined;
       if (row) return row;
     }
     return undefined;
@@ -85,12 +92,25 @@ export class SealedRows {
       return known.entry;
     }
     const entry = this.open(namespace, kind, row);
-    this.#opened.delete(row.row);
+    this.#close(row.row);
     if (!entry || row.sealed.length > KEPT_BYTES) return entry;
     const [oldest] = this.#opened.size >= KEPT ? this.#opened.keys() : [];
-    if (oldest !== undefined) this.#opened.delete(oldest);
+    if (oldest !== undefined) this.#close(oldest);
     this.#opened.set(row.row, { namespace, kind, row, entry });
+    this.#places.set(spell(namespace, kind, entry.key), row.row);
     return entry;
+  }
+
+  #close(row: number): void {
+    const known = this.#opened.get(row);
+    if (!known) return;
+    this.#opened.delete(row);
+    this.#places.delete(spell(known.namespace, known.kind, known.entry.key));
+  }
+
+  #closeAll(): void {
+    this.#opened.clear();
+    this.#places.clear();
   }
 
   insert(namespace: Namespace, kind: Kind, entry: Entry): void {
@@ -166,6 +186,10 @@ const placeOf = (namespace: Namespace, kind: Kind, row: Row): Place => ({
   updatedAt: row.updated_at,
   expiresAt: row.expires_at,
 });
+
+/** Different for every place: the lengths tell where each part ends. */
+const spell = ({ subject, session = '' }: Namespace, kind: Kind, key: string): string =>
+  `${kind} ${subject.length} ${session.length} ${subject}${session}${key}`;
 
 const isSame = (one: Namespace, other: Namespace): boolean => one.subject === other.subject && one.session === other.session;
 

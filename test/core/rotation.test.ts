@@ -100,6 +100,18 @@ describe('rotating the key (R-KEY-09)', () => {
     expect((await store.upkeep?.verify())?.broken).toBe(0);
   });
 
+  test('what was read before is found afterwards, changed and forgotten, though it stands elsewhere now', async () => {
+    const { store } = await underKeyFile(100);
+    const read = (at: number) => facts(store).get(keyOf(at));
+    for (let at = 0; at < 100; at += 1) await read(at);
+    await store.upkeep?.rotate();
+    for (let at = 50; at < 100; at += 1) expect((await read(at))?.value).toBe(`value ${at}`);
+    await facts(store).put(aDraft({ key: keyOf(60), value: 'changed' }));
+    await store.forget('me', { kinds: ['fact'], key: keyOf(61) });
+    expect([(await read(60))?.value, await read(61)]).toEqual(['changed', undefined]);
+    expect(await facts(store).count()).toBe(99);
+  });
+
   test('a key overwritten during a rotation stands there once', async () => {
     const { store, folder } = await underKeyFile(500);
     const rotating = store.upkeep?.rotate();
