@@ -77,6 +77,12 @@ interface Use {
   kept: number;
 }
 
+/** The token that was last found good on a connection. Whoever sends it there again knows it, and it need not be hashed anew. */
+export interface Sent {
+  token: string;
+  digest: string;
+}
+
 /**
  * Who may come in (R-AUTH). Once the secret has been read it is held until the program ends, also while the memory is
  * locked: whoever calls then hears of the lock, and not that their token is wrong.
@@ -86,7 +92,7 @@ export class Tokens implements AsyncDisposable {
   readonly #owner: { readonly token: string; readonly digest: string; readonly verified: Verified };
   #key: KeyObject | undefined;
   #asking: Promise<KeyObject> | undefined;
-  /** By digest, the oldest use first: what was verified need not be held as it was sent. */
+  /** By digest, the oldest use first: what was verified need not be held as it was sent, longer than its connection. */
   readonly #verified = new Map<string, Verified>();
   readonly #revoked = new Set<string>();
   readonly #paused = new Set<string>();
@@ -113,21 +119,29 @@ export class Tokens implements AsyncDisposable {
     return this.#owner.token;
   }
 
-  /** Who this is, or `invalid_token`. While the secret cannot be read nobody can be told from anybody: `key_unavailable`. */
-  async verify(token: string, transport: string): Promise<Caller> {
+  /**
+   * Who this is, or `invalid_token`. While the secret cannot be read nobody can be told from anybody: `key_unavailable`. A token that
+   * is good is kept in `sent`.
+   */
+  async verify(token: string, transport: string, sent?: Sent): Promise<Caller> {
     if (typeof token !== 'string' || token.length > TOKEN_CHARACTERS) {
       throw invalidToken(
         `This is not a token: it must be a text of at most ${TOKEN_CHARACTERS} characters; send one as it was given to you.`,
       );
     }
-    const digest = digestOf(token);
+    const digest = sent?.token === token ? sent.digest : digestOf(token);
     // Whoever has no text with this digest learns nothing from the time that the comparison takes.
-    if (digest === this.#owner.digest) return callerOf(this.#owner.verified, transport);
+    const verified = digest === this.#owner.digest ? this.#owner.verified : await this.#verifyOther(token, digest);
+    if (sent && sent.token !== token) Object.assign(sent, { token, digest });
+    return callerOf(verified, transport);
+  }
+
+  async #verifyOther(token: string, digest: string): Promise<Verified> {
     const verified = this.#verified.get(digest) ?? verifiedOf(readToken(token, await this.#signing()), digest);
     this.#requireValid(verified);
     this.#remember(digest, verified);
     this.#note(verified.id);
-    return callerOf(verified, transport);
+    return verified;
   }
 
   mint({ name, client, subject, scopes, days }: MintInput): Promise<MintReceipt> {

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { asFailure, Failure } from '../contract/failure.ts';
 import { isOperation } from '../contract/operations.ts';
 import type { Clock } from '../core/clock.ts';
-import type { Tokens } from '../core/tokens.ts';
+import type { Sent, Tokens } from '../core/tokens.ts';
 import { answer, refuse } from './answer.ts';
 import { bearerOf } from './authenticate.ts';
 import { brings } from './body.ts';
@@ -34,6 +34,7 @@ interface Connection {
   readonly queue: [IncomingMessage, ServerResponse][];
   /** Of whoever asked last and was known; nobody's until then. */
   subject: string;
+  readonly sent: Sent;
 }
 
 const NOBODY = '';
@@ -56,7 +57,13 @@ export class Front {
 
   connect(socket: Socket): void {
     if (this.#connections.size >= LIMITS.connections) this.#makeRoom();
-    this.#connections.set(socket, { waiting: 0, answering: undefined, queue: [], subject: NOBODY });
+    this.#connections.set(socket, {
+      waiting: 0,
+      answering: undefined,
+      queue: [],
+      subject: NOBODY,
+      sent: { token: '', digest: '' },
+    });
     socket.once('close', () => this.#connections.delete(socket));
   }
 
@@ -183,8 +190,8 @@ export class Front {
     const token = bearerOf(rawHeaders);
     const place = find(path);
     const route = place?.methods.get(method);
-    const caller = await tokens.verify(token, route?.transport ?? 'rest');
     const connection = this.#connections.get(request.socket);
+    const caller = await tokens.verify(token, route?.transport ?? 'rest', connection?.sent);
     if (connection) connection.subject = caller.subject;
     // Who has left meanwhile would never be heard to leave.
     if (gone(response)) return undefined;

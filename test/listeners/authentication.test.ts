@@ -1,3 +1,4 @@
+import { Agent } from 'node:http';
 import { SignJWT } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { ask, everyRoute, serve } from '../support/listener.ts';
@@ -65,13 +66,31 @@ describe('every route but the health check (R-HTTP-08, R-AUTH-07)', () => {
     expect(seen.map(({ json }) => json.error)).toEqual(Array.from({ length: 3 }, () => 'insufficient_scope'));
   });
 
-  test('is as closed after a revocation', async () => {
+  test('is as closed after a revocation, on the connection on which it was open too', async () => {
     const { url, token, tokens } = await serve();
     const given = await token();
-    expect((await ask(url, '/api/v1/memory', { token: given })).status).toBe(200);
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    expect((await ask(url, '/api/v1/memory', { token: given, agent })).status).toBe(200);
     const [record] = (await tokens.list()).tokens;
     await tokens.revoke({ id: record?.id ?? '', unrecorded: false });
+    expect((await ask(url, '/api/v1/memory', { token: given, agent })).json.error).toBe('invalid_token');
     expect((await ask(url, '/api/v1/memory', { token: given })).json.error).toBe('invalid_token');
+    agent.destroy();
+  });
+
+  test('looks at the token of every request, whoever asked before over the same connection', async () => {
+    const { url, token } = await serve();
+    const [mine, yours] = [await token('me'), await token('you')];
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    await ask(url, '/api/v1/memory/store', { token: mine, body: { key: 'whose', value: 'mine' }, agent });
+    const asked = [mine, yours, mine, `${mine}x`, mine.slice(0, -1), undefined, mine];
+    const told: unknown[] = [];
+    for (const one of asked) {
+      const { status } = await ask(url, '/api/v1/memory/fact?key=whose', { ...(one && { token: one }), agent });
+      told.push(status);
+    }
+    expect(told).toEqual([200, 404, 200, 401, 401, 401, 200]);
+    agent.destroy();
   });
 });
 
