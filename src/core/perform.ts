@@ -25,7 +25,7 @@ export function createPerform(memory: Memory, limit: WriteLimit, turns: Turns): 
         `This needs a token with the scope ${scope}; ask the owner of this memory for one.`,
       );
     }
-    const turn = turns.begin(caller.subject);
+    const turn = turns.begin(caller.subject, during.asker);
     if (turn) await turn;
     const parsed = schema().safeParse(input);
     if (!parsed.success) throw new Failure('invalid_input', explain(parsed.error), { cause: parsed.error });

@@ -88,8 +88,11 @@ export const rest = ({ perform, bodies }: { perform: Perform; bodies: Bodies }):
     const { method, path, operation, status } = row;
     const read = readerOf(row, bodies);
     const handle: Route['handle'] = LONG.has(operation)
-      ? async (exchange) => perform(exchange.caller, operation, await read(exchange), { signal: hangUp(exchange.response) })
-      : async (exchange) => perform(exchange.caller, operation, await read(exchange));
+      ? async (exchange) => {
+          const { request, response, caller } = exchange;
+          return perform(caller, operation, await read(exchange), { asker: request.socket, signal: hangUp(response) });
+        }
+      : async (exchange) => perform(exchange.caller, operation, await read(exchange), { asker: exchange.request.socket });
     return {
       method,
       path: API + path,

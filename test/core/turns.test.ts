@@ -8,6 +8,12 @@ function work(ms: number): void {
   while (performance.now() < end);
 }
 
+function handSetClock(): { now: number } {
+  const clock = { now: 1000 };
+  vi.spyOn(performance, 'now').mockImplementation(() => clock.now);
+  return clock;
+}
+
 /** Asks as a program does, and works when it is its turn. */
 function asker(turns: Turns, served: string[]) {
   return async (subject: string, steps = 1, ms = 10): Promise<void> => {
@@ -32,6 +38,61 @@ describe('whoever asks (R-HTTP-14)', () => {
     }
   });
 
+  test('again, before anybody else has asked, does too', async () => {
+    handSetClock();
+    const turns = new Turns();
+    const [one, other] = [{}, {}];
+    await turns.begin('me', one);
+    for (let n = 0; n < 5; n += 1) expect(turns.begin('me', one)).toBeUndefined();
+    expect(turns.begin('me', other)).toBeInstanceOf(Promise);
+    // Now somebody waits.
+    expect(turns.begin('me', other)).toBeInstanceOf(Promise);
+  });
+
+  test('together with others goes on together with them, step by step', async () => {
+    const turns = new Turns();
+    const steps: string[] = [];
+    const ask = async (name: string): Promise<void> => {
+      await turns.begin('me', {});
+      for (const step of [1, 2, 3]) {
+        steps.push(`${name}${step}`);
+        // The next step comes with the next promise, as within an operation.
+        await Promise.resolve();
+      }
+    };
+    await Promise.all(['a', 'b', 'c'].map(ask));
+    expect(steps).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'c2', 'a3', 'b3', 'c3']);
+  });
+
+  test('with too many others, or for too much, goes on with fewer, and with more again when that is past', async () => {
+    const clock = handSetClock();
+    const turns = new Turns();
+    let ms = 3;
+    let served = 0;
+    const many = (count: number): Promise<void>[] =>
+      Array.from({ length: count }, async () => {
+        await turns.begin('me', {});
+        clock.now += ms;
+        served += 1;
+      });
+    const perTurn = async (): Promise<number> => {
+      const before = served;
+      await nextTurn();
+      return served - before;
+    };
+    const heavy = many(30);
+    expect(await perTurn()).toBe(8);
+    // They took 24 ms, and a turn may take 8.
+    expect(await perTurn()).toBeLessThanOrEqual(2);
+    await Promise.all(heavy);
+    ms = 0;
+    const light = many(200);
+    const counts: number[] = [];
+    for (let turn = 0; turn < 60; turn += 1) counts.push(await perTurn());
+    await Promise.all(light);
+    expect(Math.max(...counts)).toBe(8);
+  });
+
   test('often waits for those who ask once', async () => {
     const turns = new Turns();
     const served: string[] = [];
@@ -43,6 +104,38 @@ describe('whoever asks (R-HTTP-14)', () => {
     expect(served).toHaveLength(22);
     expect(served.indexOf('modest')).toBeLessThanOrEqual(4);
     expect(served.indexOf('another')).toBeLessThanOrEqual(5);
+  });
+
+  test('for little beside a flood waits for a step or two, however often it asks', async () => {
+    const clock = handSetClock();
+    const turns = new Turns();
+    const over = new AbortController();
+    let [asked, heavy] = [0, 0];
+    // Light questions among the heavy ones shall not make it look as if there were little to do.
+    const greedy = async (): Promise<void> => {
+      while (!over.signal.aborted) {
+        await turns.begin('greedy', {});
+        asked += 1;
+        if (asked % 16 >= 8) {
+          clock.now += 10;
+          heavy += 1;
+        }
+        await nextTurn();
+      }
+    };
+    const flood = Array.from({ length: 16 }, greedy);
+    const waited: number[] = [];
+    for (let n = 0; n < 30; n += 1) {
+      const before = heavy;
+      const due = clock.now + 3;
+      for (; clock.now < due; clock.now += 0.1) await nextTurn();
+      await turns.begin('modest', {});
+      waited.push(heavy - before);
+    }
+    over.abort();
+    await Promise.all(flood);
+    // One may be under way when the time has come, and one goes before. At first nobody knows how much is asked for.
+    expect(Math.max(...waited.slice(5))).toBeLessThanOrEqual(3);
   });
 
   test('for much waits between its steps, and others do not wait for the last of them', async () => {

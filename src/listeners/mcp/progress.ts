@@ -18,10 +18,13 @@ interface Called {
 
 /** A call as a pack sees it: whoever asked with a progress token hears how far it is (R-PACK-27). */
 export function duringCall({ session, number, token, signal, clock }: Called): During {
-  if (token === undefined) return { signal };
+  // Many may be under way at once, over as many connections.
+  const asker = signal;
+  if (token === undefined) return { asker, signal };
   let furthest = -Infinity;
   let toldAt = -Infinity;
   return {
+    asker,
     signal,
     progress(done, of, saying) {
       const now = clock.steady();
