@@ -14,8 +14,9 @@ const LAST: Cursor = { at: Number.MAX_SAFE_INTEGER, row: Number.MAX_SAFE_INTEGER
 
 /** Rows opened in one step while looking for those that match; more would keep others waiting. */
 const LOOKED_AT = 500;
-/** Rows read at once: of long ones not many more than are opened. */
+/** Rows read at once. Nobody knows at first how long they are; then of long ones no more are read than will be opened. */
 const CHUNK = 50;
+const FIRST_CHUNK = 2;
 
 interface Order {
   readonly all: keyof KindStatements;
@@ -87,7 +88,8 @@ export class EntryReader {
     let opened = 0;
     // Rows whose seal is broken, and those that do not match, leave gaps, which the next rows fill.
     for (let seen = 0; seen < LOOKED_AT;) {
-      const chunk = matches ? CHUNK : Math.min(CHUNK, limit - entries.length);
+      const likely = seen === 0 ? FIRST_CHUNK : Math.ceil(((bytes - opened) * seen) / opened);
+      const chunk = Math.min(CHUNK, likely, matches ? CHUNK : limit - entries.length);
       const found = this.#rowsAfter(id, kind, query, after, chunk + 1);
       for (const [index, row] of found.slice(0, chunk).entries()) {
         const entry = once ? rows.open(namespace, kind, row) : rows.openAgain(namespace, kind, row);

@@ -83,7 +83,7 @@ export interface Cursor {
 }
 
 /** What one step opens at most: whoever waits behind it shall not notice, however long entries are. */
-export const STEP_BYTES = 1024 * 1024;
+export const STEP_BYTES = 64 * 1024;
 
 /** It may be shorter than its limit although there is a next one. */
 export interface Page {

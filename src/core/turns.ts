@@ -1,5 +1,5 @@
 /** So long a turn of the loop takes others at most, mostly: what took longer makes the next turns smaller. */
-const TURN_MS = 8;
+const TURN_MS = 1;
 /**
  * So many go on together at most. Each of their steps finds the processor warm from the same step of the one before: eight searches
  * together take a quarter less than one after the other (bench).

@@ -151,8 +151,8 @@ describe('the running program', () => {
     const { folder } = await serve();
     const program = await found(folder);
     const value = 'x'.repeat(60_000);
-    for (let fact = 0; fact < 15; fact += 1) await program?.call('remember', { key: `long/${fact}`, value });
-    expect((await program?.call('export', {}))?.facts.map((fact) => fact.value.length)).toEqual(Array(15).fill(60_000));
+    for (const key of ['long/1', 'long/2']) await program?.call('remember', { key, value });
+    expect((await program?.call('export', {}))?.facts.map((fact) => fact.value.length)).toEqual([60_000, 60_000]);
   });
 
   test('that has ended says so', async () => {

@@ -207,8 +207,8 @@ describe('an import', () => {
 
 describe('an export', () => {
   const FACTS = 600;
-  /** Of so long values a MiB holds eighteen. */
-  const PAGES = Math.ceil(FACTS / 18);
+  /** With two of so long values a page has ended. */
+  const PAGES = Math.ceil(FACTS / 2);
   const store = new RamStore(systemClock);
   beforeAll(async () => {
     const space = store.space({ subject: 'me' }, 'fact');
