@@ -115,14 +115,28 @@ export class Inquiry {
   }
 
   /** A single word has no neighbours; but the many facts that are about its forms must not hide those that have it itself. */
-  #aboutOneWord(question: Question, most: number): Candidate[] {
-    const candidates = this.#ranking.best(question, this.#wanted, most, this.#effort.postings);
-    const [surest, ...others] = question.words[0]?.alternatives ?? [];
-    if (candidates.length < most || surest?.manner !== 'same' || others.length === 0) return candidates;
-    const itself = { ...question, words: question.words.map((word) => ({ ...word, alternatives: [surest] })) };
+  #aboutOneWord({ words: [word] }: Question, most: number): Candidate[] {
+    const alternatives = word?.alternatives ?? [];
+    const lists = this.#ranking.bestOfEach(alternatives, this.#wanted, most, this.#effort.postings);
+    const [itself = [], ...others] = lists;
+    if (others.length === 0) return itself;
+    const candidates = this.#bestOf(lists).slice(0, most);
+    if (alternatives[0]?.manner !== 'same') return candidates;
     const known = new Set(candidates.map(({ number }) => number));
-    const more = this.#ranking.best(itself, this.#wanted, most, this.#effort.postings);
-    return [...candidates, ...more.filter(({ number }) => !known.has(number))];
+    return [...candidates, ...itself.filter(({ number }) => !known.has(number))];
+  }
+
+  /** Each fact once, as good as where it is best; the best first, and among equals the newest. */
+  #bestOf(lists: readonly Candidate[][]): Candidate[] {
+    const byNumber = new Map<number, Candidate>();
+    for (const candidate of lists.flat()) {
+      const known = byNumber.get(candidate.number);
+      if (!known || candidate.share > known.share) byNumber.set(candidate.number, candidate);
+    }
+    const moment = ({ number }: Candidate): number => this.#facts.updatedAt(number);
+    return [...byNumber.values()].toSorted(
+      (one, other) => other.share - one.share || moment(other) - moment(one) || other.number - one.number,
+    );
   }
 
   #holding(literal: string, candidates: readonly Candidate[]): Candidate[] {

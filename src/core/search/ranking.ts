@@ -42,9 +42,6 @@ export class Ranking {
 
   /** The best of the wanted facts, the best first; among equals the newest. */
   best(question: Question, wanted: Wanted, most: number, postings: number): Candidate[] {
-    const [word, ...others] = question.words;
-    const [term, ...forms] = word?.alternatives ?? [];
-    if (word && term && others.length + forms.length === 0) return this.#bestOf(term, wanted, most, postings);
     this.#places = reaching(this.#places, this.#facts.top);
     try {
       const whole = this.#add(question, postings);
@@ -57,7 +54,21 @@ export class Ranking {
     return this.best(question, wanted, most, Infinity);
   }
 
-  /** Where all is one term there is nothing to add up; but it may only be like the word that was asked. */
+  /**
+   * The best for each that may stand for a single word: there is nothing to add up, because a word counts once, as the surest of
+   * them. So whatever is among the best for the word is among the best for one of these.
+   */
+  bestOfEach(alternatives: readonly Alternative[], wanted: Wanted, most: number, postings: number): Candidate[][] {
+    let left = postings;
+    const lists: Candidate[][] = [];
+    for (const alternative of alternatives) {
+      if (left <= 0 && lists.some((list) => list.length === most)) break;
+      lists.push(this.#bestOf(alternative, wanted, most, Math.max(left, most)));
+      left -= this.#facts.count(alternative.id);
+    }
+    return lists;
+  }
+
   #bestOf(term: Alternative, wanted: Wanted, most: number, read: number): Candidate[] {
     const { id, weight } = term;
     const best = new Best(this.#facts, most);

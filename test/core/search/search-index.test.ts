@@ -131,6 +131,23 @@ describe('the order', () => {
     expect(find('deploy')[0]).toMatchObject({ id: 'itself', why: expect.stringContaining('exact phrase') });
   });
 
+  test('a fact that has a word and its forms is found once, as well as by the surest, however few are asked for', () => {
+    const values = [
+      'deploy there',
+      'deploys there',
+      'deployment there',
+      'deploy deploys',
+      'deployment deploy',
+      'deploys deployment',
+    ];
+    for (let id = 0; id < 600; id += 1) tell(id, `they said ${values[id % 6]} that day`, { updatedAt: (id * 7) % 600 });
+    const all = find('deploy', 600);
+    expect(new Set(all.map(({ id }) => id)).size).toBe(600);
+    const best = all.slice(0, 100).map(({ id }) => Number(id) % 6);
+    expect(new Set(best)).toEqual(new Set([0, 3, 4]));
+    for (const limit of [1, 10, 100]) expect(find('deploy', limit)).toEqual(all.slice(0, limit));
+  });
+
   test('of equals the newer stands first', () => {
     for (const [id, updatedAt] of [5, 9, 1, 7].entries()) tell(id, 'the same words', { updatedAt });
     expect(ids('same words')).toEqual([1, 3, 0, 2]);
