@@ -58,13 +58,13 @@ export const views = ({ store, turns, embeddings, program, packs: { defaults } }
     const after = cursor === undefined ? undefined : readCursor(cursor, 'updated');
     const rows = await Promise.all(
       whose.map(async (namespace) => {
-        const page = await store
-          .space(namespace, 'activity')
-          .page({ sort: 'updated', limit: limit + 1, ...(after && { after }) });
-        return page.entries.map((entry, index) => ({
+        const query = { sort: 'updated', limit: limit + 1, ...(after && { after }) } as const;
+        const between = (): Promise<void> => turns.next(caller.subject);
+        const { entries, rows: named } = await wholePage(store.space(namespace, 'activity'), query, { between });
+        return entries.map((entry, index) => ({
           entry,
           namespace,
-          place: { at: entry.updatedAt, row: page.rows[index] ?? 0 },
+          place: { at: entry.updatedAt, row: named[index] ?? 0 },
         }));
       }),
     );

@@ -129,7 +129,8 @@ export class Shelf {
 
   /** Whether there was one. */
   async #dropOldest(subject: string): Promise<boolean> {
-    const { entries } = await this.#space(subject).page({ sort: 'oldest', category: RUN.ended, limit: 1 });
+    const query = { sort: 'oldest', category: RUN.ended, limit: 1 } as const;
+    const { entries } = await wholePage(this.#space(subject), query, { between: nextTurn });
     for (const { key } of entries) await this.#store.forget(subject, { kinds: ['pack'], key, session: '' });
     return entries.length > 0;
   }

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import type { Output } from '../../../src/contract/operations.ts';
 import { DAY, HOUR, MINUTE, START } from '../../support/clock.ts';
 import { aCaller, type OpenedMemory, openMemory, theOwner } from '../../support/memory.ts';
 
@@ -676,6 +677,32 @@ describe('what the owner asks', () => {
     expect((await owner('activity', {})).activity).toEqual([]);
     await expect(memory.as(aCaller())('activity', { all: true })).rejects.toMatchObject({ code: 'insufficient_scope' });
   });
+
+  test.each([{ keyless: false }, { keyless: true }])(
+    'and leaves none out of pages of which one step opens only a part (R-REST-12, R-STORE-10), keyless: $keyless',
+    async ({ keyless }) => {
+      const memory = await openMemory({ keyless });
+      const written = Array.from({ length: 300 }, (_, turn) => `${turn}/${'k'.repeat(500)}`);
+      for (const key of written) {
+        for (const subject of ['ada', 'bob']) await memory.as(aCaller({ subject }))('remember', { key, value: 'v' });
+        await memory.clock.pass(1);
+      }
+      const walk = async (ask: (input: object) => Promise<Output<'activity'>>): Promise<unknown[]> => {
+        const seen: unknown[] = [];
+        for (let cursor: string | undefined; ;) {
+          const page = await ask({ limit: 200, ...(cursor && { cursor }) });
+          seen.push(...page.activity.map(({ key }) => key));
+          cursor = page.next_cursor;
+          if (cursor === undefined) return seen;
+        }
+      };
+      const newest = written.toReversed();
+      const ada = memory.as(aCaller({ subject: 'ada' }));
+      expect(await walk((input) => ada('activity', input))).toEqual(newest);
+      const owner = memory.as(theOwner);
+      expect(await walk((input) => owner('activity', { ...input, all: true }))).toEqual(newest.flatMap((key) => [key, key]));
+    },
+  );
 
   test('locks, and unlocks; meanwhile everybody hears why (R-KEY-04, R-KEY-08)', async () => {
     const memory = await openMemory();
