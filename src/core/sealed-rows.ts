@@ -5,7 +5,7 @@ import type { KeyKeeper } from './key-keeper.ts';
 import { KINDS } from './statements.ts';
 import type { Entry, Kind, Namespace } from './store.ts';
 
-/** Rows that stay opened, and how long one of them may be: a page or two for everybody who asks, and no more than 5 MiB. */
+/** Rows that stay opened, and how long one of them may be: a page or two for everybody who asks, and no more than 16 MiB, sealed and opened. */
 const KEPT = 1024;
 const KEPT_BYTES = 4096;
 

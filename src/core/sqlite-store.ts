@@ -222,6 +222,10 @@ export class SqliteStore implements MemoryStore {
 
   lock(why?: string): void {
     this.#keys.lock(why);
+    this.#dropOpened();
+  }
+
+  #dropOpened(): void {
     this.#overviews.clear();
     this.#journal.tellOfDoubt();
   }
@@ -240,7 +244,8 @@ export class SqliteStore implements MemoryStore {
       throw this.#disk.explain(error).told;
     });
     this.#requireOpen();
-    if (!this.#keys.custody) this.#overviews.clear();
+    // The key was taken away while the memory was open: nothing that it had opened stays, as after a lock.
+    if (!this.#keys.custody) this.#dropOpened();
     this.#keyed();
     return state;
   }

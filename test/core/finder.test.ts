@@ -163,6 +163,22 @@ test('a locked memory answers no question, and after unlocking all of them again
   expect(keys(await me('search', { query: 'word' }))).toEqual(['k']);
 });
 
+test('a memory whose key was taken away while it was open answers none either, once that was noticed (R-KEY-04, R-VIEW-04)', async () => {
+  const source = handSource({ at: 'found', key: Buffer.from(A_KEY, 'hex') });
+  await using store = await openKeptStore(tempFolder(), handClock(), () => [source]);
+  using finder = new Finder(store);
+  const facts = store.space({ subject: 'me' }, 'fact');
+  await facts.put(aDraft({ key: 'k', value: 'a word' }));
+  const find = () => finder.find({ subject: 'me' }, { texts: ['word'], limit: 5 });
+  expect((await find()).found).toHaveLength(1);
+  source.set({ at: 'locked', why: 'The keychain was locked.' });
+  expect((await store.unlock()).at).toBe('locked');
+  await expect(find()).rejects.toMatchObject({ code: 'key_unavailable' });
+  source.set({ at: 'found', key: Buffer.from(A_KEY, 'hex') });
+  await store.unlock();
+  expect((await find()).found).toHaveLength(1);
+});
+
 test('a question that waits while the memory gets locked is told so, and never that little was found (R-KEY-04, R-VIEW-04)', async () => {
   const memory = await openMemory();
   const [me, owner] = [memory.as(aCaller()), memory.as(theOwner)];
