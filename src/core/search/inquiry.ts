@@ -1,3 +1,4 @@
+import type { Alternative } from './alternatives.ts';
 import { explain } from './explanation.ts';
 import type { FactIndex, Id, Told } from './fact-index.ts';
 import { plain } from './plain.ts';
@@ -49,19 +50,31 @@ const effortOf = (texts: number): Effort => ({
   characters: Math.floor(200_000 / texts),
 });
 
+interface Asked {
+  readonly facts: FactIndex;
+  readonly ranking: Ranking;
+  readonly wanted: Wanted;
+  /** More is asked of a fact than to be alive. */
+  readonly narrowed: boolean;
+  readonly limit: number;
+  readonly texts: number;
+}
+
 /** One search: what it may find and how hard it may try. Facts are opened once, however many of its texts find them. */
 export class Inquiry {
   readonly #facts: FactIndex;
   readonly #ranking: Ranking;
   readonly #wanted: Wanted;
+  readonly #narrowed: boolean;
   readonly #limit: number;
   readonly #effort: Effort;
   readonly #opened = new Map<number, Told>();
 
-  constructor(facts: FactIndex, ranking: Ranking, wanted: Wanted, limit: number, texts: number) {
+  constructor({ facts, ranking, wanted, narrowed, limit, texts }: Asked) {
     this.#facts = facts;
     this.#ranking = ranking;
     this.#wanted = wanted;
+    this.#narrowed = narrowed;
     this.#limit = limit;
     this.#effort = effortOf(texts);
   }
@@ -115,14 +128,21 @@ export class Inquiry {
   }
 
   /** A single word has no neighbours; but the many facts that are about its forms must not hide those that have it itself. */
-  #aboutOneWord({ words: [word] }: Question, most: number): Candidate[] {
-    const alternatives = word?.alternatives ?? [];
-    const lists = this.#ranking.bestOfEach(alternatives, this.#wanted, most, this.#effort.postings);
-    const [itself = [], ...others] = lists;
-    if (others.length === 0) return itself;
-    const candidates = this.#bestOf(lists).slice(0, most);
-    if (alternatives[0]?.manner !== 'same') return candidates;
+  #aboutOneWord(question: Question, most: number): Candidate[] {
+    const alternatives = question.words[0]?.alternatives ?? [];
+    const [surest, ...others] = alternatives;
+    if (!surest) return [];
+    const best = (some: readonly Alternative[]): Candidate[][] =>
+      this.#ranking.bestOfEach(some, this.#wanted, most, this.#effort.postings);
+    // Of a filter a fact is asked once, and not for each form that it has.
+    const apart = others.length === 0 || !this.#narrowed;
+    const lists = apart ? best(alternatives) : [];
+    const candidates = apart
+      ? this.#bestOf(lists).slice(0, most)
+      : this.#ranking.best(question, this.#wanted, most, this.#effort.postings);
+    if (candidates.length < most || others.length === 0 || surest.manner !== 'same') return candidates;
     const known = new Set(candidates.map(({ number }) => number));
+    const [itself = []] = apart ? lists : best([surest]);
     return [...candidates, ...itself.filter(({ number }) => !known.has(number))];
   }
 

@@ -68,16 +68,18 @@ export class SearchIndex {
   search({ text, limit, ...filter }: Search): Hit[] {
     const texts = typeof text === 'string' ? [text] : [...new Set(text)];
     const asked = texts.filter((one) => one.trim() !== '');
-    const wanted = this.#wanted(filter);
-    if (wanted === undefined) return [];
-    const inquiry = new Inquiry(this.#facts, this.#ranking, wanted, limit, asked.length);
+    const tests = this.#tests(filter);
+    if (tests === undefined) return [];
+    const wanted: Wanted = (fact) => tests.every((holds) => holds(fact));
+    const narrowed = tests.length > 1;
+    const inquiry = new Inquiry({ facts: this.#facts, ranking: this.#ranking, wanted, narrowed, limit, texts: asked.length });
     const [only, ...more] = asked;
     if (only === undefined) return inquiry.newest();
     return more.length === 0 ? inquiry.ask(only) : fuse(asked.map((one) => inquiry.ask(one))).slice(0, limit);
   }
 
   /** Undefined when nothing can be: no fact is in that category. */
-  #wanted({ category, tag, client, expiresBefore, now = -Infinity }: Filter): Wanted | undefined {
+  #tests({ category, tag, client, expiresBefore, now = -Infinity }: Filter): Wanted[] | undefined {
     const facts = this.#facts;
     const tests: Wanted[] = [(fact) => facts.expiresAt(fact) > now];
     if (expiresBefore !== undefined) tests.push((fact) => facts.expiresAt(fact) < expiresBefore);
@@ -87,6 +89,6 @@ export class SearchIndex {
       tests.push((fact) => facts.isIn(fact, number));
     }
     if (tag !== undefined || client !== undefined) tests.push(facts.having({ tag, client }));
-    return (fact) => tests.every((holds) => holds(fact));
+    return tests;
   }
 }

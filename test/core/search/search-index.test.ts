@@ -148,6 +148,21 @@ describe('the order', () => {
     for (const limit of [1, 10, 100]) expect(find('deploy', limit)).toEqual(all.slice(0, limit));
   });
 
+  test('what a filter leaves is found, however many texts share what may be read of the lists', () => {
+    for (let id = 0; id < 6000; id += 1) tell(id, 'deploy', { tags: [id < 3 ? 'seldom' : 'often'], updatedAt: id });
+    const text = ['deploy', ...Array.from('abcdefghijklmnopqrstuvwx', (letter) => letter.repeat(9))];
+    const found = (): Id[] => index.search({ text, limit: 10, tag: 'seldom' }).map(({ id }) => id);
+    expect(found()).toEqual([2, 1, 0]);
+    for (let id = 0; id < 6000; id += 1) tell(id, 'deploy deploys', { tags: [id < 3 ? 'seldom' : 'often'], updatedAt: id });
+    expect(found()).toEqual([2, 1, 0]);
+  });
+
+  test('a form in the key counts for more than the word itself somewhere in a long value', () => {
+    tell('word', `${'much else '.repeat(150)}deploy`);
+    tell('both', `${'much else '.repeat(400)}deploy`, { key: 'deployment', updatedAt: -1 });
+    expect(ids('deploy')).toEqual(['both', 'word']);
+  });
+
   test('of equals the newer stands first', () => {
     for (const [id, updatedAt] of [5, 9, 1, 7].entries()) tell(id, 'the same words', { updatedAt });
     expect(ids('same words')).toEqual([1, 3, 0, 2]);
