@@ -53,10 +53,11 @@ export class EntryWriter {
 
   #put(namespace: Namespace, kind: Kind, draft: Draft, note?: Note): Put {
     const { rows, now, purgeSoon } = this.#deps;
+    // First: what is looked for next is sealed next, and its key is hashed once for both.
+    if (note) this.keepNote(namespace, note);
     const found = rows.find(namespace, kind, draft.key);
     const before = found && found.expires_at > now() ? rows.open(namespace, kind, found) : undefined;
     const fresh = entryOf(draft, now());
-    if (note) this.keepNote(namespace, note);
     if (!found || !before) {
       // What has expired or cannot be opened is not an earlier version: it makes room, with its own versions.
       if (found) this.#makeWay(namespace, kind, found);
