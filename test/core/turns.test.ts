@@ -93,6 +93,26 @@ describe('whoever asks (R-HTTP-14)', () => {
     expect(Math.max(...counts)).toBe(8);
   });
 
+  test('for little and for much by turns goes on alone all the time', async () => {
+    const clock = handSetClock();
+    const turns = new Turns();
+    let served = 0;
+    const many = Array.from({ length: 120 }, async (_, place) => {
+      await turns.begin('me', {});
+      clock.now += place < 8 || place % 2 === 0 ? 10 : 0;
+      served += 1;
+    });
+    await nextTurn();
+    // All that went on together before anybody knew.
+    expect(served).toBe(8);
+    for (let turn = 0; turn < 100; turn += 1) {
+      const before = served;
+      await nextTurn();
+      expect(served - before).toBe(1);
+    }
+    await Promise.all(many);
+  });
+
   test('often waits for those who ask once', async () => {
     const turns = new Turns();
     const served: string[] = [];
