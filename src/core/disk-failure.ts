@@ -1,5 +1,6 @@
 import { statfsSync } from 'node:fs';
 import { Failure } from '../contract/failure.ts';
+import { codeOf } from './files.ts';
 
 /** Less than this free counts as a full disk when a flush fails without saying why. */
 const NEARLY_NOTHING = 1024 * 1024;
@@ -12,7 +13,7 @@ export interface DiskTrouble {
 
 /** What an error of the database or of the disk under it means to a caller; undefined for any other. */
 export function diskTrouble(error: unknown, folder: string): DiskTrouble | undefined {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const code = codeOf(error);
   if (code === 'ENOSPC' || code === 'EDQUOT') return { told: diskFull(error), doubtful: false };
   if (code === 'EIO') return { told: diskFails(error), doubtful: false };
   if (code === 'EROFS' || code === 'EACCES' || code === 'EPERM') return { told: readOnly(error), doubtful: false };

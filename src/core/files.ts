@@ -54,3 +54,6 @@ export function syncFile(path: string): void {
     closeSync(handle);
   }
 }
+
+/** As the system or a library names it; empty where it has no name. */
+export const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '');

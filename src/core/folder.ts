@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { Failure } from '../contract/failure.ts';
 import { diskTrouble } from './disk-failure.ts';
+import { codeOf } from './files.ts';
 import { Sqlite } from './sqlite.ts';
 
 /** Set aside so that forgetting still finds room for its log when the disk is full. */
@@ -101,6 +102,6 @@ function createPrivately(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    if (codeOf(error) !== 'EEXIST') throw error;
   }
 }

@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync, type Stats } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { Failure } from '../contract/failure.ts';
-import { syncFolder } from './files.ts';
+import { codeOf, syncFolder } from './files.ts';
 
 /** Nobody but the owner may look into the data folder, and it must be the owner's. */
 export function prepareFolder(folder: string): void {
@@ -29,9 +29,27 @@ function syncNames(first: string, last: string): void {
   for (let folder = last; folder.length >= first.length; folder = dirname(folder)) syncFolder(dirname(folder));
 }
 
+/**
+ * With what stands above it; says which was the first that was not there. Node's own way never ends where a system says of a new
+ * folder that there is none although there is one above it, as /proc does.
+ */
+function make(folder: string): string | undefined {
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+    return folder;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return undefined;
+    const above = dirname(folder);
+    if (codeOf(error) !== 'ENOENT' || above === folder) throw error;
+    const first = make(above);
+    mkdirSync(folder, { mode: 0o700 });
+    return first ?? folder;
+  }
+}
+
 function made(folder: string): Stats {
   try {
-    const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const first = make(folder);
     if (first !== undefined) syncNames(first, folder);
     return lstatSync(folder);
   } catch (cause) {

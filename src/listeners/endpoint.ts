@@ -4,9 +4,9 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { later, type Of } from '../contract/later.ts';
-import { writePrivately } from '../core/files.ts';
+import { codeOf, writePrivately } from '../core/files.ts';
 import { OwnerClient } from './owner-client.ts';
-import { codeOf, readPrivately } from './private-file.ts';
+import { readPrivately } from './private-file.ts';
 import { provedBy } from './proof.ts';
 
 const ENDPOINT_FILE = 'endpoint.json';

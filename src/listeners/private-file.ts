@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { Failure } from '../contract/failure.ts';
+import { codeOf } from '../core/files.ts';
 
 /** Undefined when there is none. What others may have put there, or may read, is refused. */
 export function readPrivately(path: string): string | undefined {
@@ -28,5 +29,3 @@ const notPrivate = (cause?: unknown): Failure =>
     'What says where the program listens must be a file that only its owner may read; delete endpoint.json and owner-token in the data folder, and start the program again.',
     { cause },
   );
-
-export const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '');

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,6 +31,12 @@ describe('the data folder (R-STORE-03)', () => {
     expect(() => prepareFolder(path)).toThrow(
       expect.objectContaining({ code: 'store_unavailable', message: expect.stringMatching(says) as string }),
     );
+  });
+
+  test.runIf(process.platform === 'linux')('where a system makes none and does not say why is refused as well, and soon', () => {
+    const code = "import { prepareFolder } from './src/core/prepare-folder.ts'; prepareFolder('/proc/none/deeper');";
+    const { signal, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', code], { timeout: 30_000 });
+    expect([signal, String(stderr)]).toEqual([null, expect.stringContaining('The data folder cannot be made or read')]);
   });
 
   test('that cannot be made is refused with the remedy', () => {
