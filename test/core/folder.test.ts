@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { lockFolder, Reserve } from '../../src/core/folder.ts';
@@ -37,6 +37,11 @@ describe('the data folder (R-STORE-03)', () => {
     const code = "import { prepareFolder } from './src/core/prepare-folder.ts'; prepareFolder('/proc/none/deeper');";
     const { signal, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', code], { timeout: 30_000 });
     expect([signal, String(stderr)]).toEqual([null, expect.stringContaining('The data folder cannot be made or read')]);
+  });
+
+  test.runIf(process.platform === 'linux')('is opened by a process whose memory is in no dump (R-KEY-13)', async () => {
+    await using _store = await openStore({ folder: tempFolder(), clock: handClock(), sources: withKey() });
+    expect(Number.parseInt(readFileSync('/proc/self/coredump_filter', 'utf8'), 16)).toBe(0);
   });
 
   test('that cannot be made is refused with the remedy', () => {
