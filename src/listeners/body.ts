@@ -62,13 +62,13 @@ export class Bodies {
       done();
       resolve(body.whole());
     };
-    const cut = (): void => fail(new Failure('invalid_input', 'The connection ended within the body; send the request again.'));
+    const cut = (): void => fail(whyBroken(request) ?? cutOff());
     const late = this.#clock.after(LIMITS.bodyMs, () => fail(tooSlow()));
     if (request.headers.expect !== undefined) response.writeContinue();
     request.on('data', take).on('end', end).on('close', cut).on('error', cut);
     this.#coming.add(coming);
     // It may have gone while we found out who it is from.
-    if (request.destroyed) cut();
+    if (whyBroken(request)) cut();
     return promise;
   }
 
@@ -126,6 +126,23 @@ export function shallow(text: string): boolean {
   return true;
 }
 
+const broken = new WeakSet<IncomingMessage>();
+
+/** What is left of this body cannot be read; whoever reads it, or will, hears so. */
+export function breakBody(request: IncomingMessage): void {
+  broken.add(request);
+  if (request.listenerCount('error') > 0) request.emit('error', badlySent());
+}
+
+/** Why a body cannot be read to its end, where that is known. */
+export const whyBroken = (request: IncomingMessage): Failure | undefined =>
+  broken.has(request) ? badlySent() : request.destroyed ? cutOff() : undefined;
+
+const badlySent = (): Failure =>
+  new Failure('invalid_input', 'The body is not sent as its headers say; use an HTTP library to send it.');
+
+const cutOff = (): Failure => new Failure('invalid_input', 'The connection ended within the body; send the request again.');
+
 /** A body is on its way, told or not. */
 export const brings = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
@@ -134,13 +151,34 @@ function requireLength({ headers }: IncomingMessage): void {
   if (Number(headers['content-length'] ?? 0) > LIMITS.bodyBytes) throw tooLarge();
 }
 
-function requireType({ headers }: IncomingMessage, type: RegExp, name: string): void {
+function requireType({ headers, rawHeaders }: IncomingMessage, type: RegExp, name: string): void {
+  if ((headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked') {
+    throw new Failure('unsupported_media_type', 'The body has a Transfer-Encoding other than chunked; send it as it is.');
+  }
+  if ((headers.expect ?? CONTINUE).toLowerCase() !== CONTINUE) {
+    throw new Failure('invalid_input', `Nothing can be expected here but ${CONTINUE}; leave the header Expect out.`);
+  }
+  // Node keeps the first of two, and whoever stands before us may keep the other.
+  if (isTwice(rawHeaders, 'content-type')) {
+    throw new Failure('unsupported_media_type', 'There are two Content-Type headers; send one.');
+  }
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     throw new Failure('unsupported_media_type', 'The body is compressed; send it as it is, without Content-Encoding.');
   }
   if (type.test(headers['content-type'] ?? '')) return;
   throw new Failure('unsupported_media_type', `The body must be ${name} in UTF-8; send it with "Content-Type: ${name}".`);
+}
+
+const CONTINUE = '100-continue';
+
+function isTwice(rawHeaders: readonly string[], name: string): boolean {
+  let count = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const known = rawHeaders[index] ?? '';
+    if (known.length === name.length && known.toLowerCase() === name) count += 1;
+  }
+  return count > 1;
 }
 
 const tooLarge = (): Failure => new Failure('payload_too_large', 'The body is longer than 1 MiB; send less at a time.');

@@ -6,7 +6,7 @@ import type { Clock } from '../core/clock.ts';
 import type { Sent, Tokens } from '../core/tokens.ts';
 import { answer, refuse } from './answer.ts';
 import { bearerOf } from './authenticate.ts';
-import { brings } from './body.ts';
+import { breakBody, brings } from './body.ts';
 import { fromAPage, type Guard } from './guard.ts';
 import { health } from './health.ts';
 import { LIMITS } from './limits.ts';
@@ -35,6 +35,8 @@ interface Connection {
   /** Of whoever asked last and was known; nobody's until then. */
   subject: string;
   readonly sent: Sent;
+  /** Nothing more can be read from it: what is still to be done when all is answered that was asked before. */
+  last: (() => void) | undefined;
 }
 
 const NOBODY = '';
@@ -63,12 +65,36 @@ export class Front {
       queue: [],
       subject: NOBODY,
       sent: { token: '', digest: '' },
+      last: undefined,
     });
     socket.once('close', () => this.#connections.delete(socket));
   }
 
-  waits(socket: Socket): boolean {
-    return (this.#connections.get(socket)?.waiting ?? 0) > 0;
+  /**
+   * Nothing that still comes over this connection can be read. What was asked before is answered, the question whose body it is in
+   * with a refusal; what belongs to no question is told by `tell`. Then it ends, and in any case soon.
+   */
+  breakOff(socket: Socket, tell: () => void): void {
+    const connection = this.#connections.get(socket);
+    // What comes behind what could not be read cannot be read either.
+    if (connection?.last) return;
+    if (!connection || connection.waiting === 0) {
+      const { answering } = connection ?? {};
+      if (!answering || over(answering)) {
+        tell();
+        socket.destroySoon();
+        // What was refused is being read for a moment, so that its answer is heard; a stream is not.
+      } else if (answering.req.complete) socket.destroy();
+      return;
+    }
+    const late = this.#deps.clock.after(LIMITS.bodyMs, () => socket.destroy());
+    socket.once('close', () => late[Symbol.dispose]());
+    const broken = unfinishedOf(connection);
+    connection.last = () => {
+      if (!broken) tell();
+      socket.destroySoon();
+    };
+    if (broken) breakBody(broken);
   }
 
   /** Ends the connections that wait for nothing. */
@@ -106,10 +132,15 @@ export class Front {
   }
 
   async #give(connection: Connection, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { socket } = request;
     connection.answering = response;
     await this.#serve(request, response);
     connection.waiting -= 1;
-    if (request.socket.writableLength > SMALL) this.#limitUnread();
+    if (connection.waiting === 0 && connection.last) {
+      if (over(response)) connection.last();
+      else response.once('close', connection.last);
+    }
+    if (socket.writableLength > SMALL) this.#limitUnread();
   }
 
   /** Whoever leaves the most answers untaken loses the connection that holds the most of them. */
@@ -168,8 +199,9 @@ export class Front {
     allow: string[],
   ): Promise<string | undefined> {
     const { guard, find, tokens, prove, window } = this.#deps;
-    const { rawHeaders, url = '', method = '' } = request;
+    const { rawHeaders, method = '' } = request;
     const from = guard(rawHeaders);
+    const url = targetOf(request);
     const mark = url.indexOf('?');
     const path = mark === -1 ? url : url.slice(0, mark);
     const query = mark === -1 ? '' : url.slice(mark + 1);
@@ -205,11 +237,21 @@ export class Front {
   }
 }
 
+/** The question whose body has not come whole: the last that was asked, or none. */
+const unfinishedOf = ({ queue, answering }: Connection): IncomingMessage | undefined =>
+  [...queue.map(([request]) => request), ...(answering ? [answering.req] : [])].find(({ complete }) => !complete);
+
 /** Taken, or given up. */
 const over = (response: ServerResponse): boolean => response.writableFinished || gone(response);
 
 /** Nobody is there any more to hear it. */
 const gone = (response: ServerResponse): boolean => response.destroyed || response.socket?.destroyed === true;
+
+/** As programs that take us for a proxy spell it, too: with the address in front, which must be the one that the guard let pass. */
+function targetOf({ url = '', headers: { host = '' } }: IncomingMessage): string {
+  const address = `http://${host}`;
+  return url.startsWith(`${address}/`) ? url.slice(address.length) : url;
+}
 
 /** Nobody would read it, so it could come for ever. */
 function refuseBody(request: IncomingMessage): void {

@@ -7,7 +7,7 @@ import { TRANSFER } from '../contract/limits.ts';
 import { ImportReceipt } from '../contract/transfer.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Perform } from '../core/perform.ts';
-import { requireNdjson, shallow } from './body.ts';
+import { requireNdjson, shallow, whyBroken } from './body.ts';
 import { LIMITS } from './limits.ts';
 import { queryReader } from './query.ts';
 import { API } from './rest.ts';
@@ -124,6 +124,8 @@ async function* linesOf({ request, response }: Exchange, clock: Clock): AsyncGen
 
 /** While we wait for bytes, enough of them must come in time; while we work on them, nobody has to send any. */
 async function* chunksOf(request: IncomingMessage, clock: Clock): AsyncGenerator<Buffer> {
+  const why = whyBroken(request);
+  if (why) throw why;
   // What is left when we stop is read by whoever refuses it.
   const chunks = request.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
   let patience: number = LIMITS.progressMs;

@@ -218,19 +218,22 @@ function attach(server: Server, front: Front): void {
   server.on('clientError', (error, socket) => turnAway(front, error, socket));
 }
 
-/** What is no HTTP, or comes too slowly. */
+/**
+ * What is no HTTP, or comes too slowly. Nothing may be written into the answer to an earlier question, and nothing to a browser that
+ * connects in advance: it would take that for the answer to what it asks at this moment.
+ */
 function turnAway(front: Front, error: Error, duplex: Duplex): void {
   const socket = duplex as Socket;
-  // Nothing may be written into the answer to an earlier question, and nothing to a browser that connects in advance: it would
-  // take that for the answer to what it asks at this moment.
-  const heard = socket.bytesRead > 0 && !front.waits(socket);
-  if (socket.writable && heard && codeOf(error) !== 'ECONNRESET') {
+  if (!socket.writable || socket.bytesRead === 0 || codeOf(error) === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  front.breakOff(socket, () => {
     const { headers, body } = overHttp(new Failure('invalid_input', explanation(codeOf(error))));
     const lines = [...ALWAYS, 'Content-Type', 'application/json', 'Content-Length', `${Buffer.byteLength(body)}`, ...headers];
     const spelled = lines.map((part, index) => (index % 2 === 0 ? `${part}: ` : `${part}\r\n`)).join('');
     socket.write(`HTTP/1.1 400 Bad Request\r\n${spelled}Connection: close\r\n\r\n${body}`);
-  }
-  socket.destroy();
+  });
 }
 
 function explanation(code: string): string {
@@ -240,7 +243,7 @@ function explanation(code: string): string {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return `The headers did not arrive within ${LIMITS.headersMs / 1000} s; send them without a pause.`;
     default:
-      return 'This is not an HTTP/1.1 request; use an HTTP library to write it.';
+      return 'This is not an HTTP/1.1 request, or its method is not known; use an HTTP library to write it.';
   }
 }
 

@@ -33,6 +33,26 @@ describe('a body (R-HTTP-06)', () => {
     expect((await asked('identity')).status).toBe(200);
   });
 
+  test.each([
+    { why: 'in a transfer encoding that nobody here reads', headers: ['Transfer-Encoding: gzip, chunked'], told: 415 },
+    { why: 'of two types', headers: ['Content-Type: text/plain', 'Transfer-Encoding: chunked'], told: 415 },
+    { why: 'of one type, told twice', headers: ['content-type: application/json', 'Transfer-Encoding: chunked'], told: 415 },
+    { why: 'with something to be expected', headers: ['Expect: 200-maybe', 'Transfer-Encoding: chunked'], told: 400 },
+    { why: 'that is badly chunked', headers: ['Transfer-Encoding: chunked'], chunks: 'zz\r\n{}\r\n0\r\n\r\n', told: 400 },
+    { why: 'whose end is not told', headers: ['Transfer-Encoding: identity'], chunks: '{}', told: 415 },
+  ])('$why is refused, and that is heard', async ({ headers, chunks = '2\r\n{}\r\n0\r\n\r\n', told }) => {
+    const clock = handClock();
+    const { owner, port } = await serve({ clock });
+    const line = await dial(port);
+    const lines = [`Host: 127.0.0.1:${port}`, `Authorization: Bearer ${owner}`, 'Content-Type: application/json', ...headers];
+    line.write(`POST ${STORE} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${chunks}`);
+    const answer = await line.until('}');
+    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${told} [^]*"message":"[A-Z]`));
+    await clock.pass(LIMITS.lingerMs);
+    if (answer.includes('Connection: close')) await line.ended();
+    expect(line.text().match(/^HTTP\/1\.1 \d/gm)).toHaveLength(1);
+  });
+
   test('that is not there says nothing, and is no request for anything', async () => {
     const { url, owner } = await serve();
     const empty = [

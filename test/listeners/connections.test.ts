@@ -120,6 +120,51 @@ describe('one connection', () => {
     ]);
   });
 
+  test('that says what cannot be read is answered what it asked before, and then told so', async () => {
+    const { port, owner } = await serve();
+    const line = await dial(port);
+    line.write(`${gets(port, owner, '/version')}${gets(port, owner, '/memory')}no such thing\r\n\r\n`);
+    await line.ended();
+    expect(line.text().match(/HTTP\/1\.1 \d+|"version"|"scope"|"error":"\w+"/g)).toEqual([
+      'HTTP/1.1 200',
+      '"version"',
+      'HTTP/1.1 200',
+      '"scope"',
+      'HTTP/1.1 400',
+      '"error":"invalid_input"',
+    ]);
+  });
+
+  test('into which garbage comes while a stream is open ends, and nothing is written into the stream', async () => {
+    const { port, owner } = await serve();
+    const line = await dial(port);
+    line.write(gets(port, owner, '/events'));
+    await line.until('from here on');
+    line.write('no such thing\r\n\r\n');
+    await line.ended();
+    expect(line.text().match(/^HTTP\/1\.1 \d/gm)).toHaveLength(1);
+  });
+
+  test('may spell our address before the path, as to a proxy, and no other', async () => {
+    const { url, port, owner } = await serve();
+    for (const [target, status] of [
+      [`${url}/api/v1/memory`, 200],
+      [`${url}:1/api/v1/memory`, 404],
+      ['http://elsewhere.example/api/v1/memory', 404],
+    ] as const) {
+      const line = await dial(port);
+      line.write(`GET ${target} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${owner}\r\n\r\n`);
+      expect(await line.until('}')).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    }
+  });
+
+  test('that asks in a way of its own is told which ways there are', async () => {
+    const { port } = await serve();
+    const line = await dial(port);
+    line.write(`BREW /api/v1/memory HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`);
+    expect(await line.until('}')).toMatch(/^HTTP\/1\.1 400 [^]*or its method is not known/);
+  });
+
   test('that asks much and reads nothing is given one answer at a time, and all of them once it reads (R-HTTP-15)', async () => {
     let asked = 0;
     const around =
