@@ -30,13 +30,13 @@ interface About {
 
 /** What may be asked. An unknown field is refused, because dropping it would answer something that was not asked. */
 export const ask = <Shape extends z.core.$ZodLooseShape>(shape: Shape, about: About) => {
-  const fields = Object.keys(shape).join(', ') || 'no field at all';
+  const fields = Object.keys(shape).join(', ');
   return z
     .strictObject(shape, {
       error: ({ code }) =>
         code === 'unrecognized_keys'
-          ? `has a field that is not known here; send only ${fields}`
-          : `must be a JSON object; send it with ${fields}`,
+          ? `has a field that is not known here; ${fields === '' ? 'send none' : `send only ${fields}`}`
+          : `must be a JSON object; send it ${fields === '' ? 'empty' : `with ${fields}`}`,
     })
     .meta({ ...about });
 };

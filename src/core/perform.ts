@@ -28,7 +28,7 @@ export function createPerform(memory: Memory, limit: WriteLimit, turns: Turns): 
     const turn = turns.begin(caller.subject, during.asker);
     if (turn) await turn;
     const parsed = schema().safeParse(input);
-    if (!parsed.success) throw new Failure('invalid_input', explain(parsed.error), { cause: parsed.error });
+    if (!parsed.success) throw new Failure('invalid_input', explain(parsed.error, input), { cause: parsed.error });
     if (scope === 'memory:write') limit.count(caller, writesOf(parsed.data));
     try {
       // The table pairs each schema with its method; the compiler cannot follow the pairing through a union.

@@ -228,6 +228,19 @@ describe('a change to a fact (R-OPS-04)', () => {
   });
 });
 
+test.each([
+  {
+    input: { key: 'a', value: 'b', category: null },
+    says: /^category must be text; .*, and leave out what has no value instead of sending null\.$/,
+  },
+  { input: { key: 'a', value: 'b', tags: ['c', null] }, says: /^tags\.1 .* instead of sending null\.$/ },
+  { input: { key: 'a', value: 'b', ttl_seconds: null }, says: /^ttl_seconds .* instead of sending null\.$/ },
+  { input: { key: 'a', value: 'b', category: 1 }, says: /^category must be text; send it as a JSON string\.$/ },
+  { input: null, says: /^The request must be a JSON object; (?!.*null)/ },
+])('a refusal says that null is no value where there is one: $input (R-FACT-11)', ({ input, says }) => {
+  expect(refusal(FactInput(), input)).toMatch(says);
+});
+
 test('a refusal without a reason is still a sentence (R-FACT-11)', () => {
   expect(explain(new z.ZodError([]))).toMatch(/^The request does not fit; .*\.$/);
 });

@@ -189,7 +189,7 @@ export class Tools {
 function parsed(schema: z.ZodObject, given: unknown): unknown {
   const { success, data, error } = schema.safeParse(given);
   if (success) return data;
-  throw new Failure('invalid_input', explain(error), { cause: error });
+  throw new Failure('invalid_input', explain(error, given), { cause: error });
 }
 
 function listed({ name, operation, title, description, input, terse, said, changes, runsPacks = false }: ToolRow): object {
