@@ -34,7 +34,7 @@ function streamable({ path, transport, sessions, streams, bodies }: Deps): Route
       if (alone?.kind === 'broken') return send(response, 400, alone.answer);
       if (alone?.kind === 'request' && alone.method === 'initialize') {
         // Also within a session: whoever begins anew gets a new one.
-        const session = await sessions.open(exchange);
+        const session = await sessions.open(exchange, 'http');
         const [greeting] = await session.ask([alone]);
         return greeting && send(response, 200, greeting, ['Mcp-Session-Id', session.id]);
       }
@@ -108,7 +108,7 @@ class Aside {
 function withSse({ path, transport, sessions, streams, bodies }: Deps): Route[] {
   return [
     route('GET', `${path}/sse`, transport, async (exchange) => {
-      const session = await sessions.open(exchange);
+      const session = await sessions.open(exchange, 'sse');
       try {
         const close = (): void => void session.close();
         const stream = follow(streams, exchange, close, close);
@@ -123,7 +123,7 @@ function withSse({ path, transport, sessions, streams, bodies }: Deps): Route[] 
       const { response, query } = exchange;
       const sdk = await loadSdk();
       const body = await read(bodies, exchange);
-      const session = sessions.find(new URLSearchParams(query).get('sessionId') ?? '', exchange);
+      const session = sessions.find(new URLSearchParams(query).get('sessionId') ?? '', exchange, 'sse');
       const alone = Array.isArray(body) ? undefined : readMessage(body, sdk);
       if (alone?.kind === 'broken') return send(response, 400, alone.answer);
       const messages = alone ? [alone] : readBatch(body as unknown[], session.version, sdk);
@@ -169,7 +169,7 @@ async function read(bodies: Bodies, { request, response, caller }: Exchange): Pr
 
 function sessionOf(sessions: Sessions, exchange: Exchange): Session {
   const id = exchange.request.headers['mcp-session-id'];
-  if (typeof id === 'string') return sessions.find(id, exchange);
+  if (typeof id === 'string') return sessions.find(id, exchange, 'http');
   throw new ProtocolError(
     'malformed',
     'There is no session yet; send initialize first, and then its Mcp-Session-Id with every request.',

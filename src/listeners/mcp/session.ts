@@ -32,8 +32,12 @@ export type Tell = (text: string) => boolean;
 
 const nowhere: Tell = () => false;
 
+/** Answers go back with the question, or by the stream that opened the session: whoever mixes them would wait for ever. */
+export type Way = 'http' | 'sse';
+
 export interface Owner {
   readonly caller: Caller;
+  readonly way: Way;
   /** Tells the token from every other, also from one with the same id. */
   readonly token: string;
 }

@@ -5,7 +5,7 @@ import type { Changed, MemoryStore } from '../../core/store.ts';
 import type { Tokens } from '../../core/tokens.ts';
 import type { Exchange } from '../routes.ts';
 import { ProtocolError } from './rpc.ts';
-import { Session } from './session.ts';
+import { Session, type Way } from './session.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -56,9 +56,9 @@ export class Sessions implements Disposable {
     return this.#sessions.size;
   }
 
-  async open({ caller, token }: Pick<Exchange, 'caller' | 'token'>): Promise<Session> {
+  async open({ caller, token }: Pick<Exchange, 'caller' | 'token'>, way: Way): Promise<Session> {
     this.#makeRoom(caller.subject);
-    const owner = { caller, token: digestOf(token) };
+    const owner = { caller, way, token: digestOf(token) };
     const session = new Session(owner, this.#deps.clock.steady(), () => this.#drop(session));
     this.#sessions.set(session.id, session);
     try {
@@ -72,10 +72,10 @@ export class Sessions implements Disposable {
   }
 
   /** Another's session and none at all are the same to whoever asks. */
-  find(id: string, { caller, token }: Pick<Exchange, 'caller' | 'token'>): Session {
+  find(id: string, { caller, token }: Pick<Exchange, 'caller' | 'token'>, way: Way): Session {
     const session = this.#sessions.get(id);
     const owner = session?.owner;
-    if (!session || owner?.caller.subject !== caller.subject || owner.token !== digestOf(token)) {
+    if (!session || owner?.caller.subject !== caller.subject || owner.way !== way || owner.token !== digestOf(token)) {
       throw new ProtocolError('unknown_session', 'Session not found; connect again with initialize.');
     }
     session.usedAt = this.#deps.clock.steady();

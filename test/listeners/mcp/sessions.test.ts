@@ -55,6 +55,19 @@ describe('a session belongs to the token that opened it (R-MCP-06)', () => {
     expect(await line.until('"result":{}')).not.toMatch(/-32/);
   });
 
+  test('and to the way it was opened by: its answers would go where nobody hears them', async () => {
+    const served = await serve();
+    const token = await served.token();
+    const { session } = await open(served, token);
+    const { messages } = await openSse(served, token);
+    const wrong = messages.replace(/sessionId=.*/, `sessionId=${session}`);
+    expect((await ask(served.url, wrong, { token, body: ping })).status).toBe(404);
+    const id = /sessionId=(.*)$/.exec(messages)?.[1] ?? '';
+    expect((await post(served, token, ping, ['Mcp-Session-Id', id])).status).toBe(404);
+    expect((await ask(served.url, messages, { token, body: ping })).status).toBe(202);
+    expect((await post(served, token, ping, ['Mcp-Session-Id', session])).status).toBe(200);
+  });
+
   test('also when another token bears the same id, with other scopes', async () => {
     const secret = 's'.repeat(32);
     const store = new RamStore(systemClock);
