@@ -621,12 +621,16 @@ export function runBridge({
   stdout = process.stdout,
 } = {}) {
   const at = argv.indexOf('--client');
-  const client = at === -1 ? environment['HELMDECK_CLIENT'] : argv[at + 1];
+  const client = at === -1 ? environment['HELMDECK_CLIENT'] : (argv[at + 1] ?? '');
   if (client !== undefined && !/^[A-Za-z0-9_-][A-Za-z0-9 ._-]{0,63}$/.test(client)) {
     process.stderr.write('--client must be the name of a client: 1 to 64 letters, digits, spaces, ".", "_" or "-".\n');
     process.exitCode = 2;
     return Promise.resolve();
   }
+  // Whatever an agent's configuration passes, its agent is better off with a memory.
+  const unknown = argv.filter((option, place) => option !== '--qmd' && (at === -1 || (place !== at && place !== at + 1)));
+  if (unknown.length > 0)
+    process.stderr.write(`Not known, and left aside: ${unknown.join(' ')}. There are --client and --qmd.\n`);
   const bridge = new Bridge({
     environment,
     client,

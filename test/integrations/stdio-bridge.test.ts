@@ -237,6 +237,19 @@ describe('a token', () => {
     expect(bridge.complained()).toMatch(/--client must be/);
     expect(bridge.said).toEqual([]);
   });
+
+  test('is not sought where no name follows, and that is said', async () => {
+    const bridge = startBridge({ HELMDECK_DATA_DIR: tempFolder(), HELMDECK_CLIENT: 'other' }, '--qmd', '--client');
+    expect((await bridge.leave()).code).toBe(2);
+    expect(bridge.complained()).toMatch(/--client must be/);
+  });
+
+  test('comes with options of which those that are not known are named, and left aside', async () => {
+    const bridge = startBridge({ HELMDECK_DATA_DIR: tempFolder() }, '--nope', '--client', 'codex', '--qmd');
+    expect((await bridge.ask('ping')).result).toEqual({});
+    expect((await bridge.leave()).code).toBe(0);
+    expect(bridge.complained()).toBe('Not known, and left aside: --nope. There are --client and --qmd.\n');
+  });
 });
 
 describe('whoever sits on the port of the memory', () => {
