@@ -1,11 +1,17 @@
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { fileSource } from '../../src/core/keys/file.ts';
 import { inputSchema, restTable } from '../../src/listeners/rest.ts';
-import { ask, serve, type Served } from '../support/listener.ts';
+import { clientsHome } from '../support/clients.ts';
+import { handClock, MINUTE } from '../support/clock.ts';
+import { ask, everyRoute, serve, type Served, SOON } from '../support/listener.ts';
+import { aPack } from '../support/packs.ts';
 import { openKeptStore } from '../support/store.ts';
-import { tempFolder } from '../support/temp-folder.ts';
+import { filesBelow, tempFolder } from '../support/temp-folder.ts';
+import { MCP, open, QMD, stream } from './mcp/agent.ts';
 
 const as = ({ url }: Served, token: string) => ({
   get: (path: string) => ask(url, `/api/v1${path}`, { token }),
@@ -259,4 +265,111 @@ test('what is missing in a query, or wrong, is refused in words that fit a query
     }
   }
   expect(refused).toBeGreaterThan(8);
+});
+
+describe('no GET changes anything', () => {
+  /** A memory with something of everything in it, and all that is kept of it. */
+  async function filled() {
+    const folder = tempFolder();
+    const clock = handClock();
+    const store = await openKeptStore(folder, clock);
+    const { home, clients, put } = clientsHome();
+    put('.cursor/mcp.json', '{"mcpServers":{}}');
+    const packs = { packs: [aPack(({ input: { what } }) => ({ said: what }))] };
+    const all = await serve({ store, folder, clock, packs, clients, pages: 'out/renderer' });
+    const agent = await all.token('me', ['memory:read', 'memory:write', 'packs:run'], 'claude-code');
+    const me = as(all, agent);
+    for (const value of ['Vim', 'Helix']) await me.post('/memory/store', { ...aFact, value });
+    await me.post('/packs/test.echo', { what: 'hello' });
+    await me.post('/pipelines', { id: 'shout', title: 'Shout', steps: [{ id: 'first', pack: 'test.echo', input: {} }] });
+    const run = String((await me.post('/pipelines/shout/run')).json['run_id']);
+    await expect.poll(async () => (await me.get(`/pipeline-runs/${run}`)).json['status'], SOON).toBe('succeeded');
+    await clock.pass(MINUTE);
+    // When a token was last used is written down by the minute: now, and not again while this clock stands still.
+    await me.get('/version');
+    const { tokens } = await all.tokens.list();
+
+    const everything = () => {
+      const db = new Sqlite(join(folder, 'memory.db'), { readonly: true });
+      const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").pluck().all() as string[];
+      const rows = tables.map((table) => [table, db.prepare(`SELECT * FROM ${table}`).raw().all()]);
+      db.close();
+      const files = filesBelow(folder).map(({ path }) => path);
+      return { rows, files, clients: filesBelow(home), status: store.status() };
+    };
+    /** Where something of its own stands behind a route. */
+    const filledIn = (path: string): string =>
+      path
+        .replace('pipelines/one', 'pipelines/shout')
+        .replace('pipeline-runs/one', `pipeline-runs/${run}`)
+        .replace('tokens/one', `tokens/${tokens[0]?.id}`);
+    return { ...all, clock, agent, everything, filledIn };
+  }
+
+  const QUERIES: Readonly<Record<string, string>> = {
+    '/api/v1/memory/facts': 'prefix=pref&category=preferences&tag=editor&client=claude-code&sort=expires&limit=1&values=true',
+    '/api/v1/memory/fact': 'key=preferences/editor',
+    '/api/v1/memory/history': 'key=preferences/editor',
+    '/api/v1/memory/search': 'q=helix&limit=1&category=preferences',
+    '/api/v1/activity': 'limit=1&all=true',
+    '/api/v1/pipeline-runs': 'limit=1',
+    '/healthz': 'challenge=0123456789abcdef',
+  };
+  const STREAMS = ['/api/v1/events', MCP, `${MCP}/sse`, QMD, `${QMD}/sse`];
+  /** What does change something when it is sent as it must be. */
+  const WRITES: readonly (readonly [method: string, path: string, body?: Record<string, string>])[] = [
+    ['POST', '/api/v1/memory/store', { key: 'a', value: 'b' }],
+    ['PATCH', '/api/v1/memory/fact', { key: aFact.key, category: 'other' }],
+    ['POST', '/api/v1/memory/forget', { scope: `key:${aFact.key}` }],
+    ['POST', '/api/v1/packs/test.echo', { what: 'x' }],
+    ['DELETE', '/api/v1/pipelines/one'],
+    ['POST', '/api/v1/tokens', { name: 'x' }],
+    ['DELETE', '/api/v1/tokens/one'],
+    ['POST', '/api/v1/backup', {}],
+    ['POST', '/api/v1/lock', {}],
+  ];
+
+  test('whatever is asked, of every path there is, by the owner and by an agent', async () => {
+    const { clock, agent, everything, filledIn, ...all } = await filled();
+    const { url, owner } = all;
+    const known = ['/', '/healthz', ...everyRoute.filter(([method]) => method === 'GET').map(([, path]) => path)];
+    const paths = [...new Set([...known, ...everyRoute.map(([, path]) => path)])].filter((path) => !STREAMS.includes(path));
+    const before = everything();
+    for (const token of [owner, agent]) {
+      for (const path of paths) {
+        const at = filledIn(path);
+        const { status, text } = await ask(url, QUERIES[path] === undefined ? at : `${at}?${QUERIES[path]}`, { token });
+        // A question that is refused shows little. An agent may not ask everything.
+        const wanted = !known.includes(path) ? [405] : token === owner ? [200] : [200, 403];
+        expect(wanted, `${path} ${status} ${text}`).toContain(status);
+      }
+      // A server may take the method, or what it needs, from wherever it stands.
+      for (const [method, path, body] of WRITES) {
+        const at = filledIn(path);
+        const query = new URLSearchParams(body).toString();
+        const headers = ['X-HTTP-Method-Override', method, 'X-HTTP-Method', method, 'X-Method-Override', method];
+        await ask(url, at, { method: 'GET', token, headers, ...(body && { body }) });
+        for (const more of [query, `_method=${method}`]) await ask(url, `${at}?${more}`, { token });
+      }
+      for (const path of STREAMS) {
+        const { session } = await open(all, token, undefined, path.startsWith(QMD) ? QMD : MCP);
+        const line = await stream(all, token, path, ['Mcp-Session-Id', session]);
+        await line.until(/^HTTP\/1\.1 200 /);
+        line.socket.destroy();
+      }
+    }
+    // Whatever was put off is done.
+    await clock.pass(MINUTE);
+    expect(everything()).toEqual(before);
+  });
+
+  test('and what does change something is seen to', async () => {
+    const { url, everything, filledIn, owner } = await filled();
+    for (const [method, path, body] of WRITES) {
+      const before = everything();
+      const { status, text } = await ask(url, filledIn(path), { method, token: owner, ...(body && { body }) });
+      expect(status, `${path} ${text}`).toBe(200);
+      expect(everything(), path).not.toEqual(before);
+    }
+  });
 });

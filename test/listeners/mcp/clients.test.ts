@@ -1,7 +1,13 @@
-import { Client as Client2, StreamableHTTPClientTransport as Transport2 } from '@modelcontextprotocol/client';
+import {
+  Client as Client2,
+  SSEClientTransport as Sse2,
+  StreamableHTTPClientTransport as Http2,
+} from '@modelcontextprotocol/client';
+import { StdioClientTransport as Stdio2 } from '@modelcontextprotocol/client/stdio';
 import { ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { serve, SOON } from '../../support/listener.ts';
+import { BRIDGE } from '../../integrations/bridge.ts';
+import { serve, type Served, SOON } from '../../support/listener.ts';
 import { aPack } from '../../support/packs.ts';
 import { agent, initialize, MCP, open, said, WAYS } from './agent.ts';
 
@@ -96,19 +102,43 @@ describe.each(WAYS)('an agent over %s', (way) => {
   });
 });
 
-test.each(['legacy', 'auto'] as const)(
-  'the second generation of the client connects in mode %s (R-MCP-01, R-MCP-09)',
-  async (mode) => {
-    const served = await serve();
-    const client = new Client2({ name: 'a test', version: '2' }, { versionNegotiation: { mode } });
-    const options = { requestInit: { headers: { Authorization: `Bearer ${await served.token()}` } } };
-    await client.connect(new Transport2(new URL(served.url + MCP), options));
-    onTestFinished(() => client.close());
-    const { tools } = await client.listTools();
-    expect(tools.map(({ name }) => name)).toContain('memory_store');
-    expect(said(await client.callTool({ name: 'memory_store', arguments: aFact }))).toMatchObject({ status: 'created' });
+/** How the second generation of the official client comes, with a token of its own. */
+const WAYS2 = {
+  'streamable HTTP': ({ url }: Served, token: string) => new Http2(new URL(url + MCP), bearing(token)),
+  'HTTP with SSE': ({ url }: Served, token: string) => new Sse2(new URL(`${url}${MCP}/sse`), bearing(token)),
+  stdio: ({ folder }: Served, token: string) => {
+    const env = { HELMDECK_DATA_DIR: folder, HELMDECK_TOKEN: token };
+    return new Stdio2({ command: process.execPath, args: [BRIDGE], env, stderr: 'inherit' });
   },
-);
+};
+const bearing = (token: string) => ({ requestInit: { headers: { Authorization: `Bearer ${token}` } } });
+
+describe.each(Object.entries(WAYS2))('the second generation of the client over %s', (_way, transport) => {
+  test.each(['legacy', 'auto'] as const)(
+    'connects in mode %s, stores, recalls, reads and hears of changes (R-MCP-01, R-MCP-07, R-MCP-09)',
+    async (mode) => {
+      const served = await serve();
+      const client = new Client2({ name: 'a test', version: '2' }, { versionNegotiation: { mode } });
+      await client.connect(transport(served, await served.token()));
+      onTestFinished(() => client.close());
+      expect(client.getServerVersion()).toMatchObject({ name: 'helmdeck', version: '1.2.3' });
+      const { tools } = await client.listTools();
+      expect(tools.map(({ name }) => name)).toContain('memory_store');
+      const heard = vi.fn<(uri: string) => void>();
+      client.setNotificationHandler('notifications/resources/updated', ({ params }) => heard(params.uri));
+      await client.subscribeResource({ uri: 'helmdeck://my-memory' });
+      expect(said(await client.callTool({ name: 'memory_store', arguments: aFact }))).toMatchObject({ status: 'created' });
+      await vi.waitFor(() => expect(heard).toHaveBeenCalledWith('helmdeck://my-memory'), SOON);
+      const recalled = await client.callTool({ name: 'memory_recall', arguments: { key: aFact.key } });
+      expect(said(recalled)).toMatchObject({ value: aFact.value, client: 'test' });
+      const { contents } = await client.readResource({ uri: 'helmdeck://my-memory' });
+      expect(JSON.parse((contents[0] as { text: string }).text)).toMatchObject({
+        categories: [{ name: 'preferences', recent_keys: [aFact.key] }],
+      });
+      await expect(client.callTool({ name: 'nothing', arguments: {} })).rejects.toMatchObject({ code: -32602 });
+    },
+  );
+});
 
 test.each(['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05', '2024-10-07'])(
   'protocol version %s is spoken (R-MCP-01)',
