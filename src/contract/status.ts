@@ -11,8 +11,17 @@ export type KeyState =
 export const isAtHand = (key: KeyState): key is Extract<KeyState, { at: 'ok' | 'ephemeral' }> =>
   key.at === 'ok' || key.at === 'ephemeral';
 
+/** A key that is not at hand, in sentences that end with what to do. */
+export function sayNoKey(key: Exclude<KeyState, { at: 'ok' | 'ephemeral' }>): string {
+  return `The key of this memory is ${'why' in key ? `${key.at}: ${key.why}` : key.at}. ${key.remedy}`;
+}
+
 /** The health of the file: `open`, or why it cannot be used at present. */
 export type FileState = { at: 'open' } | { at: 'failed'; why: string; remedy: string };
+
+/** The same of a file that cannot be reached. */
+export const sayNoFile = ({ why, remedy }: Extract<FileState, { at: 'failed' }>): string =>
+  `The memory cannot be reached: ${why}. ${remedy}`;
 
 export interface StoreStatus {
   /** `file` is sealed on disk; `memory` is gone when the program ends. */

@@ -1,5 +1,5 @@
 import { asFailure, Failure } from '../contract/failure.ts';
-import type { FileState } from '../contract/status.ts';
+import { type FileState, sayNoFile } from '../contract/status.ts';
 import type { Clock } from './clock.ts';
 import type { Transactions } from './commit-queue.ts';
 import type { Connection } from './connection.ts';
@@ -72,7 +72,7 @@ export class Disk {
     if (this.#state.at === 'open') return;
     this.#reopen();
     if (this.#state.at === 'failed') {
-      throw new Failure('store_unavailable', `The memory cannot be reached: ${this.#state.why}. ${this.#state.remedy}`);
+      throw new Failure('store_unavailable', sayNoFile(this.#state));
     }
   }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Failure } from '../contract/failure.ts';
-import type { KeyState } from '../contract/status.ts';
+import { type KeyState, sayNoKey } from '../contract/status.ts';
 import { BrokenSeal, openBytes, sealBytes } from './cipher.ts';
 import type { Clock } from './clock.ts';
 import type { Connection } from './connection.ts';
@@ -226,8 +226,4 @@ const NO_KEY: WithoutKey = {
   remedy: 'Make a key with: helmdeck-memory key init --file, or hand one in with HELMDECK_MEMORY_KEY.',
 };
 
-/** Names the state and what to do about it. */
-const refusal = (state: WithoutKey): Failure => {
-  const why = 'why' in state ? `${state.at}: ${state.why}` : state.at;
-  return new Failure('key_unavailable', `The key of this memory is ${why}. ${state.remedy}`);
-};
+const refusal = (state: WithoutKey): Failure => new Failure('key_unavailable', sayNoKey(state));

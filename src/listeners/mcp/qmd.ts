@@ -1,5 +1,5 @@
 import { asFailure, Failure, type FailureCode } from '../../contract/failure.ts';
-import { isAtHand } from '../../contract/status.ts';
+import { isAtHand, sayNoFile, sayNoKey } from '../../contract/status.ts';
 import type { Caller } from '../../core/caller.ts';
 import type { Perform } from '../../core/perform.ts';
 import { API } from '../rest.ts';
@@ -51,9 +51,8 @@ async function requireMemory(perform: Perform, caller: Caller): Promise<void> {
   try {
     const { store } = await perform(caller, 'status', {});
     const { key, file } = store;
-    if (file.at === 'failed') throw unavailable(`${file.why} ${file.remedy}`);
-    if (key.at === 'absent') throw unavailable(`Its key is not there. ${key.remedy}`);
-    if (!isAtHand(key)) throw unavailable(`${key.why} ${key.remedy}`);
+    if (file.at === 'failed') throw unavailable(sayNoFile(file));
+    if (!isAtHand(key)) throw unavailable(sayNoKey(key));
   } catch (error) {
     const { code, message } = asFailure(error);
     throw UNREADABLE.has(code) ? unavailable(message) : error;

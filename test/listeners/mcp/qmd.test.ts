@@ -86,14 +86,16 @@ test('while the memory is locked there is nothing to search, and afterwards ther
     around: (perform) => async (caller: Caller, name: string, input: unknown) => {
       const answer = (await perform(caller, name, input)) as { store: { key: object } };
       if (name === 'status' && states.at === 'locked')
-        answer.store.key = { at: 'locked', why: 'The keychain is locked.', remedy: 'Unlock it.' };
+        answer.store.key = { at: 'locked', why: 'the keychain is closed', remedy: 'Unlock it.' };
       return answer as never;
     },
   });
   const token = await served.token();
   const refused = await post(served, token, initialize(), [], QMD);
   expect([refused.status, refused.json.error]).toEqual([503, 'qmd_unavailable']);
-  expect(refused.json.message).toMatch(/The keychain is locked\. Unlock it\./);
+  expect(refused.json.message).toMatch(
+    /^There is no memory to search at present\. The key of this memory is locked: the keychain is closed\. Unlock it\.$/,
+  );
   states.at = 'ok';
   expect((await post(served, token, initialize(), [], QMD)).status).toBe(200);
 });

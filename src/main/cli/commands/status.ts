@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { sayNoFile } from '../../../contract/status.ts';
 import { command } from '../command.ts';
 import { columns, counted, visible } from '../layout.ts';
 import { keyExit, keyLines } from './key.ts';
@@ -31,7 +32,7 @@ export const status = command({
               ],
             ]),
         ...skipped.map(({ name, why }) => ['packs', visible(`${name} is skipped: ${why}`)]),
-        ...(store.file.at === 'failed' ? [['file', `${store.file.why} ${store.file.remedy}`]] : []),
+        ...(store.file.at === 'failed' ? [['file', sayNoFile(store.file)]] : []),
         ...(store.quarantined > 0
           ? [['damage', `${counted(store.quarantined, 'entry', 'entries')} with a broken seal are left out`]]
           : []),
