@@ -86,7 +86,7 @@ function readLine(line: string): Line {
     throw new Failure('invalid_input', 'The line is not JSON; send one JSON object a line, as an export writes them.');
   }
   const parsed = ImportLine().safeParse(json);
-  if (!parsed.success) throw new Failure('invalid_input', explain(parsed.error));
+  if (!parsed.success) throw new Failure('invalid_input', explain(parsed.error, json));
   return parsed.data;
 }
 

@@ -93,7 +93,7 @@ export function callsOf({ perform, desktop, chooseAtLogin, holdsUnsaved, agrees 
 
   async function askDesktop(name: keyof DesktopCalls, input: unknown): Promise<unknown> {
     const parsed = desktopCalls[name]().safeParse(input);
-    if (!parsed.success) throw new Failure('invalid_input', explain(parsed.error), { cause: parsed.error });
+    if (!parsed.success) throw new Failure('invalid_input', explain(parsed.error, input), { cause: parsed.error });
     if (name === 'cancel') {
       const call = underWay.get(CANCEL().parse(input).word);
       call?.abort();
