@@ -34,7 +34,15 @@ const aRun = { name: 'test.echo', input: { what: 'hello' } };
 const RUNNERS = speaking('runPack', aRun);
 
 test('packs are run by every wire that has calls', () => {
-  expect(RUNNERS).toEqual(['in process', 'REST', 'MCP streamable HTTP', 'MCP SSE', 'the stdio bridge', 'the door of the owner']);
+  expect(RUNNERS).toEqual([
+    'in process',
+    'REST',
+    'MCP streamable HTTP',
+    'MCP SSE',
+    'the stdio bridge',
+    'the door of the owner',
+    'the window',
+  ]);
 });
 
 describe.each(RUNNERS)('%s runs packs like every other wire', (name) => {
@@ -117,6 +125,7 @@ test('the catalogue and the defaults are the same everywhere (R-OPS-01, R-VIEW-0
 });
 
 const NAME = /^name must be a group and a name with a dot between them/;
+const NO_INPUT = /^input must be a JSON object; send .*, and leave out what has no value instead of sending null\.$/;
 const INPUT = /^input must be a JSON object; send \{\} for a pack that needs nothing\.$/;
 
 const refusals: readonly (readonly [why: string, operation: string, input: unknown, code: string, says: RegExp])[] = [
@@ -134,7 +143,7 @@ const refusals: readonly (readonly [why: string, operation: string, input: unkno
   ['10,000 characters', 'runPack', { name: `test.${'e'.repeat(10_000)}` }, 'invalid_input', NAME],
   ['a list for an input', 'runPack', { name: 'test.echo', input: [] }, 'invalid_input', INPUT],
   ['a text for an input', 'runPack', { name: 'test.echo', input: 'hello' }, 'invalid_input', INPUT],
-  ['nothing for an input', 'runPack', { name: 'test.echo', input: null }, 'invalid_input', INPUT],
+  ['nothing for an input', 'runPack', { name: 'test.echo', input: null }, 'invalid_input', NO_INPUT],
   ['an input that does not fit', 'runPack', { name: 'test.echo', input: { what: 7 } }, 'invalid_input', /^what /],
   ['a field that the pack does not know', 'runPack', { name: 'test.echo', input: { how: 'x' } }, 'invalid_input', /how/],
   ...(

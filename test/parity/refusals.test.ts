@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { operations } from '../../src/contract/operations.ts';
+import { ask as request } from '../support/listener.ts';
 import { type Refusal, TABLE } from './refusals.ts';
 import { type Name, NAMES, type Outcome, WIRES } from './wires.ts';
 import { openWorld, type Surface, type World } from './world.ts';
@@ -14,6 +16,10 @@ beforeAll(async () => {
   await ask('remember', { key: 'there', value: 'second', tags: ['t'] });
 });
 afterAll(() => world[Symbol.asyncDispose]());
+
+/** Not every wire has more than questions. */
+const WRITERS = NAMES.filter((name) => WIRES[name].can('remember', { key: 'k', value: 'v' }));
+const writing = (all: ReadonlyMap<Name, Surface>): Surface[] => [...all.values()].filter(({ name }) => WRITERS.includes(name));
 
 function at(name: Name, among = surfaces): Surface {
   const surface = among.get(name);
@@ -42,6 +48,7 @@ const title: Readonly<Record<keyof typeof TABLE, string>> = {
   wholes: 'what it does not know (R-FACT-10, R-ISO-02)',
   secrets: 'credentials (R-FACT-18)',
   others: 'what asks for something else than there is (R-OPS-03, R-OPS-05, R-REST-06, R-REST-07)',
+  questions: 'a question of a program that only searches (R-QMD-02)',
   scopes: 'a scope that is none (R-FORGET-01, R-FORGET-03)',
 };
 
@@ -69,10 +76,41 @@ describe.each(NAMES)('%s refuses like every other wire, and nothing has changed'
 
 test('every refusal is made by several wires, and every wire makes many', () => {
   const all = Object.values(TABLE).flat();
-  const said = NAMES.map((name) => all.filter(({ operation, input }) => WIRES[name].can(operation, input)).length);
-  expect(Math.min(...said)).toBeGreaterThan(60);
+  const said = (names: readonly Name[]) =>
+    names.map((name) => all.filter(({ operation, input }) => WIRES[name].can(operation, input)).length);
+  expect(Math.min(...said(WRITERS))).toBeGreaterThan(60);
+  expect(Math.min(...said(NAMES))).toBeGreaterThan(20);
   const rare = all.filter(({ operation, input }) => NAMES.filter((name) => WIRES[name].can(operation, input)).length < 2);
   expect(rare).toEqual([]);
+});
+
+test('a forget that is taken back is refused like what remembers, and nothing has changed (R-FORGET-16)', async () => {
+  const table = Object.values(TABLE)
+    .flat()
+    .filter(({ operation }) => operation === 'remember');
+  expect(table.length).toBeGreaterThan(80);
+  const before = await world.state();
+  for (const { why, input, code } of table) {
+    const wanted = await at('in process').ask('remember', input);
+    expect(wanted.refused, why).toMatchObject({ code });
+    expect(await at('the window').ask('rememberAgain', input), why).toEqual(wanted);
+  }
+  expect(await world.state()).toEqual(before);
+});
+
+test('the owner is refused alike by both of their doors, whatever they ask (R-WIN-05)', async () => {
+  const before = await world.state();
+  for (const operation of Object.keys(operations)) {
+    for (const input of [{ nonsense: true }, [], 'x', null, 7]) {
+      // Programs that search for themselves send fields of their own.
+      if (operation === 'query' && 'nonsense' in Object(input)) continue;
+      const wanted = await at('the door of the owner').ask(operation, input);
+      const what = `${operation} ${JSON.stringify(input)}`;
+      expect(wanted.refused, what).toMatchObject({ code: 'invalid_input' });
+      expect(await at('the window').ask(operation, input), what).toEqual(wanted);
+    }
+  }
+  expect(await world.state()).toEqual(before);
 });
 
 describe('a token without the scope (R-OPS-11)', () => {
@@ -85,12 +123,14 @@ describe('a token without the scope (R-OPS-11)', () => {
     ['recall', { key: '' }],
     ['history', { key: 'there' }],
     ['search', { query: '' }],
+    ['query', { query: 'second' }],
+    ['query', { query: 7 }],
     ['list', { prefix: '' }],
     ['undo', { client: 'x' }],
     ['activity', {}],
     ['export', {}],
   ] as const;
-  const reads = new Set(['recall', 'history', 'search', 'list', 'activity', 'export']);
+  const reads = new Set(['recall', 'history', 'search', 'query', 'list', 'activity', 'export']);
 
   test.each([
     { may: ['memory:read'] as const, refused: (operation: string) => !reads.has(operation) },
@@ -130,12 +170,12 @@ describe('limits', () => {
     const before = await small.state();
     const wanted = await at('in process', all).ask('remember', { ...more, value: 'v'.repeat(300) });
     expect(wanted.refused).toMatchObject({ code: 'quota_exceeded', message: expect.stringMatching(says) as string });
-    for (const { name, ask } of all.values()) {
+    for (const { name, ask } of writing(all)) {
       const outcome = await ask('remember', { ...more, value: 'v'.repeat(300) });
       expectAlike(name, outcome, wanted);
     }
     expect(await small.state()).toEqual(before);
-    for (const { name, ask } of (await small.surfaces({ subject: 'other' })).values()) {
+    for (const { name, ask } of writing(await small.surfaces({ subject: 'other' }))) {
       expect(await ask('remember', { ...more, value: 'v' }), name).toHaveProperty('answer');
     }
   });
@@ -143,14 +183,14 @@ describe('limits', () => {
   test('so is a limit of writes in a minute, which each token has for itself (R-FACT-17)', async () => {
     await using slow = await openWorld({ writesPerMinute: 2 });
     const all = await slow.surfaces();
-    for (const { name, ask } of all.values()) {
+    for (const { name, ask } of writing(all)) {
       // The owner has one token for both of their ways.
       if (name === 'the command line') continue;
       for (const turn of [1, 2])
         expect(await ask('remember', { ...more, key: `${name} ${turn}` }), name).toHaveProperty('answer');
     }
     const before = await slow.state();
-    for (const { name, ask } of all.values()) {
+    for (const { name, ask } of writing(all)) {
       expect(await ask('remember', more), name).toEqual({
         refused: {
           code: 'rate_limited',
@@ -160,7 +200,7 @@ describe('limits', () => {
     }
     expect(await slow.state()).toEqual(before);
     await slow.clock.pass(60_000);
-    for (const { name, ask } of all.values()) {
+    for (const { name, ask } of writing(all)) {
       expect(await ask('remember', { ...more, value: name }), name).toHaveProperty('answer');
     }
   });
@@ -173,6 +213,7 @@ describe('a memory that is locked', () => {
     ['history', { key: 'there' }],
     ['patch', { key: 'there', ttl_seconds: 3600 }],
     ['search', { query: 'second' }],
+    ['query', { query: 'second' }],
     ['list', {}],
     ['myMemory', {}],
     ['context', {}],
@@ -185,6 +226,8 @@ describe('a memory that is locked', () => {
     const all = await locked.surfaces();
     await at('REST', all).ask('remember', { key: 'there', value: 'second', tags: ['t'] });
     const before = await locked.state();
+    // Who has come in already is turned away as well.
+    for (const { name, ask } of all.values()) if (WIRES[name].transport === 'qmd') await ask('query', {});
     locked.store.lock();
     for (const [operation, input] of questions) {
       const wanted = await at('in process', all).ask(operation, input);
@@ -192,7 +235,7 @@ describe('a memory that is locked', () => {
       for (const { name, ask } of all.values()) {
         if (!WIRES[name].can(operation, input)) continue;
         const outcome = await ask(operation, input).catch(asResource);
-        expect(outcome, `${name}: ${operation}`).toEqual(wanted);
+        expect(outcome, `${name}: ${operation}`).toEqual(WIRES[name].transport === 'qmd' ? unsearchable : wanted);
       }
     }
     for (const { name, ask } of all.values()) {
@@ -202,7 +245,25 @@ describe('a memory that is locked', () => {
     await locked.store.unlock();
     expect((await locked.state()).facts).toEqual(before.facts);
   });
+
+  test('says so in whole sentences to programs that only search (R-QMD-01)', async () => {
+    await using locked = await openWorld();
+    const { token } = await locked.tokens.mint({ name: 'q', client: 'q', subject: 'me', scopes: ['memory:read'], days: 1 });
+    locked.store.lock();
+    const { json } = await request(locked.url, '/api/v1/mcp/qmd', { token, body: {} });
+    expect(json.message).toMatch(
+      /^There is no memory to search at present\. [A-Z].*its owner locked it\. Unlock it in the window/,
+    );
+  });
 });
+
+/** A program that falls back on what is its own is told that there is nothing to search, and what helps (R-QMD-01). */
+const unsearchable: Outcome = {
+  refused: {
+    code: 'qmd_unavailable',
+    message: expect.stringMatching(/^There is no memory to search at present\. .* Unlock it in the window, or with: /) as string,
+  },
+};
 
 /** A resource that cannot be read is an error of the protocol (R-ERR-01). */
 function asResource(error: unknown): Outcome {

@@ -19,6 +19,8 @@ const withOwnProto = (field: object): object =>
 const credential = `ghp_${'a1B2c3D4e5'.repeat(3)}F6g7h8`;
 
 const LIFETIME = /^ttl_seconds must be 0 or a whole number of seconds from 3600 to 31536000; send it as a JSON number\.$/;
+const NO_LIFETIME =
+  /^ttl_seconds must be 0 or .*; send it as a JSON number, and leave out what has no value instead of sending null\.$/;
 const SCOPE = /^scope must say what to forget; send one of all, facts, packs, .* or client:<name>\.$/;
 const UNKNOWN_KEY = /^No fact is remembered under this key; look for it/;
 const UNSEEN = /^key holds an invisible or control character; send it without\.$/;
@@ -40,7 +42,7 @@ const ask = (operation: string, code: string, cases: readonly Case[]): Refusal[]
 
 const keys = field('key', [
   ['nothing', undefined, /^key is missing; send it as text\.$/],
-  ['null', null, /^key must be text; send it as a JSON string\.$/],
+  ['null', null, /^key must be text; send it as a JSON string, and leave out what has no value instead of sending null\.$/],
   ['a number', 7, /^key must be text;/],
   ['an empty text', '', /^key is missing or blank; send a short, stable name/],
   ['blanks', ' \t\n ', /^key is missing or blank;/],
@@ -65,7 +67,7 @@ const keys = field('key', [
 
 const values = field('value', [
   ['nothing', undefined, /^value is missing; send it as text\.$/],
-  ['null', null, /^value must be text; send it as a JSON string\.$/],
+  ['null', null, /^value must be text; send it as a JSON string, and leave out what has no value instead of sending null\.$/],
   ['a number', 7, /^value must be text;/],
   ['an object', { editor: 'Helix' }, /^value must be text;/],
   ['an empty text', '', /^value is missing or blank; send the text to remember\.$/],
@@ -79,7 +81,7 @@ const SHAPE = /^category must have 1 to 64 of a-z, 0-9, "_", "\." and "-", .* ch
 const ENGINE = /^category belongs to the engine; choose another\.$/;
 
 const categories = field('category', [
-  ['null', null, /^category must be text;/],
+  ['null', null, /^category must be text; .*, and leave out what has no value instead of sending null\.$/],
   ['a number', 7, /^category must be text;/],
   ['an empty text', '', SHAPE],
   ['blanks', '  ', SHAPE],
@@ -97,7 +99,7 @@ const categories = field('category', [
 ]);
 
 const tags = field('tags', [
-  ['null', null, /^tags must be a list of texts; send a JSON array\.$/],
+  ['null', null, /^tags must be a list of texts; send a JSON array, and leave out what has no value instead of sending null\.$/],
   ['a text', 'frontend', /^tags must be a list of texts;/],
   ['33', many(33), /^tags must be at most 32; keep those you would search for\.$/],
   ['33 times the same', many(33, () => 't'), /^tags must be at most 32;/],
@@ -114,7 +116,7 @@ const tags = field('tags', [
 const lifetimes = field(
   'ttl_seconds',
   [1, 3599, 31_536_001, -1, -3600, 3600.5, 18_446_747_674, 2 ** 53, 1e300, '3600', '', true, false, null, [3600], {}].map(
-    (value) => [JSON.stringify(value), value, LIFETIME] as const,
+    (value) => [JSON.stringify(value), value, value === null ? NO_LIFETIME : LIFETIME] as const,
   ),
 );
 
@@ -172,6 +174,7 @@ const others: Refusal[] = [
     ['a lifetime under an hour', { key: 'there', ttl_seconds: 3599 }, LIFETIME],
     ['a lifetime over a year', { key: 'there', ttl_seconds: 31_536_001 }, LIFETIME],
     ['a lifetime as text', { key: 'there', ttl_seconds: '3600' }, LIFETIME],
+    ['null for a lifetime', { key: 'there', ttl_seconds: null }, NO_LIFETIME],
     ['a category of the engine', { key: 'there', category: 'Cache' }, ENGINE],
     ['33 tags', { key: 'there', tags: many(33) }, /^tags must be at most 32;/],
     ['a credential for a tag', { key: 'there', tags: [credential] }, VAULT('tags')],
@@ -204,6 +207,16 @@ const others: Refusal[] = [
   ]),
   ...ask('search', 'invalid_input', [
     ['no words, not even blank ones', {}, /^query is missing; send it as text\.$/],
+    [
+      'null for words',
+      { query: null },
+      /^query must be text; send it as a JSON string, and leave out what has no value instead of sending null\.$/,
+    ],
+    [
+      'null for a limit',
+      { query: 'x', limit: null },
+      /^limit must be a whole number from 1 to 100; send it as a number, and leave out what has no value instead of sending null\.$/,
+    ],
     ['1001 characters', { query: 'x'.repeat(1001) }, /^query is longer than 1000 characters; ask with the words that matter\.$/],
     ['none at all', { query: 'x', limit: 0 }, /^limit must be a whole number from 1 to 100;/],
     ['101', { query: 'x', limit: 101 }, /^limit must be a whole number from 1 to 100;/],
@@ -212,6 +225,11 @@ const others: Refusal[] = [
   ]),
   ...ask('search', 'invalid_input', [['a subject of its own choosing', { query: 'x', subject: 'other' }, UNKNOWN_FIELD]]).map(
     (one) => ({ ...one, lists: true as const }),
+  ),
+  ...['nothing', 'Remember', 'remember '].flatMap((operation) =>
+    ask(operation, 'not_found', [
+      ['no operation', anew, /^There is no such operation; compare its name with the documentation\.$/],
+    ]),
   ),
   ...ask('undo', 'invalid_input', [
     ['no client', { since: '2026-01-01T00:00:00Z' }, /^client is missing; send it as text\.$/],
@@ -247,4 +265,35 @@ const scopes = ask('forget', 'invalid_input', [
   ['a list of its own', [], /^The request must be a JSON object;/],
 ]);
 
-export const TABLE = { keys, values, categories, tags, lifetimes, wholes, secrets, others, scopes };
+const TYPE = /^searches\.0\.type must be lex, vec or hyde; send one of them\.$/;
+const COUNTED = /^limit must be a whole number from 1; send it as a JSON number\.$/;
+const lex = (query: unknown = 'x') => ({ type: 'lex', query });
+
+const questions = ask('query', 'invalid_input', [
+  ['a list of its own', [], /^The request must be a JSON object; send it with query or searches\.$/],
+  ['a text', 'x', /^The request must be a JSON object;/],
+  ['a number to look for', { query: 7 }, /^query must be text; send it as a JSON string\.$/],
+  ['a list to look for', { query: ['x'] }, /^query must be text;/],
+  ['none at all', { query: 'x', limit: 0 }, COUNTED],
+  ['less than none', { query: 'x', limit: -1 }, COUNTED],
+  ['one and a half', { query: 'x', limit: 1.5 }, COUNTED],
+  ['more than can be counted', { query: 'x', limit: 1e300 }, COUNTED],
+  ['a text for a number', { query: 'x', limit: '3' }, COUNTED],
+  ['a search that stands alone', { searches: lex() }, /^searches must be a list; send a JSON array of \{type, query\}\.$/],
+  ['a text for a search', { searches: ['x'] }, /^searches\.0 must be a JSON object; send it with type and query\.$/],
+  ['nothing for a search', { searches: [lex(), null] }, /^searches\.1 must be a JSON object;/],
+  ['33 searches', { searches: many(33).map(lex) }, /^searches must be at most 32; send the ones that matter\.$/],
+  ['a search without a type', { searches: [{ query: 'x' }] }, TYPE],
+  ['a search of a type nobody knows', { searches: [{ type: 'regex', query: 'x' }] }, TYPE],
+  ['a search of another letter case', { searches: [{ type: 'LEX', query: 'x' }] }, TYPE],
+  ['a search without words', { searches: [{ type: 'lex' }] }, /^searches\.0\.query is missing; send it as text\.$/],
+  ['a number for words', { searches: [lex(), lex(7)] }, /^searches\.1\.query must be text;/],
+  ['a text for a score', { query: 'x', minScore: '0.5' }, /^minScore must be a number; send it as a JSON number\.$/],
+  ['a text for collections', { collections: 'helmdeck-x' }, /^collections must be a list of texts; send a JSON array\.$/],
+  ['a number among collections', { collections: ['helmdeck-x', 7] }, /^collections\.1 must be text;/],
+  ['a text for candidates', { candidateLimit: '40' }, /^candidateLimit must be a number;/],
+  ['an intent that is none', { intent: { why: 'x' } }, /^intent must be text;/],
+  ['a text for yes', { rerank: 'true' }, /^rerank must be true or false; send it without quotes\.$/],
+]);
+
+export const TABLE = { keys, values, categories, tags, lifetimes, wholes, secrets, others, questions, scopes };

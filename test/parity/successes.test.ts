@@ -31,6 +31,8 @@ async function answer(name: Name, operation: string, input: unknown): Promise<Re
 }
 
 const speaking = (operation: string, input: unknown): Name[] => NAMES.filter((name) => WIRES[name].can(operation, input));
+/** Not every wire has more than questions. */
+const WRITERS = speaking('remember', { key: 'k', value: 'v' });
 const iso = (at_: number): string => new Date(at_).toISOString();
 const until = (seconds: number): string => iso(world.clock.now() + seconds * 1000);
 
@@ -79,7 +81,7 @@ const accepted: Accepted[] = [
   { why: 'no lifetime in particular (R-FACT-09)', input: { ttl_seconds: 0 }, lives: 7_776_000 },
 ];
 
-describe.each(NAMES)('%s accepts', (name) => {
+describe.each(WRITERS)('%s accepts', (name) => {
   test.each(accepted)(
     '$why, and the same again changes nothing (R-FACT-14, R-FACT-15, R-OPS-08)',
     async ({ input, kept, lives = 7_776_000 }) => {
@@ -128,7 +130,7 @@ const next = (name: Name, operation: string, input: unknown): Name => {
   return speakers[(speakers.indexOf(name) + 1) % speakers.length] ?? name;
 };
 
-describe.each(NAMES)('the life of a fact that began with %s', (name) => {
+describe.each(WRITERS)('the life of a fact that began with %s', (name) => {
   const key = 'préférences/éditeur ✍';
   const value = 'Helix\n"everywhere" — 日本語';
 
@@ -149,6 +151,7 @@ describe.each(NAMES)('the life of a fact that began with %s', (name) => {
       recall: { key },
       list: { values: true, category: 'TOOLS', tag: 'x', client: fact.client, prefix: 'préf', expiring_within: 86_400 },
       search: { query: 'helix everywhere', category: 'Tools', tag: 'x' },
+      query: { searches: [{ type: 'lex', query: 'helix everywhere' }], collections: ['helmdeck-TOOLS'] },
       history: { key },
       myMemory: {},
       context: {},
@@ -168,6 +171,7 @@ describe.each(NAMES)('the life of a fact that began with %s', (name) => {
       recall: fact,
       list: { facts: [fact] },
       search: { hits: [{ key, value, category: 'tools' }] },
+      query: { results: [{ docid: `tools/${key}`, collection: 'helmdeck-tools', title: key, updated_at: fact.updated_at }] },
       history: { key, versions: [] },
       myMemory: { categories: [{ name: 'tools', count: 1, recent_keys: [key] }] },
       context: { categories: [{ name: 'tools', facts: [{ key, value, client: fact.client }] }] },
@@ -190,6 +194,7 @@ describe.each(NAMES)('the life of a fact that began with %s', (name) => {
       recall: { value: 'Zed', client, created_at: iso(created), updated_at: iso(world.clock.now()) },
       list: { facts: client === fact.client ? [{ key }] : [] },
       search: { hits: [] },
+      query: { results: [] },
       history: { versions: [{ ...before, expires_at: fact.expires_at }] },
     });
     const { facts } = await world.state();
@@ -216,12 +221,81 @@ describe.each(NAMES)('the life of a fact that began with %s', (name) => {
     const record = await answer('REST', 'activity', {});
     expect(await answer('the command line', 'activity', {})).toEqual(record);
     expect(await answer('the door of the owner', 'activity', {})).toEqual(record);
+    expect(await answer('the window', 'activity', {})).toEqual(record);
     const who = [forgetter, renewer, changer, name].map((one) => at(one).author.client);
     expect(record['activity']).toMatchObject(who.map((one) => ({ client: one, key })));
     // The record is sealed with the door that each of them came by.
     expect((await world.state()).activity.map(({ author }) => author)).toEqual(
       [forgetter, renewer, changer, name].map((one) => at(one).author),
     );
+  });
+});
+
+describe('a question of a program that only searches (R-QMD-02, R-QMD-03, R-QMD-06)', () => {
+  const ASKERS = speaking('query', {});
+  const lex = (query: string) => ({ type: 'lex', query });
+  const [editor, lamp, run] = ['preferences/editor', 'user_facts/lamp', 'a run'];
+
+  test('is put by every wire that has it', () => {
+    expect(ASKERS).toEqual(['in process', 'QMD streamable HTTP', 'QMD SSE', 'the door of the owner', 'the window']);
+  });
+
+  test.each<{ why: string; input: object; found: string[] }>([
+    { why: 'with nothing in it', input: {}, found: [run, lamp, editor] },
+    { why: 'with a blank', input: { query: ' \n' }, found: [run, lamp, editor] },
+    { why: 'with words', input: { query: 'helix' }, found: [editor] },
+    { why: 'with words that nobody wrote', input: { query: 'zebra' }, found: [] },
+    { why: 'with words of the record of runs', input: { query: 'test echo' }, found: [run] },
+    { why: 'with 1,000 characters that count, and more', input: { query: `helix ${' '.repeat(994)}lamp` }, found: [editor] },
+    {
+      why: 'with what text may hold',
+      input: { query: 'helix \0\u202e\ud800"; DROP TABLE entry; -- 日本語 \u{10ffff}' },
+      found: [editor],
+    },
+    { why: 'with searches', input: { query: 'lamp', searches: [lex('helix')] }, found: [editor] },
+    {
+      why: 'with searches by words and by meaning',
+      input: { searches: [{ type: 'vec', query: 'lamp' }, lex('helix'), { type: 'hyde', query: 'lamp' }] },
+      found: [editor],
+    },
+    { why: 'with searches by meaning alone', input: { searches: [{ type: 'vec', query: 'lamp' }] }, found: [lamp] },
+    { why: 'with no search among its searches', input: { query: 'lamp', searches: [] }, found: [lamp] },
+    { why: 'with 32 searches', input: { searches: Array.from({ length: 32 }, () => lex('lamp')) }, found: [lamp] },
+    {
+      why: 'with null for whatever may be left out',
+      input: { query: null, searches: null, limit: null, minScore: null, collections: null, candidateLimit: null, rerank: null },
+      found: [run, lamp, editor],
+    },
+    { why: 'with one hit at most', input: { limit: 1 }, found: [run] },
+    { why: 'with more hits than there may be', input: { limit: 1_000_000 }, found: [run, lamp, editor] },
+    { why: 'with a score that none has', input: { minScore: 0.51 }, found: [] },
+    { why: 'with a score that all have', input: { minScore: 0.5 }, found: [run, lamp, editor] },
+    { why: 'with a collection of another spelling', input: { collections: [' ＨＥＬＭＤＥＣＫ-Preferences '] }, found: [editor] },
+    { why: 'with collections', input: { collections: ['helmdeck-user_facts', 'helmdeck-preferences'] }, found: [lamp, editor] },
+    { why: 'with a collection that is not ours', input: { query: 'lamp', collections: ['memory-root-main'] }, found: [lamp] },
+    { why: 'with a collection that is not there', input: { collections: ['helmdeck-nothing'] }, found: [] },
+    {
+      why: 'with what other servers understand',
+      input: { query: 'lamp', candidateLimit: 40, intent: 'recall', rerank: false, min: 1 },
+      found: [lamp],
+    },
+    {
+      why: 'with a subject of its own choosing',
+      input: { query: 'lamp', subject: 'you', namespace: 'you', session: 's' },
+      found: [lamp],
+    },
+  ])('$why is answered alike, and leaves no trace', async ({ input, found }) => {
+    await answer('in process', 'remember', { key: 'editor', value: 'Helix, everywhere', category: 'preferences' });
+    await world.clock.pass(MINUTE);
+    await answer('in process', 'remember', { key: 'lamp', value: 'A lamp by the window' });
+    await world.clock.pass(MINUTE);
+    await answer('in process', 'runPack', { name: 'test.echo', input: { what: 'hello' } });
+    const before = await world.state();
+    const wanted = await answer('in process', 'query', input);
+    const { results } = wanted as { results: { docid: string; collection: string }[] };
+    expect(results.map(({ docid, collection }) => (collection === 'helmdeck-pack_history' ? run : docid))).toEqual(found);
+    for (const name of ASKERS) expect(await answer(name, 'query', input), name).toEqual(wanted);
+    expect(await world.state()).toEqual(before);
   });
 });
 
@@ -294,6 +368,21 @@ describe('what is only asked', () => {
   });
 });
 
+test('the owner is told the same by both of their doors (R-WIN-05)', async () => {
+  await answer('REST', 'remember', { key: 'k', value: 'v', category: 'c', tags: ['t'] });
+  await answer('REST', 'runPack', { name: 'test.echo', input: {} });
+  const all = ['status', 'names', 'callers', 'packs', 'pipelines', 'pipelineRuns', 'tokens', 'clients', 'credentials'];
+  for (const [operation, input] of [
+    ...[...all, 'backups', 'settings', 'verify', 'myDefaults'].map((one) => [one, {}] as const),
+    ['activity', { all: true }],
+    ['list', { values: true, limit: 1 }],
+    ['previewImport', { text: '# Preferences\n\n- Tea, no milk\n' }],
+  ] as const) {
+    const wanted = await answer('the door of the owner', operation, input);
+    expect(await answer('the window', operation, input), operation).toEqual(wanted);
+  }
+});
+
 test('a change of category and tags is the same by every way that has one (R-OPS-04)', async () => {
   const change = { key: 'k', category: 'Other', tags: ['b', 'b'] };
   for (const name of speaking('patch', change)) {
@@ -323,6 +412,8 @@ test('nobody finds on any wire what is over (R-TIME-01)', async () => {
   await answer('REST', 'remember', { key: 'short', value: 'gone soon', ttl_seconds: 3600 });
   await answer('REST', 'remember', { key: 'long', value: 'here to stay', ttl_seconds: 7 * 86_400 });
   world.clock.jump(DAY);
+  for (const name of speaking('query', {}))
+    expect(await answer(name, 'query', { query: 'gone soon here' }), name).toMatchObject({ results: [{ title: 'long' }] });
   for (const name of speaking('recall', { key: 'short' })) {
     expect(await at(name).ask('recall', { key: 'short' }), name).toMatchObject({ refused: { code: 'not_found' } });
     expect(await at(name).ask('patch', { key: 'short', ttl_seconds: 3600 }), name).toMatchObject({

@@ -2,11 +2,13 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import type { FetchLike, Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { expect } from 'vitest';
 import { asFailure, type FailureCode, failures } from '../../src/contract/failure.ts';
+import type { Crossed } from '../../src/contract/window.ts';
 import type { Caller } from '../../src/core/caller.ts';
 import type { Perform } from '../../src/core/perform.ts';
+import type { Author } from '../../src/core/store.ts';
 import { fieldIn, type RestRow, restTable } from '../../src/listeners/rest.ts';
 import { exitCodeOf } from '../../src/main/cli/exit-codes.ts';
 import { BRIDGE } from '../integrations/bridge.ts';
@@ -32,7 +34,8 @@ interface Access {
 }
 
 type Ask = (operation: string, input: unknown) => Promise<Outcome>;
-type Open = (access: Access) => Promise<{ ask: Ask; close: () => Promise<void> }>;
+/** Whose word it is what comes in here, where that is not the token's. */
+type Open = (access: Access) => Promise<{ ask: Ask; close: () => Promise<void>; author?: Author }>;
 
 export type Name =
   | 'in process'
@@ -41,8 +44,11 @@ export type Name =
   | 'MCP streamable HTTP'
   | 'MCP SSE'
   | 'the stdio bridge'
+  | 'QMD streamable HTTP'
+  | 'QMD SSE'
   | 'the door of the owner'
-  | 'the command line';
+  | 'the command line'
+  | 'the window';
 
 interface Wire {
   readonly name: Name;
@@ -82,7 +88,7 @@ const inProcess: Wire = {
 /** As it would look after a journey. */
 const plain = (answer: unknown) => JSON.parse(JSON.stringify(answer)) as Record<string, unknown>;
 
-function overHttp({ status, headers, json }: Answer): Outcome {
+function overHttp({ status, headers, json }: Pick<Answer, 'status' | 'headers' | 'json'>): Outcome {
   if (status === 200 || status === 202) return { answer: json };
   const { error = '', message = '' } = json;
   expect({ status, fields: Object.keys(json) }).toEqual({ status: http(error), fields: ['error', 'message'] });
@@ -230,24 +236,28 @@ const mcp = (name: Name, way: (access: Access) => Transport): Wire => ({
         const { contents } = await client.readResource({ uri });
         return { answer: JSON.parse((contents[0] as { text: string }).text) as Record<string, unknown> };
       }
-      const result = await client.callTool(operation === 'runPack' ? callOf(input as Fields) : toolCall(operation, input));
-      const [block, ...others] = result.content as { type: string; text: string }[];
-      const said = JSON.parse(block?.text ?? '') as Record<string, unknown>;
-      expect({ others, type: block?.type }).toEqual({ others: [], type: 'text' });
-      if (result.isError !== true) {
-        expect(result.structuredContent).toEqual(said);
-        return { answer: said };
-      }
-      const { error, message } = said as { error: string; message: string };
-      expect({ fields: Object.keys(said), whole: Object.keys(result).toSorted() }).toEqual({
-        fields: ['error', 'message'],
-        whole: ['content', 'isError'],
-      });
-      return { refused: { code: error, message } };
+      return called(await client.callTool(operation === 'runPack' ? callOf(input as Fields) : toolCall(operation, input)));
     };
     return { ask, close: () => client.close() };
   },
 });
+
+/** What came of calling a tool. */
+function called(result: Awaited<ReturnType<Client['callTool']>>): Outcome {
+  const [block, ...others] = result.content as { type: string; text: string }[];
+  const said = JSON.parse(block?.text ?? '') as Record<string, unknown>;
+  expect({ others, type: block?.type }).toEqual({ others: [], type: 'text' });
+  if (result.isError !== true) {
+    expect(result.structuredContent).toEqual(said);
+    return { answer: said };
+  }
+  const { error, message } = said as { error: string; message: string };
+  expect({ fields: Object.keys(said), whole: Object.keys(result).toSorted() }).toEqual({
+    fields: ['error', 'message'],
+    whole: ['content', 'isError'],
+  });
+  return { refused: { code: error, message } };
+}
 
 const toolCall = (operation: string, input: unknown) => ({
   name: TOOLS[operation] ?? '',
@@ -274,6 +284,58 @@ const bridge = mcp('the stdio bridge', ({ folder, token }) => {
   return new StdioClientTransport({ command: process.execPath, args: [BRIDGE], env, stderr: 'inherit' });
 });
 
+/**
+ * A program that searches and nothing else. Whoever may not read, or cannot while the memory is locked, is turned away before any
+ * protocol begins, so it is when it first asks that it comes in.
+ */
+const qmd = (name: Name, way: (access: Access, fetch: FetchLike) => Transport): Wire => ({
+  name,
+  transport: 'qmd',
+  owner: false,
+  // Nothing is what a tool is given that is given nothing.
+  can: (operation, input) => operation === 'query' && input !== null,
+  open: (access) => {
+    let client: Client | undefined;
+    let away: Outcome | undefined;
+    const turnedAway: FetchLike = async (url, init) => {
+      const response = await fetch(url, init);
+      if (!response.ok) {
+        const json = (await response.clone().json()) as Answer['json'];
+        away = overHttp({ status: response.status, headers: Object.fromEntries(response.headers), json });
+      }
+      return response;
+    };
+    const comeIn = async (): Promise<Client> => {
+      const coming = new Client({ name: 'a searcher', version: '1' });
+      await coming.connect(way(access, turnedAway));
+      // From here on it compares every answer with the schema of its tool.
+      await coming.listTools();
+      return coming;
+    };
+    const ask: Ask = async (operation, input) => {
+      away = undefined;
+      try {
+        client ??= await comeIn();
+        return called(await client.callTool({ name: operation, arguments: input as Record<string, unknown> }));
+      } catch (error) {
+        if (!away) throw error;
+        return away;
+      }
+    };
+    return Promise.resolve({ ask, close: async () => client?.close() });
+  },
+});
+
+const qmdStreamable = qmd(
+  'QMD streamable HTTP',
+  (access, fetch) => new StreamableHTTPClientTransport(new URL(`${access.url}/api/v1/mcp/qmd`), { ...bearing(access), fetch }),
+);
+
+const qmdSse = qmd(
+  'QMD SSE',
+  (access, fetch) => new SSEClientTransport(new URL(`${access.url}/api/v1/mcp/qmd/sse`), { ...bearing(access), fetch }),
+);
+
 const door: Wire = {
   name: 'the door of the owner',
   transport: 'owner',
@@ -281,7 +343,7 @@ const door: Wire = {
   can: () => true,
   open: async ({ url, token }) => ({
     ask: async (operation, input) =>
-      overHttp(await request(url, `/api/v1/owner/${operation}`, { token, body: JSON.stringify(input) })),
+      overHttp(await request(url, `/api/v1/owner/${encodeURIComponent(operation)}`, { token, body: JSON.stringify(input) })),
     ...stays,
   }),
 };
@@ -398,8 +460,42 @@ const commandLine: Wire = {
   },
 };
 
+/** The owner's window in a browser: a session of its own, from a link that is good once. */
+const theWindow: Wire = {
+  name: 'the window',
+  transport: 'window',
+  owner: true,
+  can: () => true,
+  open: async ({ url, token }) => {
+    const { json } = await request(url, '/api/v1/window', { method: 'POST', token });
+    const { link } = json as { link: string };
+    const opened = await request(url, '/window/open', { body: { link: link.slice(`${url}/#link=`.length) } });
+    const { session } = opened.json as { session: string };
+    const ask: Ask = async (operation, input) => {
+      const path = `/window/call/${encodeURIComponent(operation)}?subject=me`;
+      const answer = await request(url, path, { method: 'POST', token: session, body: JSON.stringify(input) });
+      if (answer.status !== 200) return overHttp(answer);
+      const crossed = answer.json as unknown as Crossed;
+      // A refusal has crossed like any answer; only whoever does not come through to the memory is told by HTTP.
+      expect(crossed).toEqual(
+        crossed.ok
+          ? { ok: true, value: expect.any(Object) as object }
+          : { ok: false, code: expect.toSatisfy(isCode) as string, message: expect.any(String) as string },
+      );
+      if (crossed.ok) return { answer: crossed.value as Record<string, unknown> };
+      return { refused: { code: crossed.code, message: crossed.message } };
+    };
+    return { ask, ...stays, author: { client: 'window', transport: 'window', token: '' } };
+  },
+};
+
+const isCode = (code: string): boolean => Object.hasOwn(failures, code);
+
 export const WIRES: Readonly<Record<Name, Wire>> = Object.fromEntries(
-  [inProcess, rest, importing, streamable, sse, bridge, door, commandLine].map((wire) => [wire.name, wire]),
+  [inProcess, rest, importing, streamable, sse, bridge, qmdStreamable, qmdSse, door, commandLine, theWindow].map((wire) => [
+    wire.name,
+    wire,
+  ]),
 ) as Record<Name, Wire>;
 
 export const NAMES = Object.keys(WIRES) as readonly Name[];

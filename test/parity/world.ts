@@ -72,6 +72,7 @@ export async function openWorld({ quota, writesPerMinute }: Options = {}): Promi
     tokens,
     folder,
     clock,
+    pages: 'out/renderer',
   });
   const closing = new AsyncDisposableStack();
   closing.defer(() => rmSync(folder, { recursive: true, force: true }));
@@ -85,7 +86,7 @@ export async function openWorld({ quota, writesPerMinute }: Options = {}): Promi
     const opened = chosen.map(async ({ name, transport, owner, open }) => {
       const client = owner ? 'command-line' : `agent ${name}`;
       const minted = owner ? undefined : await tokens.mint(mintable(client, subject, scopes));
-      const { ask, close } = await open({
+      const { ask, close, author } = await open({
         url: listener.url,
         folder,
         token: minted?.token ?? tokens.ownerToken(),
@@ -95,8 +96,7 @@ export async function openWorld({ quota, writesPerMinute }: Options = {}): Promi
       });
       closing.defer(close);
       const { token: id } = await tokens.verify(minted?.token ?? tokens.ownerToken(), transport);
-      const author = { client, transport, token: id };
-      return [name, { name, author, ask }] as const;
+      return [name, { name, author: author ?? { client, transport, token: id }, ask }] as const;
     });
     return new Map(await Promise.all(opened));
   };
