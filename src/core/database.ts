@@ -14,7 +14,7 @@ import { dirname } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { Failure } from '../contract/failure.ts';
 import { diskTrouble } from './disk-failure.ts';
-import { syncFile, syncFolder } from './files.ts';
+import { codeOf, syncFile, syncFolder } from './files.ts';
 import { type Migration, migrations } from './migrations/index.ts';
 import { Sqlite } from './sqlite.ts';
 
@@ -44,6 +44,8 @@ export function openDatabase(
     return db;
   } catch (error) {
     db?.close();
+    // What we ask is right; so the file is not what its header says.
+    if (codeOf(error) === 'SQLITE_ERROR') throw damaged('its header does not fit what is in it', error);
     throw diskTrouble(error, dirname(file))?.told ?? error;
   }
 }

@@ -235,6 +235,25 @@ test.each([
   expect({ keys: seen.map(({ key }) => key), code }).toEqual({ keys: [4, 3, 2, 1].map(keyAt), code: undefined });
 });
 
+test.each([
+  { what: 'another format of the schema', at: 47, byte: 5 },
+  { what: 'no schema yet', at: 63, byte: 0 },
+])('a file whose header tells of $what is refused as damaged (R-SEAL-03)', async ({ at, byte }) => {
+  const [folder, clock] = [tempFolder(), handClock()];
+  const kept = await openKeptStore(folder, clock);
+  await kept.space(me, 'fact').put(aDraft());
+  await kept[Symbol.asyncDispose]();
+  const file = join(folder, 'memory.db');
+  const bytes = readFileSync(file);
+  bytes[at] = byte;
+  writeFileSync(file, bytes);
+  await expect(openKeptStore(folder, clock)).rejects.toMatchObject({
+    code: 'store_unavailable',
+    message: expect.stringMatching(/its header does not fit what is in it/) as string,
+  });
+  expect(readFileSync(file).equals(bytes)).toBe(true);
+});
+
 const keyAt = (index: number): string => `facts/${index}`;
 
 /** Files that are damaged; more of them, with this set. */
