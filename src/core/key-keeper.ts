@@ -4,6 +4,7 @@ import { type KeyState, sayNoKey } from '../contract/status.ts';
 import { BrokenSeal, openBytes, sealBytes } from './cipher.ts';
 import type { Clock } from './clock.ts';
 import type { Connection } from './connection.ts';
+import { stayOutOfCoreDumps } from './core-dumps.ts';
 import { type Custody, findKeys, type KeyRecord, makeFirstKey } from './custody.ts';
 import type { KeyRing, SealingKey } from './key-ring.ts';
 import type { KeySource } from './keys/key-source.ts';
@@ -36,6 +37,7 @@ export class KeyKeeper {
     this.#connection = connection;
     this.#clock = clock;
     this.sources = sources;
+    stayOutOfCoreDumps();
   }
 
   get state(): KeyState {

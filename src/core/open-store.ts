@@ -6,7 +6,6 @@ import { asFailure } from '../contract/failure.ts';
 import { copyBeforeMigration, removeDrafts } from './backup.ts';
 import type { Clock } from './clock.ts';
 import { Connection } from './connection.ts';
-import { stayOutOfCoreDumps } from './core-dumps.ts';
 import { findKeys } from './custody.ts';
 import { openDatabase } from './database.ts';
 import { diskTrouble } from './disk-failure.ts';
@@ -41,7 +40,6 @@ export const MEMORY_FILE = 'memory.db';
  */
 export async function openStore(options: StoreOptions): Promise<MemoryStore> {
   const { folder, clock, sources, quota } = options;
-  stayOutOfCoreDumps();
   prepareFolder(folder);
   const lock = lockFolder(folder);
   try {

@@ -42,8 +42,18 @@ function make(folder: string): string | undefined {
     const above = dirname(folder);
     if (codeOf(error) !== 'ENOENT' || above === folder) throw error;
     const first = make(above);
+    return makeIn(folder) ? (first ?? folder) : first;
+  }
+}
+
+/** False where another start, at the same moment, was sooner. */
+function makeIn(folder: string): boolean {
+  try {
     mkdirSync(folder, { mode: 0o700 });
-    return first ?? folder;
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    throw error;
   }
 }
 

@@ -39,6 +39,17 @@ describe('the data folder (R-STORE-03)', () => {
     expect([signal, String(stderr)]).toEqual([null, expect.stringContaining('The data folder cannot be made or read')]);
   });
 
+  test('is made for each of several that start at once', async () => {
+    const above = tempFolder();
+    const code = `
+      import { prepareFolder } from './src/core/prepare-folder.ts';
+      while (Date.now() < ${Date.now() + 1500});
+      for (let n = 0; n < 100; n += 1) prepareFolder(${JSON.stringify(above)} + '/' + n + '/b/c');`;
+    const starts = Array.from({ length: 3 }, () => spawn(process.execPath, ['--input-type=module', '--eval', code]));
+    const codes = await Promise.all(starts.map(async (start) => (await once(start, 'exit'))[0] as unknown));
+    expect(codes).toEqual(starts.map(() => 0));
+  });
+
   test.runIf(process.platform === 'linux')('is opened by a process whose memory is in no dump (R-KEY-13)', async () => {
     await using _store = await openStore({ folder: tempFolder(), clock: handClock(), sources: withKey() });
     expect(Number.parseInt(readFileSync('/proc/self/coredump_filter', 'utf8'), 16)).toBe(0);
