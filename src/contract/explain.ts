@@ -11,5 +11,5 @@ export function explain(error: z.ZodError, input?: unknown): string {
   let value = input;
   for (const part of first.path) value = Object(value)[part];
   const isNull = value === null && first.path.length > 0 && first.message.startsWith('must be');
-  return `${field} ${first.message}${isNull ? ', and leave out what has no value instead of sending null' : ''}.`;
+  return `${field} ${first.message}${isNull ? ', and where the field may be left out, leave it out instead of sending null' : ''}.`;
 }

@@ -231,7 +231,7 @@ describe('a change to a fact (R-OPS-04)', () => {
 test.each([
   {
     input: { key: 'a', value: 'b', category: null },
-    says: /^category must be text; .*, and leave out what has no value instead of sending null\.$/,
+    says: /^category must be text; .*, and where the field may be left out, leave it out instead of sending null\.$/,
   },
   { input: { key: 'a', value: 'b', tags: ['c', null] }, says: /^tags\.1 .* instead of sending null\.$/ },
   { input: { key: 'a', value: 'b', ttl_seconds: null }, says: /^ttl_seconds .* instead of sending null\.$/ },

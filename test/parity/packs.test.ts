@@ -125,7 +125,8 @@ test('the catalogue and the defaults are the same everywhere (R-OPS-01, R-VIEW-0
 });
 
 const NAME = /^name must be a group and a name with a dot between them/;
-const NO_INPUT = /^input must be a JSON object; send .*, and leave out what has no value instead of sending null\.$/;
+const NO_INPUT =
+  /^input must be a JSON object; send .*, and where the field may be left out, leave it out instead of sending null\.$/;
 const INPUT = /^input must be a JSON object; send \{\} for a pack that needs nothing\.$/;
 
 const refusals: readonly (readonly [why: string, operation: string, input: unknown, code: string, says: RegExp])[] = [

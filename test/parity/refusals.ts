@@ -20,7 +20,7 @@ const credential = `ghp_${'a1B2c3D4e5'.repeat(3)}F6g7h8`;
 
 const LIFETIME = /^ttl_seconds must be 0 or a whole number of seconds from 3600 to 31536000; send it as a JSON number\.$/;
 const NO_LIFETIME =
-  /^ttl_seconds must be 0 or .*; send it as a JSON number, and leave out what has no value instead of sending null\.$/;
+  /^ttl_seconds must be 0 or .*; send it as a JSON number, and where the field may be left out, leave it out instead of sending null\.$/;
 const SCOPE = /^scope must say what to forget; send one of all, facts, packs, .* or client:<name>\.$/;
 const UNKNOWN_KEY = /^No fact is remembered under this key; look for it/;
 const UNSEEN = /^key holds an invisible or control character; send it without\.$/;
@@ -42,7 +42,11 @@ const ask = (operation: string, code: string, cases: readonly Case[]): Refusal[]
 
 const keys = field('key', [
   ['nothing', undefined, /^key is missing; send it as text\.$/],
-  ['null', null, /^key must be text; send it as a JSON string, and leave out what has no value instead of sending null\.$/],
+  [
+    'null',
+    null,
+    /^key must be text; send it as a JSON string, and where the field may be left out, leave it out instead of sending null\.$/,
+  ],
   ['a number', 7, /^key must be text;/],
   ['an empty text', '', /^key is missing or blank; send a short, stable name/],
   ['blanks', ' \t\n ', /^key is missing or blank;/],
@@ -67,7 +71,11 @@ const keys = field('key', [
 
 const values = field('value', [
   ['nothing', undefined, /^value is missing; send it as text\.$/],
-  ['null', null, /^value must be text; send it as a JSON string, and leave out what has no value instead of sending null\.$/],
+  [
+    'null',
+    null,
+    /^value must be text; send it as a JSON string, and where the field may be left out, leave it out instead of sending null\.$/,
+  ],
   ['a number', 7, /^value must be text;/],
   ['an object', { editor: 'Helix' }, /^value must be text;/],
   ['an empty text', '', /^value is missing or blank; send the text to remember\.$/],
@@ -81,7 +89,7 @@ const SHAPE = /^category must have 1 to 64 of a-z, 0-9, "_", "\." and "-", .* ch
 const ENGINE = /^category belongs to the engine; choose another\.$/;
 
 const categories = field('category', [
-  ['null', null, /^category must be text; .*, and leave out what has no value instead of sending null\.$/],
+  ['null', null, /^category must be text; .*, and where the field may be left out, leave it out instead of sending null\.$/],
   ['a number', 7, /^category must be text;/],
   ['an empty text', '', SHAPE],
   ['blanks', '  ', SHAPE],
@@ -99,7 +107,11 @@ const categories = field('category', [
 ]);
 
 const tags = field('tags', [
-  ['null', null, /^tags must be a list of texts; send a JSON array, and leave out what has no value instead of sending null\.$/],
+  [
+    'null',
+    null,
+    /^tags must be a list of texts; send a JSON array, and where the field may be left out, leave it out instead of sending null\.$/,
+  ],
   ['a text', 'frontend', /^tags must be a list of texts;/],
   ['33', many(33), /^tags must be at most 32; keep those you would search for\.$/],
   ['33 times the same', many(33, () => 't'), /^tags must be at most 32;/],
@@ -210,12 +222,12 @@ const others: Refusal[] = [
     [
       'null for words',
       { query: null },
-      /^query must be text; send it as a JSON string, and leave out what has no value instead of sending null\.$/,
+      /^query must be text; send it as a JSON string, and where the field may be left out, leave it out instead of sending null\.$/,
     ],
     [
       'null for a limit',
       { query: 'x', limit: null },
-      /^limit must be a whole number from 1 to 100; send it as a number, and leave out what has no value instead of sending null\.$/,
+      /^limit must be a whole number from 1 to 100; send it as a number, and where the field may be left out, leave it out instead of sending null\.$/,
     ],
     ['1001 characters', { query: 'x'.repeat(1001) }, /^query is longer than 1000 characters; ask with the words that matter\.$/],
     ['none at all', { query: 'x', limit: 0 }, /^limit must be a whole number from 1 to 100;/],
