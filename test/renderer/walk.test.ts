@@ -25,7 +25,7 @@ test('the whole life of a fact, by keys alone (R-WIN-09)', async () => {
   await keyboard.type('tuesdays');
   await page.getByRole('option', { name: /deploy/ }).waitFor();
   await keyboard.press('Enter');
-  expect(await at()).toBe('Facts');
+  await expect.poll(at).toBe('Facts');
   await fact.getByText('Deploy on Tuesdays').waitFor();
   await keyboard.press(' ');
   await page.locator('.peek').getByText('Deploy on Tuesdays').waitFor();
@@ -42,7 +42,7 @@ test('the whole life of a fact, by keys alone (R-WIN-09)', async () => {
   await keyboard.press('Enter');
   await toast.getByText('Goes 3 June 2027.').waitFor();
   expect((await recalled()).expires_at).toBe('2027-06-03T14:02:00.000Z');
-  expect(await at()).toBe('Facts');
+  await expect.poll(at).toBe('Facts');
 
   // It says something else, and then what it said before.
   await keyboard.press('v');
@@ -51,16 +51,16 @@ test('the whole life of a fact, by keys alone (R-WIN-09)', async () => {
   await keyboard.type(', never on Fridays');
   await keyboard.press('Control+Enter');
   await fact.locator('pre').getByText('Deploy on Tuesdays, never on Fridays').waitFor();
-  expect(await at()).toBe('Facts');
+  await expect.poll(at).toBe('Facts');
   await keyboard.press('h');
   await fact.getByRole('button', { name: 'Restore what claude-code wrote' }).waitFor();
   await keyboard.press('ArrowRight');
-  expect(await at()).toBe('Fact');
+  await expect.poll(at).toBe('Fact');
   for (let tabs = 0; tabs < 20 && !String(await at()).startsWith('Restore'); tabs += 1) await keyboard.press('Tab');
   await keyboard.press('Enter');
   await fact.locator('pre').getByText('Deploy on Tuesdays', { exact: true }).waitFor();
   await keyboard.press('Escape');
-  expect(await at()).toBe('Facts');
+  await expect.poll(at).toBe('Facts');
 
   // It is forgotten and taken back.
   await keyboard.press('Backspace');
