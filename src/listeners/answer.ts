@@ -17,7 +17,7 @@ export function answer(response: ServerResponse, status: number, body: string, m
 }
 
 /** Whoever does not take their answer may not leave it with us for ever. Time starts anew with every byte they take. */
-export function end(response: ServerResponse, last = ''): void {
+export function end(response: ServerResponse, last: string | Buffer = ''): void {
   response.end(last);
   // Node looks twice: what was taken at once counts as progress the first time.
   if (response.writableLength > 0) response.socket?.setTimeout(LIMITS.progressMs / 2);
@@ -69,7 +69,7 @@ function turnAway(
   response.write(body);
   const leave = (): void => {
     late[Symbol.dispose]();
-    response.end();
+    end(response);
   };
   const late = clock.after(LIMITS.lingerMs, leave);
   request.once('end', leave).once('close', leave).resume();

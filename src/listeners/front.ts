@@ -78,13 +78,15 @@ export class Front {
     const connection = this.#connections.get(socket);
     // What comes behind what could not be read cannot be read either.
     if (connection?.last) return;
-    if (!connection || connection.waiting === 0) {
-      const { answering } = connection ?? {};
-      if (!answering || over(answering)) {
-        tell();
-        socket.destroySoon();
-        // What was refused is being read for a moment, so that its answer is heard; a stream is not.
-      } else if (answering.req.complete) socket.destroy();
+    const { waiting = 0, answering } = connection ?? {};
+    if (!connection || (waiting === 0 && (!answering || over(answering)))) {
+      tell();
+      socket.destroySoon();
+      return;
+    }
+    if (waiting === 0 && answering?.writableEnded === false) {
+      // A stream is not waited for; but what was refused is being read for a moment, so that its answer is heard.
+      if (answering.req.complete) socket.destroy();
       return;
     }
     const late = this.#deps.clock.after(LIMITS.bodyMs, () => socket.destroy());
@@ -95,6 +97,7 @@ export class Front {
       socket.destroySoon();
     };
     if (broken) breakBody(broken);
+    if (waiting === 0) answering?.once('close', connection.last);
   }
 
   /** Ends the connections that wait for nothing. */
@@ -110,6 +113,8 @@ export class Front {
       socket.destroy();
       return;
     }
+    // What has come too late was told so, or will be.
+    if (connection.last) return;
     connection.waiting += 1;
     const { answering, queue } = connection;
     if (answering && !over(answering)) {

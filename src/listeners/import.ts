@@ -124,8 +124,7 @@ async function* linesOf({ request, response }: Exchange, clock: Clock): AsyncGen
 
 /** While we wait for bytes, enough of them must come in time; while we work on them, nobody has to send any. */
 async function* chunksOf(request: IncomingMessage, clock: Clock): AsyncGenerator<Buffer> {
-  const why = whyBroken(request);
-  if (why) throw why;
+  if (whyBroken(request)) throw cutOff();
   // What is left when we stop is read by whoever refuses it.
   const chunks = request.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
   let patience: number = LIMITS.progressMs;
@@ -141,8 +140,8 @@ async function* chunksOf(request: IncomingMessage, clock: Clock): AsyncGenerator
       yield value;
     }
   } catch (error) {
-    if (error instanceof Failure) throw error;
-    throw new Failure('invalid_input', 'The connection ended within the lines; import them again, those that are there stay.');
+    if (error instanceof Failure && !whyBroken(request)) throw error;
+    throw cutOff();
   } finally {
     chunks.return?.().catch(() => undefined);
   }
@@ -156,3 +155,6 @@ async function within<T>(ms: number, coming: Promise<T>, clock: Clock): Promise<
   coming.catch(() => undefined);
   return await Promise.race([coming, promise]);
 }
+
+const cutOff = (): Failure =>
+  new Failure('invalid_input', 'The connection ended within the lines; import them again, those that are there stay.');

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Failure } from '../../contract/failure.ts';
-import { ALWAYS, answer } from '../answer.ts';
+import { ALWAYS, answer, end } from '../answer.ts';
 import type { Bodies } from '../body.ts';
 import type { Exchange, Route } from '../routes.ts';
 import type { Streams } from '../streams.ts';
@@ -190,10 +190,10 @@ function follow(
   streams: Streams,
   exchange: Exchange,
   closed: (stream: EventStream) => void,
-  end = (stream: EventStream) => stream.end(),
+  stop = (stream: EventStream) => stream.end(),
 ): EventStream {
   const { response } = exchange;
-  const held = streams.open(exchange, { end: () => end(stream), rest: () => stream.rest() });
+  const held = streams.open(exchange, { end: () => stop(stream), rest: () => stream.rest() });
   const stream = new EventStream(response);
   const over = (): void => {
     held[Symbol.dispose]();
@@ -212,5 +212,5 @@ const send = (response: ServerResponse, status: number, body: object, more: read
 function sendNothing(response: ServerResponse, status: 202 | 204): void {
   if (response.destroyed) return;
   response.writeHead(status, [...ALWAYS, ...(status === 202 ? ['Content-Length', '0'] : [])]);
-  response.end();
+  end(response);
 }

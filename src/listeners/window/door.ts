@@ -174,7 +174,7 @@ export class WindowDoor implements Disposable {
 
 function show(response: ServerResponse, { type, bytes }: Page): void {
   response.writeHead(200, [...ALWAYS, ...PAGE_HEADERS, 'Content-Type', type, 'Content-Length', `${bytes.length}`]);
-  response.end(bytes);
+  end(response, bytes);
 }
 
 const closed = (): Failure =>
