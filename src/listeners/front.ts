@@ -253,8 +253,9 @@ const over = (response: ServerResponse): boolean => response.writableFinished ||
 const gone = (response: ServerResponse): boolean => response.destroyed || response.socket?.destroyed === true;
 
 /** As programs that take us for a proxy spell it, too: with the address in front, which must be the one that the guard let pass. */
-function targetOf({ url = '', headers: { host = '' } }: IncomingMessage): string {
-  const address = `http://${host}`;
+function targetOf({ url = '', headers }: IncomingMessage): string {
+  if (url.startsWith('/')) return url;
+  const address = `http://${headers.host ?? ''}`;
   return url.startsWith(`${address}/`) ? url.slice(address.length) : url;
 }
 

@@ -148,6 +148,8 @@ export class Inquiry {
 
   /** Each fact once, as good as where it is best; the best first, and among equals the newest. */
   #bestOf(lists: readonly Candidate[][]): Candidate[] {
+    const [only = [], ...more] = lists;
+    if (more.length === 0) return only;
     const byNumber = new Map<number, Candidate>();
     for (const candidate of lists.flat()) {
       const known = byNumber.get(candidate.number);
