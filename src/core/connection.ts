@@ -1,6 +1,7 @@
 import type { Database, Statement } from 'better-sqlite3';
 import type { Transactions } from './commit-queue.ts';
 import { connect, PAGE_BYTES, damaged } from './database.ts';
+import { codeOf } from './files.ts';
 import { PageScrubber } from './page-scrubber.ts';
 import { type KindStatements, prepare, prepareKind, type Statements } from './statements.ts';
 import type { Kind, Namespace } from './store.ts';
@@ -288,9 +289,7 @@ function fitting<T>(prepared: () => T): T {
   try {
     return prepared();
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'SQLITE_ERROR') {
-      throw damaged('its tables are not those of a memory', error);
-    }
+    if (codeOf(error) === 'SQLITE_ERROR') throw damaged('its tables are not those of a memory', error);
     throw error;
   }
 }

@@ -35,10 +35,8 @@ function syncNames(first: string, last: string): void {
  */
 function make(folder: string): string | undefined {
   try {
-    mkdirSync(folder, { mode: 0o700 });
-    return folder;
+    return makeIn(folder) ? folder : undefined;
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') return undefined;
     const above = dirname(folder);
     if (codeOf(error) !== 'ENOENT' || above === folder) throw error;
     const first = make(above);
@@ -46,7 +44,7 @@ function make(folder: string): string | undefined {
   }
 }
 
-/** False where another start, at the same moment, was sooner. */
+/** False where it is there, perhaps by another start at the same moment. */
 function makeIn(folder: string): boolean {
   try {
     mkdirSync(folder, { mode: 0o700 });

@@ -4,6 +4,7 @@ import { Failure } from '../contract/failure.ts';
 import type { Clock } from './clock.ts';
 import { Connection, type Row } from './connection.ts';
 import { connect, damaged, PAGE_BYTES } from './database.ts';
+import { codeOf } from './files.ts';
 import { lockFolder } from './folder.ts';
 import { named } from './forgetting.ts';
 import { KeyKeeper } from './key-keeper.ts';
@@ -175,8 +176,7 @@ function lastIn(...indexes: readonly Connection['sql']['walk'][]): number {
   return Math.max(...rows);
 }
 
-const isDamage = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && /^SQLITE_(?:CORRUPT|NOTADB|IOERR)/.test(String(error.code));
+const isDamage = (error: unknown): boolean => /^SQLITE_(?:CORRUPT|NOTADB|IOERR)/.test(codeOf(error));
 
 function remove(file: string): void {
   for (const part of [file, `${file}-wal`, `${file}-shm`, `${file}-journal`]) rmSync(part, { force: true });

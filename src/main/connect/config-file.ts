@@ -20,7 +20,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
-import { syncFolder } from '../../core/files.ts';
+import { codeOf, syncFolder } from '../../core/files.ts';
 
 /** Configurations of people are a hundredth of it; what a program has let grow further is not for us to rewrite. */
 const MOST_BYTES = 16 * 1024 * 1024;
@@ -211,5 +211,3 @@ const changed = (path: string): Failure =>
 
 const refused = (message: string, cause?: unknown): Failure =>
   new Failure('invalid_input', message, cause === undefined ? {} : { cause });
-
-const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '');
