@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
+import { Chains, NONE } from '../../../src/core/search/chains.ts';
 import { beforeCharacter } from '../../../src/core/search/characters.ts';
 import { FactIndex } from '../../../src/core/search/fact-index.ts';
 import { Lexicon } from '../../../src/core/search/lexicon.ts';
@@ -204,4 +205,12 @@ describe('an index whose facts are all gone', () => {
     expect(index.top).toBeLessThanOrEqual(2 * top);
     expect(index.bytes).toBeLessThanOrEqual(2 * bytes);
   });
+});
+
+test('a hash table that was cleared tells nothing of what was in it', () => {
+  const chains = new Chains();
+  for (let number = 0; number < 1000; number += 1) chains.add(number, number * 7919 + 1);
+  expect(chains.first(7920)).toBe(1);
+  chains.clear();
+  for (let number = 0; number < 1000; number += 1) expect(chains.first(number * 7919 + 1)).toBe(NONE);
 });
