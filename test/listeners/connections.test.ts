@@ -161,6 +161,30 @@ describe('one connection', () => {
     ]);
   });
 
+  test('whose second question comes too late is answered the first, and the second is not carried out (R-HTTP-07)', async () => {
+    const asked: string[] = [];
+    const around =
+      (perform: Perform) =>
+      async (...call: Parameters<Perform>) => {
+        asked.push(call[1]);
+        if (call[1] === 'myMemory') await wait(LIMITS.headersMs + 4000);
+        return perform(...call);
+      };
+    const { port, owner } = await serve({ around });
+    const line = await dial(port);
+    const late = gets(port, owner, '/memory/callers');
+    line.write(gets(port, owner, '/memory') + late.slice(0, 40));
+    await wait(LIMITS.headersMs + 2500);
+    line.write(late.slice(40));
+    await line.ended();
+    expect(line.text().match(/HTTP\/1\.1 \d+|did not arrive within/g)).toEqual([
+      'HTTP/1.1 200',
+      'HTTP/1.1 400',
+      'did not arrive within',
+    ]);
+    expect(asked).toEqual(['myMemory']);
+  });
+
   test('over which a page is not taken ends, though nobody said who asks for it (R-HTTP-07)', async () => {
     const pages = tempFolder();
     writeFileSync(join(pages, 'index.html'), 'x'.repeat(2 ** 20));
