@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { Category } from './field.ts';
 import { later, type Of } from './later.ts';
 import { ask, flag } from './text.ts';
 
@@ -8,7 +9,7 @@ const named = ['pack', 'pipeline', 'key', 'prefix', 'category', 'tag', 'client']
 type Whole = (typeof whole)[number];
 type Named = (typeof named)[number];
 
-/** What to forget. `name` is what stood behind the first colon, byte for byte. */
+/** What to forget. `name` is the text after the first colon, byte for byte; only a category is folded, as facts store it. */
 export type Scope = { kind: Whole } | { kind: Named; name: string };
 
 const spellings =
@@ -51,6 +52,10 @@ export function needsKey({ kind }: Scope): boolean {
   }
 }
 
+/** Answering "0 deleted" would read as success to a client that misspelled the category. */
+const notACategory =
+  'names a category that no fact can have; send 1 to 64 of a-z, 0-9, "_", "." and "-", beginning with a letter or digit, and packs or pipelines for what the engine writes';
+
 const unreadable = `must say what to forget; send one of ${spellings}`;
 
 export const ForgetInput = later(() =>
@@ -61,11 +66,19 @@ export const ForgetInput = later(() =>
         .meta({ examples: ['key:preferences/editor', 'category:preferences', 'pack:github.list_issues'] })
         .transform((text, issues): Scope => {
           const scope = parseScope(text);
-          if (scope !== undefined) return scope;
-          issues.addIssue(unreadable);
+          if (scope?.kind === 'category') {
+            const category = Category().safeParse(scope.name);
+            if (category.success) return { kind: 'category', name: category.data };
+            issues.addIssue(notACategory);
+          } else {
+            if (scope !== undefined) return scope;
+            issues.addIssue(unreadable);
+          }
           return z.NEVER;
         })
-        .describe(`What to forget: ${spellings}. What follows the colon is matched exactly. Prefer key: for a single fact.`),
+        .describe(
+          `What to forget: ${spellings}. The text after the colon is matched exactly; only a category is lower-cased, as facts store it. Prefer key: for a single fact.`,
+        ),
       dry_run: flag().default(false).describe('true counts what would go and deletes nothing.'),
     },
     {
@@ -79,7 +92,7 @@ export type ForgetInput = Of<typeof ForgetInput>;
 
 export const ForgetReceipt = later(() =>
   z.object({
-    scope: z.string().describe('The scope as it was sent.'),
+    scope: z.string().describe('The scope as it was read: as sent, with a category in lower case.'),
     deleted: z.int().min(0).describe('How many entries went, each counted once; with dry_run, how many would go.'),
     purged: z.boolean().describe('Whether no byte of them is left in the live files.'),
     older_backups: z.int().min(0).describe('Backups that still hold sealed copies; a restore forgets them again.'),

@@ -23,14 +23,30 @@ describe('a scope', () => {
   test.each([
     { why: 'a colon', text: 'key:a:b', name: 'a:b' },
     { why: 'blanks', text: 'key: a ', name: ' a ' },
-    { why: 'letter case', text: 'category:Preferences', name: 'Preferences' },
+    { why: 'letter case', text: 'key:Preferences', name: 'Preferences' },
+    { why: 'the letter case of a tag', text: 'tag:Preferences', name: 'Preferences' },
+    { why: 'the letter case of a client', text: 'client:Codex', name: 'Codex' },
     { why: 'what other languages take for a pattern', text: 'prefix:%_*\\', name: '%_*\\' },
     { why: 'width', text: 'key:ｋｅｙ', name: 'ｋｅｙ' },
     { why: 'a decomposed accent', text: 'tag:cafe\u0301', name: 'cafe\u0301' },
     { why: 'the name of a scope', text: 'key:all', name: 'all' },
   ])('keeps $why after the first colon (R-FORGET-02)', ({ text, name }) => {
-    expect(parseScope(text)).toMatchObject({ name });
+    expect(ForgetInput().parse({ scope: text }).scope).toMatchObject({ name });
   });
+
+  test.each(['category:Preferences', 'category: PREFERENCES\t', 'category:ｐｒｅｆｅｒｅｎｃｅｓ', 'category:preferenceſ'])(
+    'folds a category as facts store it: %s (R-FORGET-02)',
+    (scope) => {
+      expect(ForgetInput().parse({ scope }).scope).toEqual({ kind: 'category', name: 'preferences' });
+    },
+  );
+
+  test.each(['category:日本語', 'category:x y', 'category:-x', `category:${'x'.repeat(65)}`, 'category:Pack_History'])(
+    'is refused when it names a category that no fact can have: %s (R-FORGET-17)',
+    (scope) => {
+      expect(refusal(ForgetInput(), { scope })).toMatch(/^scope names a category that no fact can have; send 1 to 64 of a-z, /);
+    },
+  );
 
   test.each([
     {},

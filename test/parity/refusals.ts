@@ -272,6 +272,11 @@ const scopes = ask('forget', 'invalid_input', [
     [`${kind}: and blanks`, { scope: `${kind}: \t` }, SCOPE],
   ]),
   ['half a surrogate pair', { scope: 'key:\ud800' }, SCOPE],
+  [
+    'a category that no fact can have',
+    { scope: 'category:x y' },
+    /^scope names a category that no fact can have; send 1 to 64 of a-z, /,
+  ],
   ['a text for yes', { scope: 'all', dry_run: 'true' }, /^dry_run must be true or false; send it without quotes\.$/],
   ['a namespace of its own choosing', { scope: 'all', namespace: 'other' }, UNKNOWN_FIELD],
   ['a list of its own', [], /^The request must be a JSON object;/],

@@ -332,6 +332,9 @@ describe('what is only asked', () => {
           dry_run: true,
         });
       }
+      // R-FORGET-02: a category is folded on every surface.
+      const folded = await answer(name, 'forget', { scope: 'category: User_Facts', dry_run: true });
+      expect(folded).toMatchObject({ scope: 'category:user_facts', deleted: 3 });
       expect(await world.state()).toEqual(before);
     },
   );

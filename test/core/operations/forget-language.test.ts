@@ -23,7 +23,8 @@ const spelling = fc.oneof(
   word.map((name) => `key:${name}`),
   word.map((name) => `prefix:${name}`),
   word.map((name) => `tag:${name}`),
-  fc.oneof(category, word).map((name) => `category:${name}`),
+  category.map((name) => `category:${name}`),
+  category.map((name) => `category: ${name.toUpperCase()}`),
   fc.oneof(client, word).map((name) => `client:${name}`),
   word.map((name) => `pack:${name}`),
 );
@@ -41,7 +42,7 @@ function isNamed(fact: Fact, spelled: string): boolean {
     case 'tag':
       return fact.tags.includes(name);
     case 'category':
-      return fact.category === name;
+      return fact.category === name.trim().toLowerCase();
     case 'client':
       return fact.client === name;
     default:
@@ -76,7 +77,7 @@ describe('forgetting by name (R-FORGET-01, R-FORGET-02)', () => {
               dry_run: true,
             });
             expect(await me('forget', { scope: spelled })).toMatchObject({
-              scope: spelled,
+              scope: spelled.startsWith('category:') ? spelled.replace(' ', '').toLowerCase() : spelled,
               deleted: doomed.length,
               purged: true,
             });

@@ -249,7 +249,7 @@ describe('forgetting', () => {
       out: '',
       err: expect.stringMatching(/key of this memory is mismatch/) as string,
     });
-    expect(await lost('forget', 'category:mine', '--yes')).toMatchObject({ code: 0, out: 'Forgot 2 entries.\n' });
+    expect(await lost('forget', 'category:Mine', '--yes')).toMatchObject({ code: 0, out: 'Forgot 2 entries.\n' });
     expect(
       await typed(['forget', 'all'], { folder, terminal: true, input: 'y\n', environment: { HELMDECK_MEMORY_KEY: ANOTHER_KEY } }),
     ).toMatchObject({ code: 0 });

@@ -17,7 +17,7 @@ export const forget = command({
   },
   more: [
     'There is no undo. all, facts, packs, pipelines and category: work also when the key of the memory is locked or lost.',
-    'What stands behind the colon is matched exactly, and must be in quotes where the shell would read it.',
+    'The text after the colon is matched exactly; only a category is lower-cased. Quote it where the shell would read it.',
   ],
   examples: ['forget key:preferences/editor', 'forget category:decisions --dry-run', 'forget "prefix:project x/" --yes'],
   async run({ arguments: { scope }, options }, desk) {
