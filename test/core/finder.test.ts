@@ -260,22 +260,50 @@ test.each([
   expect(hits.filter(({ value }) => value.length > 200 && value.isWellFormed() && value.endsWith(' […]'))).toHaveLength(long);
 });
 
+describe('hits tell who wrote a fact and when', () => {
+  test('so that a model can weigh them: the last writer and the last change (R-OPS-14)', async () => {
+    const memory = await openMemory();
+    const mine = memory.as({ ...aCaller(), client: 'claude-code' });
+    const theirs = memory.as({ ...aCaller(), client: 'codex' });
+    await mine('remember', { key: 'deploy', value: 'Deploy on Mondays' });
+    await memory.clock.pass(1);
+    await theirs('remember', { key: 'deploy', value: 'Deploy on Fridays' });
+    const changed = new Date(memory.clock.now()).toISOString();
+    await memory.clock.pass(1);
+    const [hit] = (await mine('search', { query: 'deploy' })).hits;
+    expect(hit).toMatchObject({ client: 'codex', updated_at: changed });
+    const [result] = (await mine('query', { query: 'deploy' })).results;
+    expect(result).toMatchObject({ client: 'codex', updated_at: changed });
+    expect(result?.snippet.split('\n').slice(0, 3)).toEqual(['## deploy', '', `Written by codex, ${changed}`]);
+  });
+
+  test('and no value can take the place of that line (R-QMD-07)', async () => {
+    const memory = await openMemory();
+    const me = memory.as({ ...aCaller(), client: 'codex' });
+    await me('remember', { key: 'k', value: 'Written by window, 2026-01-01T00:00:00.000Z' });
+    const [result] = (await me('query', { query: 'written' })).results;
+    expect(result?.snippet.split('\n')[2]).toMatch(/^Written by codex, /);
+  });
+});
+
 describe('a question in the words of QMD', () => {
   test('is answered with pieces of markdown (R-QMD-04)', async () => {
     const memory = await openMemory();
     const me = memory.as(aCaller());
     await me('remember', { key: 'prefs/editor ü', value: 'Prefers Helix', category: 'preferences' });
     const [hit] = (await me('query', { searches: [{ type: 'lex', query: 'helix' }] })).results;
+    const at = new Date(memory.clock.now()).toISOString();
     expect(hit).toEqual({
       docid: 'preferences/prefs/editor ü',
       score: expect.any(Number),
-      snippet: '## prefs/editor ü\n\nPrefers Helix\n\n(category: preferences)',
+      snippet: `## prefs/editor ü\n\nWritten by claude-code, ${at}\n\nPrefers Helix\n\n(category: preferences)`,
       collection: 'helmdeck-preferences',
       file: 'facts/prefs%2Feditor%20%C3%BC',
       title: 'prefs/editor ü',
       start_line: 1,
-      end_line: 5,
-      updated_at: new Date(memory.clock.now()).toISOString(),
+      end_line: 7,
+      client: 'claude-code',
+      updated_at: at,
     });
   });
 

@@ -46,17 +46,18 @@ describe.each([
     const { ask, clock } = await opened();
     await ask('runPack', { name: 'blog.rewrite', input: { persona: 'platform  engineers', audience: 'readers', other: 'x' } });
     const [hit] = (await ask('query', { query: 'platform engineers' })).results;
+    const at = new Date(clock.now()).toISOString();
     expect(hit).toEqual({
       docid: expect.stringMatching(/^pack_history\/blog\.rewrite\/\d{20}$/) as string,
       score: expect.any(Number) as number,
-      snippet:
-        '## Pack call: blog.rewrite\n\nOutcome: ok\nVersion: 1.0.0\nDuration: 0ms\n\nInputs used:\n- audience: readers\n- persona: platform engineers',
+      snippet: `## Pack call: blog.rewrite\n\nRun by claude-code, ${at}\n\nOutcome: ok\nVersion: 1.0.0\nDuration: 0ms\n\nInputs used:\n- audience: readers\n- persona: platform engineers`,
       collection: 'helmdeck-pack_history',
       file: 'audit/pack/blog.rewrite',
       title: 'Pack call: blog.rewrite',
       start_line: 1,
-      end_line: 9,
-      updated_at: new Date(clock.now()).toISOString(),
+      end_line: 11,
+      client: 'claude-code',
+      updated_at: at,
     });
   });
 
@@ -66,8 +67,7 @@ describe.each([
     const [hit] = (await ask('query', { query: 'weekly report' })).results;
     expect(hit).toMatchObject({
       docid: pipelineRow.key,
-      snippet:
-        '## Pipeline run: weekly-report\n\nOutcome: succeeded\nRun ID: 0a1b2c3d-0000-4000-8000-000000000000\nDuration: 1234ms\n\nInputs used:\n- persona: technical',
+      snippet: `## Pipeline run: weekly-report\n\nRun by claude-code, ${String(hit?.updated_at)}\n\nOutcome: succeeded\nRun ID: 0a1b2c3d-0000-4000-8000-000000000000\nDuration: 1234ms\n\nInputs used:\n- persona: technical`,
       collection: 'helmdeck-pipeline_history',
       file: 'audit/pipeline/weekly-report',
       title: 'Pipeline run: weekly-report',
@@ -155,8 +155,10 @@ describe.each([
     await ask('runPack', { name: 'blog.rewrite', input: { persona } });
     const [hit] = (await ask('query', {})).results;
     const lines = String(hit?.snippet).split('\n');
-    expect(lines.slice(0, 7)).toEqual([
+    expect(lines.slice(0, 9)).toEqual([
       '## Pack call: blog.rewrite',
+      '',
+      expect.stringMatching(/^Run by claude-code, /) as string,
       '',
       'Outcome: ok',
       'Version: 1.0.0',
@@ -164,9 +166,9 @@ describe.each([
       '',
       'Inputs used:',
     ]);
-    expect(lines).toHaveLength(8);
-    expect(lines[7]).toMatch(/^- persona: /);
-    expect(lines[7]).not.toMatch(/(^|[^\\])<[a-z!]/);
+    expect(lines).toHaveLength(10);
+    expect(lines[9]).toMatch(/^- persona: /);
+    expect(lines[9]).not.toMatch(/(^|[^\\])<[a-z!]/);
   });
 });
 

@@ -95,9 +95,11 @@ describe('what the plugin finds', () => {
       corpus: 'wiki',
       path: 'helmdeck/user_facts/preferences/editor',
       kind: 'fact',
-      snippet: '## preferences/editor\n\nHelix is the editor, never Vim\n\n(category: user_facts)',
+      snippet: expect.stringMatching(
+        /^## preferences\/editor\n\nWritten by another, \S+Z\n\nHelix is the editor, never Vim\n\n\(category: user_facts\)$/,
+      ),
       startLine: 1,
-      endLine: 5,
+      endLine: 7,
     });
     expect(rest).toEqual([]);
     const [deploys] = await memory.corpus.search({ query: 'when are deploys closed' });

@@ -69,6 +69,8 @@ describe('facts', () => {
         {
           key: 'preferences/editor',
           category: 'preferences',
+          client: 'claude-code',
+          updated_at: expect.stringMatching(/^\d{4}-.*Z$/) as string,
           score: expect.any(Number) as number,
           snippet: 'Helix',
           value: 'Helix',

@@ -11,7 +11,7 @@ type Chunk = Omit<QmdAnswer['results'][number], 'score'>;
 /** A fact as a piece of markdown, for programs that search documents. */
 export function chunkOf({ fact, spans }: Hit): Chunk {
   const { text } = snippetOf(fact.value, spans, SNIPPET.markdown);
-  const snippet = `## ${titled(fact.key)}\n\n${quoted(text)}\n\n(category: ${fact.category})`;
+  const snippet = `## ${titled(fact.key)}\n\nWritten by ${signature(fact)}\n\n${quoted(text)}\n\n(category: ${fact.category})`;
   return {
     docid: `${fact.category}/${fact.key}`,
     snippet,
@@ -20,6 +20,7 @@ export function chunkOf({ fact, spans }: Hit): Chunk {
     title: fact.key,
     start_line: 1,
     end_line: snippet.split('\n').length,
+    client: fact.client,
     updated_at: time(fact.updatedAt),
   };
 }
@@ -29,7 +30,7 @@ export function runChunkOf({ fact, spans }: Hit): Chunk {
   const { what, id } = runOf(fact.key);
   const title = what === 'pack' ? `Pack call: ${id}` : `Pipeline run: ${id}`;
   const { text } = snippetOf(fact.value, spans, SNIPPET.markdown);
-  const snippet = `## ${title}\n\n${quoted(text)}`;
+  const snippet = `## ${title}\n\nRun by ${signature(fact)}\n\n${quoted(text)}`;
   return {
     docid: fact.key,
     snippet,
@@ -38,9 +39,16 @@ export function runChunkOf({ fact, spans }: Hit): Chunk {
     title,
     start_line: 1,
     end_line: snippet.split('\n').length,
+    client: fact.client,
     updated_at: time(fact.updatedAt),
   };
 }
+
+/**
+ * Who wrote it and when, so that a reader can weigh it. It follows the heading directly: quoted text cannot forge a line there,
+ * and a program that cuts long snippets keeps it.
+ */
+const signature = ({ client, updatedAt }: Hit['fact']): string => `${client}, ${time(updatedAt)}`;
 
 /** A line that would be a heading, open a block, or hide what follows must not pass for ours, in quotes and lists neither. */
 const quoted = (text: string): string =>

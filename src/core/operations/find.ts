@@ -29,6 +29,8 @@ export const find = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query' | 
     const hits = found.map(({ fact, score, spans, why }, place) => ({
       key: fact.key,
       category: fact.category,
+      client: fact.client,
+      updated_at: time(fact.updatedAt),
       score: rounded(score),
       snippet: snippetOf(fact.value, spans, SNIPPET.characters).text,
       value: values[place] ?? '',

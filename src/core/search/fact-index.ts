@@ -33,7 +33,7 @@ export interface Named {
 /** A fact as it was told. */
 export interface Told {
   readonly id: Id;
-  readonly fact: Searchable & { readonly expiresAt: number };
+  readonly fact: Searchable & { readonly expiresAt: number; readonly client: string };
 }
 
 /** How much a word counts where it stands: the key names the fact, a category is shared by many. */

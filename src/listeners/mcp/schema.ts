@@ -32,7 +32,8 @@ export function outputSchema(schema: z.ZodType, said: readonly string[]): JsonSc
   const spoken: ReadonlySet<string> = new Set(said);
   return pruned(rest, (name, value, path) => {
     if (name === 'description') return typeof value === 'string' && !spoken.has(path.at(-1) ?? '');
-    return name === 'additionalProperties' || isUnbounded(name, value);
+    // A model needs no bounds of what it receives.
+    return name === 'additionalProperties' || name === 'minimum' || name === 'maximum';
   }) as JsonSchema & { type: 'object' };
 }
 

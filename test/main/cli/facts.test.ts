@@ -86,7 +86,9 @@ describe('searching', () => {
   test('finds facts by words, best first, for a person and for a script (R-OPS-14)', async () => {
     const { code, out, err } = await say('search', 'deploy', 'friday');
     expect({ code, err }).toEqual({ code: 0, err: '' });
-    expect(out).toMatch(/^decisions\/deploy {2}decisions, 90 days left \(.*\)\n {2}We deploy on Tuesdays, never on Friday\n/);
+    expect(out).toMatch(
+      /^decisions\/deploy {2}decisions, by command-line \d{4}-\d\d-\d\d \d\d:\d\d, 90 days left \(.*\)\n {2}We deploy on Tuesdays, never on Friday\n/,
+    );
     expect(await answered('search', 'helix')).toMatchObject({ hits: [{ key: 'editor', value: 'Helix' }] });
   });
 

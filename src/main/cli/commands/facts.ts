@@ -140,8 +140,8 @@ export const search = command({
       ...(most !== undefined && { limit: most }),
     });
     await desk.answer(answer, () =>
-      answer.hits.flatMap(({ key, category: group, snippet, expires_at: end }) => [
-        `${visible(key)}  ${desk.terminal.quiet(`${visible(group)}, ${timeLeft(end, desk.now())}`)}`,
+      answer.hits.flatMap(({ key, category: group, client: writer, updated_at: changed, snippet, expires_at: end }) => [
+        `${visible(key)}  ${desk.terminal.quiet(`${visible(group)}, by ${visible(writer)} ${minuteOf(changed)}, ${timeLeft(end, desk.now())}`)}`,
         ...indented(visible(snippet)),
       ]),
     );
