@@ -202,7 +202,9 @@ export const PipelineRun = later(() =>
     pipeline: PipelineId(),
     status: z.enum(['running', 'succeeded', 'failed', 'cancelled']).describe('How far it is.'),
     started_at: Time().describe('When it was started.'),
-    ended_at: Time().exactOptional().describe('When it ended; absent while it runs.'),
+    ended_at: Time()
+      .exactOptional()
+      .describe('When it ended; absent while it runs, and where the program ended or was locked before it did.'),
     duration_ms: milliseconds(),
     steps: z.array(RunStep()).describe('Its steps in their order.'),
     failure: Failed().exactOptional().describe('Why it failed, or was cancelled without being asked to.'),

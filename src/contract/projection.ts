@@ -105,7 +105,7 @@ export const MyDefaults = later(() =>
           id: z.string().describe('Which one.'),
           outcome: z.string().describe('How it ended.'),
           at_unix: seconds('When'),
-          duration_ms: count('How long, in milliseconds.'),
+          duration_ms: count('How long, in milliseconds; absent where the program ended before the run did.').exactOptional(),
         }),
       )
       .max(DEFAULTS.recent)

@@ -7,7 +7,7 @@ const Row = later(() =>
     outcome: z.string(),
     version: z.string().optional(),
     run_id: z.string().optional(),
-    duration_ms: z.number(),
+    duration_ms: z.number().optional(),
     learn_inputs: z.record(z.string(), z.string()).default({}),
   }),
 );
@@ -21,7 +21,7 @@ export function runText({ value }: Pick<Entry, 'value'>): string | undefined {
     `Outcome: ${outcome}`,
     ...(version === undefined ? [] : [`Version: ${version}`]),
     ...(run === undefined ? [] : [`Run ID: ${run}`]),
-    `Duration: ${duration}ms`,
+    ...(duration === undefined ? [] : [`Duration: ${duration}ms`]),
   ];
   const fields = Object.entries(inputs).toSorted(([one], [other]) => (one < other ? -1 : 1));
   if (fields.length === 0) return lines.join('\n');

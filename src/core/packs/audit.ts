@@ -34,7 +34,8 @@ const PipelineRow = later(() =>
     run_id: z.string(),
     outcome: z.enum(['succeeded', 'failed', 'cancelled']),
     at_unix: z.int(),
-    duration_ms: z.int(),
+    /** Absent where the program ended before the run did. */
+    duration_ms: z.int().exactOptional(),
     learn_inputs: Learned(),
   }),
 );
@@ -49,7 +50,8 @@ export interface AuditRow {
   readonly outcome: string;
   readonly succeeded: boolean;
   readonly at: number;
-  readonly durationMs: number;
+  /** Undefined where the program ended before the run did. */
+  readonly durationMs: number | undefined;
   readonly inputs: Readonly<Record<string, string>>;
   readonly findings: readonly Finding[];
   /** Orders rows of the same second. */

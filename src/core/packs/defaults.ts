@@ -143,7 +143,7 @@ function learn(shelf: Shelf): Learned {
       id,
       outcome,
       at_unix: at,
-      duration_ms: durationMs,
+      ...(durationMs !== undefined && { duration_ms: durationMs }),
     })),
     ...(rows.length === 0 && { note: 'Nothing has run yet, or its record has expired or been forgotten.' }),
   };

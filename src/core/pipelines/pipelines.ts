@@ -8,7 +8,7 @@ import type { During } from '../during.ts';
 import { type Audit, learnable } from '../packs/audit.ts';
 import type { Engine } from '../packs/engine.ts';
 import { findSecret } from '../secret-guard.ts';
-import type { Author, Entry, MemoryStore, Put } from '../store.ts';
+import type { Author, MemoryStore, Put } from '../store.ts';
 import { time } from '../time.ts';
 import { inputsOf, refuseUnrunnable } from './definition.ts';
 import { at, fill, type Reference } from './references.ts';
@@ -140,7 +140,7 @@ export class Pipelines implements Disposable {
     for (const state of ['running', 'ended'] as const) {
       let left = limit;
       for await (const { entry, kept } of this.#shelf.runs(subject, state)) {
-        const { steps: _steps, ...run } = this.#now(subject, kept, entry);
+        const { steps: _steps, ...run } = this.#now(subject, kept);
         found.set(run.run_id, { at: entry.updatedAt, run });
         left -= 1;
         if (left === 0) break;
@@ -155,7 +155,7 @@ export class Pipelines implements Disposable {
     if (running) return told(running.active);
     const found = await this.#shelf.run(subject, runId);
     if (!found) throw new Failure('not_found', 'There is no such run, or it is longer ago than a week; start another.');
-    return this.#now(subject, found.kept, found.entry);
+    return this.#now(subject, found.kept);
   }
 
   async cancel(caller: Caller, runId: string): Promise<PipelineRun> {
@@ -184,11 +184,11 @@ export class Pipelines implements Disposable {
   }
 
   /** What a record says, seen from now: nothing runs any more that does not run in this process. */
-  #now(subject: string, kept: KeptRun, entry: Entry): PipelineRun {
+  #now(subject: string, kept: KeptRun): PipelineRun {
     const { run } = kept;
     if (run.status !== 'running') return run;
     const running = this.#of(subject, run.run_id);
-    return running ? told(running.active) : interrupted(kept, entry);
+    return running ? told(running.active) : interrupted(kept);
   }
 
   #of(subject: string, runId: string): Running | undefined {
@@ -322,7 +322,7 @@ export class Pipelines implements Disposable {
         pipeline: run.pipeline,
         run_id: run.run_id,
         outcome: run.status === 'running' ? 'failed' : run.status,
-        duration_ms: run.duration_ms ?? 0,
+        ...(run.duration_ms !== undefined && { duration_ms: run.duration_ms }),
         ...(learned && { learn_inputs: learned }),
       }),
       this.#shelf.keepEnded(subject, author, kept),
@@ -348,7 +348,7 @@ export class Pipelines implements Disposable {
       // Looked at again: it may have come to its own end while those before it were ended.
       const left = await this.#shelf.run(subject, runId);
       if (left?.kept.run.status !== 'running') continue;
-      const run = interrupted(left.kept, left.entry);
+      const run = interrupted(left.kept);
       await this.#keepEnd(subject, left.entry.author, { ...left.kept, run });
     }
   }
@@ -385,14 +385,12 @@ const cancelled = ({ reason }: AbortSignal): Ended => ({
 /** A copy: the run goes on. */
 const told = ({ run }: Active): PipelineRun => ({ ...run, steps: run.steps.map((step) => ({ ...step })) });
 
-/** It ended with its last sign of life. */
-function interrupted({ run }: KeptRun, { createdAt, updatedAt }: Entry): PipelineRun {
+/** Nobody saw the end of this run, so its end and its duration are left out rather than guessed from its last record. */
+function interrupted({ run }: KeptRun): PipelineRun {
   const step = run.steps.find(({ status }) => status === 'running')?.id;
   return {
     ...run,
     status: 'failed',
-    ended_at: time(updatedAt),
-    duration_ms: Math.max(0, updatedAt - createdAt),
     steps: run.steps.map((each) => ({
       ...each,
       status: each.status === 'running' ? 'failed' : each.status === 'waiting' ? 'skipped' : each.status,

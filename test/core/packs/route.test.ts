@@ -93,6 +93,16 @@ test('what it says of a pipeline ends as a sentence does', async () => {
   expect(recommendation?.why).toMatch(/[^.]\.$/);
 });
 
+test('never explains a match with an empty phrase (R-PACK-11)', async () => {
+  const memory = await openMemory({ packs: { packs: [aPack(() => ({ said: '' }))] } });
+  await memory.as(me)('createPipeline', { id: 'quokka-census', steps: [step] });
+  await memory.as(me)('createPipeline', { id: 'numbat', title: '...', description: 'Counts quokka and census.', steps: [step] });
+  const { recommendation, alternatives } = await route(memory, 'quokka census');
+  const whys = [recommendation, ...alternatives].flatMap((each) => each?.why ?? []);
+  expect(whys).toHaveLength(2);
+  for (const why of whys) expect(why).toMatch(/\w{3}"?\.$/);
+});
+
 describe('what is recommended', () => {
   const served: Record<string, string[]> = {
     'github.list_issues': [

@@ -651,7 +651,6 @@ describe('what is cut short', () => {
           run_id: id,
           outcome: 'failed',
           at_unix: expect.any(Number),
-          duration_ms: expect.any(Number),
           learn_inputs: { audience: 'children' },
         },
         'claude-code',
@@ -671,6 +670,28 @@ describe('what is cut short', () => {
     await memory.as(theOwner)('unlock', {});
     await expect.poll(async () => (await rows(memory)).length).toBe(1);
     expect(await memory.as(me)('pipelineRun', { run_id: id })).toMatchObject({ status: 'failed' });
+  });
+
+  test('is recorded without an end and a duration, because nobody saw them (R-PACK-12, R-PACK-13)', async () => {
+    const before = await withPacks(patient());
+    const id = await inSecondStep(before);
+    await before.clock.pass(700);
+    before.packs.pipelines[Symbol.dispose]();
+    await before.store[Symbol.asyncDispose]();
+
+    const after = await openMemory({ folder: before.folder, clock: before.clock, packs: { packs: [patient()] } });
+    await after.packs.resume();
+    const run = await after.as(me)('pipelineRun', { run_id: id });
+    expect(run.status).toBe('failed');
+    expect(run).not.toHaveProperty('duration_ms');
+    expect(run).not.toHaveProperty('ended_at');
+    expect(JSON.parse((await rows(after))[0]?.value ?? '')).not.toHaveProperty('duration_ms');
+    const { recent } = await after.as(me)('myDefaults', {});
+    expect(recent[0]).toEqual({ kind: 'pipeline', id: 'greet', outcome: 'failed', at_unix: expect.any(Number) });
+    const { results } = await after.as(me)('query', { searches: [{ type: 'lex', query: 'greet failed' }] });
+    const its = results.find(({ title }) => title === 'Pipeline run: greet');
+    expect(its?.snippet).toContain('Outcome: failed');
+    expect(its?.snippet).not.toContain('Duration');
   });
 
   test('is no run that goes on', async () => {

@@ -78,7 +78,9 @@ export const compare = (one: string, other: string): number => (one < other ? -1
 
 function readCandidate<C extends Candidate>(candidate: C): Read<C> {
   const { name, title, intents, description, changes } = candidate;
-  const phrases = [...intents, title, name.replace(/[._-]+/g, ' ')].map(readPhrase);
+  // A title or description may be missing or hold no word; such a phrase would explain a match with nothing.
+  const texts = [...intents, title, name.replace(/[._-]+/g, ' ')].filter((text) => /[\p{L}\p{N}]/u.test(text));
+  const phrases = texts.map(readPhrase);
   const said = phrases.flatMap(({ words }) => words);
   const words = [...said, ...tellingIn(description.slice(0, DESCRIPTION))];
   const deeds = said.flatMap(({ deed }) => deed ?? []);
@@ -111,7 +113,10 @@ function worthIn(all: readonly Read<Candidate>[]): Worth {
 function fitOf<C extends Candidate>(request: Request, read: Read<C>, worth: Worth): Fit<C> {
   const { candidate, phrases, stems, deeds } = read;
   const known = shareKnown(request, read, worth);
-  let best = { fit: scattered(request, stems, known), phrase: candidate.title };
+  let best = {
+    fit: scattered(request, stems, known),
+    phrase: phrases.find(({ text }) => text === candidate.title)?.text ?? candidate.id,
+  };
   for (const phrase of phrases) {
     const literal = phrase.length >= ROW && request.sentence.includes(phrase.sentence);
     const said = literal ? 1 : loneliness(phrase) * covered(request, phrase, worth) ** 2;

@@ -73,7 +73,8 @@ export function LearnedPage() {
                   <span className="quiet">{run.outcome === 'ok' ? 'succeeded' : run.outcome.replaceAll('_', ' ')}</span>
                 </span>
                 <span className="quiet">
-                  <When at={run.at_unix * 1000} />, {run.duration_ms.toLocaleString()} ms
+                  <When at={run.at_unix * 1000} />
+                  {run.duration_ms !== undefined && `, ${run.duration_ms.toLocaleString()} ms`}
                 </span>
               </li>
             ))}
