@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { api } from './api.ts';
 import { commands } from './commands.ts';
+import { effects } from './effects.ts';
 import { picture } from './picture.ts';
 import { schema } from './schema.ts';
 
@@ -18,6 +19,7 @@ export const documents: Record<string, () => string | Promise<string>> = {
   'docs/api.md': api,
   'docs/architecture.md': architecture,
   'docs/commands.md': commands,
+  'docs/effects.md': effects,
   'docs/schema.sql': schema,
 };
 

@@ -6,6 +6,7 @@ export const failures = {
   forbidden_origin: { http: 403 },
   forbidden_host: { http: 403 },
   insufficient_scope: { http: 403 },
+  declined: { http: 403 },
   not_found: { http: 404, rpc: -32602 },
   method_not_allowed: { http: 405, rpc: -32601 },
   payload_too_large: { http: 413 },

@@ -15,6 +15,7 @@ import {
   VerifyClientInput,
 } from './client.ts';
 import { CredentialList, CredentialReceipt, CredentialsInput, DropCredentialInput, SetCredentialInput } from './credential.ts';
+import type { Effect, EffectByInput } from './effect.ts';
 import {
   ApproveOllamaInput,
   CancelPullInput,
@@ -89,6 +90,8 @@ interface Operation {
   readonly output: () => z.ZodType;
   /** What the caller's token must be good for. */
   readonly scope: TokenScope;
+  /** What it can destroy or give away, if need be decided by its parsed input. */
+  readonly effect: Effect | EffectByInput;
 }
 
 /**
@@ -96,7 +99,7 @@ interface Operation {
  * Who is asking is not in any input: it comes from the token.
  */
 export const operations = {
-  remember: { input: FactInput, output: FactReceipt, scope: 'memory:write' },
+  remember: { input: FactInput, output: FactReceipt, scope: 'memory:write', effect: 'reversible' },
   recall: {
     input: later(() =>
       FactKey().meta({
@@ -106,10 +109,21 @@ export const operations = {
     ),
     output: FactDetail,
     scope: 'memory:read',
+    effect: 'none',
   },
-  list: { input: FactFilter, output: FactList, scope: 'memory:read' },
-  patch: { input: FactPatch, output: FactSummary, scope: 'memory:write' },
-  forget: { input: ForgetInput, output: ForgetReceipt, scope: 'memory:write' },
+  list: { input: FactFilter, output: FactList, scope: 'memory:read', effect: 'none' },
+  patch: { input: FactPatch, output: FactSummary, scope: 'memory:write', effect: 'reversible' },
+  forget: {
+    input: ForgetInput,
+    output: ForgetReceipt,
+    scope: 'memory:write',
+    effect: {
+      when: ({ dry_run }: ForgetInput) => !dry_run,
+      condition: 'without `dry_run`',
+      effect: 'destroys',
+      otherwise: 'none',
+    },
+  },
   history: {
     input: later(() =>
       FactKey().meta({
@@ -119,66 +133,92 @@ export const operations = {
     ),
     output: FactHistory,
     scope: 'memory:read',
+    effect: 'none',
   },
-  undo: { input: UndoInput, output: UndoReceipt, scope: 'memory:write' },
-  activity: { input: ActivityInput, output: Activity, scope: 'memory:read' },
-  search: { input: SearchInput, output: SearchAnswer, scope: 'memory:read' },
-  query: { input: QmdQuestion, output: QmdAnswer, scope: 'memory:read' },
-  context: { input: ContextInput, output: Context, scope: 'memory:read' },
-  myMemory: { input: MyMemoryInput, output: MyMemory, scope: 'memory:read' },
-  myDefaults: { input: MyDefaultsInput, output: MyDefaults, scope: 'memory:read' },
-  names: { input: NamesInput, output: Names, scope: 'admin' },
-  callers: { input: CallersInput, output: Callers, scope: 'memory:read' },
-  export: { input: ExportInput, output: Export, scope: 'memory:read' },
-  import: { input: ImportInput, output: ImportReceipt, scope: 'memory:write' },
-  previewImport: { input: PreviewInput, output: Preview, scope: 'admin' },
-  status: { input: StatusInput, output: Status, scope: 'memory:read' },
+  undo: {
+    input: UndoInput,
+    output: UndoReceipt,
+    scope: 'memory:write',
+    effect: { when: ({ dry_run }: UndoInput) => !dry_run, condition: 'without `dry_run`', effect: 'destroys', otherwise: 'none' },
+  },
+  activity: { input: ActivityInput, output: Activity, scope: 'memory:read', effect: 'none' },
+  search: { input: SearchInput, output: SearchAnswer, scope: 'memory:read', effect: 'none' },
+  query: { input: QmdQuestion, output: QmdAnswer, scope: 'memory:read', effect: 'none' },
+  context: { input: ContextInput, output: Context, scope: 'memory:read', effect: 'none' },
+  myMemory: { input: MyMemoryInput, output: MyMemory, scope: 'memory:read', effect: 'none' },
+  myDefaults: { input: MyDefaultsInput, output: MyDefaults, scope: 'memory:read', effect: 'none' },
+  names: { input: NamesInput, output: Names, scope: 'admin', effect: 'none' },
+  callers: { input: CallersInput, output: Callers, scope: 'memory:read', effect: 'none' },
+  export: { input: ExportInput, output: Export, scope: 'memory:read', effect: 'none' },
+  import: { input: ImportInput, output: ImportReceipt, scope: 'memory:write', effect: 'reversible' },
+  previewImport: { input: PreviewInput, output: Preview, scope: 'admin', effect: 'none' },
+  status: { input: StatusInput, output: Status, scope: 'memory:read', effect: 'none' },
 
-  packs: { input: PacksInput, output: PackList, scope: 'memory:read' },
-  pack: { input: PackInput, output: PackDetail, scope: 'memory:read' },
-  runPack: { input: RunPackInput, output: Result, scope: 'packs:run' },
-  endSession: { input: EndSessionInput, output: EndedSession, scope: 'packs:run' },
+  packs: { input: PacksInput, output: PackList, scope: 'memory:read', effect: 'none' },
+  pack: { input: PackInput, output: PackDetail, scope: 'memory:read', effect: 'none' },
+  runPack: { input: RunPackInput, output: Result, scope: 'packs:run', effect: 'runs' },
+  endSession: { input: EndSessionInput, output: EndedSession, scope: 'packs:run', effect: 'destroys' },
 
-  pipelines: { input: PipelinesInput, output: PipelineList, scope: 'memory:read' },
-  pipeline: { input: PipelineInput, output: PipelineDetail, scope: 'memory:read' },
-  createPipeline: { input: PipelineDefinition, output: PipelineReceipt, scope: 'packs:run' },
-  deletePipeline: { input: DeletePipelineInput, output: DeletedPipeline, scope: 'packs:run' },
-  runPipeline: { input: RunPipelineInput, output: PipelineRun, scope: 'packs:run' },
-  finishPipeline: { input: FinishPipelineInput, output: PipelineRun, scope: 'packs:run' },
-  pipelineRuns: { input: PipelineRunsInput, output: PipelineRuns, scope: 'packs:run' },
-  pipelineRun: { input: PipelineRunInput, output: PipelineRun, scope: 'packs:run' },
-  cancelPipelineRun: { input: CancelPipelineRunInput, output: PipelineRun, scope: 'packs:run' },
+  pipelines: { input: PipelinesInput, output: PipelineList, scope: 'memory:read', effect: 'none' },
+  pipeline: { input: PipelineInput, output: PipelineDetail, scope: 'memory:read', effect: 'none' },
+  createPipeline: { input: PipelineDefinition, output: PipelineReceipt, scope: 'packs:run', effect: 'reversible' },
+  deletePipeline: { input: DeletePipelineInput, output: DeletedPipeline, scope: 'packs:run', effect: 'destroys' },
+  runPipeline: { input: RunPipelineInput, output: PipelineRun, scope: 'packs:run', effect: 'runs' },
+  finishPipeline: { input: FinishPipelineInput, output: PipelineRun, scope: 'packs:run', effect: 'runs' },
+  pipelineRuns: { input: PipelineRunsInput, output: PipelineRuns, scope: 'packs:run', effect: 'none' },
+  pipelineRun: { input: PipelineRunInput, output: PipelineRun, scope: 'packs:run', effect: 'none' },
+  cancelPipelineRun: { input: CancelPipelineRunInput, output: PipelineRun, scope: 'packs:run', effect: 'reversible' },
 
-  embed: { input: EmbedInput, output: Embedded, scope: 'memory:read' },
-  embeddings: { input: EmbeddingsInput, output: EmbeddingsReport, scope: 'admin' },
-  setEmbeddings: { input: SetEmbeddingsInput, output: EmbeddingsReport, scope: 'admin' },
-  approveOllama: { input: ApproveOllamaInput, output: EmbeddingsReport, scope: 'admin' },
-  pullModel: { input: PullModelInput, output: EmbeddingsReport, scope: 'admin' },
-  cancelPull: { input: CancelPullInput, output: EmbeddingsReport, scope: 'admin' },
-  testEmbeddings: { input: TestEmbeddingsInput, output: TestedEmbeddings, scope: 'admin' },
+  embed: { input: EmbedInput, output: Embedded, scope: 'memory:read', effect: 'none' },
+  embeddings: { input: EmbeddingsInput, output: EmbeddingsReport, scope: 'admin', effect: 'none' },
+  setEmbeddings: {
+    input: SetEmbeddingsInput,
+    output: EmbeddingsReport,
+    scope: 'admin',
+    effect: {
+      when: ({ adopt }: SetEmbeddingsInput) => adopt === true,
+      condition: 'when `adopt` is true',
+      effect: 'discloses',
+      otherwise: 'reversible',
+    },
+  },
+  approveOllama: { input: ApproveOllamaInput, output: EmbeddingsReport, scope: 'admin', effect: 'executes' },
+  pullModel: { input: PullModelInput, output: EmbeddingsReport, scope: 'admin', effect: 'reversible' },
+  cancelPull: { input: CancelPullInput, output: EmbeddingsReport, scope: 'admin', effect: 'reversible' },
+  testEmbeddings: { input: TestEmbeddingsInput, output: TestedEmbeddings, scope: 'admin', effect: 'none' },
 
-  mintToken: { input: MintInput, output: MintReceipt, scope: 'admin' },
-  tokens: { input: TokensInput, output: TokenList, scope: 'admin' },
-  revokeToken: { input: RevokeInput, output: RevokeReceipt, scope: 'admin' },
-  pauseToken: { input: PauseTokenInput, output: PauseReceipt, scope: 'admin' },
-  clients: { input: ClientsInput, output: ClientList, scope: 'admin' },
-  planConnection: { input: PlanConnectionInput, output: ConnectionPlan, scope: 'admin' },
-  connectClient: { input: ConnectClientInput, output: ConnectReceipt, scope: 'admin' },
-  disconnectClient: { input: DisconnectClientInput, output: DisconnectReceipt, scope: 'admin' },
-  verifyClient: { input: VerifyClientInput, output: Verification, scope: 'admin' },
-  credentials: { input: CredentialsInput, output: CredentialList, scope: 'admin' },
-  setCredential: { input: SetCredentialInput, output: CredentialReceipt, scope: 'admin' },
-  dropCredential: { input: DropCredentialInput, output: CredentialReceipt, scope: 'admin' },
-  lock: { input: LockInput, output: KeyReport, scope: 'admin' },
-  unlock: { input: UnlockInput, output: KeyReport, scope: 'admin' },
-  rotateKey: { input: RotateKeyInput, output: RotatedKey, scope: 'admin' },
-  makeRecoveryKey: { input: RecoveryKeyInput, output: RecoveryKey, scope: 'admin' },
-  backup: { input: BackupInput, output: BackupReceipt, scope: 'admin' },
-  backups: { input: BackupsInput, output: Backups, scope: 'admin' },
-  verify: { input: VerifyInput, output: Verified, scope: 'admin' },
-  settings: { input: SettingsInput, output: Settings, scope: 'admin' },
-  changeSetting: { input: ChangeSettingInput, output: SettingRow, scope: 'admin' },
-  checkForUpdates: { input: CheckForUpdatesInput, output: UpdatesFound, scope: 'admin' },
+  mintToken: { input: MintInput, output: MintReceipt, scope: 'admin', effect: 'grants' },
+  tokens: { input: TokensInput, output: TokenList, scope: 'admin', effect: 'none' },
+  revokeToken: { input: RevokeInput, output: RevokeReceipt, scope: 'admin', effect: 'reversible' },
+  pauseToken: {
+    input: PauseTokenInput,
+    output: PauseReceipt,
+    scope: 'admin',
+    effect: {
+      when: ({ paused }: PauseTokenInput) => !paused,
+      condition: 'when `paused` is false',
+      effect: 'grants',
+      otherwise: 'reversible',
+    },
+  },
+  clients: { input: ClientsInput, output: ClientList, scope: 'admin', effect: 'none' },
+  planConnection: { input: PlanConnectionInput, output: ConnectionPlan, scope: 'admin', effect: 'none' },
+  connectClient: { input: ConnectClientInput, output: ConnectReceipt, scope: 'admin', effect: 'grants' },
+  disconnectClient: { input: DisconnectClientInput, output: DisconnectReceipt, scope: 'admin', effect: 'reversible' },
+  verifyClient: { input: VerifyClientInput, output: Verification, scope: 'admin', effect: 'none' },
+  credentials: { input: CredentialsInput, output: CredentialList, scope: 'admin', effect: 'none' },
+  setCredential: { input: SetCredentialInput, output: CredentialReceipt, scope: 'admin', effect: 'destroys' },
+  dropCredential: { input: DropCredentialInput, output: CredentialReceipt, scope: 'admin', effect: 'destroys' },
+  lock: { input: LockInput, output: KeyReport, scope: 'admin', effect: 'reversible' },
+  unlock: { input: UnlockInput, output: KeyReport, scope: 'admin', effect: 'grants' },
+  rotateKey: { input: RotateKeyInput, output: RotatedKey, scope: 'admin', effect: 'destroys' },
+  makeRecoveryKey: { input: RecoveryKeyInput, output: RecoveryKey, scope: 'admin', effect: 'grants' },
+  backup: { input: BackupInput, output: BackupReceipt, scope: 'admin', effect: 'reversible' },
+  backups: { input: BackupsInput, output: Backups, scope: 'admin', effect: 'none' },
+  verify: { input: VerifyInput, output: Verified, scope: 'admin', effect: 'none' },
+  settings: { input: SettingsInput, output: Settings, scope: 'admin', effect: 'none' },
+  changeSetting: { input: ChangeSettingInput, output: SettingRow, scope: 'admin', effect: 'reversible' },
+  checkForUpdates: { input: CheckForUpdatesInput, output: UpdatesFound, scope: 'admin', effect: 'none' },
 } as const satisfies Record<string, Operation>;
 
 export type OperationName = keyof typeof operations;
@@ -191,3 +231,11 @@ export type Output<Name extends OperationName> = z.output<ReturnType<(typeof ope
 
 /** Own names only: `constructor` and `toString` are not operations. */
 export const isOperation = (name: string): name is OperationName => Object.hasOwn(operations, name);
+
+/** What an operation does with this input, which must be the parsed one. */
+export const effectOf = <Name extends OperationName>(name: Name, input: Input<Name>): Effect => {
+  const { effect }: Operation = operations[name];
+  if (typeof effect === 'string') return effect;
+  // The table pairs each input with its condition; the compiler cannot follow the pairing through a union.
+  return effect.when(input as never) ? effect.effect : effect.otherwise;
+};

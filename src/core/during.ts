@@ -1,3 +1,8 @@
+import type { ConsentEffect } from '../contract/effect.ts';
+import { Failure } from '../contract/failure.ts';
+import type { Input, OperationName } from '../contract/operations.ts';
+import type { Caller } from './caller.ts';
+
 /** What a caller hears and may say while something runs for them. */
 export interface During {
   /**
@@ -8,4 +13,33 @@ export interface During {
   /** Aborted when they give up. */
   readonly signal?: AbortSignal;
   progress?(done: number, of?: number, saying?: string): void;
+  /**
+   * Asks the owner before an effect that needs their consent. Every nested call must pass it on, or a page could choose a
+   * route that asks nothing. Agents have none: their token's scopes decide.
+   */
+  readonly consent?: Consent;
+}
+
+/** One operation that waits for the owner's consent, with its parsed input. */
+export type ConsentRequest = {
+  readonly [Name in OperationName]: {
+    readonly caller: Caller;
+    readonly name: Name;
+    readonly input: Input<Name>;
+    readonly effect: ConsentEffect;
+  };
+}[OperationName];
+
+/** Resolves to whether the owner agreed. */
+type Consent = (request: ConsentRequest) => Promise<boolean>;
+
+/** Throws unless the owner agrees. The caller may give up while the question is open; a late answer then does nothing. */
+export async function askConsent({ consent, signal }: During, request: ConsentRequest): Promise<void> {
+  if (consent === undefined) return;
+  const agreed = await consent(request);
+  if (signal?.aborted) {
+    if (signal.reason instanceof Failure) throw signal.reason;
+    throw new Failure('declined', 'The request was cancelled before you agreed, so nothing was done.');
+  }
+  if (!agreed) throw new Failure('declined', 'You did not agree, so nothing was done.');
 }

@@ -1,8 +1,9 @@
+import { needsConsent } from '../contract/effect.ts';
 import { explain } from '../contract/explain.ts';
 import { asFailure, Failure } from '../contract/failure.ts';
-import { isOperation, type OperationName, operations, type Output } from '../contract/operations.ts';
+import { effectOf, isOperation, type OperationName, operations, type Output } from '../contract/operations.ts';
 import { type Caller, permits } from './caller.ts';
-import type { During } from './during.ts';
+import { askConsent, type ConsentRequest, type During } from './during.ts';
 import type { Memory } from './operations/memory.ts';
 import type { Turns } from './turns.ts';
 import type { WriteLimit } from './write-limit.ts';
@@ -29,6 +30,11 @@ export function createPerform(memory: Memory, limit: WriteLimit, turns: Turns): 
     if (turn) await turn;
     const parsed = schema().safeParse(input);
     if (!parsed.success) throw new Failure('invalid_input', explain(parsed.error, input), { cause: parsed.error });
+    if (during.consent) {
+      const effect = effectOf(name, parsed.data as never);
+      // The table pairs the name with its input; the compiler cannot follow the pairing through a union.
+      if (needsConsent(effect)) await askConsent(during, { caller, name, input: parsed.data, effect } as ConsentRequest);
+    }
     if (scope === 'memory:write') limit.count(caller, writesOf(parsed.data));
     try {
       // The table pairs each schema with its method; the compiler cannot follow the pairing through a union.

@@ -60,7 +60,7 @@ export const pipelines = ({ store, secrets, packs }: MemoryDeps): OfPipelines =>
     return { id, deleted: true };
   },
 
-  runPipeline: (caller, input) => packs.pipelines.run(caller, input),
+  runPipeline: (caller, input, during) => packs.pipelines.run(caller, input, during),
   finishPipeline: (caller, input, during) => packs.pipelines.finish(caller, input, during),
   pipelineRuns: async (caller, { limit }) => ({ runs: await packs.pipelines.runs(caller, limit) }),
   pipelineRun: (caller, { run_id: runId }) => packs.pipelines.show(caller, runId),

@@ -1,11 +1,12 @@
 import type * as z from 'zod';
+import type { ConsentEffect } from '../../contract/effect.ts';
 import { explain } from '../../contract/explain.ts';
 import { asFailure, Failure } from '../../contract/failure.ts';
 import { PACK } from '../../contract/limits.ts';
 import type { Result, RunPackInput } from '../../contract/pack.ts';
 import type { Caller } from '../caller.ts';
 import type { Clock } from '../clock.ts';
-import type { During } from '../during.ts';
+import { askConsent, type During } from '../during.ts';
 import { time } from '../time.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Ending, Hook, Ready, Run } from './hook.ts';
@@ -61,6 +62,11 @@ export class Engine {
     if (unavailable !== undefined) throw new Failure('handler_failed', unavailable);
     const parsed = pack.input.safeParse(given);
     if (!parsed.success) throw new Failure('invalid_input', explainInput(pack, parsed.error), { cause: parsed.error });
+    const effect = effectOfPack(pack);
+    if (effect) {
+      const input = { name, input: given, ...(session !== undefined && { session }) };
+      await askConsent(during, { caller, name: 'runPack', input, effect });
+    }
     using _place = this.#place(caller.subject);
     return await this.#run({ pack, caller, session, input: parsed.data, during });
   }
@@ -75,7 +81,7 @@ export class Engine {
     const began = clock.steady();
     using limit = timeLimit(clock, pack, during.signal);
     using _running = this.#listed({ caller, limit });
-    const run = this.#begin({ pack, caller, session, input, during }, limit.signal);
+    const run = this.#begin({ pack, caller, session, input, during }, limit);
     const begun: Hook[] = [];
     const outcome = await this.#outcome(run, hooks, begun, limit.signal);
     const durationMs = Math.max(0, Math.round(clock.steady() - began));
@@ -96,8 +102,10 @@ export class Engine {
     };
   }
 
-  #begin({ pack, caller, session, input, during }: Asked, signal: AbortSignal): Run {
+  #begin({ pack, caller, session, input, during }: Asked, limit: TimeLimit): Run {
     const { log } = this.#deps;
+    const { signal } = limit;
+    const { consent } = during;
     let forThisOnce = false;
     return {
       pack,
@@ -112,6 +120,7 @@ export class Engine {
         caller,
         ...(session !== undefined && { session }),
         signal,
+        during: { signal, ...(consent && { consent: (request) => limit.suspended(() => consent(request)) }) },
         progress: (done, of, saying) => during.progress?.(done, of, saying),
         log: (text) => log?.(pack.name, text),
         doNotCache: () => {
@@ -182,6 +191,12 @@ export class Engine {
   }
 }
 
+/** The memory packs have none here: what they ask of the memory is decided where it is performed. */
+function effectOfPack({ asksOutside, own, changes }: Pack): ConsentEffect | undefined {
+  if (asksOutside) return 'discloses';
+  return own && changes === 'destroys' ? 'destroys' : undefined;
+}
+
 /** Our own schemas bring their words with them; others' are told with the library's, and with where. */
 function explainInput({ own }: Pack, error: z.ZodError): string {
   const [first] = error.issues;
@@ -202,6 +217,8 @@ interface TimeLimit extends Disposable {
   /** Aborted with the failure that says why. */
   readonly signal: AbortSignal;
   cancel(why?: Failure): void;
+  /** Stops the time while this is awaited, then grants the pack its whole time again. */
+  suspended<T>(work: () => Promise<T>): Promise<T>;
 }
 
 function timeLimit(clock: Clock, { name, seconds = PACK.time }: Pack, given: AbortSignal | undefined): TimeLimit {
@@ -210,13 +227,25 @@ function timeLimit(clock: Clock, { name, seconds = PACK.time }: Pack, given: Abo
   const giveUp = (): void => cancel();
   if (given?.aborted) giveUp();
   else given?.addEventListener('abort', giveUp, { once: true });
-  const timer = clock.after(seconds * 1000, () =>
-    controller.abort(new Failure('timeout', `${name} took longer than its ${seconds} s; ask it for less, or try again later.`)),
-  );
+  const start = (): Disposable =>
+    clock.after(seconds * 1000, () =>
+      controller.abort(new Failure('timeout', `${name} took longer than its ${seconds} s; ask it for less, or try again later.`)),
+    );
+  let timer = start();
+  let ended = false;
   return {
     signal: controller.signal,
     cancel,
+    async suspended(work) {
+      timer[Symbol.dispose]();
+      try {
+        return await work();
+      } finally {
+        if (!ended) timer = start();
+      }
+    },
     [Symbol.dispose]() {
+      ended = true;
       timer[Symbol.dispose]();
       given?.removeEventListener('abort', giveUp);
     },

@@ -1,6 +1,7 @@
 import type * as z from 'zod';
 import type { Result } from '../../contract/pack.ts';
 import type { Caller } from '../caller.ts';
+import type { During } from '../during.ts';
 
 /** What a pack wants from memory. Nothing of it happens unless it is asked for here. */
 interface MemoryOptions {
@@ -80,6 +81,8 @@ export interface ExecutionContext<Input = unknown> {
   readonly artifacts?: Artifacts;
   /** Of the kind that the pack named, if its owner has given one. */
   readonly credential?: Credential;
+  /** A pack that calls `perform` hands this on, so that giving up and the owner's consent reach the nested call. */
+  readonly during: During;
   readonly progress: (done: number, of?: number, saying?: string) => void;
   readonly log: (text: string) => void;
   /** This answer is for this once: private, or bound to a moment. */

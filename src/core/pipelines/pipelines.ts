@@ -90,8 +90,9 @@ export class Pipelines implements Disposable {
   }
 
   /** Answers when the run has begun. */
-  async run(caller: Caller, asked: RunPipelineInput): Promise<PipelineRun> {
-    const { active } = await this.#start(caller, asked);
+  async run(caller: Caller, asked: RunPipelineInput, { consent }: During = {}): Promise<PipelineRun> {
+    // The run outlives the call: giving that up does not stop it, and nobody hears its progress.
+    const { active } = await this.#start(caller, asked, { ...(consent && { consent }) });
     return told(active);
   }
 
@@ -272,6 +273,7 @@ export class Pipelines implements Disposable {
     const input = fill(asked, (reference) => lookUp(active, step.id, reference)) as Record<string, unknown>;
     const during: During = {
       signal,
+      ...(active.during.consent && { consent: active.during.consent }),
       // A step that says how far it is moves the whole as far.
       progress: (done, of, saying) =>
         active.during.progress?.(index + partOf(done, of), active.run.steps.length, saying ?? step.id),

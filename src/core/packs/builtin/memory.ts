@@ -39,7 +39,7 @@ export const memoryPacks = (perform: Perform): readonly Pack[] => [
     get output() {
       return FactReceipt();
     },
-    handler: ({ caller, input }) => perform(caller, 'remember', input),
+    handler: ({ caller, input, during }) => perform(caller, 'remember', input, during),
   }),
   definePack({
     name: 'helmdeck.memory_forget',
@@ -68,6 +68,7 @@ export const memoryPacks = (perform: Perform): readonly Pack[] => [
     get output() {
       return ForgetReceipt();
     },
-    handler: ({ caller, input: { scope, dry_run } }) => perform(caller, 'forget', { scope: spellScope(scope), dry_run }),
+    handler: ({ caller, input: { scope, dry_run }, during }) =>
+      perform(caller, 'forget', { scope: spellScope(scope), dry_run }, during),
   }),
 ];
