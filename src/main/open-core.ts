@@ -112,10 +112,10 @@ export async function openCore(config: Config, surroundings: Surroundings): Prom
   );
   const load = async (): Promise<void> => {
     if (config.packs.length === 0) return;
-    const { addTo, OwnPacks } = await import('./own-packs/own-packs.ts');
+    const { OwnPacks } = await import('./own-packs/own-packs.ts');
     ownPacks = new OwnPacks(clock);
-    const loaded = await ownPacks.load(folder, config.packs);
-    skipped.push(...loaded.skipped, ...addTo(packs.engine.catalogue, loaded.packs));
+    const loaded = await ownPacks.load(folder, config.packs, packs.engine.catalogue);
+    skipped.push(...loaded.skipped);
   };
   let loading: Promise<void> | undefined;
   const loadPacks = (): Promise<void> => (loading ??= load());

@@ -1,7 +1,8 @@
-import type { Clock } from '../core/clock.ts';
+import { type Clock, systemClock } from '../core/clock.ts';
 import { GitHub } from '../core/packs/builtin/github-api.ts';
 import { githubPacks } from '../core/packs/builtin/github.ts';
 import { httpFetch } from '../core/packs/builtin/http-fetch.ts';
+import { Catalogue } from '../core/packs/catalogue.ts';
 import type { Egress } from '../core/packs/egress.ts';
 import type { Pack } from '../core/packs/pack.ts';
 import type { Network } from './egress/egress.ts';
@@ -17,6 +18,14 @@ export const packsOutside = ({ clock, egress, fetchHosts }: Deps): readonly Pack
   httpFetch({ egress, hosts: fetchHosts }),
   ...githubPacks(new GitHub({ egress, clock })),
 ];
+
+/** The names that an own pack can't have, as at the start of the program. No pack in it is run. */
+export function catalogueBesideOwnPacks(fetchHosts: readonly string[]): Catalogue {
+  const catalogue = new Catalogue();
+  const egress = wayOut({ clock: systemClock });
+  for (const pack of packsOutside({ clock: systemClock, egress, fetchHosts })) catalogue.add(pack);
+  return catalogue;
+}
 
 /** The one way out, loaded when somebody takes it: no start has to wait for it. */
 export function wayOut(deps: Network & { readonly clock: Clock }): Egress {

@@ -18,7 +18,7 @@ const FOLDER = 0o040000;
 const FILE = 0o100000;
 
 /** Their tools would have the names of ours. */
-const OURS: ReadonlySet<string> = new Set(['helmdeck', 'memory']);
+const OURS: ReadonlySet<string> = new Set(['helmdeck', 'memory', 'pipeline']);
 
 export const packFolderOf = (folder: string): string => join(folder, 'packs');
 

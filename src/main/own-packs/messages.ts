@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { later, type Of } from '../../contract/later.ts';
-import { PACK } from '../../contract/limits.ts';
+import { CATEGORY, PACK, TTL } from '../../contract/limits.ts';
 import { PackVersion } from '../../contract/pack.ts';
 
 /** What a process is started for. It is given the text that was read, and reads no file itself. */
@@ -43,8 +43,8 @@ export const Description = later(() =>
       .strictObject({
         cache: z.literal(true).exactOptional(),
         capture: z.literal(true).exactOptional(),
-        ttl: z.int().min(1).exactOptional(),
-        category: z.string().exactOptional(),
+        ttl: z.int().min(1).max(TTL.max).exactOptional(),
+        category: z.string().regex(CATEGORY.pattern).exactOptional(),
       })
       .exactOptional(),
     seconds: z.int().min(1).max(PACK.longest).exactOptional(),

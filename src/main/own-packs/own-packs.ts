@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { asFailure, Failure } from '../../contract/failure.ts';
 import { type Clock, systemClock } from '../../core/clock.ts';
-import type { Catalogue } from '../../core/packs/catalogue.ts';
+import { Catalogue } from '../../core/packs/catalogue.ts';
 import type { ExecutionContext, Pack } from '../../core/packs/pack.ts';
 import { answerFor } from './answers.ts';
 import { converse } from './conversation.ts';
@@ -33,8 +33,12 @@ export class OwnPacks implements Disposable {
     this.#clock = clock;
   }
 
-  /** Those of the folder that are listed. What is wrong with one is no harm to another. */
-  async load(folder: string, names: readonly string[]): Promise<{ packs: readonly Pack[]; skipped: readonly Skipped[] }> {
+  /** Loads the listed packs of the folder and adds them to the catalogue. A pack with an error is skipped, and the rest is loaded. */
+  async load(
+    folder: string,
+    names: readonly string[],
+    catalogue = new Catalogue(),
+  ): Promise<{ packs: readonly Pack[]; skipped: readonly Skipped[] }> {
     const found = await Promise.all(
       [...new Set(names)].map(async (name) => {
         try {
@@ -44,7 +48,10 @@ export class OwnPacks implements Disposable {
         }
       }),
     );
-    return { packs: found.filter((one) => 'handler' in one), skipped: found.filter((one) => 'why' in one) };
+    const described = found.filter((one) => 'handler' in one);
+    const refused = addTo(catalogue, described);
+    const packs = described.filter((pack) => !refused.some(({ name }) => name === pack.name));
+    return { packs, skipped: [...found.filter((one) => 'why' in one), ...refused] };
   }
 
   /** The pack that a file holds, as the engine runs it. */
@@ -117,8 +124,8 @@ export class OwnPacks implements Disposable {
   }
 }
 
-/** Which of them the catalogue refuses, and why. */
-export function addTo(catalogue: Catalogue, packs: readonly Pack[]): readonly Skipped[] {
+/** Adds packs to the catalogue, and returns those that it refuses, with the reason. */
+function addTo(catalogue: Catalogue, packs: readonly Pack[]): readonly Skipped[] {
   return packs.flatMap((pack) => {
     try {
       catalogue.add(pack);

@@ -132,6 +132,31 @@ describe('enabling a pack', () => {
     expect(existsSync(join(folder, 'config.json'))).toBe(false);
   });
 
+  test.each([
+    ['test.own', 'memory: { cache: true },', /without a ttl from 1 to 86400/],
+    ['test.own', 'memory: { cache: true, ttl: 86_401 },', /without a ttl from 1 to 86400/],
+    ['http.fetch', '', /http\.fetch has the name of http\.fetch/],
+    ['te.st_own', '', /te\.st_own has the name of te_st\.own/],
+    ['pipeline.run', '', /The group pipeline is taken/],
+  ])(
+    'is refused where the next start would skip it, and the doctor says so too: %s with %j (R-PACK-03, R-PACK-18)',
+    async (name, more, why) => {
+      writePack(folder, packText(), 'te_st.own');
+      writePack(folder, packText({ more }), name);
+      writeFileSync(join(folder, 'config.json'), '{"HELMDECK_PACKS":["te_st.own"]}', { mode: 0o600 });
+      expect(await say('pack', 'enable', name)).toMatchObject({ code: 1, err: expect.stringMatching(why) as string });
+      expect(settings()).toEqual({ HELMDECK_PACKS: ['te_st.own'] });
+      const environment = { HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_PACKS: `te_st.own,${name}` };
+      const { code, out } = await typed(['doctor', '--json'], { folder, environment });
+      expect(code).toBe(1);
+      const { findings } = JSON.parse(out) as { findings: { check: string; state: string; says: string }[] };
+      expect(findings.filter(({ check, state }) => check === 'packs' && state === 'bad').map(({ says }) => says)).toEqual([
+        expect.stringMatching(why) as string,
+      ]);
+      expect(findings.map(({ says }) => says)).not.toContain(`${name} 1.0.0 can be run.`);
+    },
+  );
+
   test('is shown as on only where it can run', async () => {
     const environment = { HELMDECK_MEMORY_KEY: A_KEY };
     const { out } = await typed(['pack', 'list', '--json'], { folder, environment });

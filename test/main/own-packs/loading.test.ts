@@ -45,6 +45,8 @@ describe('a file that is no pack is skipped, and it is said why', () => {
     ['wants all day', packText({ more: 'seconds: 86400,' }), /^test\.own: seconds: /],
     ['keeps answers for ever', packText({ more: 'memory: { cache: true },' }), /without a ttl from 1 to 86400/],
     ['keeps answers too long', packText({ more: 'memory: { cache: true, ttl: 100_000 },' }), /without a ttl from 1 to 86400/],
+    ['remembers for longer than a year', packText({ more: 'memory: { ttl: 31_536_001 },' }), /^test\.own: memory\.ttl: /],
+    ['names a category that is none', packText({ more: `memory: { category: 'x y' },` }), /^test\.own: memory\.category: /],
     ['asks for what JSON has not', packText({ input: 'when: z.date()' }), /schema of its input says what JSON cannot/],
     [
       'answers what JSON has not',

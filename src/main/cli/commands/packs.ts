@@ -148,13 +148,18 @@ export const packEnable = command({
     'Its name is added to HELMDECK_PACKS in config.json of the data folder. A pack runs without your files and keys, but with your network: enable what you trust.',
   ],
   async run({ arguments: { name } }, desk) {
-    const [{ OwnPacks }, { readListed }, { changePacks }] = await Promise.all([
+    const [{ OwnPacks }, { catalogueBesideOwnPacks }, { changePacks }] = await Promise.all([
       import('../../own-packs/own-packs.ts'),
-      import('../../own-packs/file.ts'),
+      import('../../packs.ts'),
       import('../../own-packs/listing.ts'),
     ]);
+    const { folder, packs: enabled, fetchHosts } = desk.config;
     using own = new OwnPacks();
-    await own.describe(readListed(desk.config.folder, name));
+    // The others come first, so that of two packs with the same tool name this one is refused.
+    const others = enabled.filter((other) => other !== name);
+    const { skipped } = await own.load(folder, [...others, name], catalogueBesideOwnPacks(fetchHosts));
+    const refused = skipped.find((pack) => pack.name === name);
+    if (refused) throw new Failure('invalid_input', refused.why);
     const packs = changePacks(desk.machine, (names) => [...new Set([...names, name])]);
     await desk.answer({ packs }, () => [`${name} is enabled. ${AT_THE_NEXT_START}`]);
   },
