@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DEFAULTS } from '../../contract/limits.ts';
 import type { MyDefaults } from '../../contract/projection.ts';
+import { requireKey } from '../require-key.ts';
 import type { Entry, EntryChange, MemoryStore } from '../store.ts';
 import { type AuditRow, readRow } from './audit.ts';
 
@@ -46,6 +47,8 @@ export class Defaults implements Disposable {
   async of(subject: string): Promise<Learned> {
     const shelf = this.#shelf(subject);
     await shelf.built;
+    // This shelf may have been built before a lock.
+    requireKey(this.#store);
     const now = this.#store.now();
     if (shelf.learned && now < shelf.learned.until) return shelf.learned.answer;
     let until = Infinity;

@@ -76,6 +76,11 @@ export class Engine {
     for (const { caller, limit } of this.#running) if (caller.token === token) limit.cancel(why);
   }
 
+  /** Ends every run and withholds its answer, also one that is only being recorded (R-LOCK-03). */
+  endAllRuns(why: Failure): void {
+    for (const { limit } of this.#running) limit.withhold(why);
+  }
+
   async #run({ pack, caller, session, input, during }: Asked): Promise<Result> {
     const { clock, hooks } = this.#deps;
     const began = clock.steady();
@@ -89,6 +94,7 @@ export class Engine {
     // An answer that was there already does not wait until it is written down that it was given.
     if ('failure' in outcome || !outcome.ready || this.#noting > MOST_NOTED) await noted;
     if ('failure' in outcome) throw outcome.failure;
+    if (limit.withheld) throw limit.withheld;
     const { ready, output, artifacts } = outcome;
     return {
       pack: pack.name,
@@ -121,7 +127,10 @@ export class Engine {
         ...(session !== undefined && { session }),
         signal,
         during: { signal, ...(consent && { consent: (request) => limit.suspended(() => consent(request)) }) },
-        progress: (done, of, saying) => during.progress?.(done, of, saying),
+        progress(done, of, saying) {
+          // A handler may ignore its signal and go on.
+          if (!signal.aborted) during.progress?.(done, of, saying);
+        },
         log: (text) => log?.(pack.name, text),
         doNotCache: () => {
           forThisOnce = true;
@@ -219,10 +228,14 @@ interface TimeLimit extends Disposable {
   cancel(why?: Failure): void;
   /** Stops the time while this is awaited, then grants the pack its whole time again. */
   suspended<T>(work: () => Promise<T>): Promise<T>;
+  /** Cancels the run, and keeps back an answer that is there already. */
+  withhold(why: Failure): void;
+  readonly withheld: Failure | undefined;
 }
 
 function timeLimit(clock: Clock, { name, seconds = PACK.time }: Pack, given: AbortSignal | undefined): TimeLimit {
   const controller = new AbortController();
+  let withheld: Failure | undefined;
   const cancel = (why?: Failure): void => controller.abort(new Cancelled(why));
   const giveUp = (): void => cancel();
   if (given?.aborted) giveUp();
@@ -243,6 +256,13 @@ function timeLimit(clock: Clock, { name, seconds = PACK.time }: Pack, given: Abo
       } finally {
         if (!ended) timer = start();
       }
+    },
+    withhold(why) {
+      withheld = why;
+      cancel(why);
+    },
+    get withheld() {
+      return withheld;
     },
     [Symbol.dispose]() {
       ended = true;

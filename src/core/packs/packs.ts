@@ -1,5 +1,6 @@
 import { Failure } from '../../contract/failure.ts';
 import type { PackList } from '../../contract/pack.ts';
+import { isAtHand } from '../../contract/status.ts';
 import type { Clock } from '../clock.ts';
 import { Pipelines } from '../pipelines/pipelines.ts';
 import type { MemoryStore } from '../store.ts';
@@ -69,6 +70,13 @@ export function createPacks(options: PacksOptions): Packs & Disposable {
     pipelines.endRunsOf(token, why);
     engine.endRunsOf(token, why);
   });
+  const locks = store.follow(({ what }) => {
+    const { key } = store.status();
+    if (what !== 'doubt' || isAtHand(key)) return;
+    const why = new Failure('key_unavailable', `The memory was locked before this run had ended. ${key.remedy}`);
+    pipelines.endAllRuns(why);
+    engine.endAllRuns(why);
+  });
   return {
     engine,
     sessions,
@@ -82,6 +90,7 @@ export function createPacks(options: PacksOptions): Packs & Disposable {
     },
     [Symbol.dispose]() {
       revocations?.[Symbol.dispose]();
+      locks[Symbol.dispose]();
       pipelines[Symbol.dispose]();
       defaults[Symbol.dispose]();
       sessions[Symbol.dispose]();

@@ -7,6 +7,7 @@ import type { Clock } from '../clock.ts';
 import type { During } from '../during.ts';
 import { type Audit, learnable } from '../packs/audit.ts';
 import type { Engine } from '../packs/engine.ts';
+import { requireKey } from '../require-key.ts';
 import { findSecret } from '../secret-guard.ts';
 import type { Author, MemoryStore, Put } from '../store.ts';
 import { time } from '../time.ts';
@@ -29,7 +30,7 @@ type RunStep = PipelineRun['steps'][number];
 interface Active {
   readonly caller: Caller;
   readonly definition: PipelineDefinition;
-  readonly inputs: ReadonlyMap<string, unknown>;
+  readonly inputs: Map<string, unknown>;
   readonly learned: Readonly<Record<string, string>> | undefined;
   /** As it is told; it changes as the run goes on. */
   readonly run: Omit<PipelineRun, 'steps'> & { readonly steps: RunStep[] };
@@ -100,6 +101,7 @@ export class Pipelines implements Disposable {
   async finish(caller: Caller, asked: RunPipelineInput, during: During): Promise<PipelineRun> {
     const { active, ended } = await this.#start(caller, asked, during);
     const run = (await ended) ?? (await this.show(caller, active.run.run_id));
+    requireKey(this.#deps.store);
     if (run.status === 'succeeded') return run;
     const {
       error = 'handler_failed',
@@ -152,9 +154,10 @@ export class Pipelines implements Disposable {
   }
 
   async show({ subject }: Caller, runId: string): Promise<PipelineRun> {
+    // Read first: it refuses while the memory is locked, whatever this process still holds.
+    const found = await this.#shelf.run(subject, runId);
     const running = this.#of(subject, runId);
     if (running) return told(running.active);
-    const found = await this.#shelf.run(subject, runId);
     if (!found) throw new Failure('not_found', 'There is no such run, or it is longer ago than a week; start another.');
     return this.#now(subject, found.kept);
   }
@@ -169,6 +172,16 @@ export class Pipelines implements Disposable {
   /** What runs for a token ends when nobody may come with that any more (R-PACK-32). */
   endRunsOf(token: string, why: Failure): void {
     for (const { active } of this.#running.values()) if (active.caller.token === token) active.cancelling.abort(why);
+  }
+
+  /** Ends every run and drops what it holds of the memory (R-LOCK-03). Unlocking records how it ended. */
+  endAllRuns(why: Failure): void {
+    for (const { active } of this.#running.values()) {
+      active.cancelling.abort(why);
+      active.inputs.clear();
+      active.outputs.clear();
+      for (const step of active.run.steps) delete step.output;
+    }
   }
 
   /** Ends, and records, what was cut short by the end of an earlier start, or of which the end could not be recorded. */
@@ -197,7 +210,7 @@ export class Pipelines implements Disposable {
     return running?.active.caller.subject === subject ? running : undefined;
   }
 
-  #begin(caller: Caller, definition: PipelineDefinition, inputs: ReadonlyMap<string, unknown>, during: During): Active {
+  #begin(caller: Caller, definition: PipelineDefinition, inputs: Map<string, unknown>, during: During): Active {
     const { store, clock } = this.#deps;
     const count = [...this.#running.values()].filter(({ active }) => active.caller.subject === caller.subject).length;
     if (count >= PIPELINE.atOnce) {

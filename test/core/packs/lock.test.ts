@@ -1,0 +1,137 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import type { During } from '../../../src/core/during.ts';
+import type { Hook } from '../../../src/core/packs/hook.ts';
+import type { Pack } from '../../../src/core/packs/pack.ts';
+import { DAY } from '../../support/clock.ts';
+import { aCaller, openMemory, type OpenedMemory, theOwner } from '../../support/memory.ts';
+import { aPack } from '../../support/packs.ts';
+
+const me = aCaller();
+const REFUSED = { code: 'key_unavailable' };
+
+/** A pack that answers when the test lets it, and tells the test that it has begun. */
+function heldPack(over: Partial<Pack> = {}) {
+  const begun = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<{ said: string }>();
+  const pack = aPack(
+    ({ progress }) => {
+      begun.resolve();
+      void held.promise.then(() => progress(1, 2, 'opened before the lock'));
+      return held.promise;
+    },
+    { name: 'test.held', ...over },
+  );
+  return { pack, begun: begun.promise, answer: () => held.resolve({ said: 'opened before the lock' }) };
+}
+
+const run = (memory: OpenedMemory, during?: During) =>
+  memory.perform(me, 'runPack', { name: 'test.held', input: { what: 'x' } }, during);
+
+describe('a locked memory (R-LOCK-03)', () => {
+  test('ends packs that run, tells nothing of how far they are, and withholds their answers', async () => {
+    const { pack, begun, answer } = heldPack();
+    const memory = await openMemory({ packs: { packs: [pack] } });
+    const told: unknown[] = [];
+    const running = run(memory, { progress: (...said) => told.push(said) });
+    const refused = expect(running).rejects.toMatchObject(REFUSED);
+    await begun;
+    await memory.as(theOwner)('lock', {});
+    answer();
+    await refused;
+    expect(told).toEqual([]);
+  });
+
+  test('withholds an answer that is only being recorded', async () => {
+    const recording = Promise.withResolvers<void>();
+    const recorded = Promise.withResolvers<void>();
+    const slow: Hook = {
+      after() {
+        recording.resolve();
+        return recorded.promise;
+      },
+    };
+    const memory = await openMemory({
+      packs: { packs: [aPack(() => ({ said: 'opened' }), { name: 'test.held' })], hooks: [slow] },
+    });
+    const running = run(memory);
+    const refused = expect(running).rejects.toMatchObject(REFUSED);
+    await recording.promise;
+    await memory.as(theOwner)('lock', {});
+    recorded.resolve();
+    await refused;
+  });
+
+  test('answers nobody who waits for the answer to the same question', async () => {
+    const { pack, begun, answer } = heldPack({ memory: { cache: true, ttl: DAY / 1000 } });
+    const memory = await openMemory({ packs: { packs: [pack] } });
+    const both = [run(memory), run(memory)].map((running) => expect(running).rejects.toMatchObject(REFUSED));
+    await begun;
+    await memory.as(theOwner)('lock', {});
+    answer();
+    await Promise.all(both);
+    await expect(run(memory)).rejects.toMatchObject(REFUSED);
+  });
+
+  test('shows no run of a pipeline and no output of its steps, also while a step goes on', async () => {
+    const { pack, begun, answer } = heldPack();
+    const echo = aPack(({ input: { what } }) => ({ said: what }));
+    const memory = await openMemory({ packs: { packs: [echo, pack] } });
+    const steps = [
+      { id: 'first', pack: 'test.echo', input: { what: 'opened before the lock' } },
+      { id: 'second', pack: 'test.held', input: { what: '${{ steps.first.output.said }}' } },
+    ];
+    await memory.as(me)('createPipeline', { id: 'two', steps });
+    const told: unknown[] = [];
+    const finishing = memory.perform(me, 'finishPipeline', { id: 'two' }, { progress: (...said) => told.push(said) });
+    const refused = expect(finishing).rejects.toMatchObject(REFUSED);
+    await begun;
+    const [{ run_id: id } = { run_id: '' }] = (await memory.as(me)('pipelineRuns', {})).runs;
+    const before = told.length;
+    memory.store.lock();
+    await expect(memory.as(me)('pipelineRun', { run_id: id })).rejects.toMatchObject(REFUSED);
+    await expect(memory.as(me)('pipelineRuns', {})).rejects.toMatchObject(REFUSED);
+    answer();
+    await refused;
+    await expect(memory.as(me)('cancelPipelineRun', { run_id: id })).rejects.toMatchObject(REFUSED);
+    expect(told).toHaveLength(before);
+
+    await memory.as(theOwner)('unlock', {});
+    await memory.packs.resume();
+    const run = await memory.as(me)('pipelineRun', { run_id: id });
+    expect(run.status).toBe('failed');
+    expect(JSON.stringify(run)).not.toContain('opened before the lock');
+  });
+
+  test('goes on with no step of a pipeline when it is unlocked at once', async () => {
+    const { pack, begun, answer } = heldPack();
+    const memory = await openMemory({ packs: { packs: [pack] } });
+    const steps = [
+      { id: 'first', pack: 'test.held' },
+      { id: 'second', pack: 'helmdeck.memory_store', input: { key: 'late', value: '${{ steps.first.output.said }}' } },
+    ];
+    await memory.as(me)('createPipeline', { id: 'two', steps });
+    const { run_id: id } = await memory.as(me)('runPipeline', { id: 'two' });
+    await begun;
+    memory.store.lock();
+    await memory.store.unlock();
+    answer();
+    while ((await memory.as(me)('pipelineRun', { run_id: id })).status === 'running') await nextTurn();
+    expect(await memory.as(me)('pipelineRun', { run_id: id })).toMatchObject({
+      status: 'cancelled',
+      failure: { error: 'key_unavailable', message: expect.stringMatching(/^The memory was locked/) },
+    });
+    await expect(memory.as(me)('recall', { key: 'late' })).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('tells no habits that it learned before, also to who asked before the lock', async () => {
+    const memory = await openMemory({ packs: { packs: [aPack(() => ({ said: '' }))] } });
+    await memory.as(me)('runPack', { name: 'test.echo', input: {} });
+    const asked = memory.as(me)('myDefaults', {});
+    const refused = expect(asked).rejects.toMatchObject(REFUSED);
+    // After the page was read, and before whoever asked goes on.
+    await nextTurn();
+    memory.store.lock();
+    await refused;
+  });
+});
