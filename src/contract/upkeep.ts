@@ -51,12 +51,12 @@ export const Backups = later(() =>
 );
 
 export const VerifyInput = later(() =>
-  nothing('Verify the memory', 'Opens the seal of every entry and checks the structure of the file.'),
+  nothing('Verify the memory', 'Opens the seal of every entry, and checks the structure and the schema of the file.'),
 );
 export const Verified = later(() =>
   z.object({
     entries: count('Entries whose seal is whole.'),
-    broken: count('Entries whose seal is broken; they are left out of every answer.'),
+    broken: count('Entries, tokens and secrets whose seal is broken; they are left out of every answer.'),
     structure: z.array(z.string()).describe('What is wrong with the structure of the file; empty when it is sound.'),
   }),
 );

@@ -16,6 +16,7 @@ import { Failure } from '../contract/failure.ts';
 import { diskTrouble } from './disk-failure.ts';
 import { codeOf, syncFile, syncFolder } from './files.ts';
 import { type Migration, migrations } from './migrations/index.ts';
+import { requireSchema, type SchemaCheck } from './schema.ts';
 import { Sqlite } from './sqlite.ts';
 
 /** "HDMM" in the file's header: this database is ours. */
@@ -32,6 +33,7 @@ export function openDatabase(
   file: string,
   steps: readonly Migration[] = migrations,
   backUp?: (db: Database, version: number) => void,
+  check: SchemaCheck = 'exact',
 ): Database {
   if (existsSync(file)) inspect(file, steps.length);
   // SQLite would replay the log of the lost file into the new one.
@@ -39,7 +41,7 @@ export function openDatabase(
   else create(file, steps);
   let db: Database | undefined;
   try {
-    db = connect(file);
+    db = connect(file, { steps, check });
     migrate(db, steps, backUp);
     return db;
   } catch (error) {
@@ -50,20 +52,50 @@ export function openDatabase(
   }
 }
 
+interface ConnectOptions {
+  readonly steps?: readonly Migration[];
+  readonly check?: SchemaCheck;
+}
+
 /** A connection as every part of the program must have it. */
-export function connect(file: string): Database {
+export function connect(file: string, { steps = migrations, check = 'exact' }: ConnectOptions = {}): Database {
   if (hasLog(file)) flushAgain(`${file}-wal`);
   const db = new Sqlite(file, { fileMustExist: true, timeout: 0 });
   try {
+    requireVersion(db);
+    db.pragma('trusted_schema = OFF');
+    db.pragma('cell_size_check = ON');
+    // Before the first statement that changes the file, and before any statement that a foreign trigger could act on.
+    requireOurs(db, steps, check);
     return settled(db);
   } catch (error) {
-    db.close();
+    closeUnchanged(db, file);
     throw error;
   }
 }
 
+/** The last writable connection to close moves the log into the file. A read-only connection that closes later prevents that. */
+function closeUnchanged(db: Database, file: string): void {
+  let last: Database | undefined;
+  try {
+    if (hasLog(file)) last = new Sqlite(file, { readonly: true, fileMustExist: true });
+    last?.prepare('SELECT count(*) FROM sqlite_schema').get();
+  } catch {
+    // A file that SQLite cannot read is not changed by closing it either.
+  } finally {
+    db.close();
+    last?.close();
+  }
+}
+
+function requireOurs(db: Database, steps: readonly Migration[], check: SchemaCheck): void {
+  const version = db.pragma('user_version', { simple: true });
+  const objects = db.prepare('SELECT count(*) FROM main.sqlite_schema').pluck().get();
+  if (version === 0 && objects !== 0) throw damaged('its header does not fit what is in it');
+  requireSchema(db, steps, check);
+}
+
 function settled(db: Database): Database {
-  requireVersion(db);
   db.pragma('journal_mode = WAL');
   // Switching to WAL lowers this to NORMAL in the build we use, and NORMAL loses acknowledged writes at a power cut.
   db.pragma('synchronous = FULL');
@@ -73,8 +105,6 @@ function settled(db: Database): Database {
   db.pragma('secure_delete = ON');
   // Statements that need scratch space must not leave it on disk.
   db.pragma('temp_store = MEMORY');
-  db.pragma('trusted_schema = OFF');
-  db.pragma('cell_size_check = ON');
   // The log is moved into the file by whoever writes, who must see first which pages it holds.
   db.pragma('wal_autocheckpoint = 0');
   requireSettings(db);

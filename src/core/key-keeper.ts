@@ -139,6 +139,12 @@ export class KeyKeeper {
     return this.#broken.size;
   }
 
+  /** How many secrets do not open in this file or in a copy of it. */
+  brokenSecretsIn(connection: Connection): number {
+    const names = (connection.sql.metaBlobs.all() as string[]).filter((name) => !LOCKED_UP.has(name));
+    return names.filter((name) => !opens(this.ring, name, connection.meta(name))).length;
+  }
+
   /** What hashes the names of the forgotten. Rotations hand it on, so that old backups stay covered. Only inside a transaction. */
   tombstoneKey(): Buffer | undefined {
     const kept = this.secret(TOMBSTONE_KEY);
@@ -204,6 +210,17 @@ export class KeyKeeper {
       this.#custody = undefined;
       throw error;
     }
+  }
+}
+
+function opens(ring: KeyRing, name: string, sealed: unknown): boolean {
+  if (!Buffer.isBuffer(sealed)) return false;
+  try {
+    openBytes(ring, ['secret', name], sealed);
+    return true;
+  } catch (error) {
+    if (error instanceof BrokenSeal) return false;
+    throw error;
   }
 }
 

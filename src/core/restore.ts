@@ -13,13 +13,14 @@ import { lockFolder } from './folder.ts';
 import { tombstoneHash } from './forgetting.ts';
 import { KeyKeeper } from './key-keeper.ts';
 import type { KeySource } from './keys/key-source.ts';
+import { migrations } from './migrations/index.ts';
 import { type KeySources, MEMORY_FILE } from './open-store.ts';
 import { prepareFolder } from './prepare-folder.ts';
 import { recover, RECOVERY, RECOVERY_RETIRING } from './recovery-key.ts';
 import { Rotation } from './rotation.ts';
 import { SealedRows } from './sealed-rows.ts';
 import { KINDS } from './statements.ts';
-import { walk, type WalkedEntry } from './verification.ts';
+import { damageIn, walk, type WalkedEntry } from './verification.ts';
 
 export interface RestoreOptions {
   readonly folder: string;
@@ -127,6 +128,7 @@ async function makeReady(
     await keys.unlock();
     // Without the key of the backup its failure says what is missing.
     void keys.ring;
+    requireSound(connection);
     const rows = new SealedRows(connection, keys);
     const result = await forgetAgain(connection, keys, rows, since.tombstones, clock.now());
     for (const { id, expires_at } of since.revocations) connection.sql.keepRevocation.run(id, expires_at);
@@ -138,6 +140,26 @@ async function makeReady(
     connection.close();
     syncFile(draft);
   }
+}
+
+/** An index that lacks a row would hide that row from a later forget, so every index is rebuilt before the check. */
+function requireSound(connection: Connection): void {
+  let damage: string | undefined;
+  let cause: unknown;
+  try {
+    connection.db.exec('REINDEX main.entry; REINDEX main.namespace; REINDEX main.tombstone');
+    [damage] = damageIn(connection);
+  } catch (error) {
+    if (diskTrouble(error, '')?.told.code === 'disk_full') throw error;
+    cause = error;
+    damage = error instanceof Error ? error.message : String(error);
+  }
+  if (damage === undefined) return;
+  throw new Failure(
+    'store_unavailable',
+    `The backup is damaged: ${damage}. Restore another one; helmdeck-memory backup --list shows them.`,
+    { cause },
+  );
 }
 
 /** Removes what was forgotten after it was written, by this backup's own list and by that of the memory it replaces. */
@@ -284,7 +306,7 @@ function recoveredFrom(connection: Connection, recoveryKey: string): Keys {
 function sinceIn(file: string): Since | undefined {
   if (!existsSync(file)) return { tombstones: [], revocations: [] };
   try {
-    const connection = new Connection(file, openDatabase(file));
+    const connection = new Connection(file, openDatabase(file, migrations, undefined, 'our tables'));
     try {
       return {
         tombstones: connection.sql.tombstones.all() as Tombstone[],

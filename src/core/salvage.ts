@@ -79,7 +79,8 @@ function opened(file: string, draft: string): Connection {
     // What was cut off is zeros from here on, which are no rows.
     const bytes = bytesToldIn(draft);
     if (statSync(draft).size < bytes) truncateSync(draft, bytes);
-    const db = connect(draft);
+    // Only our tables are read, row by row, and only rows with a whole seal are believed.
+    const db = connect(draft, { check: 'our tables' });
     if (db.pragma('user_version', { simple: true }) !== migrations.length) throw new Error('It is of another version.');
     return new Connection(draft, db);
   } catch (cause) {

@@ -82,7 +82,7 @@ export class FileUpkeep implements Upkeep {
   async #verifyCopy(file: string): Promise<Verification> {
     const copy = new Connection(file, connect(file));
     try {
-      return await verify(copy, new SealedRows(copy, this.#deps.keys));
+      return await verify(copy, new SealedRows(copy, this.#deps.keys), this.#deps.keys);
     } finally {
       copy.close();
     }
@@ -93,7 +93,8 @@ export class FileUpkeep implements Upkeep {
   }
 
   verify(): Promise<Verification> {
-    return this.#keep(verify(this.#deps.connection, this.#deps.rows));
+    const { connection, rows, keys } = this.#deps;
+    return this.#keep(verify(connection, rows, keys));
   }
 
   /** Lets what is running come to a safe end. */

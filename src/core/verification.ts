@@ -1,6 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Connection, Row } from './connection.ts';
 import { named } from './forgetting.ts';
+import type { KeyKeeper } from './key-keeper.ts';
+import { migrations } from './migrations/index.ts';
+import { schemaDifferences } from './schema.ts';
 import type { SealedRows } from './sealed-rows.ts';
 import { KIND_OF } from './statements.ts';
 import type { Entry, Kind, Namespace, Verification } from './store.ts';
@@ -32,14 +35,20 @@ export async function* walk(connection: Connection, rows: SealedRows): AsyncGene
   }
 }
 
-/** SQLite's own check sees structure only, so every seal is opened as well. */
-export async function verify(connection: Connection, rows: SealedRows): Promise<Verification> {
+/** SQLite's own check sees structure only, so every seal is opened and the schema compared as well. */
+export async function verify(connection: Connection, rows: SealedRows, keys: KeyKeeper): Promise<Verification> {
   let entries = 0;
-  let broken = 0;
+  let broken = keys.brokenSecretsIn(connection);
   for await (const slice of walk(connection, rows)) {
-    entries += slice.length;
-    broken += slice.filter(({ entry }) => !entry).length;
+    const whole = slice.filter(({ entry }) => entry).length;
+    entries += whole;
+    broken += slice.length - whole;
   }
-  const said = connection.db.pragma('integrity_check') as { integrity_check: string }[];
-  return { entries, broken, structure: said.map((line) => line.integrity_check).filter((line) => line !== 'ok') };
+  return { entries, broken, structure: [...schemaDifferences(connection.db, migrations), ...damageIn(connection)] };
+}
+
+/** What SQLite finds wrong with the pages, indexes included. */
+export function damageIn({ db }: Connection): string[] {
+  const lines = db.pragma('integrity_check') as { integrity_check: string }[];
+  return lines.map((line) => line.integrity_check).filter((line) => line !== 'ok');
 }

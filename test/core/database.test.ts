@@ -208,7 +208,7 @@ describe('migrations (R-DUR-07)', () => {
       },
     ];
     expect(() => openDatabase(file, fails)).toThrow('half way');
-    const db = kept(connect(file));
+    const db = kept(connect(file, { steps }));
     expect(version(db)).toBe(migrations.length + 1);
     const names = db.prepare("SELECT name FROM sqlite_schema WHERE name IN ('second', 'more', 'third') ORDER BY 1").pluck().all();
     expect(names).toEqual(['more', 'second']);

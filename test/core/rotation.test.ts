@@ -223,7 +223,7 @@ describe('rotating the key (R-KEY-09)', () => {
     db.close();
     await store.upkeep?.rotate();
     expect(keyRecords(folder)).toHaveLength(1);
-    expect(await store.upkeep?.verify()).toEqual({ entries: 152, broken: 1, structure: [] });
+    expect(await store.upkeep?.verify()).toEqual({ entries: 151, broken: 1, structure: [] });
   });
 
   test('nor does one that a damaged page has turned into something else', async () => {
@@ -233,7 +233,7 @@ describe('rotating the key (R-KEY-09)', () => {
     const again = await openKeptStore(folder, handClock(), sources);
     await again.upkeep?.rotate();
     expect(keyRecords(folder)).toHaveLength(1);
-    expect(await again.upkeep?.verify()).toMatchObject({ entries: 152, broken: 1 });
+    expect(await again.upkeep?.verify()).toMatchObject({ entries: 151, broken: 1 });
   });
 
   test('a row that was damaged on the way keeps the old key, until its owner leaves the row behind', async () => {
@@ -270,7 +270,7 @@ describe('rotating the key (R-KEY-09)', () => {
     db.exec('UPDATE entry SET expires_at = expires_at + 1 WHERE rowid = 1');
     db.close();
     await store.upkeep?.rotate();
-    expect(await store.upkeep?.verify()).toEqual({ entries: 152, broken: 1, structure: [] });
+    expect(await store.upkeep?.verify()).toEqual({ entries: 151, broken: 1, structure: [] });
     expect([...rowsByKey(folder).values()].toSorted((one, other) => one - other)).toEqual([1, 151]);
   });
 

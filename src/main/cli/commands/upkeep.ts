@@ -46,7 +46,7 @@ export const verify = command({
     await desk.answer(found, () => [
       ...(sound
         ? [`All is whole: ${counted(entries, 'entry', 'entries')}.`]
-        : [`${counted(entries, 'entry', 'entries')} are whole.`]),
+        : [`${counted(entries, 'entry', 'entries')} verified.`]),
       ...(broken > 0 ? [`${counted(broken, 'entry', 'entries')} with a broken seal; they are left out of every answer.`] : []),
       ...structure.map((what) => `The file: ${what}`),
     ]);
