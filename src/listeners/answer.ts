@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Failure } from '../contract/failure.ts';
 import type { Clock } from '../core/clock.ts';
-import { brings } from './body.ts';
+import { brings, whyBroken } from './body.ts';
 import { LIMITS } from './limits.ts';
 import { overHttp } from './refuse.ts';
 
@@ -55,7 +55,8 @@ const unread = (request: IncomingMessage): boolean => !request.complete && bring
 
 /**
  * Closing at once would reset a connection that still brings a body, and its sender would see the reset and not the answer.
- * So the answer goes out whole, and the connection ends when the body does, or soon.
+ * So the answer goes out whole, and the connection ends when the body does, or soon. Reading stops at `LIMITS.lingerBytes`, or a
+ * sender could keep this thread busy for as long as it lasts.
  */
 function turnAway(
   request: IncomingMessage,
@@ -67,10 +68,17 @@ function turnAway(
 ): void {
   response.writeHead(status, headers);
   response.write(body);
+  const { socket } = response;
+  const most = (socket?.bytesRead ?? 0) + LIMITS.lingerBytes;
+  const discard = (): void => {
+    if (socket && socket.bytesRead > most) request.off('data', discard).pause();
+  };
   const leave = (): void => {
     late[Symbol.dispose]();
     end(response);
   };
   const late = clock.after(LIMITS.lingerMs, leave);
-  request.once('end', leave).once('close', leave).resume();
+  request.once('end', leave).once('close', leave);
+  // A broken body never ends, and its connection is not read any more.
+  if (!whyBroken(request)) request.on('data', discard).resume();
 }

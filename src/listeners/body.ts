@@ -147,6 +147,11 @@ const cutOff = (): Failure => new Failure('invalid_input', 'The connection ended
 export const brings = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
+/** Node would read it to its end without a limit, however long it is. */
+export function refuseBody(request: IncomingMessage): void {
+  if (brings(request)) throw new Failure('invalid_input', 'This takes no body; send what you mean in the address.');
+}
+
 function requireLength({ headers }: IncomingMessage): void {
   if (Number(headers['content-length'] ?? 0) > LIMITS.bodyBytes) throw tooLarge();
 }

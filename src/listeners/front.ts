@@ -6,7 +6,7 @@ import type { Clock } from '../core/clock.ts';
 import type { Sent, Tokens } from '../core/tokens.ts';
 import { answer, refuse } from './answer.ts';
 import { bearerOf } from './authenticate.ts';
-import { breakBody, brings } from './body.ts';
+import { breakBody, refuseBody } from './body.ts';
 import { fromAPage, type Guard } from './guard.ts';
 import { health } from './health.ts';
 import { LIMITS } from './limits.ts';
@@ -87,8 +87,11 @@ export class Front {
     if (waiting === 0 && answering?.writableEnded === false) {
       // A stream is not waited for; but what was refused is being read for a moment, so that its answer is heard.
       if (answering.req.complete) socket.destroy();
+      else socket.pause();
       return;
     }
+    // Nothing that is still sent can be used, so nothing more is read.
+    socket.pause();
     const late = this.#deps.clock.after(LIMITS.bodyMs, () => socket.destroy());
     socket.once('close', () => late[Symbol.dispose]());
     const broken = unfinishedOf(connection);
@@ -257,11 +260,6 @@ function targetOf({ url = '', headers }: IncomingMessage): string {
   if (url.startsWith('/')) return url;
   const address = `http://${headers.host ?? ''}`;
   return url.startsWith(`${address}/`) ? url.slice(address.length) : url;
-}
-
-/** Nobody would read it, so it could come for ever. */
-function refuseBody(request: IncomingMessage): void {
-  if (brings(request)) throw new Failure('invalid_input', 'This takes no body; send what you mean in the address.');
 }
 
 /** Where programs ask for OAuth. They take anything but a plain 404 for a sign that there is some. */

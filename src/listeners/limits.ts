@@ -32,6 +32,8 @@ export const LIMITS = {
   keepAliveMs: 15 * SECOND,
   /** How long the rest of a refused body is thrown away, so that whoever sends it comes to read the answer. */
   lingerMs: 2 * SECOND,
+  /** At most so many bytes of it. After that nothing is read, and the sender waits. */
+  lingerBytes: 4 * 1024 * KIB,
   /** What requests under way get to come to their end when the program ends. */
   closingMs: 2 * SECOND,
 } as const;

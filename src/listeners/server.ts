@@ -123,7 +123,7 @@ export async function startListener(deps: ListenerDeps): Promise<Listener> {
       events.route,
       ...agents.routes,
       ...about(version),
-      windowRoute(windowLink),
+      windowRoute(windowLink, bodies),
     ]),
     tokens,
     prove: published.prove,

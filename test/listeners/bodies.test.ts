@@ -1,11 +1,96 @@
-import { describe, expect, test } from 'vitest';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Socket } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { Caller } from '../../src/core/caller.ts';
 import type { Perform } from '../../src/core/perform.ts';
 import { LIMITS } from '../../src/listeners/limits.ts';
 import { handClock } from '../support/clock.ts';
-import { ask, dial, serve, SOON } from '../support/listener.ts';
+import { ask, dial, type Line, serve, SOON } from '../support/listener.ts';
 
 const STORE = '/api/v1/memory/store';
 const aFact = { key: 'preferences/editor', value: 'Helix' };
+
+/** The connections that this process accepts from now on. */
+function acceptedSockets(): Socket[] {
+  const sockets: Socket[] = [];
+  const accept = (message: unknown): void => void sockets.push((message as { socket: Socket }).socket);
+  subscribe('net.server.socket', accept);
+  onTestFinished(() => void unsubscribe('net.server.socket', accept));
+  return sockets;
+}
+
+/** Writes 64 MiB; returns once the other side has read all of it, or has stopped reading. */
+async function flood(line: Line, reader: Socket): Promise<void> {
+  line.write(Buffer.alloc(64 * 2 ** 20, 0x78));
+  for (let read = -1; read !== reader.bytesRead;) {
+    read = reader.bytesRead;
+    await wait(250);
+  }
+}
+
+describe('bytes that are read after a refusal are bounded (R-HTTP-16)', () => {
+  const long = 'Transfer-Encoding: chunked\r\n\r\n4000000\r\n';
+  const gets = (port: number, owner: string, path: string): string =>
+    `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${owner}\r\n`;
+  const posts = (port: number, owner: string, path: string, type: string): string =>
+    gets(port, owner, path).replace('GET', 'POST') + `Content-Type: ${type}\r\n`;
+
+  test.each([
+    [
+      'that is too long',
+      /^HTTP\/1\.1 413 /,
+      (port: number, owner: string) => `${posts(port, owner, STORE, 'application/json')}${long}`,
+    ],
+    ['without a token', /^HTTP\/1\.1 401 /, (port: number) => `${posts(port, 'x', STORE, 'application/json')}${long}`],
+    [
+      'of no path',
+      /^HTTP\/1\.1 404 /,
+      (port: number, owner: string) => `${posts(port, owner, '/nowhere', 'application/json')}${long}`,
+    ],
+    [
+      'of MCP',
+      /^HTTP\/1\.1 413 /,
+      (port: number, owner: string) => `${posts(port, owner, '/api/v1/mcp', 'application/json')}${long}`,
+    ],
+    [
+      'of an import with a line that is too long',
+      /^HTTP\/1\.1 413 /,
+      (port: number, owner: string) => `${posts(port, owner, '/api/v1/memory/import', 'application/x-ndjson')}${long}`,
+    ],
+    ['with a request for a page', /^HTTP\/1\.1 400 /, (port: number, owner: string) => `${gets(port, owner, '/')}${long}`],
+    [
+      'with a request for a link',
+      /^HTTP\/1\.1 413 /,
+      (port: number, owner: string) => `${posts(port, owner, '/api/v1/window', 'application/json')}${long}`,
+    ],
+    [
+      'whose chunks break',
+      /^HTTP\/1\.1 400 /,
+      (port: number, owner: string) => `${gets(port, owner, '/healthz')}Transfer-Encoding: chunked\r\n\r\nzz\r\n`,
+    ],
+    ['that follows garbage', /^$/, (port: number, owner: string) => `${gets(port, owner, '/api/v1/status')}\r\ngarbage\r\n\r\n`],
+  ] as const)('in a body %s', async (_what, answered, request) => {
+    const clock = handClock();
+    const pending = (perform: Perform): Perform =>
+      ((caller: Caller, operation: string, ...rest: unknown[]) =>
+        operation === 'status'
+          ? new Promise(() => undefined)
+          : (perform as (...all: unknown[]) => unknown)(caller, operation, ...rest)) as Perform;
+    const sockets = acceptedSockets();
+    const { owner, port } = await serve({ clock, pages: 'out/renderer', around: pending });
+    const line = await dial(port);
+    line.write(request(port, owner));
+    await vi.waitFor(() => expect(sockets.some(({ bytesRead }) => bytesRead > 0)).toBe(true), SOON);
+    const [reader] = sockets;
+    if (!reader) throw new Error('No connection was accepted.');
+    await flood(line, reader);
+    expect(reader.bytesRead).toBeLessThan(LIMITS.bodyBytes + LIMITS.lingerBytes + 2 ** 20);
+    expect(line.text()).toMatch(answered);
+    await clock.pass(LIMITS.bodyMs);
+    await line.ended();
+  });
+});
 
 describe('a body (R-HTTP-06)', () => {
   test.each([

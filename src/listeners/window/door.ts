@@ -8,7 +8,7 @@ import type { Perform } from '../../core/perform.ts';
 import type { MemoryStore } from '../../core/store.ts';
 import { ALWAYS, answer, end } from '../answer.ts';
 import { bearerOf } from '../authenticate.ts';
-import type { Bodies } from '../body.ts';
+import { type Bodies, refuseBody } from '../body.ts';
 import { LIMITS } from '../limits.ts';
 import { decode } from '../query.ts';
 import type { Trouble } from '../trouble.ts';
@@ -92,6 +92,7 @@ export class WindowDoor implements Disposable {
     const page = this.#files.get(path);
     if (page) {
       requireMethod(visit, 'GET');
+      refuseBody(request);
       show(response, page);
     } else if (path === OPEN) {
       requireMethod(visit, 'POST');
@@ -130,6 +131,7 @@ export class WindowDoor implements Disposable {
   async #within(session: string, visit: Visit): Promise<void> {
     if (visit.path === EVENTS) {
       requireMethod(visit, 'GET');
+      refuseBody(visit.request);
       this.#follow(session, visit.response);
     } else if (visit.path.startsWith(CALL)) {
       requireMethod(visit, 'POST');
