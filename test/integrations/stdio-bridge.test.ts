@@ -43,7 +43,9 @@ test('an agent over stdio stores, recalls and hears of changes (R-MCP-01)', asyn
     value: 'Helix',
   });
   await heard.promise;
-  await expect(client.callTool({ name: 'nothing', arguments: {} })).rejects.toMatchObject({ code: -32602 });
+  const unknown = await client.callTool({ name: 'memory_stor', arguments: {} });
+  expect(unknown.isError).toBe(true);
+  expect(toolSaid(unknown)['message']).toMatch(/Did you mean memory_store\? The tools are memory_search, /);
 });
 
 test('a program that speaks QMD searches over stdio, and is told in a tool of that name when there is nothing to ask (R-MCP-01, R-QMD-01)', async () => {

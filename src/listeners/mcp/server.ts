@@ -11,6 +11,7 @@ import { ProtocolError, rpcErrorOf } from './rpc.ts';
 import type { Sdk } from './sdk.ts';
 import type { Session } from './session.ts';
 import type { Tools } from './tools.ts';
+import { unknownTool } from './unknown-tool.ts';
 
 /** What a client sees of one of our MCP servers. */
 export interface Face {
@@ -75,14 +76,13 @@ const toolMethods = ({ tools, packs }: Face, clock: Clock, log: Deps['log']): Re
   /** What to run, and as which operation it is told of. */
   const called = (session: Session, { name, arguments: given = {}, _meta }: Params, { requestId, signal }: Extra) => {
     const { caller } = session.owner;
-    const asked = typeof name === 'string' ? name : '';
+    if (typeof name !== 'string') throw new ProtocolError('unfit', 'name must be the name of a tool; send it as text.');
     const during = duringCall({ session, number: requestId, token: _meta?.progressToken, signal, clock });
-    const tool = tools.find(asked);
+    const tool = tools.find(name);
     if (tool) return { operation: tool.operation, run: () => tools.call(tool, caller, given, during) };
-    const pack = packs?.find(asked);
+    const pack = packs?.find(name);
     if (!packs || !pack) {
-      const names = [...tools.names(caller), ...(packs?.names(caller) ?? [])];
-      throw new ProtocolError('unfit', `There is no such tool; call one of ${names.join(', ')}.`);
+      throw unknownTool(name, [...tools.names(caller), ...(packs?.names(caller) ?? [])]);
     }
     const run = () => packs.call({ pack, caller, given, session: _meta?.['session'], during });
     return { operation: 'runPack', run };
@@ -95,11 +95,14 @@ const toolMethods = ({ tools, packs }: Face, clock: Clock, log: Deps['log']): Re
     },
 
     async 'tools/call'(session, params, extra) {
-      const { operation, run } = called(session, params, extra);
+      let operation = 'none';
       try {
-        const answer = await run();
+        const call = called(session, params, extra);
+        operation = call.operation;
+        const answer = await call.run();
         return { content: [{ type: 'text', text: JSON.stringify(answer) }], structuredContent: answer };
       } catch (error) {
+        if (error instanceof ProtocolError) throw error;
         const failure = asFailure(error);
         note(log, operation, session, failure);
         return asToolResult(failure);

@@ -1,7 +1,9 @@
 import { describe, expect, test, vi } from 'vitest';
 import { Failure } from '../../../src/contract/failure.ts';
+import type { TokenScope } from '../../../src/contract/token.ts';
 import { handClock, SECOND } from '../../support/clock.ts';
 import { serve } from '../../support/listener.ts';
+import { aPack } from '../../support/packs.ts';
 import { agent, open, rpcErrorOf, said } from './agent.ts';
 
 interface Listed {
@@ -142,13 +144,51 @@ test.each(['memory_store', 'helmdeck.memory_store', 'helmdeck__memory_store', 'h
 );
 
 test.each(['memory_steal', 'helmdeck.helmdeck.memory_store', 'toString', '__proto__', ''])(
-  'a tool %j is not there',
+  'a tool %j is not there: the call fails and lists the tools (R-ERR-05)',
   async (name) => {
     const served = await serve();
     const { call } = await open(served, await served.token());
     const answer = await call(name, {});
-    expect([answer.status, rpcErrorOf(answer).code]).toEqual([200, -32602]);
-    expect(rpcErrorOf(answer).message).toMatch(/memory_store/);
+    expect(answer).toMatchObject({ status: 200, json: { result: { isError: true } } });
+    const { error, message } = said(answer.json['result']);
+    expect(error).toBe('not_found');
+    expect(message).toMatch(/^There is no such tool\..* The tools are memory_search, .*, memory_forget\.$/);
+    expect(message).not.toMatch(/steal|toString|__proto__/);
+  },
+);
+
+test.each([
+  ['memory_recal', 'memory_recall'],
+  ['memory.recall', 'memory_recall'],
+  ['memoryRecall', 'memory_recall'],
+  ['Memory-Store', 'memory_store'],
+  ['mcp__helmdeck__memory_store', 'memory_store'],
+  ['helmdeck.helmdeck.memory_store', 'memory_store'],
+  ['search', 'memory_search'],
+  ['memory_hsitory', 'memory_history'],
+])('a model that calls %s is told of %s (R-ERR-05, R-MCP-03)', async (name, near) => {
+  const served = await serve();
+  const { call } = await open(served, await served.token());
+  expect(said((await call(name, {})).json['result'])['message']).toContain(`Did you mean ${near}?`);
+});
+
+test('a token that may run packs is told of these too, and another is not (R-ERR-05, R-MCP-11)', async () => {
+  const served = await serve({ packs: { packs: [aPack(() => ({ said: '' }))] } });
+  const told = async (scopes: TokenScope[]) => {
+    const { call } = await open(served, await served.token('me', scopes));
+    return said((await call('test_ecko', {})).json['result'])['message'];
+  };
+  expect(await told(['memory:read', 'packs:run'])).toContain('Did you mean test_echo?');
+  expect(await told(['memory:read'])).not.toContain('test_echo');
+});
+
+test.each([{}, { name: 7 }, { name: null }, { name: ['memory_store'] }])(
+  'a call with params %j names no tool, which the protocol refuses',
+  async (params) => {
+    const served = await serve();
+    const { post: send } = await open(served, await served.token());
+    const answer = await send({ jsonrpc: '2.0', id: 2, method: 'tools/call', params });
+    expect(rpcErrorOf(answer)).toEqual({ code: -32602, message: expect.stringMatching(/^name must be/) as string });
   },
 );
 
