@@ -30,13 +30,13 @@ export function createPerform(memory: Memory, limit: WriteLimit, turns: Turns): 
     if (turn) await turn;
     const parsed = schema().safeParse(input);
     if (!parsed.success) throw new Failure('invalid_input', explain(parsed.error, input), { cause: parsed.error });
-    if (during.consent) {
-      const effect = effectOf(name, parsed.data as never);
-      // The table pairs the name with its input; the compiler cannot follow the pairing through a union.
-      if (needsConsent(effect)) await askConsent(during, { caller, name, input: parsed.data, effect } as ConsentRequest);
-    }
-    if (scope === 'memory:write') limit.count(caller, writesOf(parsed.data));
     try {
+      if (during.consent) {
+        const effect = effectOf(name, parsed.data as never);
+        // The table pairs the name with its input; the compiler cannot follow the pairing through a union.
+        if (needsConsent(effect)) await askConsent(during, { caller, name, input: parsed.data, effect } as ConsentRequest);
+      }
+      if (scope === 'memory:write') limit.count(caller, writesOf(parsed.data));
       // The table pairs each schema with its method; the compiler cannot follow the pairing through a union.
       return (await memory[name](caller, parsed.data as never, during)) as never;
     } catch (error) {

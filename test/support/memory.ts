@@ -4,6 +4,7 @@ import type { OperationName, Output, Request } from '../../src/contract/operatio
 import type { TokenScope } from '../../src/contract/token.ts';
 import type { Caller } from '../../src/core/caller.ts';
 import { openDoor } from '../../src/core/door.ts';
+import type { Embeddings } from '../../src/core/embeddings.ts';
 import { Finder } from '../../src/core/finder.ts';
 import { openStore } from '../../src/core/open-store.ts';
 import type { CredentialPlaces } from '../../src/core/packs/kept-credentials.ts';
@@ -30,6 +31,7 @@ interface Options {
   readonly writesPerMinute?: number;
   readonly packs?: Omit<PacksOptions, 'store' | 'clock'>;
   readonly credentials?: CredentialPlaces;
+  readonly embeddings?: Embeddings;
   readonly keyless?: boolean;
 }
 
@@ -54,6 +56,7 @@ export async function openMemory(options: Options = {}): Promise<OpenedMemory> {
     writesPerMinute,
     packs,
     credentials,
+    embeddings,
     keyless = false,
   } = options;
   const sources = keyless ? () => [] : withKey();
@@ -72,6 +75,7 @@ export async function openMemory(options: Options = {}): Promise<OpenedMemory> {
     writesPerMinute,
     ...(packs && { packs }),
     ...(credentials && { credentials }),
+    ...(embeddings && { embeddings }),
   });
   onTestFinished(() => door[Symbol.dispose]());
   const { perform } = door;

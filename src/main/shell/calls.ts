@@ -1,16 +1,15 @@
 import * as z from 'zod';
 import { explain } from '../../contract/explain.ts';
 import { Failure } from '../../contract/failure.ts';
-import { type Scope, spellScope } from '../../contract/forget.ts';
 import { later, type Of } from '../../contract/later.ts';
-import type { Request } from '../../contract/operations.ts';
 import { isSubject } from '../../contract/token.ts';
 import type { DesktopCalls } from '../../contract/window.ts';
 import type { Caller } from '../../core/caller.ts';
+import { type Clock, systemClock } from '../../core/clock.ts';
 import type { During } from '../../core/during.ts';
 import type { Perform } from '../../core/perform.ts';
 import { askedBy } from '../../listeners/window/crossing.ts';
-import { type Going, type Question, questionBefore } from './consent.ts';
+import { desktopConsent, type Question } from './consent.ts';
 
 interface Deps {
   readonly perform: Perform;
@@ -23,10 +22,14 @@ interface Deps {
   readonly holdsUnsaved: (unsaved: boolean) => void;
   /** Asks the owner, in the system's own words. */
   readonly agrees: (question: Question) => Promise<boolean>;
+  readonly clock?: Clock;
 }
 
-/** Facts that are named before they go. */
-const SHOWN = 5;
+const RESUMING: Question = {
+  message: 'Resume access for agents?',
+  detail: 'Agents can read and write this memory again.',
+  yes: 'Resume',
+};
 
 const NOTHING = later(() => z.strictObject({}, { error: 'must be an empty object; send {}' }));
 
@@ -70,7 +73,8 @@ const isDesktopCall = (name: string): name is keyof DesktopCalls => Object.hasOw
 export type Calls = (subject: unknown, name: unknown, input: unknown, word?: unknown) => Promise<unknown>;
 
 /** What the window asks is parsed like what any other asks, and goes through the same door. */
-export function callsOf({ perform, desktop, chooseAtLogin, holdsUnsaved, agrees }: Deps): Calls {
+export function callsOf({ perform, desktop, chooseAtLogin, holdsUnsaved, agrees, clock = systemClock }: Deps): Calls {
+  const consent = desktopConsent({ perform, clock, agrees });
   /** Calls that may be given up, by their words. */
   const underWay = new Map<string, AbortController>();
 
@@ -100,52 +104,21 @@ export function callsOf({ perform, desktop, chooseAtLogin, holdsUnsaved, agrees 
       return { cancelled: call !== undefined };
     }
     if (name === 'chooseAtLogin') return chooseAtLogin(AtLogin().parse(input));
+    if (name === 'resumeListening') return resumeListening();
     if (name !== 'unsaved') return desktop[name]();
     const told = UNSAVED().parse(input);
     holdsUnsaved(told.unsaved);
     return told;
   }
 
-  async function ask(owner: Caller, name: string, input: unknown, during?: During): Promise<unknown> {
-    const question = await questionBefore(name, input, {
-      forget: (scope) => wouldGo(owner, scope),
-      undo: (of) => perform(owner, 'undo', { ...of, dry_run: true }),
-      ollama: async () => (await perform(owner, 'embeddings', {})).ollama,
-    });
-    if (question && !(await agrees(question))) throw new Failure('insufficient_scope', 'You did not agree, so nothing was done.');
-    return perform(owner, name, input, during);
+  /** Only the owner resumes what the owner paused; trying a taken port again lets nobody in who was shut out. */
+  async function resumeListening(): Promise<unknown> {
+    const { at } = await desktop.listening();
+    if (at === 'paused' && !(await agrees(RESUMING))) throw new Failure('declined', 'You did not agree, so nothing was done.');
+    return desktop.resumeListening();
   }
 
-  async function wouldGo(owner: Caller, scope: Scope): Promise<Going> {
-    const forgotten = await perform(owner, 'forget', { scope: spellScope(scope), dry_run: true });
-    return { count: forgotten.deleted, backups: forgotten.older_backups, keys: await firstKeys(owner, scope) };
-  }
-
-  async function firstKeys(owner: Caller, scope: Scope): Promise<readonly string[]> {
-    const filter = filterOf(scope);
-    if (!filter) return [];
-    // What stands in clear is forgotten without the key too, and then nothing can be named.
-    const listed = await perform(owner, 'list', { ...filter, limit: SHOWN }).catch(() => undefined);
-    return listed?.facts.map(({ key }) => key) ?? [];
-  }
-}
-
-/** How facts that a forget takes are listed; undefined where it takes other things. */
-function filterOf(scope: Scope): Pick<Request<'list'>, 'prefix' | 'category' | 'tag' | 'client'> | undefined {
-  switch (scope.kind) {
-    case 'all':
-    case 'facts':
-      return {};
-    case 'prefix':
-    case 'category':
-    case 'tag':
-    case 'client':
-      return { [scope.kind]: scope.name };
-    case 'key':
-    case 'packs':
-    case 'pipelines':
-    case 'pack':
-    case 'pipeline':
-      return undefined;
+  function ask(owner: Caller, name: string, input: unknown, during?: During): Promise<unknown> {
+    return perform(owner, name, input, { ...during, consent });
   }
 }

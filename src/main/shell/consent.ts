@@ -1,11 +1,17 @@
-import { ApproveOllamaInput, SetEmbeddingsInput } from '../../contract/embeddings.ts';
+import type { ApproveOllamaInput } from '../../contract/embeddings.ts';
 import { Failure } from '../../contract/failure.ts';
-import { ForgetInput, type Scope, spellScope } from '../../contract/forget.ts';
-import { UndoInput, type UndoReceipt } from '../../contract/history.ts';
-import { isOperation, operations } from '../../contract/operations.ts';
-import { MintInput } from '../../contract/token.ts';
+import { type Scope, spellScope } from '../../contract/forget.ts';
+import type { Input, Request } from '../../contract/operations.ts';
+import { isAtHand } from '../../contract/status.ts';
+import type { Caller } from '../../core/caller.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { During } from '../../core/during.ts';
+import type { Perform } from '../../core/perform.ts';
 
-/** What the owner is asked before it is done, in a dialog of the system, which no page can answer. */
+type Consent = NonNullable<During['consent']>;
+type ConsentRequest = Parameters<Consent>[0];
+
+/** What the owner is asked in a dialog of the system, which no page can answer. */
 export interface Question {
   readonly message: string;
   readonly detail: string;
@@ -15,113 +21,271 @@ export interface Question {
   readonly no?: string;
 }
 
-/** What a forget would delete. */
-export interface Going {
-  readonly count: number;
-  /** The first keys of the facts among it. */
-  readonly keys: readonly string[];
-  /** Backups that still hold sealed copies. */
-  readonly backups: number;
-}
-
-/** What would come of it, with nothing done. */
-interface Foreseen {
-  readonly forget: (scope: Scope) => Promise<Going>;
-  readonly undo: (input: UndoInput) => Promise<Pick<UndoReceipt, 'removed' | 'restored'>>;
-  /** The Ollama that was found. */
-  readonly ollama: () => Promise<{ readonly path: string; readonly sha256?: string } | undefined>;
+interface Deps {
+  /** Without a consent of its own: it only reads what the question has to name. */
+  readonly perform: Perform;
+  readonly clock: Clock;
+  readonly agrees: (question: Question) => Promise<boolean>;
 }
 
 /**
- * Whatever a page that was taken over could do once and for all is asked about. What cannot be read is not: it will be refused.
- * The window asks nothing before this, so all that it would have shown is here.
+ * The window forgets a single fact without a question, because it offers to undo that for eight seconds. A page that was taken
+ * over offers nothing, so it may do so only this often before the owner is asked.
  */
-export async function questionBefore(name: string, input: unknown, foresee: Foreseen): Promise<Question | undefined> {
-  if (!isOperation(name) || !operations[name].input().safeParse(input).success) return undefined;
-  switch (name as string) {
-    case 'forget': {
-      const data = ForgetInput().parse(input);
-      // A single fact is forgotten at once: the window holds it ready for as long as undo is offered.
-      if (data.dry_run || data.scope.kind === 'key') return undefined;
-      const going = await foresee.forget(data.scope);
-      const { count } = going;
+const SINGLE_FORGETS = 20;
+const SINGLE_FORGETS_MS = 10 * 60_000;
+
+/** Questions that may wait behind the one that is shown. */
+const WAITING = 8;
+
+/** Facts that a question names. */
+const SHOWN = 5;
+
+/** Asks the owner of the desktop, one question at a time. */
+export function desktopConsent({ perform, clock, agrees }: Deps): Consent {
+  let forgotten: readonly number[] = [];
+  let last: Promise<unknown> = Promise.resolve();
+  let waiting = 0;
+
+  return async (request) => {
+    if (isSingleForget(request) && mayForgetOneMore()) return true;
+    if (waiting > WAITING) {
+      throw new Failure('rate_limited', 'Too many questions are waiting for your answer; answer them first.', { retryAfter: 1 });
+    }
+    waiting += 1;
+    // What the question names is read when it is shown, not when it began to wait.
+    const answer = last.then(async () => {
+      const question = await questionFor(request, perform);
+      return question === undefined || (await agrees(question));
+    });
+    last = answer.catch(() => undefined).then(() => (waiting -= 1));
+    const agreed = await answer;
+    if (agreed && isSingleForget(request)) forgotten = [];
+    return agreed;
+  };
+
+  function mayForgetOneMore(): boolean {
+    const now = clock.steady();
+    forgotten = forgotten.filter((at) => now - at < SINGLE_FORGETS_MS);
+    if (forgotten.length >= SINGLE_FORGETS) return false;
+    forgotten = [...forgotten, now];
+    return true;
+  }
+}
+
+const isSingleForget = ({ name, input }: ConsentRequest): boolean => name === 'forget' && input.scope.kind === 'key';
+
+/** Undefined where nothing would be lost or given away. An effect that has no words of its own here is asked about by its name. */
+async function questionFor(request: ConsentRequest, perform: Perform): Promise<Question | undefined> {
+  const { caller, name, input } = request;
+  // The default asks about every other effect by its name.
+  // oxlint-disable-next-line typescript/switch-exhaustiveness-check
+  switch (name) {
+    case 'forget':
+      return questionForForget(caller, input.scope, perform);
+    case 'undo':
+      return questionForUndo(caller, input, perform);
+    case 'deletePipeline': {
+      const { title = input.id } = await perform(caller, 'pipeline', input);
       return {
-        message: `Forget ${count === 1 ? 'one entry' : `${count.toLocaleString()} entries`} for good?`,
-        detail: `All that fits: ${shortened(spellScope(data.scope))}. ${whatGoes(going)}`,
-        yes: 'Forget',
+        message: `Delete the pipeline ${shortened(title)}?`,
+        detail: 'Its definition is deleted for good. There is no undo.',
+        yes: 'Delete',
       };
     }
-    case 'undo': {
-      const data = UndoInput().parse(input);
-      if (data.dry_run) return undefined;
-      const { removed, restored } = await foresee.undo(data);
-      if (removed + restored === 0) return undefined;
+    case 'endSession':
       return {
-        message: `Take back what ${shortened(data.client)} wrote?`,
-        detail: `Of the facts that it wrote since ${data.since}, ${removed} go for good and ${restored} are as before again.`,
-        yes: 'Take Back',
+        message: `End the session ${shortened(input.id)}?`,
+        detail: 'Its working memory is deleted. There is no undo.',
+        yes: 'End Session',
       };
-    }
+    case 'runPack':
+      return {
+        message: `Run ${shortened(input.name)}?`,
+        detail: `${
+          request.effect === 'discloses' ? 'It sends its input to servers outside this computer' : 'It can delete data for good'
+        }. Input: ${shortened(JSON.stringify(input.input), LONGEST_INPUT)}`,
+        yes: 'Run',
+      };
     case 'mintToken': {
-      const data = MintInput().parse(input);
-      if (!data.scopes.includes('admin')) return undefined;
+      const admin = input.scopes.includes('admin');
       return {
-        message: 'Make a token that may do all that you may?',
-        detail: `It is called ${shortened(data.name)}. Whoever has it can see and change every memory here, and its keys.`,
+        message: admin
+          ? 'Make a token that may do all that you may?'
+          : `Make a token for the memory ${shortened(input.subject)}?`,
+        detail: `Its name is ${shortened(input.name)}. ${
+          admin
+            ? 'Any program that has it can see and change every memory here, and its keys.'
+            : `Any program that has it may ${shortened(input.scopes.map((scope) => SCOPES[scope]).join(', '))}.`
+        }`,
         yes: 'Make Token',
       };
     }
-    case 'setEmbeddings':
-      // Off as well: it would be kept for when they are turned on.
-      if (SetEmbeddingsInput().parse(input).adopt !== true) return undefined;
+    case 'pauseToken': {
+      const { tokens } = await perform(caller, 'tokens', {});
+      const token = tokens.find(({ id }) => id === input.id);
       return {
-        message: 'Use the Ollama that runs already?',
-        detail:
-          'Whoever listens at its address is sent every text that is embedded. It must be yours or the system’s; nothing proves that it is Ollama.',
-        yes: 'Use It',
-      };
-    case 'approveOllama': {
-      const { hash } = ApproveOllamaInput().parse(input);
-      const ollama = await foresee.ollama();
-      // What nobody was shown is not approved, also where it would be found.
-      if (ollama?.sha256 !== hash) throw new Failure('invalid_input', NOT_SHOWN);
-      return {
-        message: 'Let the program start this Ollama?',
-        detail: `${shortened(ollama.path, LONGEST_PATH)}\nSHA-256 ${hash}\n\nIt runs as you do, until you turn embeddings off.`,
-        yes: 'Approve',
+        message: `Resume access for ${shortened(token?.name ?? input.id)}?`,
+        detail: `Its token opens the memory ${shortened(token?.subject ?? '')} again.`,
+        yes: 'Resume',
       };
     }
+    case 'connectClient': {
+      const { clients } = await perform(caller, 'clients', {});
+      const plan = await perform(caller, 'planConnection', { client: input.client, subject: input.subject });
+      const client = clients.find(({ id }) => id === input.client)?.name ?? input.client;
+      const files = plan.files.map(({ path }) => `\n${shortened(path, LONGEST_PATH)}`).join('');
+      return {
+        message: `Connect ${shortened(client)}?`,
+        detail: `It gets a token of its own for the memory ${shortened(input.subject ?? caller.subject)}.${
+          files === '' ? '' : ` These files change:\n${files}`
+        }`,
+        yes: 'Connect',
+      };
+    }
+    case 'setCredential': {
+      const kept = (await perform(caller, 'credentials', {})).credentials.find((credential) => credential.name === input.name);
+      if (kept?.kept_in === undefined) return undefined;
+      return {
+        message: `Replace the credential ${input.name}?`,
+        detail: 'The one in the keychain is overwritten. There is no undo.',
+        yes: 'Replace',
+      };
+    }
+    case 'dropCredential':
+      return {
+        message: `Delete the credential ${input.name}?`,
+        detail: 'It is removed from the keychain, together with the answers that were cached with it. There is no undo.',
+        yes: 'Delete',
+      };
+    case 'unlock': {
+      const { store } = await perform(caller, 'status', {});
+      if (isAtHand(store.key)) return undefined;
+      return { message: 'Unlock the memory?', detail: 'Agents can read and write it again.', yes: 'Unlock' };
+    }
+    case 'setEmbeddings':
+      // Also while embeddings are off: the choice is kept for when they are turned on.
+      return {
+        message: 'Use the Ollama that is already running?',
+        detail:
+          'The program that listens at its address receives every text that is embedded. Nothing proves that it is Ollama. Use it only if you or the system started it.',
+        yes: 'Use It',
+      };
+    case 'approveOllama':
+      return questionForOllama(caller, input, perform);
     case 'rotateKey':
       return {
         message: 'Seal everything under a new key?',
-        detail: 'The memory stays in use meanwhile. Older backups open with the older key only, or with the recovery key.',
+        detail: 'The memory stays in use meanwhile. Older backups open only with the old key or with the recovery key.',
         yes: 'Rotate Key',
       };
     case 'makeRecoveryKey':
       return {
         message: 'Show a new recovery key?',
-        detail: 'Whoever reads it can open this memory. An older recovery key becomes useless.',
+        detail: 'Anyone who reads it can open this memory. An older recovery key stops working.',
         yes: 'Show Key',
       };
     default:
+      return { message: `Allow ${name}?`, detail: EFFECTS[request.effect], yes: 'Allow' };
+  }
+}
+
+async function questionForForget(caller: Caller, scope: Scope, perform: Perform): Promise<Question> {
+  if (scope.kind === 'key') {
+    return {
+      message: 'Keep forgetting facts one by one?',
+      detail: `${SINGLE_FORGETS} facts were forgotten in the last ten minutes. Next: ${shortened(scope.name)}`,
+      yes: 'Forget',
+    };
+  }
+  const { deleted, older_backups: backups } = await perform(caller, 'forget', { scope: spellScope(scope), dry_run: true });
+  const keys = await firstKeys(caller, scope, perform);
+  const named = keys.map((key) => `\n${shortened(key)}`).join('');
+  const more = deleted - keys.length;
+  const rest = keys.length > 0 && more > 0 ? `\nand ${more.toLocaleString()} more` : '';
+  return {
+    message: `Forget ${deleted === 1 ? 'one entry' : `${deleted.toLocaleString()} entries`} for good?`,
+    detail: `Scope: ${shortened(spellScope(scope))}. Their history and bytes are deleted too. There is no undo.${
+      backups > 0 ? ' Backups still hold sealed copies.' : ''
+    }${named === '' ? '' : `\n${named}${rest}`}`,
+    yes: 'Forget',
+  };
+}
+
+async function questionForUndo(caller: Caller, input: Input<'undo'>, perform: Perform): Promise<Question | undefined> {
+  const { removed, restored } = await perform(caller, 'undo', { ...input, dry_run: true });
+  if (removed + restored === 0) return undefined;
+  return {
+    message: `Undo what ${shortened(input.client)} wrote?`,
+    detail: `Of the facts that it wrote since ${input.since}, ${removed} are deleted for good and ${restored} get their earlier version back.`,
+    yes: 'Undo',
+  };
+}
+
+async function questionForOllama(
+  caller: Caller,
+  { hash }: ReturnType<ReturnType<typeof ApproveOllamaInput>['parse']>,
+  perform: Perform,
+): Promise<Question> {
+  const { ollama } = await perform(caller, 'embeddings', {});
+  // A hash that was not shown is not approved, even where such a program would be found.
+  if (ollama?.sha256 !== hash) throw new Failure('invalid_input', NOT_SHOWN);
+  return {
+    message: 'Let the program start this Ollama?',
+    detail: `${shortened(ollama.path, LONGEST_PATH)}\nSHA-256 ${hash}\n\nIt runs with your rights until you turn embeddings off.`,
+    yes: 'Approve',
+  };
+}
+
+async function firstKeys(caller: Caller, scope: Scope, perform: Perform): Promise<readonly string[]> {
+  const filter = filterOf(scope);
+  if (!filter) return [];
+  // Some scopes can be forgotten without the key, and then no fact can be named.
+  const listed = await perform(caller, 'list', { ...filter, limit: SHOWN }).catch(() => undefined);
+  return listed?.facts.map(({ key }) => key) ?? [];
+}
+
+/** The filter that lists the facts of a scope; undefined for scopes of other entries. */
+function filterOf(scope: Scope): Pick<Request<'list'>, 'prefix' | 'category' | 'tag' | 'client'> | undefined {
+  switch (scope.kind) {
+    case 'all':
+    case 'facts':
+      return {};
+    case 'prefix':
+    case 'category':
+    case 'tag':
+    case 'client':
+      return { [scope.kind]: scope.name };
+    case 'key':
+    case 'packs':
+    case 'pipelines':
+    case 'pack':
+    case 'pipeline':
       return undefined;
   }
 }
 
-function whatGoes({ count, keys, backups }: Going): string {
-  const more = count - keys.length;
-  const named = keys.map((key) => `\n${shortened(key)}`).join('');
-  const rest = keys.length > 0 && more > 0 ? `\nand ${more.toLocaleString()} more` : '';
-  const copies = backups > 0 ? ' Backups still hold sealed copies.' : '';
-  return `History and bytes go with it, and there is no undo.${copies}${named === '' ? '' : `\n${named}${rest}`}`;
-}
-
-/** In a dialog, a long name must not push the question out of sight, nor a name that holds lines look like words of ours. */
+/** A long name must not push the question out of sight, and line breaks in a name must not imitate our text. */
 function shortened(text: string, most = 80): string {
   const line = text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ');
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
 }
 
-/** What is started by it has to be seen. */
+const SCOPES: Readonly<Record<Input<'mintToken'>['scopes'][number], string>> = {
+  'memory:read': 'read the memory',
+  'memory:write': 'write and forget',
+  'packs:run': 'run packs',
+  admin: 'do all that you may',
+};
+
+const EFFECTS: Readonly<Record<ConsentRequest['effect'], string>> = {
+  destroys: 'It deletes or replaces something for good. There is no undo.',
+  grants: 'It gives a program or a person access.',
+  discloses: 'It sends data to another program or computer.',
+  executes: 'It lets a program start on this computer.',
+};
+
+/** The owner must see which program is started. */
 const LONGEST_PATH = 300;
-const NOT_SHOWN = 'hash is not that of the Ollama that was found; look at it again, and send what is shown.';
+const LONGEST_INPUT = 300;
+const NOT_SHOWN = 'hash is not that of the Ollama that was found; look at it again, and send the hash that is shown.';

@@ -427,6 +427,7 @@ export const life: readonly Check[] = [
       const environment = { HOME: home, PATH: '/usr/bin:/bin', XDG_CONFIG_HOME: undefined };
       const { app, page } = await start({ folder: aFolder(folder), environment });
       const first = async (): Promise<string> => (await labels(app))[0] ?? '';
+      await answerDialogs(app, 1);
       const connected = await askFrom(page, 'me', 'connectClient', { client: 'claude-code' });
       must(`it is connected (${JSON.stringify(connected)})`, connected.ok);
       await eventually('nobody is needed', async () => /^Listening on \S+$/.test(await first()));

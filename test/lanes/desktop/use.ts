@@ -218,16 +218,17 @@ export const use: readonly Check[] = [
         ['rotateKey', {}],
         ['makeRecoveryKey', {}],
         ['mintToken', { name: 'x', scopes: ['admin'] }],
+        ['runPack', { name: 'helmdeck.memory_forget', input: { scope: 'all' } }],
       ] as const) {
         const { ok } = await ask(name, input);
         must(`${name} is not done without a yes`, !ok);
       }
-      must('each was asked once', (await asked()).length === 4);
+      must('each was asked once', (await asked()).length === 5);
       must('nothing is gone', (await ask('recall', { key: 'a' })).ok);
       await answerDialogs(app, 1);
       must('a yes is a yes', (await ask('forget', { scope: 'all' })).ok && !(await ask('recall', { key: 'a' })).ok);
       await app.close();
-      return 'four questions';
+      return 'five questions';
     },
   },
 ];

@@ -8,13 +8,15 @@ import { callsOf } from '../../../src/main/shell/calls.ts';
 import type { Question } from '../../../src/main/shell/consent.ts';
 import { type Bound, bindWindow } from '../../../src/main/shell/ipc.ts';
 import { desktopBridge } from '../../../src/renderer/src/desktop-bridge.ts';
+import { MINUTE } from '../../support/clock.ts';
 import { type Contents, contentsAt, invoke } from '../../support/electron.ts';
-import { openMemory, type OpenedMemory } from '../../support/memory.ts';
+import { openMemory, type OpenedMemory, theOwner } from '../../support/memory.ts';
 import { aPack } from '../../support/packs.ts';
 
 vi.mock('electron', () => import('../../support/electron.ts'));
 
 const HOME = 'helmdeck-window://window/';
+let listening: ListeningState;
 const LISTENING: ListeningState = { at: 'failed', why: 'it is taken' };
 
 /** Runs until it is given up. */
@@ -25,6 +27,7 @@ const waiting = aPack(
   },
   { name: 'test.waiting' },
 );
+const outside = aPack(() => ({ said: 'yes' }), { name: 'test.outside', asksOutside: true });
 let begun = 0;
 let heard = 0;
 
@@ -38,8 +41,9 @@ let chosen: unknown[];
 
 beforeEach(async () => {
   ours = contentsAt(HOME);
-  memory = await openMemory({ packs: { packs: [waiting] } });
+  memory = await openMemory({ packs: { packs: [waiting, outside] } });
   asked = [];
+  listening = LISTENING;
   yes = false;
   unsaved = [];
   chosen = [];
@@ -48,14 +52,15 @@ beforeEach(async () => {
   const calls = callsOf({
     perform: memory.perform,
     desktop: {
-      listening: async () => LISTENING,
-      resumeListening: async () => LISTENING,
+      listening: async () => listening,
+      resumeListening: async () => (listening = LISTENING),
       showBundle: async () => ({ shown: true }),
       atLogin: async () => ({ hidden: false }),
     },
     chooseAtLogin: (choice) => (chosen.push(choice), { starts: choice.starts ?? false, hidden: choice.hidden ?? false }),
     holdsUnsaved: (given) => void unsaved.push(given),
     agrees: async (question) => (asked.push(question), yes),
+    clock: memory.clock,
   });
   bound = bindWindow({ calls: Promise.resolve(calls), window: () => ours.window });
 });
@@ -231,26 +236,37 @@ function isCloneable(value: unknown): boolean {
   }
 }
 
-describe('what cannot be taken back is asked first (R-DESK-08)', () => {
+describe('what destroys or gives away is asked first (R-DESK-08)', () => {
   const destructive: [string, object, RegExp][] = [
-    ['forget', { scope: 'all' }, /Forget 2 entries/],
+    ['forget', { scope: 'all' }, /Forget 3 entries/],
     ['forget', { scope: 'prefix:a' }, /Forget one entry/],
     ['forget', { scope: 'category:user_facts' }, /Forget 2 entries/],
-    ['undo', { client: 'window', since: '2026-01-01T00:00:00Z' }, /Take back what window wrote/],
+    ['undo', { client: 'window', since: '2026-01-01T00:00:00Z' }, /Undo what window wrote/],
     ['mintToken', { name: 'x', scopes: ['admin', 'memory:read'] }, /all that you may/],
+    ['mintToken', { name: 'x' }, /a token for the memory me/],
+    ['runPack', { name: 'helmdeck.memory_forget', input: { scope: 'all' } }, /Forget 3 entries/],
+    ['runPack', { name: 'test.outside', input: { what: 'a secret' } }, /Run test\.outside/],
+    ['finishPipeline', { id: 'wipe' }, /Forget 2 entries/],
+    ['deletePipeline', { id: 'wipe' }, /Delete the pipeline wipe/],
+    ['dropCredential', { name: 'github' }, /Delete the credential github/],
+    ['pauseToken', { id: 'x', paused: false }, /Resume access for x/],
+    ['endSession', { id: 'x' }, /End the session x/],
     ['rotateKey', {}, /new key/],
     ['makeRecoveryKey', {}, /recovery key/],
-    ['setEmbeddings', { on: true, adopt: true }, /Ollama that runs already/],
-    ['setEmbeddings', { on: false, adopt: true }, /Ollama that runs already/],
+    ['setEmbeddings', { on: true, adopt: true }, /Ollama that is already running/],
+    ['setEmbeddings', { on: false, adopt: true }, /Ollama that is already running/],
   ];
 
   test.each(destructive)('%s %j', async (name, input, question) => {
     for (const key of ['a', 'b']) await call('me', 'remember', { key, value: 'v' });
-    expect(await call('me', name, input)).toMatchObject({ ok: false, code: 'insufficient_scope' });
+    const steps = [{ id: 'one', pack: 'helmdeck.memory_forget', input: { scope: 'facts' } }];
+    await call('me', 'createPipeline', { id: 'wipe', steps });
+    expect(await call('me', name, input)).toMatchObject({ ok: false, code: 'declined' });
     expect(asked).toMatchObject([{ message: expect.stringMatching(question) as string }]);
     expect(await call('me', 'list', {})).toMatchObject({ value: { facts: [{ key: 'b' }, { key: 'a' }] } });
     yes = true;
-    expect(await call('me', name, input)).not.toMatchObject({ code: 'insufficient_scope' });
+    expect(await call('me', name, input)).not.toMatchObject({ code: 'declined' });
+    expect(asked).toHaveLength(2);
   });
 
   test('naming what goes, in lines of ours alone (R-DESK-40)', async () => {
@@ -259,9 +275,9 @@ describe('what cannot be taken back is asked first (R-DESK-08)', () => {
     await call('me', 'forget', { scope: 'tag:y\u2028\n\u202eNothing goes' });
     await call('me', 'forget', { scope: 'packs' });
     expect(asked.map(({ detail }) => detail)).toEqual([
-      'All that fits: tag:x. History and bytes go with it, and there is no undo.\n\nf\ne\nd\nc\nb\nand 1 more',
-      'All that fits: tag:y Nothing goes. History and bytes go with it, and there is no undo.',
-      'All that fits: packs. History and bytes go with it, and there is no undo.',
+      'Scope: tag:x. Their history and bytes are deleted too. There is no undo.\n\nf\ne\nd\nc\nb\nand 1 more',
+      'Scope: tag:y Nothing goes. Their history and bytes are deleted too. There is no undo.',
+      'Scope: packs. Their history and bytes are deleted too. There is no undo.',
     ]);
   });
 
@@ -278,7 +294,10 @@ describe('what cannot be taken back is asked first (R-DESK-08)', () => {
     ['forget', { scope: 'all', dry_run: true }],
     ['undo', { client: 'window', since: '2026-01-01T00:00:00Z', dry_run: true }],
     ['undo', { client: 'nobody', since: '2026-01-01T00:00:00Z' }],
-    ['mintToken', { name: 'x' }],
+    ['runPack', { name: 'helmdeck.memory_forget', input: { scope: 'all', dry_run: true } }],
+    ['pauseToken', { id: 'x', paused: true }],
+    ['setCredential', { name: 'github', secret: 'not-there-yet' }],
+    ['unlock', {}],
     ['setEmbeddings', { on: true }],
     ['setEmbeddings', { on: true, adopt: false }],
     ['approveOllama', { hash: 'a'.repeat(64) }],
@@ -287,4 +306,80 @@ describe('what cannot be taken back is asked first (R-DESK-08)', () => {
     await call('me', name, input);
     expect(asked).toEqual([]);
   });
+});
+
+describe('facts that are forgotten one by one (R-DESK-08)', () => {
+  const remember = async (count: number) => {
+    const lines = Array.from({ length: count }, (_, index) => JSON.stringify({ key: `k${index}`, value: 'v' }));
+    for (const line of lines) await call('me', 'remember', JSON.parse(line));
+  };
+  const left = async () => (await memory.as(theOwner)('status', {})).facts;
+  const byPack = (key: string) => call('me', 'runPack', { name: 'helmdeck.memory_forget', input: { scope: `key:${key}` } });
+
+  test('are asked about from the twenty-first on, by whatever route they go', async () => {
+    await remember(24);
+    for (let index = 0; index < 10; index += 1) await call('me', 'forget', { scope: `key:k${index}` });
+    for (let index = 10; index < 20; index += 1) await byPack(`k${index}`);
+    expect(asked).toEqual([]);
+    expect(await left()).toBe(4);
+    expect(await call('me', 'forget', { scope: 'key:k20' })).toMatchObject({ code: 'declined' });
+    expect(await byPack('k20')).toMatchObject({ code: 'declined' });
+    expect(asked.map(({ message }) => message)).toEqual(Array(2).fill('Keep forgetting facts one by one?'));
+    expect(await left()).toBe(4);
+    yes = true;
+    await call('me', 'forget', { scope: 'key:k20' });
+    // A yes is good for as many again.
+    yes = false;
+    for (const key of ['k21', 'k22', 'k23']) await byPack(key);
+    expect(asked).toHaveLength(3);
+    expect(await left()).toBe(0);
+  });
+
+  test('are counted for ten minutes', async () => {
+    await remember(21);
+    for (let index = 0; index < 20; index += 1) await call('me', 'forget', { scope: `key:k${index}` });
+    await memory.clock.pass(10 * MINUTE);
+    await call('me', 'forget', { scope: 'key:k20' });
+    expect(asked).toEqual([]);
+    expect(await left()).toBe(0);
+  });
+});
+
+test('a question waits for the one before it, and no more than eight wait (R-DESK-08)', async () => {
+  const codeOf = (error: unknown) => (error as { code: string }).code;
+  const shown: Question[] = [];
+  const answers: ((agreed: boolean) => void)[] = [];
+  const calls = callsOf({
+    perform: memory.perform,
+    desktop: {
+      listening: async () => LISTENING,
+      resumeListening: async () => LISTENING,
+      showBundle: async () => ({ shown: true }),
+      atLogin: async () => ({ hidden: false }),
+    },
+    chooseAtLogin: () => ({ hidden: false }),
+    holdsUnsaved: () => undefined,
+    agrees: (question) => (shown.push(question), new Promise((answer) => answers.push(answer))),
+  });
+  const flood = Array.from({ length: 30 }, () => calls('me', 'forget', { scope: 'all' }).catch((error: unknown) => error));
+  await expect.poll(() => answers.length).toBe(1);
+  const refused = await Promise.all(flood.slice(9));
+  expect(refused.map(codeOf)).toEqual(Array(21).fill('rate_limited'));
+  expect(shown).toHaveLength(1);
+  for (let index = 0; index < 9; index += 1) {
+    await expect.poll(() => answers.length).toBe(index + 1);
+    answers[index]?.(false);
+  }
+  expect((await Promise.all(flood.slice(0, 9))).map(codeOf)).toEqual(Array(9).fill('declined'));
+});
+
+test('the page resumes access for agents only with a yes, but may try a taken port again (R-DESK-08)', async () => {
+  listening = { at: 'paused' };
+  expect(await call('me', 'resumeListening', {})).toMatchObject({ ok: false, code: 'declined' });
+  expect(listening).toEqual({ at: 'paused' });
+  yes = true;
+  expect(await call('me', 'resumeListening', {})).toMatchObject({ ok: true });
+  expect(asked).toHaveLength(2);
+  expect(await call('me', 'resumeListening', {})).toMatchObject({ ok: true });
+  expect(asked).toHaveLength(2);
 });

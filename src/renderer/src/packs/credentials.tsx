@@ -1,6 +1,6 @@
 import { type FormEvent, useState } from 'react';
 import { useDoing } from '../doing.ts';
-import { useAsked, useMemory } from '../memory-context.tsx';
+import { useAsked, useIsAsked, useMemory } from '../memory-context.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { Section } from '../ui/page.tsx';
@@ -13,6 +13,8 @@ import { useFreshLook } from '../watched.ts';
 /** What packs may use at services outside. No secret is ever shown. */
 export function Credentials() {
   const { ask } = useMemory();
+  const { say } = useToast();
+  const isAsked = useIsAsked();
   const lookAgain = useFreshLook();
   const { data, error } = useAsked('credentials', {});
   const [setting, setSetting] = useState<string>();
@@ -21,6 +23,10 @@ export function Credentials() {
   const drop = async (name: string): Promise<void> => {
     await ask('dropCredential', { name });
     lookAgain();
+  };
+  const startDropping = (name: string): void => {
+    if (isAsked) drop(name).catch((refused: Error) => say({ text: refused.message }));
+    else setDropping(name);
   };
   return (
     <Section title="Credentials">
@@ -46,7 +52,7 @@ export function Credentials() {
                 </button>
               )}{' '}
               {place === 'keychain' && (
-                <button type="button" className="opener" aria-label={`Drop ${name}`} onClick={() => setDropping(name)}>
+                <button type="button" className="opener" aria-label={`Drop ${name}`} onClick={() => startDropping(name)}>
                   Drop…
                 </button>
               )}

@@ -1,12 +1,13 @@
 import { useState } from 'react';
 import type { PipelineDetail } from '../../../contract/pipeline.ts';
 import { useDoing } from '../doing.ts';
-import { useAsked, useMemory } from '../memory-context.tsx';
+import { useAsked, useIsAsked, useMemory } from '../memory-context.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { useForgetScope } from '../ui/forget-scope.tsx';
 import type { Labels } from '../ui/labels.ts';
 import { Page, Section } from '../ui/page.tsx';
 import { Failed, Refused } from '../ui/refused.tsx';
+import { useToast } from '../ui/toast.tsx';
 import { When } from '../ui/when.tsx';
 import { InputForm } from './form.tsx';
 import { Run } from './run.tsx';
@@ -20,6 +21,8 @@ interface Props {
 /** One pipeline: its steps, a run of it as it goes, and the runs there were. */
 export function PipelinePage({ id, back }: Props) {
   const { ask } = useMemory();
+  const { say } = useToast();
+  const isAsked = useIsAsked();
   const { data: pipeline, error } = useAsked('pipeline', { id });
   const { busy, failure, run } = useDoing(labelsOf(pipeline));
   const [runId, setRunId] = useState<string>();
@@ -30,6 +33,10 @@ export function PipelinePage({ id, back }: Props) {
   const remove = async (): Promise<void> => {
     await ask('deletePipeline', { id });
     back();
+  };
+  const startDeleting = (): void => {
+    if (isAsked) remove().catch((refused: Error) => say({ text: refused.message }));
+    else setDeleting(true);
   };
   const clear = (): void =>
     forgetScope({
@@ -67,7 +74,7 @@ export function PipelinePage({ id, back }: Props) {
               <button type="button" className="button danger" onClick={clear}>
                 Forget its record…
               </button>
-              <button type="button" className="button danger" onClick={() => setDeleting(true)}>
+              <button type="button" className="button danger" onClick={startDeleting}>
                 Delete the pipeline…
               </button>
             </p>
