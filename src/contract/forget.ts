@@ -95,7 +95,10 @@ export const ForgetReceipt = later(() =>
     scope: z.string().describe('The scope as it was read: as sent, with a category in lower case.'),
     deleted: z.int().min(0).describe('How many entries went, each counted once; with dry_run, how many would go.'),
     purged: z.boolean().describe('Whether no byte of them is left in the live files.'),
-    older_backups: z.int().min(0).describe('Backups that still hold sealed copies; a restore forgets them again.'),
+    older_backups: z
+      .int()
+      .min(0)
+      .describe('Backups and other copies in the data folder that may still hold sealed copies; a restore forgets them again.'),
     dry_run: z
       .literal(true)
       .exactOptional()

@@ -2,11 +2,11 @@ import { closeSync, existsSync, mkdirSync, openSync, readdirSync, renameSync, rm
 import { dirname, join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { Failure } from '../contract/failure.ts';
+import { BACKUPS, copiesIn, removeDatabase } from './copies.ts';
 import { syncFile, syncFolder } from './files.ts';
 import { Sqlite } from './sqlite.ts';
 import type { Backup, MadeBackup, Verification } from './store.ts';
 
-const FOLDER = 'backups';
 const KEPT = 7;
 /** Pages copied between two looks at what else waits. */
 const PAGES_AT_ONCE = 200;
@@ -37,10 +37,12 @@ export async function writeBackup(
     renameSync(draft, file);
     syncFolder(dirname(file));
   } catch (error) {
-    for (const leftover of [draft, `${draft}-wal`, `${draft}-shm`, `${draft}-journal`]) rmSync(leftover, { force: true });
+    removeDatabase(draft);
     throw error;
   }
-  for (const old of listBackups(folder, 'memory').slice(KEPT)) rmSync(old.file, { force: true });
+  // A backup dated by a clock that ran ahead counts as newer. The one just made is never the one to go.
+  const others = namedBackups(folder, 'memory').filter((one) => one.file !== file);
+  for (const old of others.slice(KEPT - 1)) removeDatabase(old.file);
   return { file, at: now, broken };
 }
 
@@ -55,9 +57,18 @@ export function copyBeforeMigration(db: Database, folder: string, version: numbe
   syncFolder(dirname(file));
 }
 
-/** Newest first; also the copies made before a restore or a migration, unless only one kind is asked for. */
-export function listBackups(folder: string, label = '[a-z0-9-]+'): readonly Backup[] {
-  const target = join(folder, FOLDER);
+/**
+ * Every copy of the memory in its folder, newest first: backups, copies made before a restore or a migration, and copies
+ * under any other name. A forget counts them, since it cannot reach into them.
+ */
+export function listBackups(folder: string): readonly Backup[] {
+  const named = new Map(namedBackups(folder, '[a-z0-9-]+').map((backup) => [backup.file, backup]));
+  const others = copiesIn(folder).filter(({ file }) => !named.has(file));
+  return [...named.values(), ...others].toSorted((one, other) => other.at - one.at);
+}
+
+function namedBackups(folder: string, label: string): readonly Backup[] {
+  const target = join(folder, BACKUPS);
   if (!existsSync(target)) return [];
   const name = new RegExp(`^${label}-(\\d+)\\.db$`);
   return readdirSync(target)
@@ -66,17 +77,6 @@ export function listBackups(folder: string, label = '[a-z0-9-]+'): readonly Back
       return at === undefined ? [] : [{ file: join(target, file), at: Number(at) }];
     })
     .toSorted((one, other) => other.at - one.at);
-}
-
-/** What a killed program left half made beside its memory and its backups. */
-export function removeDrafts(folder: string): void {
-  for (const place of [folder, join(folder, FOLDER)]) {
-    if (!existsSync(place)) continue;
-    const drafts = readdirSync(place).filter((name) =>
-      /\.db\.new(-wal|-shm|-journal)?$|^memory\.restoring\.db|^memory\.key(\.next)?\.new$/.test(name),
-    );
-    for (const draft of drafts) rmSync(join(place, draft), { force: true });
-  }
 }
 
 /** A copy of a file with a log announces a log of its own, which nobody would copy along. */
@@ -91,7 +91,7 @@ function asOneFile(file: string): void {
 
 /** A name among the backups that nothing stands under yet. */
 export function backupName(folder: string, label: string, now: number): string {
-  const target = join(folder, FOLDER);
+  const target = join(folder, BACKUPS);
   if (mkdirSync(target, { recursive: true, mode: 0o700 }) !== undefined) syncFolder(folder);
   for (let at = now; ; at += 1) {
     const file = join(target, `${label}-${at}.db`);

@@ -20,8 +20,9 @@ import { requireSchema, type SchemaCheck } from './schema.ts';
 import { Sqlite } from './sqlite.ts';
 
 /** "HDMM" in the file's header: this database is ours. */
-const APPLICATION_ID = 0x48_44_4d_4d;
+export const APPLICATION_ID = 0x48_44_4d_4d;
 export const PAGE_BYTES = 4096;
+export const MEMORY_FILE = 'memory.db';
 /** Versions before it can corrupt a write-ahead log that is reset at the wrong moment. */
 const OLDEST_SQLITE = [3, 51, 3] as const;
 

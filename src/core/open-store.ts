@@ -3,11 +3,12 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { asFailure } from '../contract/failure.ts';
-import { copyBeforeMigration, removeDrafts } from './backup.ts';
+import { copyBeforeMigration } from './backup.ts';
 import type { Clock } from './clock.ts';
 import { Connection } from './connection.ts';
+import { removeDrafts } from './copies.ts';
 import { findKeys } from './custody.ts';
-import { openDatabase } from './database.ts';
+import { MEMORY_FILE, openDatabase } from './database.ts';
 import { diskTrouble } from './disk-failure.ts';
 import { DiskRoom, type LookAtDisk } from './disk-room.ts';
 import { lockFolder, Reserve } from './folder.ts';
@@ -32,8 +33,6 @@ export interface StoreOptions {
   readonly look?: LookAtDisk;
 }
 
-export const MEMORY_FILE = 'memory.db';
-
 /**
  * The memory of a data folder. Where there is no key, and nothing that was sealed with one, it is kept in RAM and says so;
  * where there is a file, nothing but its own key will do (R-KEY).
@@ -43,6 +42,7 @@ export async function openStore(options: StoreOptions): Promise<MemoryStore> {
   prepareFolder(folder);
   const lock = lockFolder(folder);
   try {
+    removeDrafts(folder);
     const made = randomBytes(8).toString('hex');
     if (!existsSync(join(folder, MEMORY_FILE)) && (await nothingToSealWith(sources(made)))) {
       lock[Symbol.dispose]();
@@ -61,7 +61,6 @@ async function openKept(
   made: string,
 ): Promise<SqliteStore> {
   const file = join(folder, MEMORY_FILE);
-  removeDrafts(folder);
   const backUp = (db: Database, version: number): void => copyBeforeMigration(db, folder, version, clock.now());
   const reserve = new Reserve(folder);
   const connection = new Connection(

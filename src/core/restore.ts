@@ -6,7 +6,8 @@ import { backupName } from './backup.ts';
 import type { Clock } from './clock.ts';
 import { CommitQueue, type Transactions } from './commit-queue.ts';
 import { Connection } from './connection.ts';
-import { openDatabase } from './database.ts';
+import { removeDatabase, removeDrafts } from './copies.ts';
+import { MEMORY_FILE, openDatabase } from './database.ts';
 import { diskTrouble } from './disk-failure.ts';
 import { syncFile, syncFolder } from './files.ts';
 import { lockFolder } from './folder.ts';
@@ -14,7 +15,7 @@ import { tombstoneHash } from './forgetting.ts';
 import { KeyKeeper } from './key-keeper.ts';
 import type { KeySource } from './keys/key-source.ts';
 import { migrations } from './migrations/index.ts';
-import { type KeySources, MEMORY_FILE } from './open-store.ts';
+import type { KeySources } from './open-store.ts';
 import { prepareFolder } from './prepare-folder.ts';
 import { recover, RECOVERY, RECOVERY_RETIRING } from './recovery-key.ts';
 import { Rotation } from './rotation.ts';
@@ -73,7 +74,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   using _lock = lockFolder(folder);
   const file = join(folder, MEMORY_FILE);
   const draft = join(folder, 'memory.restoring.db');
-  removeDatabase(draft);
+  removeDrafts(folder);
   try {
     copy(backup, draft);
     const since = sinceIn(file);
@@ -327,9 +328,11 @@ function putAside(file: string, folder: string, now: number): string | undefined
   try {
     linkSync(file, aside);
   } catch {
-    // Not every disk can give a file a second name.
-    copyFileSync(file, aside);
-    syncFile(aside);
+    // Not every disk can give a file a second name. A copy gets its final name only when it is complete.
+    const draft = `${aside}.new`;
+    copyFileSync(file, draft);
+    syncFile(draft);
+    renameSync(draft, aside);
   }
   if (existsSync(`${file}-wal`)) renameSync(`${file}-wal`, `${aside}-wal`);
   rmSync(`${file}-shm`, { force: true });
@@ -340,6 +343,8 @@ function putAside(file: string, folder: string, now: number): string | undefined
 function copy(backup: string, draft: string): void {
   try {
     copyFileSync(backup, draft, constants.COPYFILE_EXCL);
+    // A copy of an open memory, or one that a killed program left, has its last changes in its log.
+    if (existsSync(`${backup}-wal`)) copyFileSync(`${backup}-wal`, `${draft}-wal`, constants.COPYFILE_EXCL);
   } catch (cause) {
     throw (
       diskTrouble(cause, dirname(draft))?.told ??
@@ -349,8 +354,4 @@ function copy(backup: string, draft: string): void {
     );
   }
   chmodSync(draft, 0o600);
-}
-
-function removeDatabase(file: string): void {
-  for (const part of [file, `${file}-wal`, `${file}-shm`, `${file}-journal`]) rmSync(part, { force: true });
 }

@@ -1,15 +1,16 @@
-import { chmodSync, closeSync, copyFileSync, existsSync, openSync, readSync, rmSync, statSync, truncateSync } from 'node:fs';
+import { chmodSync, closeSync, copyFileSync, existsSync, openSync, readSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { Failure } from '../contract/failure.ts';
 import type { Clock } from './clock.ts';
 import { Connection, type Row } from './connection.ts';
-import { connect, damaged, PAGE_BYTES } from './database.ts';
+import { removeDatabase, removeDrafts } from './copies.ts';
+import { connect, damaged, MEMORY_FILE, PAGE_BYTES } from './database.ts';
 import { codeOf } from './files.ts';
 import { lockFolder } from './folder.ts';
 import { named } from './forgetting.ts';
 import { KeyKeeper } from './key-keeper.ts';
 import { migrations } from './migrations/index.ts';
-import { type KeySources, MEMORY_FILE } from './open-store.ts';
+import type { KeySources } from './open-store.ts';
 import { SealedRows } from './sealed-rows.ts';
 import { KIND_OF } from './statements.ts';
 import type { Entry, Namespace } from './store.ts';
@@ -50,7 +51,7 @@ export async function salvage<T>(
   if (!existsSync(file)) throw new Failure('not_found', 'There is no memory in this data folder, so there is nothing to save.');
   using _lock = lockFolder(folder);
   const draft = join(folder, 'memory.salvaging.db');
-  remove(draft);
+  removeDrafts(folder);
   try {
     const connection = opened(file, draft);
     try {
@@ -66,7 +67,7 @@ export async function salvage<T>(
       connection.close();
     }
   } finally {
-    remove(draft);
+    removeDatabase(draft);
   }
 }
 
@@ -178,7 +179,3 @@ function lastIn(...indexes: readonly Connection['sql']['walk'][]): number {
 }
 
 const isDamage = (error: unknown): boolean => /^SQLITE_(?:CORRUPT|NOTADB|IOERR)/.test(codeOf(error));
-
-function remove(file: string): void {
-  for (const part of [file, `${file}-wal`, `${file}-shm`, `${file}-journal`]) rmSync(part, { force: true });
-}

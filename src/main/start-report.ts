@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { KeyState, StoreStatus } from '../contract/status.ts';
-import { MEMORY_FILE } from '../core/open-store.ts';
+import { MEMORY_FILE } from '../core/database.ts';
 import type { Packs } from '../core/packs/packs.ts';
 
 /** What the owner is told at a start without a window: what is kept where, how its key stands, and what to do about it. */

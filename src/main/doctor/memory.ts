@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Output } from '../../contract/operations.ts';
+import { MEMORY_FILE } from '../../core/database.ts';
 import { environmentSource } from '../../core/keys/environment.ts';
 import { fileSource } from '../../core/keys/file.ts';
-import { MEMORY_FILE } from '../../core/open-store.ts';
 import { counted } from '../cli/layout.ts';
 import type { MemoryAtHand } from '../cli/memory-at-hand.ts';
 import { minuteOf } from '../cli/times.ts';

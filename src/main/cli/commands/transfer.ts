@@ -55,7 +55,7 @@ export const salvageFacts = command({
   says: 'Writes what can still be read of a damaged memory as an export.',
   arguments: { file: { says: 'A file that does not exist yet.' } },
   more: [
-    'The program must be closed. Each fact is taken by itself, and only where its seal is whole. The memory stays as it is: move memory.db and memory.db-wal away afterwards, or restore a backup, and import the file. Its history and the record of runs are not in it.',
+    'The program must be closed. Each fact is taken by itself, and only where its seal is whole. The memory stays as it is: move memory.db and memory.db-wal away afterwards, or restore a backup, and import the file. Its history and the record of runs are not in it. The file is in clear and outside the care of the program: delete it when it has done its work, also if the command was interrupted.',
   ],
   examples: ['salvage facts.ndjson'],
   async run({ arguments: { file } }, desk) {
