@@ -14,7 +14,7 @@ const BRIDGE = 'helmdeck-memory-mcp.mjs';
 /** In the folder of such a name fnm links a Node for one shell, and takes the link away with it. */
 const OF_A_SHELL = 'fnm_multishells';
 
-const NO_NODE = `Clients start the bridge with Node ${LEAST_NODE} or newer, and none was found on this machine; get it from https://nodejs.org, and try again.`;
+const NO_NODE = `Clients start the bridge with Node ${LEAST_NODE} or newer, and none was found on this machine that only you and root can write; get it from https://nodejs.org, and try again.`;
 
 /** What a client is to start. It stays what it is when we are moved, updated, or packed into one file: the bridge lies with the data. */
 export function entryFor(

@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
-import { existsSync, lstatSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
 import type { Machine } from '../config.ts';
+import { untrustedPlaceOf } from '../trusted-path.ts';
 import type { Ran, Surroundings } from './connector.ts';
 import { namesIn } from './places.ts';
 
@@ -46,37 +47,15 @@ function ofNvm(home: string): string[] {
   return versions.map((version) => join(folder, version, 'bin'));
 }
 
-/** Whoever can write a program, or change its name, decides what is run as us. */
+/** A program that can be run, and that nobody but its owner, or root, can replace. */
 export function isSafe(path: string): boolean {
   try {
-    const real = realpathSync(path);
-    const stats = statSync(real);
+    const stats = statSync(path);
     if (!stats.isFile()) return false;
-    if (process.platform === 'win32') return true;
-    const ways = [real, path];
-    return (stats.mode & 0o111) !== 0 && ![real, ...ways.flatMap(foldersAbove)].some(isWritableByAll) && ways.every(isNotPlanted);
+    return process.platform === 'win32' || ((stats.mode & 0o111) !== 0 && untrustedPlaceOf(path) === undefined);
   } catch {
     return false;
   }
-}
-
-/** Whoever may rename one of them may put another in its place, with all that is in it. */
-function foldersAbove(path: string): string[] {
-  const folder = dirname(path);
-  return folder === path ? [] : [folder, ...foldersAbove(folder)];
-}
-
-const isWritableByAll = (path: string): boolean => {
-  const { mode } = statSync(path);
-  // In a sticky folder nobody can take another's file away.
-  return (mode & 0o002) !== 0 && (mode & 0o1000) === 0;
-};
-
-/** In a sticky folder anybody can put something of their own beside. */
-function isNotPlanted(path: string): boolean {
-  if ((statSync(dirname(path)).mode & 0o002) === 0) return true;
-  const { uid } = lstatSync(path);
-  return uid === 0 || uid === process.getuid?.();
 }
 
 /** What its package says, without starting it. */

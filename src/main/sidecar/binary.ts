@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { constants, createReadStream, lstatSync, realpathSync, type Stats, statSync } from 'node:fs';
+import { constants, createReadStream, realpathSync, statSync } from 'node:fs';
 import { posix, win32 } from 'node:path';
 import type { Machine } from '../config.ts';
+import { untrustedPlaceOf } from '../trusted-path.ts';
 import { Trouble } from './trouble.ts';
 
 /** Exactly one program: another one of the same name is another one. */
@@ -67,43 +68,14 @@ async function lookedAt(paths: readonly string[], platform: NodeJS.Platform): Pr
   if (path === undefined) throw new Trouble('not_installed', { remedy: howToGet(platform) });
   const real = realpathSync(path);
   // Windows tells owners and rights by lists that Node does not read; there the hash stands alone.
-  if (platform !== 'win32') for (const place of new Set([...above(path), ...above(real), real])) refuseForeign(place);
+  const unsafe = untrustedPlaceOf(path);
+  if (unsafe !== undefined) throw new Trouble('unsafe', { path: unsafe });
   const stats = statSync(real);
   if (!stats.isFile() || (platform !== 'win32' && (stats.mode & constants.S_IXUSR) === 0)) {
     throw new Trouble('not_installed', { why: 'What lies where Ollama should be is no program.', remedy: howToGet(platform) });
   }
   return { path: real, size: stats.size, sha256: await hashOf(real) };
 }
-
-function* above(path: string): Generator<string> {
-  for (let folder = posix.dirname(path); ; folder = posix.dirname(folder)) {
-    yield folder;
-    if (folder === posix.dirname(folder)) return;
-  }
-}
-
-const WRITABLE_BY_OTHERS = 0o002;
-const WRITABLE_BY_GROUP = 0o020;
-const STICKY = 0o1000;
-
-/** Whoever can write the file, or rename one of its folders, has their program run as us. */
-function refuseForeign(path: string): void {
-  const stats = lstatSync(path);
-  // A link of the way is itself written by whoever writes its folder, which is looked at.
-  if (stats.isSymbolicLink()) return;
-  const ours = stats.uid === 0 || stats.uid === process.getuid?.();
-  if (ours && (!writableByOthers(stats) || isKept(stats))) return;
-  throw new Trouble('unsafe', { path });
-}
-
-const writableByOthers = ({ mode, gid }: Stats): boolean =>
-  (mode & WRITABLE_BY_OTHERS) !== 0 || ((mode & WRITABLE_BY_GROUP) !== 0 && !ofAdministrators(gid));
-
-/** Who can become root anyway; macOS keeps its applications so. */
-const ofAdministrators = (gid: number): boolean => gid === 0 || (process.platform === 'darwin' && gid === 80);
-
-/** In such a folder nobody can rename or remove what is another's, and what lies in it here is looked at too. */
-const isKept = (stats: Stats): boolean => stats.isDirectory() && (stats.mode & STICKY) !== 0;
 
 async function hashOf(path: string): Promise<string> {
   const hash = createHash('sha256');

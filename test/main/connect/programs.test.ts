@@ -60,6 +60,33 @@ describe('a program of others', () => {
     expect(findProgram(around, 'by-link')).toBeUndefined();
   });
 
+  test.skipIf(process.getuid?.() !== 0)(
+    'is passed over where another user owns it, or a group with other members may write it (R-CONN-07)',
+    () => {
+      const NOBODY = 65_534;
+      const { home, put, around } = aMachine((folder) => join(folder, 'bin'));
+      const program = put('bin/a-client');
+      const found = () => findProgram(around, 'a-client');
+      const [folder, own] = [join(home, 'bin'), [0, 0]] as const;
+      for (const place of [program, folder]) {
+        chownSync(place, NOBODY, NOBODY);
+        expect(found(), `${place} belongs to another user`).toBeUndefined();
+        chownSync(place, 0, NOBODY);
+        expect(found(), 'the group may only read').toBe(program);
+        chmodSync(place, 0o775);
+        expect(found(), `${place} may be written by a group of others`).toBeUndefined();
+        // The owner's own group: some distributions give every user one, and let it write.
+        chownSync(place, ...own);
+        expect(found(), 'nobody else is in the group').toBe(program);
+        chmodSync(place, 0o755);
+      }
+      // An unknown group comes from a directory service and may have any members.
+      chownSync(program, 0, 54_321);
+      chmodSync(program, 0o775);
+      expect(found()).toBeUndefined();
+    },
+  );
+
   test('is asked with nothing of ours, at home, and beside the Node that it came with (R-CONN-07)', async () => {
     const { home, put, around } = aMachine(() => '/usr/bin:/bin');
     const program = put('own/bin/a-client', '#!/bin/sh\npwd; env; echo wrong >&2; exit 3\n');

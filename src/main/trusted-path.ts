@@ -1,0 +1,66 @@
+import { readFileSync, realpathSync, type Stats, lstatSync } from 'node:fs';
+import { posix } from 'node:path';
+
+const WRITABLE_BY_OTHERS = 0o002;
+const WRITABLE_BY_GROUP = 0o020;
+const STICKY = 0o1000;
+
+/**
+ * The first file or folder on the way to a program that another user could use to have their code run as us: they can write the
+ * program, or rename a folder above it, and so put another program in its place. Undefined when the program is safe to run. Checks
+ * both the path as given and the path behind its links. Windows keeps such rights in access lists that Node does not read.
+ */
+export function untrustedPlaceOf(path: string): string | undefined {
+  if (process.platform === 'win32') return undefined;
+  const real = realpathSync(path);
+  return [...new Set([...foldersAbove(path), path, ...foldersAbove(real), real])].find((place) => !isTrusted(place));
+}
+
+function* foldersAbove(path: string): Generator<string> {
+  for (let folder = posix.dirname(path); ; folder = posix.dirname(folder)) {
+    yield folder;
+    if (folder === posix.dirname(folder)) return;
+  }
+}
+
+function isTrusted(path: string): boolean {
+  const stats = lstatSync(path);
+  const ours = stats.uid === 0 || stats.uid === process.getuid?.();
+  // The mode of a link means nothing; whoever owns the link decides where it leads.
+  return ours && (stats.isSymbolicLink() || !isWritableByOthers(stats) || isStickyFolder(stats));
+}
+
+const isWritableByOthers = ({ mode, gid }: Stats): boolean =>
+  (mode & WRITABLE_BY_OTHERS) !== 0 || ((mode & WRITABLE_BY_GROUP) !== 0 && !isTrustedGroup(gid));
+
+/** In such a folder nobody can rename or remove what belongs to another user. */
+const isStickyFolder = (stats: Stats): boolean => stats.isDirectory() && (stats.mode & STICKY) !== 0;
+
+/** Group 80 holds the administrators of macOS, who own its applications and Homebrew. */
+const isTrustedGroup = (gid: number): boolean =>
+  gid === 0 || (process.platform === 'darwin' ? gid === 80 : hasNoOtherMember(gid));
+
+/** Many distributions give each user a group of their own and create files that this group may write. */
+function hasNoOtherMember(gid: number): boolean {
+  try {
+    const { groups, users } = { groups: rowsOf('/etc/group'), users: rowsOf('/etc/passwd') };
+    const group = groups.find(([, , id]) => Number(id) === gid);
+    // A group from a directory service may have any members.
+    if (!group) return false;
+    const mayWrite = new Set([0, process.getuid?.()]);
+    const byName = new Map(users.map(([name = '', , uid]) => [name, Number(uid)]));
+    const named = (group[3] ?? '').split(',').filter((name) => name !== '');
+    const members = [
+      ...named.map((name) => byName.get(name)),
+      ...users.filter(([, , , primary]) => Number(primary) === gid).map(([, , uid]) => Number(uid)),
+    ];
+    return members.every((uid) => mayWrite.has(uid));
+  } catch {
+    return false;
+  }
+}
+
+const rowsOf = (file: string): string[][] =>
+  readFileSync(file, 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'));
