@@ -92,7 +92,7 @@ function ownEnvironment() {
 
 /** The same terminal, the same pipes; what ends this process ends the other one, and the other way round. */
 function passOn(node) {
-  const args = ['--disable-warning=ExperimentalWarning', program, ...process.argv.slice(2)];
+  const args = ['--disable-sigusr1', '--disable-warning=ExperimentalWarning', program, ...process.argv.slice(2)];
   const child = spawn(node, args, { stdio: 'inherit', env: ownEnvironment() });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {

@@ -3,6 +3,7 @@ import { constants, homedir } from 'node:os';
 import { join } from 'node:path';
 import { readBuild } from './build.ts';
 import { Interrupted } from './cli/interrupted.ts';
+import { ignoreDebuggerSignal } from './debugger.ts';
 
 /** The launcher and the terminal may both hand on one and the same Ctrl+C. */
 const SAME_SIGNAL_MS = 1000;
@@ -27,6 +28,7 @@ const ROOT = join(import.meta.dirname, '../..');
 async function main(): Promise<never> {
   // Before anything is written: nobody else may read what we write, whoever writes it for us.
   process.umask(0o077);
+  ignoreDebuggerSignal();
   // Beside the program itself, never among the data: whoever can write here could as well change the program.
   enableCompileCache(join(ROOT, 'out/compiled'));
   const { runCommandLine } = await import('./cli/run.ts');

@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { Failure } from '../contract/failure.ts';
 import { readBuild } from './build.ts';
+import { ignoreDebuggerSignal } from './debugger.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -29,6 +30,7 @@ async function signalled(...signals: readonly NodeJS.Signals[]): Promise<void> {
 async function main(): Promise<void> {
   // Before anything is written: nobody else may read what we write, whoever writes it for us.
   process.umask(0o077);
+  ignoreDebuggerSignal();
   // Beside the program itself, never among the data: whoever can write here could as well change the program.
   enableCompileCache(join(ROOT, 'out/compiled'));
   try {

@@ -5,6 +5,7 @@ import { Failure } from '../contract/failure.ts';
 import { prepareFolder } from '../core/prepare-folder.ts';
 import { readBuild } from './build.ts';
 import { readConfig } from './config.ts';
+import { ignoreDebuggerSignal } from './debugger.ts';
 import { readSettings } from './settings-file.ts';
 import { Desktop } from './shell/desktop.ts';
 import { fence } from './shell/guard.ts';
@@ -19,6 +20,7 @@ try {
 function start(): void {
   // Before anything is written: nobody else may read what we write, whoever writes it for us.
   process.umask(0o077);
+  ignoreDebuggerSignal();
   const machine = { environment: process.env, platform: process.platform, home: homedir };
   const settings = readSettings(machine);
   const config = readConfig({ ...machine, environment: settings.environment });

@@ -15,6 +15,7 @@ import type { Perform } from '../core/perform.ts';
 import type { MemoryStore } from '../core/store.ts';
 import { Tokens } from '../core/tokens.ts';
 import type { Config, Machine } from './config.ts';
+import { refuseDebugger } from './debugger.ts';
 import type { Network } from './egress/egress.ts';
 import { KeptSettings } from './kept-settings.ts';
 import type { OwnPacks, Skipped } from './own-packs/own-packs.ts';
@@ -68,6 +69,7 @@ export async function openCore(config: Config, surroundings: Surroundings): Prom
   const { environment, clock = systemClock, network = {}, version, updates = '', desktop, packLog: log } = surroundings;
   const { listening = () => ({ at: 'paused' }), onClients } = surroundings;
   const { folder, quota, secrets, writesPerMinute, fetchHosts } = config;
+  refuseDebugger();
   const secret = tokenSecret(environment);
   const credentials = {
     keychain: keychainItems('the credential', { reachable: () => sessionBus(environment) }),

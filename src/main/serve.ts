@@ -27,8 +27,6 @@ export async function serve({ machine, version, updates, ready, ended }: Serving
   const settings = readSettings(machine);
   const { environment } = settings;
   const config = readConfig({ environment, platform: machine.platform, home: () => machine.home() });
-  // Any process of this user could open the debugger with it, and that reads the key.
-  if (process.platform !== 'win32') process.on('SIGUSR1', () => undefined);
   // A name that comes from outside then reaches no prototype, whatever code of whomever reads it.
   Reflect.deleteProperty(Object.prototype, '__proto__');
   await using program = await assemble(config, { ...settings, desktop: false, version, updates, pages: builtPages() });

@@ -184,7 +184,30 @@ describe('the program', () => {
     await running.end('SIGTERM');
   });
 
-  test('opens no debugger for whoever sends it the signal for that', async () => {
+  describe('and a signal that asks Node for a debugger before our first line runs', () => {
+    const early = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent("process.kill(process.pid,'SIGUSR1')")}` };
+
+    test.each([UNBUILT, BUILT, SERVE, 'bin/helmdeck-memory.js key status'])(
+      'ends %s before it reads the key (R-KEY-14)',
+      async (program) => {
+        const { code, said, complained } = await (await start({ ...withAKey(aFolder()), ...early }, program)).end();
+        expect(complained).toMatch('Debugger listening');
+        expect(complained).toMatch('A debugger was opened on this process, and it could read the key of your memory.');
+        expect({ code: code === 0, said }).toEqual({ code: false, said: '' });
+      },
+    );
+
+    test('opens none where the launcher turns the signal off (R-KEY-14)', async () => {
+      const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: { start: string } };
+      const launched = scripts.start.replace(/^node /, '');
+      const running = await start({ ...withAKey(aFolder()), ...early }, `${launched} --headless`);
+      expect(running.said).toMatch('is running');
+      expect(await running.end('SIGTERM')).toMatchObject({ code: 0, complained: '' });
+      expect(readFileSync('bin/helmdeck-memory.js', 'utf8')).toMatch("const args = ['--disable-sigusr1',");
+    });
+  });
+
+  test('opens no debugger for a signal while it runs (R-KEY-14)', async () => {
     const running = await start(withAKey(aFolder()));
     process.kill(Number(running.pid), 'SIGUSR1');
     await wait(500);

@@ -1,5 +1,6 @@
 import { debuglog } from 'node:util';
 import { asFailure, Failure } from '../../contract/failure.ts';
+import { refuseDebugger } from '../debugger.ts';
 import { groups } from './commands.ts';
 import { Desk, type World } from './desk.ts';
 import { exitCodeOf, exits } from './exit-codes.ts';
@@ -33,6 +34,7 @@ async function run(args: readonly string[], desk: Desk, version: string): Promis
   const asked = readCommandLine(groups, args);
   if (asked.to === 'run') {
     const { command, typed } = asked;
+    refuseDebugger();
     const code = await command.run(typed, desk).catch((error: unknown) => {
       throw error instanceof UsageError ? new UsageError(error.message, error.about || command.name) : error;
     });
