@@ -388,7 +388,7 @@ describe('a token that is accepted', () => {
 describe('the signing secret (R-AUTH-03)', () => {
   const file = (content: string | Buffer): Record<string, string> => {
     const path = join(tempFolder(), 'secret');
-    writeFileSync(path, content);
+    writeFileSync(path, content, { mode: 0o600 });
     return { HELMDECK_JWT_SECRET_FILE: path };
   };
   const long = 'ä'.repeat(16);
