@@ -76,16 +76,22 @@ interface Batch {
 async function* batches(lines: AsyncIterable<Buffer>): AsyncGenerator<Batch> {
   let batch: Batch = { first: 1, lines: [], errors: [] };
   let bytes = 0;
-  for await (const line of lines) {
-    if (batch.lines.length === TRANSFER.lines || bytes + line.length > BATCH_BYTES) {
-      yield batch;
-      batch = { first: batch.first + batch.lines.length, lines: [], errors: [] };
-      bytes = 0;
+  try {
+    for await (const line of lines) {
+      if (batch.lines.length === TRANSFER.lines || bytes + line.length > BATCH_BYTES) {
+        yield batch;
+        batch = { first: batch.first + batch.lines.length, lines: [], errors: [] };
+        bytes = 0;
+      }
+      const message = wrongWith(line);
+      if (message !== undefined) batch.errors.push({ line: batch.first + batch.lines.length, message });
+      batch.lines.push(message === undefined ? line.toString() : '');
+      bytes += line.length;
     }
-    const message = wrongWith(line);
-    if (message !== undefined) batch.errors.push({ line: batch.first + batch.lines.length, message });
-    batch.lines.push(message === undefined ? line.toString() : '');
-    bytes += line.length;
+  } catch (error) {
+    // The whole lines that came before the fault are imported, as those of earlier batches were.
+    if (batch.lines.length > 0) yield batch;
+    throw error;
   }
   if (batch.lines.length > 0) yield batch;
 }
@@ -128,14 +134,21 @@ async function* chunksOf(request: IncomingMessage, clock: Clock): AsyncGenerator
   // What is left when we stop is read by whoever refuses it.
   const chunks = request.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
   let patience: number = LIMITS.progressMs;
+  let waited = 0;
   let bytes = 0;
   try {
     for (;;) {
       const since = clock.steady();
-      const { done, value } = await within(patience, chunks.next(), clock);
+      const left = LIMITS.importWaitMs - waited;
+      const { done, value } = await within(
+        chunks.next(),
+        clock,
+        left < patience ? { ms: left, why: tooSlow } : { ms: patience, why: idle },
+      );
       if (done === true) return;
       bytes += value.length;
       patience -= clock.steady() - since;
+      waited += clock.steady() - since;
       if (bytes >= LIMITS.progressBytes || value.includes(LINE_FEED)) [patience, bytes] = [LIMITS.progressMs, 0];
       yield value;
     }
@@ -147,14 +160,26 @@ async function* chunksOf(request: IncomingMessage, clock: Clock): AsyncGenerator
   }
 }
 
-async function within<T>(ms: number, coming: Promise<T>, clock: Clock): Promise<T> {
+interface Deadline {
+  readonly ms: number;
+  readonly why: () => Failure;
+}
+
+async function within<T>(coming: Promise<T>, clock: Clock, { ms, why }: Deadline): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
-  using _late = clock.after(Math.max(ms, 0), () =>
-    reject(new Failure('invalid_input', `Nothing came for ${LIMITS.progressMs / 1000} s; send the lines without a pause.`)),
-  );
+  using _late = clock.after(Math.max(ms, 0), () => reject(why()));
   coming.catch(() => undefined);
   return await Promise.race([coming, promise]);
 }
+
+const idle = (): Failure =>
+  new Failure('invalid_input', `Nothing came for ${LIMITS.progressMs / 1000} s; send the lines without a pause.`);
+
+const tooSlow = (): Failure =>
+  new Failure(
+    'invalid_input',
+    `This import waited ${LIMITS.importWaitMs / 60_000} minutes for its lines; those that came are imported. Send the rest in another import.`,
+  );
 
 const cutOff = (): Failure =>
   new Failure('invalid_input', 'The connection ended within the lines; import them again, those that are there stay.');

@@ -1,5 +1,6 @@
 const KIB = 1024;
 const SECOND = 1000;
+const MINUTE = 60 * SECOND;
 
 /** What a connection may cost us (R-HTTP-06, R-HTTP-07). Times are milliseconds. */
 export const LIMITS = {
@@ -10,6 +11,8 @@ export const LIMITS = {
   /** Within this an import must have brought a line, or `progressBytes`, and a reader must have taken something. */
   progressMs: 7 * SECOND,
   progressBytes: 16 * KIB,
+  /** How long one import may keep us waiting for its lines in all; without this a line now and then would hold a stream for ever. */
+  importWaitMs: 10 * MINUTE,
   /** Between two requests. Node adds a second. */
   idleMs: 7 * SECOND,
   checkMs: SECOND,

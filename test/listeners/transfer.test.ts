@@ -3,7 +3,7 @@ import { systemClock } from '../../src/core/clock.ts';
 import type { Perform } from '../../src/core/perform.ts';
 import { RamStore } from '../../src/core/ram-store.ts';
 import { LIMITS } from '../../src/listeners/limits.ts';
-import { handClock, MINUTE } from '../support/clock.ts';
+import { handClock, MINUTE, SECOND } from '../support/clock.ts';
 import { ask, dial, serve, type Served, SOON } from '../support/listener.ts';
 import { aDraft } from '../support/store.ts';
 import { waitOf } from '../support/work.ts';
@@ -202,6 +202,28 @@ describe('an import', () => {
     await expect.poll(async () => (await ask(all.url, '/api/v1/status', { token: all.owner })).json['facts'], SOON).toBe(500);
     await clock.pass(LIMITS.progressMs + 1);
     expect(await line.until('}')).toMatch(/^HTTP\/1\.1 400 [^]*Nothing came for 7 s/);
+  });
+
+  test('that brings a line now and then ends after ten minutes, and keeps the lines that came (R-HTTP-07)', async () => {
+    const clock = handClock();
+    const all = await serve({ clock });
+    const line = await dial(all.port);
+    const fact = `${lineOf('first')}\n`;
+    line.write(
+      `POST ${IMPORT} HTTP/1.1\r\nHost: 127.0.0.1:${all.port}\r\nAuthorization: Bearer ${all.owner}\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    );
+    line.write(`${Buffer.byteLength(fact).toString(16)}\r\n${fact}\r\n`);
+    const step = 6 * SECOND;
+    for (let passed = 0; passed <= LIMITS.importWaitMs + step && line.text() === ''; passed += step) {
+      // Let the chunk arrive before the clock moves on.
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      await clock.pass(step);
+      if (line.text() === '') line.write('1\r\n\n\r\n');
+    }
+    expect(await line.until('}')).toMatch(
+      /^HTTP\/1\.1 400 [^]*This import waited 10 minutes for its lines; those that came are imported/,
+    );
+    expect((await ask(all.url, '/api/v1/memory/fact?key=first', { token: all.owner })).status).toBe(200);
   });
 });
 
