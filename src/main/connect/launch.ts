@@ -4,7 +4,7 @@ import { basename, join, sep } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
 import { writeDurably } from '../../core/files.ts';
 import type { Connector, Entry, Surroundings } from './connector.ts';
-import { findProgram, isSafe } from './programs.ts';
+import { findProgram, isSafe, isTrustedFile } from './programs.ts';
 
 /** What the bridge needs. */
 const LEAST_NODE = 18;
@@ -39,12 +39,28 @@ export const startsBridge = ({ command, args }: Entry): boolean =>
 export const startsBridgeFor = (entry: Entry, client: string): boolean =>
   startsBridge(entry) && entry.args[entry.args.indexOf('--client') + 1] === client;
 
+/**
+ * What we start to try an entry: our own command, or our bridge on a Node. Undefined for anything else. Other programs write these
+ * configurations too, and what they put there must not run with our environment because the owner pressed "Test".
+ */
+export function ownProgramOf({ command, args: [first = ''] }: Entry, around: Surroundings): string | undefined {
+  const own = findProgram(around, COMMAND);
+  if (command === COMMAND || command === own) return first === 'mcp' ? own : undefined;
+  const isNode = command === process.execPath || /^node(\.exe)?$/i.test(basename(command));
+  return isNode && isSafe(command) && isOurBridge(first) ? command : undefined;
+}
+
+const isOurBridge = (path: string): boolean =>
+  basename(path) === BRIDGE && isTrustedFile(path) && readFileSync(path, 'utf8') === bridgeText();
+
 /** Puts the bridge that came with this program where the entries of all clients look for it. */
 export function placeBridge(folder: string): void {
-  const bridge = readFileSync(bundled('stdio-bridge', BRIDGE), 'utf8');
+  const bridge = bridgeText();
   const place = join(folder, BRIDGE);
   if (!existsSync(place) || readFileSync(place, 'utf8') !== bridge) writeDurably(place, bridge);
 }
+
+const bridgeText = (): string => readFileSync(bundled('stdio-bridge', BRIDGE), 'utf8');
 
 /** After an update, what connected clients start is of the same version as the program. */
 export function refreshBridge(folder: string): void {

@@ -48,11 +48,12 @@ function ofNvm(home: string): string[] {
 }
 
 /** A program that can be run, and that nobody but its owner, or root, can replace. */
-export function isSafe(path: string): boolean {
+export const isSafe = (path: string): boolean =>
+  isTrustedFile(path) && (process.platform === 'win32' || (statSync(path).mode & 0o111) !== 0);
+
+export function isTrustedFile(path: string): boolean {
   try {
-    const stats = statSync(path);
-    if (!stats.isFile()) return false;
-    return process.platform === 'win32' || ((stats.mode & 0o111) !== 0 && untrustedPlaceOf(path) === undefined);
+    return statSync(path).isFile() && untrustedPlaceOf(path) === undefined;
   } catch {
     return false;
   }

@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Verification } from '../../contract/client.ts';
 import { Failure } from '../../contract/failure.ts';
-import type { Machine } from '../config.ts';
-import type { Entry } from './connector.ts';
+import type { Entry, Surroundings } from './connector.ts';
+import { ownProgramOf } from './launch.ts';
 import { environmentFor } from './programs.ts';
 
 const PATIENCE_MS = 20_000;
@@ -33,7 +33,7 @@ interface Talk {
 }
 
 /** Starts what a client would start, and asks for something that leaves no trace. */
-export async function verify(entry: Entry, around: Machine): Promise<Verification> {
+export async function verify(entry: Entry, around: Surroundings): Promise<Verification> {
   let tools = 0;
   try {
     return await converse(entry, around, async (talk) => {
@@ -54,10 +54,21 @@ export function whyOf(error: unknown): string {
   return `What this client starts does not work: ${error instanceof Error ? error.message : ''}.`;
 }
 
+const FOREIGN =
+  'The entry in its configuration does not start the bridge of this program, so it was not started. Connect this client again, or look at who wrote that entry.';
+
+/** What our bridge reads. Another variable, such as NODE_OPTIONS, could have it run code of whoever wrote the entry. */
+const BRIDGE_SETTINGS = ['HELMDECK_DATA_DIR', 'HELMDECK_CLIENT', 'HELMDECK_TOKEN', 'HELMDECK_TOKEN_FILE'];
+
+const bridgeSettings = (environment: Entry['env']): Entry['env'] =>
+  Object.fromEntries(Object.entries(environment).filter(([name]) => BRIDGE_SETTINGS.includes(name)));
+
 /** Says what a client would say to what it starts, as long as `body` has something to ask. */
-export async function converse<T>(entry: Entry, around: Machine, body: (talk: Talk) => Promise<T>): Promise<T> {
-  const child = spawn(entry.command, [...entry.args], {
-    env: { ...environmentFor(around), ...entry.env },
+export async function converse<T>(entry: Entry, around: Surroundings, body: (talk: Talk) => Promise<T>): Promise<T> {
+  const program = ownProgramOf(entry, around);
+  if (program === undefined) throw new Failure('handler_failed', FOREIGN);
+  const child = spawn(program, [...entry.args], {
+    env: { ...environmentFor(around), ...bridgeSettings(entry.env) },
     cwd: around.home(),
     stdio: ['pipe', 'pipe', 'ignore'],
     windowsHide: true,

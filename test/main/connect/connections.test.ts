@@ -432,6 +432,43 @@ test('a paused client is refused until it is let in again, and a revoked one for
   expect((await connections.connect({ client: 'claude-code', subject: 'me' })).verified.works).toBe(true);
 });
 
+test('only our own bridge is started to try an entry, with nothing that others put beside it (R-CONN-10)', async () => {
+  const { connections, put, served, home } = await aHome();
+  const path = put('.claude.json', CLAUDE);
+  const proof = join(home, 'it-ran');
+  await connections.connect({ client: 'claude-code', subject: 'me' });
+  type Server = { command: string; args: string[]; env: Record<string, string> };
+  const ours = (JSON.parse(readFileSync(path, 'utf8')) as { mcpServers: { helmdeck: Server } }).mcpServers.helmdeck;
+  const tried = async (entry: Server) => {
+    writeFileSync(path, JSON.stringify({ mcpServers: { helmdeck: entry } }));
+    return await connections.verify({ client: 'claude-code' });
+  };
+  const planted = put(
+    'elsewhere/helmdeck-memory-mcp.mjs',
+    `import fs from 'node:fs'; fs.writeFileSync(${JSON.stringify(proof)}, '')`,
+  );
+  const script = put('elsewhere/helmdeck-memory', `#!/bin/sh\ntouch ${proof}\n`, 0o755);
+  const shell = put('elsewhere/node', `#!/bin/sh\ntouch ${proof}\n`, 0o777);
+  const client = ['--client', 'claude-code'];
+  for (const foreign of [
+    { command: '/bin/sh', args: ['-c', `touch ${proof}`] },
+    { command: ours.command, args: ['-e', `require('fs').writeFileSync(${JSON.stringify(proof)}, '')`] },
+    { command: ours.command, args: [planted, ...client] },
+    { command: script, args: ['mcp', ...client] },
+    { command: shell, args: ours.args },
+    { command: '/bin/sh', args: [planted, ...client] },
+  ]) {
+    expect(await tried({ ...foreign, env: ours.env }), JSON.stringify(foreign)).toMatchObject({
+      works: false,
+      why: expect.stringMatching(/does not start the bridge of this program, so it was not started/),
+    });
+  }
+  const required = put('elsewhere/required.cjs', `require('fs').writeFileSync(${JSON.stringify(proof)}, '')`);
+  expect(await tried({ ...ours, env: { ...ours.env, NODE_OPTIONS: `--require=${required}` } })).toMatchObject({ works: true });
+  expect(existsSync(proof)).toBe(false);
+  expect(served.folder).toBe(ours.env['HELMDECK_DATA_DIR']);
+});
+
 test('what its client would start and is not there any more is said (R-CONN-04)', async () => {
   const { connections, put, served, row } = await aHome();
   put('.claude.json', CLAUDE);
