@@ -50,6 +50,8 @@ export interface Machine {
 /** A setting that is set and cannot be honoured stops the start with its name: what it asked for is never guessed at. */
 export function readConfig(machine: Machine): Config {
   const { environment } = machine;
+  // Read where OpenClaw is connected; a start refuses a word it does not know, as for every setting.
+  oneOf(environment, 'HELMDECK_OPENCLAW_QMD', ['on', 'off']);
   return {
     folder: dataFolderOf(machine),
     quota: {

@@ -19,6 +19,7 @@ const USUAL: Partial<Record<SettingName, string>> = {
   HELMDECK_SECRETS: 'refuse',
   HELMDECK_LOCK_AFTER: 'never',
   HELMDECK_SHORTCUT: 'none',
+  HELMDECK_OPENCLAW_QMD: 'on',
   HELMDECK_OLLAMA_URL: OLLAMA.url,
   HELMDECK_EMBEDDINGS_MODEL: OLLAMA.model,
 };
@@ -35,6 +36,7 @@ const CHANGEABLE: Partial<Record<SettingName, { readonly choices?: string[] }>> 
   HELMDECK_SECRETS: { choices: ['refuse', 'warn'] },
   HELMDECK_LOCK_AFTER: {},
   HELMDECK_SHORTCUT: {},
+  HELMDECK_OPENCLAW_QMD: { choices: ['on', 'off'] },
 };
 
 /** The settings as their owner may look at them, and the few that a surface may change: in the file, for the next start. */

@@ -19,6 +19,7 @@ export const SETTINGS = {
   HELMDECK_LOCK_AFTER: { as: 'number' },
   HELMDECK_SHORTCUT: { as: 'text' },
   HELMDECK_PACKS: { as: 'list' },
+  HELMDECK_OPENCLAW_QMD: { as: 'text' },
   HELMDECK_OLLAMA: { as: 'text' },
   HELMDECK_OLLAMA_URL: { as: 'text' },
   HELMDECK_EMBEDDINGS_MODEL: { as: 'text' },

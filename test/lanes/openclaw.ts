@@ -110,7 +110,7 @@ async function lane(): Promise<void> {
   check('and gives no warning', isSilent(both), both);
   const read = await invoke('memory_get', { path: OURS });
   check('memory_get reads it', read['text'] === FACT.value, read);
-  const findings = await examineOpenClaw(around);
+  const findings = await examineOpenClaw(around, folder);
   check('the doctor finds nothing wrong, and its test is forgotten', isWell(findings) && (await factsLeft()) === 1, findings);
   const probed = await around.run(join(PROGRAMS, 'openclaw'), ['mcp', 'probe', 'helmdeck', '--json']);
   check('OpenClaw itself lists our tools', probed.code === 0 && probed.stdout.includes('memory_store'), probed);

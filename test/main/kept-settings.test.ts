@@ -111,6 +111,7 @@ describe('a setting that is changed (R-SET-01)', () => {
     ['HELMDECK_ADDR', '0.0.0.0:7345', /^HELMDECK_ADDR must be 127\.0\.0\.1/],
     ['HELMDECK_SECRETS', 'off', /^HELMDECK_SECRETS must be refuse or warn/],
     ['HELMDECK_SHORTCUT', 'M', /^HELMDECK_SHORTCUT must be keys/],
+    ['HELMDECK_OPENCLAW_QMD', 'false', /^HELMDECK_OPENCLAW_QMD must be on or off/],
     ['HELMDECK_MEMORY_KEY_FILE', '/tmp/key', /^HELMDECK_MEMORY_KEY_FILE cannot be changed here/],
     ['HELMDECK_PACKS', 'mine', /^HELMDECK_PACKS cannot be changed here/],
     ['HELMDECK_FETCH_HOSTS', 'example.com', /^HELMDECK_FETCH_HOSTS cannot be changed here/],

@@ -6,6 +6,7 @@ import { json5 } from '../connect/json-text.ts';
 import { lookAtMcporter, mcporterEntry, wantsMcporter } from '../connect/openclaw/mcporter.ts';
 import { openClaw } from '../connect/openclaw/openclaw.ts';
 import { askOpenClaw, findOpenClaw } from '../connect/openclaw/program.ts';
+import { Records } from '../connect/records.ts';
 import { converse, verify, whyOf } from '../connect/verify.ts';
 import { bad, type Finding, ok, refusal, warn } from './finding.ts';
 
@@ -14,7 +15,7 @@ const AGAIN = 'helmdeck-memory connect openclaw';
 const LEAST_SECONDS = 3600;
 
 /** Whether OpenClaw finds what is remembered here, from its configuration to a fact that its own search has to find. */
-export async function examineOpenClaw(around: Surroundings): Promise<Finding[]> {
+export async function examineOpenClaw(around: Surroundings, folder: string): Promise<Finding[]> {
   const { program, version = 'of an unknown version', config, installed } = findOpenClaw(around);
   if (!installed) return [bad('openclaw', 'It was not found on this machine.', 'Install it: https://openclaw.ai.')];
   if (program === undefined) {
@@ -24,7 +25,7 @@ export async function examineOpenClaw(around: Surroundings): Promise<Finding[]> 
   try {
     const { findings, entry } = await entryFindings(around, config);
     if (!entry) return [found, ...findings];
-    const qmd = await qmdFindings(around, entry);
+    const qmd = await qmdFindings(around, folder, entry);
     return [found, ...findings, await toolsFinding(around, entry), ...qmd, await searchFinding(around, entry)];
   } catch (error) {
     return [found, refusal('config', error)];
@@ -63,12 +64,14 @@ async function toolsFinding(around: Surroundings, entry: Entry): Promise<Finding
 }
 
 /** As mcporter would start it, and where mcporter would find it. */
-async function qmdFindings(around: Surroundings, entry: Entry): Promise<Finding[]> {
-  if (!wantsMcporter(around)) return [ok('qmd', 'It is kept out of mcporter by OPENCLAW_QMD_ENABLED=false.')];
+async function qmdFindings(around: Surroundings, folder: string, entry: Entry): Promise<Finding[]> {
+  if (!wantsMcporter(around)) return [ok('qmd', 'HELMDECK_OPENCLAW_QMD or OPENCLAW_QMD_ENABLED keeps it out of mcporter.')];
   const { path, at } = lookAtMcporter(around, entry);
+  // The program may have been told by a variable that this shell does not have; what it then did is on record.
+  if (at !== 'ours' && wasKeptOut(folder, path)) return [ok('qmd', 'OpenClaw was connected without it, as its owner had set.')];
   if (at !== 'ours') {
     const says = at === 'absent' ? `Our search does not stand in ${path}.` : `Under our name stands another server in ${path}.`;
-    return [warn('qmd', says, `Connect it again: ${AGAIN}; or keep it out with OPENCLAW_QMD_ENABLED=false.`)];
+    return [warn('qmd', says, `Connect it again: ${AGAIN}; or keep it out: set HELMDECK_OPENCLAW_QMD to off.`)];
   }
   try {
     const { refused, message = '' } = await converse(mcporterEntry(entry), around, ({ call }) => call('query', { limit: 1 }));
@@ -77,6 +80,11 @@ async function qmdFindings(around: Surroundings, entry: Entry): Promise<Finding[
   } catch (error) {
     return [bad('qmd', whyOf(error), `Connect it again: ${AGAIN}.`)];
   }
+}
+
+function wasKeptOut(folder: string, path: string): boolean {
+  const record = new Records(folder).read(openClaw.id);
+  return record !== undefined && !record.files.some((file) => file.path === path);
 }
 
 /** Stores a fact as one of its agents, has the gateway search for it as for another, and forgets it. */

@@ -220,6 +220,10 @@ test('R-CLAW-10 what is missing, old or switched off is said, and connecting aga
 test('R-CLAW-11 the switch of its script keeps the search by QMD out, and mcporter is written where it reads', async () => {
   const { connections, mcporter, around, put } = await aHomeWithOpenClaw();
   const environment = around.environment as Record<string, string>;
+  environment['HELMDECK_OPENCLAW_QMD'] = 'off';
+  await connections.connect(CLIENT);
+  expect(existsSync(mcporter)).toBe(false);
+  delete environment['HELMDECK_OPENCLAW_QMD'];
   environment['OPENCLAW_QMD_ENABLED'] = 'false';
   await connections.connect(CLIENT);
   expect(existsSync(mcporter)).toBe(false);

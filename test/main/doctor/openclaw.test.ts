@@ -10,7 +10,7 @@ import { aHomeWithOpenClaw, CLIENT } from '../../support/openclaw.ts';
 async function connected() {
   const home = await aHomeWithOpenClaw();
   await home.connections.connect(CLIENT);
-  return { ...home, examine: () => examineOpenClaw(home.around) };
+  return { ...home, examine: () => examineOpenClaw(home.around, home.served.folder) };
 }
 
 const statesOf = (findings: readonly Finding[]): string[] => findings.map(({ check, state }) => `${check} ${state}`);
@@ -27,15 +27,20 @@ describe('the doctor of OpenClaw (R-CLAW-13)', () => {
 
   test('says that it is not there, not connected, or lacks its plugin, and what to do', async () => {
     const none = await aHome();
-    expect(await examineOpenClaw(none.around)).toMatchObject([{ state: 'bad', remedy: expect.stringContaining('Install it') }]);
-    const { around, connections, plugin } = await aHomeWithOpenClaw();
-    expect(found(await examineOpenClaw(around), 'config')).toMatchObject({
+    expect(await examineOpenClaw(none.around, none.served.folder)).toMatchObject([
+      { state: 'bad', remedy: expect.stringContaining('Install it') },
+    ]);
+    const { around, connections, plugin, served } = await aHomeWithOpenClaw();
+    expect(found(await examineOpenClaw(around, served.folder), 'config')).toMatchObject({
       state: 'bad',
       remedy: expect.stringContaining('helmdeck-memory connect openclaw'),
     });
     await connections.connect(CLIENT);
     rmSync(plugin, { recursive: true });
-    expect(found(await examineOpenClaw(around), 'config')).toMatchObject({ state: 'bad', says: expect.stringContaining('gone') });
+    expect(found(await examineOpenClaw(around, served.folder), 'config')).toMatchObject({
+      state: 'bad',
+      says: expect.stringContaining('gone'),
+    });
   });
 
   test('says when its gateway does not run, and when its search does not find us', async () => {
@@ -59,7 +64,24 @@ describe('the doctor of OpenClaw (R-CLAW-13)', () => {
     expect(found(await examine(), 'config')).toMatchObject({ state: 'warn', says: expect.stringContaining('memory.backend') });
     rmSync(mcporter);
     expect(found(await examine(), 'qmd')).toMatchObject({ state: 'warn', says: expect.stringContaining(mcporter) });
-    (around.environment as Record<string, string>)['OPENCLAW_QMD_ENABLED'] = 'false';
-    expect(found(await examine(), 'qmd')).toMatchObject({ state: 'ok', says: expect.stringContaining('kept out') });
+    const environment = around.environment as Record<string, string>;
+    for (const [name, off] of [
+      ['OPENCLAW_QMD_ENABLED', 'false'],
+      ['HELMDECK_OPENCLAW_QMD', 'off'],
+    ] as const) {
+      environment[name] = off;
+      expect(found(await examine(), 'qmd')).toMatchObject({ state: 'ok', says: expect.stringContaining('keeps it out') });
+      delete environment[name];
+    }
+  });
+
+  test('does not contradict the program where only its own environment kept mcporter out', async () => {
+    const home = await aHomeWithOpenClaw();
+    const environment = home.around.environment as Record<string, string>;
+    environment['OPENCLAW_QMD_ENABLED'] = 'false';
+    await home.connections.connect(CLIENT);
+    delete environment['OPENCLAW_QMD_ENABLED'];
+    const findings = await examineOpenClaw(home.around, home.served.folder);
+    expect(found(findings, 'qmd')).toMatchObject({ state: 'ok', says: expect.stringContaining('connected without it') });
   });
 });

@@ -35,8 +35,8 @@ async function ofThis(desk: Desk): Promise<Finding[]> {
   return examine({ machine: desk.machine, memory: () => desk.memory(), now: desk.now() });
 }
 
-async function ofOpenClaw({ machine }: Desk): Promise<Finding[]> {
+async function ofOpenClaw({ machine, config, environment }: Desk): Promise<Finding[]> {
   const { examineOpenClaw } = await import('../../doctor/openclaw.ts');
   const { surroundingsOf } = await import('../../connect/programs.ts');
-  return examineOpenClaw(surroundingsOf(machine));
+  return examineOpenClaw(surroundingsOf({ ...machine, environment }), config.folder);
 }

@@ -11,8 +11,9 @@ import { startsBridge } from '../launch.ts';
 /** Under this name its clients call `helmdeck.query`. */
 const SERVER = ['mcpServers', ENTRY];
 
-/** The switch of the script that this registration comes from. */
-export const wantsMcporter = ({ environment }: Machine): boolean => environment['OPENCLAW_QMD_ENABLED'] !== 'false';
+/** Our setting, and the variable that scripts for OpenClaw set for the same. Either one keeps us out. */
+export const wantsMcporter = ({ environment }: Machine): boolean =>
+  environment['HELMDECK_OPENCLAW_QMD'] !== 'off' && environment['OPENCLAW_QMD_ENABLED'] !== 'false';
 
 /** The first that mcporter reads, or the one that it reads wherever it is started. */
 function mcporterConfig(around: Machine): string {

@@ -41,6 +41,10 @@ const SAID: Readonly<Record<string, Said>> = {
     hint: 'From 1 to 1440. Agents read and write nothing while it is locked.',
   },
   HELMDECK_SHORTCUT: { label: 'Keys that open the window', hint: 'On the desktop, from anywhere: such as Ctrl+Shift+M.' },
+  HELMDECK_OPENCLAW_QMD: {
+    label: 'OpenClaw: search through mcporter',
+    hint: 'Holds the next time OpenClaw is connected. Its own memory search goes through our plugin either way.',
+  },
 };
 
 /** Settings are read at a start: what can be changed here is written to the file, the rest is shown with the name by which it is set. */
