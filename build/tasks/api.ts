@@ -49,7 +49,7 @@ export function api(): string {
   return [
     '# The REST interface',
     'Written by `npm run docs` from the schemas that validate; `GET /api/v1/openapi.json` is the same for programs.',
-    'Every request but `GET /healthz` bears a token, `Authorization: Bearer …`, and whose memory it reaches follows from the token alone. A body is JSON with `Content-Type: application/json`, at most 1 MiB, and a field that is not listed is refused. Times are RFC 3339 in UTC. No request may carry an `Origin`: web pages cannot reach a memory.',
+    'Every request but `GET /healthz` bears a token, `Authorization: Bearer …`, and whose memory it reaches follows from the token alone. A body is JSON with `Content-Type: application/json`, at most 1 MiB, and a field that is not listed is refused. Times are RFC 3339 in UTC. Any `Origin` but our own is refused: web pages cannot reach a memory.',
     table(
       ['', 'does'],
       operations.map(({ at, operation }) => [`\`${at}\``, operation.summary]),

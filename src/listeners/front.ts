@@ -7,7 +7,7 @@ import type { Sent, Tokens } from '../core/tokens.ts';
 import { answer, refuse } from './answer.ts';
 import { bearerOf } from './authenticate.ts';
 import { breakBody, refuseBody } from './body.ts';
-import { fromAPage, type Guard } from './guard.ts';
+import type { Guard } from './guard.ts';
 import { health } from './health.ts';
 import { LIMITS } from './limits.ts';
 import type { Place } from './routes.ts';
@@ -208,7 +208,7 @@ export class Front {
   ): Promise<string | undefined> {
     const { guard, find, tokens, prove, window } = this.#deps;
     const { rawHeaders, method = '' } = request;
-    const from = guard(rawHeaders);
+    guard(rawHeaders);
     const url = targetOf(request);
     const mark = url.indexOf('?');
     const path = mark === -1 ? url : url.slice(0, mark);
@@ -219,8 +219,6 @@ export class Front {
       await window.answer({ request, response, path, query, allow });
       return undefined;
     }
-    // A page of ours has its own door; through any other it might carry what a script planted in it.
-    if (from === 'page') throw fromAPage();
     if (path === '/healthz') {
       if (method !== 'GET') throw wrongMethod(['GET'], allow);
       refuseBody(request);

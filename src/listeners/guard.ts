@@ -1,10 +1,10 @@
 import { Failure } from '../contract/failure.ts';
 
 /**
- * Throws unless the request was made by a program of this machine, or by a page of our own. Takes headers as they came: Node
- * joins or drops what came twice.
+ * Throws unless the request was made by a program of this machine, or by a page of our own origin. It proves no identity: both
+ * still need a token. Takes headers as they came: Node joins or drops what came twice.
  */
-export type Guard = (rawHeaders: readonly string[]) => 'program' | 'page';
+export type Guard = (rawHeaders: readonly string[]) => void;
 
 const OWN_NAMES = ['127.0.0.1', 'localhost', '[::1]'];
 const HTTP_PORT = 80;
@@ -12,7 +12,7 @@ const HTTP_PORT = 80;
 /**
  * A page that the owner visits must not reach this memory through their browser (R-HTTP-04, R-HTTP-05). Its own name can be
  * made to point here, so only exact names of ours pass; and no browser hides from us what a page asked for: it sends Origin
- * or Sec-Fetch-Site. The owner's window is a page too: it is told apart by both, and has a door of its own.
+ * or Sec-Fetch-Site. A page of our own origin is let through, as clients expect that send our address as their Origin.
  */
 export function createGuard(port: number, allowedHosts: readonly string[] = []): Guard {
   const hosts: ReadonlySet<string> = new Set([
@@ -49,11 +49,9 @@ export function createGuard(port: number, allowedHosts: readonly string[] = []):
         `This memory answers to its own address only; use http://127.0.0.1:${port} and leave the Host header to your HTTP library.`,
       );
     }
-    if (origin === undefined && site === undefined) return 'program';
     // `none`: the owner typed the address, or followed the link in a terminal.
     if (site !== undefined && site !== 'same-origin' && site !== 'none') throw fromAPage();
     if (origin !== undefined && !isOwn(origin, host)) throw fromAPage();
-    return site === 'none' && origin === undefined ? 'program' : 'page';
   };
 }
 
@@ -66,5 +64,8 @@ function nameAt(rawHeaders: readonly string[], index: number): string {
   return name.length === 4 || name.length === 6 || name.length === 14 ? name.toLowerCase() : '';
 }
 
-export const fromAPage = (): Failure =>
-  new Failure('forbidden_origin', 'Web pages cannot reach this memory; call it from a program, without an Origin header.');
+const fromAPage = (): Failure =>
+  new Failure(
+    'forbidden_origin',
+    'Web pages of other origins cannot reach this memory; call it from a program, without an Origin header.',
+  );

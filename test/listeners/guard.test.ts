@@ -77,17 +77,17 @@ describe('the Host of a request (R-HTTP-04)', () => {
   });
 });
 
-describe('a web page (R-HTTP-05)', () => {
+describe('a web page of another origin (R-HTTP-05)', () => {
   const marks = (port: number): [string, string][] => [
     ['Origin', 'https://evil.example'],
     ['Origin', 'null'],
     ['Origin', ''],
-    ['Origin', `http://127.0.0.1:${port}`],
+    ['Origin', `http://127.0.0.1:${port + 1}`],
     ['Origin', `http://localhost:${port}`],
+    ['Origin', `http://127.0.0.1:${port}.evil.example`],
     ['ORIGIN', 'file://'],
     ['Sec-Fetch-Site', 'cross-site'],
     ['Sec-Fetch-Site', 'same-site'],
-    ['Sec-Fetch-Site', 'same-origin'],
     ['sec-fetch-site', 'none, cross-site'],
   ];
 
@@ -120,5 +120,42 @@ describe('a web page (R-HTTP-05)', () => {
   test('that the owner typed the address of is let through to what needs no token', async () => {
     const { url } = await serve();
     expect((await ask(url, '/healthz', { headers: ['Sec-Fetch-Site', 'none'] })).text).toBe('{"status":"ok"}');
+  });
+});
+
+describe('our own origin (R-HTTP-05)', () => {
+  const own = (port: number): string[][] => [
+    ['Origin', `http://127.0.0.1:${port}`],
+    ['Origin', `http://127.0.0.1:${port}`, 'Sec-Fetch-Site', 'same-origin'],
+    ['Sec-Fetch-Site', 'same-origin'],
+    ['Host', `localhost:${port}`, 'Origin', `http://localhost:${port}`],
+  ];
+
+  test('is served like any program: with a valid token', async () => {
+    const { url, port, owner } = await serve();
+    for (const headers of own(port)) {
+      expect((await ask(url, '/api/v1/status', { token: owner, headers })).status).toBe(200);
+      expect((await ask(url, '/healthz', { headers })).status).toBe(200);
+    }
+  });
+
+  test('is no token: without one, or with a wrong one, every route is refused', async () => {
+    const { url, port } = await serve();
+    for (const headers of own(port)) {
+      for (const [method, path] of everyRoute) {
+        const [none, wrong] = [
+          await ask(url, path, { method, headers }),
+          await ask(url, path, { method, token: 'wrong', headers }),
+        ];
+        expect([path, none.status, wrong.status]).toEqual([path, 401, 401]);
+      }
+    }
+  });
+
+  test('is never the one that a name made to point here sends', async () => {
+    const { url, port, owner } = await serve();
+    const headers = ['Host', `evil.example:${port}`, 'Origin', `http://evil.example:${port}`];
+    const answer = await ask(url, '/api/v1/status', { token: owner, headers });
+    expect([answer.status, answer.json.error]).toEqual([403, 'forbidden_host']);
   });
 });
