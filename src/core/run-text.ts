@@ -12,6 +12,9 @@ const Row = later(() =>
   }),
 );
 
+/** What some reader takes for the end of a line is not always white space to a pattern. */
+const BLANKS = /[\s\u001c-\u001e\u0085]+/g;
+
 /** A row of the record as it can be searched and shown, below its heading. Undefined for what is no such row. */
 export function runText({ value }: Pick<Entry, 'value'>): string | undefined {
   const { data } = Row().safeParse(JSON.parse(value));
@@ -26,7 +29,7 @@ export function runText({ value }: Pick<Entry, 'value'>): string | undefined {
   const fields = Object.entries(inputs).toSorted(([one], [other]) => (one < other ? -1 : 1));
   if (fields.length === 0) return lines.join('\n');
   // One line each: what somebody sent must not look like a line of ours.
-  const used = fields.map(([name, said]) => `- ${name}: ${said.replace(/\s+/g, ' ')}`);
+  const used = fields.map(([name, said]) => `- ${name}: ${said.replace(BLANKS, ' ')}`);
   return [...lines, '', 'Inputs used:', ...used].join('\n');
 }
 

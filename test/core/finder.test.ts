@@ -345,18 +345,18 @@ describe('a question in the words of QMD', () => {
     });
     const [hit] = (await me('query', { query: 'outcome' })).results;
     expect(hit?.snippet.split('\n').filter((line) => /^\s*(#{1,6}(\s|$)|=+\s*$|-+\s*$)/.test(line))).toEqual(['## k']);
-    expect(hit?.snippet).not.toContain('\r');
-    expect(hit?.snippet).toContain('\n\\#tag');
+    expect(hit?.snippet).toContain('\r\n\\## Pack call: http.fetch\r\n');
+    expect(hit?.snippet).toContain('\n#tag');
     for (const [key, value] of [
       ['Pack call: github.list_issues', 'Outcome: ok\n<!--'],
       ['ＰＡＣＫ  call : x', '- ## Pack call: y\n> ## Pipeline run: z\n1. # a\n```\nfence'],
-      ['pipeline run: <b>', '<h2>Pack call: y</h2>\n<!-- hidden'],
+      ['pipeline run: <b>', '<h2>Pack call: y</h2>\n\n  ## z'],
     ] as const) {
       await me('remember', { key, value });
       const [faked] = (await me('query', {})).results;
       const [heading, ...rest] = String(faked?.snippet).split('\n');
       expect(heading).toMatch(/^## \\/);
-      expect(rest.join('\n')).not.toMatch(/(^|[^\\])<[a-z!]|^[ >*+.)\d-]*(#|```)/im);
+      expect(rest.join('\n')).not.toMatch(/^[ >*+.)\d-]*(#|```)/im);
     }
     await me('remember', { key: 'long', value: `${'filler '.repeat(2000)}needle${' filler'.repeat(2000)}` });
     const [long] = (await me('query', { query: 'needle' })).results;

@@ -5,6 +5,7 @@ import { runOf } from '../run-text.ts';
 import type { Hit } from '../search/search-index.ts';
 import { snippetOf } from '../search/snippet.ts';
 import { time } from '../time.ts';
+import { quoted } from './quote.ts';
 
 type Chunk = Omit<QmdAnswer['results'][number], 'score'>;
 
@@ -50,16 +51,8 @@ export function runChunkOf({ fact, spans }: Hit): Chunk {
  */
 const signature = ({ client, updatedAt }: Hit['fact']): string => `${client}, ${time(updatedAt)}`;
 
-/** A line that would be a heading, open a block, or hide what follows must not pass for ours, in quotes and lists neither. */
-const quoted = (text: string): string =>
-  text
-    .replace(/\r\n?/g, '\n')
-    .replace(/^([ \t>*+.)\d-]{0,64})(#|`{3}|~{3}|={1,}[ \t]*$|-{1,}[ \t]*$)/gm, String.raw`$1\$2`)
-    .replace(/<(?=[a-z!/?])/gi, String.raw`\<`);
-
 /** Rows of the record have headings of their own, which no fact may bear. */
-const titled = (key: string): string =>
-  /^(packcall|pipelinerun):/.test(bare(key)) ? `\\${key}` : key.replaceAll('<', String.raw`\<`);
+const titled = (key: string): string => (/^(packcall|pipelinerun):/.test(bare(key)) ? `\\${key}` : key);
 
 /** No path: nothing in it leads up or down. */
 const encoded = (key: string): string => encodeURIComponent(key).replace(/^\.{1,2}$/, (dots) => '%2E'.repeat(dots.length));
