@@ -14,7 +14,7 @@ import { lockFolder } from './folder.ts';
 import { tombstoneHash } from './forgetting.ts';
 import { KeyKeeper } from './key-keeper.ts';
 import type { KeySource } from './keys/key-source.ts';
-import { migrations } from './migrations/index.ts';
+import { carryOver, type NewerState, NOTHING_NEWER, readNewerState, type Tombstone } from './newer-state.ts';
 import type { KeySources } from './open-store.ts';
 import { prepareFolder } from './prepare-folder.ts';
 import { recover, RECOVERY, RECOVERY_RETIRING } from './recovery-key.ts';
@@ -39,29 +39,18 @@ export interface Restored {
   readonly broken: number;
   /** Where the memory lies that stood here before. */
   readonly before: string | undefined;
-  /** False when the memory that stood here could not be read: then what was forgotten, or revoked, after the backup may be back. */
+  /** Tokens made after the backup whose record does not open, because the key of the replaced memory is not available. */
+  readonly revokedTokens: number;
+  /**
+   * False when the replaced memory could not be read. Then facts forgotten and tokens revoked or paused after the backup may be
+   * back, and newer tokens are valid but not listed.
+   */
   readonly forgottenSince: boolean;
 }
 
 interface Keys {
   readonly current: Buffer;
   readonly next?: Buffer;
-}
-
-/** What the memory that is replaced knows better than its backup. None of it needs a key. */
-interface Since {
-  readonly tombstones: readonly Tombstone[];
-  readonly revocations: readonly { readonly id: string; readonly expires_at: number }[];
-}
-
-interface Tombstone {
-  readonly at: number;
-  readonly trusted: number;
-  readonly hash: Buffer | null;
-  readonly subject: string | null;
-  readonly session: string | null;
-  readonly kind: number | null;
-  readonly category: string | null;
 }
 
 /**
@@ -77,8 +66,8 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   removeDrafts(folder);
   try {
     copy(backup, draft);
-    const since = sinceIn(file);
-    const result = await makeReady(draft, options, since ?? { tombstones: [], revocations: [] });
+    const since = await readNewerState(file, (connection) => placesFor(connection, options));
+    const result = await makeReady(draft, options, since ?? NOTHING_NEWER);
     const before = putAside(file, folder, clock.now());
     renameSync(draft, file);
     syncFolder(folder);
@@ -116,7 +105,7 @@ export async function recoverKey({
 async function makeReady(
   draft: string,
   { sources, clock, recoveryKey }: RestoreOptions,
-  since: Since,
+  since: NewerState,
 ): Promise<Omit<Restored, 'before' | 'forgottenSince'>> {
   const connection = new Connection(draft, openDatabase(draft));
   try {
@@ -132,11 +121,11 @@ async function makeReady(
     requireSound(connection);
     const rows = new SealedRows(connection, keys);
     const result = await forgetAgain(connection, keys, rows, since.tombstones, clock.now());
-    for (const { id, expires_at } of since.revocations) connection.sql.keepRevocation.run(id, expires_at);
+    const revokedTokens = carryOver(connection, keys, since);
     if (recoveryKey !== undefined) await bringUnderPresentKey(connection, keys, rows, places);
     connection.emptyLog();
     connection.db.pragma('journal_mode = DELETE');
-    return result;
+    return { ...result, revokedTokens };
   } finally {
     connection.close();
     syncFile(draft);
@@ -170,7 +159,7 @@ async function forgetAgain(
   rows: SealedRows,
   since: readonly Tombstone[],
   now: number,
-): Promise<Omit<Restored, 'before' | 'forgottenSince'>> {
+): Promise<Pick<Restored, 'entries' | 'keptForgotten' | 'broken'>> {
   const tombstones = [...(connection.sql.tombstones.all() as Tombstone[]), ...since];
   const scopes = tombstones.filter(({ hash }) => hash === null);
   const names = Map.groupBy(
@@ -285,6 +274,18 @@ async function keepIn(places: readonly KeySource[], keys: Keys, from: string | u
   );
 }
 
+/** The replaced memory may open with its own key, or with the recovery key that opens the backup. */
+function placesFor(connection: Connection, { sources, recoveryKey }: RestoreOptions): readonly KeySource[] {
+  const places = sources(String(connection.meta('memory')));
+  if (recoveryKey === undefined) return places;
+  try {
+    return [...places, handedIn(recoveredFrom(connection, recoveryKey))];
+  } catch {
+    // It has a newer recovery key, or none.
+    return places;
+  }
+}
+
 const handedIn = (keys: Keys): KeySource => ({
   name: 'the recovery key',
   createsOnFirstStart: false,
@@ -301,24 +302,6 @@ function recoveredFrom(connection: Connection, recoveryKey: string): Keys {
     throw new Failure('not_found', 'No recovery key was ever made for this memory; only its own key opens it.');
   const key = recover(recoveryKey, lockedUp);
   return Buffer.isBuffer(retiring) ? { current: recover(recoveryKey, retiring), next: key } : { current: key };
-}
-
-/** Undefined when the memory that stands here cannot be read. */
-function sinceIn(file: string): Since | undefined {
-  if (!existsSync(file)) return { tombstones: [], revocations: [] };
-  try {
-    const connection = new Connection(file, openDatabase(file, migrations, undefined, 'our tables'));
-    try {
-      return {
-        tombstones: connection.sql.tombstones.all() as Tombstone[],
-        revocations: connection.sql.revocations.all() as Since['revocations'],
-      };
-    } finally {
-      connection.close();
-    }
-  } catch {
-    return undefined;
-  }
 }
 
 /** A second name first, so that there is no moment without a memory. A log that could not be emptied goes along. */

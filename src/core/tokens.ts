@@ -16,6 +16,7 @@ import {
 import type { Caller } from './caller.ts';
 import { invalidToken, readToken, signingKey, signToken } from './jwt.ts';
 import type { Vault } from './store.ts';
+import { PAUSED_TOKEN, SIGNING_SECRET, TOKEN_RECORD } from './vault-names.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -33,11 +34,6 @@ const MOST_ALIVE = 200;
 const MOST_VERIFIED = 256;
 /** For a token whose end is not known. */
 const FOR_GOOD = Number.MAX_SAFE_INTEGER;
-
-const SECRET = 'signing secret';
-const RECORD = 'token ';
-/** Beside the record, so that a start learns of it by the name alone. */
-const PAUSED = 'paused token ';
 
 interface Deps {
   readonly vault: Vault;
@@ -185,7 +181,7 @@ export class Tokens implements AsyncDisposable {
   /** Works in every state of the key. When it fails, the token is of no use in this run all the same. */
   async revoke({ id, unrecorded }: RevokeInput): Promise<RevokeReceipt> {
     const { vault } = this.#deps;
-    const recorded = (await vault.names()).includes(RECORD + id);
+    const recorded = (await vault.names()).includes(TOKEN_RECORD + id);
     if (!recorded && !unrecorded && !(await vault.revoked()).includes(id)) {
       throw new Failure(
         'not_found',
@@ -211,9 +207,9 @@ export class Tokens implements AsyncDisposable {
         // First, so that it holds in this run also when it cannot be written down.
         this.#paused.add(id);
         for (const hear of this.#listeners) hear(id);
-        await this.#deps.vault.keep(PAUSED + id, 'paused');
+        await this.#deps.vault.keep(PAUSED_TOKEN + id, 'paused');
       } else {
-        await this.#deps.vault.drop(PAUSED + id);
+        await this.#deps.vault.drop(PAUSED_TOKEN + id);
         this.#paused.delete(id);
       }
       return { id, paused };
@@ -265,17 +261,17 @@ export class Tokens implements AsyncDisposable {
     const { vault, secret } = this.#deps;
     for (const id of await vault.revoked()) this.#revoked.add(id);
     for (const name of await vault.names()) {
-      if (name.startsWith(RECORD)) this.#recorded.add(name.slice(RECORD.length));
-      if (name.startsWith(PAUSED)) this.#paused.add(name.slice(PAUSED.length));
+      if (name.startsWith(TOKEN_RECORD)) this.#recorded.add(name.slice(TOKEN_RECORD.length));
+      if (name.startsWith(PAUSED_TOKEN)) this.#paused.add(name.slice(PAUSED_TOKEN.length));
     }
-    this.#key = signingKey(secret ?? (await vault.read(SECRET)) ?? (await this.#makeSecret()));
+    this.#key = signingKey(secret ?? (await vault.read(SIGNING_SECRET)) ?? (await this.#makeSecret()));
     return this.#key;
   }
 
   /** Also in the place of one whose seal is broken: what it signed is lost, and nobody could get a new token else. */
   async #makeSecret(): Promise<string> {
     const secret = randomBytes(32).toString('base64url');
-    await this.#deps.vault.keep(SECRET, secret);
+    await this.#deps.vault.keep(SIGNING_SECRET, secret);
     return secret;
   }
 
@@ -312,8 +308,8 @@ export class Tokens implements AsyncDisposable {
     const old = this.#deps.doubtful() ? -Infinity : this.#deps.now() - KEPT_AFTER_EXPIRY_MS;
     const records: [string, TokenRecord][] = [];
     for (const name of await vault.names()) {
-      if (!name.startsWith(RECORD)) continue;
-      const id = name.slice(RECORD.length);
+      if (!name.startsWith(TOKEN_RECORD)) continue;
+      const id = name.slice(TOKEN_RECORD.length);
       const record = await this.#record(id);
       if (record && record.expires <= old) await this.#drop(id);
       else if (record && !this.#revoked.has(id)) records.push([id, record]);
@@ -322,21 +318,21 @@ export class Tokens implements AsyncDisposable {
   }
 
   async #record(id: string): Promise<TokenRecord | undefined> {
-    const text = await this.#deps.vault.read(RECORD + id);
+    const text = await this.#deps.vault.read(TOKEN_RECORD + id);
     // Nobody but us could have sealed it.
     return text === undefined ? undefined : (JSON.parse(text) as TokenRecord);
   }
 
   async #keep(id: string, record: TokenRecord): Promise<void> {
-    await this.#deps.vault.keep(RECORD + id, JSON.stringify(record));
+    await this.#deps.vault.keep(TOKEN_RECORD + id, JSON.stringify(record));
     this.#recorded.add(id);
   }
 
   async #drop(id: string): Promise<void> {
     this.#recorded.delete(id);
     this.#uses.delete(id);
-    await this.#deps.vault.drop(RECORD + id);
-    if (this.#paused.delete(id)) await this.#deps.vault.drop(PAUSED + id);
+    await this.#deps.vault.drop(TOKEN_RECORD + id);
+    if (this.#paused.delete(id)) await this.#deps.vault.drop(PAUSED_TOKEN + id);
   }
 
   /** Records are read before they are written: two at once would undo each other. */

@@ -1,9 +1,8 @@
 import type { Connection } from './connection.ts';
 import type { KeyKeeper } from './key-keeper.ts';
 import type { Vault } from './store.ts';
+import { VAULT } from './vault-names.ts';
 
-/** Tells the vault's texts from the database's other secrets. */
-const PREFIX = 'vault ';
 /** The first name after all of those. */
 const AFTER = 'vault!';
 
@@ -27,21 +26,21 @@ export class SqliteVault implements Vault {
   }
 
   read(name: string): Promise<string | undefined> {
-    return this.#deps.read(() => this.#deps.keys.secret(PREFIX + name)?.toString());
+    return this.#deps.read(() => this.#deps.keys.secret(VAULT + name)?.toString());
   }
 
   keep(name: string, text: string): Promise<void> {
-    return this.#deps.write(() => this.#deps.keys.keepSecret(PREFIX + name, Buffer.from(text)));
+    return this.#deps.write(() => this.#deps.keys.keepSecret(VAULT + name, Buffer.from(text)));
   }
 
   drop(name: string): Promise<void> {
-    return this.#deps.writeUnopened(() => this.#deps.keys.dropSecret(PREFIX + name));
+    return this.#deps.writeUnopened(() => this.#deps.keys.dropSecret(VAULT + name));
   }
 
   names(): Promise<readonly string[]> {
     return this.#deps.readUnopened(() => {
-      const names = this.#deps.connection.sql.metaNames.all(PREFIX, AFTER) as string[];
-      return names.map((name) => name.slice(PREFIX.length));
+      const names = this.#deps.connection.sql.metaNames.all(VAULT, AFTER) as string[];
+      return names.map((name) => name.slice(VAULT.length));
     });
   }
 

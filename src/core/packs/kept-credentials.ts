@@ -7,11 +7,11 @@ import type { Clock } from '../clock.ts';
 import type { KeychainItems } from '../keys/keychain.ts';
 import type { MemoryStore } from '../store.ts';
 import { time } from '../time.ts';
+import { CREDENTIAL } from '../vault-names.ts';
 import { forgetAnswers } from './cache.ts';
 import type { Credentials } from './credentials.ts';
 import type { Credential, Pack } from './pack.ts';
 
-const PREFIX = 'credential ';
 /** A keychain takes its time to answer, and may ask its owner on the screen. */
 const HELD_MS = 60_000;
 
@@ -64,7 +64,7 @@ export class KeptCredentials implements Credentials {
     for (const name of this.#names()) {
       const packs = this.#packsWith(name);
       if (Object.hasOwn(handedIn, name)) credentials.push({ name, packs, kept_in: 'settings' });
-      else if (!kept.has(PREFIX + name)) credentials.push({ name, packs });
+      else if (!kept.has(CREDENTIAL + name)) credentials.push({ name, packs });
       else credentials.push({ name, packs, kept_in: 'keychain', ...setAt(await this.#whereabouts(name)) });
     }
     return { credentials };
@@ -84,7 +84,7 @@ export class KeptCredentials implements Credentials {
       try {
         await this.#keychain.keep(accountOf(name, place), JSON.stringify({ id: newId(), secret }));
       } catch (error) {
-        if (!before) await store.vault.drop(PREFIX + name);
+        if (!before) await store.vault.drop(CREDENTIAL + name);
         throw error;
       }
       await this.#note(name, place);
@@ -103,7 +103,7 @@ export class KeptCredentials implements Credentials {
       // A keychain that is not there any more keeps nobody from taking a credential back; a locked one still holds it.
       if (reading.at === 'locked') throw closed('key_unavailable', name, reading.why);
       if (reading.at === 'found') await this.#keychain.remove(account);
-      await this.#deps.store.vault.drop(PREFIX + name);
+      await this.#deps.store.vault.drop(CREDENTIAL + name);
       await this.#end(name);
     });
   }
@@ -165,13 +165,13 @@ export class KeptCredentials implements Credentials {
   }
 
   async #whereabouts(name: string): Promise<Whereabouts | undefined> {
-    const text = await this.#deps.store.vault.read(PREFIX + name);
+    const text = await this.#deps.store.vault.read(CREDENTIAL + name);
     return text === undefined ? undefined : Whereabouts().parse(JSON.parse(text));
   }
 
   #note(name: string, place: string): Promise<void> {
     const { vault } = this.#deps.store;
-    return vault.keep(PREFIX + name, JSON.stringify({ place, at: this.#deps.store.now() } satisfies Whereabouts));
+    return vault.keep(CREDENTIAL + name, JSON.stringify({ place, at: this.#deps.store.now() } satisfies Whereabouts));
   }
 
   get #keychain(): KeychainItems {

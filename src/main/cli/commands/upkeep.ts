@@ -64,7 +64,7 @@ export const restore = command({
     file: { says: 'With --recovery: keeps the recovered key in the file memory.key, where there is no keychain.' },
   },
   more: [
-    'What was forgotten after the backup was made stays forgotten, and no lifetime gets longer. The memory that stood here before is put with the backups.',
+    'What was forgotten after the backup was made stays forgotten, and no lifetime gets longer. Tokens, pauses and credentials stay as they are now. The memory that stood here before is put with the backups.',
   ],
   examples: [
     'restore ~/.local/share/helmdeck-memory/backups/memory-1795000000000.db',
@@ -92,15 +92,29 @@ export const restore = command({
       ...(recoveryKey !== undefined && { recoveryKey }),
     });
     progress[Symbol.dispose]();
-    const { entries, keptForgotten, broken, before, forgottenSince } = restored;
-    const answer = { entries, kept_forgotten: keptForgotten, broken, before, forgotten_since: forgottenSince };
+    const { entries, keptForgotten, broken, before, revokedTokens, forgottenSince } = restored;
+    const answer = {
+      entries,
+      kept_forgotten: keptForgotten,
+      broken,
+      before,
+      revoked_tokens: revokedTokens,
+      forgotten_since: forgottenSince,
+    };
     await desk.answer(answer, () => [
       `Restored ${counted(entries, 'entry', 'entries')}.`,
       ...(keptForgotten > 0 ? [`${counted(keptForgotten, 'entry', 'entries')} stay forgotten.`] : []),
       ...(broken > 0 ? [`${counted(broken, 'entry', 'entries')} have a broken seal.`] : []),
       ...(forgottenSince
         ? []
-        : ['The memory that stood here could not be read: what was forgotten or revoked after the backup may be back.']),
+        : [
+            'The memory that stood here could not be read: what was forgotten or revoked after the backup may be back, and tokens made after it are valid but not listed.',
+          ]),
+      ...(revokedTokens > 0
+        ? [
+            `${counted(revokedTokens, 'token')} made after the backup ${revokedTokens === 1 ? 'was' : 'were'} revoked, because the key of the memory before is not here. Connect those agents again.`,
+          ]
+        : []),
       ...(before === undefined ? [] : [`What stood here before is ${before}`]),
     ]);
     return exits.done.code;

@@ -1,0 +1,176 @@
+import { existsSync } from 'node:fs';
+import { BrokenSeal, openBytes } from './cipher.ts';
+import { Connection } from './connection.ts';
+import { findKeys, type KeyRecord } from './custody.ts';
+import { openDatabase } from './database.ts';
+import { KEPT_CLOCK, type KeyKeeper } from './key-keeper.ts';
+import type { KeyRing } from './key-ring.ts';
+import type { KeySource } from './keys/key-source.ts';
+import { migrations } from './migrations/index.ts';
+import { lockUp, RECOVERY, RECOVERY_PUBLIC_KEY } from './recovery-key.ts';
+import { CREDENTIAL, PAUSED_TOKEN, SIGNING_SECRET, TOKEN_RECORD, VAULT } from './vault-names.ts';
+
+/** For a token whose expiry is not known. */
+const FOR_GOOD = Number.MAX_SAFE_INTEGER;
+
+export interface Tombstone {
+  readonly at: number;
+  readonly trusted: number;
+  readonly hash: Buffer | null;
+  readonly subject: string | null;
+  readonly session: string | null;
+  readonly kind: number | null;
+  readonly category: string | null;
+}
+
+/**
+ * The state of the replaced memory that a restore of an older backup must not undo: what was forgotten, and who may come in.
+ * All but the secrets is readable without a key.
+ */
+export interface NewerState {
+  /** The random id of the memory. A backup of another memory has another one. */
+  readonly memory: string | undefined;
+  readonly tombstones: readonly Tombstone[];
+  readonly revocations: readonly { readonly id: string; readonly expires_at: number }[];
+  /** Names of all secrets. */
+  readonly names: ReadonlySet<string>;
+  /** Secrets that open. Empty when the key is not available. */
+  readonly secrets: ReadonlyMap<string, Buffer>;
+}
+
+export const NOTHING_NEWER: NewerState = {
+  memory: undefined,
+  tombstones: [],
+  revocations: [],
+  names: new Set(),
+  secrets: new Map(),
+};
+
+/** Undefined when the memory in this place cannot be read. */
+export async function readNewerState(
+  file: string,
+  places: (connection: Connection) => readonly KeySource[],
+): Promise<NewerState | undefined> {
+  if (!existsSync(file)) return NOTHING_NEWER;
+  try {
+    // Foreign objects in its schema do not keep its lists from being read. Nothing is written to it.
+    const connection = new Connection(file, openDatabase(file, migrations, undefined, 'our tables'));
+    try {
+      const names = connection.sql.metaBlobs.all() as string[];
+      return {
+        memory: String(connection.meta('memory')),
+        tombstones: connection.sql.tombstones.all() as Tombstone[],
+        revocations: connection.sql.revocations.all() as NewerState['revocations'],
+        names: new Set(names),
+        secrets: secretsIn(connection, names, await ringOf(connection, places(connection))),
+      };
+    } finally {
+      connection.close();
+    }
+  } catch {
+    return undefined;
+  }
+}
+
+async function ringOf(connection: Connection, places: readonly KeySource[]): Promise<KeyRing | undefined> {
+  const records = connection.sql.keyRecords.all() as KeyRecord[];
+  // Without a record any key would be taken for the right one.
+  if (records.length === 0) return undefined;
+  const found = await findKeys(records, places);
+  return found.at === 'ok' ? found.custody.ring : undefined;
+}
+
+function secretsIn(connection: Connection, names: readonly string[], ring: KeyRing | undefined): Map<string, Buffer> {
+  const secrets = new Map<string, Buffer>();
+  for (const name of ring ? names : []) {
+    const sealed = connection.meta(name);
+    try {
+      if (ring && Buffer.isBuffer(sealed)) secrets.set(name, openBytes(ring, ['secret', name], sealed));
+    } catch (error) {
+      if (!(error instanceof BrokenSeal)) throw error;
+    }
+  }
+  return secrets;
+}
+
+/**
+ * Writes the newer state into the backup that takes the memory's place. Returns how many tokens were revoked because their
+ * record does not open: the restored memory still has the secret that signed them, so they would be valid and not listed.
+ */
+export function carryOver(connection: Connection, keys: KeyKeeper, newer: NewerState): number {
+  connection.begin();
+  try {
+    for (const { id, expires_at } of newer.revocations) connection.sql.keepRevocation.run(id, expires_at);
+    const revoked = carryTokens(connection, keys, newer);
+    const ofThisMemory = newer.memory === String(connection.meta('memory'));
+    const has = (name: string): boolean => connection.meta(name) !== undefined;
+    const carry = (name: string): void => {
+      const secret = newer.secrets.get(name);
+      if (secret) keys.keepSecret(name, secret);
+    };
+    // Another memory's secret would turn away the clients of the one that comes back.
+    if (ofThisMemory || !has(VAULT + SIGNING_SECRET)) carry(VAULT + SIGNING_SECRET);
+    if (ofThisMemory) {
+      carryCredentials(connection, keys, newer);
+      carryRecoveryKey(connection, keys, newer);
+    }
+    carryClock(keys, newer);
+    connection.commit();
+    return revoked;
+  } catch (error) {
+    connection.rollback();
+    throw error;
+  }
+}
+
+function carryTokens(connection: Connection, keys: KeyKeeper, { names, secrets }: NewerState): number {
+  const revocations = connection.sql.revocations.all() as NewerState['revocations'];
+  const revoked = new Set(revocations.map(({ id }) => id));
+  let unreadable = 0;
+  for (const name of withPrefix(names, VAULT + TOKEN_RECORD)) {
+    const id = name.slice((VAULT + TOKEN_RECORD).length);
+    const record = secrets.get(name);
+    if (revoked.has(id)) continue;
+    if (record) keys.keepSecret(name, record);
+    else if (connection.meta(name) === undefined) {
+      connection.sql.keepRevocation.run(id, FOR_GOOD);
+      unreadable += 1;
+    }
+    // Paused or not, as the owner last decided.
+    const paused = VAULT + PAUSED_TOKEN + id;
+    if (names.has(paused)) keys.keepSecret(paused, Buffer.from('paused'));
+    else keys.dropSecret(paused);
+  }
+  return unreadable;
+}
+
+/** A credential that was taken back must not return, nor an older one in the place of a newer. */
+function carryCredentials(connection: Connection, keys: KeyKeeper, { names, secrets }: NewerState): void {
+  const prefix = VAULT + CREDENTIAL;
+  for (const name of withPrefix(new Set(connection.sql.metaBlobs.all() as string[]), prefix))
+    if (!names.has(name)) keys.dropSecret(name);
+  for (const name of withPrefix(names, prefix)) {
+    const secret = secrets.get(name);
+    if (secret) keys.keepSecret(name, secret);
+  }
+}
+
+/** A newer recovery key made the older one useless, and it stays so. */
+function carryRecoveryKey(connection: Connection, keys: KeyKeeper, { secrets }: NewerState): void {
+  const publicKey = secrets.get(RECOVERY_PUBLIC_KEY);
+  // In the middle of a rotation there are two locked-up keys, and both belong to the recovery key of the backup.
+  if (!publicKey || keys.ring.retiring || keys.secret(RECOVERY_PUBLIC_KEY)?.equals(publicKey)) return;
+  const master = keys.ring.current.export();
+  keys.keepSecret(RECOVERY_PUBLIC_KEY, publicKey);
+  connection.keepMeta(RECOVERY, lockUp(master, publicKey));
+  master.fill(0);
+}
+
+/** By the time of an old backup the present looks like a clock that jumped. */
+function carryClock(keys: KeyKeeper, { secrets }: NewerState): void {
+  const newer = secrets.get(KEPT_CLOCK);
+  const older = keys.secret(KEPT_CLOCK);
+  if (newer && (!older || newer.readDoubleBE() > older.readDoubleBE())) keys.keepSecret(KEPT_CLOCK, newer);
+}
+
+const withPrefix = (names: ReadonlySet<string>, prefix: string): string[] => [...names].filter((name) => name.startsWith(prefix));
