@@ -5,7 +5,7 @@ import { Failure } from '../contract/failure.ts';
 import { prepareFolder } from '../core/prepare-folder.ts';
 import { readBuild } from './build.ts';
 import { readConfig } from './config.ts';
-import { ignoreDebuggerSignal } from './debugger.ts';
+import { ignoreDebuggerSignal, refuseRemoteControl } from './debugger.ts';
 import { readSettings } from './settings-file.ts';
 import { Desktop } from './shell/desktop.ts';
 import { fence } from './shell/guard.ts';
@@ -21,6 +21,7 @@ function start(): void {
   // Before anything is written: nobody else may read what we write, whoever writes it for us.
   process.umask(0o077);
   ignoreDebuggerSignal();
+  refuseRemoteControl(app);
   const machine = { environment: process.env, platform: process.platform, home: homedir };
   const settings = readSettings(machine);
   const config = readConfig({ ...machine, environment: settings.environment });

@@ -97,6 +97,8 @@ export const packed: readonly Check[] = [
       }
       const [code] = (await ended) as [number | null];
       must(`it ended well (${code})`, code === 0);
+      for (const asked of ['--remote-debugging-port=0', '--remote-debugging-pipe'])
+        await refusesRemoteControl(binary, asked, given);
       return `${files.length} files`;
     },
   },
@@ -132,6 +134,20 @@ export const packed: readonly Check[] = [
     },
   },
 ];
+
+/** Chromium would say where it listens, and answer whoever comes. */
+async function refusesRemoteControl(binary: string, asked: string, given: { readonly folder: string }): Promise<void> {
+  const { ELECTRON_RUN_AS_NODE: _, ...environment } = environmentOf(given);
+  const child = spawn(binary, [...args, asked], { env: environment, stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'] });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text: Buffer) => (said += text.toString()));
+  try {
+    await eventually(`${asked} is refused`, () => said.includes(`It was started with ${asked.split('=')[0]}`));
+    must('and nobody may drive the window', !said.includes('DevTools listening') && !said.includes('is running'));
+  } finally {
+    child.kill('SIGKILL');
+  }
+}
 
 /** Packs what was built with the Electron at hand, as `npm run package` does with the one it fetches. */
 function pack(folder: string): string {
