@@ -1,8 +1,5 @@
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { systemClock } from '../../src/core/clock.ts';
@@ -13,6 +10,7 @@ import { Tokens } from '../../src/core/tokens.ts';
 import { startListener } from '../../src/listeners/server.ts';
 import { registered } from '../../src/main/connect/openclaw/mcporter.ts';
 import { bundle } from './clients-bundle.ts';
+import { conformance, TokenProxy } from './clients-conformance.ts';
 import { Checks } from './faults/checks.ts';
 import { timed } from './faults/timed.ts';
 
@@ -20,17 +18,6 @@ const PACKAGES = resolve(import.meta.dirname, 'clients/node_modules');
 const BRIDGE = resolve(import.meta.dirname, '../../integrations/stdio-bridge/helmdeck-memory-mcp.mjs');
 const MCP = '/api/v1/mcp';
 const PATIENCE_MS = 180_000;
-
-/** What fits a server without prompts, sampling, and the tools that the suite's own example has. */
-const SCENARIOS = [
-  'server-initialize',
-  'ping',
-  'tools-list',
-  'resources-list',
-  'server-sse-multiple-streams',
-  'server-sse-polling',
-  'dns-rebinding-protection',
-];
 
 interface Ran {
   readonly code: number;
@@ -56,26 +43,31 @@ const store = new RamStore(systemClock);
 const tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
 const finder = new Finder(store);
 const { perform } = openDoor({ store, tokens, finder, clock: systemClock });
+const proxy = await TokenProxy.open();
 const listener = await startListener({
   perform,
   tokens,
   onChange: (hear) => store.onChange(hear),
   folder: home,
   address: '127.0.0.1:0',
+  // A program in front of ours is allowed by its own name.
+  allowedHosts: [proxy.host],
   version: 'lane',
   clock: systemClock,
 });
 const scopes = ['memory:read' as const, 'memory:write' as const];
 const { token } = await tokens.mint({ name: 'lane', client: 'lane', subject: 'me', scopes, days: 1 });
+proxy.forwardTo(listener.url, token);
 
 await checks.through(
   async () => {
     await inspector();
     await mcporter();
-    await conformance();
+    await conformance(`http://${proxy.host}${MCP}`, { run: (program, ...args) => run(home, program, ...args), check });
     await bundle(check);
   },
   async () => {
+    proxy[Symbol.dispose]();
     await listener.close();
     rmSync(home, { recursive: true });
   },
@@ -153,41 +145,4 @@ function registerSearch(path: string): void {
   const step = registered({ environment, platform: process.platform, home: () => home }, entry);
   check('the entry goes where mcporter reads', step.path === path, step.path);
   writeFileSync(path, step.edit(readFileSync(path, 'utf8')) ?? '');
-}
-
-/** The suite knows no tokens: what it sends passes through here and gets one. */
-async function conformance(): Promise<void> {
-  const target = new URL(listener.url);
-  const door = createServer((asked, response) => {
-    const own = asked.headers.host === `localhost:${port}` || asked.headers.host === `127.0.0.1:${port}`;
-    const headers = { ...asked.headers, authorization: `Bearer ${token}`, ...(own && { host: target.host }) };
-    if (asked.headers.origin?.endsWith(`:${port}`)) delete headers.origin;
-    const onward = request(
-      { host: target.hostname, port: target.port, path: asked.url, method: asked.method, headers },
-      (answer) => {
-        response.writeHead(answer.statusCode ?? 502, answer.headers);
-        answer.pipe(response);
-      },
-    );
-    response.once('close', () => onward.destroy());
-    onward.once('error', () => response.destroy());
-    asked.pipe(onward);
-  }).listen(0, '127.0.0.1');
-  await once(door, 'listening');
-  const { port } = door.address() as AddressInfo;
-  for (const scenario of SCENARIOS) {
-    const url = `http://localhost:${port}${MCP}`;
-    const ran = await run(
-      home,
-      '@modelcontextprotocol/conformance/dist/index.js',
-      'server',
-      '--url',
-      url,
-      '--scenario',
-      scenario,
-    );
-    check(`conformance: ${scenario}`, ran.code === 0 && !/failed: [1-9]|FAILURE/i.test(ran.out), ran.out);
-  }
-  door.close();
-  door.closeAllConnections();
 }
