@@ -67,6 +67,8 @@ function skippingClock(): { clock: Clock; skip(ms: number): void } {
     clock: {
       now: () => systemClock.now() + skipped,
       steady: () => systemClock.steady() + skipped,
+      uptime: () => systemClock.uptime() + skipped,
+      synchronized: () => systemClock.synchronized(),
       after: (ms, action) => systemClock.after(ms, action),
     },
     skip(ms) {

@@ -27,7 +27,13 @@ const HOUR = 3_600_000;
 
 /** The same moment for every picture, so that only what changed looks changed. */
 let now = Date.UTC(2026, 5, 3, 14, 2);
-const clock: Clock = { now: () => now, steady: () => now, after: () => ({ [Symbol.dispose]: () => undefined }) };
+const clock: Clock = {
+  now: () => now,
+  steady: () => now,
+  uptime: () => now,
+  synchronized: () => Promise.resolve(true),
+  after: () => ({ [Symbol.dispose]: () => undefined }),
+};
 
 const facts: readonly [client: string, key: string, value: string, category: string, tags: string[], hours?: number][] = [
   [

@@ -14,6 +14,7 @@ import {
   Verification,
   VerifyClientInput,
 } from './client.ts';
+import { TrustClockInput, TrustedClock } from './clock.ts';
 import { CredentialList, CredentialReceipt, CredentialsInput, DropCredentialInput, SetCredentialInput } from './credential.ts';
 import type { Effect, EffectByInput } from './effect.ts';
 import {
@@ -215,6 +216,17 @@ export const operations = {
   makeRecoveryKey: { input: RecoveryKeyInput, output: RecoveryKey, scope: 'admin', effect: 'grants' },
   backup: { input: BackupInput, output: BackupReceipt, scope: 'admin', effect: 'reversible' },
   backups: { input: BackupsInput, output: Backups, scope: 'admin', effect: 'none' },
+  trustClock: {
+    input: TrustClockInput,
+    output: TrustedClock,
+    scope: 'admin',
+    effect: {
+      when: ({ dry_run }: TrustClockInput) => !dry_run,
+      condition: 'without `dry_run`',
+      effect: 'destroys',
+      otherwise: 'none',
+    },
+  },
   verify: { input: VerifyInput, output: Verified, scope: 'admin', effect: 'none' },
   settings: { input: SettingsInput, output: Settings, scope: 'admin', effect: 'none' },
   changeSetting: { input: ChangeSettingInput, output: SettingRow, scope: 'admin', effect: 'reversible' },

@@ -3,7 +3,7 @@ import { SidecarStatus } from './embeddings.ts';
 import { FactVersion } from './fact.ts';
 import { later, type Of } from './later.ts';
 import { DEFAULTS, EXPIRING_SOON, NAMES, OVERVIEW } from './limits.ts';
-import type { ListeningState, StoreStatus } from './status.ts';
+import type { ClockState, ListeningState, StoreStatus } from './status.ts';
 import { ask, Time } from './text.ts';
 
 const ofWhom = later(() => z.string().describe('Whose memory this is: caller=<subject>.'));
@@ -182,6 +182,35 @@ export const KeyStatus = later(() =>
     .describe('Where the key stands.'),
 );
 
+export const ClockStatus = later(
+  () =>
+    z
+      .discriminatedUnion('at', [
+        z.object({ at: z.literal('ok').describe('The clock of this machine agrees with the time that this memory has seen.') }),
+        z.object({ at: z.literal('unchecked').describe('Without the key, the time that this memory has seen cannot be read.') }),
+        z.object({
+          at: z
+            .literal('ahead')
+            .describe('The clock jumped forward, and nothing vouches for it. Expired entries are hidden, and none is deleted.'),
+          machine: Time().describe('What the clock of this machine says.'),
+          memory: Time().exactOptional().describe('What it should say by the time that has passed; absent if that is unknown.'),
+          why: why(),
+          remedy: remedy(),
+          review_in_seconds: count('When the clock may be accepted without the owner.').exactOptional(),
+        }),
+        z.object({
+          at: z.literal('behind').describe('The clock is behind the time that this memory has seen, which is used instead.'),
+          machine: Time().describe('What the clock of this machine says.'),
+          memory: Time().describe('The time that is used instead.'),
+          why: why(),
+          remedy: remedy(),
+        }),
+      ])
+      .describe(
+        'How the clock of this machine compares with the time that this memory has seen.',
+      ) satisfies z.ZodType<ClockState>,
+);
+
 const ListenerStatus = later(
   () =>
     z
@@ -212,7 +241,7 @@ export const Status = later(() =>
           ])
           .describe('The health of the file.'),
         quarantined: count('Entries left out because their seal is broken.'),
-        purge_held_seconds: z.number().min(0).describe('How long bytes of expired entries wait because the clock jumped.'),
+        clock: ClockStatus(),
         rotation: z
           .discriminatedUnion('at', [
             z.object({ at: z.literal('none').describe('No key rotation is running.') }),

@@ -23,6 +23,19 @@ export type FileState = { at: 'open' } | { at: 'failed'; why: string; remedy: st
 export const sayNoFile = ({ why, remedy }: Extract<FileState, { at: 'failed' }>): string =>
   `The memory cannot be reached: ${why}. ${remedy}`;
 
+/**
+ * How the machine's clock compares with the time that the memory has seen. While it is ahead, expired entries are hidden
+ * and nothing is deleted for good.
+ */
+export type ClockState =
+  | { at: 'ok' }
+  | { at: 'unchecked' }
+  | { at: 'ahead'; machine: string; memory?: string; why: string; remedy: string; review_in_seconds?: number }
+  | { at: 'behind'; machine: string; memory: string; why: string; remedy: string };
+
+/** Whether nothing may be deleted because it seems to have expired. */
+export const isInDoubt = (clock: ClockState): boolean => clock.at === 'ahead' || clock.at === 'unchecked';
+
 export interface StoreStatus {
   /** `file` is sealed on disk; `memory` is gone when the program ends. */
   kept: 'file' | 'memory';
@@ -30,8 +43,7 @@ export interface StoreStatus {
   file: FileState;
   /** Entries whose seal was found broken since the program started. They are left out of every answer. */
   quarantined: number;
-  /** Bytes of expired entries wait for this long, because the clock jumped; 0 when they go as usual. */
-  purge_held_seconds: number;
+  clock: ClockState;
   rotation: { at: 'none' } | { at: 'running'; done: number; of: number };
 }
 

@@ -18,7 +18,7 @@ const PAGES_AT_ONCE = 200;
 export async function writeBackup(
   db: Database,
   folder: string,
-  now: number,
+  { now, doubtful }: { now: number; doubtful: boolean },
   check: (file: string) => Promise<Verification>,
 ): Promise<MadeBackup> {
   const file = backupName(folder, 'memory', now);
@@ -40,9 +40,9 @@ export async function writeBackup(
     removeDatabase(draft);
     throw error;
   }
-  // A backup dated by a clock that ran ahead counts as newer. The one just made is never the one to go.
-  const others = namedBackups(folder, 'memory').filter((one) => one.file !== file);
-  for (const old of others.slice(KEPT - 1)) removeDatabase(old.file);
+  // While the clock is in doubt no backup is old. One from the future was made by a wrong clock and must not replace later ones.
+  const others = namedBackups(folder, 'memory').filter((one) => one.file !== file && one.at <= now);
+  if (!doubtful) for (const old of others.slice(KEPT - 1)) removeDatabase(old.file);
   return { file, at: now, broken };
 }
 

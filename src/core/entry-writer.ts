@@ -21,6 +21,8 @@ interface Deps {
   readonly now: () => number;
   /** Whether the clock has jumped, so that what seems expired may not be. */
   readonly inDoubt: () => boolean;
+  /** The latest time that is not in doubt. */
+  readonly trusted: () => number;
   /** Deleted or overwritten bytes wait to be cleared. */
   readonly purgeSoon: () => void;
   /** Something goes at this moment. */
@@ -67,7 +69,7 @@ export class EntryWriter {
       return { status: 'created', entry: this.#ends(fresh) };
     }
     if (sameContent(before, fresh)) {
-      const renewed = { ...before, expiresAt: fresh.expiresAt };
+      const renewed = { ...before, expiresAt: fresh.expiresAt, ...this.#renewedInDoubt(before) };
       rows.replace(namespace, kind, found, renewed);
       return { status: 'unchanged', entry: this.#ends(renewed) };
     }
@@ -85,16 +87,18 @@ export class EntryWriter {
     const expiresAt = change.lifetime === undefined ? before.expiresAt : endOf(change.lifetime, now());
     const changed = { ...before, category: change.category ?? before.category, tags: change.tags ?? before.tags, expiresAt };
     if (sameContent(before, changed)) {
-      rows.replace(namespace, kind, row, changed);
-      return this.#ends(changed);
+      const renewed = { ...changed, ...(change.lifetime !== undefined && this.#renewedInDoubt(before)) };
+      rows.replace(namespace, kind, row, renewed);
+      return this.#ends(renewed);
     }
-    const updated = { ...changed, author: change.author, updatedAt: Math.max(now(), before.updatedAt + 1) };
+    const at = change.lifetime === undefined ? this.#trustedNow() : now();
+    const updated = { ...changed, author: change.author, updatedAt: Math.max(at, before.updatedAt + 1) };
     this.#supersede(namespace, kind, row, before, updated);
     return this.#ends(updated);
   }
 
   revert(namespace: Namespace, kind: Kind, key: string, unwanted: Unwanted, note?: Note): Reverted {
-    const { reader, forgetting, now, purgeSoon } = this.#deps;
+    const { reader, forgetting, purgeSoon } = this.#deps;
     const found = reader.living(namespace, kind, key);
     if (!found) return 'untouched';
     const { row, entry } = found;
@@ -105,7 +109,7 @@ export class EntryWriter {
       forgetting.run(subject, { kinds: [kind], key, session });
       purgeSoon();
     } else if (reversal.what === 'restored') {
-      const back = saidAgain(entry, reversal.to, now());
+      const back = saidAgain(entry, reversal.to, this.#trustedNow());
       const before = this.#used(namespace, 'fact');
       this.#room.writes = 0;
       this.#supersede(namespace, kind, row, entry, back);
@@ -123,6 +127,17 @@ export class EntryWriter {
     const { rows, now } = this.#deps;
     rows.insert(namespace, 'activity', this.#ends(entryOf(note, now())));
     this.#trim(namespace, 'activity');
+  }
+
+  /** A date ahead of time marks an end of life that a clock in doubt has set; both are corrected when the clock is. */
+  #renewedInDoubt({ updatedAt }: Entry): { updatedAt: number } | undefined {
+    const { inDoubt, now } = this.#deps;
+    return inDoubt() ? { updatedAt: Math.max(now(), updatedAt + 1) } : undefined;
+  }
+
+  /** For a change that leaves the end of life as it is, so that no correction moves it. */
+  #trustedNow(): number {
+    return Math.min(this.#deps.now(), this.#deps.trusted());
   }
 
   #trim(namespace: Namespace, kind: Kind): void {

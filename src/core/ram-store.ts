@@ -2,6 +2,7 @@ import { Failure } from '../contract/failure.ts';
 import { HISTORY_VERSIONS, QUOTA } from '../contract/limits.ts';
 import type { KeyState, StoreStatus } from '../contract/status.ts';
 import { Changes } from './changes.ts';
+import { clockStateOf } from './clock-state.ts';
 import type { Clock } from './clock.ts';
 import { changedNothing, endOf, entryOf, sameContent } from './entry.ts';
 import { Journal } from './journal.ts';
@@ -51,6 +52,10 @@ interface Shelf {
   readonly kept: Map<string, Kept>;
 }
 
+/** While the clock is in doubt, it is looked at again this often. */
+const REVIEW_MS = 3_600_000;
+const AT_ONCE = 0;
+
 const EPHEMERAL: KeyState = {
   at: 'ephemeral',
   remedy:
@@ -62,6 +67,7 @@ export class RamStore implements MemoryStore {
   readonly upkeep = undefined;
   readonly vault: RamVault;
   readonly #quota: Quota | undefined;
+  readonly #clock: Clock;
   readonly #time: Timekeeper;
   readonly #sweeper: Sweeper;
   readonly #changes = new Changes();
@@ -74,7 +80,8 @@ export class RamStore implements MemoryStore {
 
   constructor(clock: Clock, quota?: Quota) {
     this.#quota = quota;
-    this.#time = new Timekeeper(clock, undefined);
+    this.#clock = clock;
+    this.#time = new Timekeeper(clock, undefined, () => this.#sweeper.at(AT_ONCE));
     // Finding what has expired costs more here than removing it.
     this.#sweeper = new Sweeper({ sweep: () => this.sweep(Infinity), now: () => this.now(), clock });
     this.vault = new RamVault({ step: (job) => this.#step(job), now: () => Math.min(this.now(), this.#time.trusted()) });
@@ -122,10 +129,10 @@ export class RamStore implements MemoryStore {
     return this.#step(() => this.#seen(this.#select(subject, selection)));
   }
 
-  sweep(limit: number): Promise<Swept> {
+  async sweep(limit: number): Promise<Swept> {
+    await this.#time.review();
     return this.#step(() => {
-      const held = this.#time.held();
-      if (held > 0) return { removed: 0, next: this.now() + held };
+      if (this.#time.doubtful) return { removed: 0, next: this.now() + this.#untilReview() };
       let removed = 0;
       let next = Infinity;
       for (const shelf of this.#shelves.values()) {
@@ -159,7 +166,7 @@ export class RamStore implements MemoryStore {
       key: EPHEMERAL,
       file: { at: 'open' },
       quarantined: 0,
-      purge_held_seconds: Math.ceil(this.#time.held() / 1000),
+      clock: clockStateOf(this.#time.read()),
       rotation: { at: 'none' },
     };
   }
@@ -174,6 +181,27 @@ export class RamStore implements MemoryStore {
 
   now(): number {
     return this.#time.now();
+  }
+
+  trustClock(): Promise<void> {
+    return this.#step(() => {
+      this.#time.trustWall();
+      for (const { namespace, kind } of this.#shelves.values()) this.#changes.tell({ namespace, kind });
+      this.#sweeper.at(AT_ONCE);
+    });
+  }
+
+  expiredFacts(): Promise<number> {
+    return this.#step(() => {
+      const now = this.#clock.now();
+      const facts = [...this.#shelves.values()].filter(({ kind }) => kind === 'fact');
+      return facts.flatMap(({ kept }) => [...kept.values()]).filter(({ entry }) => entry.expiresAt <= now).length;
+    });
+  }
+
+  #untilReview(): number {
+    const reading = this.#time.read();
+    return (reading.at === 'ahead' && reading.reviewIn) || REVIEW_MS;
   }
 
   follow(hear: (change: EntryChange) => void): Disposable {
@@ -195,10 +223,13 @@ export class RamStore implements MemoryStore {
     const before = this.#living(shelf, draft.key);
     const fresh = entryOf(draft, this.now());
     if (!before) {
-      this.#requireRoom(shelf, fresh, []);
+      // A fact that only seems expired becomes a version, and shows when the clock is corrected.
+      const hidden = this.#time.doubtful && shelf.kind === 'fact' ? shelf.kept.get(draft.key) : undefined;
+      const versions = hidden ? versionsAfter(hidden) : [];
+      this.#requireRoom(shelf, fresh, versions);
       // What had expired goes with its place in the order.
       this.#set(shelf, draft.key, undefined);
-      this.#keep(shelf, fresh, []);
+      this.#keep(shelf, fresh, versions);
       this.#trim(shelf);
       return { status: 'created', entry: fresh };
     }

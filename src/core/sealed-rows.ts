@@ -130,7 +130,8 @@ export class SealedRows {
   /** The same entry under the present key: nothing that anybody would have to hear of. */
   reseal(namespace: Namespace, kind: Kind, row: Row, entry: Entry): void {
     const { hash, sealed } = this.#seal(namespace, kind, entry);
-    this.#connection.sql.update.run(hash, entry.category, entry.updatedAt, entry.expiresAt, sealed, row.row);
+    const { category, createdAt, updatedAt, expiresAt } = entry;
+    this.#connection.sql.update.run(hash, category, createdAt, updatedAt, expiresAt, sealed, row.row);
     if (kind === 'fact' && !hash.equals(row.key_hash)) this.#bringVersions(namespace, entry.key, row.key_hash);
   }
 

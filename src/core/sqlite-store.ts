@@ -16,6 +16,7 @@ import { Journal } from './journal.ts';
 import { KeptClock } from './kept-clock.ts';
 import type { KeyKeeper } from './key-keeper.ts';
 import { Overviews } from './overview.ts';
+import { correctDates } from './retiming.ts';
 import { SealedRows } from './sealed-rows.ts';
 import { KIND_OF } from './statements.ts';
 import type {
@@ -41,6 +42,9 @@ import { SqliteVault } from './vault.ts';
 const SWEPT_BESIDE = 8;
 /** What expired while nobody was here is seen by nobody, and the first answer should not have to wait for its removal. */
 const FIRST_SWEEP_MS = 500;
+/** While the clock is in doubt, it is looked at again this often. */
+const REVIEW_MS = 3_600_000;
+const AT_ONCE = 0;
 
 export interface SqliteParts {
   readonly connection: Connection;
@@ -85,8 +89,8 @@ export class SqliteStore implements MemoryStore {
     this.#rows = new SealedRows(connection, keys, this.#journal);
     this.#disk = new Disk({ ...parts, takenBack: () => keys.abandonSegment(), journal: this.#journal });
     this.#queue = new CommitQueue(this.#disk.transactions(), (error) => this.#disk.explain(error));
-    this.#time = new KeptClock({ connection, keys, queue: this.#queue, clock });
-    this.#sweeper = new Sweeper({ sweep: (limit) => this.sweep(limit), now: () => this.now(), clock });
+    this.#time = new KeptClock({ connection, keys, queue: this.#queue, clock, corrected: () => this.#sweeper.at(AT_ONCE) });
+    this.#sweeper = new Sweeper({ sweep: (limit) => this.sweep(limit), now: () => this.#time.now(), clock });
     this.#forgetting = new Forgetting({
       connection,
       keys,
@@ -104,7 +108,8 @@ export class SqliteStore implements MemoryStore {
       forgetting: this.#forgetting,
       quota: parts.quota,
       room: parts.room,
-      inDoubt: () => this.#time.held() > 0,
+      inDoubt: () => this.#time.doubtful,
+      trusted: () => this.#time.trusted(),
       purgeSoon: () => this.#disk.purgeSoon(),
       ends: (moment) => this.#sweeper.at(moment),
     });
@@ -116,7 +121,13 @@ export class SqliteStore implements MemoryStore {
       readUnopened: (query) => this.#readUnopened(query),
       now: () => Math.min(this.now(), this.#time.trusted()),
     });
-    this.upkeep = new FileUpkeep({ ...parts, rows: this.#rows, queue: this.#queue, now: () => this.now() });
+    this.upkeep = new FileUpkeep({
+      ...parts,
+      rows: this.#rows,
+      queue: this.#queue,
+      now: () => this.now(),
+      doubtful: () => this.#time.doubtful,
+    });
     this.#sweeper.at(this.now() + FIRST_SWEEP_MS);
     this.#keyed();
   }
@@ -160,7 +171,10 @@ export class SqliteStore implements MemoryStore {
       before = this.#connection.namespaces().map(named);
       const deleted = this.#forgetting.run(subject, selection);
       // Without a key there is nothing to seal the record with, and the forgetting matters more.
-      if (note && deleted > 0 && this.#keys.custody) this.#writer.keepNote({ subject }, note);
+      if (note && deleted > 0 && this.#keys.custody) {
+        this.#writer.keepNote({ subject }, note);
+        this.#time.keepAlong();
+      }
       return deleted;
     };
     const deleted = await this.#queue.run(forget, subject).catch((error: unknown) => {
@@ -187,8 +201,10 @@ export class SqliteStore implements MemoryStore {
 
   async sweep(limit: number): Promise<Swept> {
     this.#requireOpen();
+    await this.#time.review();
     this.#time.tick();
     try {
+      await this.#correctDates();
       const sweep = (alone: boolean) => this.#sweep(alone ? limit : Math.min(limit, SWEPT_BESIDE));
       const { changed, ...swept } = await this.#queue.runBehind(sweep);
       for (const each of changed) this.#changes.tell(each);
@@ -215,7 +231,7 @@ export class SqliteStore implements MemoryStore {
       key: this.#keys.state,
       file: this.#disk.state,
       quarantined: this.#rows.broken + this.#keys.broken,
-      purge_held_seconds: Math.ceil(this.#time.held() / 1000),
+      clock: this.#time.state,
       rotation: this.upkeep.rotating,
     };
   }
@@ -256,6 +272,36 @@ export class SqliteStore implements MemoryStore {
     return now;
   }
 
+  async trustClock(): Promise<void> {
+    await this.#write(() => this.#time.trustWall());
+    for (const row of this.#connection.namespaces()) this.#changes.tell({ namespace: named(row), kind: 'fact' });
+    this.#sweeper.at(AT_ONCE);
+  }
+
+  expiredFacts(): Promise<number> {
+    const now = this.#parts.clock.now();
+    return this.#readUnopened(() => {
+      const { countExpired } = this.#connection.of('fact');
+      return this.#connection.namespaces().reduce((sum, { id }) => sum + (countExpired.get(id, now) as number), 0);
+    });
+  }
+
+  /** Waits for the end of a rotation, because a fact and its versions must stay under the same key. */
+  async #correctDates(): Promise<void> {
+    const { custody } = this.#keys;
+    if (!this.#time.doubtfulWrites || !custody) return;
+    if (custody.ring.retiring) return this.#sweeper.at(this.#time.now() + REVIEW_MS);
+    const changed = await correctDates({
+      connection: this.#connection,
+      rows: this.#rows,
+      now: () => this.#time.now(),
+      commit: (job) => this.#queue.runBehind(job),
+      read: (query) => this.#read(query),
+    });
+    await this.#queue.run(() => this.#time.datesCorrected());
+    for (const each of changed) this.#changes.tell(each);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -263,15 +309,18 @@ export class SqliteStore implements MemoryStore {
     await this.upkeep.stop();
     await this.#queue.idle();
     // Without a key nothing has been written, and the file stays as it was found.
-    if (this.#keys.custody) await this.#queue.run(() => this.#time.keep()).catch(() => undefined);
+    if (this.#keys.custody) {
+      // A program that runs for a moment only has no sweep that would do it.
+      await this.#time.review();
+      await this.#queue.run(() => this.#time.keep()).catch(() => undefined);
+    }
     await this.#disk.close();
     this.#parts.lock[Symbol.dispose]();
   }
 
   #sweep(limit: number): Swept & { changed: readonly Changed[] } {
     const { connection, now, rows } = { connection: this.#connection, now: this.now(), rows: this.#rows };
-    const held = this.#time.held();
-    if (held > 0) return { removed: 0, next: now + held, changed: [] };
+    if (this.#time.doubtful) return { removed: 0, next: now + (this.#time.reviewIn || REVIEW_MS), changed: [] };
     const namespaces = new Map(connection.namespaces().map((row) => [row.id, named(row)]));
     const changed = new Map<string, Changed>();
     const expired = connection.sql.expired.all(now, limit) as (Pick<Row, 'row' | 'key_hash'> & {
@@ -363,6 +412,8 @@ export class SqliteStore implements MemoryStore {
     if (!this.#keys.custody) return;
     this.#disk.attempt(() => this.#time.learn());
     this.upkeep.resume();
+    // The time of the last run is known now, and with it what may go.
+    this.#sweeper.at(this.now() + FIRST_SWEEP_MS);
   }
 
   #requireOpen(): void {

@@ -84,13 +84,18 @@ export function prepare(db: Database) {
     insert: db.prepare(
       'INSERT INTO entry (namespace, kind, key_hash, category, created_at, updated_at, expires_at, sealed) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
     ),
-    update: db.prepare('UPDATE entry SET key_hash = ?, category = ?, updated_at = ?, expires_at = ?, sealed = ? WHERE rowid = ?'),
+    update: db.prepare(
+      'UPDATE entry SET key_hash = ?, category = ?, created_at = ?, updated_at = ?, expires_at = ?, sealed = ? WHERE rowid = ?',
+    ),
     deleteRow: db.prepare('DELETE FROM entry WHERE rowid = ?'),
 
     // The plus keeps SQLite from searching by the end of life, which finds the versions of every key.
     versions: db.prepare(
       `SELECT ${COLUMNS} FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ? AND +expires_at > ? ORDER BY updated_at DESC`,
     ),
+    lastVersionBefore: db
+      .prepare('SELECT max(updated_at) FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ? AND updated_at < ?')
+      .pluck(),
     trimVersions: db.prepare(
       `DELETE FROM entry WHERE rowid IN (
          SELECT rowid FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ? ORDER BY updated_at DESC LIMIT -1 OFFSET ?)`,
@@ -114,6 +119,7 @@ export function prepare(db: Database) {
       .pluck(),
 
     walk: db.prepare(`SELECT ${COLUMNS}, kind, namespace FROM entry WHERE rowid > ? ORDER BY rowid LIMIT ?`),
+    dates: db.prepare('SELECT rowid AS row, updated_at FROM entry WHERE rowid > ? ORDER BY rowid LIMIT ?'),
     at: db.prepare(`SELECT ${COLUMNS}, kind, namespace FROM entry WHERE rowid = ?`),
     /** By indexes alone, one that holds every row and two that do together: the table is not needed. */
     lastByExpiry: db.prepare('SELECT max(+rowid) FROM entry INDEXED BY entry_expiry').pluck(),

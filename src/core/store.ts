@@ -241,6 +241,10 @@ export interface MemoryStore extends AsyncDisposable {
   unlock(): Promise<KeyState>;
   /** The moment the store goes by. */
   now(): number;
+  /** The owner says that the machine's clock is right: what has expired by it may be deleted, and what has not is shown. */
+  trustClock(): Promise<void>;
+  /** Facts of all subjects that have expired by the machine's clock, and are still in the file. */
+  expiredFacts(): Promise<number>;
   /** Hears of every change, soon after it is durable; many at once are told as one. Expiry is a change too. */
   onChange(hear: (changed: Changed) => void): Disposable;
   /** Hears of each entry by itself, in the order of the commits and before its writer is answered. */

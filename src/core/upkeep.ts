@@ -18,6 +18,8 @@ interface Deps {
   readonly queue: CommitQueue;
   readonly folder: string;
   now(): number;
+  /** Whether that time is in doubt. */
+  doubtful(): boolean;
 }
 
 export class FileUpkeep implements Upkeep {
@@ -71,7 +73,11 @@ export class FileUpkeep implements Upkeep {
     }
     this.#backingUp += 1;
     try {
-      return await this.#keep(writeBackup(connection.db, folder, this.#deps.now(), (file) => this.#verifyCopy(file)));
+      return await this.#keep(
+        writeBackup(connection.db, folder, { now: this.#deps.now(), doubtful: this.#deps.doubtful() }, (file) =>
+          this.#verifyCopy(file),
+        ),
+      );
     } catch (error) {
       throw diskTrouble(error, folder)?.told ?? error;
     } finally {

@@ -55,6 +55,7 @@ export const restTable: readonly RestRow[] = [
   { method: 'GET', path: '/clients', operation: 'clients', from: 'query' },
   { method: 'POST', path: '/lock', operation: 'lock', from: 'body' },
   { method: 'POST', path: '/unlock', operation: 'unlock', from: 'body' },
+  { method: 'POST', path: '/clock', operation: 'trustClock', from: 'body' },
   { method: 'POST', path: '/key/rotate', operation: 'rotateKey', from: 'body' },
   { method: 'POST', path: '/backup', operation: 'backup', from: 'body' },
   { method: 'POST', path: '/updates', operation: 'checkForUpdates', from: 'body' },

@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import type { ClientList } from '../contract/client.ts';
-import type { ListeningState, SidecarState } from '../contract/status.ts';
+import { isInDoubt, type ListeningState, type SidecarState } from '../contract/status.ts';
 import type { Clients } from '../core/clients.ts';
 import { type Clock, systemClock } from '../core/clock.ts';
 import { openDoor } from '../core/door.ts';
@@ -82,7 +82,7 @@ export async function openCore(config: Config, surroundings: Surroundings): Prom
     await Tokens.open({
       vault: store.vault,
       now: () => store.now(),
-      doubtful: () => store.status().purge_held_seconds > 0,
+      doubtful: () => isInDoubt(store.status().clock),
       secret,
     }),
   );

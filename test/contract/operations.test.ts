@@ -120,6 +120,7 @@ describe('the table (R-OPS-01)', () => {
       'makeRecoveryKey',
       'backup',
       'backups',
+      'trustClock',
       'verify',
       'settings',
       'changeSetting',

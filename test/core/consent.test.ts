@@ -6,7 +6,7 @@ import { effectOf, type OperationName, operations, type Request } from '../../sr
 import type { ConsentRequest } from '../../src/core/during.ts';
 import { definePack } from '../../src/core/packs/pack.ts';
 import type { Perform } from '../../src/core/perform.ts';
-import { HOUR, SECOND } from '../support/clock.ts';
+import { HOUR, SECOND, START } from '../support/clock.ts';
 import { openMemory, theOwner } from '../support/memory.ts';
 import { aPack } from '../support/packs.ts';
 
@@ -29,6 +29,7 @@ const asked: { readonly [Name in Asked]: Request<Name> } = {
   setCredential: { name: 'github', secret: 'a-second-secret' },
   dropCredential: { name: 'github' },
   unlock: {},
+  trustClock: { time: new Date(START).toISOString() },
   rotateKey: {},
   makeRecoveryKey: {},
 };

@@ -222,12 +222,12 @@ export function promisesOfAStore(name: string, open: (clock: HandClock, quota: Q
       await facts.put(aDraft());
       clock.jump(365 * DAY);
       expect(await facts.get(aDraft().key)).toBeUndefined();
-      expect(store.status().purge_held_seconds).toBe(3600);
+      expect(store.status().clock.at).toBe('ahead');
       expect(await store.sweep(100)).toMatchObject({ removed: 0 });
       await clock.pass(HOUR - MINUTE);
       clock.jump(-365 * DAY);
       expect(await facts.get(aDraft().key)).toBeDefined();
-      expect(store.status().purge_held_seconds).toBe(0);
+      expect(store.status().clock).toEqual({ at: 'ok' });
     });
 
     test('what is put over a fact while the clock is in doubt destroys nothing (R-TIME-03)', async () => {
@@ -241,15 +241,31 @@ export function promisesOfAStore(name: string, open: (clock: HandClock, quota: Q
       expect((await facts.history(aDraft().key)).map(({ value }) => value)).toEqual(['before']);
     });
 
-    test('an hour after the jump the clock is believed, and the bytes go (R-TIME-03)', async () => {
+    test('what a long jump hides goes when the owner says that the clock is right (R-TIME-03, R-TIME-09)', async () => {
       const { store, clock, facts } = await opened();
       await facts.put(aDraft());
       clock.jump(365 * DAY);
       await store.sweep(100);
-      await clock.pass(HOUR);
-      expect(store.status().purge_held_seconds).toBe(0);
+      await clock.pass(3 * HOUR);
+      expect(await store.expiredFacts()).toBe(1);
+      await store.trustClock();
+      await clock.pass(MINUTE);
+      expect(store.status().clock).toEqual({ at: 'ok' });
+      expect(await store.expiredFacts()).toBe(0);
       clock.jump(-365 * DAY);
       expect(await facts.get(aDraft().key)).toBeUndefined();
+    });
+
+    test('a time that ran ahead is taken back, and what is in the file is there again (R-TIME-09)', async () => {
+      const { store, clock, facts } = await opened();
+      clock.jump(200 * DAY);
+      await store.trustClock();
+      await facts.put(aDraft({ lifetime: 10 * DAY }));
+      clock.jump(-200 * DAY);
+      expect(store.status().clock.at).toBe('behind');
+      await store.trustClock();
+      expect(store.now()).toBe(START);
+      expect(await facts.get(aDraft().key)).toBeDefined();
     });
   });
 

@@ -5,6 +5,7 @@ import Sqlite from 'better-sqlite3';
 import fc from 'fast-check';
 import { decodeJwt } from 'jose';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { isInDoubt } from '../../src/contract/status.ts';
 import { MintInput, type RevokeInput } from '../../src/contract/token.ts';
 import { fileSource } from '../../src/core/keys/file.ts';
 import { tokenSecret } from '../../src/core/keys/token-secret.ts';
@@ -44,7 +45,7 @@ async function overRam(clock: HandClock = handClock(), secret: string | undefine
 }
 
 async function opened(store: MemoryStore, secret?: string, vault: Vault = store.vault): Promise<Tokens> {
-  const doubtful = (): boolean => store.status().purge_held_seconds > 0;
+  const doubtful = (): boolean => isInDoubt(store.status().clock);
   const tokens = await Tokens.open({ vault, now: () => store.now(), doubtful, secret });
   onTestFinished(() => tokens[Symbol.asyncDispose]());
   return tokens;

@@ -4,7 +4,7 @@ import { startReport } from '../../src/main/start-report.ts';
 
 const report = (key: KeyState, kept: StoreStatus['kept'] = 'file'): string =>
   startReport(
-    { kept, key, file: { at: 'open' }, quarantined: 0, purge_held_seconds: 0, rotation: { at: 'none' } },
+    { kept, key, file: { at: 'open' }, quarantined: 0, clock: { at: 'ok' }, rotation: { at: 'none' } },
     "/home/ada/o'hara",
   ).join('\n');
 

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { openStore } from '../../src/core/open-store.ts';
 import { RamStore } from '../../src/core/ram-store.ts';
-import { handClock, HOUR, MINUTE, SECOND } from '../support/clock.ts';
+import { DAY, handClock, HOUR, MINUTE, SECOND } from '../support/clock.ts';
 import { theOwner } from '../support/memory.ts';
 import { A_KEY, aDraft, handSource } from '../support/store.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -19,7 +19,7 @@ async function keyed(over: Parameters<typeof openWindow>[0] = {}) {
   const store = await openStore({ folder: tempFolder(), clock, sources: () => [source] });
   await store.space({ subject: 'me' }, 'fact').put(aDraft());
   const all = await openWindow({ clock, store, ...over });
-  return { ...all, source, store, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
+  return { ...all, source, store, clock, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
 }
 
 test('a memory that is well has no banner', async () => {
@@ -93,6 +93,27 @@ test.each([
     .getByRole('button', { name: /Try again|Unlock/ })
     .click();
   await expect.poll(() => banner(page).count()).toBe(0);
+});
+
+test('a clock that jumped is told on every page, and the owner confirms it there (R-WIN-23, R-TIME-09)', async () => {
+  await using opened = await keyed();
+  const { page, store, pass, clock } = opened;
+  await page.getByRole('option', { name: /frontend-framework/ }).waitFor();
+  clock.jump(200 * DAY);
+  await page.mouse.move(10, 10);
+  await pass(6 * SECOND);
+  await banner(page).getByText('The date of this computer jumped forward.').waitFor();
+  await goTo(page, 'Settings');
+  await banner(page)
+    .getByText(/the clock of this machine says|The clock of this machine says/)
+    .waitFor();
+  await banner(page).getByRole('button', { name: 'The date is right…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Is the date right?' });
+  await dialog.getByText('One fact has expired by that date and will be deleted for good.').waitFor();
+  expect(store.status().clock.at).toBe('ahead');
+  await dialog.getByRole('button', { name: 'Trust the clock' }).click();
+  await expect.poll(() => banner(page).count()).toBe(0);
+  expect(store.status().clock).toEqual({ at: 'ok' });
 });
 
 test('a memory without a key says that nothing is kept', async () => {

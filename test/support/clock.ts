@@ -13,6 +13,10 @@ export interface HandClock extends Clock {
   pass(ms: number): Promise<void>;
   /** The wall clock is set to another time; nothing else moves. */
   jump(ms: number): void;
+  /** The machine sleeps: the wall clock and the uptime go on, and nothing else does. */
+  sleep(ms: number): void;
+  /** What the system says of its clock; it says nothing unless told. */
+  synchronizedBy: boolean | undefined;
   /** How many things wait for their time. */
   readonly waiting: number;
 }
@@ -21,11 +25,17 @@ export interface HandClock extends Clock {
 export function handClock(start = START): HandClock {
   let wall = start;
   let steady = 0;
+  let slept = 0;
   const timers = new Set<{ at: number; action: () => void }>();
   const due = () => [...timers].filter(({ at }) => at <= steady).toSorted((one, other) => one.at - other.at)[0];
   return {
     now: () => wall,
     steady: () => steady,
+    uptime: () => steady + slept,
+    synchronizedBy: undefined,
+    synchronized() {
+      return Promise.resolve(this.synchronizedBy);
+    },
     after(ms, action) {
       const timer = { at: steady + ms, action };
       timers.add(timer);
@@ -50,6 +60,10 @@ export function handClock(start = START): HandClock {
     },
     jump(ms) {
       wall += ms;
+    },
+    sleep(ms) {
+      wall += ms;
+      slept += ms;
     },
     get waiting() {
       return timers.size;

@@ -257,6 +257,7 @@ export const everyRoute: readonly (readonly [method: string, path: string])[] = 
   ['POST', '/api/v1/unlock'],
   ['POST', '/api/v1/key/rotate'],
   ['POST', '/api/v1/backup'],
+  ['POST', '/api/v1/clock'],
   ['POST', '/api/v1/updates'],
   ['POST', '/api/v1/window'],
   ['GET', '/api/v1/version'],

@@ -1,3 +1,4 @@
+import { CLOCK_TOLERANCE_MS } from '../../contract/clock.ts';
 import { Failure } from '../../contract/failure.ts';
 import type { Upkeep } from '../store.ts';
 import { time } from '../time.ts';
@@ -15,11 +16,12 @@ type OfTheOwner = Pick<
   | 'makeRecoveryKey'
   | 'backup'
   | 'backups'
+  | 'trustClock'
   | 'verify'
 >;
 
 /** What only the owner may ask: who gets in, and that nothing is lost. */
-export const upkeep = ({ store, tokens, packs }: MemoryDeps): OfTheOwner => {
+export const upkeep = ({ store, tokens, packs, clock }: MemoryDeps): OfTheOwner => {
   const kept = (): Upkeep => {
     if (store.upkeep) return store.upkeep;
     throw new Failure(
@@ -55,6 +57,18 @@ export const upkeep = ({ store, tokens, packs }: MemoryDeps): OfTheOwner => {
       backups: (store.upkeep?.backups() ?? []).map(({ file, at }) => ({ file, at: time(at) })),
       recovery_key: store.upkeep?.recoverable ?? false,
     }),
+    async trustClock(_caller, { time: checked, dry_run }) {
+      const machine = clock.now();
+      if (Math.abs(Date.parse(checked) - machine) > CLOCK_TOLERANCE_MS) {
+        throw new Failure(
+          'invalid_input',
+          `time must match the clock of this machine, which says ${time(machine)}; check the clock again.`,
+        );
+      }
+      const expired = await store.expiredFacts();
+      if (!dry_run) await store.trustClock();
+      return { clock: store.status().clock, expired };
+    },
     async verify() {
       const { entries, broken, structure } = await kept().verify();
       return { entries, broken, structure: [...structure] };

@@ -1,4 +1,5 @@
 import { command, type Group } from './command.ts';
+import { clockStatus, clockTrust } from './commands/clock.ts';
 import { connect, disconnect } from './commands/connect.ts';
 import { credentialDrop, credentialList, credentialSet } from './commands/credential.ts';
 import { doctor } from './commands/doctor.ts';
@@ -59,6 +60,6 @@ export const groups: readonly Group[] = [
     commands: [connect, disconnect, tokenMint, tokenList, tokenPause, tokenResume, tokenRevoke],
   },
   { title: 'Credentials for packs', commands: [credentialSet, credentialList, credentialDrop] },
-  { title: 'Safety', commands: [backup, verify, restore, salvageFacts, exportFacts, importFacts] },
+  { title: 'Safety', commands: [backup, verify, restore, salvageFacts, exportFacts, importFacts, clockStatus, clockTrust] },
   { title: 'Help', commands: [help] },
 ];

@@ -68,21 +68,23 @@ function keyFinding({ key }: Status): Finding {
   return bad('key', `It is ${key.at}${'why' in key ? `: ${key.why}` : ''}.`, key.remedy);
 }
 
-function statusFindings({ file, purge_held_seconds: held, rotation }: Status): Finding[] {
+function statusFindings({ file, clock, rotation }: Status): Finding[] {
   return [
     file.at === 'open' ? ok('file', 'It is open.') : bad('file', `It cannot be used: ${file.why}.`, file.remedy),
-    held === 0
-      ? ok('clock', 'It is not in doubt.')
-      : warn(
-          'clock',
-          `It jumped, so nothing that expired is destroyed for the next ${counted(held, 'second')}.`,
-          'Check date and time of this machine.',
-        ),
+    ...clockFindings(clock),
     ...(rotation.at === 'running'
       ? [warn('key', `It is being rotated: ${rotation.done} of ${rotation.of}.`, 'Keep the program running until it is done.')]
       : []),
   ];
 }
+
+/** Without the key there is nothing to compare the clock with, and the finding about the key says what to do. */
+function clockFindings(clock: Status['clock']): Finding[] {
+  if (clock.at === 'unchecked') return [];
+  return clock.at === 'ok' ? [ok('clock', 'It is not in doubt.')] : [warn('clock', `${sentence(clock.why)}.`, clock.remedy)];
+}
+
+const sentence = (text: string): string => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 
 async function entryFindings(memory: MemoryAtHand): Promise<Finding[]> {
   const { entries, broken, structure } = await memory.call('verify', {});

@@ -173,6 +173,14 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<Q
       };
     case 'approveOllama':
       return questionForOllama(caller, input, perform);
+    case 'trustClock': {
+      const { expired } = await perform(caller, 'trustClock', { ...input, dry_run: true });
+      return {
+        message: `Is it really ${input.time.slice(0, 10)}?`,
+        detail: `${expired === 1 ? 'One fact has' : `${expired.toLocaleString()} facts have`} expired by that date and will be deleted for good. If the date is wrong, cancel, and set the clock of this computer.`,
+        yes: 'Trust the Clock',
+      };
+    }
     case 'rotateKey':
       return {
         message: 'Seal everything under a new key?',

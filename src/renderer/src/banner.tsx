@@ -2,23 +2,16 @@ import { type Query, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import type { Status } from '../../contract/projection.ts';
 import { useAway } from './away.ts';
-import './banner.css';
+import { ClockBanner } from './clock-banner.tsx';
 import { askDesktop } from './desktop-bridge.ts';
-import { useDoing } from './doing.ts';
 import { useMemory } from './memory-context.tsx';
+import { type Notice, Told } from './notice.tsx';
 import { standingOf } from './standing.ts';
 import { useDesktop } from './use-desktop.ts';
 import { useFreshLook, useWatched } from './watched.ts';
 
 const LOOK_MS = 5000;
 const TURNING_MS = 1000;
-
-interface Notice {
-  readonly title: string;
-  readonly says?: string | undefined;
-  /** The name of what can be done about it. */
-  readonly act?: string;
-}
 
 /** Stands over every page while something is not as it should be, and says what to do. */
 export function Banner() {
@@ -50,7 +43,9 @@ function OfMemory() {
     await ask('unlock', {});
     lookAgain();
   };
-  return notice && <Told notice={notice} run={unlock} />;
+  if (notice) return <Told notice={notice} run={unlock} />;
+  const clock = data?.store.clock;
+  return clock?.at === 'ahead' || clock?.at === 'behind' ? <ClockBanner clock={clock} /> : undefined;
 }
 
 /** On the desktop the window also works while no agent can come. */
@@ -63,22 +58,6 @@ function OfListener() {
       ? { title: 'Agents cannot reach this memory', act: 'Resume' }
       : { title: 'Agents cannot come', says: listening.why, act: 'Try again' };
   return <Told notice={notice} run={async () => setListening(await askDesktop(bridge, 'resumeListening'))} />;
-}
-
-function Told({ notice: { title, says, act }, run }: { notice: Notice; run: () => Promise<void> }) {
-  const doing = useDoing();
-  return (
-    <div className="banner">
-      <p>
-        <strong>{title}.</strong> {doing.failure ?? says}
-      </p>
-      {act !== undefined && (
-        <button type="button" className="button" disabled={doing.busy} onClick={() => void doing.run(run)}>
-          {act}
-        </button>
-      )}
-    </div>
-  );
 }
 
 function noticeOf({ store: { key, file, rotation } }: Status): Notice | undefined {

@@ -20,7 +20,7 @@ export function standingOf(key: Key): { readonly title: string; readonly says: s
   }
 }
 
-const sentence = (text: string): string => {
+export const sentence = (text: string): string => {
   const begun = `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
   return /[.!?]$/.test(begun) ? begun : `${begun}.`;
 };

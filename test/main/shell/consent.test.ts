@@ -3,7 +3,8 @@ import type { EmbeddingsReport } from '../../../src/contract/embeddings.ts';
 import { noEmbeddings } from '../../../src/core/embeddings.ts';
 import { theWindow } from '../../../src/listeners/window/crossing.ts';
 import { desktopConsent, type Question } from '../../../src/main/shell/consent.ts';
-import { openMemory } from '../../support/memory.ts';
+import { DAY } from '../../support/clock.ts';
+import { openMemory, theOwner } from '../../support/memory.ts';
 
 const hash = 'a'.repeat(64);
 
@@ -48,4 +49,18 @@ test('an Ollama is approved by its path and its hash, in lines of ours alone (R-
 test('what was not shown is not approved, whoever knows its hash (R-DESK-08)', async () => {
   for (const found of [undefined, { path: '/usr/local/bin/ollama', sha256: 'b'.repeat(64) }, { path: '/tmp/ollama' }])
     await expect(approving(found)).rejects.toMatchObject({ code: 'invalid_input' });
+});
+
+test('the clock is trusted after the owner has seen the date and what it costs (R-DESK-08, R-TIME-09)', async () => {
+  const { perform, clock, as } = await openMemory();
+  await as(theOwner)('remember', { key: 'a', value: 'one' });
+  clock.jump(400 * DAY);
+  const time = new Date(clock.now()).toISOString();
+  const asked: Question[] = [];
+  const consent = desktopConsent({ perform, clock, agrees: async (question) => (asked.push(question), false) });
+  await expect(perform(theWindow('me'), 'trustClock', { time }, { consent })).rejects.toMatchObject({ code: 'declined' });
+  expect(asked).toMatchObject([
+    { message: `Is it really ${time.slice(0, 10)}?`, detail: expect.stringContaining('One fact has expired') as string },
+  ]);
+  expect((await perform(theOwner, 'status', {})).store.clock.at).toBe('ahead');
 });

@@ -80,7 +80,7 @@ export const undo = command({
 
 const entries = (count: number): string => counted(count, 'entry', 'entries');
 
-function declined(desk: { terminal: { tell(line: string): void } }): number {
+export function declined(desk: { terminal: { tell(line: string): void } }): number {
   desk.terminal.tell('Nothing was changed.');
   return exits.failed.code;
 }

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { sayNoFile } from '../../../contract/status.ts';
 import { command } from '../command.ts';
 import { columns, counted, visible } from '../layout.ts';
+import { clockLines } from './clock.ts';
 import { keyExit, keyLines } from './key.ts';
 
 export const status = command({
@@ -16,6 +17,8 @@ export const status = command({
     const { packs = [], skipped = [] } = listed.length === 0 ? {} : await memory.call('packs', {});
     const own = packs.filter((pack) => pack.own).map(({ name }) => name);
     const [key = '', ...remedy] = keyLines(store.key);
+    const disagrees = store.clock.at === 'ahead' || store.clock.at === 'behind';
+    const [clockLine = '', ...clockRemedy] = clockLines(store.clock);
     await desk.answer({ store, facts, embeddings, folder, program: memory.program ?? null, packs: own, skipped }, () => [
       ...columns([
         ['program', memory.program ? `running at ${memory.program.url} (process ${memory.program.pid})` : 'not running'],
@@ -36,10 +39,11 @@ export const status = command({
         ...(store.quarantined > 0
           ? [['damage', `${counted(store.quarantined, 'entry', 'entries')} with a broken seal are left out`]]
           : []),
-        ...(store.purge_held_seconds > 0 ? [['purge', `waits for ${store.purge_held_seconds} s, because the clock jumped`]] : []),
+        ...(disagrees ? [['clock', clockLine]] : []),
         ...(store.rotation.at === 'running' ? [['rotation', `${store.rotation.done} of ${store.rotation.of} entries`]] : []),
       ]),
       ...remedy,
+      ...(disagrees ? clockRemedy : []),
     ]);
     return keyExit(store.key);
   },
