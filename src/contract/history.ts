@@ -75,6 +75,13 @@ export const Activity = later(() =>
           namespace: z.string().exactOptional().describe('In whose memory; present when all were asked for.'),
           key: z.string().exactOptional().describe('The fact it was done to; absent when it was more than one.'),
           scope: z.string().exactOptional().describe('What was forgotten, when it was more than one fact.'),
+          shortened: z
+            .object({
+              from: Time().describe('When the fact would have expired.'),
+              to: Time().describe('When it expires since this write.'),
+            })
+            .exactOptional()
+            .describe("Present when the write made another client's fact expire sooner; undo restores the later time."),
         }),
       )
       .describe('What was done, newest first.'),

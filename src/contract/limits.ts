@@ -22,6 +22,9 @@ export const RESERVED_KEY_PREFIXES = ['pack_history/', 'pipeline_history/', 'pla
 /** Earlier versions kept for each key. */
 export const HISTORY_VERSIONS = 20;
 
+/** A client that shortens the life of another client's fact leaves the fact at least this long, in seconds. */
+export const SHORTENING_GRACE = 7 * DAY;
+
 /** How long the record of who wrote and forgot what is kept, in seconds. */
 export const ACTIVITY_TTL = 30 * DAY;
 

@@ -1,3 +1,4 @@
+import { SHORTENING_GRACE } from '../contract/limits.ts';
 import type { TokenScope } from '../contract/token.ts';
 import type { Author, Namespace } from './store.ts';
 
@@ -21,3 +22,7 @@ export const authorOf = ({ client, transport, token }: Caller): Author => ({ cli
 
 /** An admin may do everything. */
 export const permits = ({ scopes }: Caller, scope: TokenScope): boolean => scopes.has(scope) || scopes.has('admin');
+
+/** Spread into a draft or a change: only the owner may end another client's fact at once. */
+export const graceFor = (caller: Caller): { readonly grace?: number } =>
+  permits(caller, 'admin') ? {} : { grace: SHORTENING_GRACE * 1000 };

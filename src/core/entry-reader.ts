@@ -1,4 +1,4 @@
-import type { Connection, Row } from './connection.ts';
+import { type Connection, EVER, type Row } from './connection.ts';
 import type { SealedRows } from './sealed-rows.ts';
 import type { KindStatements } from './statements.ts';
 import { type Cursor, type Entry, type Kind, type Namespace, type Page, type PageQuery, STEP_BYTES } from './store.ts';
@@ -56,6 +56,21 @@ export class EntryReader {
     const { connection, rows, now } = this.#deps;
     const found = connection.sql.versions.all(connection.namespaceId(namespace), fact.key_hash, now()) as Row[];
     return found.map((row) => rows.open(namespace, 'history', row)).filter((entry) => entry !== undefined);
+  }
+
+  /** Rows with the clients that wrote them. Rows whose seal is broken share one name, which no client can have. */
+  writersOf(namespace: Namespace, kind: Kind, found: readonly Row[]): { row: number; client: string }[] {
+    return found.map((row) => ({ row: row.row, client: this.#deps.rows.open(namespace, kind, row)?.author.client ?? '' }));
+  }
+
+  /** The oldest rows of a kind, expired ones included. */
+  oldest(namespace: Namespace, kind: Kind, limit: number): { row: number; client: string }[] {
+    const { connection } = this.#deps;
+    const id = connection.namespaceId(namespace);
+    if (id === undefined) return [];
+    const { at, row } = FIRST;
+    const found = connection.of(kind).oldest.all(id, EVER, Number.MAX_SAFE_INTEGER, at, at, row, limit) as Row[];
+    return this.writersOf(namespace, kind, found);
   }
 
   count(namespace: Namespace, kind: Kind, category?: string): number {

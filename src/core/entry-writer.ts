@@ -3,11 +3,14 @@ import { type Connection, EVER, type Row } from './connection.ts';
 import { type DiskRoom, leftToOthers } from './disk-room.ts';
 import type { EntryReader } from './entry-reader.ts';
 import { endOf, entryOf, sameContent } from './entry.ts';
+import { fairEviction } from './fair-eviction.ts';
 import type { Forgetting } from './forgetting.ts';
 import type { KeyKeeper } from './key-keeper.ts';
-import { type Counted, isCounted, mostRows, overQuota, shareOf } from './quota.ts';
+import { noteEntry, outcomeOf } from './notes.ts';
+import { type Counted, isCounted, isShared, mostRows, overQuota, shareOf } from './quota.ts';
 import type { SealedRows } from './sealed-rows.ts';
-import type { Change, Draft, Entry, Kind, Namespace, Note, Put, Quota, Reverted, Unwanted } from './store.ts';
+import { graciousEnd, shortens } from './shortening.ts';
+import type { Change, Draft, Entry, Kind, Namespace, Note, Put, Quota, Reverted, Unwanted, WriteOutcome } from './store.ts';
 import { reversalOf, saidAgain } from './undo.ts';
 
 interface Deps {
@@ -29,8 +32,10 @@ interface Deps {
   readonly ends: (moment: number) => void;
 }
 
-/** Oldest rows that make room at once, so that not every write has to clear one. */
+/** Rows evicted at once, so that not every write has to clear one. */
 const TRIM = 100;
+/** The oldest rows, among which the client with the most loses its own. More would have to be opened than a write may wait for. */
+const TRIM_WINDOW = 1000 + TRIM;
 /** No write of a fact takes so many bytes more: the longest value with all its tags, and the version that it supersedes. */
 const MOST_ADDED = 4 * VALUE_BYTES;
 
@@ -55,8 +60,6 @@ export class EntryWriter {
 
   #put(namespace: Namespace, kind: Kind, draft: Draft, note?: Note): Put {
     const { rows, now, purgeSoon } = this.#deps;
-    // First: what is looked for next is sealed next, and its key is hashed once for both.
-    if (note) this.keepNote(namespace, note);
     const found = rows.find(namespace, kind, draft.key);
     const before = found && found.expires_at > now() ? rows.open(namespace, kind, found) : undefined;
     const fresh = entryOf(draft, now());
@@ -66,15 +69,19 @@ export class EntryWriter {
       rows.insert(namespace, kind, fresh);
       if (found) purgeSoon();
       this.#trim(namespace, kind);
+      if (note) this.keepNote(namespace, note);
       return { status: 'created', entry: this.#ends(fresh) };
     }
-    if (sameContent(before, fresh)) {
-      const renewed = { ...before, expiresAt: fresh.expiresAt, ...this.#renewedInDoubt(before) };
+    const expiresAt = this.#endOf(namespace, { row: found, entry: before }, fresh, draft.grace);
+    const shortened = kind === 'fact' && shortens(before, { ...fresh, expiresAt });
+    if (sameContent(before, fresh) && !shortened) {
+      const renewed = { ...before, expiresAt, ...this.#renewedInDoubt(before) };
       rows.replace(namespace, kind, found, renewed);
       return { status: 'unchanged', entry: this.#ends(renewed) };
     }
-    const updated = { ...fresh, createdAt: before.createdAt, updatedAt: Math.max(now(), before.updatedAt + 1) };
+    const updated = { ...fresh, expiresAt, createdAt: before.createdAt, updatedAt: Math.max(now(), before.updatedAt + 1) };
     this.#supersede(namespace, kind, found, before, updated);
+    if (note) this.keepNote(namespace, note, outcomeOf(before, updated, now()));
     return { status: 'updated', entry: this.#ends(updated) };
   }
 
@@ -83,17 +90,20 @@ export class EntryWriter {
     const found = reader.living(namespace, kind, key);
     if (!found) return undefined;
     const { row, entry: before } = found;
-    if (note) this.keepNote(namespace, note);
-    const expiresAt = change.lifetime === undefined ? before.expiresAt : endOf(change.lifetime, now());
+    const { author, lifetime, grace } = change;
+    const asked = lifetime === undefined ? before.expiresAt : endOf(lifetime, now());
+    const expiresAt = this.#endOf(namespace, found, { author, expiresAt: asked }, grace);
     const changed = { ...before, category: change.category ?? before.category, tags: change.tags ?? before.tags, expiresAt };
-    if (sameContent(before, changed)) {
-      const renewed = { ...changed, ...(change.lifetime !== undefined && this.#renewedInDoubt(before)) };
+    if (sameContent(before, changed) && !(kind === 'fact' && shortens(before, { author, expiresAt }))) {
+      const renewed = { ...changed, ...(lifetime !== undefined && this.#renewedInDoubt(before)) };
       rows.replace(namespace, kind, row, renewed);
+      if (note && lifetime !== undefined) this.keepNote(namespace, note);
       return this.#ends(renewed);
     }
-    const at = change.lifetime === undefined ? this.#trustedNow() : now();
-    const updated = { ...changed, author: change.author, updatedAt: Math.max(at, before.updatedAt + 1) };
+    const at = lifetime === undefined ? this.#trustedNow() : now();
+    const updated = { ...changed, author, updatedAt: Math.max(at, before.updatedAt + 1) };
     this.#supersede(namespace, kind, row, before, updated);
+    if (note) this.keepNote(namespace, note, outcomeOf(before, updated, now()));
     return this.#ends(updated);
   }
 
@@ -108,6 +118,7 @@ export class EntryWriter {
       const { subject, session = '' } = namespace;
       forgetting.run(subject, { kinds: [kind], key, session });
       purgeSoon();
+      this.keepNote(namespace, note);
     } else if (reversal.what === 'restored') {
       const back = saidAgain(entry, reversal.to, this.#trustedNow());
       const before = this.#used(namespace, 'fact');
@@ -118,14 +129,14 @@ export class EntryWriter {
         if (this.#hasGrownTooMuch(namespace, 'fact', before)) this.#dropVersion(namespace, version);
       }
       this.#ends(back);
-    } else return reversal.what;
-    this.keepNote(namespace, note);
+      this.keepNote(namespace, note, outcomeOf(undefined, back, this.#deps.now()));
+    }
     return reversal.what;
   }
 
-  keepNote(namespace: Namespace, note: Note): void {
+  keepNote(namespace: Namespace, note: Note, outcome?: WriteOutcome): void {
     const { rows, now } = this.#deps;
-    rows.insert(namespace, 'activity', this.#ends(entryOf(note, now())));
+    rows.insert(namespace, 'activity', this.#ends(noteEntry(note, outcome, now())));
     this.#trim(namespace, 'activity');
   }
 
@@ -140,13 +151,30 @@ export class EntryWriter {
     return Math.min(this.#deps.now(), this.#deps.trusted());
   }
 
+  #endOf(
+    namespace: Namespace,
+    { row, entry }: { readonly row: Row; readonly entry: Entry },
+    ending: Pick<Entry, 'author' | 'expiresAt'>,
+    grace: number | undefined,
+  ): number {
+    const { reader, now } = this.#deps;
+    return graciousEnd(entry, () => reader.versions(namespace, row), { ...ending, grace }, now());
+  }
+
   #trim(namespace: Namespace, kind: Kind): void {
-    const { connection, rows, quota, purgeSoon } = this.#deps;
+    const { connection, rows, reader, quota, purgeSoon } = this.#deps;
     const most = mostRows(kind);
     if (!quota || most === Infinity) return;
     const id = connection.keepNamespace(namespace);
     if (connection.tally.rows(id, kind) < most + TRIM) return;
-    rows.trim(id, kind, TRIM);
+    if (isShared(kind)) {
+      const oldest = reader.oldest(namespace, kind, TRIM_WINDOW);
+      const clients = oldest.map(({ client }) => client);
+      for (const position of fairEviction(clients, TRIM)) {
+        const row = oldest[position];
+        if (row) rows.remove(row);
+      }
+    } else rows.trim(id, kind, TRIM);
     purgeSoon();
   }
 
@@ -159,17 +187,29 @@ export class EntryWriter {
     rows.insert(namespace, 'history', doubtful);
   }
 
-  /** For a fact, what was said before goes to its history, and the oldest version makes room. */
+  /** For a fact, what was said before goes to its history, which then may be too long. */
   #supersede(namespace: Namespace, kind: Kind, row: Row, before: Entry, after: Entry): void {
-    const { connection, keys, rows, purgeSoon } = this.#deps;
+    const { keys, rows, purgeSoon } = this.#deps;
     rows.replace(namespace, kind, row, after);
     let left = 1;
     if (kind === 'fact') {
       rows.insert(namespace, 'history', before);
       const [hash] = keys.ring.hashes(namespace, after.key);
-      left = connection.sql.trimVersions.run(connection.keepNamespace(namespace), hash, HISTORY_VERSIONS).changes;
+      left = this.#evictVersions(namespace, hash, after.author.client);
     }
     if (left > 0) purgeSoon();
+  }
+
+  /** `writer` wrote the present version, which counts as one it holds and is the last to go. */
+  #evictVersions(namespace: Namespace, hash: Buffer | undefined, writer: string): number {
+    const { connection, reader } = this.#deps;
+    const id = connection.keepNamespace(namespace);
+    const surplus = (connection.sql.countVersions.get(id, hash) as number) - HISTORY_VERSIONS;
+    if (surplus <= 0) return 0;
+    const oldestFirst = reader.writersOf(namespace, 'history', connection.sql.versions.all(id, hash, EVER) as Row[]).toReversed();
+    const evicted = fairEviction([...oldestFirst.map(({ client }) => client), writer], surplus);
+    for (const position of evicted) connection.sql.deleteRow.run(oldestFirst[position]?.row);
+    return surplus;
   }
 
   #dropVersion(namespace: Namespace, { key, updatedAt }: Entry): void {

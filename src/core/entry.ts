@@ -3,8 +3,12 @@ import { TTL } from '../contract/limits.ts';
 import type { Draft, Entry } from './store.ts';
 
 /** The first version of an entry. */
-export const entryOf = ({ lifetime, ...draft }: Draft, now: number): Entry => ({
-  ...draft,
+export const entryOf = ({ key, value, category, tags, author, lifetime }: Draft, now: number): Entry => ({
+  key,
+  value,
+  category,
+  tags,
+  author,
   createdAt: now,
   updatedAt: now,
   expiresAt: endOf(lifetime, now),

@@ -7,6 +7,12 @@ const MOST: Partial<Record<Kind, number>> = ROWS;
 /** Rows of a kind that one namespace keeps; the oldest make room. */
 export const mostRows = (kind: Kind): number => MOST[kind] ?? Infinity;
 
+/**
+ * Kinds that the clients of a memory share: one of them must not evict what the others left. Answers of packs are not among
+ * them: they are long, and whoever needs one that was evicted runs the pack again.
+ */
+export const isShared = (kind: Kind): boolean => kind === 'activity' || kind === 'audit';
+
 /** What takes a place that somebody has to make. */
 export type Counted = 'fact' | 'pack';
 

@@ -1,12 +1,14 @@
 import { Failure } from '../contract/failure.ts';
-import { HISTORY_VERSIONS, QUOTA } from '../contract/limits.ts';
 import type { KeyState, StoreStatus } from '../contract/status.ts';
 import { Changes } from './changes.ts';
 import { clockStateOf } from './clock-state.ts';
 import type { Clock } from './clock.ts';
-import { changedNothing, endOf, entryOf, sameContent } from './entry.ts';
+import { endOf, entryOf, sameContent } from './entry.ts';
+import { fairEviction, versionsAfter } from './fair-eviction.ts';
 import { Journal } from './journal.ts';
-import { type Counted, isCounted, mostRows, overQuota, shareOf } from './quota.ts';
+import { noteEntry, outcomeOf } from './notes.ts';
+import { type Counted, isCounted, isShared, mostRows, overQuota, shareOf } from './quota.ts';
+import { graciousEnd, shortens } from './shortening.ts';
 import {
   type Change,
   type Changed,
@@ -31,11 +33,15 @@ import {
   STEP_BYTES,
   type Swept,
   type Unwanted,
+  type WriteOutcome,
 } from './store.ts';
 import { Sweeper } from './sweeper.ts';
 import { Timekeeper } from './timekeeper.ts';
 import { reversalOf, saidAgain } from './undo.ts';
 import { RamVault } from './vault.ts';
+
+/** The oldest rows of a shared kind, among which the client with the most loses one. */
+const TRIM_WINDOW = 1000 + 1;
 
 interface Kept {
   /** Stands for the order in which entries came, as a row number does. */
@@ -91,18 +97,15 @@ export class RamStore implements MemoryStore {
     const shelf = (): Shelf => this.#shelf(namespace, kind);
     return {
       kind,
-      put: (draft, note) => this.#write(shelf, note, (its) => this.#put(its, draft)),
-      change: (key, change, note) => this.#write(shelf, note, (its) => this.#change(its, key, change)),
+      put: (draft, note) => this.#step(() => this.#put(shelf(), draft, note)),
+      change: (key, change, note) => this.#step(() => this.#change(shelf(), key, change, note)),
       get: (key) => this.#step(() => this.#living(shelf(), key)?.entry),
       page: (query) => this.#step(() => this.#page(shelf(), query)),
       count: (category) => this.#step(() => this.#list(shelf(), category).length),
       countEnding: (before) => this.#step(() => this.#list(shelf()).filter(({ entry }) => entry.expiresAt < before).length),
       history: (key) => this.#step(() => this.#versions(shelf(), key)),
       overview: (most) => this.#step(() => this.#overview(shelf(), most)),
-      revert: (key, unwanted, note) =>
-        note
-          ? this.#write(shelf, note, (its) => this.#revert(its, key, unwanted, true))
-          : this.#step(() => this.#revert(shelf(), key, unwanted, false)),
+      revert: (key, unwanted, note) => this.#step(() => this.#revert(shelf(), key, unwanted, note)),
     };
   }
 
@@ -120,7 +123,7 @@ export class RamStore implements MemoryStore {
       const doomed = this.#select(subject, selection);
       const deleted = this.#seen(doomed);
       for (const [shelf, { entry }] of doomed) this.#drop(shelf, entry.key);
-      if (note && deleted > 0) this.#keepNote({ subject }, note);
+      if (note && (deleted > 0 || selection.kinds.includes('activity'))) this.#keepNote({ subject }, note);
       return { deleted, purged: true, olderBackups: 0 };
     });
   }
@@ -219,69 +222,86 @@ export class RamStore implements MemoryStore {
     return Promise.resolve();
   }
 
-  #put(shelf: Shelf, draft: Draft): Put {
+  #put(shelf: Shelf, draft: Draft, note: Note | undefined): Put {
     const before = this.#living(shelf, draft.key);
     const fresh = entryOf(draft, this.now());
     if (!before) {
       // A fact that only seems expired becomes a version, and shows when the clock is corrected.
       const hidden = this.#time.doubtful && shelf.kind === 'fact' ? shelf.kept.get(draft.key) : undefined;
-      const versions = hidden ? versionsAfter(hidden) : [];
+      const versions = hidden ? versionsAfter(hidden, fresh) : [];
       this.#requireRoom(shelf, fresh, versions);
       // What had expired goes with its place in the order.
       this.#set(shelf, draft.key, undefined);
       this.#keep(shelf, fresh, versions);
       this.#trim(shelf);
+      if (note) this.#keepNote(shelf.namespace, note);
       return { status: 'created', entry: fresh };
     }
     const { entry, versions } = before;
-    if (sameContent(entry, fresh)) {
-      const renewed = { ...entry, expiresAt: fresh.expiresAt };
+    const expiresAt = this.#endOf(before, fresh, draft.grace);
+    const shortened = shelf.kind === 'fact' && shortens(entry, { ...fresh, expiresAt });
+    if (sameContent(entry, fresh) && !shortened) {
+      const renewed = { ...entry, expiresAt };
       this.#keep(shelf, renewed, versions);
       return { status: 'unchanged', entry: renewed };
     }
-    const updated = { ...fresh, createdAt: entry.createdAt, updatedAt: Math.max(this.now(), entry.updatedAt + 1) };
-    this.#requireRoom(shelf, updated, versionsAfter(before));
+    const updated = { ...fresh, expiresAt, createdAt: entry.createdAt, updatedAt: Math.max(this.now(), entry.updatedAt + 1) };
+    this.#requireRoom(shelf, updated, versionsAfter(before, updated));
     this.#supersede(shelf, before, updated);
+    if (note) this.#keepNote(shelf.namespace, note, outcomeOf(entry, updated, this.now()));
     return { status: 'updated', entry: updated };
   }
 
-  #change(shelf: Shelf, key: string, change: Change): Entry | undefined {
+  #change(shelf: Shelf, key: string, change: Change, note: Note | undefined): Entry | undefined {
     const before = this.#living(shelf, key);
     if (!before) return undefined;
     const { entry, versions } = before;
-    const expiresAt = change.lifetime === undefined ? entry.expiresAt : endOf(change.lifetime, this.now());
+    const { author, lifetime, grace } = change;
+    const asked = lifetime === undefined ? entry.expiresAt : endOf(lifetime, this.now());
+    const expiresAt = this.#endOf(before, { author, expiresAt: asked }, grace);
     const changed = { ...entry, category: change.category ?? entry.category, tags: change.tags ?? entry.tags, expiresAt };
-    if (sameContent(entry, changed)) {
+    if (sameContent(entry, changed) && !(shelf.kind === 'fact' && shortens(entry, { author, expiresAt }))) {
       this.#keep(shelf, changed, versions);
+      if (note && lifetime !== undefined) this.#keepNote(shelf.namespace, note);
       return changed;
     }
-    const updated = { ...changed, author: change.author, updatedAt: Math.max(this.now(), entry.updatedAt + 1) };
-    this.#requireRoom(shelf, updated, versionsAfter(before));
+    const updated = { ...changed, author, updatedAt: Math.max(this.now(), entry.updatedAt + 1) };
+    this.#requireRoom(shelf, updated, versionsAfter(before, updated));
     this.#supersede(shelf, before, updated);
+    if (note) this.#keepNote(shelf.namespace, note, outcomeOf(entry, updated, this.now()));
     return updated;
   }
 
-  #revert(shelf: Shelf, key: string, unwanted: Unwanted, really: boolean): Reverted {
+  #endOf({ entry, versions }: Kept, ending: Pick<Entry, 'author' | 'expiresAt'>, grace: number | undefined): number {
+    return graciousEnd(entry, () => versions, { ...ending, grace }, this.now());
+  }
+
+  #revert(shelf: Shelf, key: string, unwanted: Unwanted, note: Note | undefined): Reverted {
     const before = this.#living(shelf, key);
     if (!before) return 'untouched';
     const reversal = reversalOf(before.entry, this.#versions(shelf, key), unwanted);
-    if (really && reversal.what === 'removed') this.#drop(shelf, key);
-    if (really && reversal.what === 'restored') {
+    if (note && reversal.what === 'removed') {
+      this.#drop(shelf, key);
+      this.#keepNote(shelf.namespace, note);
+    }
+    if (note && reversal.what === 'restored') {
       const { to, spare } = reversal;
       const size = this.#sizeOf(before);
       const tooBig = (): boolean => {
         const after = this.#living(shelf, key);
         return after !== undefined && this.#sizeOf(after) > size && !this.#fits(shelf.namespace.subject, 'fact', 'bytes', 0);
       };
-      this.#supersede(shelf, before, saidAgain(before.entry, to, this.now()));
+      const back = saidAgain(before.entry, to, this.now());
+      this.#supersede(shelf, before, back);
       // What filled a memory can be taken back in it, and takes no more room for that.
       for (const version of spare) if (tooBig()) this.#dropVersion(shelf, version);
+      this.#keepNote(shelf.namespace, note, outcomeOf(undefined, back, this.now()));
     }
     return reversal.what;
   }
 
   #supersede(shelf: Shelf, before: Kept, after: Entry): void {
-    this.#keep(shelf, after, shelf.kind === 'fact' ? versionsAfter(before) : []);
+    this.#keep(shelf, after, shelf.kind === 'fact' ? versionsAfter(before, after) : []);
   }
 
   #dropVersion(shelf: Shelf, { key, updatedAt }: Entry): void {
@@ -289,15 +309,23 @@ export class RamStore implements MemoryStore {
     if (kept) this.#set(shelf, key, { ...kept, versions: kept.versions.filter((version) => version.updatedAt !== updatedAt) });
   }
 
-  #keepNote(namespace: Namespace, note: Note): void {
+  #keepNote(namespace: Namespace, note: Note, outcome?: WriteOutcome): void {
     const shelf = this.#shelf(namespace, 'activity');
-    this.#keep(shelf, entryOf(note, this.now()), []);
+    this.#keep(shelf, noteEntry(note, outcome, this.now()), []);
     this.#trim(shelf);
   }
 
   #trim(shelf: Shelf): void {
-    const [oldest] = shelf.kept.keys();
-    if (shelf.kept.size > mostRows(shelf.kind) && oldest !== undefined) this.#drop(shelf, oldest);
+    if (shelf.kept.size <= mostRows(shelf.kind)) return;
+    const oldest = [...shelf.kept.values().take(TRIM_WINDOW)].map(({ entry }) => entry);
+    const [evicted = 0] = isShared(shelf.kind)
+      ? fairEviction(
+          oldest.map(({ author }) => author.client),
+          1,
+        )
+      : [];
+    const entry = oldest[evicted];
+    if (entry) this.#drop(shelf, entry.key);
   }
 
   #keep(shelf: Shelf, entry: Entry, versions: readonly Entry[]): void {
@@ -437,16 +465,6 @@ export class RamStore implements MemoryStore {
     return selected.filter(([{ kind }, { entry }]) => kind !== unseen && entry.expiresAt > this.now()).length;
   }
 
-  /** What is refused leaves no note, and a change of nothing neither. */
-  #write<T>(shelf: () => Shelf, note: Note | undefined, write: (shelf: Shelf) => T): Promise<T> {
-    return this.#step(() => {
-      const its = shelf();
-      const result = write(its);
-      if (note && !changedNothing(result)) this.#keepNote(its.namespace, note);
-      return result;
-    });
-  }
-
   async #step<T>(run: () => T): Promise<T> {
     this.#requireOpen();
     return run();
@@ -456,9 +474,6 @@ export class RamStore implements MemoryStore {
     if (this.#closed) throw new Failure('store_unavailable', 'The memory has been closed; start Helmdeck Memory again.');
   }
 }
-
-/** What was said before goes first, and the oldest makes room. */
-const versionsAfter = ({ entry, versions }: Kept): readonly Entry[] => [entry, ...versions].slice(0, HISTORY_VERSIONS);
 
 /** About what it would take sealed. */
 function sizeOf(kept: Kept | undefined): number {

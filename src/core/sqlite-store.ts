@@ -167,11 +167,13 @@ export class SqliteStore implements MemoryStore {
     if (needsKey(selection)) await this.#awake();
     // Afterwards a session that is left empty has no name any more.
     let before: readonly Namespace[] = [];
+    // Who cleared the record must stand in it, also where nothing else was left to forget.
+    const clearsRecord = selection.kinds.includes('activity');
     const forget = (): number => {
       before = this.#connection.namespaces().map(named);
       const deleted = this.#forgetting.run(subject, selection);
       // Without a key there is nothing to seal the record with, and the forgetting matters more.
-      if (note && deleted > 0 && this.#keys.custody) {
+      if (note && (deleted > 0 || clearsRecord) && this.#keys.custody) {
         this.#writer.keepNote({ subject }, note);
         this.#time.keepAlong();
       }
@@ -185,7 +187,7 @@ export class SqliteStore implements MemoryStore {
       };
       return this.#disk.attempt(() => this.#connection.inLittleSpace(inHandfuls));
     });
-    if (deleted > 0) {
+    if (deleted > 0 || clearsRecord) {
       const theirs = before.filter((namespace) => namespace.subject === subject);
       this.#tellOfForgetting(theirs, selection);
       if (note) this.#changes.tell({ namespace: { subject }, kind: 'activity' });

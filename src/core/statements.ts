@@ -96,10 +96,7 @@ export function prepare(db: Database) {
     lastVersionBefore: db
       .prepare('SELECT max(updated_at) FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ? AND updated_at < ?')
       .pluck(),
-    trimVersions: db.prepare(
-      `DELETE FROM entry WHERE rowid IN (
-         SELECT rowid FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ? ORDER BY updated_at DESC LIMIT -1 OFFSET ?)`,
-    ),
+    countVersions: db.prepare('SELECT count(*) FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ?').pluck(),
     deleteVersions: db.prepare('DELETE FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ?'),
 
     keyRecords: db.prepare('SELECT id, role, proof, source, segment FROM master_key'),

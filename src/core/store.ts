@@ -29,6 +29,8 @@ export interface Draft {
   readonly author: Author;
   /** Milliseconds from now; the store turns it into an end of life. */
   readonly lifetime: number;
+  /** Milliseconds that a fact with words of another client stays at least; absent, the lifetime always counts. */
+  readonly grace?: number;
 }
 
 /** What was kept. Times are milliseconds since 1970. */
@@ -55,6 +57,8 @@ export interface Change {
   readonly category?: string;
   readonly tags?: readonly string[];
   readonly lifetime?: number;
+  /** As in a draft. */
+  readonly grace?: number;
   /** Who asks. It becomes the author only if the change makes a new version. */
   readonly author: Author;
 }
@@ -95,7 +99,18 @@ export interface Page {
 }
 
 /** A record of a write or a forget, kept in the same commit as what it tells of. Its key is its own. */
-export type Note = Draft;
+export interface Note extends Draft {
+  /** The value to keep instead, once it is known what came of the write. */
+  readonly completed?: (outcome: WriteOutcome) => string;
+}
+
+/** What only the store can tell about a write. */
+export interface WriteOutcome {
+  /** When the fact says it was written; present when that is later than the note, which happens within a millisecond. */
+  readonly written?: number;
+  /** The ends of life between which another client's fact was shortened. */
+  readonly shortened?: { readonly from: number; readonly to: number };
+}
 
 /** What a namespace holds of one kind, without a single value. */
 export interface Overview {
@@ -133,11 +148,12 @@ export interface Space {
   readonly kind: SpaceKind;
   /**
    * Keeps the draft under its key. For a fact the earlier version goes to the key's history; a fact that says
-   * the same again gets a new end of life and is otherwise untouched.
+   * the same again gets a new end of life and is otherwise untouched, and leaves no note. A sooner end than another
+   * client gave the fact is a change too: the earlier version keeps the later end.
    */
   put(draft: Draft, note?: Note): Promise<Put>;
   get(key: string): Promise<Entry | undefined>;
-  /** Undefined when there is nothing under the key. Only a change of category or tags makes a new version. */
+  /** Undefined when there is nothing under the key. Only category, tags or an end sooner than another client's make a new version. */
   change(key: string, change: Change, note?: Note): Promise<Entry | undefined>;
   page(query: PageQuery): Promise<Page>;
   count(category?: string): Promise<number>;

@@ -41,7 +41,7 @@ export function reversalOf(entry: Entry, versions: readonly Entry[], which: Unwa
  * What was said and stands, newest first. A word that came back by an undo is judged by when it was first said, and what lies
  * between was taken back: no later undo may bring it to life again.
  */
-function standing(words: readonly Entry[]): Entry[] {
+export function standing(words: readonly Entry[]): Entry[] {
   const said: Entry[] = [];
   for (let at = 0; at < words.length; at += 1) {
     const word = words[at];

@@ -91,8 +91,8 @@ export function promisesOfAStore(name: string, open: (clock: HandClock, quota: Q
       const { entry } = await facts.put(aDraft());
       await clock.pass(MINUTE);
       const other = { ...anAuthor, client: 'window' };
-      const renewed = await facts.change(entry.key, { lifetime: DAY, author: other });
-      expect(renewed).toEqual({ ...entry, expiresAt: START + MINUTE + DAY });
+      const renewed = await facts.change(entry.key, { lifetime: 100 * DAY, author: other });
+      expect(renewed).toEqual({ ...entry, expiresAt: START + MINUTE + 100 * DAY });
       expect(await facts.history(entry.key)).toEqual([]);
 
       const moved = await facts.change(entry.key, { category: 'habits', tags: [], author: other });
@@ -885,15 +885,13 @@ export function promisesOfAStore(name: string, open: (clock: HandClock, quota: Q
     test('what said something else before that is gone stays, and is told', async () => {
       const { facts, clock } = await opened();
       await facts.put(aDraft({ key: 'expired', value: 'good', lifetime: 2 * HOUR }));
-      await facts.put(aDraft({ key: 'trimmed', value: 'good' }));
       await clock.pass(HOUR);
       await facts.put(aDraft({ key: 'expired', value: 'bad', author: vandal }));
       for (let turn = 0; turn <= HISTORY_VERSIONS; turn += 1) {
-        await facts.put(aDraft({ key: 'trimmed', value: `bad ${turn}`, author: vandal }));
         await facts.put(aDraft({ key: 'made', value: `bad ${turn}`, author: vandal, lifetime: turn === 0 ? HOUR : DAY }));
       }
       clock.jump(HOUR);
-      for (const key of ['expired', 'trimmed', 'made']) {
+      for (const key of ['expired', 'made']) {
         expect(await facts.revert(key, unwanted), key).toBe('skipped');
         expect(await facts.revert(key, unwanted, aNote(key)), key).toBe('skipped');
         expect((await facts.get(key))?.value).toMatch('bad');
@@ -1038,7 +1036,7 @@ export function promisesOfAStore(name: string, open: (clock: HandClock, quota: Q
       const written = ROWS.activity + 230;
       for (let from = 0; from < written; from += 1000) {
         const some = Array.from({ length: Math.min(1000, written - from) }, (_, more) => `${from + more}`);
-        await Promise.all(some.map((key) => facts.put(aDraft(), aNote(key))));
+        await Promise.all(some.map((key) => facts.put(aDraft({ value: key }), aNote(key))));
       }
       const notes = store.space(me, 'activity');
       const count = await notes.count();

@@ -157,7 +157,8 @@ class Model {
         facts.set(one.key, { row: (this.#rows += 1), words: [word] });
         return 'created';
       }
-      if (last.value === value && last.category === category) {
+      const shortened = last.client !== client && expiresAt < last.expiresAt;
+      if (last.value === value && last.category === category && !shortened) {
         last.expiresAt = expiresAt;
         return 'unchanged';
       }
@@ -168,7 +169,8 @@ class Model {
       if (!before || !last) return 'nothing';
       const { category = last.category } = one;
       const expiresAt = one.hours === undefined ? last.expiresAt : now + one.hours * HOUR;
-      if (category === last.category) last.expiresAt = expiresAt;
+      const shortened = last.client !== client && expiresAt < last.expiresAt;
+      if (category === last.category && !shortened) last.expiresAt = expiresAt;
       else this.#say(before, { value: last.value, category, client, expiresAt });
       return 'changed';
     }
@@ -193,7 +195,12 @@ class Model {
 
   #say(fact: Fact, word: Omit<Word, 'updatedAt' | 'first'>): void {
     const updatedAt = Math.max(this.#clock.now(), (fact.words[0]?.updatedAt ?? 0) + 1);
-    fact.words = [{ ...word, updatedAt, first: false }, ...fact.words].slice(0, 21);
+    fact.words = [{ ...word, updatedAt, first: false }, ...fact.words];
+    if (fact.words.length <= 21) return;
+    const heldBy = ({ client }: Word): number => fact.words.filter((other) => other.client === client).length;
+    const most = Math.max(...fact.words.map(heldBy));
+    const evicted = fact.words.findLast((one) => heldBy(one) === most);
+    fact.words = fact.words.filter((one) => one !== evicted);
   }
 
   #held(at: number): number {

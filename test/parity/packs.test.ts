@@ -61,7 +61,8 @@ describe.each(RUNNERS)('%s runs packs like every other wire', (name) => {
     const result = { pack: 'test.echo', version: '1.0.0', output, cached: false, duration_ms: 0, ...session };
     expect(await ask('runPack', input)).toEqual({ answer: result });
     const { runs, facts, activity } = await world.state();
-    expect({ facts, activity }).toEqual({ facts: [], activity: [] });
+    // The row says that all was forgotten before.
+    expect({ facts, activity }).toMatchObject({ facts: [], activity: [{ value: '{"operation":"forget","scope":"all"}' }] });
     expect(runs).toMatchObject([{ author, category: 'pack_history' }]);
     expect(JSON.parse(runs[0]?.value ?? '')).toEqual({
       pack: 'test.echo',

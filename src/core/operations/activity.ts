@@ -2,30 +2,39 @@ import { randomUUID } from 'node:crypto';
 import type { Activity } from '../../contract/history.ts';
 import { ACTIVITY_TTL } from '../../contract/limits.ts';
 import { authorOf, type Caller } from '../caller.ts';
-import type { Entry, Note } from '../store.ts';
+import type { Entry, Note, WriteOutcome } from '../store.ts';
 import { time } from '../time.ts';
 
 type Row = Activity['activity'][number];
 type About = Pick<Row, 'key' | 'scope'>;
+/** The sealed value of a row. */
+type Kept = Pick<Row, 'operation'> & About & WriteOutcome;
 
 /** What is kept about a write or a forget, besides who and when. */
-export const noteOf = (caller: Caller, operation: Row['operation'], about: About): Note => ({
-  key: randomUUID(),
-  value: JSON.stringify({ operation, ...about }),
-  category: 'activity',
-  tags: [],
-  author: authorOf(caller),
-  lifetime: ACTIVITY_TTL * 1000,
-});
-
-export const readNote = ({ value, author, updatedAt }: Entry): Row => {
-  // Only `noteOf` writes these, and the seal says that nobody changed them.
-  const { operation, key, scope } = JSON.parse(value) as Pick<Row, 'operation' | 'key' | 'scope'>;
+export const noteOf = (caller: Caller, operation: Row['operation'], about: About): Note => {
+  const valueOf = (outcome?: WriteOutcome): string => JSON.stringify({ operation, ...about, ...outcome } satisfies Kept);
   return {
-    at: time(updatedAt),
-    operation,
-    client: author.client,
-    ...(key !== undefined && { key }),
-    ...(scope !== undefined && { scope }),
+    key: randomUUID(),
+    value: valueOf(),
+    category: 'activity',
+    tags: [],
+    author: authorOf(caller),
+    lifetime: ACTIVITY_TTL * 1000,
+    completed: valueOf,
   };
 };
+
+// Only `noteOf` writes these, and the seal says that nobody changed them.
+const parse = ({ value }: Entry): Kept => JSON.parse(value) as Kept;
+
+export function readNote(entry: Entry): Row {
+  const { operation, key, scope, shortened } = parse(entry);
+  return {
+    at: time(entry.updatedAt),
+    operation,
+    client: entry.author.client,
+    ...(key !== undefined && { key }),
+    ...(scope !== undefined && { scope }),
+    ...(shortened && { shortened: { from: time(shortened.from), to: time(shortened.to) } }),
+  };
+}

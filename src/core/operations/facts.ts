@@ -1,7 +1,7 @@
 import type { FactDetail, FactSummary } from '../../contract/fact.ts';
 import { Failure } from '../../contract/failure.ts';
 import { spellScope } from '../../contract/forget.ts';
-import { authorOf, namespaceOf } from '../caller.ts';
+import { authorOf, graceFor, namespaceOf } from '../caller.ts';
 import { selectionOf } from '../scope.ts';
 import { type Entry, STEP_BYTES } from '../store.ts';
 import { time } from '../time.ts';
@@ -17,9 +17,11 @@ type Facts = Pick<Memory, 'remember' | 'recall' | 'list' | 'patch' | 'forget' | 
 export const facts = ({ store, turns, secrets }: MemoryDeps): Facts => ({
   async remember(caller, { key, value, category, tags, ttl_seconds: ttl }) {
     const warning = refuseSecrets(secrets, { value, key, tags, category });
-    const draft = { key, value, category, tags, author: authorOf(caller), lifetime: ttl * 1000 };
+    const draft = { key, value, category, tags, author: authorOf(caller), lifetime: ttl * 1000, ...graceFor(caller) };
+    const latest = store.now() + draft.lifetime;
     const { status, entry } = await store.space(namespaceOf(caller), 'fact').put(draft, noteOf(caller, 'remember', { key }));
-    const notes = [warning, store.status().kept === 'memory' ? NOT_KEPT : undefined].filter((each) => each !== undefined);
+    const longer = entry.expiresAt > latest + SLACK_MS ? STAYS_LONGER : undefined;
+    const notes = [warning, longer, store.status().kept === 'memory' ? NOT_KEPT : undefined].filter((each) => each !== undefined);
     return {
       key: entry.key,
       category: entry.category,
@@ -70,6 +72,7 @@ export const facts = ({ store, turns, secrets }: MemoryDeps): Facts => ({
       ...(category !== undefined && { category }),
       ...(tags && { tags }),
       ...(ttl !== undefined && { lifetime: ttl * 1000 }),
+      ...graceFor(caller),
     };
     const entry = await store.space(namespaceOf(caller), 'fact').change(key, change, noteOf(caller, 'patch', { key }));
     if (!entry) throw unknownKey();
@@ -84,9 +87,8 @@ export const facts = ({ store, turns, secrets }: MemoryDeps): Facts => ({
       const deleted = await store.countMatching(subject, selection);
       return { scope: spelled, deleted, purged: false, older_backups: store.upkeep?.backups().length ?? 0, dry_run: true };
     }
-    // Whoever forgets all wants no record of it either.
     const about = scope.kind === 'key' ? { key: scope.name } : { scope: spelled };
-    const note = scope.kind === 'all' ? undefined : noteOf(caller, 'forget', about);
+    const note = noteOf(caller, 'forget', about);
     const { deleted, purged, olderBackups } = await store.forget(subject, selection, note);
     return { scope: spelled, deleted, purged, older_backups: olderBackups };
   },
@@ -110,6 +112,11 @@ export const facts = ({ store, turns, secrets }: MemoryDeps): Facts => ({
 });
 
 export const NOT_KEPT = 'This memory has no key, so it is kept in RAM only and gone when the program ends; tell its owner.';
+
+/** The write may have waited since the moment was read. */
+const SLACK_MS = 60_000;
+const STAYS_LONGER =
+  'Another client relies on this fact, so it stays longer than asked, until expires_at; only the owner can end it sooner.';
 
 const summary = ({ key, category, tags, author, createdAt, updatedAt, expiresAt }: Entry): FactSummary => ({
   key,

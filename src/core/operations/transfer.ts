@@ -3,7 +3,7 @@ import { Failure } from '../../contract/failure.ts';
 import type { Of } from '../../contract/later.ts';
 import { TTL } from '../../contract/limits.ts';
 import { ImportLine, type ImportReceipt } from '../../contract/transfer.ts';
-import { authorOf, type Caller, namespaceOf } from '../caller.ts';
+import { authorOf, type Caller, graceFor, namespaceOf } from '../caller.ts';
 import { sameContent } from '../entry.ts';
 import type { Draft, Space } from '../store.ts';
 import { time } from '../time.ts';
@@ -93,7 +93,7 @@ function readLine(line: string): Line {
 /** Time goes on while facts travel: they keep their end, and none gets more than a year. */
 function draftOf(caller: Caller, { key, value, category, tags, expires_at: end, ttl_seconds: ttl }: Line, now: number): Draft {
   const lifetime = end === undefined ? (ttl ?? TTL.default) * 1000 : Math.min(Date.parse(end) - now, TTL.max * 1000);
-  return { key, value, category, tags, author: authorOf(caller), lifetime };
+  return { key, value, category, tags, author: authorOf(caller), lifetime, ...graceFor(caller) };
 }
 
 /** As if the lines before had been written. */

@@ -99,7 +99,8 @@ export const MEMORY_TOOLS: readonly ToolRow[] = [
     input: RenewInput,
     terse: { key: EXACT, ttl_seconds: 'New lifetime from now: 3600 to 31536000; 0 is 90 days.' },
     said: [],
-    changes: 'adds',
+    // The new lifetime may be shorter than what was left.
+    changes: 'destroys',
   },
   {
     name: 'memory_history',

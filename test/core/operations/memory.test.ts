@@ -9,7 +9,7 @@ const credential = `ghp_${'a1B2c3D4e5'.repeat(3)}F6g7h8`;
 const iso = (ms: number): string => new Date(ms).toISOString();
 
 describe('the life of a fact', () => {
-  test('is remembered, found, changed, taken back, renewed, forgotten, and every step says who did it (R-VIEW-01, R-VIEW-05, R-OPS-07, R-OPS-08)', async () => {
+  test('is remembered, found, changed, taken back, renewed, forgotten, and every step says who did it (R-VIEW-01, R-VIEW-05, R-OPS-07, R-OPS-08, R-FORGET-04)', async () => {
     const memory = await openMemory();
     const claude = memory.as(aCaller());
     const codex = memory.as(aCaller({ client: 'codex', token: 'token-2' }));
@@ -94,9 +94,14 @@ describe('the life of a fact', () => {
     await expect(claude('history', { key })).rejects.toMatchObject({ code: 'not_found' });
     expect((await claude('myMemory', {})).note).toMatch(/^Nothing is remembered yet/);
 
-    // And whoever forgets all leaves no record of it either.
-    await owner('forget', { scope: 'all' });
-    expect(await owner('activity', {})).toEqual({ activity: [] });
+    // Of forgetting all one row is left, that says who and when, also when nothing was left to forget.
+    for (let turn = 0; turn < 2; turn += 1) {
+      await memory.clock.pass(MINUTE);
+      await owner('forget', { scope: 'all' });
+      expect(await owner('activity', {})).toEqual({
+        activity: [{ at: iso(memory.clock.now()), operation: 'forget', client: 'command-line', scope: 'all' }],
+      });
+    }
   });
 
   test('one that nobody renews is gone at its end, on every way to it (R-TIME-01)', async () => {

@@ -54,7 +54,10 @@ describe('the list of tools', () => {
       'memory_recall',
       'memory_history',
     ]);
-    expect(tools.filter(({ annotations }) => annotations['destructiveHint']).map(({ name }) => name)).toEqual(['memory_forget']);
+    expect(tools.filter(({ annotations }) => annotations['destructiveHint']).map(({ name }) => name)).toEqual([
+      'memory_renew',
+      'memory_forget',
+    ]);
   });
 
   test('frames what comes back as quoted data, and wants no secrets (R-MCP-08)', async () => {
