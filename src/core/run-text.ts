@@ -12,8 +12,8 @@ const Row = later(() =>
   }),
 );
 
-/** What some reader takes for the end of a line is not always white space to a pattern. */
-const BLANKS = /[\s\u001c-\u001e\u0085]+/g;
+/** White space, and the control characters that some readers take for the end of a line. */
+const BLANKS = /[\s\p{Cc}]+/gu;
 
 /** A row of the record as it can be searched and shown, below its heading. Undefined for what is no such row. */
 export function runText({ value }: Pick<Entry, 'value'>): string | undefined {

@@ -1,5 +1,5 @@
-/** Every character that some reader takes for the end of a line, as Python's `splitlines` does. */
-const LINE_BREAK = /(\r\n|[\n\r\v\f\u001c-\u001e\u0085\u2028\u2029])/u;
+/** Every character that some reader takes for the end of a line, and every other control character but the tab. */
+const LINE_BREAK = /(\r\n|[[\p{Cc}\p{Zl}\p{Zp}]--[\t]])/v;
 
 /** Before a heading: indentation, marks of quotes and lists, and characters that leave no ink. */
 const PREFIX = String.raw`[\t\p{Zs}\p{Cc}\p{Default_Ignorable_Code_Point}>*+.)\d-]*`;

@@ -1,3 +1,4 @@
+import { CATEGORY as DEFAULT_CATEGORY } from '../../contract/limits.ts';
 import { Categories } from './categories.ts';
 import { Chains, NONE } from './chains.ts';
 import { reaching } from './columns.ts';
@@ -35,6 +36,9 @@ export interface Told {
   readonly id: Id;
   readonly fact: Searchable & { readonly expiresAt: number; readonly client: string };
 }
+
+/** Nobody chose the default category, so its words say nothing about a fact: else "what do I use" would find all of `user_facts`. */
+export const isChosen = (category: string): boolean => category !== DEFAULT_CATEGORY.default;
 
 /** How much a word counts where it stands: the key names the fact, a category is shared by many. */
 const KEY = 2.2;
@@ -267,7 +271,7 @@ class Terms implements Hearer {
     this.#forget();
     this.#learning = learning;
     this.#read(key, () => KEY);
-    this.#read(category, () => CATEGORY);
+    if (isChosen(category)) this.#read(category, () => CATEGORY);
     for (const tag of tags) this.#read(tag, () => TAG);
     this.#read(value, (words) => 1 / (1 - LENGTH_MATTERS + (LENGTH_MATTERS * words) / USUAL_WORDS));
     for (let place = 0; place < this.#count; place += 1) {

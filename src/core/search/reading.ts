@@ -1,6 +1,6 @@
 import type { Manner } from './alternatives.ts';
 import { beforeCharacter } from './characters.ts';
-import type { Searchable } from './fact-index.ts';
+import { isChosen, type Searchable } from './fact-index.ts';
 import { plain } from './plain.ts';
 import type { Question } from './question.ts';
 import { Sieve, type Word, wordsOf } from './words.ts';
@@ -82,7 +82,7 @@ export class Reader {
     page.look('value', text, start);
     page.look('key', key);
     for (const tag of tags) page.look('tags', tag);
-    page.look('category', category);
+    if (isChosen(category)) page.look('category', category);
     return page.reading();
   }
 

@@ -17,6 +17,38 @@ function tell(id: Id, value: string, more: Partial<Searchable> = {}): void {
 const find = (text: string | readonly string[], limit = 10): Hit[] => index.search({ text, limit });
 const ids = (text: string | readonly string[]): Id[] => find(text).map(({ id }) => id);
 
+describe('the default category (R-SEEK-08)', () => {
+  beforeEach(() => {
+    for (const [id, value] of [
+      ['editor', 'Writes with Helix'],
+      ['tea', 'Drinks Assam'],
+      ['pet', 'Has a cat'],
+    ] as const) {
+      index.add({ id, key: id, category: 'user_facts', tags: [], value, updatedAt: 0 });
+    }
+  });
+
+  test.each(['what editor do I use', 'which editor is used by the user', 'facts about my editor'])(
+    'is no evidence: "%s" finds one fact',
+    (text) => {
+      const hits = find(text);
+      expect(hits.map(({ id }) => id)).toEqual(['editor']);
+      expect(hits[0]?.why).toBe('"editor" in key');
+    },
+  );
+
+  test.each(['user', 'facts', 'user_facts', 'use'])('alone finds nothing: %s', (text) => {
+    expect(find(text)).toEqual([]);
+  });
+
+  test('still narrows, and a category that was chosen is still found by its words', () => {
+    index.add({ id: 'ship', key: 'a', category: 'deploy_targets', tags: [], value: 'Fridays', updatedAt: 0 });
+    expect(ids('deploy targets')).toEqual(['ship']);
+    expect(index.search({ text: 'cat', category: 'user_facts', limit: 5 }).map(({ id }) => id)).toEqual(['pet']);
+    expect(index.search({ text: '', category: 'user_facts', limit: 5 })).toHaveLength(3);
+  });
+});
+
 describe('what is found', () => {
   test.each([
     { asked: 'which framework for the front end?', value: 'React is the framework', as: 'any word of a question' },
