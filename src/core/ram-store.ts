@@ -1,4 +1,5 @@
 import { Failure } from '../contract/failure.ts';
+import { QUOTA } from '../contract/limits.ts';
 import type { KeyState, StoreStatus } from '../contract/status.ts';
 import { Changes } from './changes.ts';
 import { clockStateOf } from './clock-state.ts';
