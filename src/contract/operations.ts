@@ -85,6 +85,7 @@ import {
   Verified,
   VerifyInput,
 } from './upkeep.ts';
+import { EndedWindowSession, EndWindowSessionInput, WindowSessionList, WindowSessionsInput } from './window-session.ts';
 
 interface Operation {
   readonly input: () => z.ZodType;
@@ -202,6 +203,8 @@ export const operations = {
       otherwise: 'reversible',
     },
   },
+  windowSessions: { input: WindowSessionsInput, output: WindowSessionList, scope: 'admin', effect: 'none' },
+  endWindowSession: { input: EndWindowSessionInput, output: EndedWindowSession, scope: 'admin', effect: 'reversible' },
   clients: { input: ClientsInput, output: ClientList, scope: 'admin', effect: 'none' },
   planConnection: { input: PlanConnectionInput, output: ConnectionPlan, scope: 'admin', effect: 'none' },
   connectClient: { input: ConnectClientInput, output: ConnectReceipt, scope: 'admin', effect: 'grants' },

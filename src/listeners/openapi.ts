@@ -61,6 +61,7 @@ const NAMING: ReadonlySet<OperationName> = new Set<OperationName>([
   'patch',
   'history',
   'revokeToken',
+  'endWindowSession',
   'pack',
   'runPack',
   'pipeline',

@@ -52,6 +52,8 @@ export const restTable: readonly RestRow[] = [
   { method: 'GET', path: '/tokens', operation: 'tokens', from: 'query' },
   { method: 'POST', path: '/tokens', operation: 'mintToken', from: 'body' },
   { method: 'DELETE', path: '/tokens/{id}', operation: 'revokeToken', from: 'query' },
+  { method: 'GET', path: '/window-sessions', operation: 'windowSessions', from: 'query' },
+  { method: 'DELETE', path: '/window-sessions/{id}', operation: 'endWindowSession', from: 'query' },
   { method: 'GET', path: '/clients', operation: 'clients', from: 'query' },
   { method: 'POST', path: '/lock', operation: 'lock', from: 'body' },
   { method: 'POST', path: '/unlock', operation: 'unlock', from: 'body' },

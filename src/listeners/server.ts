@@ -7,6 +7,7 @@ import { Failure } from '../contract/failure.ts';
 import type { Clock } from '../core/clock.ts';
 import { diskTrouble } from '../core/disk-failure.ts';
 import { codeOf } from '../core/files.ts';
+import type { WindowSessions } from '../core/operations/memory.ts';
 import type { Catalogue } from '../core/packs/catalogue.ts';
 import type { Perform } from '../core/perform.ts';
 import type { MemoryStore } from '../core/store.ts';
@@ -59,6 +60,8 @@ export interface Listener extends AsyncDisposable {
   readonly url: string;
   /** A link that opens the window in a browser, once; undefined where there is none. */
   windowLink(): string | undefined;
+  /** Browsers that have the window open; undefined where there is none. */
+  readonly windowSessions: WindowSessions | undefined;
   /** Ends streams, lets what is under way come to its end for a moment, and takes `endpoint.json` away. */
   close(): Promise<void>;
 }
@@ -134,7 +137,7 @@ export async function startListener(deps: ListenerDeps): Promise<Listener> {
 
   let closed: Promise<void> | undefined;
   const close = (): Promise<void> => (closed ??= closeAll());
-  return { url, windowLink, close, [Symbol.asyncDispose]: close };
+  return { url, windowLink, windowSessions: window?.sessions, close, [Symbol.asyncDispose]: close };
 
   async function closeAll(): Promise<void> {
     // First of all: nobody shall look for us here any more.

@@ -17,7 +17,7 @@ export interface Program extends Core {
   readonly lockAfter: LockAfter | undefined;
 }
 
-interface Whole extends Omit<Surroundings, 'listening'> {
+interface Whole extends Omit<Surroundings, 'listening' | 'windowSessions'> {
   /** Where the built window lies, if it is to be served to browsers. */
   readonly pages?: string | undefined;
   readonly onListening?: (state: ListeningState) => void;
@@ -32,7 +32,14 @@ export async function assemble(config: Config, whole: Whole): Promise<Program> {
   await using opened = new AsyncDisposableStack();
   let listening: Listening | undefined;
   const state = (): ListeningState => listening?.state ?? { at: 'paused' };
-  const core = opened.use(await openCore(config, { packLog: printLine, ...whole, listening: state }));
+  const core = opened.use(
+    await openCore(config, {
+      packLog: printLine,
+      ...whole,
+      listening: state,
+      windowSessions: () => listening?.listener?.windowSessions,
+    }),
+  );
   const { store, tokens, finder, packs, sidecar } = core;
   const { clock = systemClock, away, onKey } = whole;
   const { lockAfter: minutes } = config;

@@ -40,7 +40,7 @@ async function main(): Promise<void> {
       machine: { environment: process.env, platform: process.platform, home: homedir },
       ...readBuild(ROOT),
       async ready(started) {
-        console.log([...started.report, ...windowLines(started), readyLine(started)].join('\n'));
+        console.log([...started.report, ...windowLines(started, process.stdout.isTTY), readyLine(started)].join('\n'));
       },
       ended: () => signalled('SIGINT', 'SIGTERM', 'SIGHUP'),
     });

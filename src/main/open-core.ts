@@ -10,6 +10,7 @@ import { keychainItems, sessionBus } from '../core/keys/keychain.ts';
 import { keySources } from '../core/keys/sources.ts';
 import { tokenSecret } from '../core/keys/token-secret.ts';
 import { openStore } from '../core/open-store.ts';
+import type { WindowSessions } from '../core/operations/memory.ts';
 import type { Packs } from '../core/packs/packs.ts';
 import type { Perform } from '../core/perform.ts';
 import type { MemoryStore } from '../core/store.ts';
@@ -50,6 +51,8 @@ export interface Surroundings extends Partial<Omit<Settings, 'environment'>>, Pi
   readonly updates?: string;
   /** Whether agents can come; never, where nobody serves them. */
   readonly listening?: () => ListeningState;
+  /** Browsers that have the window open, while it is served to them. */
+  readonly windowSessions?: () => WindowSessions | undefined;
   /** A desktop makes its key at the first start. */
   readonly desktop: boolean;
   /** Hears what packs say while they run. */
@@ -67,7 +70,7 @@ interface ConnectionDeps {
 /** What every way of running the program begins with. What opens last closes first. */
 export async function openCore(config: Config, surroundings: Surroundings): Promise<Core> {
   const { environment, clock = systemClock, network = {}, version, updates = '', desktop, packLog: log } = surroundings;
-  const { listening = () => ({ at: 'paused' }), onClients } = surroundings;
+  const { listening = () => ({ at: 'paused' }), onClients, windowSessions } = surroundings;
   const { folder, quota, secrets, writesPerMinute, fetchHosts } = config;
   refuseDebugger();
   const secret = tokenSecret(environment);
@@ -107,7 +110,7 @@ export async function openCore(config: Config, surroundings: Surroundings): Prom
       embeddings: sidecar,
       packs: about,
       settings: new KeptSettings(config, surroundings),
-      program: { version, listening, updates: updatesAt(updates, egress) },
+      program: { version, listening, updates: updatesAt(updates, egress), ...(windowSessions && { windowSessions }) },
       clients: () =>
         (clients ??= connectionsOf({ machine, tokens, folder, now: () => store.now(), ...(onClients && { hear: onClients }) })),
     }),

@@ -15,8 +15,8 @@ interface Serving extends Build {
 
 export interface Started {
   readonly url: string;
-  /** Opens the window in a browser, once; undefined where no window was built. */
-  readonly link: string | undefined;
+  /** Makes a link that opens the window in a browser, once; undefined where no window was built. */
+  readonly makeLink: (() => string | undefined) | undefined;
   readonly folder: string;
   /** How it is kept and how its key stands, in lines for a person. */
   readonly report: readonly string[];
@@ -35,13 +35,28 @@ export async function serve({ machine, version, updates, ready, ended }: Serving
   const { listener } = listening;
   const over = ended();
   const report = [...startReport(program.store.status(), config.folder), ...packReport(program.packs.skipped)];
-  await ready({ url: listener?.url ?? '', link: listener?.windowLink(), folder: config.folder, report });
+  await ready({
+    url: listener?.url ?? '',
+    makeLink: listener?.windowSessions && (() => listener.windowLink()),
+    folder: config.folder,
+    report,
+  });
   await over;
 }
 
 /** The one line that says where. */
 export const readyLine = ({ url }: Started): string => `Helmdeck Memory is running at ${url}. End it with Ctrl+C or SIGTERM.`;
 
-/** How to come to the window without a desktop. */
-export const windowLines = ({ link }: Started): string[] =>
-  link === undefined ? [] : [`Its window, for five minutes and one browser: ${link}`];
+/**
+ * How to open the window without a desktop. The link is printed to a terminal only: it opens the memory with all rights, and a
+ * journal or a log file has other readers and keeps it.
+ */
+export function windowLines({ makeLink }: Started, toTerminal: boolean): string[] {
+  if (!makeLink) return [];
+  const link = toTerminal ? makeLink() : undefined;
+  return [
+    link === undefined
+      ? 'To open its window in a browser, run: helmdeck-memory window'
+      : `Its window, for five minutes and one browser: ${link}`,
+  ];
+}

@@ -106,6 +106,8 @@ describe('the table (R-OPS-01)', () => {
       'tokens',
       'revokeToken',
       'pauseToken',
+      'windowSessions',
+      'endWindowSession',
       'clients',
       'planConnection',
       'connectClient',

@@ -191,6 +191,8 @@ describe('what is the owner’s alone', () => {
       me.get('/clients'),
       me.post('/tokens', { name: 'x' }),
       me.delete('/tokens/abc'),
+      me.get('/window-sessions'),
+      me.delete('/window-sessions/abcdefabcdef'),
       ...['/lock', '/unlock', '/key/rotate', '/backup', '/updates'].map((path) => me.post(path)),
     ]);
     expect(answers.map(({ status, json }) => [status, json.error])).toEqual(answers.map(() => [403, 'insufficient_scope']));

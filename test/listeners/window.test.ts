@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../../src/core/open-store.ts';
+import { time } from '../../src/core/time.ts';
 import { LIMITS } from '../../src/listeners/limits.ts';
 import { handClock, HOUR, MINUTE } from '../support/clock.ts';
 import { ask, dial, everyRoute, serve, type Served, SOON } from '../support/listener.ts';
@@ -128,6 +129,21 @@ describe('a session of the window (R-WIN-02)', () => {
     expect((await call(all, session)).json.message).toMatch(/closed; run helmdeck-memory window/);
   });
 
+  test('ends after seven days, however much it is used', async () => {
+    const clock = handClock();
+    const all = await windowed({ clock });
+    const session = await opened(all);
+    for (let passed = 0; passed < 16; passed += 1) {
+      expect((await call(all, session)).status).toBe(200);
+      await clock.pass(10 * HOUR);
+    }
+    expect((await call(all, session)).status).toBe(200);
+    await clock.pass(8 * HOUR - 1);
+    expect((await call(all, session)).status).toBe(200);
+    await clock.pass(1);
+    expect((await call(all, session)).json.message).toMatch(/closed; run helmdeck-memory window/);
+  });
+
   test('makes room when sixteen newer ones were opened, the least used first', async () => {
     const all = await windowed();
     const [used, left] = [await opened(all), await opened(all)];
@@ -136,6 +152,97 @@ describe('a session of the window (R-WIN-02)', () => {
     await opened(all);
     expect((await call(all, used)).status).toBe(200);
     expect((await call(all, left)).status).toBe(401);
+  });
+});
+
+describe('the list of browser sessions (R-WIN-46)', () => {
+  const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:142.0) Gecko/20100101 Firefox/142.0';
+  const list = async (all: Served) =>
+    (await ask(all.url, '/api/v1/window-sessions', { token: all.owner })).json['sessions'] as Record<string, string>[];
+  const end = (all: Served, id: string, token = all.owner) =>
+    ask(all.url, `/api/v1/window-sessions/${id}`, { method: 'DELETE', token });
+  const sessionBy = async (all: Served, userAgent: string) =>
+    String((await follow(all, linkOf(all), ['User-Agent', userAgent])).json['session']);
+
+  test('says which browser, since when, when it was last used and when it ends, and never the session', async () => {
+    const clock = handClock();
+    const all = await windowed({ clock });
+    const start = clock.now();
+    const session = await sessionBy(all, FIREFOX);
+    await clock.pass(HOUR);
+    await call(all, session);
+    await sessionBy(all, '');
+    const sessions = await list(all);
+    expect(sessions).toEqual([
+      expect.objectContaining({ browser: 'Unknown browser' }),
+      {
+        id: expect.stringMatching(/^[0-9a-f]{12}$/) as string,
+        browser: 'Firefox 142 on Linux',
+        opened_at: time(start),
+        last_used_at: time(start + HOUR),
+        expires_at: time(start + 7 * 24 * HOUR),
+      },
+    ]);
+    expect(JSON.stringify(sessions)).not.toContain(session);
+  });
+
+  test('is for the owner alone', async () => {
+    const all = await windowed();
+    const session = await sessionBy(all, FIREFOX);
+    const [row] = await list(all);
+    const token = await all.token('me', ['memory:read', 'memory:write', 'packs:run']);
+    expect(told(await ask(all.url, '/api/v1/window-sessions', { token }))).toBe('403 insufficient_scope');
+    expect(told(await end(all, row?.['id'] ?? '', token))).toBe('403 insufficient_scope');
+    expect((await call(all, session)).status).toBe(200);
+  });
+
+  test('ends one at once, with what it listens to, and leaves the others', async () => {
+    const all = await windowed();
+    const [one, other] = [await sessionBy(all, FIREFOX), await sessionBy(all, 'other')];
+    const line = await dial(all.port);
+    line.write(`GET /window/events HTTP/1.1\r\nHost: 127.0.0.1:${all.port}\r\nAuthorization: Bearer ${one}\r\n\r\n`);
+    await line.until('from here on');
+    const id = (await list(all)).find(({ browser }) => browser === 'Firefox 142 on Linux')?.['id'] ?? '';
+    expect((await end(all, id)).json).toEqual({ id });
+    await line.ended();
+    expect((await call(all, one)).status).toBe(401);
+    expect((await call(all, other)).status).toBe(200);
+    expect((await list(all)).map(({ browser }) => browser)).toEqual(['other']);
+    expect(told(await end(all, id))).toBe('404 not_found');
+    expect(told(await end(all, 'x'))).toBe('400 invalid_input');
+  });
+
+  test('shows no session that is over', async () => {
+    const clock = handClock();
+    const all = await windowed({ clock });
+    await sessionBy(all, FIREFOX);
+    await clock.pass(12 * HOUR);
+    expect(await list(all)).toEqual([]);
+  });
+
+  test('is empty where no window is served', async () => {
+    expect(await list(await serve())).toEqual([]);
+  });
+
+  test.each([
+    [FIREFOX, 'Firefox 142 on Linux'],
+    [
+      'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/139.0.0.0 Safari/537.36 Edg/139.0.0.0',
+      'Edge 139 on Windows',
+    ],
+    [
+      'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Safari/605.1.15',
+      'Safari 18 on macOS',
+    ],
+    [
+      'Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/139.0.0.0 Mobile Safari/537.36',
+      'Chrome 139 on Android',
+    ],
+    [`curl ${'x'.repeat(100)}`, `curl ${'x'.repeat(55)}`],
+  ])('names the browser of %s', async (userAgent, browser) => {
+    const all = await windowed();
+    await sessionBy(all, userAgent);
+    expect(await list(all)).toMatchObject([{ browser }]);
   });
 });
 

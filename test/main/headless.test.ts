@@ -77,10 +77,10 @@ describe.each([UNBUILT, `${UNBUILT} --headless`, BUILT, SERVE])('the program %s'
     expect(running.said).toMatch(join(folder, 'memory.db'));
     expect(running.said).toMatch('Its key was found in the environment (HELMDECK_MEMORY_KEY_FILE).');
     expect(free(folder)).toThrow(/Another Helmdeck Memory/);
-    const [, link = '', url = ''] =
-      /\nIts window, for five minutes and one browser: ((http\S+)\/#link=\S+)\n/.exec(running.said) ?? [];
-    expect(running.said.trimEnd().split('\n').at(-1)).toMatch(`is running at ${url}.`);
-    expect(await (await fetch(link)).text()).toMatch('<div id="window">');
+    // A pipe, a file or a journal keeps what is printed: no link goes there (R-WIN-45).
+    expect(running.said).not.toMatch('#link=');
+    expect(running.said).toMatch('\nTo open its window in a browser, run: helmdeck-memory window\n');
+    expect(running.said.trimEnd().split('\n').at(-1)).toMatch(/is running at http:\S+\. /);
     const { code, said, complained } = await running.end('SIGTERM');
     expect({ code, complained }).toEqual({ code: 0, complained: '' });
     expect(said).not.toMatch(/WARNING/);
@@ -97,6 +97,22 @@ describe.each([UNBUILT, `${UNBUILT} --headless`, BUILT, SERVE])('the program %s'
     const kept = compiled.flatMap((name) => statSync(join('out/compiled', name), { throwIfNoEntry: false }) ?? []);
     expect(kept.filter((one) => one.isFile()).length).toBeGreaterThan(0);
     for (const { mode } of [statSync('out/compiled'), ...kept]) expect(mode & 0o077).toBe(0);
+  });
+});
+
+describe.runIf(existsSync('/usr/bin/script'))('in a terminal', () => {
+  test.each([UNBUILT, BUILT, SERVE])('%s prints a link to the window, which opens it (R-WIN-45, R-DESK-12)', async (program) => {
+    const command = `exec ${process.execPath} ${program}`;
+    const child = spawn('/usr/bin/script', ['-qfec', command, '/dev/null'], {
+      env: { PATH: process.env['PATH'], HOME: tempFolder(), HELMDECK_ADDR: '127.0.0.1:0', ...withAKey(aFolder()) },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    onTestFinished(() => void child.kill('SIGTERM'));
+    let said = '';
+    child.stdout.on('data', (text: Buffer) => (said += text.toString()));
+    await expect.poll(() => said, { timeout: 20_000 }).toMatch(/is running/);
+    const [, link = ''] = /\nIts window, for five minutes and one browser: (http\S+\/#link=\S+)\r?\n/.exec(said) ?? [];
+    expect(await (await fetch(link)).text()).toMatch('<div id="window">');
   });
 });
 

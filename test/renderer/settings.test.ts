@@ -24,6 +24,25 @@ const opened = async (over: Parameters<typeof openWindow>[0] = {}) => {
   return all;
 };
 
+test('browser sessions are listed, and one is ended after a question (R-WIN-46)', async () => {
+  const { page, served } = await opened();
+  const link = /#link=(.+)$/.exec(served.listener.windowLink() ?? '')?.[1];
+  const headers = { 'Content-Type': 'application/json', 'User-Agent': 'Firefox/142.0 Linux' };
+  const other = await fetch(`${served.url}/window/open`, { method: 'POST', headers, body: JSON.stringify({ link }) });
+  expect(other.status).toBe(200);
+  await page.reload();
+  await goTo(page, 'Settings');
+  const sessions = region(page, 'Browser sessions');
+  await expect.poll(() => sessions.getByRole('listitem').count()).toBe(2);
+  await sessions.getByRole('button', { name: 'End Firefox 142 on Linux' }).click();
+  const question = page.getByRole('dialog', { name: 'End the session of Firefox 142 on Linux?' });
+  await question.getByRole('button', { name: 'End Session' }).click();
+  await expect.poll(() => sessions.getByRole('listitem').count()).toBe(1);
+  expect((await served.perform(theOwner, 'windowSessions', {})).sessions).toMatchObject([
+    { browser: expect.stringMatching(/Chrome/) as string },
+  ]);
+});
+
 describe('the key', () => {
   test('is told with where it is, and the memory is locked and unlocked', async () => {
     const { page, served } = await opened();

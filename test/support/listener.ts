@@ -78,7 +78,12 @@ export async function serve({
     ...(settings && { settings }),
     ...(clients && { clients: async () => clients({ tokens, folder, store }) }),
     ...(embeddings && { embeddings }),
-    program: { version: VERSION, listening: () => ({ at: 'listening', url: listener.url }), updates },
+    program: {
+      version: VERSION,
+      listening: () => ({ at: 'listening', url: listener.url }),
+      updates,
+      windowSessions: () => listener.windowSessions,
+    },
   });
   const key = new KeyWatch(store);
   const perform = key.watching(around?.(inner) ?? inner);
@@ -252,6 +257,8 @@ export const everyRoute: readonly (readonly [method: string, path: string])[] = 
   ['GET', '/api/v1/tokens'],
   ['POST', '/api/v1/tokens'],
   ['DELETE', '/api/v1/tokens/one'],
+  ['GET', '/api/v1/window-sessions'],
+  ['DELETE', '/api/v1/window-sessions/one'],
   ['GET', '/api/v1/clients'],
   ['POST', '/api/v1/lock'],
   ['POST', '/api/v1/unlock'],

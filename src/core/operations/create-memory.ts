@@ -13,6 +13,7 @@ import { undo } from './undo.ts';
 import { updates } from './updates.ts';
 import { upkeep } from './upkeep.ts';
 import { views } from './views.ts';
+import { windowSessions } from './window-sessions.ts';
 
 export const createMemory = (deps: MemoryDeps): Memory => ({
   ...facts(deps),
@@ -29,4 +30,5 @@ export const createMemory = (deps: MemoryDeps): Memory => ({
   ...clients(deps),
   ...settings(deps),
   ...updates(deps),
+  ...windowSessions(deps),
 });

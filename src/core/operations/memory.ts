@@ -2,6 +2,7 @@ import type { Input, OperationName, Output } from '../../contract/operations.ts'
 import type { SettingRow, StartedWith } from '../../contract/settings.ts';
 import type { ListeningState } from '../../contract/status.ts';
 import type { Release } from '../../contract/updates.ts';
+import type { WindowSession } from '../../contract/window-session.ts';
 import type { Caller } from '../caller.ts';
 import type { Clients } from '../clients.ts';
 import type { Clock } from '../clock.ts';
@@ -33,6 +34,15 @@ export interface Program {
   listening(): ListeningState;
   /** Absent in a build that has no place to ask. */
   readonly updates?: Updates | undefined;
+  /** Absent where no window is served to browsers. */
+  readonly windowSessions?: () => WindowSessions | undefined;
+}
+
+/** Browsers that have the window open. */
+export interface WindowSessions {
+  list(): readonly WindowSession[];
+  /** Whether there was such a session to end. */
+  end(id: string): boolean;
 }
 
 /** Where it can be asked for a newer version. */

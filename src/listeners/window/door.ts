@@ -63,14 +63,15 @@ const PAGE_HEADERS = [
  */
 export class WindowDoor implements Disposable {
   readonly #deps: Deps;
-  readonly #sessions: WindowSessions;
+  readonly sessions: WindowSessions;
   readonly #changes = new DisposableStack();
-  readonly #readers = new Set<ServerResponse>();
+  /** Each with the session that it listens by. */
+  readonly #readers = new Map<ServerResponse, string>();
   #pages: ReadonlyMap<string, Page> | undefined;
 
   constructor(deps: Deps) {
     this.#deps = deps;
-    this.#sessions = new WindowSessions(deps.clock);
+    this.sessions = new WindowSessions(deps.clock, () => this.#endClosed());
     const changes = deps.onChange(({ namespace: { subject, session }, kind }) => {
       if (session === undefined) this.#tell({ namespace: subject, kind });
     });
@@ -80,7 +81,7 @@ export class WindowDoor implements Disposable {
 
   /** Good once, for five minutes. What stands behind the # is sent to no server. */
   link(url: string): string {
-    return `${url}/#link=${this.#sessions.newLink()}`;
+    return `${url}/#link=${this.sessions.newLink()}`;
   }
 
   owns(path: string): boolean {
@@ -99,18 +100,23 @@ export class WindowDoor implements Disposable {
       await this.#open(visit);
     } else {
       const session = bearerOf(request.rawHeaders);
-      if (!this.#sessions.use(session)) throw closed();
+      if (!this.sessions.use(session)) throw closed();
       await this.#within(session, visit);
     }
   }
 
   [Symbol.dispose](): void {
     this.#changes[Symbol.dispose]();
-    for (const reader of this.#readers) end(reader);
+    for (const reader of this.#readers.keys()) end(reader);
   }
 
   #tell(change: WindowChange): void {
-    for (const reader of this.#readers) tell(reader, `data: ${JSON.stringify(change)}\n\n`);
+    for (const reader of this.#readers.keys()) tell(reader, `data: ${JSON.stringify(change)}\n\n`);
+  }
+
+  /** A session that was ended hears nothing more, from now on and not from the next beat on. */
+  #endClosed(): void {
+    for (const [reader, session] of this.#readers) if (!this.sessions.stands(session)) end(reader);
   }
 
   get #files(): ReadonlyMap<string, Page> {
@@ -121,7 +127,7 @@ export class WindowDoor implements Disposable {
   async #open({ request, response }: Visit): Promise<void> {
     const body = (await this.#deps.bodies.json(request, response, WINDOW)) as { link?: unknown } | null;
     const link = body?.link;
-    const session = typeof link === 'string' ? this.#sessions.open(link) : undefined;
+    const session = typeof link === 'string' ? this.sessions.open(link, request.headers['user-agent']) : undefined;
     if (session === undefined) {
       throw new Failure('invalid_token', 'This link was used already or is too old; run helmdeck-memory window for a new one.');
     }
@@ -159,7 +165,7 @@ export class WindowDoor implements Disposable {
     let next: Disposable;
     const beat = (): void => {
       // Reading on is no use of the window: one that was left alone hears no more when its session ends.
-      if (!this.#sessions.stands(session)) return end(response);
+      if (!this.sessions.stands(session)) return end(response);
       tell(response, ': still here\n\n');
       next = clock.after(LIMITS.keepAliveMs, beat);
     };
@@ -170,7 +176,7 @@ export class WindowDoor implements Disposable {
     });
     response.writeHead(200, [...ALWAYS, 'Content-Type', 'text/event-stream', 'Connection', 'close']);
     response.write(': changes are told from here on\n\n');
-    this.#readers.add(response);
+    this.#readers.set(response, session);
   }
 }
 

@@ -1,28 +1,49 @@
 import { hash, randomBytes } from 'node:crypto';
+import type { WindowSession } from '../../contract/window-session.ts';
 import type { Clock } from '../../core/clock.ts';
+import type { WindowSessions as ListedSessions } from '../../core/operations/memory.ts';
+import { time } from '../../core/time.ts';
+import { browserOf } from './browser.ts';
 
 const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
 /** A link that nobody followed is worth nothing to whoever finds it later in a log. */
 const LINK_MS = 5 * MINUTE;
 /** A window that nobody uses for so long asks for a new link. */
-const REST_MS = 12 * 60 * MINUTE;
+const REST_MS = 12 * HOUR;
+/** A session ends then however much it is used: one that was stolen does not stay good. */
+const LIFETIME_MS = 7 * 24 * HOUR;
 /** Windows at once; the one used least recently makes room. */
 const MOST = 16;
+
+interface Session {
+  /** Names it in the list. It is drawn apart from the session, so it says nothing about that. */
+  readonly id: string;
+  readonly browser: string;
+  /** Wall clock, for the list alone. */
+  readonly openedAt: number;
+  usedAt: number;
+  /** Steady milliseconds, which decide. */
+  readonly opened: number;
+  used: number;
+}
 
 /**
  * Who may use the window in a browser. A link is followed once and within minutes; what it is exchanged for lives in the
  * page's own storage, because cookies go to every port of this machine. Both are held as digests: comparing those takes the
- * same time whatever was sent.
+ * same time whatever was sent. They live in RAM alone, so a restart ends them all.
  */
-export class WindowSessions {
+export class WindowSessions implements ListedSessions {
   readonly #clock: Clock;
+  readonly #onEnd: () => void;
   /** Digest of the link, and when it ends, in steady milliseconds. */
   readonly #links = new Map<string, number>();
-  /** Digest of the session, and when it was used last; the latest stands last. */
-  readonly #sessions = new Map<string, number>();
+  /** By digest; the one used last stands last. */
+  readonly #sessions = new Map<string, Session>();
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, onEnd: () => void = () => undefined) {
     this.#clock = clock;
+    this.#onEnd = onEnd;
   }
 
   newLink(): string {
@@ -34,13 +55,22 @@ export class WindowSessions {
   }
 
   /** The session that a link is good for, once. */
-  open(link: string): string | undefined {
+  open(link: string, userAgent = ''): string | undefined {
     const digest = digestOf(link);
     const end = this.#links.get(digest);
     this.#links.delete(digest);
-    if (end === undefined || end <= this.#clock.steady()) return undefined;
+    const steady = this.#clock.steady();
+    if (end === undefined || end <= steady) return undefined;
     const session = randomBytes(32).toString('base64url');
-    this.#sessions.set(digestOf(session), this.#clock.steady());
+    const now = this.#clock.now();
+    this.#sessions.set(digestOf(session), {
+      id: randomBytes(6).toString('hex'),
+      browser: browserOf(userAgent),
+      openedAt: now,
+      usedAt: now,
+      opened: steady,
+      used: steady,
+    });
     const [oldest] = this.#sessions.keys();
     if (this.#sessions.size > MOST && oldest !== undefined) this.#sessions.delete(oldest);
     return session;
@@ -48,17 +78,46 @@ export class WindowSessions {
 
   /** Whether it may still be used, which it is hereby. */
   use(session: string): boolean {
-    if (!this.stands(session)) return false;
     const digest = digestOf(session);
+    const found = this.#sessions.get(digest);
+    if (!found || !this.#isOpen(found)) return false;
+    found.used = this.#clock.steady();
+    found.usedAt = this.#clock.now();
     this.#sessions.delete(digest);
-    this.#sessions.set(digest, this.#clock.steady());
+    this.#sessions.set(digest, found);
     return true;
   }
 
   /** The same, of one that only listens. */
   stands(session: string): boolean {
-    const usedAt = this.#sessions.get(digestOf(session));
-    return usedAt !== undefined && usedAt + REST_MS > this.#clock.steady();
+    const found = this.#sessions.get(digestOf(session));
+    return found !== undefined && this.#isOpen(found);
+  }
+
+  list(): readonly WindowSession[] {
+    return [...this.#sessions.values()]
+      .filter((session) => this.#isOpen(session))
+      .toReversed()
+      .map(({ id, browser, openedAt, usedAt }) => ({
+        id,
+        browser,
+        opened_at: time(openedAt),
+        last_used_at: time(usedAt),
+        expires_at: time(openedAt + LIFETIME_MS),
+      }));
+  }
+
+  end(id: string): boolean {
+    const found = [...this.#sessions].find(([, session]) => session.id === id && this.#isOpen(session));
+    if (!found) return false;
+    this.#sessions.delete(found[0]);
+    this.#onEnd();
+    return true;
+  }
+
+  #isOpen({ opened, used }: Session): boolean {
+    const now = this.#clock.steady();
+    return used + REST_MS > now && opened + LIFETIME_MS > now;
   }
 }
 

@@ -22,7 +22,7 @@ import { tokenList, tokenMint, tokenPause, tokenResume, tokenRevoke } from './co
 import { exportFacts, importFacts, salvageFacts } from './commands/transfer.ts';
 import { backup, restore, verify } from './commands/upkeep.ts';
 import { context, activity, callers, memory } from './commands/views.ts';
-import { window } from './commands/window.ts';
+import { window, windowEnd, windowList } from './commands/window.ts';
 import { helpOn } from './help.ts';
 
 const help = command({
@@ -40,7 +40,7 @@ const help = command({
 export const groups: readonly Group[] = [
   { title: 'Facts', commands: [remember, recall, search, list, renew, forget, history, undo] },
   { title: 'Overview', commands: [memory, context, activity, callers] },
-  { title: 'The program', commands: [serve, window, status, doctor, mcp] },
+  { title: 'The program', commands: [serve, window, windowList, windowEnd, status, doctor, mcp] },
   { title: 'Packs', commands: [packList, packRun, packNew, packTest, packEnable, packDisable] },
   {
     title: 'Embeddings',

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/core/clock.ts';
 import { lockFolder } from '../../../src/core/folder.ts';
 import { prepareFolder } from '../../../src/core/prepare-folder.ts';
-import { startListener } from '../../../src/listeners/server.ts';
+import { type Listener, startListener } from '../../../src/listeners/server.ts';
 import { readConfig } from '../../../src/main/config.ts';
 import { openCore } from '../../../src/main/open-core.ts';
 import { A_KEY, openKeptStore } from '../../support/store.ts';
@@ -27,9 +27,10 @@ async function startProgram(environment: Record<string, string> = { HELMDECK_MEM
     home: () => '/nowhere',
   });
   await using opened = new AsyncDisposableStack();
-  const core = opened.use(await openCore(config, { environment, version: '1.2.3', desktop: false }));
+  const windowSessions = () => listener.windowSessions;
+  const core = opened.use(await openCore(config, { environment, version: '1.2.3', desktop: false, windowSessions }));
   const { perform, tokens, store } = core;
-  const listener = opened.use(
+  const listener: Listener = opened.use(
     await startListener({
       perform,
       tokens,
@@ -128,6 +129,23 @@ describe('while the program runs', () => {
       expect((await fetch(`${url}/window/open`, open)).status).toBe(200);
       expect((await fetch(`${url}/window/open`, open)).status).toBe(401);
     }
+  });
+
+  test('it lists the browsers that have its window open, and ends one (R-WIN-46)', async () => {
+    const { url } = await startProgram({ HELMDECK_MEMORY_KEY: A_KEY }, 'out/renderer');
+    expect(await say('window', 'list')).toMatchObject({ code: 0, out: '', err: 'No browser has the window open.\n' });
+    const link = (await say('window')).out.trim().split('=')[1];
+    const headers = { 'Content-Type': 'application/json', 'User-Agent': 'Firefox/142.0 Linux' };
+    const opened = await fetch(`${url}/window/open`, { method: 'POST', headers, body: JSON.stringify({ link }) });
+    const { session } = (await opened.json()) as { session: string };
+    const { out } = await say('window', 'list');
+    expect(out).toMatch(/^[0-9a-f]{12} +Firefox 142 on Linux +opened .* used .*\n$/);
+    const [id = ''] = out.split(' ');
+    expect(await say('window', 'end', id)).toMatchObject({ code: 0, out: `Ended ${id}.\n` });
+    const bearer = { ...headers, Authorization: `Bearer ${session}` };
+    const asked = await fetch(`${url}/window/call/status?subject=me`, { method: 'POST', headers: bearer, body: '{}' });
+    expect(asked.status).toBe(401);
+    expect(await say('window', 'end', id)).toMatchObject({ code: 3 });
   });
 
   test('it says when it was built without a window', async () => {

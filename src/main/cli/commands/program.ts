@@ -6,7 +6,7 @@ export const serve = command({
   name: 'serve',
   says: 'Runs the program without a window, until Ctrl+C or SIGTERM.',
   more: [
-    'It says where the memory is, how its key stands, a link to the window, and in its last line the address; with --json all of it as one line. Settings stand in the environment or in config.json.',
+    'It says where the memory is, how its key stands, how to open the window, and in its last line the address; with --json all of it as one line. Settings stand in the environment or in config.json.',
   ],
   examples: ['serve'],
   async run(_typed, desk) {
@@ -18,7 +18,11 @@ export const serve = command({
       updates,
       ready: (started) => {
         const { url, folder, report } = started;
-        return desk.answer({ url, pid: process.pid, folder }, () => [...report, ...windowLines(started), readyLine(started)]);
+        return desk.answer({ url, pid: process.pid, folder }, () => [
+          ...report,
+          ...windowLines(started, desk.terminal.watched),
+          readyLine(started),
+        ]);
       },
       ended: async () => {
         // Waiting for a signal alone keeps no program running; the listener does.

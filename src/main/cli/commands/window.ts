@@ -1,5 +1,42 @@
 import { Failure } from '../../../contract/failure.ts';
+import type { OwnerClient } from '../../../listeners/owner-client.ts';
 import { command } from '../command.ts';
+import type { Desk } from '../desk.ts';
+import { columns, visible } from '../layout.ts';
+import { minuteOf, timeLeft } from '../times.ts';
+
+export const windowList = command({
+  name: 'window list',
+  says: 'Lists the browsers that have the window open.',
+  async run(_typed, desk) {
+    using program = await running(desk);
+    const answer = await program.call('windowSessions', {});
+    await desk.answer(answer, () =>
+      columns(
+        answer.sessions.map(({ id, browser, opened_at: opened, last_used_at: used, expires_at: end }) => [
+          id,
+          visible(browser),
+          `opened ${minuteOf(opened)}`,
+          `used ${minuteOf(used)}`,
+          timeLeft(end, desk.now()),
+        ]),
+      ),
+    );
+    if (!desk.json && answer.sessions.length === 0) desk.terminal.tell('No browser has the window open.');
+  },
+});
+
+export const windowEnd = command({
+  name: 'window end',
+  says: 'Closes the window in one browser, at once.',
+  arguments: { id: { says: 'Its id in the list.' } },
+  more: ['helmdeck-memory window makes a new link for it.'],
+  async run({ arguments: { id } }, desk) {
+    using program = await running(desk);
+    const answer = await program.call('endWindowSession', { id });
+    await desk.answer(answer, () => [`Ended ${answer.id}.`]);
+  },
+});
 
 export const window = command({
   name: 'window',
@@ -9,15 +46,16 @@ export const window = command({
   ],
   examples: ['window'],
   async run(_typed, desk) {
-    const { findProgram } = await import('../../../listeners/endpoint.ts');
-    using program = await findProgram(desk.config.folder);
-    if (!program) {
-      throw new Failure(
-        'store_unavailable',
-        'Helmdeck Memory is not running; start it with helmdeck-memory serve, and try again.',
-      );
-    }
+    using program = await running(desk);
     const link = await program.windowLink();
     await desk.answer({ link }, () => [link]);
   },
 });
+
+/** Sessions and links live in the program alone. */
+async function running(desk: Desk): Promise<OwnerClient> {
+  const { findProgram } = await import('../../../listeners/endpoint.ts');
+  const program = await findProgram(desk.config.folder);
+  if (program) return program;
+  throw new Failure('store_unavailable', 'Helmdeck Memory is not running; start it with helmdeck-memory serve, and try again.');
+}

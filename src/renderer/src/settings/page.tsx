@@ -5,6 +5,7 @@ import { useWatched } from '../watched.ts';
 import { AtLoginSection } from './at-login.tsx';
 import { KeySection } from './key.tsx';
 import { SafetySection } from './safety.tsx';
+import { SessionsSection } from './sessions-section.tsx';
 import { SettingsList } from './settings-list.tsx';
 import { sizeOf } from './size.ts';
 import { TransferSection } from './transfer-section.tsx';
@@ -21,6 +22,7 @@ export function SettingsPage() {
       {kept && <SafetySection />}
       <TransferSection />
       <AtLoginSection />
+      <SessionsSection />
       <Refused error={error} />
       {data && (
         <Section title="Room">
