@@ -233,6 +233,15 @@ export class Connection implements Transactions {
     return this.#scrubber.changed >= CHANGED_PAGES;
   }
 
+  /** Moves a log of at least so many pages into the file. True when it did: then the log can be emptied, in a step of its own. */
+  moveLongLog(frames: number): boolean {
+    const long = this.#logFrames();
+    if (long < frames) return false;
+    this.#scrubber.note(long);
+    const { checkpointed } = this.#checkpoint(this.#sql.checkpoint);
+    return checkpointed === long;
+  }
+
   #logFrames(): number {
     return Math.max(0, (this.#sql.logSize.get() as { log: number }).log);
   }

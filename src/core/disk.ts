@@ -7,6 +7,7 @@ import { type DiskTrouble, diskTrouble } from './disk-failure.ts';
 import type { Reserve } from './folder.ts';
 import type { Journal } from './journal.ts';
 import { Purger } from './purger.ts';
+import type { Between } from './store.ts';
 
 /** Asking a full disk for space costs as much as a write. */
 const RESERVE_EVERY_MS = 100;
@@ -120,6 +121,50 @@ export class Disk {
     const gone = this.#purger.now();
     this.#deps.reserve.refill();
     return gone && surveyed;
+  }
+
+  /**
+   * A transaction on a full disk. The reserve gives the room for its log, and the log is empty again before other writers
+   * can take that room.
+   */
+  commitInReserve<T>(step: () => T): T {
+    const { connection, reserve, journal } = this.#deps;
+    const commit = (): T => {
+      reserve.release();
+      try {
+        this.#tryToEmptyLog();
+        connection.begin();
+        const result = step();
+        connection.commit();
+        journal.tell();
+        this.#tryToEmptyLog();
+        return result;
+      } catch (error) {
+        this.#deps.takenBack();
+        journal.takeBack();
+        connection.rollback();
+        throw error;
+      } finally {
+        reserve.refill();
+      }
+    };
+    return this.attempt(() => connection.inLittleSpace(commit));
+  }
+
+  /** What the log holds may need room in the file itself; then it stays, and the commit that follows tells whether there is room. */
+  #tryToEmptyLog(): void {
+    try {
+      this.#deps.connection.emptyLog();
+    } catch {
+      // See above.
+    }
+  }
+
+  /** Empties the log once it has so many pages, in two steps. What fails is left to the next purge. */
+  async shortenLog(pages: number, between: Between): Promise<void> {
+    if (!this.#quietly(() => this.#deps.connection.moveLongLog(pages))) return;
+    await between();
+    this.#quietly(() => this.#deps.connection.emptyLog());
   }
 
   purgeSoon(): void {

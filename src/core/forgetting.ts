@@ -1,40 +1,39 @@
 import { createHmac } from 'node:crypto';
-import { type Connection, EVER, type NamespaceRow, type Row } from './connection.ts';
-import type { Reserve } from './folder.ts';
+import type { Connection, NamespaceRow, Row } from './connection.ts';
 import { frame } from './frame.ts';
-import type { Journal } from './journal.ts';
 import type { KeyKeeper } from './key-keeper.ts';
 import type { SealedRows } from './sealed-rows.ts';
 import { KINDS } from './statements.ts';
-import type { Kind, Namespace, Selection } from './store.ts';
+import { type Kind, type Namespace, type Selection, STEP_BYTES } from './store.ts';
 
 /** Kinds that live long enough to stand in a backup and be missed there. */
 const LASTING: ReadonlySet<Kind> = new Set(['fact', 'audit', 'pack']);
 /** Kinds no caller can list: they go with what they belong to. */
 const UNSEEN: ReadonlySet<Kind> = new Set(['history', 'activity']);
-/** What is deleted in one commit when the disk is full, so that the reserve holds its log. */
-const HANDFUL = { rows: 16, bytes: 256 * 1024 };
+/**
+ * Activity goes first: the record of this forget is written later and may get the row number of a deleted row. Versions
+ * go last: by then only those without a fact are left.
+ */
+const ORDER: readonly Kind[] = ['activity', 'fact', 'audit', 'cache', 'pack', 'history'];
 
-interface Doomed {
-  readonly namespace: NamespaceRow;
-  readonly kind: Kind;
-  readonly row: Row;
-}
+/**
+ * The work of one slice, which is one commit. Other requests wait for a whole slice, and on a full disk the reserve must
+ * hold its log. A slice handles at least one row.
+ */
+const SLICE = { ms: 0.5, rows: 24, bytes: 2 * STEP_BYTES };
+/** Row numbers read at once: an index holds them, so they cost little. */
+const LISTED = 1000;
 
 interface Deps {
   readonly connection: Connection;
   readonly keys: KeyKeeper;
   readonly rows: SealedRows;
-  readonly journal: Journal;
   now(): number;
   /** The latest moment that is not in doubt. */
   trusted(): number;
 }
 
-/** Whether the selection asks about what only the key opens. */
-export const needsKey = (selection: Selection): boolean => selection.key !== undefined || selection.matches !== undefined;
-
-/** Deletes what a selection names, and remembers by keyed hashes what a restored backup must not bring back. */
+/** Starts forgets. */
 export class Forgetting {
   readonly #deps: Deps;
 
@@ -42,159 +41,282 @@ export class Forgetting {
     this.#deps = deps;
   }
 
-  count(subject: string, selection: Selection): number {
-    return this.#seen(this.#doomed(subject, selection));
+  begin(subject: string, selection: Selection): ForgetJob {
+    return new ForgetJob(this.#deps, subject, selection);
   }
 
-  /** Inside a transaction. */
+  /** Counting skips the kinds that are never counted. */
+  beginCount(subject: string, selection: Selection): ForgetJob {
+    return new ForgetJob(this.#deps, subject, { ...selection, kinds: selection.kinds.filter((kind) => !UNSEEN.has(kind)) });
+  }
+
+  /** Deletes everything in one go, for a single key. Only inside a transaction. */
   run(subject: string, selection: Selection): number {
-    const doomed = this.#doomed(subject, selection);
-    if (this.#isWhole(selection)) this.#buryWhole(subject, selection);
-    else this.#bury(subject, selection, doomed);
-    this.#delete(doomed);
-    this.#deps.connection.dropEmptySessions();
-    return this.#seen(doomed);
+    const job = this.begin(subject, selection);
+    let progress = START;
+    while (!progress.done) progress = job.delete(progress);
+    return progress.entries;
+  }
+}
+
+/** How far a forget has come. A slice that is rolled back starts again from the progress it was given. */
+export interface Progress {
+  readonly done: boolean;
+  /** Entries deleted, or counted, that a caller could have seen. */
+  readonly entries: number;
+  readonly group: number;
+  readonly row: number;
+  /** The key hash of the fact whose versions are being deleted: it has been judged and buried. */
+  readonly begun: Buffer | undefined;
+  /** Whether the tombstone for the whole scope is kept. */
+  readonly buried: boolean;
+}
+
+export const START: Progress = { done: false, entries: 0, group: 0, row: 0, begun: undefined, buried: false };
+
+/** One kind of entry in one namespace. */
+interface Group {
+  readonly namespace: NamespaceRow;
+  readonly kind: Kind;
+  /** The rows that existed when this group was listed. */
+  readonly listed: number[];
+  /** Where listing goes on; undefined when it is complete. */
+  next: { at: number; row: number } | undefined;
+}
+
+interface Matching {
+  readonly row: Row;
+  /** Absent when the row did not have to be opened, or its seal is broken. */
+  readonly key: string | undefined;
+}
+
+/** Whether the selection asks about what only the key opens. */
+export const needsKey = (selection: Selection): boolean => selection.key !== undefined || selection.matches !== undefined;
+
+/**
+ * Deletes, or counts, what a selection names, one slice at a time, and keeps keyed hashes of what a restored backup must
+ * not bring back. It lists row numbers first and judges each row when it gets there, so it ends even if others keep
+ * writing, and misses no row that stays in place.
+ */
+export class ForgetJob {
+  readonly #deps: Deps;
+  readonly #subject: string;
+  readonly #selection: Selection;
+  readonly #groups: readonly Group[];
+  readonly #began: { readonly at: number; readonly trusted: number };
+
+  constructor(deps: Deps, subject: string, selection: Selection) {
+    this.#deps = deps;
+    this.#subject = subject;
+    this.#selection = selection;
+    this.#began = this.#moment();
+    this.#requireKey();
+    const namespaces = deps.connection
+      .namespaces()
+      .filter((namespace) => namespace.subject === subject)
+      .filter(({ session }) => selection.session === undefined || selection.session === session);
+    this.#groups = ORDER.filter((kind) => selection.kinds.includes(kind)).flatMap((kind) =>
+      namespaces.map((namespace) => ({ namespace, kind, listed: [], next: FIRST })),
+    );
+  }
+
+  /** Counts the entries of one slice. */
+  count(from: Progress): Progress {
+    return this.#slice(from, () => true);
+  }
+
+  /** Deletes one slice. Only inside a transaction. */
+  delete(from: Progress): Progress {
+    let { buried } = from;
+    if (this.#isWhole && !buried) {
+      this.#buryWhole();
+      buried = true;
+    }
+    const to = this.#slice({ ...from, buried }, (group, matching, budget, begun) => {
+      if (!begun) this.#bury(group, matching);
+      return this.#deleteRow(group, matching.row, budget);
+    });
+    if (to.done) this.#deps.connection.dropEmptySessions();
+    return to;
+  }
+
+  /** Visits rows until the slice is used up. The visitor returns false when it has to see the row again. */
+  #slice(from: Progress, visit: (group: Group, matching: Matching, budget: Budget, begun: boolean) => boolean): Progress {
+    this.#requireKey();
+    const budget = new Budget();
+    let { group: index, row: place, entries, begun } = from;
+    const progress = (done: boolean): Progress => ({ ...from, done, entries, group: index, row: place, begun });
+    while (!budget.spent) {
+      const group = this.#groups[index];
+      if (!group) return progress(true);
+      if (group.next) {
+        budget.listed(this.#list(group));
+        continue;
+      }
+      const number = group.listed[place];
+      if (number === undefined) {
+        index += 1;
+        place = 0;
+        continue;
+      }
+      const matching = this.#judge(group, number, begun, budget);
+      if (matching) {
+        const isBegun = begun?.equals(matching.row.key_hash) === true;
+        if (!visit(group, matching, budget, isBegun)) {
+          begun = matching.row.key_hash;
+          continue;
+        }
+        if (!UNSEEN.has(group.kind) && matching.row.expires_at > this.#deps.now()) entries += 1;
+      }
+      begun = undefined;
+      place += 1;
+      const isLast = !group.next && place === group.listed.length && index === this.#groups.length - 1;
+      if (isLast) return progress(true);
+    }
+    return progress(false);
+  }
+
+  /** Expired rows are listed too: after a clock was wrong they might otherwise come back. */
+  #list(group: Group): number {
+    const { connection, rows } = this.#deps;
+    const { key, category } = this.#selection;
+    const { namespace, kind, listed, next = FIRST } = group;
+    if (key !== undefined) {
+      const row = rows.find(named(namespace), kind, key);
+      if (row) listed.push(row.row);
+      group.next = undefined;
+      return listed.length;
+    }
+    const place = [next.at, next.at, next.row, LISTED];
+    const { rowsInOrder, rowsOfCategory } = connection.of(kind);
+    const found = (
+      category === undefined ? rowsInOrder.all(namespace.id, ...place) : rowsOfCategory.all(namespace.id, category, ...place)
+    ) as { at: number; row: number }[];
+    for (const { row } of found) listed.push(row);
+    group.next = found.length < LISTED ? undefined : found.at(-1);
+    return found.length;
   }
 
   /**
-   * The same on a full disk: a handful of rows at a time, versions before their fact, and each handful out of the log
-   * before the next. The reserve gives the room that the first one needs. Interrupted, it has forgotten some, and asked
-   * again forgets the rest.
+   * The row, if it matches at this moment. Since it was listed it may have been deleted, and its number, or that of its
+   * namespace, may belong to something else now, even of another subject.
    */
-  runInLittleSpace(subject: string, selection: Selection, reserve: Reserve): number {
-    const { connection, keys, journal } = this.#deps;
-    reserve.release();
-    let deleted = 0;
-    try {
-      const doomed = this.#doomed(subject, selection);
-      const rest = doomed.flatMap((one) => [...this.#versionsOf(one, selection.kinds), one]);
-      const whole = this.#isWhole(selection);
-      for (let first = true; first || rest.length > 0; first = false) {
-        makeRoom(connection);
-        const handful = takeHandful(rest);
-        connection.begin();
-        if (!whole) this.#bury(subject, selection, handful);
-        else if (first) this.#buryWhole(subject, selection);
-        this.#delete(handful);
-        if (rest.length === 0) connection.dropEmptySessions();
-        connection.commit();
-        journal.tell();
-        deleted += this.#seen(handful);
-      }
-      makeRoom(connection);
-      return deleted;
-    } catch (error) {
-      keys.abandonSegment();
-      journal.takeBack();
-      connection.rollback();
-      throw error;
-    } finally {
-      reserve.refill();
-    }
-  }
-
-  #versionsOf({ namespace, kind, row }: Doomed, listed: readonly Kind[]): Doomed[] {
-    if (kind !== 'fact' || listed.includes('history')) return [];
-    const versions = this.#deps.connection.sql.versions.all(namespace.id, row.key_hash, EVER) as Row[];
-    return versions.map((version) => ({ namespace, kind: 'history', row: version }));
-  }
-
-  /** Expired rows are doomed too: after a clock was wrong they might otherwise come back. */
-  #doomed(subject: string, selection: Selection): Doomed[] {
-    const { connection, keys, rows } = this.#deps;
-    if (needsKey(selection)) void keys.ring;
-    const doomed: Doomed[] = [];
-    for (const namespace of connection.namespaces()) {
-      if (namespace.subject !== subject) continue;
-      if (selection.session !== undefined && namespace.session !== selection.session) continue;
-      for (const kind of selection.kinds) {
-        for (const row of this.#candidates(namespace, kind, selection)) {
-          const { matches } = selection;
-          if (matches) {
-            const entry = rows.open(named(namespace), kind, row);
-            if (!entry || !matches(entry, kind)) continue;
-          }
-          doomed.push({ namespace, kind, row });
-        }
-      }
-    }
-    return doomed;
-  }
-
-  #candidates(namespace: NamespaceRow, kind: Kind, { category, key }: Selection): Row[] {
+  #judge({ namespace, kind }: Group, number: number, begun: Buffer | undefined, budget: Budget): Matching | undefined {
     const { connection, rows } = this.#deps;
-    if (key !== undefined) {
-      const row = rows.find(named(namespace), kind, key);
-      return row && (category === undefined || row.category === category) ? [row] : [];
+    const { key, category, matches } = this.#selection;
+    const row = connection.sql.at.get(number) as (Row & { kind: number; namespace: number }) | undefined;
+    budget.read(row ? sizeOf(row) : 0);
+    if (!row || row.kind !== KINDS[kind] || row.namespace !== connection.namespaceId(named(namespace))) return undefined;
+    if (begun?.equals(row.key_hash)) return { row, key };
+    if (category !== undefined && row.category !== category) return undefined;
+    if (key !== undefined) return rows.find(named(namespace), kind, key)?.row === number ? { row, key } : undefined;
+    if (!matches) return { row, key: undefined };
+    const entry = rows.open(named(namespace), kind, row);
+    return entry && matches(entry, kind) ? { row, key: entry.key } : undefined;
+  }
+
+  /** With a fact go its versions, and before it: interrupted in between, it is still there to be forgotten. */
+  #deleteRow({ namespace, kind }: Group, row: Row, budget: Budget): boolean {
+    const { connection, rows } = this.#deps;
+    if (kind === 'fact') {
+      const versions = connection.sql.versionSizes.all(namespace.id, row.key_hash) as { row: number; bytes: number }[];
+      for (const version of versions) {
+        if (!budget.allowsDelete) return false;
+        rows.remove(version);
+        budget.deleted(version.bytes);
+      }
+      if (!budget.allowsDelete) return false;
     }
-    const all = connection.of(kind).all.all(namespace.id) as Row[];
-    return category === undefined ? all : all.filter((row) => row.category === category);
+    rows.remove(row);
+    budget.deleted(0);
+    return true;
   }
 
-  #delete(doomed: readonly Doomed[]): void {
-    for (const { namespace, kind, row } of doomed) this.#deps.rows.delete(namespace.id, kind, row);
+  /** A whole kind, or a category when there is no key to hash names with, is remembered as what it is. */
+  get #isWhole(): boolean {
+    return !needsKey(this.#selection) && (this.#selection.category === undefined || !this.#deps.keys.custody);
   }
 
-  #seen(doomed: readonly Doomed[]): number {
-    const now = this.#deps.now();
-    return doomed.filter(({ kind, row }) => !UNSEEN.has(kind) && row.expires_at > now).length;
+  /**
+   * Before the first row goes, so that an interrupted forget stays forgotten in older backups. It covers what was written
+   * until the forget began: what is written meanwhile may stay.
+   */
+  #buryWhole(): void {
+    const { kinds, session, category } = this.#selection;
+    const { at, trusted } = this.#began;
+    for (const kind of kinds.filter((one) => LASTING.has(one))) {
+      this.#keepScope(at, trusted, session ?? null, KINDS[kind], category ?? null);
+    }
+  }
+
+  #bury({ namespace, kind }: Group, { row, key = this.#selection.key }: Matching): void {
+    if (!LASTING.has(kind) || (this.#isWhole && row.updated_at <= this.#began.at)) return;
+    const { connection, keys, rows } = this.#deps;
+    const { at, trusted } = this.#moment();
+    const name = key ?? (keys.custody && rows.open(named(namespace), kind, row)?.key);
+    const secret = keys.custody && keys.tombstoneKey();
+    if (secret && name !== undefined) {
+      connection.sql.keepHashTombstone.run(at, trusted, tombstoneHash(secret, named(namespace), kind, name));
+    } else {
+      // Its name is lost with its seal, or what hashes names is; but a copy in a backup may be whole.
+      this.#keepScope(at, trusted, namespace.session, KINDS[kind], row.category);
+    }
+  }
+
+  #keepScope(at: number, trusted: number, session: string | null, kind: number, category: string | null): void {
+    this.#deps.connection.sql.keepScopeTombstone.run(at, trusted, this.#subject, session, kind, category);
+  }
+
+  /** The failure that says why there is no key: the memory may be locked between two slices. */
+  #requireKey(): void {
+    if (needsKey(this.#selection)) void this.#deps.keys.ring;
   }
 
   #moment(): { at: number; trusted: number } {
     const at = this.#deps.now();
     return { at, trusted: Math.min(at, this.#deps.trusted()) };
   }
+}
 
-  /** A whole kind, or a category when there is no key to hash names with, is remembered as what it is. */
-  #isWhole(selection: Selection): boolean {
-    return !needsKey(selection) && (selection.category === undefined || !this.#deps.keys.custody);
+const FIRST = { at: Number.MIN_SAFE_INTEGER, row: Number.MIN_SAFE_INTEGER };
+
+/** What is left of a slice. */
+class Budget {
+  readonly #until = performance.now() + SLICE.ms;
+  #begun = false;
+  #listed = 0;
+  #rows = 0;
+  #bytes = 0;
+
+  get spent(): boolean {
+    if (this.#rows >= SLICE.rows || this.#bytes >= SLICE.bytes) return true;
+    return this.#begun && performance.now() >= this.#until;
   }
 
-  #buryWhole(subject: string, { kinds, session, category }: Selection): void {
-    const { connection } = this.#deps;
-    const { at, trusted } = this.#moment();
-    for (const kind of kinds.filter((one) => LASTING.has(one))) {
-      connection.sql.keepScopeTombstone.run(at, trusted, subject, session ?? null, KINDS[kind], category ?? null);
-    }
+  /** Every slice deletes at least one row of those it has to delete, however long reading it took. */
+  get allowsDelete(): boolean {
+    return this.#rows === 0 || !this.spent;
   }
 
-  #bury(subject: string, selection: Selection, doomed: readonly Doomed[]): void {
-    const { connection, keys, rows } = this.#deps;
-    const { at, trusted } = this.#moment();
-    const secret = keys.tombstoneKey();
-    for (const { namespace, kind, row } of doomed) {
-      if (!LASTING.has(kind)) continue;
-      const key = selection.key ?? rows.open(named(namespace), kind, row)?.key;
-      if (secret && key !== undefined) {
-        connection.sql.keepHashTombstone.run(at, trusted, tombstoneHash(secret, named(namespace), kind, key));
-      } else {
-        // Its name is lost with its seal, or what hashes names is; but a copy in a backup may be whole.
-        connection.sql.keepScopeTombstone.run(at, trusted, subject, namespace.session, KINDS[kind], row.category);
-      }
-    }
+  /** A short list costs next to nothing; most groups are empty. */
+  listed(rows: number): void {
+    this.#listed += 10 + rows;
+    this.#begun ||= this.#listed > LISTED / 2;
+  }
+
+  read(bytes: number): void {
+    this.#begun = true;
+    this.#bytes += bytes;
+  }
+
+  deleted(bytes: number): void {
+    this.#rows += 1;
+    this.#bytes += bytes;
   }
 }
 
-/** Takes from the front what may go in one commit; one row at least. */
-function takeHandful(rest: Doomed[]): Doomed[] {
-  let bytes = 0;
-  let rows = 0;
-  for (const { row } of rest) {
-    bytes += row.sealed.length;
-    if (rows > 0 && (rows === HANDFUL.rows || bytes > HANDFUL.bytes)) break;
-    rows += 1;
-  }
-  return rest.splice(0, rows);
-}
-
-/** What the log holds may need room in the file itself; then it stays, and the reserve has to do. */
-function makeRoom(connection: Connection): void {
-  try {
-    connection.emptyLog();
-  } catch {
-    // The commit that follows tells whether there is room.
-  }
-}
+/** Whatever its type says: in a row of a damaged page there may be nothing. */
+const sizeOf = ({ sealed }: Row): number => (Buffer.isBuffer(sealed) ? sealed.length : 0);
 
 export const tombstoneHash = (secret: Buffer, { subject, session }: Namespace, kind: Kind, key: string): Buffer =>
   createHmac('sha256', secret)

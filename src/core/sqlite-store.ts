@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { asFailure, Failure } from '../contract/failure.ts';
 import { QUOTA, TOMBSTONE_TTL } from '../contract/limits.ts';
 import type { KeyState, StoreStatus } from '../contract/status.ts';
@@ -11,7 +12,7 @@ import { EntryReader } from './entry-reader.ts';
 import { EntryWriter } from './entry-writer.ts';
 import { changedNothing } from './entry.ts';
 import type { Reserve } from './folder.ts';
-import { Forgetting, named, needsKey } from './forgetting.ts';
+import { type ForgetJob, Forgetting, named, needsKey, type Progress, START } from './forgetting.ts';
 import { Journal } from './journal.ts';
 import { KeptClock } from './kept-clock.ts';
 import type { KeyKeeper } from './key-keeper.ts';
@@ -21,6 +22,7 @@ import { SealedRows } from './sealed-rows.ts';
 import { KIND_OF } from './statements.ts';
 import type {
   Author,
+  Between,
   Changed,
   EntryChange,
   Forgotten,
@@ -40,6 +42,8 @@ import { SqliteVault } from './vault.ts';
 
 /** Entries swept in a commit that others wait for too: few enough that they do not notice. */
 const SWEPT_BESIDE = 8;
+/** Log pages after which a forget moves them into the file, so that nobody waits for all of them at its end. */
+const LOG_PAGES = 400;
 /** What expired while nobody was here is seen by nobody, and the first answer should not have to wait for its removal. */
 const FIRST_SWEEP_MS = 500;
 /** While the clock is in doubt, it is looked at again this often. */
@@ -95,7 +99,6 @@ export class SqliteStore implements MemoryStore {
       connection,
       keys,
       rows: this.#rows,
-      journal: this.#journal,
       now: () => this.now(),
       trusted: () => this.#time.trusted(),
     });
@@ -162,43 +165,69 @@ export class SqliteStore implements MemoryStore {
     );
   }
 
-  async forget(subject: string, selection: Selection, note?: Note): Promise<Forgotten> {
+  async forget(subject: string, selection: Selection, note?: Note, between: Between = nextTurn): Promise<Forgotten> {
     this.#requireOpen();
     if (needsKey(selection)) await this.#awake();
     // Afterwards a session that is left empty has no name any more.
-    let before: readonly Namespace[] = [];
+    const theirs = this.#disk.attempt(() => this.#connection.namespaces().map(named)).filter((each) => each.subject === subject);
+    const job = this.#disk.attempt(() => this.#forgetting.begin(subject, selection));
     // Who cleared the record must stand in it, also where nothing else was left to forget.
     const clearsRecord = selection.kinds.includes('activity');
-    const forget = (): number => {
-      before = this.#connection.namespaces().map(named);
-      const deleted = this.#forgetting.run(subject, selection);
+    let progress = START;
+    try {
+      while (!progress.done) {
+        if (progress !== START) await between();
+        this.#requireOpen();
+        progress = await this.#forgetSlice(subject, job, progress, { note, clearsRecord });
+        await this.#disk.shortenLog(LOG_PAGES, between);
+      }
+    } catch (error) {
+      // What is deleted stays deleted, and its bytes go.
+      this.#disk.purgeSoon();
+      throw error;
+    } finally {
+      if (progress.entries > 0 || (clearsRecord && progress.done)) {
+        this.#tellOfForgetting(theirs, selection);
+        if (note) this.#changes.tell({ namespace: { subject }, kind: 'activity' });
+      }
+    }
+    // Copies made before are outside the live files, and their owner must know of them.
+    return { deleted: progress.entries, purged: await this.#disk.purge(), olderBackups: this.upkeep.backups().length };
+  }
+
+  /** One commit, shared with other writers; on a full disk one of its own, with the reserve for its log. */
+  #forgetSlice(
+    subject: string,
+    job: ForgetJob,
+    from: Progress,
+    { note, clearsRecord }: { note: Note | undefined; clearsRecord: boolean },
+  ): Promise<Progress> {
+    const slice = (): Progress => {
+      const to = job.delete(from);
+      const isDue = from.entries === 0 && (to.entries > 0 || (clearsRecord && to.done));
       // Without a key there is nothing to seal the record with, and the forgetting matters more.
-      if (note && (deleted > 0 || clearsRecord) && this.#keys.custody) {
+      if (note && isDue && this.#keys.custody) {
         this.#writer.keepNote({ subject }, note);
         this.#time.keepAlong();
       }
-      return deleted;
+      return to;
     };
-    const deleted = await this.#queue.run(forget, subject).catch((error: unknown) => {
+    return this.#queue.run(slice, subject).catch((error: unknown) => {
       if (asFailure(error).code !== 'disk_full') throw error;
-      const inHandfuls = (): number => {
-        before = this.#connection.namespaces().map(named);
-        return this.#forgetting.runInLittleSpace(subject, selection, this.#parts.reserve);
-      };
-      return this.#disk.attempt(() => this.#connection.inLittleSpace(inHandfuls));
+      return this.#disk.commitInReserve(() => job.delete(from));
     });
-    if (deleted > 0 || clearsRecord) {
-      const theirs = before.filter((namespace) => namespace.subject === subject);
-      this.#tellOfForgetting(theirs, selection);
-      if (note) this.#changes.tell({ namespace: { subject }, kind: 'activity' });
-    }
-    // Copies made before are outside the live files, and their owner must know of them.
-    return { deleted, purged: await this.#disk.purge(), olderBackups: this.upkeep.backups().length };
   }
 
-  async countMatching(subject: string, selection: Selection): Promise<number> {
-    const count = (): number => this.#forgetting.count(subject, selection);
-    return needsKey(selection) ? this.#read(count) : this.#readUnopened(count);
+  async countMatching(subject: string, selection: Selection, between: Between = nextTurn): Promise<number> {
+    const step = <T>(read: () => T): Promise<T> => (needsKey(selection) ? this.#read(read) : this.#readUnopened(read));
+    const job = await step(() => this.#forgetting.beginCount(subject, selection));
+    let progress = await step(() => job.count(START));
+    while (!progress.done) {
+      await between();
+      const from = progress;
+      progress = await step(() => job.count(from));
+    }
+    return progress.entries;
   }
 
   async sweep(limit: number): Promise<Swept> {

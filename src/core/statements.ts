@@ -40,7 +40,15 @@ export function prepareKind(db: Database, kind: Kind) {
     expiredByCategory: db.prepare(
       `SELECT category, count(*) AS count FROM entry WHERE ${all} AND expires_at <= ? GROUP BY category`,
     ),
-    all: db.prepare(`SELECT ${COLUMNS} FROM entry WHERE ${all}`),
+    // In an order that no row leaves backwards: a version never changes, and every change of another entry makes it newer. Both
+    // are read from an index alone.
+    rowsInOrder:
+      kind === 'history'
+        ? db.prepare(`SELECT rowid AS row, expires_at AS at FROM entry WHERE ${all} ${SOONEST_FIRST} LIMIT ?`)
+        : db.prepare(`SELECT rowid AS row, updated_at AS at FROM entry WHERE ${all} AND kind <> 2 ${OLDEST_FIRST} LIMIT ?`),
+    rowsOfCategory: db.prepare(
+      `SELECT rowid AS row, updated_at AS at FROM entry WHERE ${here} AND category = ? ${OLDEST_FIRST} LIMIT ?`,
+    ),
     trim: db
       .prepare(
         `DELETE FROM entry WHERE rowid IN (SELECT rowid FROM entry WHERE ${here} ORDER BY updated_at, rowid LIMIT ?) RETURNING rowid`,
@@ -97,6 +105,9 @@ export function prepare(db: Database) {
       .prepare('SELECT max(updated_at) FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ? AND updated_at < ?')
       .pluck(),
     countVersions: db.prepare('SELECT count(*) FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ?').pluck(),
+    versionSizes: db.prepare(
+      'SELECT rowid AS row, length(sealed) AS bytes FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ?',
+    ),
     deleteVersions: db.prepare('DELETE FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ?'),
 
     keyRecords: db.prepare('SELECT id, role, proof, source, segment FROM master_key'),

@@ -180,6 +180,9 @@ export interface Selection {
   readonly session?: string;
 }
 
+/** What is waited for between two slices of a long task, so that others get their turn. */
+export type Between = () => Promise<unknown>;
+
 export interface Forgotten {
   /** Entries a caller could have seen, each once. Versions of a forgotten fact go with it and are not counted. */
   readonly deleted: number;
@@ -240,12 +243,14 @@ export interface MemoryStore extends AsyncDisposable {
   /** Those that hold a living entry of this kind, or else a fact, with how many. */
   namespaces(kind?: SpaceKind): Promise<readonly { readonly namespace: Namespace; readonly count: number }[]>;
   /**
-   * Deletes for good and answers when the bytes are gone. By kind and category it works in every key state: what
+   * Deletes for good and answers when the bytes are gone. It goes in slices: all that existed when it was asked is gone in
+   * the end; what is written meanwhile goes if it matches when a slice meets it. When it fails, what was deleted stays
+   * deleted, and asked again it deletes the rest. By kind and category it works in every key state: what
    * was sealed with a lost key can still be forgotten.
    */
-  forget(subject: string, selection: Selection, note?: Note): Promise<Forgotten>;
+  forget(subject: string, selection: Selection, note?: Note, between?: Between): Promise<Forgotten>;
   /** How many entries `forget` would delete. */
-  countMatching(subject: string, selection: Selection): Promise<number>;
+  countMatching(subject: string, selection: Selection, between?: Between): Promise<number>;
   /** How much of what it may hold a subject uses, earlier versions included; told in every key state. */
   usage(subject: string): Promise<{ readonly used: Quota; readonly most: Quota }>;
   /** Removes up to `limit` expired entries. */

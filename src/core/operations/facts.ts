@@ -83,13 +83,14 @@ export const facts = ({ store, turns, secrets }: MemoryDeps): Facts => ({
     const { subject, session } = caller;
     const selection = { ...selectionOf(scope), ...(session !== undefined && { session }) };
     const spelled = spellScope(scope);
+    const between = (): Promise<void> => turns.next(subject);
     if (dry) {
-      const deleted = await store.countMatching(subject, selection);
+      const deleted = await store.countMatching(subject, selection, between);
       return { scope: spelled, deleted, purged: false, older_backups: store.upkeep?.backups().length ?? 0, dry_run: true };
     }
     const about = scope.kind === 'key' ? { key: scope.name } : { scope: spelled };
     const note = noteOf(caller, 'forget', about);
-    const { deleted, purged, olderBackups } = await store.forget(subject, selection, note);
+    const { deleted, purged, olderBackups } = await store.forget(subject, selection, note, between);
     return { scope: spelled, deleted, purged, older_backups: olderBackups };
   },
 
