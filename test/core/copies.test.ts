@@ -151,7 +151,7 @@ test('a backup just made stays, also beside seven that a wrong clock dated later
   await clock.pass(MINUTE);
   const made = await store.upkeep!.backup();
   expect(existsSync(made.file)).toBe(true);
-  expect(store.upkeep!.backups()).toHaveLength(7);
+  expect(store.upkeep!.backups()).toHaveLength(8);
 });
 
 test('a restore takes along the log that lies beside a backup (R-DUR-10)', async () => {

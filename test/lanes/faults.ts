@@ -7,6 +7,7 @@ import { oneHolder } from './faults/lock.ts';
 import { migrationKilled, migrationKilledInside } from './faults/migration.ts';
 import { powerCut, powerCutAfterFailedFlush, powerCutIsReal } from './faults/power-cut.ts';
 import { rotationKilled, rotationKilledAtItsEnds } from './faults/rotation.ts';
+import { upkeepKilled } from './faults/upkeep.ts';
 
 /** `faults.ts [torture] [part of a name]`; FAULTS_SEED repeats a run. */
 const [, , size = 'faults', part = ''] = process.argv;
@@ -27,6 +28,7 @@ const checks: readonly Check[] = [
   oneHolder,
   backupKilled,
   backupSurvives,
+  upkeepKilled,
 ];
 
 console.log(`seed ${seed}; the same again with: FAULTS_SEED=${seed}`);
