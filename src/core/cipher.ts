@@ -10,6 +10,7 @@ import type { Author, Kind, Namespace } from './store.ts';
  */
 const FORMAT = 1;
 const NONCE_BYTES = 12;
+const RANDOM_BYTES = 16;
 const TAG_BYTES = 16;
 const SEGMENT_AT = 1 + KEY_ID_BYTES;
 const NONCE_AT = SEGMENT_AT + 4;
@@ -64,9 +65,10 @@ export function sealBytes(key: SealingKey, place: readonly (string | Buffer)[], 
   sealed.writeUInt8(FORMAT, 0);
   sealed.set(key.id, 1);
   sealed.writeUInt32BE(segment, SEGMENT_AT);
-  nextNonce().copy(sealed, NONCE_AT);
+  const aad = frame([sealed.subarray(0, SEGMENT_AT), ...place]);
+  key.nonce([nextRandom(), aad, plain]).copy(sealed, NONCE_AT, 0, NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', secret, sealed.subarray(NONCE_AT, BODY_AT), { authTagLength: TAG_BYTES });
-  cipher.setAAD(frame([sealed.subarray(0, SEGMENT_AT), ...place]));
+  cipher.setAAD(aad);
   sealed.set(cipher.update(plain), BODY_AT);
   cipher.final();
   sealed.set(cipher.getAuthTag(), BODY_AT + plain.length);
@@ -121,13 +123,17 @@ const placeOf = (place: Place): (string | Buffer)[] => {
 };
 
 /** Random bytes cost less by the page than by the dozen. */
-const pool = Buffer.alloc(NONCE_BYTES * 1024);
+const pool = Buffer.alloc(RANDOM_BYTES * 1024);
 let used = pool.length;
 
-function nextNonce(): Buffer {
+/**
+ * The random part of a nonce. Two copies of one running machine draw the same bytes here, so a nonce is also derived from
+ * what it seals: it repeats only where the same text is sealed for the same place, which tells nothing new.
+ */
+function nextRandom(): Buffer {
   if (used === pool.length) {
     randomFillSync(pool);
     used = 0;
   }
-  return pool.subarray(used, (used += NONCE_BYTES));
+  return pool.subarray(used, (used += RANDOM_BYTES));
 }

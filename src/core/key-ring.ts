@@ -22,6 +22,7 @@ export class SealingKey {
   readonly id: Buffer;
   readonly #master: KeyObject;
   readonly #hashes: KeyObject;
+  readonly #nonces: KeyObject;
   readonly #segments = new Map<number, KeyObject>();
   #hashed: { namespace: Namespace; key: string; hash: Buffer } | undefined;
   #current = 0;
@@ -32,6 +33,7 @@ export class SealingKey {
     this.#master = createSecretKey(master);
     this.id = derive(this.#master, 'key id', KEY_ID_BYTES);
     this.#hashes = createSecretKey(derive(this.#master, 'key hash', 32));
+    this.#nonces = createSecretKey(derive(this.#master, 'nonce', 32));
   }
 
   /** What a database keeps to recognise its key, useless for finding it. */
@@ -55,6 +57,15 @@ export class SealingKey {
       .subarray(0, KEY_HASH_BYTES);
     this.#hashed = { namespace, key, hash };
     return hash;
+  }
+
+  /** Pseudorandom bytes for a nonce that depends on these parts, each with its length. */
+  nonce(parts: readonly Buffer[]): Buffer {
+    const lengths = Buffer.allocUnsafe(4 * parts.length);
+    for (const [at, { length }] of parts.entries()) lengths.writeUInt32BE(length, 4 * at);
+    const hmac = createHmac('sha256', this.#nonces).update(lengths);
+    for (const part of parts) hmac.update(part);
+    return hmac.digest();
   }
 
   segment(number: number): KeyObject {
