@@ -1,3 +1,5 @@
+import { timeLeft as whatIsLeft } from '../../contract/time-left.ts';
+
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
@@ -40,11 +42,10 @@ export function minuteOf(time: string): string {
   return `${dayOf(time)} ${two(at.getHours())}:${two(at.getMinutes())}`;
 }
 
-/** "89 days left (2026-11-18)": never more than there is, but for the moment that it takes to say so. */
+/** "90 days left (2026-11-18)", rounded as in the window. */
 export function timeLeft(time: string, now: number): string {
-  const left = Date.parse(time) - now + MINUTE;
-  if (left <= MINUTE) return `gone since ${minuteOf(time)}`;
-  if (left >= 2 * DAY) return `${Math.floor(left / DAY)} days left (${dayOf(time)})`;
-  const [count, unit] = left >= 2 * HOUR ? [Math.floor(left / HOUR), 'hours'] : [Math.floor(left / MINUTE), 'minutes'];
-  return `${count} ${unit} left (${minuteOf(time)})`;
+  const left = whatIsLeft(time, now);
+  if (!left) return `gone since ${minuteOf(time)}`;
+  const { count, unit } = left;
+  return `${count} ${unit}${count === 1 ? '' : 's'} left (${unit === 'day' ? dayOf(time) : minuteOf(time)})`;
 }

@@ -1,9 +1,12 @@
 import { useEffect, useState } from 'react';
+import { type TimeLeft, timeLeft as whatIsLeft } from '../../contract/time-left.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
+
+const UNITS: Record<TimeLeft['unit'], string> = { minute: 'min', hour: 'h', day: 'd' };
 
 interface Left {
   /** Short enough for the edge of a row. */
@@ -13,13 +16,9 @@ interface Left {
 }
 
 export function timeLeft(expiresAt: string, now: number): Left {
-  const ms = Date.parse(expiresAt) - now;
-  if (ms <= 0) return { label: 'gone', soon: true };
-  const soon = ms < DAY;
-  // Rounded as people do: what was given 90 days a moment ago has 90.
-  const [minutes, hours, days] = [MINUTE, HOUR, DAY].map((unit) => Math.round(ms / unit)) as [number, number, number];
-  if (minutes < 60) return { label: `${Math.max(1, minutes)} min`, soon };
-  return { label: hours < 24 ? `${hours} h` : `${days} d`, soon };
+  const left = whatIsLeft(expiresAt, now);
+  if (!left) return { label: 'gone', soon: true };
+  return { label: `${left.count} ${UNITS[left.unit]}`, soon: Date.parse(expiresAt) - now < DAY };
 }
 
 /** So long, in the largest unit that tells it exactly. */

@@ -47,8 +47,10 @@ describe('the time that is left', () => {
   const at = inTime(2 * 24 * HOUR);
   test.each([
     { ms: 90 * 24 * HOUR - 20, left: /^90 days left \(2027-02-16\)$/, why: 'just remembered' },
-    { ms: 89.9 * 24 * HOUR, left: /^89 days left/, why: 'never more than there is' },
-    { ms: 47 * HOUR, left: /^47 hours left \(2026-11-\d\d \d\d:\d\d\)$/, why: 'to the minute when it is soon' },
+    { ms: 89.9 * 24 * HOUR, left: /^90 days left/, why: 'rounded' },
+    { ms: 47 * HOUR, left: /^2 days left/, why: 'rounded' },
+    { ms: 24 * HOUR, left: /^1 day left/, why: 'one' },
+    { ms: 23 * HOUR, left: /^23 hours left \(2026-11-\d\d \d\d:\d\d\)$/, why: 'to the minute when it is soon' },
     { ms: 40.5 * 60_000, left: /^41 minutes left/, why: 'the last hours' },
     { ms: 0, left: /^gone since/, why: 'over' },
   ])('is told ($why)', ({ ms, left }) => {
