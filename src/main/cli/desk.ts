@@ -1,4 +1,5 @@
 import { Failure } from '../../contract/failure.ts';
+import type { OperationName, Request } from '../../contract/operations.ts';
 import type { Build } from '../build.ts';
 import { type Config, type Machine, readConfig } from '../config.ts';
 import { readSettings, type Settings } from '../settings-file.ts';
@@ -52,6 +53,16 @@ export class Desk implements AsyncDisposable {
   get config(): Config {
     const { platform } = this.machine;
     return readConfig({ environment: this.environment, platform, home: () => this.machine.home() });
+  }
+
+  /** Refuses what the memory would refuse, before anybody is asked whether it is meant. */
+  async check<Name extends OperationName>(name: Name, input: Request<Name>): Promise<void> {
+    const [{ operations }, { explain }] = await Promise.all([
+      import('../../contract/operations.ts'),
+      import('../../contract/explain.ts'),
+    ]);
+    const parsed = operations[name].input().safeParse(input);
+    if (!parsed.success) throw new Failure('invalid_input', explain(parsed.error, input), { cause: parsed.error });
   }
 
   /** The running program, or the memory itself where none runs. */

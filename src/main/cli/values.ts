@@ -1,18 +1,35 @@
+import { Failure } from '../../contract/failure.ts';
+import { TTL } from '../../contract/limits.ts';
 import { inSeconds, momentOf } from './times.ts';
 import { UsageError } from './usage-error.ts';
 
-/** What a command line can only hold as text. A number that is too large or too small is for the memory to refuse. */
-export function secondsOf(text: string | undefined, option: string): number | undefined {
+/** The lifetime of a fact, in seconds. Its bounds are told as the command line writes them. */
+export function lifetimeOf(text: string | undefined): number | undefined {
+  const seconds = secondsOf(text, '--ttl');
+  if (seconds === undefined || seconds === 0 || (seconds >= TTL.min && seconds <= TTL.max)) return seconds;
+  throw outOfBounds('--ttl must be from an hour (1h) to a year (365d), or 0 for the usual 90d.');
+}
+
+/** A time from now in which facts expire, in seconds. */
+export function withinOf(text: string | undefined): number | undefined {
+  const seconds = secondsOf(text, '--expiring-within');
+  if (seconds === undefined || (seconds >= 1 && seconds <= TTL.max)) return seconds;
+  throw outOfBounds('--expiring-within must be from a second (1s) to a year (365d).');
+}
+
+function secondsOf(text: string | undefined, option: string): number | undefined {
   if (text === undefined) return undefined;
   const seconds = inSeconds(text);
   if (seconds !== undefined) return seconds;
   throw new UsageError(`${option} must be a time such as 90d, 12h or 3600 (seconds).`);
 }
 
-export function numberOf(text: string | undefined, option: string): number | undefined {
+export function numberOf(text: string | undefined, option: string, most = Infinity): number | undefined {
   if (text === undefined) return undefined;
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw new UsageError(`${option} must be a whole number from 1.`);
+  const says = `${option} must be a whole number from 1${most === Infinity ? '' : ` to ${most}`}.`;
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(says);
+  if (Number(text) > most) throw outOfBounds(says);
+  return Number(text);
 }
 
 export function timeOf(text: string | undefined, option: string, now: number): string {
@@ -20,3 +37,6 @@ export function timeOf(text: string | undefined, option: string, now: number): s
   if (moment !== undefined) return moment;
   throw new UsageError(`${option} must be there, as how long ago (2h, 3d) or as a time (2026-11-18, 2026-11-18T09:00).`);
 }
+
+/** What the memory would refuse too, in words of the command line. */
+const outOfBounds = (says: string): Failure => new Failure('invalid_input', says);

@@ -60,7 +60,7 @@ describe('remembering', () => {
   });
 
   test.each([
-    { why: 'a lifetime out of bounds', args: ['remember', 'k', 'v', '--ttl', '2y'], field: 'ttl_seconds' },
+    { why: 'a lifetime out of bounds', args: ['remember', 'k', 'v', '--ttl', '2y'], field: '--ttl' },
     { why: 'a category of the engine', args: ['remember', 'k', 'v', '--category', 'cache'], field: 'category' },
     { why: 'an order that is none', args: ['list', '--sort', 'size'], field: 'sort' },
     { why: 'a scope that is none', args: ['forget', 'everything', '--yes'], field: 'scope' },

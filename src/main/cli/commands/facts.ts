@@ -8,7 +8,7 @@ import type { Desk } from '../desk.ts';
 import { columns, indented, jsonText, visible } from '../layout.ts';
 import type { MemoryAtHand } from '../memory-at-hand.ts';
 import { minuteOf, timeLeft } from '../times.ts';
-import { numberOf, secondsOf } from '../values.ts';
+import { lifetimeOf, numberOf, withinOf } from '../values.ts';
 
 /** Blanks round a value do not count against it, and are not there to be waited for without end. */
 const MOST_READ = 16 * VALUE_BYTES;
@@ -36,7 +36,7 @@ export const remember = command({
     'remember meeting "Friday at ten" --ttl 4d',
   ],
   async run({ arguments: { key, value }, options: { category, tag, ttl } }, desk) {
-    const seconds = secondsOf(ttl, '--ttl');
+    const seconds = lifetimeOf(ttl);
     // Read first: while somebody types the memory is free for others.
     const text = value === undefined || value === '-' ? await valueFrom(desk) : value;
     const receipt = await (
@@ -83,7 +83,7 @@ export const list = command({
   examples: ['list --category decisions --values', 'list --expiring-within 7d --sort expires', 'list --all --json'],
   async run({ options }, desk) {
     const { prefix, category, tag, client, sort, all, values } = options;
-    const within = secondsOf(options['expiring-within'], '--expiring-within');
+    const within = withinOf(options['expiring-within']);
     const limit = all ? Infinity : (numberOf(options.limit, '--limit') ?? PAGE.default);
     const memory = await desk.memory();
     const facts: FactList['facts'] = [];
@@ -129,8 +129,8 @@ export const search = command({
   examples: ['search frontend framework', 'search "deploy on friday" --category decisions --limit 3'],
   async run({ arguments: { words }, options }, desk) {
     const { category, tag, client } = options;
-    const within = secondsOf(options['expiring-within'], '--expiring-within');
-    const most = numberOf(options.limit, '--limit');
+    const within = withinOf(options['expiring-within']);
+    const most = numberOf(options.limit, '--limit', QUERY.most);
     const answer = await whole(await desk.memory(), {
       query: words,
       ...(category !== undefined && { category }),
@@ -173,7 +173,7 @@ export const renew = command({
   more: ['What is not named stays as it is. To change the value, remember it again.'],
   examples: ['renew preferences/editor --ttl 365d'],
   async run({ arguments: { key }, options: { ttl, category, tag, untag } }, desk) {
-    const seconds = secondsOf(ttl, '--ttl');
+    const seconds = lifetimeOf(ttl);
     const fact = await (
       await desk.memory()
     ).call('patch', {

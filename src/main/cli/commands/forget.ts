@@ -27,6 +27,7 @@ export const forget = command({
       await desk.answer(receipt, () => [`${entries(receipt.deleted)} would be forgotten.`]);
       return exits.done.code;
     }
+    await desk.check('forget', { scope });
     const question = async (): Promise<string> => `Forget ${entries((await counting()).deleted)}?`;
     if (!(await desk.confirm(options.yes || scope.startsWith('key:'), question))) return declined(desk);
     const receipt = await (await desk.memory()).call('forget', { scope });
@@ -60,6 +61,7 @@ export const undo = command({
       since: timeOf(options.since, '--since', desk.now()),
       ...(options.until !== undefined && { until: timeOf(options.until, '--until', desk.now()) }),
     };
+    await desk.check('undo', which);
     const foreseen = async (): Promise<string> => {
       const { removed, restored } = await (await desk.memory()).call('undo', { ...which, dry_run: true });
       return `${counted(removed, 'fact')} that ${visible(client)} made, and change ${counted(restored, 'fact')} back`;

@@ -37,7 +37,7 @@ export const tokenMint = command({
     'token mint "nightly report" --scope memory:read --days 30',
   ],
   async run({ arguments: { name }, options: { client, subject, scope, days, keep } }, desk) {
-    const until = numberOf(days, '--days');
+    const until = numberOf(days, '--days', TOKEN_DAYS);
     const program = client ?? (CLIENT.test(name) ? name : undefined);
     if (keep && !FILE.test(program ?? '')) {
       throw new UsageError(

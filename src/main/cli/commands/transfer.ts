@@ -14,7 +14,7 @@ import { linesOf } from '../lines.ts';
 import type { MemoryAtHand } from '../memory-at-hand.ts';
 import { contentOf } from '../named-file.ts';
 import { UsageError } from '../usage-error.ts';
-import { secondsOf } from '../values.ts';
+import { lifetimeOf } from '../values.ts';
 
 /** The longest line that can hold a fact, every character of it written as an escape. */
 const LONGEST_LINE = 512 * 1024;
@@ -111,7 +111,7 @@ export const importFacts = command({
   ],
   async run({ arguments: { file }, options: { from, category, ttl, 'dry-run': dry } }, desk) {
     const source = sourceNamed(from);
-    const seconds = secondsOf(ttl, '--ttl');
+    const seconds = lifetimeOf(ttl);
     const { begins, chunks } = await peeked(file === '-' ? desk.terminal.input() : contentOf(file, desk.interrupted));
     if (source !== undefined || isForeign(begins, file)) {
       const text = await textOf(chunks);
