@@ -117,7 +117,7 @@ export async function findProgram(folder: string): Promise<OwnerClient | undefin
 }
 
 /** A number may have gone to another process since: what it answers decides. */
-function lives(pid: number): boolean {
+export function lives(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;

@@ -7,6 +7,7 @@ import { Listening } from './listening.ts';
 import { LockAfter } from './lock-after.ts';
 import { type Core, openCore, type Surroundings } from './open-core.ts';
 import { oneLine } from './own-packs/one-line.ts';
+import { keepUnreachable } from './unreachable.ts';
 
 const SOON_MS = 200;
 
@@ -66,7 +67,12 @@ export async function assemble(config: Config, whole: Whole): Promise<Program> {
       // What went wrong may hold what was sent, so only the question and who asked are told.
       log: ({ operation, client }) => console.error(`Something went wrong inside: ${operation}, asked by ${client}.`),
     });
-  listening = opened.use(new Listening(start, whole.onListening));
+  const hear = (now: ListeningState): void => {
+    keepUnreachable(config.folder, now);
+    whole.onListening?.(now);
+  };
+  opened.defer(() => keepUnreachable(config.folder, undefined));
+  listening = opened.use(new Listening(start, hear));
   // Whoever searches should not have to wait; until it is there, answers say that they are partial. But whoever is there at
   // once asks what there is, and comes first. What an earlier start left behind can wait as well; without the key it is tried
   // again when that has come.

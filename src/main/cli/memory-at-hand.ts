@@ -3,6 +3,7 @@ import { Failure } from '../../contract/failure.ts';
 import { type OperationName, operations, type Output, type Request } from '../../contract/operations.ts';
 import { findProgram } from '../../listeners/endpoint.ts';
 import type { Config, Machine } from '../config.ts';
+import { sayUnreachable, unreachableProgram } from '../unreachable.ts';
 import { Interrupted } from './interrupted.ts';
 
 /** The memory, wherever it is: in the program that runs, or opened for this command alone. Both answer the same. */
@@ -28,6 +29,8 @@ export async function memoryAtHand(config: Config, circumstances: Circumstances)
   for (;;) {
     const found = (await running(config)) ?? (await openedHere(config, circumstances).catch(unlessBusy));
     if (!(found instanceof Error)) return endingWith(interrupted, found);
+    const unreachable = unreachableProgram(config.folder);
+    if (unreachable) throw new Failure('store_unavailable', sayUnreachable(unreachable), { cause: found });
     // Not from the start of this command: on a busy machine that alone may take as long.
     until = Math.min(until, performance.now() + PATIENCE_MS);
     if (performance.now() > until) {

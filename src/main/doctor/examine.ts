@@ -1,6 +1,7 @@
 import type { MemoryAtHand } from '../cli/memory-at-hand.ts';
 import { type Config, type Machine, readConfig } from '../config.ts';
 import { readSettings, type Settings } from '../settings-file.ts';
+import { unreachableProgram } from '../unreachable.ts';
 import { type Finding, refusal } from './finding.ts';
 import { folderFindings } from './folder.ts';
 import { listenerFindings } from './listener.ts';
@@ -32,6 +33,7 @@ export async function examine({ machine, memory, now }: Patient): Promise<Findin
   if (place.some(({ check, state }) => check === 'folder' && state === 'bad')) return [...first, ...place];
   const { running, findings } = await listenerFindings(config);
   const { environment } = settings;
-  const stored = await memoryFindings({ config, environment, running, memory, now });
+  // What holds the memory and accepts no connections has been told, with the remedy.
+  const stored = unreachableProgram(folder) ? [] : await memoryFindings({ config, environment, running, memory, now });
   return [...first, ...place, ...findings, ...stored, ...(await packFindings(config))];
 }

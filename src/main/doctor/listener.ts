@@ -6,6 +6,7 @@ import { type Address, readAddress, spellAddress } from '../../listeners/address
 import { findProgram, publisherOn } from '../../listeners/endpoint.ts';
 import { holderOf } from '../../listeners/port-holder.ts';
 import type { Config } from '../config.ts';
+import { unreachableProgram } from '../unreachable.ts';
 import { bad, type Finding, ok, refusal, warn } from './finding.ts';
 
 /** Whether the program runs, and if not, whether it could listen. */
@@ -15,6 +16,17 @@ export async function listenerFindings({ folder, address }: Config): Promise<{ r
     if (program) return { running: true, findings: [ok('program', `It runs at ${program.url} (process ${program.pid}).`)] };
   } catch (error) {
     return { running: false, findings: [refusal('program', error), ...(await portFindings(folder, address))] };
+  }
+  const unreachable = unreachableProgram(folder);
+  if (unreachable) {
+    const { pid, at, why } = unreachable;
+    const says = at === 'paused' ? 'paused' : `not reachable${why === undefined ? '' : `: ${why}`}`;
+    const finding = warn(
+      'program',
+      `It runs (process ${pid}) and is ${says}`.replace(/\.?$/, '.'),
+      'Resume it in its window or its tray menu, or quit it.',
+    );
+    return { running: true, findings: [finding] };
   }
   const left = existsSync(join(folder, 'endpoint.json'))
     ? warn('program', 'It does not run; endpoint.json was left by one that was killed.', 'The next start replaces it.')

@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import { sayNoFile } from '../../../contract/status.ts';
+import { sayUnreachable, unreachableProgram } from '../../unreachable.ts';
 import { command } from '../command.ts';
+import { exits } from '../exit-codes.ts';
 import { columns, counted, visible } from '../layout.ts';
 import { clockLines } from './clock.ts';
 import { keyExit, keyLines } from './key.ts';
@@ -10,9 +12,23 @@ export const status = command({
   says: 'Says whether the program runs, what is kept where, and how the key stands.',
   more: ['The exit code is 4 while the key is not at hand.'],
   async run(_typed, desk) {
-    const memory = await desk.memory();
-    const { store, facts, embeddings } = await memory.call('status', {});
     const { folder, packs: listed } = desk.config;
+    const memory = await desk.memory().catch((error: unknown) => {
+      const unreachable = unreachableProgram(folder);
+      if (unreachable) return unreachable;
+      throw error;
+    });
+    if ('at' in memory) {
+      await desk.answer({ folder, program: memory }, () => [
+        ...columns([
+          ['program', `running (process ${memory.pid}), ${memory.at === 'paused' ? 'paused' : 'not reachable'}`],
+          ['memory', `${join(folder, 'memory.db')}, in use by it`],
+        ]),
+        sayUnreachable(memory),
+      ]);
+      return exits.done.code;
+    }
+    const { store, facts, embeddings } = await memory.call('status', {});
     // To say so takes a process for each, where the program does not run.
     const { packs = [], skipped = [] } = listed.length === 0 ? {} : await memory.call('packs', {});
     const own = packs.filter((pack) => pack.own).map(({ name }) => name);
