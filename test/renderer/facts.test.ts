@@ -82,6 +82,21 @@ describe('the list', () => {
     await shows(page, ['last', 'project/branch', 'preferences/editor', 'project/deploy']);
   });
 
+  test('shows by its end what expires soon, until the owner chooses another order there (R-WIN-51)', async () => {
+    const { page, as } = await three();
+    await as()('remember', { key: 'later', value: 'x', ttl_seconds: 6 * 24 * 3600 });
+    await as()('remember', { key: 'sooner', value: 'x', ttl_seconds: 3600 });
+    await as()('remember', { key: 'soon', value: 'x', ttl_seconds: 24 * 3600 });
+    await page.getByRole('button', { name: 'Expiring soon' }).click();
+    await shows(page, ['sooner', 'project/branch', 'soon', 'later']);
+    await page.getByRole('combobox', { name: 'Order' }).selectOption({ label: 'Last changed' });
+    await shows(page, ['soon', 'sooner', 'later', 'project/branch']);
+    await page.getByRole('navigation').getByRole('button', { name: /^All/ }).click();
+    await page.getByRole('combobox', { name: 'Order' }).selectOption({ label: 'Goes first' });
+    await page.getByRole('combobox', { name: 'Order' }).selectOption({ label: 'Last changed' });
+    await shows(page, ['soon', 'sooner', 'later', 'project/branch', 'project/deploy', 'preferences/editor']);
+  });
+
   test('follows what agents write and forget, and what expires', async () => {
     const { page, as, pass } = await three();
     await as()('remember', { key: 'new', value: 'x' });
@@ -277,7 +292,7 @@ describe('what is shown', () => {
     await page.getByRole('button', { name: 'Expiring soon 1' }).waitFor();
     await as()('remember', { key: 'week', value: 'v', ttl_seconds: 7 * 86_400 });
     await page.getByRole('button', { name: 'Expiring soon 2' }).click();
-    await shows(page, ['week', 'project/branch']);
+    await shows(page, ['project/branch', 'week']);
   });
 
   test('shows a long name in one line, and the way back beside it', async () => {
@@ -305,6 +320,31 @@ describe('what is shown', () => {
     await page.getByText('No fact is in nothing-here.').waitFor();
     await page.getByRole('button', { name: 'Show all', exact: true }).click();
     await shows(page, ['project/branch', 'project/deploy', 'preferences/editor']);
+  });
+
+  test('is narrowed by what is typed for as long as it stands there (R-WIN-50)', async () => {
+    const { page, as } = await three();
+    await as()('remember', { key: 'quoted', value: 'Deploy "by hand"', tags: ['two words', 'a "b" c'] });
+    await search(page).fill('tag:tools deploy');
+    await shows(page, ['project/deploy']);
+    await page.getByRole('button', { name: /^Only facts tagged tools/ }).waitFor();
+    await search(page).fill('deploy');
+    await shows(page, ['project/deploy', 'quoted']);
+    expect(await page.getByRole('button', { name: /^Only facts/ }).count()).toBe(0);
+    await search(page).fill('deploy tag:"two words"');
+    await shows(page, ['quoted']);
+    await search(page).fill(String.raw`tag:"a \"b\" c"`);
+    await shows(page, ['quoted']);
+    await search(page).press('Escape');
+    await shows(page, ['quoted', 'project/branch', 'project/deploy', 'preferences/editor']);
+    await page.getByRole('combobox', { name: 'Tag or client' }).selectOption('two words');
+    await shows(page, ['quoted']);
+    await search(page).fill('client:codex');
+    await shows(page, ['project/deploy']);
+    // Another choice takes the place of what was typed.
+    await page.getByRole('button', { name: 'conventions' }).click();
+    await shows(page, ['project/branch']);
+    expect(await search(page).inputValue()).toBe('');
   });
 
   test('is found by words while they are typed, with the reason of each hit', async () => {
@@ -341,13 +381,13 @@ describe('what is shown', () => {
     const { page } = await three();
     await search(page).fill('tag:tools');
     await shows(page, ['project/deploy', 'preferences/editor']);
-    await search(page).fill('helix main tuesdays');
+    await search(page).fill('tag:tools helix main tuesdays');
     await shows(page, ['project/deploy', 'preferences/editor']);
-    await search(page).fill('branch');
+    await search(page).fill('branch tag:tools');
     await page.getByText('No fact tagged tools matches branch.').waitFor();
     await search(page).fill('client:cursor');
     await shows(page, ['project/branch']);
-    await search(page).fill('project');
+    await search(page).fill('client:cursor project');
     await shows(page, ['project/branch']);
     await page.getByRole('button', { name: 'Expiring soon' }).click();
     await search(page).fill('tuesdays main');
@@ -491,6 +531,20 @@ describe('one fact', () => {
       await above.waitFor({ state: 'hidden' });
       expect(await fact(page).isVisible()).toBe(true);
     }
+  });
+
+  test('is peeked at until Escape, which closes the palette above it first (R-WIN-52)', async () => {
+    const { page } = await three();
+    await rows(page).first().click();
+    await page.keyboard.press(' ');
+    await page.locator('.peek').getByText('Work on main').waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Find an action' }).waitFor();
+    await page.keyboard.press('Escape');
+    await expect.poll(() => page.getByRole('combobox', { name: 'Find an action' }).count()).toBe(0);
+    expect(await page.locator('.peek').count()).toBe(1);
+    await page.keyboard.press('Escape');
+    await expect.poll(() => page.locator('.peek').count()).toBe(0);
   });
 
   test('is copied, and peeked at', async () => {

@@ -48,6 +48,27 @@ describe('packs', () => {
     expect(await skipped.getByRole('listitem').innerText()).toMatch(/mine\.broken\s+Its file is no module; mend it\./);
   });
 
+  test('are left for the list of all by the sidebar, its keys, Escape and Back (R-WIN-53)', async () => {
+    const { page } = await opened();
+    const title = () => page.getByRole('main').getByRole('heading', { level: 1 }).textContent();
+    const ways = [
+      () => page.getByRole('navigation').getByRole('button', { name: 'Packs' }).click(),
+      () => page.keyboard.press('Control+4'),
+      () => page.keyboard.press('Escape'),
+      () => page.goBack(),
+    ];
+    for (const leave of ways) {
+      await page.getByRole('button', { name: 'Echo' }).click();
+      await page.getByRole('heading', { name: 'Echo', level: 1 }).waitFor();
+      await leave();
+      await expect.poll(title).toBe('Packs');
+    }
+    await page.getByRole('button', { name: 'Echo' }).click();
+    await page.getByRole('heading', { name: 'Echo', level: 1 }).waitFor();
+    await page.reload();
+    await expect.poll(title).toBe('Echo');
+  });
+
   test('are run from a form that their schema makes, and say when an answer was kept', async () => {
     const { page } = await opened();
     await page.getByRole('button', { name: 'Echo' }).click();

@@ -6,6 +6,7 @@ import { DraftsProvider } from './facts/drafts.tsx';
 import { FactsPage } from './facts/page.tsx';
 import { FirstRun, useUnused } from './first-run.tsx';
 import { MemoryProvider } from './memory-context.tsx';
+import { PacksPage } from './packs/page.tsx';
 import { PageAt } from './pages.tsx';
 import type { FactsFilter, Place } from './place.ts';
 import { Sidebar } from './sidebar.tsx';
@@ -48,9 +49,15 @@ function Inside({ place, go, open }: Props) {
   return (
     <div className="window" key={useLocks()}>
       <Sidebar place={place} go={go} open={open} />
-      {place.at === 'facts' ? <Facts filter={place.filter} go={go} /> : <PageAt at={place.at} />}
+      <Page place={place} go={go} />
     </div>
   );
+}
+
+function Page({ place, go }: Pick<Props, 'place' | 'go'>) {
+  if (place.at === 'facts') return <Facts filter={place.filter} go={go} />;
+  if (place.at === 'packs') return <PacksPage opened={place.opened} go={go} />;
+  return <PageAt at={place.at} />;
 }
 
 const ALL: FactsFilter = {};

@@ -3,17 +3,15 @@ import { ActivityPage } from './activity/page.tsx';
 import { ConnectPage } from './connect/page.tsx';
 import { EmbeddingsPage } from './embeddings/page.tsx';
 import { LearnedPage } from './learned/page.tsx';
-import { PacksPage } from './packs/page.tsx';
 import type { Place } from './place.ts';
 import { SettingsPage } from './settings/page.tsx';
 
-type At = Exclude<Place['at'], 'facts'>;
+type At = Exclude<Place['at'], 'facts' | 'packs'>;
 
 /** What stands beside the facts. */
 const PAGES: Readonly<Record<At, ComponentType>> = {
   activity: ActivityPage,
   learned: LearnedPage,
-  packs: PacksPage,
   clients: ConnectPage,
   embeddings: EmbeddingsPage,
   settings: SettingsPage,

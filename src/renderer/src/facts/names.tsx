@@ -1,7 +1,6 @@
 import type { RefObject } from 'react';
 import { useAsked } from '../memory-context.tsx';
 import type { FactsFilter } from '../place.ts';
-import { readQuestion } from './question.ts';
 
 interface Props {
   readonly ref: RefObject<HTMLSelectElement | null>;
@@ -24,7 +23,7 @@ export function Names({ ref, filter: { tag, client }, show, ready }: Props) {
       className="names"
       aria-label="Tag or client"
       value={chosen}
-      onChange={({ target }) => show(readQuestion(target.value).only ?? {})}
+      onChange={({ target }) => show(filterOf(target.value))}
     >
       <option value="">{chosen === '' ? 'Tag or client' : 'All facts'}</option>
       <Group label="Tags" kind="tag" names={tags} />
@@ -44,6 +43,12 @@ function Group({ label, kind, names }: { label: string; kind: 'tag' | 'client'; 
       ))}
     </optgroup>
   );
+}
+
+/** A name may hold colons and blanks of its own. */
+function filterOf(value: string): FactsFilter {
+  const at = value.indexOf(':');
+  return at === -1 ? {} : { [value.slice(0, at)]: value.slice(at + 1) };
 }
 
 /** A to Z. */

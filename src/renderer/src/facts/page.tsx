@@ -18,7 +18,7 @@ import { FactList, type ListHandle } from './list.tsx';
 import { Names } from './names.tsx';
 import { Nothing } from './nothing.tsx';
 import { Peek } from './peek.tsx';
-import { filterName, readQuestion, scopeOf } from './question.ts';
+import { filterName, isSameFilter, readQuestion, scopeOf } from './question.ts';
 import { type Sort, useRows } from './rows.ts';
 import { TtlEditor } from './ttl-editor.tsx';
 
@@ -36,7 +36,11 @@ export function FactsPage({ filter, go }: Props) {
   const isAsked = useIsAsked();
   const { say } = useToast();
   const [text, setText] = useState('');
-  const [sort, setSort] = useState<Sort>('updated');
+  // What expires soon is shown by its end unless the owner chose otherwise there.
+  const [sorts, setSorts] = useState<Readonly<Record<'all' | 'soon', Sort>>>({ all: 'updated', soon: 'expires' });
+  const group = filter.expiring_within === undefined ? 'all' : 'soon';
+  const sort = sorts[group];
+  const setSort = (next: Sort): void => setSorts({ ...sorts, [group]: next });
   const [opened, setOpened] = useState(false);
   const [history, setHistory] = useState(false);
   const [above, setAbove] = useState<Above>();
@@ -45,7 +49,11 @@ export function FactsPage({ filter, go }: Props) {
   const list = useRef<ListHandle>(null);
   const detail = useRef<HTMLElement>(null);
 
-  const words = useDeferredValue(readQuestion(text).words);
+  const away = useAway() === true;
+  const typed = readQuestion(text);
+  // Another filter was chosen since: the text names one that is not shown.
+  if (typed.only && !away && !isSameFilter(typed.only, filter)) setText(typed.words);
+  const words = useDeferredValue(typed.words);
   const { rows, see, open, partial, pending, failure } = useRows({ filter, sort, words });
   const edited = useEdited();
   const unsaved = new Set([...edited].filter(([, draft]) => isChanged(draft)).map(([key]) => key));
@@ -53,7 +61,6 @@ export function FactsPage({ filter, go }: Props) {
   const [draft, keepDraft] = useDraft(selected ?? '');
   const forget = useForgetting();
 
-  const away = useAway() === true;
   useEffect(() => {
     // While the memory is locked there is nothing to look for, and single letters go on to act.
     if (!away) search.current?.focus();
@@ -62,10 +69,12 @@ export function FactsPage({ filter, go }: Props) {
     setText('');
     go({ at: 'facts', filter: next });
   };
-  const look = (typed: string): void => {
-    const { only } = readQuestion(typed);
-    setText(typed);
+  const look = (next: string): void => {
+    const { only } = readQuestion(next);
+    setText(next);
     if (only) go({ at: 'facts', filter: only });
+    // A filter that was typed goes with its text.
+    else if (typed.only) go({ at: 'facts', filter: {} });
   };
   const copy = (): void => {
     if (selected === undefined) return;
@@ -168,7 +177,7 @@ export function FactsPage({ filter, go }: Props) {
           onKeyDown={(event) => {
             // These keys choose among the signs that are being composed.
             if (event.nativeEvent.isComposing) return;
-            if (event.key === 'Escape') setText('');
+            if (event.key === 'Escape') look('');
             if (event.key !== 'ArrowDown' && event.key !== 'Enter') return;
             // Else the arrow would scroll the list that has the focus by then.
             event.preventDefault();
@@ -216,7 +225,7 @@ export function FactsPage({ filter, go }: Props) {
             see={see}
           />
         ) : failure === undefined ? (
-          !pending && <Nothing filter={filter} words={words} go={go} clear={() => (words === '' ? show({}) : setText(''))} />
+          !pending && <Nothing filter={filter} words={words} go={go} clear={() => (words === '' ? show({}) : look(''))} />
         ) : (
           isAway(failure) && (
             <div className="empty">

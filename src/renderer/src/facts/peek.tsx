@@ -6,7 +6,8 @@ export function Peek({ factKey, close }: { factKey: string; close: () => void })
   const { data, error } = useAsked('recall', { key: factKey });
   useEffect(() => {
     const hear = (event: KeyboardEvent): void => {
-      if (event.key !== 'Escape') return;
+      // What lies above it is closed first.
+      if (event.key !== 'Escape' || document.querySelector('dialog[open], [popover]:popover-open')) return;
       event.preventDefault();
       close();
     };

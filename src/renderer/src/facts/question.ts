@@ -1,14 +1,22 @@
 import type { FactsFilter } from '../place.ts';
 
-const NAMED = /^\s*(tag|client|category):(.*)$/s;
+/** `tag:name` or `tag:"two words"`; a quote that was not closed yet ends with the text. */
+const NAMED = /(?:^|\s)(tag|client|category):(?:"((?:[^"\\]|\\.)*)(?:"|$)|(\S*))/s;
 
-/** What was typed: words to look for, or `tag:`, `client:` or `category:` with a name, which shows only those. */
+/** What was typed: words to look for, and at most one `tag:`, `client:` or `category:` that narrows where. */
 export function readQuestion(text: string): { readonly words: string; readonly only?: FactsFilter } {
-  const [, kind, rest = ''] = NAMED.exec(text) ?? [];
-  const name = rest.trim();
-  if (kind === undefined) return { words: text.trim() };
-  return name === '' ? { words: '' } : { words: '', only: { [kind]: name } };
+  const [whole, kind, quoted, plain = ''] = NAMED.exec(text) ?? [];
+  if (whole === undefined || kind === undefined) return { words: text.trim() };
+  const words = text.replace(whole, () => ' ').trim();
+  const name = (quoted?.replace(/\\(.)/gs, '$1') ?? plain).trim();
+  return name === '' ? { words } : { words, only: { [kind]: name } };
 }
+
+export const isSameFilter = (one: FactsFilter, other: FactsFilter): boolean =>
+  one.category === other.category &&
+  one.tag === other.tag &&
+  one.client === other.client &&
+  one.expiring_within === other.expiring_within;
 
 /** A filter in words, or undefined where everything is shown. */
 export function filterName({ category, tag, client, expiring_within: within }: FactsFilter): string | undefined {

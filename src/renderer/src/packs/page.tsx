@@ -1,5 +1,7 @@
-import { useState } from 'react';
 import { useAsked } from '../memory-context.tsx';
+import type { OpenedPack, Place } from '../place.ts';
+import type { Action } from '../ui/action.ts';
+import { useActions } from '../ui/actions.tsx';
 import { counted } from '../ui/forget-scope.tsx';
 import { Page, Section } from '../ui/page.tsx';
 import { Refused } from '../ui/refused.tsx';
@@ -7,17 +9,26 @@ import { Credentials } from './credentials.tsx';
 import { PackPage } from './pack.tsx';
 import { PipelinePage } from './pipeline.tsx';
 
-type Opened = { readonly pack: string } | { readonly pipeline: string } | undefined;
-
-/** What agents can run here, and the owner as well. */
-export function PacksPage() {
-  const [opened, setOpened] = useState<Opened>();
-  const back = (): void => setOpened(undefined);
-  if (opened === undefined) return <Catalogue open={setOpened} />;
-  return 'pack' in opened ? <PackPage name={opened.pack} back={back} /> : <PipelinePage id={opened.pipeline} back={back} />;
+interface Props {
+  readonly opened: OpenedPack | undefined;
+  readonly go: (place: Place) => void;
 }
 
-function Catalogue({ open }: { open: (opened: Opened) => void }) {
+/** What agents can run here, and the owner as well. */
+export function PacksPage({ opened, go }: Props) {
+  const back = (): void => go({ at: 'packs' });
+  useActions(opened === undefined ? NO_ACTIONS : [{ name: 'Back to all packs', keys: ['Escape'], run: back }]);
+  if (opened === undefined) return <Catalogue open={(next) => go({ at: 'packs', opened: next })} />;
+  return 'pack' in opened ? (
+    <PackPage key={opened.pack} name={opened.pack} back={back} />
+  ) : (
+    <PipelinePage key={opened.pipeline} id={opened.pipeline} back={back} />
+  );
+}
+
+const NO_ACTIONS: readonly Action[] = [];
+
+function Catalogue({ open }: { open: (opened: OpenedPack) => void }) {
   const { data, error } = useAsked('packs', {});
   const { data: shelf, error: shelfError } = useAsked('pipelines', {});
   return (
