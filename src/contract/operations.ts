@@ -33,6 +33,7 @@ import { FactDetail, FactFilter, FactInput, FactKey, FactList, FactPatch, FactRe
 import { ForgetInput, ForgetReceipt } from './forget.ts';
 import { Activity, ActivityInput, FactHistory, UndoInput, UndoReceipt } from './history.ts';
 import { later } from './later.ts';
+import { SHORTENING_GRACE } from './limits.ts';
 import { EndedSession, EndSessionInput, PackDetail, PackInput, PackList, PacksInput, Result, RunPackInput } from './pack.ts';
 import {
   CancelPipelineRunInput,
@@ -96,12 +97,22 @@ interface Operation {
   readonly effect: Effect | EffectByInput;
 }
 
+/** A fact takes its history along when it expires, so ending it within days is a slow way to delete it. */
+const endsSoon = ({ ttl_seconds: ttl }: { readonly ttl_seconds?: number | undefined }): boolean =>
+  ttl !== undefined && ttl < SHORTENING_GRACE;
+const ENDS_SOON = 'with `ttl_seconds` under 7 days';
+
 /**
  * Everything memory can be asked. The core implements exactly this table, and every wire's schemas are generated from it.
  * Who is asking is not in any input: it comes from the token.
  */
 export const operations = {
-  remember: { input: FactInput, output: FactReceipt, scope: 'memory:write', effect: 'reversible' },
+  remember: {
+    input: FactInput,
+    output: FactReceipt,
+    scope: 'memory:write',
+    effect: { when: endsSoon, condition: ENDS_SOON, effect: 'destroys', otherwise: 'reversible' },
+  },
   recall: {
     input: later(() =>
       FactKey().meta({
@@ -114,7 +125,12 @@ export const operations = {
     effect: 'none',
   },
   list: { input: FactFilter, output: FactList, scope: 'memory:read', effect: 'none' },
-  patch: { input: FactPatch, output: FactSummary, scope: 'memory:write', effect: 'reversible' },
+  patch: {
+    input: FactPatch,
+    output: FactSummary,
+    scope: 'memory:write',
+    effect: { when: endsSoon, condition: ENDS_SOON, effect: 'destroys', otherwise: 'reversible' },
+  },
   forget: {
     input: ForgetInput,
     output: ForgetReceipt,

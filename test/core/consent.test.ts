@@ -17,6 +17,8 @@ type Asked = {
 
 /** A request of each that needs consent, with something to lose. */
 const asked: { readonly [Name in Asked]: Request<Name> } = {
+  remember: { key: 'preferences/editor', value: 'vim', ttl_seconds: 3600 },
+  patch: { key: 'preferences/editor', ttl_seconds: 3600 },
   forget: { scope: 'all' },
   undo: { client: 'helmdeck', since: '2020-01-01T00:00:00Z' },
   endSession: { id: 'a-session' },
@@ -148,6 +150,11 @@ test.each([
   ['forget', { scope: 'all', dry_run: true }],
   ['undo', { client: 'x', since: '2020-01-01T00:00:00Z', dry_run: true }],
   ['pauseToken', { id: 'a-token', paused: true }],
+  ['remember', { key: 'a', value: 'b' }],
+  ['remember', { key: 'a', value: 'b', ttl_seconds: 0 }],
+  ['patch', { key: 'a', ttl_seconds: 604_800 }],
+  ['patch', { key: 'a', ttl_seconds: 0 }],
+  ['patch', { key: 'a', tags: [] }],
   ['setEmbeddings', { on: false }],
 ] as const)('%s with %j asks nothing: it destroys and gives away nothing (R-CONSENT-01)', (name, request) => {
   expect(needsConsent(effectOf(name, inputOf(name, request)))).toBe(false);

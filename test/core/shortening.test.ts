@@ -76,6 +76,14 @@ describe.each([
     expect((await good('history', { key })).versions).toEqual([]);
   });
 
+  test('by an import is no different for the owner: a file ends nothing soon (R-HIST-05)', async () => {
+    const { memory, owner } = await opened();
+    const now = memory.clock.now();
+    for (const value of ['PostgreSQL', 'none'])
+      await owner('import', { lines: [JSON.stringify({ key, value, ttl_seconds: HOUR_S })] });
+    expect(await owner('recall', { key })).toMatchObject({ expires_at: iso(now + GRACE) });
+  });
+
   test('is told to whoever asked for it, and is free for the owner and for the client itself', async () => {
     const { memory, good, other, owner } = await opened();
     const anHour = iso(memory.clock.now() + HOUR);

@@ -1,9 +1,9 @@
 import { explain } from '../../contract/explain.ts';
 import { Failure } from '../../contract/failure.ts';
 import type { Of } from '../../contract/later.ts';
-import { TTL } from '../../contract/limits.ts';
+import { SHORTENING_GRACE, TTL } from '../../contract/limits.ts';
 import { ImportLine, type ImportReceipt } from '../../contract/transfer.ts';
-import { authorOf, type Caller, graceFor, namespaceOf } from '../caller.ts';
+import { authorOf, type Caller, namespaceOf } from '../caller.ts';
 import { sameContent } from '../entry.ts';
 import type { Draft, Space } from '../store.ts';
 import { time } from '../time.ts';
@@ -90,10 +90,10 @@ function readLine(line: string): Line {
   return parsed.data;
 }
 
-/** Time goes on while facts travel: they keep their end, and none gets more than a year. */
+/** Time goes on while facts travel: they keep their end, and none gets more than a year. A file ends no fact of another client soon, whoever imports it. */
 function draftOf(caller: Caller, { key, value, category, tags, expires_at: end, ttl_seconds: ttl }: Line, now: number): Draft {
   const lifetime = end === undefined ? (ttl ?? TTL.default) * 1000 : Math.min(Date.parse(end) - now, TTL.max * 1000);
-  return { key, value, category, tags, author: authorOf(caller), lifetime, ...graceFor(caller) };
+  return { key, value, category, tags, author: authorOf(caller), lifetime, grace: SHORTENING_GRACE * 1000 };
 }
 
 /** As if the lines before had been written. */

@@ -29,11 +29,11 @@ interface Deps {
 }
 
 /**
- * The window forgets a single fact without a question, because it offers to undo that for eight seconds. A page that was taken
- * over offers nothing, so it may do so only this often before the owner is asked.
+ * The window forgets a single fact without a question, because it offers to undo that for eight seconds, and gives one a short
+ * lifetime. A page that was taken over offers nothing, so it may do so only this often before the owner is asked.
  */
-const SINGLE_FORGETS = 20;
-const SINGLE_FORGETS_MS = 10 * 60_000;
+const SINGLE_LOSSES = 20;
+const SINGLE_LOSSES_MS = 10 * 60_000;
 
 /** Questions that may wait behind the one that is shown. */
 const WAITING = 8;
@@ -43,12 +43,12 @@ const SHOWN = 5;
 
 /** Asks the owner of the desktop, one question at a time. */
 export function desktopConsent({ perform, clock, agrees }: Deps): Consent {
-  let forgotten: readonly number[] = [];
+  let losses: readonly number[] = [];
   let last: Promise<unknown> = Promise.resolve();
   let waiting = 0;
 
   return async (request) => {
-    if (isSingleForget(request) && mayForgetOneMore()) return true;
+    if (losesOneFact(request) && mayLoseOneMore()) return true;
     if (waiting > WAITING) {
       throw new Failure('rate_limited', 'Too many questions are waiting for your answer; answer them first.', { retryAfter: 1 });
     }
@@ -60,20 +60,22 @@ export function desktopConsent({ perform, clock, agrees }: Deps): Consent {
     });
     last = answer.catch(() => undefined).then(() => (waiting -= 1));
     const agreed = await answer;
-    if (agreed && isSingleForget(request)) forgotten = [];
+    if (agreed && losesOneFact(request)) losses = [];
     return agreed;
   };
 
-  function mayForgetOneMore(): boolean {
+  function mayLoseOneMore(): boolean {
     const now = clock.steady();
-    forgotten = forgotten.filter((at) => now - at < SINGLE_FORGETS_MS);
-    if (forgotten.length >= SINGLE_FORGETS) return false;
-    forgotten = [...forgotten, now];
+    losses = losses.filter((at) => now - at < SINGLE_LOSSES_MS);
+    if (losses.length >= SINGLE_LOSSES) return false;
+    losses = [...losses, now];
     return true;
   }
 }
 
-const isSingleForget = ({ name, input }: ConsentRequest): boolean => name === 'forget' && input.scope.kind === 'key';
+/** Forgets one fact, or makes one expire soon, which the owner also sees happen in the window. */
+const losesOneFact = ({ name, input }: ConsentRequest): boolean =>
+  (name === 'forget' && input.scope.kind === 'key') || name === 'remember' || name === 'patch';
 
 /** Undefined where nothing would be lost or given away. An effect that has no words of its own here is asked about by its name. */
 async function questionFor(request: ConsentRequest, perform: Perform): Promise<Question | undefined> {
@@ -81,6 +83,9 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<Q
   // The default asks about every other effect by its name.
   // oxlint-disable-next-line typescript/switch-exhaustiveness-check
   switch (name) {
+    case 'remember':
+    case 'patch':
+      return questionForOneMore(input.key);
     case 'forget':
       return questionForForget(caller, input.scope, perform);
     case 'undo':
@@ -198,13 +203,15 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<Q
   }
 }
 
+const questionForOneMore = (key: string): Question => ({
+  message: 'Keep removing facts one by one?',
+  detail: `${SINGLE_LOSSES} facts were forgotten, or set to expire within 7 days, in the last ten minutes. Next: ${shortened(key)}`,
+  yes: 'Continue',
+});
+
 async function questionForForget(caller: Caller, scope: Scope, perform: Perform): Promise<Question> {
   if (scope.kind === 'key') {
-    return {
-      message: 'Keep forgetting facts one by one?',
-      detail: `${SINGLE_FORGETS} facts were forgotten in the last ten minutes. Next: ${shortened(scope.name)}`,
-      yes: 'Forget',
-    };
+    return questionForOneMore(scope.name);
   }
   const { deleted, older_backups: backups } = await perform(caller, 'forget', { scope: spellScope(scope), dry_run: true });
   const keys = await firstKeys(caller, scope, perform);

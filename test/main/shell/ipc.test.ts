@@ -8,7 +8,7 @@ import { callsOf } from '../../../src/main/shell/calls.ts';
 import type { Question } from '../../../src/main/shell/consent.ts';
 import { type Bound, bindWindow } from '../../../src/main/shell/ipc.ts';
 import { desktopBridge } from '../../../src/renderer/src/desktop-bridge.ts';
-import { MINUTE } from '../../support/clock.ts';
+import { HOUR, MINUTE } from '../../support/clock.ts';
 import { type Contents, contentsAt, invoke } from '../../support/electron.ts';
 import { openMemory, type OpenedMemory, theOwner } from '../../support/memory.ts';
 import { aPack } from '../../support/packs.ts';
@@ -324,7 +324,7 @@ describe('facts that are forgotten one by one (R-DESK-08)', () => {
     expect(await left()).toBe(4);
     expect(await call('me', 'forget', { scope: 'key:k20' })).toMatchObject({ code: 'declined' });
     expect(await byPack('k20')).toMatchObject({ code: 'declined' });
-    expect(asked.map(({ message }) => message)).toEqual(Array(2).fill('Keep forgetting facts one by one?'));
+    expect(asked.map(({ message }) => message)).toEqual(Array(2).fill('Keep removing facts one by one?'));
     expect(await left()).toBe(4);
     yes = true;
     await call('me', 'forget', { scope: 'key:k20' });
@@ -333,6 +333,23 @@ describe('facts that are forgotten one by one (R-DESK-08)', () => {
     for (const key of ['k21', 'k22', 'k23']) await byPack(key);
     expect(asked).toHaveLength(3);
     expect(await left()).toBe(0);
+  });
+
+  test('are as good as forgotten when they are set to expire soon (R-DESK-08)', async () => {
+    await remember(21);
+    const soon = { ttl_seconds: 3600 };
+    for (let index = 0; index < 10; index += 1) await call('me', 'patch', { key: `k${index}`, ...soon });
+    for (let index = 10; index < 20; index += 1) await call('me', 'remember', { key: `k${index}`, value: 'w', ...soon });
+    expect(asked).toEqual([]);
+    for (const [name, more] of [
+      ['patch', {}],
+      ['remember', { value: 'w' }],
+    ] as const)
+      expect(await call('me', name, { key: 'k20', ...more, ...soon })).toMatchObject({ code: 'declined' });
+    expect(asked).toHaveLength(2);
+    await memory.clock.pass(2 * HOUR);
+    expect(await left()).toBe(1);
+    expect(await call('me', 'recall', { key: 'k20' })).toMatchObject({ ok: true });
   });
 
   test('are counted for ten minutes', async () => {
