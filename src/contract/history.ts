@@ -3,6 +3,7 @@ import { FactVersion } from './fact.ts';
 import { Cursor } from './field.ts';
 import { later, type Of } from './later.ts';
 import { PAGE } from './limits.ts';
+import { RECORDED_ACTIONS, type RecordedAction } from './recorded.ts';
 import { ask, flag, notText, Time, wholeNumber } from './text.ts';
 
 export const FactHistory = later(() =>
@@ -49,6 +50,8 @@ export const UndoReceipt = later(() =>
 );
 export type UndoReceipt = Of<typeof UndoReceipt>;
 
+const ACTIONS = Object.keys(RECORDED_ACTIONS) as RecordedAction[];
+
 export const ActivityInput = later(() =>
   ask(
     {
@@ -70,10 +73,11 @@ export const Activity = later(() =>
       .array(
         z.object({
           at: Time().describe('When it happened.'),
-          operation: z.enum(['remember', 'patch', 'forget', 'undo', 'import']).describe('What was done.'),
+          operation: z.enum(['remember', 'patch', 'forget', 'undo', 'import', ...ACTIONS]).describe('What was done.'),
           client: z.string().describe('The program that did it.'),
           namespace: z.string().exactOptional().describe('In whose memory; present when all were asked for.'),
           key: z.string().exactOptional().describe('The fact it was done to; absent when it was more than one.'),
+          target: z.string().exactOptional().describe('The token, client, setting or credential that an administrator changed.'),
           scope: z.string().exactOptional().describe('What was forgotten, when it was more than one fact.'),
           shortened: z
             .object({

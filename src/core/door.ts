@@ -72,7 +72,7 @@ export function openDoor({
     program,
     clients,
   });
-  const perform = createPerform(memory, new WriteLimit(clock, writesPerMinute), turns);
+  const perform = createPerform(memory, new WriteLimit(clock, writesPerMinute), turns, store);
   const { catalogue } = packs.engine;
   for (const pack of [...memoryPacks(perform), routePack({ ...packs, catalogue })]) catalogue.add(pack);
   return { perform, packs, [Symbol.dispose]: () => packs[Symbol.dispose]() };

@@ -2,9 +2,12 @@ import { needsConsent } from '../contract/effect.ts';
 import { explain } from '../contract/explain.ts';
 import { asFailure, Failure } from '../contract/failure.ts';
 import { effectOf, isOperation, type OperationName, operations, type Output } from '../contract/operations.ts';
+import { isRecordedAction, RECORDED_ACTIONS, type RecordedAction } from '../contract/recorded.ts';
 import { type Caller, permits } from './caller.ts';
 import { askConsent, type ConsentRequest, type During } from './during.ts';
+import { noteOf } from './operations/activity.ts';
 import type { Memory } from './operations/memory.ts';
+import type { MemoryStore } from './store.ts';
 import type { Turns } from './turns.ts';
 import type { WriteLimit } from './write-limit.ts';
 
@@ -15,7 +18,7 @@ export interface Perform {
 }
 
 /** The one door: every surface calls it, with the caller it made out itself and the input as it came. */
-export function createPerform(memory: Memory, limit: WriteLimit, turns: Turns): Perform {
+export function createPerform(memory: Memory, limit: WriteLimit, turns: Turns, store: Pick<MemoryStore, 'record'>): Perform {
   return async (caller: Caller, name: string, input: unknown, during: During = {}): Promise<never> => {
     if (!isOperation(name))
       throw new Failure('not_found', 'There is no such operation; compare its name with the documentation.');
@@ -37,16 +40,35 @@ export function createPerform(memory: Memory, limit: WriteLimit, turns: Turns): 
         if (needsConsent(effect)) await askConsent(during, { caller, name, input: parsed.data, effect } as ConsentRequest);
       }
       if (scope === 'memory:write') limit.count(caller, writesOf(parsed.data));
+      const action = isRecordedAction(name) && !isDryRun(parsed.data) ? name : undefined;
+      // Once the memory is locked nothing can be sealed.
+      if (action === 'lock') await recordAction(store, caller, action, parsed.data);
       // The table pairs each schema with its method; the compiler cannot follow the pairing through a union.
-      return (await memory[name](caller, parsed.data as never, during)) as never;
+      const answer = (await memory[name](caller, parsed.data as never, during)) as never;
+      if (action && action !== 'lock') await recordAction(store, caller, action, parsed.data);
+      return answer;
     } catch (error) {
       throw asFailure(error);
     }
   };
 }
 
+/** The action is done: its caller must not hear that it failed because no key or no room was left to record it. */
+async function recordAction(
+  store: Pick<MemoryStore, 'record'>,
+  caller: Caller,
+  action: RecordedAction,
+  input: object,
+): Promise<void> {
+  const target: unknown = Object.entries(input).find(([field]) => field === RECORDED_ACTIONS[action])?.[1];
+  const about = typeof target === 'string' ? { target } : {};
+  await store.record(caller.subject, noteOf(caller, action, about)).catch(() => undefined);
+}
+
+const isDryRun = (input: object): boolean => 'dry_run' in input && input.dry_run === true;
+
 /** An import is as many writes as it has lines; whoever only asks what would happen writes nothing. */
 function writesOf(input: object): number {
-  if ('dry_run' in input && input.dry_run === true) return 0;
+  if (isDryRun(input)) return 0;
   return 'lines' in input && Array.isArray(input.lines) ? input.lines.length : 1;
 }

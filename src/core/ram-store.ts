@@ -129,6 +129,10 @@ export class RamStore implements MemoryStore {
     });
   }
 
+  record(subject: string, note: Note): Promise<void> {
+    return this.#step(() => this.#keepNote({ subject }, note));
+  }
+
   countMatching(subject: string, selection: Selection): Promise<number> {
     return this.#step(() => this.#seen(this.#select(subject, selection)));
   }

@@ -218,6 +218,11 @@ export class SqliteStore implements MemoryStore {
     });
   }
 
+  async record(subject: string, note: Note): Promise<void> {
+    await this.#write(() => this.#writer.keepNote({ subject }, note), `${subject} ${note.author.token} ${note.author.client}`);
+    this.#changes.tell({ namespace: { subject }, kind: 'activity' });
+  }
+
   async countMatching(subject: string, selection: Selection, between: Between = nextTurn): Promise<number> {
     const step = <T>(read: () => T): Promise<T> => (needsKey(selection) ? this.#read(read) : this.#readUnopened(read));
     const job = await step(() => this.#forgetting.beginCount(subject, selection));

@@ -253,6 +253,8 @@ export interface MemoryStore extends AsyncDisposable {
   countMatching(subject: string, selection: Selection, between?: Between): Promise<number>;
   /** How much of what it may hold a subject uses, earlier versions included; told in every key state. */
   usage(subject: string): Promise<{ readonly used: Quota; readonly most: Quota }>;
+  /** Adds a note about something that is not a write to the activity record of a subject. Needs the key. */
+  record(subject: string, note: Note): Promise<void>;
   /** Removes up to `limit` expired entries. */
   sweep(limit: number): Promise<Swept>;
   status(): StoreStatus;

@@ -66,7 +66,7 @@ test('activity shows what lies further back when asked, also while more happens'
 test('where nothing was written, activity says so', async () => {
   const { page } = await openWindow();
   await goTo(page, 'Activity');
-  await page.getByText('Nothing has been written or forgotten here in the last 30 days.').waitFor();
+  await page.getByText('Nothing has been written, forgotten or administered here in the last 30 days.').waitFor();
   expect(await page.getByRole('button', { name: /^Undo/ }).count()).toBe(0);
 });
 

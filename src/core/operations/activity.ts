@@ -6,7 +6,7 @@ import type { Entry, Note, WriteOutcome } from '../store.ts';
 import { time } from '../time.ts';
 
 type Row = Activity['activity'][number];
-type About = Pick<Row, 'key' | 'scope'>;
+type About = Pick<Row, 'key' | 'scope' | 'target'>;
 /** The sealed value of a row. */
 type Kept = Pick<Row, 'operation'> & About & WriteOutcome;
 
@@ -28,13 +28,14 @@ export const noteOf = (caller: Caller, operation: Row['operation'], about: About
 const parse = ({ value }: Entry): Kept => JSON.parse(value) as Kept;
 
 export function readNote(entry: Entry): Row {
-  const { operation, key, scope, shortened } = parse(entry);
+  const { operation, key, scope, target, shortened } = parse(entry);
   return {
     at: time(entry.updatedAt),
     operation,
     client: entry.author.client,
     ...(key !== undefined && { key }),
     ...(scope !== undefined && { scope }),
+    ...(target !== undefined && { target }),
     ...(shortened && { shortened: { from: time(shortened.from), to: time(shortened.to) } }),
   };
 }

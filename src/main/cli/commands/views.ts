@@ -58,7 +58,14 @@ export const activity = command({
       cursor = page.next_cursor;
     } while (cursor !== undefined && rows.length < limit);
     await desk.answer({ activity: rows, more: cursor !== undefined }, () =>
-      columns(rows.map((row) => [minuteOf(row.at), visible(row.client), row.operation, visible(row.key ?? row.scope ?? '')])),
+      columns(
+        rows.map((row) => [
+          minuteOf(row.at),
+          visible(row.client),
+          row.operation,
+          visible(row.key ?? row.scope ?? row.target ?? ''),
+        ]),
+      ),
     );
     if (!desk.json && rows.length === 0) desk.terminal.tell('Nothing was written or forgotten in the last 30 days.');
   },

@@ -2,7 +2,7 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import type { Activity } from '../../../contract/history.ts';
 import { useMemory } from '../memory-context.tsx';
-import { dayOf } from '../time.ts';
+import { dayOf, fullDate } from '../time.ts';
 import { useActions } from '../ui/actions.tsx';
 import { Page } from '../ui/page.tsx';
 import { Refused } from '../ui/refused.tsx';
@@ -19,6 +19,24 @@ const DID: Readonly<Record<Row['operation'], string>> = {
   forget: 'forgot',
   undo: 'took back what was written to',
   import: 'imported',
+  mintToken: 'made the token',
+  revokeToken: 'revoked the token',
+  pauseToken: 'paused or resumed the token',
+  connectClient: 'connected',
+  disconnectClient: 'disconnected',
+  setCredential: 'set the credential',
+  dropCredential: 'removed the credential',
+  changeSetting: 'changed the setting',
+  setEmbeddings: 'changed the embeddings',
+  approveOllama: 'approved Ollama',
+  pullModel: 'downloaded the embedding model',
+  cancelPull: 'cancelled the download of the embedding model',
+  trustClock: 'confirmed the clock',
+  lock: 'locked the memory',
+  unlock: 'unlocked the memory',
+  rotateKey: 'rotated the key',
+  makeRecoveryKey: 'made a recovery key',
+  backup: 'made a backup',
 };
 
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
@@ -44,7 +62,7 @@ export function ActivityPage() {
   useActions([{ name: 'Undo what a client wrote…', run: begin }]);
   const days = Map.groupBy(rows, ({ at }) => dayOf(at));
   return (
-    <Page title="Activity" says="Who wrote or forgot what in this memory, kept for 30 days.">
+    <Page title="Activity" says="Who wrote or forgot what in this memory and who administered it, kept for 30 days.">
       <Refused error={error} />
       {rows.length > 0 && (
         <p className="buttons">
@@ -65,7 +83,7 @@ export function ActivityPage() {
       ))}
       {!isPending && !error && rows.length === 0 && (
         <div className="empty">
-          <p>Nothing has been written or forgotten here in the last 30 days.</p>
+          <p>Nothing has been written, forgotten or administered here in the last 30 days.</p>
         </div>
       )}
       {hasNextPage && (
@@ -80,10 +98,11 @@ export function ActivityPage() {
   );
 }
 
-const nameOf = ({ at, operation, client, key, scope }: Row): string => JSON.stringify([at, operation, client, key, scope]);
+const nameOf = ({ at, operation, client, key, scope, target }: Row): string =>
+  JSON.stringify([at, operation, client, key, scope, target]);
 
 function Line({ row, undo }: { row: Row; undo: () => void }) {
-  const { at, operation, client, key, scope } = row;
+  const { at, operation, client, key, scope, target, shortened } = row;
   return (
     <li className="line">
       <span>
@@ -91,7 +110,8 @@ function Line({ row, undo }: { row: Row; undo: () => void }) {
         <strong>
           <bdi>{client}</bdi>
         </strong>{' '}
-        {DID[operation]} <bdi>{key ?? scope ?? 'facts'}</bdi>
+        {DID[operation]} <bdi>{key ?? scope ?? target}</bdi>
+        {shortened && ` and made it expire on ${fullDate(shortened.to)} instead of ${fullDate(shortened.from)}`}
       </span>
       {(operation === 'remember' || operation === 'patch' || operation === 'import') && (
         <button

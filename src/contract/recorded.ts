@@ -1,0 +1,28 @@
+/**
+ * What administrators do that the activity record tells, each with the field of its input that says to what it was done.
+ * Only names and ids: never a value, a key or a token.
+ */
+export const RECORDED_ACTIONS = {
+  mintToken: 'name',
+  revokeToken: 'id',
+  pauseToken: 'id',
+  connectClient: 'client',
+  disconnectClient: 'client',
+  setCredential: 'name',
+  dropCredential: 'name',
+  changeSetting: 'name',
+  setEmbeddings: undefined,
+  approveOllama: undefined,
+  pullModel: undefined,
+  cancelPull: undefined,
+  trustClock: undefined,
+  lock: undefined,
+  unlock: undefined,
+  rotateKey: undefined,
+  makeRecoveryKey: undefined,
+  backup: undefined,
+} as const;
+
+export type RecordedAction = keyof typeof RECORDED_ACTIONS;
+
+export const isRecordedAction = (operation: string): operation is RecordedAction => Object.hasOwn(RECORDED_ACTIONS, operation);
