@@ -6,6 +6,7 @@ export const RECORDED_ACTIONS = {
   mintToken: 'name',
   revokeToken: 'id',
   pauseToken: 'id',
+  endWindowSession: 'id',
   connectClient: 'client',
   disconnectClient: 'client',
   setCredential: 'name',

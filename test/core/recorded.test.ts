@@ -14,6 +14,16 @@ test('every operation of an administrator that has an effect is recorded (R-VIEW
   expect(isRecordedAction('constructor')).toBe(false);
 });
 
+test('forgetting all of a large memory leaves one row, of that alone (R-FORGET-04)', async () => {
+  const memory = await openMemory();
+  const [me, owner] = [memory.as(aCaller()), memory.as(theOwner)];
+  const keys = Array.from({ length: 3000 }, (_, index) => `k${index}`);
+  await Promise.all(keys.map((key) => me('remember', { key, value: key.repeat(300) })));
+  const { deleted } = await owner('forget', { scope: 'all' });
+  expect(deleted).toBe(3000);
+  expect((await owner('activity', {})).activity).toMatchObject([{ operation: 'forget', scope: 'all', client: 'command-line' }]);
+});
+
 describe('an administrator', () => {
   test('is named in the record of what they did, with what they did it to, and no secret (R-VIEW-07)', async () => {
     const memory = await openMemory();

@@ -22,6 +22,7 @@ const DID: Readonly<Record<Row['operation'], string>> = {
   mintToken: 'made the token',
   revokeToken: 'revoked the token',
   pauseToken: 'paused or resumed the token',
+  endWindowSession: 'ended the browser session',
   connectClient: 'connected',
   disconnectClient: 'disconnected',
   setCredential: 'set the credential',
