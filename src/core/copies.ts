@@ -47,14 +47,15 @@ export function removeDrafts(folder: string): void {
   }
 }
 
-/** A killed restore may leave the memory with a second name among the backups, and its log under that name only. */
+/** A killed restore may leave the memory with a second name among the backups, and its log under that name alone. */
 function undoSecondName(file: string, backups: string): void {
   const memory = statOf(file);
   if (!memory || memory.nlink < 2) return;
   for (const name of namesIn(backups).filter((one) => /^before-restore-\d+\.db$/.test(one))) {
     const second = join(backups, name);
     if (!isSameFile(memory, statOf(second))) continue;
-    if (existsSync(`${second}-wal`) && !existsSync(`${file}-wal`)) renameSync(`${second}-wal`, `${file}-wal`);
+    for (const log of ['-wal', '-journal'])
+      if (existsSync(second + log) && !existsSync(file + log)) renameSync(second + log, file + log);
     rmSync(second);
   }
 }

@@ -6,8 +6,8 @@ import type { SealedRows } from './sealed-rows.ts';
 import { KINDS } from './statements.ts';
 import { type Kind, type Namespace, type Selection, STEP_BYTES } from './store.ts';
 
-/** Kinds that live long enough to stand in a backup and be missed there. */
-const LASTING: ReadonlySet<Kind> = new Set(['fact', 'audit', 'pack']);
+/** Kinds that a restored backup could bring back. Versions go with their fact. */
+const LASTING: ReadonlySet<Kind> = new Set(['fact', 'audit', 'cache', 'pack', 'activity']);
 /** Kinds no caller can list: they go with what they belong to. */
 const UNSEEN: ReadonlySet<Kind> = new Set(['history', 'activity']);
 /**

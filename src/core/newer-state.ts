@@ -32,6 +32,8 @@ export interface NewerState {
   readonly memory: string | undefined;
   readonly tombstones: readonly Tombstone[];
   readonly revocations: readonly { readonly id: string; readonly expires_at: number }[];
+  /** How many segments were opened under each key. */
+  readonly segments: readonly { readonly id: Buffer; readonly segment: number }[];
   /** Names of all secrets. */
   readonly names: ReadonlySet<string>;
   /** Secrets that open. Empty when the key is not available. */
@@ -42,6 +44,7 @@ export const NOTHING_NEWER: NewerState = {
   memory: undefined,
   tombstones: [],
   revocations: [],
+  segments: [],
   names: new Set(),
   secrets: new Map(),
 };
@@ -61,6 +64,7 @@ export async function readNewerState(
         memory: String(connection.meta('memory')),
         tombstones: connection.sql.tombstones.all() as Tombstone[],
         revocations: connection.sql.revocations.all() as NewerState['revocations'],
+        segments: connection.sql.keyRecords.all() as NewerState['segments'],
         names: new Set(names),
         secrets: secretsIn(connection, names, await ringOf(connection, places(connection))),
       };
@@ -101,6 +105,7 @@ export function carryOver(connection: Connection, keys: KeyKeeper, newer: NewerS
   connection.begin();
   try {
     for (const { id, expires_at } of newer.revocations) connection.sql.keepRevocation.run(id, expires_at);
+    carrySegments(connection, keys, newer);
     const revoked = carryTokens(connection, keys, newer);
     const ofThisMemory = newer.memory === String(connection.meta('memory'));
     const has = (name: string): boolean => connection.meta(name) !== undefined;
@@ -122,6 +127,19 @@ export function carryOver(connection: Connection, keys: KeyKeeper, newer: NewerS
     throw error;
   }
 }
+
+/** A segment that was opened after the backup is not opened a second time: each bounds how many records share one derived key. */
+function carrySegments(connection: Connection, keys: KeyKeeper, newer: NewerState): void {
+  for (const { id, segment } of keys.records()) {
+    const reached = segmentsOf(newer, id);
+    if (reached > segment) connection.sql.keepSegment.run(reached, id);
+  }
+  keys.abandonSegment();
+}
+
+/** How many segments the replaced memory opened under this key. */
+export const segmentsOf = ({ segments }: NewerState, key: Buffer): number =>
+  segments.find(({ id }) => id.equals(key))?.segment ?? 0;
 
 function carryTokens(connection: Connection, keys: KeyKeeper, { names, secrets }: NewerState): number {
   const revocations = connection.sql.revocations.all() as NewerState['revocations'];

@@ -14,7 +14,7 @@ import { lockFolder } from './folder.ts';
 import { tombstoneHash } from './forgetting.ts';
 import { KeyKeeper } from './key-keeper.ts';
 import type { KeySource } from './keys/key-source.ts';
-import { carryOver, type NewerState, NOTHING_NEWER, readNewerState, type Tombstone } from './newer-state.ts';
+import { carryOver, type NewerState, NOTHING_NEWER, readNewerState, segmentsOf, type Tombstone } from './newer-state.ts';
 import type { KeySources } from './open-store.ts';
 import { prepareFolder } from './prepare-folder.ts';
 import { recover, RECOVERY, RECOVERY_RETIRING } from './recovery-key.ts';
@@ -122,7 +122,8 @@ async function makeReady(
     const rows = new SealedRows(connection, keys);
     const result = await forgetAgain(connection, keys, rows, since.tombstones, clock.now());
     const revokedTokens = carryOver(connection, keys, since);
-    if (recoveryKey !== undefined) await bringUnderPresentKey(connection, keys, rows, places);
+    if (recoveryKey !== undefined)
+      await bringUnderPresentKey({ connection, keys, rows, segmentsOf: (key) => segmentsOf(since, key) }, places);
     connection.emptyLog();
     connection.db.pragma('journal_mode = DELETE');
     return { ...result, revokedTokens };
@@ -236,11 +237,10 @@ const keepingLogShort = (connection: Connection): Transactions => ({
 
 /** A machine that has a key of its own for this memory keeps that one; else the recovered key becomes it. */
 async function bringUnderPresentKey(
-  connection: Connection,
-  keys: KeyKeeper,
-  rows: SealedRows,
+  parts: Omit<ConstructorParameters<typeof Rotation>[0], 'queue'>,
   places: readonly KeySource[],
 ): Promise<void> {
+  const { connection, keys } = parts;
   const recovered = { current: keys.ring.current.export() };
   for (const place of places) {
     const present = await place.read('current').catch(() => undefined);
@@ -249,7 +249,7 @@ async function bringUnderPresentKey(
     const source: KeySource = { name: place.name, createsOnFirstStart: false, read: () => Promise.resolve(present) };
     keys.take({ ...keys.held(), source });
     const queue = new CommitQueue(keepingLogShort(connection), (told) => ({ told, doubtful: true }));
-    await new Rotation({ connection, keys, rows, queue }).run();
+    await new Rotation({ ...parts, queue }).run();
     return;
   }
   await keepIn(places, recovered, undefined);
@@ -304,9 +304,16 @@ function recoveredFrom(connection: Connection, recoveryKey: string): Keys {
   return Buffer.isBuffer(retiring) ? { current: recover(recoveryKey, retiring), next: key } : { current: key };
 }
 
-/** A second name first, so that there is no moment without a memory. A log that could not be emptied goes along. */
+/**
+ * A second name first, so that there is no moment without a memory. A log or journal that SQLite could not empty goes along:
+ * left in its place, SQLite would apply it to the restored file.
+ */
 function putAside(file: string, folder: string, now: number): string | undefined {
-  if (!existsSync(file)) return undefined;
+  if (!existsSync(file)) {
+    // Without its file a log opens to nothing.
+    removeDatabase(file);
+    return undefined;
+  }
   const aside = backupName(folder, 'before-restore', now);
   try {
     linkSync(file, aside);
@@ -317,7 +324,7 @@ function putAside(file: string, folder: string, now: number): string | undefined
     syncFile(draft);
     renameSync(draft, aside);
   }
-  if (existsSync(`${file}-wal`)) renameSync(`${file}-wal`, `${aside}-wal`);
+  for (const log of ['-wal', '-journal']) if (existsSync(file + log)) renameSync(file + log, aside + log);
   rmSync(`${file}-shm`, { force: true });
   syncFolder(dirname(aside));
   return aside;

@@ -30,6 +30,8 @@ interface Deps {
   readonly keys: KeyKeeper;
   readonly rows: SealedRows;
   readonly queue: CommitQueue;
+  /** Segments that another file has opened under the next key; none unless told. */
+  segmentsOf?(key: Buffer): number;
 }
 
 interface WalkedRow extends Row {
@@ -89,6 +91,7 @@ export class Rotation {
       keys.held();
       connection.sql.retireKey.run();
       connection.sql.keepKeyRecord.run(next.id, 'current', next.proof(), source.name);
+      connection.sql.keepSegment.run(this.#deps.segmentsOf?.(next.id) ?? 0, next.id);
       connection.keepMeta(PLACE, 0);
       // Until the end both keys are needed, so both can be recovered.
       const recovery = keys.secret(RECOVERY_PUBLIC_KEY);
