@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'electron-vite';
 import { BUNDLE, bundle } from './build/tasks/bundle.ts';
-import { OWN_PACK, ownPack } from './build/tasks/own-pack.ts';
+import { ownPackFiles } from './build/tasks/own-pack.ts';
 
 export default defineConfig({
   main: {
@@ -22,7 +22,7 @@ export default defineConfig({
       {
         name: 'own-packs',
         async generateBundle() {
-          this.emitFile({ type: 'asset', fileName: OWN_PACK, source: await ownPack() });
+          for (const file of await ownPackFiles()) this.emitFile({ type: 'asset', ...file });
         },
       },
     ],

@@ -118,7 +118,7 @@ export async function openCore(config: Config, surroundings: Surroundings): Prom
   const load = async (): Promise<void> => {
     if (config.packs.length === 0) return;
     const { OwnPacks } = await import('./own-packs/own-packs.ts');
-    ownPacks = new OwnPacks(clock);
+    ownPacks = new OwnPacks({ clock, egress });
     const loaded = await ownPacks.load(folder, config.packs, packs.engine.catalogue);
     skipped.push(...loaded.skipped);
   };

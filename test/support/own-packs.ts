@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { readListed } from '../../src/main/own-packs/file.ts';
-import { OwnPacks } from '../../src/main/own-packs/own-packs.ts';
+import { OwnPacks, type OwnPacksOptions } from '../../src/main/own-packs/own-packs.ts';
 import { aCaller, openMemory } from './memory.ts';
 import { tempFolder } from './temp-folder.ts';
 
@@ -56,11 +56,20 @@ export function writePack(folder: string, text = packText(), name = OWN): string
 /** A memory with one own pack in it, whose runs are real processes. */
 export async function openWithOwn(
   parts: Parts | string = {},
-  { hear = () => undefined, ...options }: Options & { readonly hear?: (text: string) => void } = {},
+  {
+    hear = () => undefined,
+    egress,
+    confined,
+    ...options
+  }: Options & OwnPacksOptions & { readonly hear?: (text: string) => void } = {},
 ) {
   const folder = options.folder ?? tempFolder();
   writePack(folder, typeof parts === 'string' ? parts : packText(parts));
-  const own = new OwnPacks(options.clock);
+  const own = new OwnPacks({
+    ...(options.clock && { clock: options.clock }),
+    ...(egress && { egress }),
+    ...(confined && { confined }),
+  });
   onTestFinished(() => own[Symbol.dispose]());
   const logged: string[] = [];
   const log = (_name: string, text: string): void => {

@@ -111,7 +111,7 @@ interface Described {
   /** The memory packs and `route` leave no row of their runs. */
   readonly unaudited?: true;
   /** One of the owner's own; another revision is another pack to the cache. */
-  readonly own?: { readonly revision: string };
+  readonly own?: { readonly revision: string; readonly hosts?: readonly string[] };
   /** Why it cannot run at present, and what its owner can do. */
   readonly unavailable?: () => string | undefined;
 }

@@ -1,8 +1,11 @@
 import * as z from 'zod';
-import { asFailure, type Failure } from '../../contract/failure.ts';
+import { asFailure, Failure } from '../../contract/failure.ts';
 import { later } from '../../contract/later.ts';
+import type { Egress } from '../../core/packs/egress.ts';
+import type { Hosts } from '../../core/packs/hosts.ts';
 import type { ExecutionContext, PackMemory } from '../../core/packs/pack.ts';
 import type { Heard, Said } from './messages.ts';
+import type { Fetched } from './realm/fetch.ts';
 
 /** Twice what the runtime of a pack has under way. */
 const AT_ONCE = 32;
@@ -27,8 +30,16 @@ const questions: Record<string, (memory: PackMemory, given: unknown[]) => Promis
   context: (memory) => memory.context(),
 };
 
-/** Hears a pack while it runs: its questions go to its memory, all else to whoever waits for it. */
-export function answerFor({ memory, progress, log, doNotCache }: ExecutionContext, refusals: Map<number, Failure>) {
+/** The one way out of a pack's process. */
+export interface Outside {
+  readonly egress: Egress;
+  /** The hosts that the pack names. */
+  readonly hosts: Hosts;
+}
+
+/** Answers a pack while it runs: its requests go to its memory or outside, and its reports to its caller. */
+export function answerFor(context: ExecutionContext, outside: Outside, refusals: Map<number, Failure>) {
+  const { memory, progress, log, doNotCache } = context;
   let underWay = 0;
   return (said: Said, answer: (heard: Heard) => void): void => {
     if (said.is === 'progress') progress(said.done, said.of, said.saying);
@@ -37,7 +48,7 @@ export function answerFor({ memory, progress, log, doNotCache }: ExecutionContex
     if (said.is !== 'ask') return;
     if ((underWay += 1) > AT_ONCE) throw new Error('It asks more at once than its own runtime does.');
     const { id, what, with: given } = said;
-    void answered(memory, what, given)
+    void (what === 'fetch' ? fetched(outside, context, given) : answered(memory, what, given))
       .then(
         (value) => answer({ is: 'answer', id, value }),
         (error: unknown) => {
@@ -55,7 +66,35 @@ async function answered(memory: PackMemory | undefined, what: string, given: unk
   return await questions[what]?.(memory, given);
 }
 
+const FetchRequest = later(() => z.tuple([z.string().max(2048), z.record(z.string().max(100), z.string().max(2048))]));
+
+/** Headers that decide where a request goes, or how its answer is cut into messages. They are the program's to set. */
+const RESERVED =
+  /^(host|connection|content-length|transfer-encoding|te|trailer|upgrade|expect|proxy-.*|accept-encoding|user-agent)$/i;
+
+/** A GET for a pack, bounded as every request of a pack is (R-PACK-14). */
+async function fetched({ egress, hosts }: Outside, { signal, doNotCache }: ExecutionContext, given: unknown[]): Promise<Fetched> {
+  const [url, headers] = FetchRequest().parse(given);
+  const names = Object.keys(headers);
+  if (!names.every((name) => /^[\w-]+$/.test(name) && !RESERVED.test(name)) || Object.values(headers).some(isNoHeaderValue)) {
+    throw new Failure('invalid_input', 'A header of fetch is not allowed; leave out what the program sets itself, such as Host.');
+  }
+  const reply = await egress.get({ url, hosts, headers, signal });
+  // What a server marks as private belongs in no cache (R-PACK-04).
+  if (reply.forThisOnce) doNotCache();
+  return {
+    url: reply.url,
+    status: reply.status,
+    headers: [...reply.headers].filter(([header]) => header !== 'set-cookie'),
+    text: reply.body.toString('utf8'),
+  };
+}
+
+const isNoHeaderValue = (value: string): boolean => !/^[\t\x20-\x7e]*$/.test(value);
+
 const usageOf = (what: string): string =>
-  what === 'store'
-    ? 'store takes a key, what to keep, and of ttl, category and tags what differs; compare it with docs/packs.md'
-    : `${what} takes a key, or the beginning of one; compare it with docs/packs.md`;
+  what === 'fetch'
+    ? 'fetch takes an address and headers; compare it with docs/packs.md'
+    : what === 'store'
+      ? 'store takes a key, what to keep, and of ttl, category and tags what differs; compare it with docs/packs.md'
+      : `${what} takes a key, or the beginning of one; compare it with docs/packs.md`;

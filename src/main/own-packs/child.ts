@@ -1,245 +1,194 @@
-import { isBuiltin, registerHooks, syncBuiltinESMExports } from 'node:module';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { readFileSync, writeSync } from 'node:fs';
+import { stripTypeScriptTypes, syncBuiltinESMExports } from 'node:module';
 import { Socket } from 'node:net';
 import os from 'node:os';
-import { format } from 'node:util';
-import * as z from 'zod';
-import type { Heard, Said, Task } from './messages.ts';
+import { dirname, join } from 'node:path';
+import v8 from 'node:v8';
+import vm from 'node:vm';
+import type { Said, Task } from './messages.ts';
+import type { Realm } from './realm/host.ts';
 
-// The process of one run of one pack of the owner's own. It imports nothing of the program: that is what it may not read.
+// The process of one run of one own pack. It imports nothing of the program, because the program's files are not readable here.
+//
+// The pack runs in a realm of its own that gets strings from this one and nothing else, so `process`, `require` and the modules of
+// Node are not in its reach. This realm is frozen, cannot compile text and has lost the functions that would matter, for the case
+// that an error of its own, such as a stack overflow in Node, gets through.
 
 const CHANNEL = 3;
 const LIBRARY = 'helmdeck-memory/pack';
-/** What is more is left out, so that a talkative pack is not ended as one that floods. */
-const MOST = { logs: 500, progress: 1000, characters: 2000 };
-/** Questions to the memory under way at once; the next waits for one of them. */
-const ASKED = 16;
-
-interface OwnPack extends Record<string, unknown> {
-  readonly input: z.ZodType;
-  readonly output: z.ZodType;
-  readonly handler: (context: object) => unknown;
-}
-
-/** The memory refused, and so failed the pack that did not mind it. */
-class Refused extends Error {
-  readonly id: number;
-
-  constructor(id: number, message: string) {
-    super(message);
-    this.id = id;
-  }
-}
-
-class Misfit extends Error {
-  readonly code: 'invalid_input' | 'invalid_output';
-
-  constructor(code: Misfit['code'], message: string) {
-    super(message);
-    this.code = code;
-  }
-}
 
 const channel = new Socket({ fd: CHANNEL });
-const giveUp = new AbortController();
-const answers = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
-const waiting: (() => void)[] = [];
-let asked = 0;
-let name = 'The pack';
 
-const say = (message: Said): void => void channel.write(`${JSON.stringify(message)}\n`);
+// The program has gone.
+channel.on('close', () => process.exit()).on('error', () => undefined);
 
-const nothing = (): void => undefined;
+const context = vm.createContext(vm.constants.DONT_CONTEXTIFY, { codeGeneration: { strings: false, wasm: false } });
 
-/** Whoever started us has gone. */
-channel.on('close', () => process.exit()).on('error', nothing);
+/** Our own code in the realm: one file when built, and its sources otherwise. */
+const library = await loadLibrary();
+const { realm } = library.namespace as unknown as { realm: Realm };
+// Taken before the pack runs, which can change what belongs to its realm.
+const { start, loaded, hear, fire, fail, refuseImport } = realm;
 
 let heard = '';
+let begun = false;
 channel.setEncoding('utf8').on('data', (text: string) => {
   const lines = (heard + text).split('\n');
   heard = lines.pop() ?? '';
-  for (const line of lines) hear(JSON.parse(line) as Task | Heard);
+  for (const line of lines) {
+    if (begun) hear(line);
+    else void begin(line);
+    begun = true;
+  }
 });
 
-function hear(message: Task | Heard): void {
-  if ('to' in message) {
-    attend(message).catch(fail);
-    return;
-  }
-  if (message.is === 'abort') {
-    giveUp.abort();
-    return;
-  }
-  const answer = answers.get(message.id);
-  answers.delete(message.id);
-  waiting.shift()?.();
-  if (message.is === 'answer') answer?.resolve(message.value);
-  else answer?.reject(new Refused(message.id, message.message));
-}
-
-async function attend(task: Task): Promise<void> {
-  ({ name } = task);
-  process.on('uncaughtException', fail).on('unhandledRejection', fail);
+async function begin(line: string): Promise<void> {
+  const { name, source } = JSON.parse(line) as Task;
+  // Called as functions: an emitter would hand in the process as `this`.
+  const failed = (error: unknown): void => fail(error);
+  process.on('uncaughtException', failed).on('unhandledRejection', failed);
   disarm();
-  hearConsole();
-  const pack = await load(task.source);
-  if (task.to === 'describe') {
-    const { handler: _handler, input, output, ...rest } = pack;
-    const schemas = { input: schemaOf(input, 'input'), output: schemaOf(output, 'output') };
-    say({ is: 'described', pack: { ...rest, ...schemas } });
-  } else {
-    say({ is: 'done', output: await run(pack, task) });
+  freeze();
+  start(call, line);
+  let pack: vm.SourceTextModule;
+  try {
+    pack = new vm.SourceTextModule(source, {
+      context,
+      identifier: `pack:${name}.mjs`,
+      importModuleDynamically: () => refuseImport(),
+    });
+    await pack.link((specifier) => {
+      if (specifier === LIBRARY) return library;
+      throw new Error(`A pack can import only ${LIBRARY}; it is one file, and has nothing of Node: ${specifier}`);
+    });
+  } catch (error) {
+    // Nothing of the pack has run, so this error is Node's. A syntax error does not tell where; the command does.
+    const { message } = error as Error;
+    const said = error instanceof Error && error.name !== 'SyntaxError' ? message : `${message}; run node --check on the file`;
+    write(JSON.stringify({ is: 'failed', code: 'handler_failed', message: said } satisfies Said));
+    return;
+  }
+  // Neither the outcome nor the error is looked at on this side: a getter would run the pack's code with arguments of ours.
+  pack.evaluate().then(() => loaded((pack.namespace as { default?: unknown }).default), fail);
+}
+
+const pause = new Int32Array(new SharedArrayBuffer(4));
+
+/** Waits until the program has taken it: a pack that writes in a loop would fill our memory instead. */
+function write(line: string): void {
+  if (process.platform === 'win32') {
+    channel.write(`${line}\n`);
+    return;
+  }
+  for (let rest = Buffer.from(`${line}\n`); rest.length > 0;) {
+    try {
+      rest = rest.subarray(writeSync(CHANNEL, rest));
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) throw error;
+      Atomics.wait(pause, 0, 0, 1);
+    }
   }
 }
 
-/**
- * The permission model leaves a process these against others of its user. With them a pack could open the debugger of the
- * program and read the key, or leave the program too little of the processor, from which it could not recover.
- */
+const timers = new Map<string, NodeJS.Timeout>();
+
+const services = new Map<string, (text: string) => string>([
+  ['say', (line) => (write(line), '')],
+  ['timeout', (text) => keep(text, setTimeout)],
+  ['interval', (text) => keep(text, setInterval)],
+  ['clear', (id) => (clearTimeout(timers.get(id)), timers.delete(id), '')],
+  ['encode', (text) => Buffer.from(text, 'utf8').toString('latin1')],
+  ['decode', (letters) => new TextDecoder().decode(Buffer.from(letters, 'latin1'))],
+  ['atob', (text) => decoded(text)],
+  ['btoa', (letters) => btoa(letters)],
+  ['uuid', () => randomUUID()],
+  ['random', (count) => randomBytes(Number(count)).toString('latin1')],
+  ...['SHA-1', 'SHA-256', 'SHA-384', 'SHA-512'].map(
+    (name) => [name, (letters: string) => createHash(name).update(letters, 'latin1').digest().toString('latin1')] as const,
+  ),
+  ['url', (text) => parsed(text)],
+  ['pairs', (text) => JSON.stringify([...new URLSearchParams(text)])],
+  ['query', (text) => new URLSearchParams(JSON.parse(text) as [string, string][]).toString()],
+]);
+
+function call(operation: string, text: string): string {
+  if (typeof operation !== 'string' || typeof text !== 'string') return '';
+  return services.get(operation)?.(text) ?? '';
+}
+
+function keep(text: string, schedule: typeof setTimeout | typeof setInterval): string {
+  const [id, ms] = JSON.parse(text) as [number, number];
+  const run = (): void => {
+    if (schedule === setTimeout) timers.delete(String(id));
+    fire(id);
+  };
+  timers.set(String(id), schedule(run, ms));
+  return '';
+}
+
+function decoded(text: string): string {
+  try {
+    return `+${atob(text)}`;
+  } catch {
+    return '-';
+  }
+}
+
+const FIELDS = ['protocol', 'username', 'password', 'host', 'hostname', 'port', 'pathname', 'search', 'hash'] as const;
+
+function parsed(text: string): string {
+  const { text: address, base, field, value } = JSON.parse(text) as Record<'text' | 'base' | 'field' | 'value', string>;
+  const url = URL.parse(address, base);
+  if (!url) return '';
+  const changed = FIELDS.find((one) => one === field);
+  if (changed) url[changed] = value;
+  const parts = Object.fromEntries([...FIELDS, 'href' as const, 'origin' as const].map((one) => [one, url[one]]));
+  return JSON.stringify(parts);
+}
+
+/** What the permission model leaves to a process: flags of V8 that write files, and signals to others of its user. */
 function disarm(): void {
-  for (const arm of ['kill', '_kill', '_debugProcess', '_debugEnd']) Reflect.deleteProperty(process, arm);
+  for (const arm of ['kill', '_kill', '_debugProcess', '_debugEnd', 'binding', '_linkedBinding', 'dlopen', 'execve', 'report']) {
+    Reflect.deleteProperty(process, arm);
+  }
   Reflect.deleteProperty(os, 'setPriority');
+  for (const arm of Object.keys(v8)) Reflect.deleteProperty(v8, arm);
   syncBuiltinESMExports();
 }
 
-async function load(source: string): Promise<OwnPack> {
-  const address = `pack:${name}.mjs`;
-  const libraryAddress = 'pack:library';
-  // What this process has of it already; from the file system it may read little.
-  Object.assign(globalThis, { [LIBRARY]: { z, definePack: (pack: unknown) => pack } });
-  const librarySource = `export const { z, definePack } = globalThis[${JSON.stringify(LIBRARY)}];`;
-  registerHooks({
-    resolve(specifier, context, next) {
-      if (specifier === address) return { url: address, format: 'module', shortCircuit: true };
-      if (context.parentURL !== address || isBuiltin(specifier)) return next(specifier, context);
-      if (specifier === LIBRARY) return { url: libraryAddress, format: 'module', shortCircuit: true };
-      throw new Error(`A pack is one file; it can import ${LIBRARY} and what is in Node, and not ${specifier}`);
-    },
-    load(url, context, next) {
-      if (url === address) return { format: 'module', source, shortCircuit: true };
-      if (url === libraryAddress) return { format: 'module', source: librarySource, shortCircuit: true };
-      return next(url, context);
-    },
-  });
-  const { default: pack } = await import(address).then(
-    (module) => module as { default?: unknown },
-    (error: unknown) => {
-      // It does not tell where; this does.
-      throw error instanceof SyntaxError ? new Error(`${error.message}; run node --check on the file`, { cause: error }) : error;
-    },
-  );
-  if (!isPack(pack)) {
-    throw new Error(`The file must say: export default definePack({ … }), with input and output by z, and a handler`);
-  }
-  return pack;
-}
-
-const isPack = (pack: unknown): pack is OwnPack =>
-  typeof pack === 'object' &&
-  pack !== null &&
-  'handler' in pack &&
-  typeof pack.handler === 'function' &&
-  'input' in pack &&
-  pack.input instanceof z.ZodType &&
-  'output' in pack &&
-  pack.output instanceof z.ZodType;
-
-function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
-  try {
-    const { $schema: _draft, ...rest } = z.toJSONSchema(schema, { io });
-    return rest;
-  } catch (error) {
-    throw new Error(`The schema of its ${io} says what JSON cannot: ${messageOf(error)}`, { cause: error });
+/** What `--frozen-intrinsics` leaves open. */
+function freeze(): void {
+  const names = vm.runInContext('Object.getOwnPropertyNames(globalThis)', vm.createContext(vm.constants.DONT_CONTEXTIFY));
+  const seen = new Set<unknown>([globalThis, console]);
+  const waiting = (names as string[]).map((name) => (globalThis as Record<string, unknown>)[name]);
+  while (waiting.length > 0) {
+    const value = waiting.pop();
+    if ((typeof value !== 'object' && typeof value !== 'function') || value === null || seen.has(value)) continue;
+    seen.add(value);
+    Object.freeze(value);
+    waiting.push(Object.getPrototypeOf(value));
+    for (const key of Reflect.ownKeys(value)) {
+      const { value: held, get, set } = Reflect.getOwnPropertyDescriptor(value, key) ?? {};
+      waiting.push(held, get, set);
+    }
   }
 }
 
-async function run(pack: OwnPack, { input: given, caller, session, memory }: Extract<Task, { to: 'run' }>): Promise<unknown> {
-  const input = await fitting(pack.input, given, 'invalid_input');
-  const counts = { logs: 0, progress: 0 };
-  const context = {
-    input,
-    caller,
-    ...(session !== undefined && { session }),
-    signal: giveUp.signal,
-    ...(memory !== undefined && { memory: memoryOf(memory) }),
-    progress(done: number, of?: number, saying?: string) {
-      if (!Number.isFinite(done) || (counts.progress += 1) > MOST.progress) return;
-      const told = saying === undefined ? {} : { saying: saying.slice(0, 200) };
-      say({ is: 'progress', done, ...(Number.isFinite(of) && { of: Number(of) }), ...told });
-    },
-    log,
-    doNotCache: () => say({ is: 'doNotCache' }),
+async function loadLibrary(): Promise<vm.SourceTextModule> {
+  const modules = new Map<string, vm.SourceTextModule>();
+  const load = (path: string): vm.SourceTextModule => {
+    const known = modules.get(path);
+    if (known) return known;
+    const text = readFileSync(path, 'utf8');
+    const source = path.endsWith('.ts') ? stripTypeScriptTypes(text) : text;
+    const module = new vm.SourceTextModule(source, { context, identifier: path });
+    modules.set(path, module);
+    return module;
   };
-  const output = await fitting(pack.output, await pack.handler(context), 'invalid_output');
-  try {
-    if ((JSON.stringify(output) as string | undefined) !== undefined) return output;
-  } catch {
-    // Told in one way below.
-  }
-  throw new Misfit('invalid_output', 'it answered what JSON cannot hold');
-}
-
-async function fitting(schema: z.ZodType, value: unknown, code: Misfit['code']): Promise<unknown> {
-  const { success, data, error } = await schema.safeParseAsync(value);
-  if (success) return data;
-  const [first] = error.issues;
-  const field = first?.path.map(String).join('.') ?? '';
-  throw new Misfit(code, `${field === '' ? 'The whole' : field} does not fit: ${first?.message ?? 'no reason is given'}`);
-}
-
-function memoryOf(namespace: string): object {
-  return {
-    namespace,
-    async store(key: string, value: unknown, options: object = {}) {
-      // In a list JSON writes null for what it cannot hold.
-      if ((JSON.stringify(value) as string | undefined) === undefined) throw new Error('A pack can remember what is JSON');
-      await ask('store', key, value, options);
-    },
-    recall: (key: string) => ask('recall', key),
-    list: (prefix = '') => ask('list', prefix),
-    delete: (key: string) => ask('delete', key),
-    context: () => ask('context'),
-  };
-}
-
-async function ask(what: string, ...given: unknown[]): Promise<unknown> {
-  while (answers.size >= ASKED) await new Promise<void>((resolve) => waiting.push(resolve));
-  const id = asked;
-  asked += 1;
-  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-  answers.set(id, { resolve, reject });
-  say({ is: 'ask', id, what, with: given });
-  return await promise;
-}
-
-let logged = 0;
-
-function log(text: unknown): void {
-  if ((logged += 1) <= MOST.logs) say({ is: 'log', text: String(text).slice(0, MOST.characters) });
-}
-
-/** Where a pack's author looks first; nobody sees what a process without a terminal prints. */
-function hearConsole(): void {
-  const print = (...parts: unknown[]): void => log(format(...parts));
-  for (const way of ['log', 'info', 'warn', 'error', 'debug'] as const) console[way] = print;
-}
-
-function fail(error: unknown): void {
-  const code = error instanceof Misfit ? error.code : 'handler_failed';
-  const refused = error instanceof Refused ? { refused: error.id } : {};
-  say({ is: 'failed', code, message: messageOf(error).slice(0, MOST.characters) + lineOf(error), ...refused });
-}
-
-function messageOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  if ('code' in error && error.code === 'ERR_ACCESS_DENIED') return 'A pack may use no files, programs or workers';
-  const { message, cause } = error;
-  // What a failed fetch says by itself tells nothing.
-  return cause instanceof Error && message === 'fetch failed' ? `${message}: ${cause.message}` : message;
-}
-
-/** Where in the file it went wrong, as far as the stack tells. */
-function lineOf(error: unknown): string {
-  if (!(error instanceof Error) || error instanceof Misfit) return '';
-  const line = /pack:[\w.]+\.mjs:(\d+)/.exec(error.stack ?? '')?.[1];
-  return line === undefined ? '' : ` (line ${line})`;
+  const [, , realmFile = '', zodFile = ''] = process.argv;
+  const main = load(realmFile);
+  await main.link((specifier, { identifier }) => load(specifier === 'zod' ? zodFile : join(dirname(identifier), specifier)));
+  await main.evaluate();
+  return main;
 }

@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { basename, dirname, join, parse } from 'node:path';
+import { constants } from 'node:os';
+import { parse } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { Failure } from '../../contract/failure.ts';
+import type { Confinement } from './confinement.ts';
+import { canBeNode, findRuntime, nodeEnvironment } from './runtime.ts';
 
 /** A process that runs somebody's code. */
 export interface Launched {
@@ -29,38 +30,37 @@ const DATA = 1_000_000;
  */
 const GUARDED = `ulimit -c 0; ulimit -d ${DATA}; (read -r _ <&4; kill -9 0) 3<&- & exec "$@" 4<&-`;
 
-const BUILT = 'own-pack.cjs';
-
-const inElectron = 'electron' in process.versions;
-
-/** Packed, Electron takes no orders to be Node, and would start as a second desktop. */
-const canBeNode = (): boolean => !inElectron || 'defaultApp' in process;
-
 /** The one place that knows what a pack's process is. */
-export function launch(): Launched {
+export function launch(confinement: Confinement): Launched {
   if (!canBeNode()) {
     throw new Failure(
       'handler_failed',
       'Packs of your own need Node, which the packed desktop is not; run them with helmdeck-memory serve, or from the sources.',
     );
   }
-  const runtime = runtimeFile();
+  const { main, args: given, files } = findRuntime();
   const node = [
     process.execPath,
+    // No files but these, no programs, workers, native code or debugger; from Node 25 on no network either.
     '--permission',
+    ...files.map((path) => `--allow-fs-read=${path}`),
     // It opens files past the permission model.
     '--no-experimental-sqlite',
-    // From Node 25 on the network is closed unless this is said; a pack is the same under each.
-    ...(process.allowedNodeEnvironmentFlags.has('--allow-net') ? ['--allow-net'] : []),
-    ...readable(runtime).map((path) => `--allow-fs-read=${path}`),
+    '--no-addons',
+    '--disable-sigusr1',
+    // See child.ts: the realm of the process itself can neither be changed nor compile text.
+    '--disallow-code-generation-from-strings',
+    '--frozen-intrinsics',
+    '--experimental-vm-modules',
+    '--no-warnings',
     `--max-old-space-size=${HEAP}`,
-    runtime,
-  ] as const;
-  const [program, ...args]: readonly [string, ...string[]] =
-    process.platform === 'win32' ? node : ['/bin/sh', '-c', GUARDED, 'sh', ...node];
+    main,
+    ...given,
+  ];
+  const confined = confinement.around(node, files);
+  const [program = '', ...args] = process.platform === 'win32' ? confined : ['/bin/sh', '-c', GUARDED, 'sh', ...confined];
   const child = spawn(program, args, {
-    // Nothing of ours: keys stand in our environment, and the way to the keychain.
-    env: inElectron ? { ELECTRON_RUN_AS_NODE: '1' } : {},
+    env: nodeEnvironment(),
     cwd: parse(process.execPath).root,
     stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'],
     // A group of its own, which is ended as one.
@@ -82,11 +82,11 @@ function asLaunched(child: ChildProcess): Launched {
     }
   };
   const { promise: ended, resolve } = Promise.withResolvers<NodeJS.Signals | undefined>();
-  child.once('exit', (_code, signal) => {
+  child.once('exit', (code, signal) => {
     // Its guard waits still.
     kill();
     gone = true;
-    resolve(signal ?? undefined);
+    resolve(signal ?? signalIn(code));
   });
   child.once('error', () => resolve(undefined));
   const [, , , channel, lifeline] = child.stdio as unknown as Duplex[];
@@ -94,15 +94,8 @@ function asLaunched(child: ChildProcess): Launched {
   return { pid: child.pid, channel: channel as Duplex, ended, kill };
 }
 
-/** Beside us as a source, and beside the program when it is built. */
-function runtimeFile(): string {
-  const here = import.meta.dirname;
-  const places = [join(here, 'child.ts'), join(here, BUILT), join(here, '..', BUILT)];
-  return places.find((path) => existsSync(path)) ?? join(here, BUILT);
-}
-
-/** Itself, and what it imports: zod, which the build puts into it. */
-function readable(runtime: string): readonly string[] {
-  if (basename(runtime) === BUILT) return [runtime];
-  return [runtime, dirname(createRequire(import.meta.url).resolve('zod/package.json'))];
+/** A program that confines another one ends with 128 and the number of the signal that ended that one. */
+function signalIn(code: number | null): NodeJS.Signals | undefined {
+  const entries = Object.entries(constants.signals) as [NodeJS.Signals, number][];
+  return entries.find(([, number]) => code === 128 + number)?.[0];
 }

@@ -3,7 +3,7 @@ import { later, type Of } from '../../contract/later.ts';
 import { CATEGORY, PACK, TTL } from '../../contract/limits.ts';
 import { PackVersion } from '../../contract/pack.ts';
 
-/** What a process is started for. It is given the text that was read, and reads no file itself. */
+/** What a process is started for: the first line that it reads. It is given the text that was read, and reads no file itself. */
 export type Task = Described | Running;
 
 interface Described {
@@ -50,6 +50,7 @@ export const Description = later(() =>
     seconds: z.int().min(1).max(PACK.longest).exactOptional(),
     intents: z.array(z.string().min(1).max(100)).max(20).exactOptional(),
     changes: z.enum(['nothing', 'adds', 'destroys']).exactOptional(),
+    hosts: z.array(z.string().max(260)).min(1).max(32).exactOptional(),
   }),
 );
 export type Description = Of<typeof Description>;

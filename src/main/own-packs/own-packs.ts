@@ -1,9 +1,14 @@
 import type * as z from 'zod';
 import { asFailure, Failure } from '../../contract/failure.ts';
 import { type Clock, systemClock } from '../../core/clock.ts';
+import { refuseEndless } from '../../core/packs/cache.ts';
 import { Catalogue } from '../../core/packs/catalogue.ts';
+import type { Egress } from '../../core/packs/egress.ts';
+import { hostsOf } from '../../core/packs/hosts.ts';
 import type { ExecutionContext, Pack } from '../../core/packs/pack.ts';
-import { answerFor } from './answers.ts';
+import { wayOut } from '../packs.ts';
+import { answerFor, type Outside } from './answers.ts';
+import { confinement, type Confinement } from './confinement.ts';
 import { converse } from './conversation.ts';
 import { type PackFile, readListed } from './file.ts';
 import { launch, type Launched } from './launch.ts';
@@ -22,15 +27,27 @@ export interface Skipped {
   readonly why: string;
 }
 
+export interface OwnPacksOptions {
+  readonly clock?: Clock;
+  /** How `fetch` of a pack leaves the machine. */
+  readonly egress?: Egress;
+  /** What the operating system puts around each process. */
+  readonly confined?: () => Promise<Confinement>;
+}
+
 /** Packs of the owner's own. Each run is a process, and none outlives this. */
 export class OwnPacks implements Disposable {
   readonly #under = new Set<Launched>();
   readonly #places = new Places();
   readonly #clock: Clock;
+  readonly #egress: Egress;
+  readonly #confinement: () => Promise<Confinement>;
   #closed = false;
 
-  constructor(clock: Clock = systemClock) {
+  constructor({ clock = systemClock, egress = wayOut({ clock }), confined = confinement }: OwnPacksOptions = {}) {
     this.#clock = clock;
+    this.#egress = egress;
+    this.#confinement = confined;
   }
 
   /** Loads the listed packs of the folder and adds them to the catalogue. A pack with an error is skipped, and the rest is loaded. */
@@ -70,17 +87,19 @@ export class OwnPacks implements Disposable {
     if (said.is === 'failed') throw new Failure('handler_failed', `${name}: ${oneLine(said.message)}`);
     const { success, data, error } = Description().safeParse(said.is === 'described' ? said.pack : undefined);
     if (!success) throw new Failure('invalid_input', `${name}: ${oneLine(whatIsWrong(error))}`);
-    const { input, output, ...rest } = data;
+    const { input, output, hosts: named = [], ...rest } = data;
+    refuseEndless(name, rest.memory);
+    const hosts = hostsOf(named, `add it to hosts in ${name}.mjs`);
+    if (!hosts) throw new Failure('invalid_input', `${name}: hosts must be names, such as api.example.com or *.example.com.`);
     if (input['type'] !== 'object') throw new Failure('invalid_input', `${name}: its input must be z.object({ … }).`);
     return {
       ...rest,
       name,
-      own: { revision },
-      // Nothing keeps its process from it.
-      asksOutside: true,
+      own: { revision, hosts: named },
+      asksOutside: named.length > 0,
       input: readable(name, input),
       output: readable(name, output),
-      handler: (context) => this.#run(file, context),
+      handler: (context) => this.#run(file, { egress: this.#egress, hosts }, context),
     };
   }
 
@@ -89,7 +108,7 @@ export class OwnPacks implements Disposable {
     for (const process of this.#under) process.kill();
   }
 
-  async #run({ name, source }: PackFile, context: ExecutionContext): Promise<unknown> {
+  async #run({ name, source }: PackFile, outside: Outside, context: ExecutionContext): Promise<unknown> {
     const { input, caller, session, signal, memory } = context;
     using _place = await this.#places.take(caller.subject, signal);
     const refusals = new Map<number, Failure>();
@@ -102,7 +121,7 @@ export class OwnPacks implements Disposable {
       ...(session !== undefined && { session }),
       ...(memory && { memory: memory.namespace }),
     };
-    const said = await this.#converse(task, signal, answerFor(context, refusals));
+    const said = await this.#converse(task, signal, answerFor(context, outside, refusals));
     if (said.is === 'done') return said.output;
     if (said.is === 'described') throw new Failure('handler_failed', `${name} answered what was not asked; tell its author.`);
     // What the memory refused is told in its own words.
@@ -113,8 +132,11 @@ export class OwnPacks implements Disposable {
   }
 
   async #converse(task: Task, signal: AbortSignal, hear: Parameters<typeof converse>[0]['hear']): ReturnType<typeof converse> {
-    if (this.#closed) throw new Failure('handler_failed', 'The program is ending; ask again when it runs.');
-    const process = launch();
+    if (this.#closed) throw closing();
+    const confined = await this.#confinement();
+    // Closed or given up while the confinement was tried.
+    if (this.#closed) throw closing();
+    const process = launch(confined);
     this.#under.add(process);
     try {
       return await converse({ process, task, signal, hear });
@@ -123,6 +145,8 @@ export class OwnPacks implements Disposable {
     }
   }
 }
+
+const closing = (): Failure => new Failure('handler_failed', 'The program is ending; ask again when it runs.');
 
 /** Adds packs to the catalogue, and returns those that it refuses, with the reason. */
 function addTo(catalogue: Catalogue, packs: readonly Pack[]): readonly Skipped[] {

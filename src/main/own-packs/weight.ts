@@ -26,9 +26,20 @@ export function watchWeight(pid: number, most: number, tell: () => void): Dispos
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
+/** Its own and that of all below it: confined, it runs below the program that confines it. */
 async function fromProc(pid: number): Promise<number> {
-  return Number(/^VmRSS:\s*(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, 'latin1'))?.[1] ?? 0);
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'latin1').catch(() => '');
+  const below = await Promise.all(
+    children
+      .split(' ')
+      .filter((child) => child !== '')
+      .map((child) => fromProc(Number(child))),
+  );
+  const status = await readFile(`/proc/${pid}/status`, 'latin1').catch(() => '');
+  return below.reduce((sum, size) => sum + size, residentOf(status));
 }
+
+const residentOf = (status: string): number => Number(/^VmRSS:\s*(\d+) kB$/m.exec(status)?.[1] ?? 0);
 
 async function fromPs(pid: number): Promise<number> {
   const { stdout } = await promisify(execFile)('/bin/ps', ['-o', 'rss=', '-p', String(pid)], { env: {} });

@@ -38,7 +38,8 @@ const FUSES: readonly (readonly [FuseV1Options, number])[] = [
 /** All that may be in a release: what was built, with the bundle for Claude Desktop, the tray's pictures, and the two packages with a binary. */
 const MAY = [
   /^\/package\.json$/,
-  /^\/out\/main\/(index|cli|headless|own-pack)\.cjs$/,
+  /^\/out\/main\/(index|cli|headless)\.cjs$/,
+  /^\/out\/main\/own-pack(-realm)?\.mjs$/,
   /^\/out\/main\/chunks\/[\w-]+\.cjs$/,
   /^\/out\/preload\/index\.cjs$/,
   /^\/out\/renderer\/(index\.html|icon\.svg|accent\.css|helmdeck-memory\.mcpb|assets\/[\w.-]+\.(js|css))$/,

@@ -1,127 +1,37 @@
-import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { confines, confinement, NO_CONFINEMENT } from '../../../src/main/own-packs/confinement.ts';
+import { handClock } from '../../support/clock.ts';
+import { outside } from '../../support/outside.ts';
 import { openWithOwn, packText } from '../../support/own-packs.ts';
+import { packProcesses } from '../../support/pack-process.ts';
 import { A_KEY } from '../../support/store.ts';
-import { tempFolder } from '../../support/temp-folder.ts';
 
+const system = await confinement();
 const linux = process.platform === 'linux';
 
-/** Tries each, and answers with what came of it. */
-const trying = (attempts: Record<string, string>): string => `
-  const node = (name) => process.getBuiltinModule('node:' + name);
-  const attempts = { ${Object.entries(attempts)
-    .map(([name, code]) => `${JSON.stringify(name)}: async () => { ${code} }`)
-    .join(',')} };
-  const came = {};
-  for (const [name, attempt] of Object.entries(attempts)) {
-    try { came[name] = 'got ' + String(await attempt()).slice(0, 100); } catch (error) { came[name] = 'refused'; }
-  }
-  return { said: JSON.stringify(came) };`;
-
-async function outcomes(attempts: Record<string, string>, folder = tempFolder()): Promise<Record<string, string>> {
-  const { run } = await openWithOwn({ handler: trying(attempts) }, { folder });
-  return JSON.parse(((await run()).output as { said: string }).said) as Record<string, string>;
-}
-
-const allRefused = (attempts: object): object => Object.fromEntries(Object.keys(attempts).map((name) => [name, 'refused']));
-
-describe("a pack of the owner's own cannot (R-PACK-10)", () => {
-  test('read the memory, its key, its tokens or itself, by any way there is in Node', async () => {
-    const folder = tempFolder();
-    for (const name of ['owner-token', 'memory.key', 'config.json', 'secret.mjs', 'secret.sock.json']) {
-      writeFileSync(join(folder, name), name.endsWith('mjs') ? 'export default 1' : '{"secret":1}', { mode: 0o600 });
-    }
-    const at = (name: string): string => JSON.stringify(join(folder, name));
-    const attempts = {
-      read: `return node('fs').readFileSync(${at('memory.db')})`,
-      key: `return node('fs').readFileSync(${at('memory.key')}, 'utf8')`,
-      token: `return await node('fs').promises.readFile(${at('owner-token')}, 'utf8')`,
-      bytes: `return node('fs').readFileSync(Buffer.from(${at('owner-token')}), 'utf8')`,
-      open: `return node('fs').openSync(${at('memory.db')}, 'r')`,
-      blob: `return await (await node('fs').openAsBlob(${at('owner-token')})).text()`,
-      list: `return node('fs').readdirSync(${JSON.stringify(folder)})`,
-      look: `return node('fs').statSync(${at('memory.db')}).size`,
-      own: `return node('fs').readFileSync(${at('packs/test.own.mjs')})`,
-      json: `return JSON.stringify((await import(${JSON.stringify(`file://${folder}/config.json`)}, { with: { type: 'json' } })).default)`,
-      module: `return (await import(${JSON.stringify(`file://${folder}/secret.mjs`)})).default`,
-      require: `return JSON.stringify(node('module').createRequire('file:///x/y.js')(${at('config.json')}))`,
-      sqlite: `return new (await import('node:sqlite')).DatabaseSync(${at('memory.db')})`,
-      sqliteBuiltin: `return new (node('sqlite').DatabaseSync)(${at('memory.db')})`,
-      environment: `process.loadEnvFile(${at('config.json')}); return 'loaded'`,
-      watch: `node('fs').watch(${JSON.stringify(folder)}).close(); return 'watched'`,
-      parent: `return node('fs').readFileSync('/proc/' + process.ppid + '/environ', 'utf8')`,
-      mine: `return node('fs').readFileSync('/proc/self/environ', 'utf8')`,
-      descriptors: `return node('fs').readdirSync('/proc/self/fd')`,
-      memory: `return node('fs').openSync('/proc/' + process.ppid + '/mem')`,
-    };
-    expect(await outcomes(attempts, folder)).toEqual(allRefused(attempts));
-  });
-
-  test('write anywhere', async () => {
-    const folder = tempFolder();
-    const at = JSON.stringify(join(folder, 'packs', 'evil.mjs'));
-    const attempts = {
-      write: `node('fs').writeFileSync(${at}, 'x')`,
-      temporary: `return node('fs').mkdtempSync('/tmp/x')`,
-      shared: `node('fs').writeFileSync('/dev/shm/x', 'x')`,
-      remove: `node('fs').rmSync(${JSON.stringify(folder)}, { recursive: true })`,
-      report: `return process.report.writeReport(${at})`,
-      heap: `return node('v8').writeHeapSnapshot(${at})`,
-      trace: `node('trace_events').createTracing({ categories: ['node'] }).enable()`,
-    };
-    expect(await outcomes(attempts, folder)).toEqual(allRefused(attempts));
-  });
-
-  test('start a program, a worker or native code, or reach for other processes', async () => {
-    const attempts = {
-      program: `return node('child_process').execSync('id')`,
-      fork: `return node('cluster').fork().process.pid`,
-      exec: `process.execve('/bin/sh', ['sh'], {})`,
-      worker: `return new (node('worker_threads').Worker)('1', { eval: true }).threadId`,
-      addon: `process.dlopen({ exports: {} }, '/nowhere.node'); return 'loaded'`,
-      binding: `return process.binding('process_wrap')`,
-      engine: `node('crypto').setEngine('/nowhere.so'); return 'loaded'`,
-      wasi: `return new (node('wasi').WASI)({ version: 'preview1' })`,
-      inspector: `node('inspector').open(0); return 'opened'`,
-      session: `new (node('inspector').Session)().connect(); return 'connected'`,
-      loader: `node('module').register('data:text/javascript,'); return 'registered'`,
-      kill: `process.kill(process.ppid, 0); return 'reached'`,
-      killImported: `(await import('node:process')).kill(process.ppid, 0); return 'reached'`,
-      killBare: `process._kill(process.ppid, 0); return 'reached'`,
-      debug: `process._debugProcess(process.ppid); return 'opened'`,
-      priority: `node('os').setPriority(process.ppid, node('os').getPriority(process.ppid)); return 'reached'`,
-      priorityImported: `(await import('node:os')).setPriority(process.pid, 1); return 'reached'`,
-      folder: `process.chdir('/tmp')`,
-    };
-    expect(await outcomes(attempts)).toEqual(allRefused(attempts));
-  });
-
-  test('see anything of our environment', async () => {
+describe("the process of a pack of the owner's own", () => {
+  test.skipIf(!linux).each([
+    ['without a confinement of the system', NO_CONFINEMENT],
+    ['with that of the system', system],
+  ])('holds nothing that the program has open, and nothing of its environment: %s (R-PACK-10)', async (_how, confined) => {
     vi.stubEnv('HELMDECK_MEMORY_KEY', A_KEY);
     vi.stubEnv('DBUS_SESSION_BUS_ADDRESS', 'unix:path=/run/user/1/bus');
     onTestFinished(() => void vi.unstubAllEnvs());
-    const { run } = await openWithOwn({
-      handler: `return { said: JSON.stringify({ names: Object.keys(process.env), cwd: process.cwd(), args: process.argv.length }) };`,
-    });
-    const said = JSON.parse(((await run()).output as { said: string }).said) as { names: string[]; cwd: string };
-    // What a shell adds by itself.
-    expect(said.names.filter((name) => !['PWD', 'OLDPWD', 'SHLVL', '_', '__CF_USER_TEXT_ENCODING'].includes(name))).toEqual([]);
-    expect(said.cwd).toBe('/');
-  });
-
-  test.skipIf(!linux)('hold anything that the program has open, as seen from outside', async () => {
-    const folder = tempFolder();
     const { run, logged, own } = await openWithOwn(
-      { handler: 'ec.log(String(process.pid)); await new Promise(() => undefined);' },
-      { folder },
+      { handler: `ec.log('runs'); await new Promise(() => undefined);` },
+      { confined: () => Promise.resolve(confined) },
     );
     void run().catch(() => undefined);
-    const [pid = ''] = await vi.waitUntil(() => logged.length > 0 && logged, 10_000);
+    await vi.waitUntil(() => logged.length > 0, 10_000);
+    const [pid = ''] = packProcesses();
     const open = readdirSync(`/proc/${pid}/fd`).map((name) => [name, readlinkSync(`/proc/${pid}/fd/${name}`)] as const);
+    const idOf = (path: string): string => JSON.stringify([statSync(path).dev, statSync(path).ino]);
+    const emptied = idOf(`/proc/${pid}/root`) !== idOf('/');
     const files = open
+      // Node opens its root, which is none of ours when the system confines it.
+      .filter(([name, path]) => !(path === '/' && emptied && idOf(`/proc/${pid}/fd/${name}`) === idOf(`/proc/${pid}/root`)))
       .map(([, path]) => path)
       .filter((path) => path.startsWith('/') && !/^\/dev\/(null|urandom)$|^\/proc\/|node$/.test(path));
     expect(files).toEqual([]);
@@ -136,46 +46,135 @@ describe("a pack of the owner's own cannot (R-PACK-10)", () => {
     ['a file by its path', `import '/etc/passwd';`],
     ['a package', `import 'better-sqlite3';`],
     ['our own zod by another name', `import 'zod';`],
-  ])('import %s', async (_what, before) => {
+    ['a module of Node', `import 'node:crypto';`],
+    ['itself', `import 'pack:test.own.mjs';`],
+  ])('cannot import %s (R-PACK-34)', async (_what, before) => {
     await expect(openWithOwn(packText({ before }))).rejects.toMatchObject({
-      message: expect.stringMatching(/A pack is one file; it can import helmdeck-memory\/pack and what is in Node/) as string,
+      message: expect.stringMatching(/A pack can import only helmdeck-memory\/pack; it is one file/) as string,
     });
   });
 });
 
-describe('it can', () => {
-  test('learn whether there is something at a path, which docs/packs.md says, and nothing of what it is', async () => {
-    const folder = tempFolder();
-    writeFileSync(join(folder, 'memory.key'), 'secret', { mode: 0o600 });
-    const at = (name: string): string => JSON.stringify(join(folder, name));
-    const there = `return node('fs').realpathSync(${at('memory.key')})`;
-    const absent = `return node('fs').realpathSync(${at('absent')})`;
-    const size = `return node('fs').statSync(${at('memory.key')}).size`;
-    const names = `return node('fs').readdirSync(${JSON.stringify(folder)})`;
-    expect(await outcomes({ there, absent, size, names }, folder)).toEqual({
-      there: expect.stringMatching(/^got /) as string,
-      absent: 'refused',
-      size: 'refused',
-      names: 'refused',
+describe('the confinement of the system (R-PACK-34)', () => {
+  test('is not believed to work because it starts a program', async () => {
+    expect(await confines(NO_CONFINEMENT)).toBe(false);
+    expect(await confines({ name: 'bubblewrap', around: () => ['/bin/true'] })).toBe(false);
+  });
+
+  test('is not used where it does not start one', async () => {
+    expect(await confines({ name: 'bubblewrap', around: () => ['/nowhere/bwrap'] })).toBe(false);
+    expect(await confines({ name: 'bubblewrap', around: () => ['/bin/false'] })).toBe(false);
+  });
+});
+
+describe('a pack can use', () => {
+  test('what docs/packs.md lists, beside the language', async () => {
+    const { run } = await openWithOwn({
+      handler: `
+        const address = new URL('/find?q=a%20b#top', 'https://example.com:8443');
+        address.searchParams.append('page', 2);
+        address.hash = '';
+        const bytes = new TextEncoder().encode('grün');
+        const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
+        const order = [];
+        await new Promise((done) => {
+          const timer = setInterval(() => { order.push('interval'); if (order.length > 1) { clearInterval(timer); done(); } }, 1);
+          clearTimeout(setTimeout(() => order.push('cleared'), 1));
+          queueMicrotask(() => order.push('microtask'));
+        });
+        const giveUp = new AbortController();
+        giveUp.signal.addEventListener('abort', () => order.push(giveUp.signal.reason));
+        giveUp.abort('because');
+        return { said: JSON.stringify({
+          address, host: address.hostname, query: Object.fromEntries(address.searchParams), wrong: URL.canParse('no address'),
+          text: new TextDecoder().decode(bytes), digest: Array.from(digest.slice(0, 2)), base64: atob(btoa('ab')),
+          random: crypto.getRandomValues(new Uint8Array(4)).length, uuid: crypto.randomUUID().length, order,
+        }) };`,
+    });
+    expect(JSON.parse(((await run()).output as { said: string }).said)).toEqual({
+      address: 'https://example.com:8443/find?q=a+b&page=2',
+      host: 'example.com',
+      query: { q: 'a b', page: '2' },
+      wrong: false,
+      text: 'grün',
+      digest: [...createHash('sha256').update('grün').digest().subarray(0, 2)],
+      base64: 'ab',
+      random: 4,
+      uuid: 36,
+      order: ['microtask', 'interval', 'because'],
     });
   });
 
-  test('import what is in Node, and compute with it', async () => {
+  test('schemas that need an address or base64', async () => {
     const { run } = await openWithOwn({
-      before: `import { createHash } from 'node:crypto'; import { join } from 'path';`,
-      handler: `return { said: join('a', createHash('sha256').update('x').digest('hex').slice(0, 4)) };`,
+      input: `what: z.url().default('https://example.com/'), coded: z.base64().default('YQ==')`,
+      handler: 'return { said: input.what + input.coded };',
     });
-    expect(await run()).toMatchObject({ output: { said: 'a/2d71' } });
+    expect(await run()).toMatchObject({ output: { said: 'https://example.com/YQ==' } });
+    await expect(run({ what: 'no address' })).rejects.toMatchObject({ code: 'invalid_input' });
+  });
+});
+
+describe('fetch of a pack', () => {
+  const fetching = `const answer = await fetch(input.what, { signal: ec.signal, headers: { Authorization: 'Bearer of-the-pack' } });
+    return { said: JSON.stringify([answer.ok, answer.status, answer.headers.get('Content-Type'), answer.headers.get('set-cookie'), await answer.text()]) };`;
+  const hosts = `hosts: ['api.example.com'],`;
+
+  test('asks the hosts that the pack names, and no others (R-PACK-14, R-PACK-34)', async () => {
+    const internet = await outside();
+    const { egress, asked } = internet;
+    internet.answer('api.example.com', (_request, response) => response.setHeader('content-type', 'text/plain').end('weather'));
+    internet.answer('other.example.com', (_request, response) => response.end('other'));
+    const { run } = await openWithOwn({ more: hosts, handler: fetching }, { egress });
+    expect(await run({ what: 'https://api.example.com/today' })).toMatchObject({
+      output: { said: '[true,200,"text/plain",null,"weather"]' },
+    });
+    for (const what of ['https://other.example.com/', 'http://api.example.com/', 'https://127.0.0.1/', 'file:///etc/passwd']) {
+      await expect(run({ what })).rejects.toMatchObject({ code: 'invalid_input' });
+    }
+    expect(asked.map(({ url, headers }) => [url, headers.authorization])).toEqual([
+      ['https://api.example.com/today', 'Bearer of-the-pack'],
+    ]);
   });
 
-  test('reach the network, as docs/packs.md says', async () => {
-    const server = createServer((_request, response) => response.end('weather')).listen(0, '127.0.0.1');
-    onTestFinished(() => void server.close());
-    await vi.waitUntil(() => server.listening);
-    const { port } = server.address() as AddressInfo;
-    const { run } = await openWithOwn({
-      handler: `return { said: await (await fetch('http://127.0.0.1:${port}', { signal: ec.signal })).text() };`,
+  test('is refused without hosts, with another method, and with headers that are ours', async () => {
+    const { egress, asked } = await outside();
+    const none = await openWithOwn({ handler: fetching }, { egress });
+    await expect(none.run({ what: 'https://api.example.com/' })).rejects.toMatchObject({
+      message: expect.stringMatching(/not among the hosts that may be asked; add it to hosts in test\.own\.mjs/) as string,
     });
-    expect(await run()).toMatchObject({ output: { said: 'weather' } });
+    for (const options of [
+      `{ method: 'POST' }`,
+      `{ body: 'x' }`,
+      `{ headers: { Host: 'x' } }`,
+      `{ headers: { 'X-A': 'a\\r\\nb' } }`,
+    ]) {
+      const { run } = await openWithOwn(
+        { more: hosts, handler: `await fetch('https://api.example.com/', ${options}); return { said: '' };` },
+        { egress },
+      );
+      await expect(run()).rejects.toMatchObject({
+        message: expect.stringMatching(/GET requests only|header of fetch/) as string,
+      });
+    }
+    expect(asked).toEqual([]);
+  });
+
+  test.each([
+    ['sets a cookie', 'set-cookie', 'session=1'],
+    ['is marked private', 'cache-control', 'private, max-age=60'],
+  ])('makes an answer that %s one that is not kept (R-PACK-04)', async (_what, name, value) => {
+    const internet = await outside();
+    const { egress } = internet;
+    internet.answer('api.example.com', (request, response) => {
+      if (request.url === '/marked') response.setHeader(name, value);
+      response.end('page');
+    });
+    const more = `${hosts} memory: { cache: true, ttl: 60 },`;
+    const { run } = await openWithOwn({ more, handler: fetching }, { egress, clock: handClock() });
+    await run({ what: 'https://api.example.com/plain' });
+    expect(await run({ what: 'https://api.example.com/plain' })).toMatchObject({ cached: true });
+    await run({ what: 'https://api.example.com/marked' });
+    expect(await run({ what: 'https://api.example.com/marked' })).toMatchObject({ cached: false });
   });
 });

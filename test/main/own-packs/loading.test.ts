@@ -54,7 +54,8 @@ describe('a file that is no pack is skipped, and it is said why', () => {
       /schema of its output says what JSON cannot/,
     ],
     ['asks for no object', packText().replace(/input: .*/, 'input: z.string(),'), /its input must be z\.object/],
-    ['ends its process', packText({ before: 'process.exit(0);' }), /ended before it answered/],
+    ['asks for a host that is none', packText({ more: `hosts: ['https://api.example.com'],` }), /hosts must be names, such as/],
+    ['uses Node', packText({ before: 'process.exit(0);' }), /^test\.own: process is not defined \(line 2\)$/],
     ['is larger than a pack is', packText({ before: `// ${'x'.repeat(1024 * 1024)}` }), /larger than 1024 KiB/],
   ])('because it %s', async (_what, text, says) => {
     writePack(folder, text);
@@ -77,7 +78,7 @@ describe('a file that is no pack is skipped, and it is said why', () => {
   test('because it never comes to say what it is', async () => {
     writePack(folder, packText({ before: 'for (;;);' }));
     const clock = handClock();
-    using own = new OwnPacks(clock);
+    using own = new OwnPacks({ clock });
     const loaded = own.load(folder, [OWN]);
     await vi.waitUntil(() => clock.waiting > 0);
     await clock.pass(10 * SECOND);

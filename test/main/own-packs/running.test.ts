@@ -46,7 +46,7 @@ describe("a pack of the owner's own (R-PACK-10)", () => {
       handler: `const ring = {}; ring.ring = ring; console.log(ring, 5n, undefined); console.error(new Error('odd').message); return { said: '' };`,
     });
     expect(await run()).toMatchObject({ output: { said: '' } });
-    expect(logged).toEqual(['<ref *1> { ring: [Circular *1] } 5n undefined', 'odd']);
+    expect(logged).toEqual(['{ ring: [Circular] } 5n undefined', 'odd']);
   });
 
   test('remembers for its caller and its session, as packs do', async () => {

@@ -145,7 +145,7 @@ export const packEnable = command({
   says: 'Lets agents run a pack of your own.',
   arguments: { name: NAME },
   more: [
-    'Its name is added to HELMDECK_PACKS in config.json of the data folder. A pack runs without your files and keys, but with your network: enable what you trust.',
+    'Its name is added to HELMDECK_PACKS in config.json of the data folder. A pack has no files, no keys and no network, but for GET requests to the hosts that it names; these are shown.',
   ],
   async run({ arguments: { name } }, desk) {
     const [{ OwnPacks }, { catalogueBesideOwnPacks }, { changePacks }] = await Promise.all([
@@ -157,11 +157,15 @@ export const packEnable = command({
     using own = new OwnPacks();
     // The others come first, so that of two packs with the same tool name this one is refused.
     const others = enabled.filter((other) => other !== name);
-    const { skipped } = await own.load(folder, [...others, name], catalogueBesideOwnPacks(fetchHosts));
+    const { packs: loaded, skipped } = await own.load(folder, [...others, name], catalogueBesideOwnPacks(fetchHosts));
     const refused = skipped.find((pack) => pack.name === name);
     if (refused) throw new Failure('invalid_input', refused.why);
     const packs = changePacks(desk.machine, (names) => [...new Set([...names, name])]);
-    await desk.answer({ packs }, () => [`${name} is enabled. ${AT_THE_NEXT_START}`]);
+    const hosts = loaded.find((pack) => pack.name === name)?.own?.hosts ?? [];
+    await desk.answer({ packs, hosts }, () => [
+      `${name} is enabled. ${AT_THE_NEXT_START}`,
+      hosts.length === 0 ? 'It names no hosts, so it asks nobody outside.' : `It may send GET requests to ${hosts.join(', ')}.`,
+    ]);
   },
 });
 

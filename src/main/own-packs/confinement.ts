@@ -1,0 +1,132 @@
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { inElectron, nodeEnvironment } from './runtime.ts';
+
+/** What the operating system puts around a pack's process, beside what Node itself refuses. */
+export interface Confinement {
+  readonly name: 'bubblewrap' | 'seatbelt' | 'none';
+  /** The command to start instead, which can read these files and what Node needs. */
+  readonly around: (command: readonly string[], files: readonly string[]) => readonly string[];
+}
+
+/** @internal Nothing at all, as on a machine without any. */
+export const NO_CONFINEMENT: Confinement = { name: 'none', around: (command) => command };
+
+/** Where distributions install it. Not searched in PATH, where others may have put a program of the same name. */
+const BUBBLEWRAP = ['/usr/bin/bwrap', '/bin/bwrap', '/run/current-system/sw/bin/bwrap'];
+const SANDBOX_EXEC = '/usr/bin/sandbox-exec';
+
+/** Shared libraries of Node, wherever it is installed. */
+const LIBRARIES = [
+  '/lib',
+  '/lib32',
+  '/lib64',
+  '/usr/lib',
+  '/usr/lib32',
+  '/usr/lib64',
+  '/usr/local/lib',
+  '/nix/store',
+  '/etc/ld.so.cache',
+];
+
+/** Linux: own namespaces for processes, network, users and the rest, no capabilities, and a read-only root without our files. */
+const bubblewrap = (program: string): Confinement => ({
+  name: 'bubblewrap',
+  around: (command, files) => [
+    program,
+    '--unshare-all',
+    '--die-with-parent',
+    '--cap-drop',
+    'ALL',
+    ...LIBRARIES.flatMap((path) => ['--ro-bind-try', path, path]),
+    ...[nodeFiles(), ...files].flatMap((path) => ['--ro-bind', path, path]),
+    '--remount-ro',
+    '/',
+    '--chdir',
+    '/',
+    '--',
+    ...command,
+  ],
+});
+
+/** macOS: everything is denied but to read what Node needs. Written from Apple's profiles and not yet tried on a Mac. */
+const seatbelt: Confinement = {
+  name: 'seatbelt',
+  around(command, files) {
+    const subpaths = ['/usr/lib', '/System', '/opt/homebrew', '/usr/local/Cellar', '/usr/local/opt', '/usr/local/lib'];
+    const readable = [...subpaths, nodeFiles(), ...files].map((path) => `(subpath ${JSON.stringify(path)})`).join(' ');
+    const profile = [
+      '(version 1)',
+      '(deny default)',
+      '(import "system.sb")',
+      `(allow process-exec (literal ${JSON.stringify(process.execPath)}))`,
+      '(allow signal (target self))',
+      '(allow sysctl-read)',
+      `(allow file-read* ${readable})`,
+      '(deny network*)',
+    ].join('\n');
+    return [SANDBOX_EXEC, '-p', profile, ...command];
+  },
+};
+
+/** Electron reads more than one file beside its binary. */
+const nodeFiles = (): string => (inElectron ? dirname(process.execPath) : process.execPath);
+
+let found: Promise<Confinement> | undefined;
+
+/** The confinement that works on this machine, tried once: an installed program may be forbidden to confine anything. */
+export const confinement = (): Promise<Confinement> => (found ??= probe());
+
+async function probe(): Promise<Confinement> {
+  for (const candidate of candidates()) if (await confines(candidate)) return candidate;
+  return NO_CONFINEMENT;
+}
+
+function candidates(): readonly Confinement[] {
+  if (process.platform === 'linux') return BUBBLEWRAP.filter(isTheSystems).slice(0, 1).map(bubblewrap);
+  if (process.platform === 'darwin' && existsSync(SANDBOX_EXEC)) return [seatbelt];
+  return [];
+}
+
+/** Others must not be able to replace it: it starts with our rights. */
+function isTheSystems(path: string): boolean {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats?.isFile() === true && stats.uid === 0 && (stats.mode & 0o022) === 0;
+}
+
+const TRIAL_MS = 20_000;
+
+const CONFINED = 'neither read, nor written, nor connected';
+
+/** Says so when it can neither read nor write the file, nor connect to the port. */
+const TRIAL = `
+const fs = require('node:fs');
+const [, file, port] = process.argv;
+const fails = (attempt) => { try { attempt(); return false; } catch { return true; } };
+if (!fails(() => fs.readFileSync(file)) || !fails(() => fs.writeFileSync(file, 'written'))) process.exit(3);
+const socket = require('node:net').connect(Number(port), '127.0.0.1');
+socket.on('connect', () => process.exit(4)).on('error', () => process.stdout.write(${JSON.stringify(CONFINED)}));`;
+
+/** @internal Whether it starts Node, and then keeps it from a file and a port of ours. */
+export async function confines({ around }: Confinement): Promise<boolean> {
+  const folder = mkdtempSync(join(tmpdir(), 'helmdeck-trial-'));
+  const file = join(folder, 'file');
+  const server = createServer((socket) => socket.destroy());
+  try {
+    writeFileSync(file, 'read', { mode: 0o600 });
+    await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as { port: number };
+    const [program = '', ...args] = around([process.execPath, '-e', TRIAL, file, String(port)], []);
+    const { stdout } = await promisify(execFile)(program, args, { env: nodeEnvironment(), cwd: '/', timeout: TRIAL_MS });
+    return stdout === CONFINED;
+  } catch {
+    return false;
+  } finally {
+    server.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

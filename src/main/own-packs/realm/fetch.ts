@@ -1,0 +1,61 @@
+import type { Signal } from './abort.ts';
+import { askProgram } from './ask.ts';
+
+/** What the program answers to a request for a page. */
+export interface Fetched {
+  readonly url: string;
+  readonly status: number;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly text: string;
+}
+
+interface Options {
+  readonly method?: unknown;
+  readonly headers?: Iterable<readonly [unknown, unknown]> | Record<string, unknown>;
+  readonly body?: unknown;
+  readonly signal?: Signal;
+}
+
+/**
+ * A GET that the program makes, of the hosts that the pack names: this process has no sockets. Takes and answers what the web's
+ * `fetch` does, as far as a GET of a text needs it.
+ */
+export async function fetch(url: unknown, { method = 'GET', headers = {}, body, signal }: Options = {}): Promise<object> {
+  if (String(method).toUpperCase() !== 'GET' || (body !== undefined && body !== null)) {
+    throw new TypeError('fetch makes GET requests only');
+  }
+  signal?.throwIfAborted();
+  const pairs = Symbol.iterator in headers ? [...headers] : Object.entries(headers);
+  const sent = Object.fromEntries(pairs.map(([name, value]) => [String(name), String(value)]));
+  const asked = askProgram('fetch', String(url), sent) as Promise<Fetched>;
+  return responseOf(await (signal ? beforeAborted(signal, asked) : asked));
+}
+
+async function beforeAborted<Value>(signal: Signal, value: Promise<Value>): Promise<Value> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const giveUp = (): void => reject(signal.reason);
+  signal.addEventListener('abort', giveUp);
+  try {
+    return await Promise.race([value, promise]);
+  } finally {
+    signal.removeEventListener('abort', giveUp);
+  }
+}
+
+function responseOf({ url, status, headers, text }: Fetched): object {
+  const named = new Map(headers);
+  return {
+    url,
+    status,
+    ok: status >= 200 && status <= 299,
+    headers: {
+      get: (name: unknown): string | null => named.get(String(name).toLowerCase()) ?? null,
+      has: (name: unknown): boolean => named.has(String(name).toLowerCase()),
+      entries: () => named.entries(),
+      [Symbol.iterator]: () => named.entries(),
+    },
+    // Promises, as the web's are.
+    text: () => Promise.resolve(text),
+    json: () => Promise.resolve(text).then((json) => JSON.parse(json) as unknown),
+  };
+}

@@ -1,0 +1,189 @@
+import * as z from 'zod';
+import type { Heard, Said, Task } from '../messages.ts';
+import { Controller, Signal } from './abort.ts';
+import { askProgram, hearAnswer, Refused } from './ask.ts';
+import { fetch } from './fetch.ts';
+import { connect, host, type Realm } from './host.ts';
+import { shown } from './shown.ts';
+import { atob, btoa, crypto, Decoder, Encoder } from './text.ts';
+import { clearTimer, fire, queueMicrotask, setImmediate, setInterval, setTimeout } from './timers.ts';
+import { Address, SearchParams } from './url.ts';
+
+// The JavaScript realm that a pack runs in. It holds the language, zod and the globals below, and nothing of Node: no object of
+// the process gets in here, because an object leads to its constructor and from there to everything else.
+
+export { z };
+export const definePack = (pack: unknown): unknown => pack;
+
+/** Messages beyond these are dropped, so that a talkative pack is not ended as one that floods. */
+const MOST = { logs: 500, progress: 1000, characters: 2000 };
+
+interface OwnPack extends Record<string, unknown> {
+  readonly input: z.ZodType;
+  readonly output: z.ZodType;
+  readonly handler: (context: object) => unknown;
+}
+
+class Misfit extends Error {
+  readonly code: 'invalid_input' | 'invalid_output';
+
+  constructor(code: Misfit['code'], message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+const giveUp = new Controller();
+let task: Task | undefined;
+
+const say = (message: Said): void => void host('say', JSON.stringify(message));
+
+export const realm: Realm = {
+  start(call, line) {
+    connect(call);
+    task = JSON.parse(line) as Task;
+    const print = (...parts: unknown[]): void => log(shown(parts));
+    const globals = {
+      AbortController: Controller,
+      AbortSignal: Signal,
+      TextDecoder: Decoder,
+      TextEncoder: Encoder,
+      URL: Address,
+      URLSearchParams: SearchParams,
+      atob,
+      btoa,
+      clearInterval: clearTimer,
+      clearTimeout: clearTimer,
+      console: { debug: print, error: print, info: print, log: print, warn: print },
+      crypto,
+      fetch,
+      queueMicrotask,
+      setImmediate,
+      setInterval,
+      setTimeout,
+    };
+    for (const [name, value] of Object.entries(globals)) {
+      Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
+    }
+    Reflect.deleteProperty(globalThis, 'WebAssembly');
+  },
+
+  loaded(pack) {
+    if (task) attend(pack, task).catch(fail);
+  },
+
+  hear(line) {
+    const heard = JSON.parse(line) as Heard;
+    if (heard.is === 'abort') giveUp.abort();
+    else hearAnswer(heard);
+  },
+
+  fire,
+  fail,
+
+  refuseImport() {
+    throw new Error('A pack can import only helmdeck-memory/pack; it is one file, and has nothing of Node');
+  },
+};
+
+async function attend(pack: unknown, given: Task): Promise<void> {
+  if (!isPack(pack)) {
+    throw new Error(`The file must say: export default definePack({ … }), with input and output by z, and a handler`);
+  }
+  if (given.to === 'describe') {
+    const { handler: _handler, input, output, ...rest } = pack;
+    const schemas = { input: schemaOf(input, 'input'), output: schemaOf(output, 'output') };
+    say({ is: 'described', pack: { ...rest, ...schemas } });
+  } else {
+    say({ is: 'done', output: await run(pack, given) });
+  }
+}
+
+const isPack = (pack: unknown): pack is OwnPack =>
+  typeof pack === 'object' &&
+  pack !== null &&
+  'handler' in pack &&
+  typeof pack.handler === 'function' &&
+  'input' in pack &&
+  pack.input instanceof z.ZodType &&
+  'output' in pack &&
+  pack.output instanceof z.ZodType;
+
+function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
+  try {
+    const { $schema: _draft, ...rest } = z.toJSONSchema(schema, { io });
+    return rest;
+  } catch (error) {
+    throw new Error(`The schema of its ${io} says what JSON cannot: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+async function run(pack: OwnPack, { input: given, caller, session, memory }: Extract<Task, { to: 'run' }>): Promise<unknown> {
+  const input = await fitting(pack.input, given, 'invalid_input');
+  let progressed = 0;
+  const context = {
+    input,
+    caller,
+    ...(session !== undefined && { session }),
+    signal: giveUp.signal,
+    ...(memory !== undefined && { memory: memoryOf(memory) }),
+    progress(done: number, of?: number, saying?: string) {
+      if (!Number.isFinite(done) || (progressed += 1) > MOST.progress) return;
+      const told = saying === undefined ? {} : { saying: saying.slice(0, 200) };
+      say({ is: 'progress', done, ...(Number.isFinite(of) && { of: Number(of) }), ...told });
+    },
+    log,
+    doNotCache: () => say({ is: 'doNotCache' }),
+  };
+  const output = await fitting(pack.output, await pack.handler(context), 'invalid_output');
+  try {
+    if ((JSON.stringify(output) as string | undefined) !== undefined) return output;
+  } catch {
+    // Reported below, as all that JSON cannot hold.
+  }
+  throw new Misfit('invalid_output', 'it answered what JSON cannot hold');
+}
+
+async function fitting(schema: z.ZodType, value: unknown, code: Misfit['code']): Promise<unknown> {
+  const { success, data, error } = await schema.safeParseAsync(value);
+  if (success) return data;
+  const [first] = error.issues;
+  const field = first?.path.map(String).join('.') ?? '';
+  throw new Misfit(code, `${field === '' ? 'The whole' : field} does not fit: ${first?.message ?? 'no reason is given'}`);
+}
+
+function memoryOf(namespace: string): object {
+  return {
+    namespace,
+    async store(key: string, value: unknown, options: object = {}) {
+      // In a list JSON writes null for what it cannot hold.
+      if ((JSON.stringify(value) as string | undefined) === undefined) throw new Error('A pack can remember what is JSON');
+      await askProgram('store', key, value, options);
+    },
+    recall: (key: string) => askProgram('recall', key),
+    list: (prefix = '') => askProgram('list', prefix),
+    delete: (key: string) => askProgram('delete', key),
+    context: () => askProgram('context'),
+  };
+}
+
+let logged = 0;
+
+function log(text: unknown): void {
+  if ((logged += 1) <= MOST.logs) say({ is: 'log', text: String(text).slice(0, MOST.characters) });
+}
+
+function fail(error: unknown): void {
+  const code = error instanceof Misfit ? error.code : 'handler_failed';
+  const refused = error instanceof Refused ? { refused: error.id } : {};
+  say({ is: 'failed', code, message: messageOf(error).slice(0, MOST.characters) + lineOf(error), ...refused });
+}
+
+const messageOf = (error: unknown): string => String(error instanceof Error ? (error.message as unknown) : error);
+
+/** Where in the file it went wrong, as far as the stack tells. */
+function lineOf(error: unknown): string {
+  if (!(error instanceof Error) || error instanceof Misfit) return '';
+  const line = /pack:[\w.]+\.mjs:(\d+)/.exec(error.stack ?? '')?.[1];
+  return line === undefined ? '' : ` (line ${line})`;
+}
