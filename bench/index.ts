@@ -4,6 +4,7 @@
  * be opened, open it.
  */
 import { crowd } from './crowd.ts';
+import { forgetting } from './forgetting.ts';
 import { listener } from './listener.ts';
 import { mcp } from './mcp.ts';
 import { myMemory } from './my-memory.ts';
@@ -20,6 +21,21 @@ import { writes } from './writes.ts';
 
 const results: Result[] = [];
 // The rotation first: the garbage of the others would be collected in the middle of one of its slices.
-for (const measure of [rotation, writes, reads, myMemory, packs, quota, sweep, size, listener, mcp, steady, crowd, starts])
+for (const measure of [
+  rotation,
+  writes,
+  reads,
+  myMemory,
+  packs,
+  quota,
+  sweep,
+  forgetting,
+  size,
+  listener,
+  mcp,
+  steady,
+  crowd,
+  starts,
+])
   results.push(...(await measure()));
 process.exitCode = report(results) ? 0 : 1;

@@ -40,7 +40,7 @@ const HEADERS = { Accept: 'application/json, text/event-stream' };
 
 /** What an MCP call costs beside the same over REST, and beside a call of the SDK's own server that does nothing. */
 export async function mcp(): Promise<Result[]> {
-  await using mine = await served(FACTS, ROOM);
+  await using mine = await served(FACTS, { quota: ROOM });
   const { tokens, port } = mine;
   const scopes = ['memory:read' as const, 'memory:write' as const];
   const { token } = await tokens.mint({ name: 'bench', client: 'claude-code', subject: 'me', scopes, days: 1 });

@@ -42,7 +42,7 @@ export interface Floor extends Disposable {
 
 const folderFor = (name: string): string => mkdtempSync(join(tmpdir(), `helmdeck-bench-${name}-`));
 
-interface Options {
+export interface Options {
   readonly quota?: Quota;
   readonly clock?: Clock;
   readonly categoryOf?: (index: number) => string;

@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { systemClock } from '../src/core/clock.ts';
 import { openDoor } from '../src/core/door.ts';
 import { Finder } from '../src/core/finder.ts';
-import type { Quota } from '../src/core/store.ts';
 import { Tokens } from '../src/core/tokens.ts';
 import { startListener } from '../src/listeners/server.ts';
-import { ours } from './memory.ts';
+import { type Options, ours } from './memory.ts';
 
 export interface Served extends AsyncDisposable {
   readonly tokens: Tokens;
@@ -16,9 +15,9 @@ export interface Served extends AsyncDisposable {
 }
 
 /** Our store with so many facts in it, behind our listener. */
-export async function served(facts: number, quota?: Quota): Promise<Served> {
+export async function served(facts: number, options?: Options): Promise<Served> {
   await using opened = new AsyncDisposableStack();
-  const { store } = opened.use(await ours(facts, quota && { quota }));
+  const { store } = opened.use(await ours(facts, options));
   const tokens = opened.use(await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false }));
   const finder = opened.use(new Finder(store));
   const { perform } = opened.use(openDoor({ store, tokens, finder, clock: systemClock }));

@@ -43,7 +43,7 @@ import { SqliteVault } from './vault.ts';
 /** Entries swept in a commit that others wait for too: few enough that they do not notice. */
 const SWEPT_BESIDE = 8;
 /** Log pages after which a forget moves them into the file, so that nobody waits for all of them at its end. */
-const LOG_PAGES = 400;
+const LOG_PAGES = 200;
 /** What expired while nobody was here is seen by nobody, and the first answer should not have to wait for its removal. */
 const FIRST_SWEEP_MS = 500;
 /** While the clock is in doubt, it is looked at again this often. */
