@@ -1,15 +1,14 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { namespaceOf } from '../caller.ts';
 import type { Cursor, Reverted } from '../store.ts';
 import { isUnwanted } from '../undo.ts';
 import { noteOf } from './activity.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 
-/** Facts taken back in one commit. */
-const SLICE = 200;
+/** Facts taken back in one commit. More would keep other subjects waiting for it. */
+const SLICE = 24;
 
 /** Takes back what one client wrote: one name and one moment say what. */
-export const undo = ({ store }: MemoryDeps): Pick<Memory, 'undo'> => ({
+export const undo = ({ store, turns }: MemoryDeps): Pick<Memory, 'undo'> => ({
   async undo(caller, { client, since, until, dry_run: dry }) {
     const space = store.space(namespaceOf(caller), 'fact');
     const unwanted = { client, since: Date.parse(since), ...(until !== undefined && { until: Date.parse(until) }) };
@@ -33,7 +32,7 @@ export const undo = ({ store }: MemoryDeps): Pick<Memory, 'undo'> => ({
       // A page of nothing but broken rows says nothing about those after it.
       const last = entries.at(-1);
       after = last === undefined || last.updatedAt >= unwanted.since ? next : undefined;
-      if (after) await nextTurn();
+      if (after) await turns.next(caller.subject);
     } while (after);
     return {
       client,
