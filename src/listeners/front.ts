@@ -234,7 +234,11 @@ export class Front {
     // Who has left meanwhile would never be heard to leave.
     if (gone(response)) return undefined;
     if (!place) throw unknownPath();
-    if (!route) throw wrongMethod([...place.methods.keys()], allow);
+    if (!route) {
+      for (const { requireReady } of place.methods.values()) await requireReady?.(caller);
+      throw wrongMethod([...place.methods.keys()], allow);
+    }
+    if (route.requireReady) await route.requireReady(caller);
     if (method === 'GET' || method === 'DELETE') refuseBody(request);
     trouble.client = caller.client;
     trouble.operation = isOperation(place.name) ? place.name : route.operation;

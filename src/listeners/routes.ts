@@ -22,6 +22,8 @@ export interface Route {
   readonly transport: string;
   /** What failed here, for the log. */
   readonly operation: string;
+  /** Throws where nothing at this path can be answered at present, whatever the method. */
+  readonly requireReady?: (caller: Caller) => Promise<void>;
   /** The answer, which goes out as JSON; undefined when the handler has answered itself. */
   handle(exchange: Exchange): Promise<object | undefined>;
 }

@@ -112,6 +112,8 @@ interface Described {
   readonly unaudited?: true;
   /** One of the owner's own; another revision is another pack to the cache. */
   readonly own?: { readonly revision: string; readonly hosts?: readonly string[] };
+  /** Its owner has not turned it on, so agents are not offered it. */
+  readonly off?: boolean;
   /** Why it cannot run at present, and what its owner can do. */
   readonly unavailable?: () => string | undefined;
 }

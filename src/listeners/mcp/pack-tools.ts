@@ -60,7 +60,7 @@ export class PackTools {
   }
 
   #packs(caller: Caller): readonly Pack[] {
-    return permits(caller, 'packs:run') ? this.#all() : [];
+    return permits(caller, 'packs:run') ? this.#all().filter(({ off }) => !off) : [];
   }
 
   #all(): readonly Pack[] {

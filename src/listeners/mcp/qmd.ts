@@ -33,17 +33,10 @@ export function createQmd(deps: McpDeps): McpServer {
       resources: false,
     },
   });
-  return { ...server, routes: server.routes.map((route) => onlyWithMemory(route, deps.perform)) };
+  // While nothing can be read, a client is told before any protocol begins: its program then searches its own memory alone.
+  const requireReady = (caller: Caller): Promise<void> => requireMemory(deps.perform, caller);
+  return { ...server, routes: server.routes.map((route): Route => ({ ...route, requireReady })) };
 }
-
-/** Whoever asks while nothing can be read is told so before any protocol begins: their program then searches what is its own. */
-const onlyWithMemory = (route: Route, perform: Perform): Route => ({
-  ...route,
-  async handle(exchange) {
-    await requireMemory(perform, exchange.caller);
-    return route.handle(exchange);
-  },
-});
 
 const UNREADABLE: ReadonlySet<FailureCode> = new Set(['key_unavailable', 'store_unavailable']);
 

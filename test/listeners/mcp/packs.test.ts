@@ -34,6 +34,16 @@ const outcomes = async ({ store }: Served, subject = 'me') =>
     ({ value }) => (JSON.parse(value) as { outcome: string }).outcome,
   );
 
+test('a pack that its owner has not turned on is not listed, and says why when it is called (R-PACK-15)', async () => {
+  const off = aPack(() => ({ said: '' }), { name: 'test.off', off: true, unavailable: () => 'It is off; list its hosts.' });
+  const all = await served([echo, off]);
+  const names = (await listed(all)).map(({ name }) => name);
+  expect(names).toContain('test_echo');
+  expect(names).not.toContain('test_off');
+  const { call } = await open(all, await all.token('me', MAY));
+  expect(said((await call('test_off', { what: '' })).json['result'])['message']).toContain('It is off; list its hosts.');
+});
+
 describe('the list of tools (R-MCP-11)', () => {
   const asking = definePack({
     name: 'weather.today',

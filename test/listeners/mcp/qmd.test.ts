@@ -70,7 +70,13 @@ test.each([
     ['POST', QMD],
     ['GET', QMD],
     ['DELETE', QMD],
+    ['PUT', QMD],
+    ['PATCH', QMD],
+    ['OPTIONS', QMD],
     ['GET', `${QMD}/sse`],
+    ['POST', `${QMD}/sse`],
+    ['DELETE', `${QMD}/sse/message`],
+    ['GET', `${QMD}/sse/message`],
     ['POST', `${QMD}/sse/message?sessionId=none`],
   ] as const) {
     const answer = await ask(served.url, path, { method, token, ...(method === 'POST' && { body: initialize() }) });

@@ -250,3 +250,9 @@ test('an endpoint that a killed program left behind is no obstacle', async () =>
   writeFileSync(join(folder, 'owner-token'), token, { mode: 0o600 });
   expect(await say('remember', 'k', 'v')).toMatchObject({ code: 0 });
 });
+
+test('a start that is refused says so first, with the exit code of the command line (R-DUR-12)', async () => {
+  await startProgram();
+  const message = /^Helmdeck Memory cannot start: Another Helmdeck Memory is using this data folder/;
+  expect(await say('serve')).toMatchObject({ code: 5, out: '', err: expect.stringMatching(message) as string });
+});

@@ -65,6 +65,7 @@ export function httpFetch({ egress, hosts: listed }: { egress: Egress; hosts: re
     asksOutside: true,
     // Who asks for no kept answer asks by themselves.
     memory: { cache: true, ttl: 300, fresh: (input) => !(input as Of<typeof FetchInput>).cache },
+    off: listed.length === 0,
     unavailable: () =>
       listed.length > 0
         ? undefined

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { Failure } from '../../../contract/failure.ts';
 import { command } from '../command.ts';
 import { exits } from '../exit-codes.ts';
 
@@ -12,7 +13,7 @@ export const serve = command({
   async run(_typed, desk) {
     const { readyLine, serve: run, windowLines } = await import('../../serve.ts');
     const { machine, version, updates, interrupted } = desk;
-    await run({
+    const started = run({
       machine,
       version,
       updates,
@@ -28,6 +29,10 @@ export const serve = command({
         // Waiting for a signal alone keeps no program running; the listener does.
         if (!interrupted.aborted) await once(interrupted, 'abort');
       },
+    });
+    await started.catch((error: unknown) => {
+      if (!(error instanceof Failure)) throw error;
+      throw new Failure(error.code, `Helmdeck Memory cannot start: ${error.message}`, { cause: error });
     });
     return exits.done.code;
   },
