@@ -21,7 +21,7 @@ function opened(folder = tempFolder()) {
 }
 
 describe('a sidecar on demand', () => {
-  test('is off where nobody turned it on, also when the program runs', async () => {
+  test('is off where nobody turned it on, also when the program runs (R-EMB-11)', async () => {
     const { sidecar, heard } = opened();
     expect(sidecar.state).toEqual({ at: 'off' });
     expect(sidecar.model).toBe('all-minilm');
