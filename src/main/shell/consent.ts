@@ -2,7 +2,6 @@ import type { ApproveOllamaInput } from '../../contract/embeddings.ts';
 import { Failure } from '../../contract/failure.ts';
 import { type Scope, spellScope } from '../../contract/forget.ts';
 import type { Input, Request } from '../../contract/operations.ts';
-import { isAtHand } from '../../contract/status.ts';
 import type { Caller } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { During } from '../../core/during.ts';
@@ -165,7 +164,8 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<Q
       };
     case 'unlock': {
       const { store } = await perform(caller, 'status', {});
-      if (isAtHand(store.key)) return undefined;
+      // Without a lock of the owner's, trying for the key again lets in nobody who was shut out.
+      if (store.key.at !== 'locked') return undefined;
       return { message: 'Unlock the memory?', detail: 'Agents can read and write it again.', yes: 'Unlock' };
     }
     case 'setEmbeddings':

@@ -96,8 +96,10 @@ export const life: readonly Check[] = [
         .waitFor();
       // As whoever comes back.
       await act(app, ({ powerMonitor }) => Object.assign(powerMonitor, { getSystemIdleTime: () => 0 }));
+      const asked = await answerDialogs(app, 1);
       await page.getByRole('button', { name: 'Unlock' }).first().click();
       await eventually('it is open again', async () => !(await locked()));
+      must('its owner was asked', (await asked()).join() === 'Unlock the memory?');
       await act(app, ({ powerMonitor }) => powerMonitor.emit('suspend'));
       await eventually('it locks at once', locked);
       await app.close();
@@ -144,6 +146,7 @@ export const life: readonly Check[] = [
       mkdirSync(packs, { recursive: true, mode: 0o700 });
       writeFileSync(join(packs, 'test.own.mjs'), template('test.own'), { mode: 0o600 });
       const { app, page } = await start(given);
+      await answerDialogs(app, 1);
       const crossed = await askFrom(page, 'me', 'runPack', { name: 'test.own', input: { who: 'Ada' } });
       must(`it answers (${JSON.stringify(crossed)})`, crossed.ok && JSON.stringify(crossed.value).includes('Hello, Ada.'));
       const windows = await known(app, ({ BrowserWindow }) => BrowserWindow.getAllWindows().length);

@@ -116,8 +116,10 @@ export const use: readonly Check[] = [
         ),
       );
       await page.getByText('Agents cannot reach this memory.').waitFor();
+      const asked = await answerDialogs(app, 1);
       await page.getByRole('button', { name: 'Resume' }).click();
       await says('Listening on');
+      must('its owner was asked', (await asked()).join() === 'Resume access for agents?');
       await press(app, 'Pause Agents');
       await eventually('it says so', async () => (await icon()).labels[0]?.startsWith('Paused') === true);
       await pressInIcon(app, 'Let Agents In');

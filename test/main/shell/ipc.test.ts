@@ -400,3 +400,13 @@ test('the page resumes access for agents only with a yes, but may try a taken po
   expect(await call('me', 'resumeListening', {})).toMatchObject({ ok: true });
   expect(asked).toHaveLength(2);
 });
+
+test('the page unlocks what the owner locked only with a yes (R-DESK-08)', async () => {
+  memory.store.lock();
+  expect(await call('me', 'unlock', {})).toMatchObject({ ok: false, code: 'declined' });
+  expect(memory.store.status().key.at).toBe('locked');
+  yes = true;
+  expect(await call('me', 'unlock', {})).toMatchObject({ ok: true });
+  expect(asked.map(({ message }) => message)).toEqual(['Unlock the memory?', 'Unlock the memory?']);
+  expect(memory.store.status().key.at).toBe('ok');
+});
