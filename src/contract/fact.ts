@@ -52,6 +52,13 @@ export const FactReceipt = later(() =>
 );
 export type FactReceipt = Of<typeof FactReceipt>;
 
+export const DefinedBy = later(() =>
+  z
+    .string()
+    .describe('The program whose pipeline wrote it, when another program ran that pipeline; both answer for it.')
+    .exactOptional(),
+);
+
 /** A fact without its value, as lists show it. */
 export const FactSummary = later(() =>
   z.object({
@@ -59,6 +66,7 @@ export const FactSummary = later(() =>
     category: z.string().describe('Its group.'),
     tags: z.array(z.string()).describe('Its tags.'),
     client: z.string().describe('The program that wrote it last.'),
+    defined_by: DefinedBy(),
     created_at: Time().describe('When it was first remembered.'),
     updated_at: Time().describe('When it was last changed.'),
     expires_at: Time().describe('When it goes.'),
@@ -78,6 +86,7 @@ export const FactVersion = later(() =>
     category: z.string().describe('The group it had then.'),
     tags: z.array(z.string()).describe('The tags it had then.'),
     client: z.string().describe('The program that wrote it.'),
+    defined_by: DefinedBy(),
     written_at: Time().describe('When it was written.'),
     expires_at: Time().describe('When this version goes.'),
   }),
@@ -90,7 +99,10 @@ export const FactFilter = later(() =>
       prefix: z.string({ error: notText }).optional().describe('Only keys that begin with exactly this.'),
       category: CategoryFilter().optional(),
       tag: z.string({ error: notText }).optional().describe('Only facts with exactly this tag.'),
-      client: z.string({ error: notText }).optional().describe('Only facts this program wrote last.'),
+      client: z
+        .string({ error: notText })
+        .optional()
+        .describe('Only facts this program wrote last, itself or by a pipeline of its own.'),
       expiring_within: wholeNumber(1, TTL.max).optional().describe('Only facts that go within so many seconds.'),
       sort: z
         .enum(['updated', 'expires'], { error: 'must be updated or expires; send one of them' })

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { FactVersion } from './fact.ts';
+import { DefinedBy, FactVersion } from './fact.ts';
 import { Cursor } from './field.ts';
 import { later, type Of } from './later.ts';
 import { PAGE } from './limits.ts';
@@ -42,6 +42,18 @@ export const UndoReceipt = later(() =>
     removed: z.int().min(0).describe('Facts it had created, now forgotten.'),
     restored: z.int().min(0).describe('Facts it had changed, now as before.'),
     skipped: z.array(z.string()).describe('Keys left as they are, because the version before is gone.'),
+    pipelines: z
+      .object({
+        removed: z.array(z.string()).describe('Pipelines it had created, now deleted.'),
+        restored: z.array(z.string()).describe('Pipelines it had replaced or adopted, now as before.'),
+        skipped: z
+          .array(z.string())
+          .describe(
+            'Pipelines left as they are: the version before is gone, or only their author and the owner may change them.',
+          ),
+      })
+      .exactOptional()
+      .describe('What became of pipelines; absent when it changed none.'),
     dry_run: z
       .literal(true)
       .exactOptional()
@@ -73,11 +85,24 @@ export const Activity = later(() =>
       .array(
         z.object({
           at: Time().describe('When it happened.'),
-          operation: z.enum(['remember', 'patch', 'forget', 'undo', 'import', ...ACTIONS]).describe('What was done.'),
+          operation: z
+            .enum([
+              'remember',
+              'patch',
+              'forget',
+              'undo',
+              'import',
+              'createPipeline',
+              'replacePipeline',
+              'deletePipeline',
+              ...ACTIONS,
+            ])
+            .describe('What was done.'),
           client: z.string().describe('The program that did it.'),
+          defined_by: DefinedBy(),
           namespace: z.string().exactOptional().describe('In whose memory; present when all were asked for.'),
           key: z.string().exactOptional().describe('The fact it was done to; absent when it was more than one.'),
-          target: z.string().exactOptional().describe('The token, client, setting or credential that an administrator changed.'),
+          target: z.string().exactOptional().describe('The pipeline, token, client, setting or credential that was changed.'),
           scope: z.string().exactOptional().describe('What was forgotten, when it was more than one fact.'),
           shortened: z
             .object({

@@ -105,6 +105,8 @@ export const PIPELINE = {
   inputs: 20,
   /** Of one definition. */
   bytes: 32 * KIB,
+  /** Of a title or description where others read them: in lists, resources and recommendations. */
+  shownCharacters: 200,
   /** Lists and objects within each other, in what is kept or sent. */
   depth: 32,
   /** Definitions of one subject. */

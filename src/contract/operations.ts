@@ -36,6 +36,8 @@ import { later } from './later.ts';
 import { SHORTENING_GRACE } from './limits.ts';
 import { EndedSession, EndSessionInput, PackDetail, PackInput, PackList, PacksInput, Result, RunPackInput } from './pack.ts';
 import {
+  AdoptedPipeline,
+  AdoptPipelineInput,
   CancelPipelineRunInput,
   DeletedPipeline,
   DeletePipelineInput,
@@ -179,7 +181,9 @@ export const operations = {
 
   pipelines: { input: PipelinesInput, output: PipelineList, scope: 'memory:read', effect: 'none' },
   pipeline: { input: PipelineInput, output: PipelineDetail, scope: 'memory:read', effect: 'none' },
-  createPipeline: { input: PipelineDefinition, output: PipelineReceipt, scope: 'packs:run', effect: 'reversible' },
+  // Made from the window, a pipeline counts as the owner's own, as an adopted one does.
+  createPipeline: { input: PipelineDefinition, output: PipelineReceipt, scope: 'packs:run', effect: 'grants' },
+  adoptPipeline: { input: AdoptPipelineInput, output: AdoptedPipeline, scope: 'admin', effect: 'grants' },
   deletePipeline: { input: DeletePipelineInput, output: DeletedPipeline, scope: 'packs:run', effect: 'destroys' },
   runPipeline: { input: RunPipelineInput, output: PipelineRun, scope: 'packs:run', effect: 'runs' },
   finishPipeline: { input: FinishPipelineInput, output: PipelineRun, scope: 'packs:run', effect: 'runs' },

@@ -130,7 +130,7 @@ export const Context = later(() =>
           facts: z
             .array(
               FactVersion()
-                .pick({ value: true, client: true, expires_at: true })
+                .pick({ value: true, client: true, defined_by: true, expires_at: true })
                 .extend({
                   key: z.string().describe('Name of the fact.'),
                   updated_at: Time().describe('When it was last changed.'),

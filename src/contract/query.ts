@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { FactFilter } from './fact.ts';
+import { DefinedBy, FactFilter } from './fact.ts';
 import { later, type Of } from './later.ts';
 import { QUERY } from './limits.ts';
 import { ask, flag, fold, notText, Time, wholeNumber } from './text.ts';
@@ -36,6 +36,7 @@ export const SearchAnswer = later(() =>
           key: z.string().describe('Name of the fact.'),
           category: z.string().describe('Its group.'),
           client: z.string().describe('The program that wrote it last.'),
+          defined_by: DefinedBy(),
           updated_at: Time().describe('When it was last changed.'),
           score: score(),
           snippet: z.string().describe('The part that fits, quoted.'),
@@ -138,6 +139,7 @@ export const QmdAnswer = later(() =>
           start_line: z.int().min(1).describe('First line of the snippet.'),
           end_line: z.int().min(1).describe('Last line of the snippet.'),
           client: z.string().describe('The program that wrote or ran it.'),
+          defined_by: DefinedBy(),
           updated_at: Time().describe('When it was last changed.'),
         }),
       )

@@ -3,6 +3,7 @@
  * Only names and ids: never a value, a key or a token.
  */
 export const RECORDED_ACTIONS = {
+  adoptPipeline: 'id',
   mintToken: 'name',
   revokeToken: 'id',
   pauseToken: 'id',

@@ -12,6 +12,20 @@ export const fitsBytes = (text: string, most: number): boolean => text.length <=
  */
 export const fold = (text: string): string => text.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC');
 
+/**
+ * Text that somebody else wrote, as data on one line: without line breaks and control, format and bidirectional characters, it
+ * cannot pass for words of ours.
+ */
+export function oneLine(text: string, most: number): string {
+  const line = text
+    .toWellFormed()
+    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')
+    .trim();
+  if (line.length <= most) return line;
+  const cut = line.slice(0, most - 1);
+  return `${cut.isWellFormed() ? cut : cut.slice(0, -1)}…`;
+}
+
 /** What a reader would take the text for: accents, blanks and marks that leave no ink set aside as well. */
 export const bare = (text: string): string =>
   fold(text.normalize('NFKD').replace(/[\s\p{M}\p{Default_Ignorable_Code_Point}]/gu, ''));

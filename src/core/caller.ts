@@ -13,12 +13,21 @@ export interface Caller {
   /** The id of the token, or nothing. */
   readonly token: string;
   readonly scopes: ReadonlySet<TokenScope>;
+  /** True for the owner in person: their window, their command line, and the token of the running program. No client's token is. */
+  readonly owner?: boolean;
+  /** The client whose definition makes this call for the caller. It is signed beside the caller (R-DEFINE-03). */
+  readonly definedBy?: string;
 }
 
 export const namespaceOf = ({ subject, session }: Caller): Namespace =>
   session === undefined ? { subject } : { subject, session };
 
-export const authorOf = ({ client, transport, token }: Caller): Author => ({ client, transport, token });
+export const authorOf = ({ client, transport, token, definedBy }: Caller): Author => ({
+  client,
+  transport,
+  token,
+  ...(definedBy !== undefined && { definedBy }),
+});
 
 /** An admin may do everything. */
 export const permits = ({ scopes }: Caller, scope: TokenScope): boolean => scopes.has(scope) || scopes.has('admin');

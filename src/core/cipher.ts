@@ -9,6 +9,8 @@ import type { Author, Kind, Namespace } from './store.ts';
  * The first two are read before anything is opened and are sealed in with everything else (R-SEAL).
  */
 const FORMAT = 1;
+/** An entry whose author has one more field, the client that defined it. Every other entry keeps the first format. */
+const DEFINED_FORMAT = 2;
 const NONCE_BYTES = 12;
 const RANDOM_BYTES = 16;
 const TAG_BYTES = 16;
@@ -42,7 +44,9 @@ export class BrokenSeal extends Error {
 
 export function seal(key: SealingKey, place: Place, body: Body): Buffer {
   const { key: name, value, tags, author } = body;
-  return sealBytes(key, placeOf(place), frame([name, value, author.client, author.transport, author.token, ...tags]));
+  const { client, transport, token, definedBy } = author;
+  if (definedBy === undefined) return sealBytes(key, placeOf(place), frame([name, value, client, transport, token, ...tags]));
+  return sealBytes(key, placeOf(place), frame([name, value, client, transport, token, definedBy, ...tags]), DEFINED_FORMAT);
 }
 
 export function open(ring: KeyRing, place: Place, sealed: Buffer): Body {
@@ -51,18 +55,22 @@ export function open(ring: KeyRing, place: Place, sealed: Buffer): Body {
     throw new BrokenSeal('This is not a row of ours.');
   }
   const plain = openBytes(ring, placeOf(place), sealed);
-  const [key, value, client, transport, token, ...tags] = textsOf(plain, 0, plain.length, Infinity);
+  const [key, value, client, transport, token, ...rest] = textsOf(plain, 0, plain.length, Infinity);
   if (key === undefined || value === undefined || client === undefined || transport === undefined || token === undefined) {
     throw new BrokenSeal('The sealed fields are incomplete.');
   }
-  return { key, value, tags, author: { client, transport, token } };
+  const author = { client, transport, token };
+  if (sealed[0] !== DEFINED_FORMAT) return { key, value, tags: rest, author };
+  const [definedBy, ...tags] = rest;
+  if (definedBy === undefined) throw new BrokenSeal('The sealed fields are incomplete.');
+  return { key, value, tags, author: { ...author, definedBy } };
 }
 
 /** The same seal for the few secrets that are not entries, bound to their name. */
-export function sealBytes(key: SealingKey, place: readonly (string | Buffer)[], plain: Buffer): Buffer {
+export function sealBytes(key: SealingKey, place: readonly (string | Buffer)[], plain: Buffer, format = FORMAT): Buffer {
   const { segment, secret } = key.nextSegment();
   const sealed = Buffer.allocUnsafe(BODY_AT + plain.length + TAG_BYTES);
-  sealed.writeUInt8(FORMAT, 0);
+  sealed.writeUInt8(format, 0);
   sealed.set(key.id, 1);
   sealed.writeUInt32BE(segment, SEGMENT_AT);
   const aad = frame([sealed.subarray(0, SEGMENT_AT), ...place]);
@@ -76,7 +84,8 @@ export function sealBytes(key: SealingKey, place: readonly (string | Buffer)[], 
 }
 
 export function openBytes(ring: KeyRing, place: readonly (string | Buffer)[], sealed: Buffer): Buffer {
-  if (sealed.length < BODY_AT + TAG_BYTES || sealed[0] !== FORMAT) throw new BrokenSeal('This is not a sealed entry.');
+  const known = sealed[0] === FORMAT || sealed[0] === DEFINED_FORMAT;
+  if (sealed.length < BODY_AT + TAG_BYTES || !known) throw new BrokenSeal('This is not a sealed entry.');
   const key = ring.find(sealed.subarray(1, SEGMENT_AT));
   if (!key) throw new BrokenSeal('It was sealed with another key.');
   // Node takes tags of 4 bytes unless told otherwise; those fall to a few hours of guessing.

@@ -1,6 +1,6 @@
 import { Failure } from '../contract/failure.ts';
 import { TTL } from '../contract/limits.ts';
-import type { Draft, Entry } from './store.ts';
+import type { Author, Draft, Entry } from './store.ts';
 
 /** The first version of an entry. */
 export const entryOf = ({ key, value, category, tags, author, lifetime }: Draft, now: number): Entry => ({
@@ -23,6 +23,9 @@ export function endOf(lifetime: number, now: number): number {
   );
 }
 
+/** Whether a client is responsible for an entry: it wrote the entry, or a definition of its own did when another ran it. */
+export const isResponsible = ({ client, definedBy }: Author, name: string): boolean => client === name || definedBy === name;
+
 type Content = Pick<Entry, 'value' | 'category' | 'tags'>;
 
 /** Says the same: another hand or another end of life makes no new version. */
@@ -35,3 +38,9 @@ export const sameContent = (one: Content, other: Content): boolean =>
 /** Whether a write that ended well left everything as it was: there was no such entry, or nothing to take back. */
 export const changedNothing = (outcome: unknown): boolean =>
   outcome === undefined || outcome === 'untouched' || outcome === 'skipped';
+
+/**
+ * Earlier versions that the program keeps as entries of their own, such as those of a pipeline. No caller sees them, and no client
+ * or pack can name a category with a colon.
+ */
+export const isVersion = (category: string): boolean => category.endsWith(':version');

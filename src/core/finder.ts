@@ -205,7 +205,8 @@ function tell({ kind, index, runs }: Shelf, row: number, entry: Entry): boolean 
   if (value === undefined) return false;
   if (kind === 'audit') runs.add(row);
   const before = index.bytes;
-  index.add({ id: row, key, value, category, tags, client: author.client, updatedAt, expiresAt });
+  const { client, definedBy } = author;
+  index.add({ id: row, key, value, category, tags, client, definedBy, updatedAt, expiresAt });
   return index.bytes > before;
 }
 

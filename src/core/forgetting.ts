@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Connection, NamespaceRow, Row } from './connection.ts';
+import { isVersion } from './entry.ts';
 import { frame } from './frame.ts';
 import type { KeyKeeper } from './key-keeper.ts';
 import type { SealedRows } from './sealed-rows.ts';
@@ -166,7 +167,8 @@ export class ForgetJob {
           begun = matching.row.key_hash;
           continue;
         }
-        if (!UNSEEN.has(group.kind) && matching.row.expires_at > this.#deps.now()) entries += 1;
+        const { category, expires_at: end } = matching.row;
+        if (!UNSEEN.has(group.kind) && !isVersion(category) && end > this.#deps.now()) entries += 1;
       }
       begun = undefined;
       place += 1;

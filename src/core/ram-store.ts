@@ -4,7 +4,7 @@ import type { KeyState, StoreStatus } from '../contract/status.ts';
 import { Changes } from './changes.ts';
 import { clockStateOf } from './clock-state.ts';
 import type { Clock } from './clock.ts';
-import { endOf, entryOf, sameContent } from './entry.ts';
+import { endOf, entryOf, isVersion, sameContent } from './entry.ts';
 import { fairEviction, versionsAfter } from './fair-eviction.ts';
 import { Journal } from './journal.ts';
 import { noteEntry, outcomeOf } from './notes.ts';
@@ -467,7 +467,9 @@ export class RamStore implements MemoryStore {
 
   #seen(selected: readonly [Shelf, Kept][]): number {
     const unseen: Kind = 'activity';
-    return selected.filter(([{ kind }, { entry }]) => kind !== unseen && entry.expiresAt > this.now()).length;
+    return selected.filter(
+      ([{ kind }, { entry }]) => kind !== unseen && !isVersion(entry.category) && entry.expiresAt > this.now(),
+    ).length;
   }
 
   async #step<T>(run: () => T): Promise<T> {
@@ -490,6 +492,7 @@ function sizeOf(kept: Kept | undefined): number {
     author.client,
     author.transport,
     author.token,
+    author.definedBy ?? '',
   ];
   return [kept.entry, ...kept.versions].reduce((sum, entry) => sum + 64 + Buffer.byteLength(texts(entry).join('')), 0);
 }

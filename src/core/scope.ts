@@ -1,5 +1,6 @@
 import type { Scope } from '../contract/forget.ts';
-import type { Selection } from './store.ts';
+import { isResponsible } from './entry.ts';
+import type { Entry, Selection } from './store.ts';
 
 /** What a scope names, in the words of the store. One reading for every surface. */
 export function selectionOf(scope: Scope): Selection {
@@ -29,6 +30,14 @@ export function selectionOf(scope: Scope): Selection {
     case 'tag':
       return { kinds: ['fact'], matches: ({ tags }) => tags.includes(scope.name) };
     case 'client':
-      return { kinds: ['fact'], matches: ({ author }) => author.client === scope.name };
+      return {
+        kinds: ['fact', 'audit', 'cache', 'pack'],
+        matches: (entry, kind) =>
+          isResponsible(entry.author, scope.name) && (kind === 'fact' || isOfPipelines(entry, scope.name)),
+      };
   }
 }
+
+/** Definitions, their earlier versions and records of runs; and whatever the client's pipelines wrote when others ran them. */
+const isOfPipelines = ({ category, author }: Entry, client: string): boolean =>
+  category.startsWith('pipeline:') || category === 'pipeline_history' || author.definedBy === client;

@@ -18,6 +18,8 @@ export interface Author {
   readonly transport: string;
   /** The id of the token that was used, or nothing. */
   readonly token: string;
+  /** The client whose definition, such as a pipeline, made the client above write this. */
+  readonly definedBy?: string;
 }
 
 /** What is handed in to be kept. */

@@ -55,6 +55,14 @@ interface Verified {
   readonly until: number;
 }
 
+/** What one valid token lets its client do. */
+export interface Grant {
+  /** Its id. */
+  readonly token: string;
+  readonly client: string;
+  readonly scopes: ReadonlySet<TokenScope>;
+}
+
 /** As the vault keeps it. */
 interface TokenRecord {
   readonly name: string;
@@ -129,7 +137,7 @@ export class Tokens implements AsyncDisposable {
     // Whoever has no text with this digest learns nothing from the time that the comparison takes.
     const verified = digest === this.#owner.digest ? this.#owner.verified : await this.#verifyOther(token, digest);
     if (sent && sent.token !== token) Object.assign(sent, { token, digest });
-    return callerOf(verified, transport);
+    return { ...callerOf(verified, transport), ...(digest === this.#owner.digest && { owner: true }) };
   }
 
   async #verifyOther(token: string, digest: string): Promise<Verified> {
@@ -175,6 +183,20 @@ export class Tokens implements AsyncDisposable {
           };
         }),
       };
+    });
+  }
+
+  /**
+   * What the clients of a subject may do now, by their tokens on record. A token that was made elsewhere with the same secret is
+   * known only while it is presented (R-AUTH-05), so it grants nothing here.
+   */
+  grants(subject: string): Promise<readonly Grant[]> {
+    return this.#inTurn(async () => {
+      await this.#signing();
+      const now = this.#deps.now();
+      return (await this.#records())
+        .filter(([id, record]) => record.subject === subject && record.expires > now && !this.#paused.has(id))
+        .map(([token, { client, scopes }]) => ({ token, client, scopes: new Set(scopes) }));
     });
   }
 

@@ -1,4 +1,4 @@
-import { sameContent } from './entry.ts';
+import { isResponsible, sameContent } from './entry.ts';
 import type { Entry, Reverted, Unwanted } from './store.ts';
 
 export type Reversal =
@@ -17,7 +17,7 @@ const UNDO = 'undo';
 export const AGAIN = 'again';
 
 export const isUnwanted = ({ author, updatedAt }: Entry, { client, since, until = Infinity }: Unwanted): boolean =>
-  author.client === client && updatedAt >= since && updatedAt <= until;
+  isResponsible(author, client) && updatedAt >= since && updatedAt <= until;
 
 /**
  * What taking back a client's writes means for one fact. Its last word decides: if that is somebody else's, it stays, also
@@ -28,7 +28,7 @@ export function reversalOf(entry: Entry, versions: readonly Entry[], which: Unwa
   const [last = entry, ...before] = standing([entry, ...versions]);
   if (!unwanted(last)) return { what: 'untouched' };
   const to = before.find((version) => !unwanted(version));
-  if (to && to.author.client === which.client && sameContent(to, entry)) return { what: 'untouched' };
+  if (to && isResponsible(to.author, which.client) && sameContent(to, entry)) return { what: 'untouched' };
   // Said twice, it loses nothing; but first goes what was taken back.
   if (to) return { what: 'restored', to, spare: [...before.slice(0, before.indexOf(to)).toReversed(), to] };
   // Only a history that reaches back to the beginning shows that nobody else made the fact.

@@ -65,6 +65,7 @@ const NAMING: ReadonlySet<OperationName> = new Set<OperationName>([
   'pack',
   'runPack',
   'pipeline',
+  'adoptPipeline',
   'deletePipeline',
   'runPipeline',
   'pipelineRun',

@@ -45,6 +45,7 @@ export const restTable: readonly RestRow[] = [
   { method: 'POST', path: '/pipelines', operation: 'createPipeline', from: 'body' },
   { method: 'GET', path: '/pipelines/{id}', operation: 'pipeline', from: 'query' },
   { method: 'DELETE', path: '/pipelines/{id}', operation: 'deletePipeline', from: 'query' },
+  { method: 'POST', path: '/pipelines/{id}/adopt', operation: 'adoptPipeline', from: 'body' },
   { method: 'POST', path: '/pipelines/{id}/run', operation: 'runPipeline', from: 'body', status: 202 },
   { method: 'GET', path: '/pipeline-runs', operation: 'pipelineRuns', from: 'query' },
   { method: 'GET', path: '/pipeline-runs/{run_id}', operation: 'pipelineRun', from: 'query' },

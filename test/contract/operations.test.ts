@@ -89,6 +89,7 @@ describe('the table (R-OPS-01)', () => {
       'pipelines',
       'pipeline',
       'createPipeline',
+      'adoptPipeline',
       'deletePipeline',
       'runPipeline',
       'finishPipeline',

@@ -31,7 +31,10 @@ describe('a seal', () => {
       key: words,
       value: words,
       tags: fc.array(words, { maxLength: 32 }),
-      author: fc.record({ client: words, transport: words, token: words }),
+      author: fc.record(
+        { client: words, transport: words, token: words, definedBy: words },
+        { requiredKeys: ['client', 'transport', 'token'] },
+      ),
     });
     fc.assert(
       fc.property(body, (one) => {
@@ -67,6 +70,15 @@ describe('a seal', () => {
         expect(() => open(ring, aPlace, changed), `byte ${at}`).toThrow(BrokenSeal);
       }
     }
+  });
+
+  test('of an entry that two clients signed opens as nothing else: its format is sealed in (R-DEFINE-03)', () => {
+    const body = { ...aBody, author: { ...anAuthor, definedBy: 'codex' } };
+    const sealed = seal(key, aPlace, body);
+    expect(open(ring, aPlace, sealed)).toEqual(body);
+    expect([sealed[0], seal(key, aPlace, aBody)[0]]).toEqual([2, 1]);
+    sealed[0] = 1;
+    expect(() => open(ring, aPlace, sealed)).toThrow(BrokenSeal);
   });
 
   test('does not open when it is cut or longer, however short its tag (R-SEAL-05)', () => {

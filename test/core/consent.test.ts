@@ -7,7 +7,7 @@ import type { ConsentRequest } from '../../src/core/during.ts';
 import { definePack } from '../../src/core/packs/pack.ts';
 import type { Perform } from '../../src/core/perform.ts';
 import { HOUR, SECOND, START } from '../support/clock.ts';
-import { openMemory, theOwner } from '../support/memory.ts';
+import { aCaller, openMemory, theOwner } from '../support/memory.ts';
 import { aPack } from '../support/packs.ts';
 
 /** Operations whose effect needs consent, or depends on the input; the compiler asks here for a request of each new one. */
@@ -22,6 +22,8 @@ const asked: { readonly [Name in Asked]: Request<Name> } = {
   forget: { scope: 'all' },
   undo: { client: 'helmdeck', since: '2020-01-01T00:00:00Z' },
   endSession: { id: 'a-session' },
+  createPipeline: { id: 'kept', title: 'Changed', steps: [{ id: 'one', pack: 'helmdeck.route', input: {} }] },
+  adoptPipeline: { id: 'kept', updated_at: new Date(START).toISOString() },
   deletePipeline: { id: 'kept' },
   setEmbeddings: { on: true, adopt: true },
   approveOllama: { hash: 'a'.repeat(64) },
@@ -57,7 +59,7 @@ async function opened() {
   const owner = memory.as(theOwner);
   await owner('remember', { key: 'preferences/editor', value: 'helix' });
   await owner('remember', { key: 'preferences/shell', value: 'fish' });
-  await owner('createPipeline', {
+  await memory.as(aCaller())('createPipeline', {
     id: 'kept',
     steps: [{ id: 'one', pack: 'helmdeck.route', input: { user_intent: 'remember' } }],
   });
@@ -69,7 +71,7 @@ async function opened() {
 async function state({ owner }: Pick<Awaited<ReturnType<typeof opened>>, 'owner'>) {
   return JSON.stringify([
     await owner('list', {}),
-    (await owner('pipelines', {})).pipelines.map(({ id }) => id).filter((id) => id === 'kept'),
+    (await owner('pipelines', {})).pipelines.filter(({ id }) => id === 'kept'),
     await owner('tokens', {}),
     await owner('credentials', {}),
     (await owner('status', {})).store,

@@ -151,6 +151,9 @@ describe('packs', () => {
   });
 });
 
+/** Pipelines of the owner run for everybody. */
+const OWNER = { client: 'window', owner: true, may: ['admin'] } as const;
+
 describe('pipelines', () => {
   const pipeline = {
     id: 'shout',
@@ -175,7 +178,7 @@ describe('pipelines', () => {
       },
       { name: 'test.slow', title: 'Slow' },
     );
-    const all = await openWindow({ packs: { packs: [slow] }, filled: (as) => as()('createPipeline', pipeline) });
+    const all = await openWindow({ packs: { packs: [slow] }, filled: (as) => as(OWNER)('createPipeline', pipeline) });
     onTestFinished(() => gates.forEach((open) => open()));
     const next = async (): Promise<void> => {
       await expect.poll(() => gates.length).toBeGreaterThan(0);
@@ -244,6 +247,31 @@ describe('pipelines', () => {
     await page.getByRole('textbox', { name: 'Input as JSON' }).fill('{}');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await expect.poll(() => page.getByRole('alert').allTextContents()).toEqual(['word is missing; send it.']);
+  });
+
+  test('show who wrote them, and run when the owner has adopted them (R-DEFINE-04)', async () => {
+    const { page, as } = await openWindow({
+      packs: { packs: [aPack(({ input: { what } }) => ({ said: what }), { name: 'test.slow', title: 'Slow' })] },
+      filled: (all) => all({ client: 'codex' })('createPipeline', { ...pipeline, description: 'Line one.\nLine two.' }),
+    });
+    await goTo(page, 'Packs');
+    await page.getByText('shout, 2 steps, by codex').waitFor();
+    await page.getByText('Line one. Line two.').waitFor();
+    await page.getByRole('button', { name: 'Shout' }).click();
+    await page.getByText(/Its author, codex, has no valid token/).waitFor();
+    await page.getByRole('button', { name: 'Adopt the pipeline…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Adopt the pipeline shout?' });
+    await dialog.getByRole('button', { name: 'Adopt' }).click();
+    await page.getByText(/first written by codex/).waitFor();
+    expect(await page.getByRole('button', { name: 'Adopt the pipeline…' }).count()).toBe(0);
+    await page.getByRole('textbox', { name: 'word (needed)' }).fill('hey');
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await page.getByText(/^Done, in/).waitFor();
+    expect(await as()('pipeline', { id: 'shout' })).toMatchObject({
+      client: 'window',
+      by_owner: true,
+      first_written_by: 'codex',
+    });
   });
 
   test('are deleted when that is meant (R-WIN-20)', async () => {

@@ -248,6 +248,7 @@ export const everyRoute: readonly (readonly [method: string, path: string])[] = 
   ['POST', '/api/v1/pipelines'],
   ['GET', '/api/v1/pipelines/one'],
   ['DELETE', '/api/v1/pipelines/one'],
+  ['POST', '/api/v1/pipelines/one/adopt'],
   ['POST', '/api/v1/pipelines/one/run'],
   ['GET', '/api/v1/pipeline-runs'],
   ['GET', '/api/v1/pipeline-runs/one'],

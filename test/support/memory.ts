@@ -21,7 +21,7 @@ export const aCaller = (over: Partial<Caller> & { may?: readonly TokenScope[] } 
   return { subject: 'me', client: 'claude-code', transport: 'mcp', token: 'token-1', scopes: new Set(may), ...rest };
 };
 
-export const theOwner = aCaller({ client: 'command-line', transport: 'owner', token: '', may: ['admin'] });
+export const theOwner = aCaller({ client: 'command-line', transport: 'owner', token: '', may: ['admin'], owner: true });
 
 interface Options {
   readonly folder?: string;

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Activity } from '../../contract/history.ts';
 import { ACTIVITY_TTL } from '../../contract/limits.ts';
 import { authorOf, type Caller } from '../caller.ts';
+import { signatures } from '../signatures.ts';
 import type { Entry, Note, WriteOutcome } from '../store.ts';
 import { time } from '../time.ts';
 
@@ -32,7 +33,7 @@ export function readNote(entry: Entry): Row {
   return {
     at: time(entry.updatedAt),
     operation,
-    client: entry.author.client,
+    ...signatures(entry.author),
     ...(key !== undefined && { key }),
     ...(scope !== undefined && { scope }),
     ...(target !== undefined && { target }),

@@ -4,6 +4,7 @@ import { bare } from '../../contract/text.ts';
 import { runOf } from '../run-text.ts';
 import type { Hit } from '../search/search-index.ts';
 import { snippetOf } from '../search/snippet.ts';
+import { signatures } from '../signatures.ts';
 import { time } from '../time.ts';
 import { quoted } from './quote.ts';
 
@@ -21,7 +22,7 @@ export function chunkOf({ fact, spans }: Hit): Chunk {
     title: fact.key,
     start_line: 1,
     end_line: snippet.split('\n').length,
-    client: fact.client,
+    ...signatures(fact),
     updated_at: time(fact.updatedAt),
   };
 }
@@ -40,7 +41,7 @@ export function runChunkOf({ fact, spans }: Hit): Chunk {
     title,
     start_line: 1,
     end_line: snippet.split('\n').length,
-    client: fact.client,
+    ...signatures(fact),
     updated_at: time(fact.updatedAt),
   };
 }
@@ -49,7 +50,8 @@ export function runChunkOf({ fact, spans }: Hit): Chunk {
  * Who wrote it and when, so that a reader can weigh it. It follows the heading directly: quoted text cannot forge a line there,
  * and a program that cuts long snippets keeps it.
  */
-const signature = ({ client, updatedAt }: Hit['fact']): string => `${client}, ${time(updatedAt)}`;
+const signature = ({ client, definedBy, updatedAt }: Hit['fact']): string =>
+  `${client}${definedBy === undefined ? '' : `, by a pipeline of ${definedBy}`}, ${time(updatedAt)}`;
 
 /** Rows of the record have headings of their own, which no fact may bear. */
 const titled = (key: string): string => (/^(packcall|pipelinerun):/.test(bare(key)) ? `\\${key}` : key);

@@ -2,7 +2,9 @@ import type { FactDetail, FactSummary } from '../../contract/fact.ts';
 import { Failure } from '../../contract/failure.ts';
 import { spellScope } from '../../contract/forget.ts';
 import { authorOf, graceFor, namespaceOf } from '../caller.ts';
+import { isResponsible } from '../entry.ts';
 import { selectionOf } from '../scope.ts';
+import { signatures } from '../signatures.ts';
 import { type Entry, STEP_BYTES } from '../store.ts';
 import { time } from '../time.ts';
 import { wholePage } from '../whole-page.ts';
@@ -45,7 +47,7 @@ export const facts = ({ store, turns, secrets }: MemoryDeps): Facts => ({
     const matches = ({ key, tags, author }: Entry): boolean =>
       (prefix === undefined || key.startsWith(prefix)) &&
       (tag === undefined || tags.includes(tag)) &&
-      (client === undefined || author.client === client);
+      (client === undefined || isResponsible(author, client));
     const narrowed = prefix !== undefined || tag !== undefined || client !== undefined;
     const expiresBefore = within === undefined ? undefined : store.now() + within * 1000 + 1;
     const query = {
@@ -104,7 +106,7 @@ export const facts = ({ store, turns, secrets }: MemoryDeps): Facts => ({
         value,
         category,
         tags: [...tags],
-        client: author.client,
+        ...signatures(author),
         written_at: time(updatedAt),
         expires_at: time(expiresAt),
       })),
@@ -123,7 +125,7 @@ const summary = ({ key, category, tags, author, createdAt, updatedAt, expiresAt 
   key,
   category,
   tags: [...tags],
-  client: author.client,
+  ...signatures(author),
   created_at: time(createdAt),
   updated_at: time(updatedAt),
   expires_at: time(expiresAt),

@@ -3,6 +3,7 @@ import { searchedTexts } from '../../contract/query.ts';
 import { namespaceOf } from '../caller.ts';
 import type { Hit } from '../search/search-index.ts';
 import { snippetOf } from '../search/snippet.ts';
+import { signatures } from '../signatures.ts';
 import { time } from '../time.ts';
 import { chunkOf, runChunkOf } from './corpus.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
@@ -29,7 +30,7 @@ export const find = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query' | 
     const hits = found.map(({ fact, score, spans, why }, place) => ({
       key: fact.key,
       category: fact.category,
-      client: fact.client,
+      ...signatures(fact),
       updated_at: time(fact.updatedAt),
       score: rounded(score),
       snippet: snippetOf(fact.value, spans, SNIPPET.characters).text,

@@ -3,12 +3,13 @@ import type { Cursor, Reverted } from '../store.ts';
 import { isUnwanted } from '../undo.ts';
 import { noteOf } from './activity.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
+import { notesOf } from './pipelines.ts';
 
 /** Facts taken back in one commit. More would keep other subjects waiting for it. */
 const SLICE = 24;
 
 /** Takes back what one client wrote: one name and one moment say what. */
-export const undo = ({ store, turns }: MemoryDeps): Pick<Memory, 'undo'> => ({
+export const undo = ({ store, turns, packs: { pipelines } }: MemoryDeps): Pick<Memory, 'undo'> => ({
   async undo(caller, { client, since, until, dry_run: dry }) {
     const space = store.space(namespaceOf(caller), 'fact');
     const unwanted = { client, since: Date.parse(since), ...(until !== undefined && { until: Date.parse(until) }) };
@@ -34,6 +35,7 @@ export const undo = ({ store, turns }: MemoryDeps): Pick<Memory, 'undo'> => ({
       after = last === undefined || last.updatedAt >= unwanted.since ? next : undefined;
       if (after) await turns.next(caller.subject);
     } while (after);
+    const taken = await pipelines.definitions.undo(caller, unwanted, dry, notesOf(caller));
     return {
       client,
       since,
@@ -41,6 +43,7 @@ export const undo = ({ store, turns }: MemoryDeps): Pick<Memory, 'undo'> => ({
       removed: count.removed,
       restored: count.restored,
       skipped,
+      ...(Object.values(taken).some((ids) => ids.length > 0) && { pipelines: taken }),
       ...(dry && { dry_run: true as const }),
     };
   },

@@ -2,6 +2,7 @@ import { Failure } from '../../contract/failure.ts';
 import { CONTEXT, EXPIRING_SOON, OVERVIEW } from '../../contract/limits.ts';
 import type { Context } from '../../contract/projection.ts';
 import { type Caller, namespaceOf, permits } from '../caller.ts';
+import { signatures } from '../signatures.ts';
 import type { Entry, Namespace, Overview } from '../store.ts';
 import { time } from '../time.ts';
 import { wholePage } from '../whole-page.ts';
@@ -138,7 +139,7 @@ const byCategory = (entries: readonly Entry[]): Context['categories'] =>
     facts: members.map(({ key, value, author, updatedAt, expiresAt }) => ({
       key,
       value,
-      client: author.client,
+      ...signatures(author),
       updated_at: time(updatedAt),
       expires_at: time(expiresAt),
     })),

@@ -1,6 +1,7 @@
 import { Failure } from '../../contract/failure.ts';
 import type { PackList } from '../../contract/pack.ts';
 import { isAtHand } from '../../contract/status.ts';
+import { Authorship } from '../authorship.ts';
 import type { Clock } from '../clock.ts';
 import { Pipelines } from '../pipelines/pipelines.ts';
 import type { MemoryStore } from '../store.ts';
@@ -24,6 +25,7 @@ export interface Packs {
   readonly audit: Audit;
   readonly defaults: Defaults;
   readonly pipelines: Pipelines;
+  readonly authorship: Authorship;
   /** Clears up what an earlier start left behind; as far as that needs the key, again when it has come. */
   resume(): Promise<void>;
   /** Packs of the owner's own that could not be taken. */
@@ -34,7 +36,7 @@ export interface PacksOptions {
   readonly store: MemoryStore;
   readonly clock: Clock;
   /** Left out where nobody comes with one. */
-  readonly tokens?: Pick<Tokens, 'onRevoked'>;
+  readonly tokens?: Pick<Tokens, 'onRevoked' | 'grants'>;
   readonly packs?: readonly Pack[];
   readonly skipped?: Packs['skipped'];
   readonly credentials?: Credentials;
@@ -60,7 +62,8 @@ export function createPacks(options: PacksOptions): Packs & Disposable {
   ];
   const engine = new Engine({ catalogue, hooks: [...hooks, ...own], clock, trouble, ...(log && { log }) });
   const defaults = new Defaults(store);
-  const pipelines = new Pipelines({ store, engine, audit, clock, trouble: () => trouble('the end of a pipeline') });
+  const authorship = new Authorship(tokens);
+  const pipelines = new Pipelines({ store, engine, audit, authorship, clock, trouble: () => trouble('the end of a pipeline') });
   const revocations = tokens?.onRevoked((token) => {
     const why = new Failure(
       'invalid_token',
@@ -69,6 +72,7 @@ export function createPacks(options: PacksOptions): Packs & Disposable {
     // In this order: no next step begins.
     pipelines.endRunsOf(token, why);
     engine.endRunsOf(token, why);
+    void pipelines.endOrphans();
   });
   const locks = store.follow(({ what }) => {
     const { key } = store.status();
@@ -83,6 +87,7 @@ export function createPacks(options: PacksOptions): Packs & Disposable {
     audit,
     defaults,
     pipelines,
+    authorship,
     skipped,
     async resume() {
       await sessions.clear();

@@ -2,23 +2,27 @@ import { randomUUID } from 'node:crypto';
 import { asFailure, Failure, type FailureCode } from '../../contract/failure.ts';
 import { PIPELINE } from '../../contract/limits.ts';
 import type { PipelineDefinition, PipelineRun, PipelineRuns, RunPipelineInput } from '../../contract/pipeline.ts';
-import { authorOf, type Caller } from '../caller.ts';
+import type { Authorship, Definer } from '../authorship.ts';
+import { authorOf, type Caller, permits } from '../caller.ts';
 import type { Clock } from '../clock.ts';
 import type { During } from '../during.ts';
 import { type Audit, learnable } from '../packs/audit.ts';
 import type { Engine } from '../packs/engine.ts';
 import { requireKey } from '../require-key.ts';
 import { findSecret } from '../secret-guard.ts';
-import type { Author, MemoryStore, Put } from '../store.ts';
+import { signatures } from '../signatures.ts';
+import type { Author, MemoryStore } from '../store.ts';
 import { time } from '../time.ts';
 import { inputsOf, refuseUnrunnable } from './definition.ts';
+import { Definitions, type Kept } from './definitions.ts';
 import { at, fill, type Reference } from './references.ts';
-import { type Kept, type KeptRun, Shelf } from './shelf.ts';
+import { type KeptRun, Shelf } from './shelf.ts';
 
 interface Deps {
   readonly store: MemoryStore;
   readonly engine: Engine;
   readonly audit: Audit;
+  readonly authorship: Authorship;
   readonly clock: Clock;
   /** The end of a run could not be recorded; it is made up for later. */
   readonly trouble: () => void;
@@ -29,6 +33,9 @@ type RunStep = PipelineRun['steps'][number];
 /** A run in this process. */
 interface Active {
   readonly caller: Caller;
+  readonly author: Definer;
+  /** Signs the record of the run: the caller, and the author beside them. */
+  readonly signature: Author;
   readonly definition: PipelineDefinition;
   readonly inputs: Map<string, unknown>;
   readonly learned: Readonly<Record<string, string>> | undefined;
@@ -52,11 +59,25 @@ interface Running {
   readonly ended: Promise<PipelineRun | undefined>;
 }
 
+/** What a run is made of. */
+interface Begun {
+  readonly caller: Caller;
+  /** The caller with the rights of the author as well. */
+  readonly acting: Caller;
+  readonly kept: Kept;
+  readonly inputs: Map<string, unknown>;
+  readonly during: During;
+}
+
+const LEGACY =
+  'This pipeline was made before authors were recorded, so it cannot run. Ask the owner of this memory to look at it and adopt it.';
+
 type Ended = Pick<PipelineRun, 'failure'> & { readonly status: Exclude<PipelineRun['status'], 'running'> };
 
 /** Runs packs one after the other, fed by inputs and by earlier outputs. A run goes on when who started it has left. */
 export class Pipelines implements Disposable {
   readonly #deps: Deps;
+  readonly definitions: Definitions;
   readonly #shelf: Shelf;
   /** By run, in every subject. */
   readonly #running = new Map<string, Running>();
@@ -65,6 +86,7 @@ export class Pipelines implements Disposable {
 
   constructor(deps: Deps) {
     this.#deps = deps;
+    this.definitions = new Definitions(deps.store);
     this.#shelf = new Shelf(deps.store);
   }
 
@@ -72,22 +94,6 @@ export class Pipelines implements Disposable {
   refuseUnrunnable(definition: PipelineDefinition): void {
     const packs = new Set(this.#deps.engine.catalogue.all.map(({ name }) => name));
     refuseUnrunnable(definition, (name) => packs.has(name));
-  }
-
-  keep(caller: Caller, definition: PipelineDefinition): Promise<Put> {
-    return this.#shelf.put(caller.subject, authorOf(caller), definition);
-  }
-
-  all({ subject }: Caller): Promise<readonly Kept[]> {
-    return this.#shelf.all(subject);
-  }
-
-  get({ subject }: Caller, id: string): Promise<Kept> {
-    return this.#shelf.get(subject, id);
-  }
-
-  delete({ subject }: Caller, id: string): Promise<void> {
-    return this.#shelf.delete(subject, id);
   }
 
   /** Answers when the run has begun. */
@@ -116,8 +122,9 @@ export class Pipelines implements Disposable {
     const { audit } = this.#deps;
     audit.refuseUnrecorded();
     const { subject } = caller;
-    const { definition } = await this.#shelf.get(subject, id);
-    const active = this.#begin(caller, definition, inputsOf(definition, sent), during);
+    const kept = await this.definitions.get(subject, id);
+    const acting = await this.#acting(caller, kept);
+    const active = this.#begin({ caller, acting, kept, inputs: inputsOf(kept.definition, sent), during });
     const { promise: ended, resolve: end } = Promise.withResolvers<PipelineRun | undefined>();
     const running = { active, ended };
     this.#running.set(active.run.run_id, running);
@@ -129,7 +136,7 @@ export class Pipelines implements Disposable {
       throw error;
     }
     void this.#work(active).then(end);
-    void this.#shelf
+    void this.definitions
       .renew(subject, authorOf(caller), id)
       .then(() => this.#endLeftoversOf(subject))
       .catch(() => this.#trouble());
@@ -174,6 +181,16 @@ export class Pipelines implements Disposable {
     for (const { active } of this.#running.values()) if (active.caller.token === token) active.cancelling.abort(why);
   }
 
+  /** Ends what runs by a definition whose author has no valid token any more: one was just revoked or paused (R-DEFINE-02). */
+  async endOrphans(): Promise<void> {
+    for (const { active } of this.#running.values()) {
+      const { caller, author } = active;
+      await this.#acting(caller, { author, legacy: false }).catch((why: unknown) => {
+        if (why instanceof Failure && why.code === 'insufficient_scope') active.cancelling.abort(why);
+      });
+    }
+  }
+
   /** Ends every run and drops what it holds of the memory (R-LOCK-03). Unlocking records how it ended. */
   endAllRuns(why: Failure): void {
     for (const { active } of this.#running.values()) {
@@ -210,8 +227,20 @@ export class Pipelines implements Disposable {
     return running?.active.caller.subject === subject ? running : undefined;
   }
 
-  #begin(caller: Caller, definition: PipelineDefinition, inputs: Map<string, unknown>, during: During): Active {
+  /** Who runs a step: the caller, with the rights that the author has now as well. */
+  async #acting(caller: Caller, { author, legacy }: Pick<Kept, 'author' | 'legacy'>): Promise<Caller> {
+    if (legacy) throw new Failure('insufficient_scope', LEGACY);
+    const acting = await this.#deps.authorship.callerFor(caller, author);
+    if (permits(acting, 'packs:run')) return acting;
+    throw new Failure(
+      'insufficient_scope',
+      `Its author, ${author.client}, has no token with the scope packs:run any more. Ask the owner of this memory to adopt the pipeline.`,
+    );
+  }
+
+  #begin({ caller, acting, kept, inputs, during }: Begun): Active {
     const { store, clock } = this.#deps;
+    const { definition, author } = kept;
     const count = [...this.#running.values()].filter(({ active }) => active.caller.subject === caller.subject).length;
     if (count >= PIPELINE.atOnce) {
       throw new Failure('rate_limited', `${PIPELINE.atOnce} pipelines are running for this caller; wait for one of them.`, {
@@ -221,6 +250,8 @@ export class Pipelines implements Disposable {
     const cancelling = new AbortController();
     return {
       caller,
+      author,
+      signature: authorOf(acting),
       definition,
       inputs,
       learned: learnable(Object.fromEntries(inputs)),
@@ -228,6 +259,7 @@ export class Pipelines implements Disposable {
         run_id: randomUUID(),
         pipeline: definition.id,
         status: 'running',
+        ...signatures(authorOf(acting)),
         started_at: time(store.now()),
         steps: definition.steps.map(({ id, pack }) => ({ id, pack, status: 'waiting' })),
       },
@@ -281,7 +313,8 @@ export class Pipelines implements Disposable {
 
   async #step(active: Active, index: number, step: RunStep): Promise<void> {
     const { engine } = this.#deps;
-    const { caller, definition, outputs, signal } = active;
+    const { caller, author, definition, outputs, signal } = active;
+    const acting = await this.#acting(caller, { author, legacy: false });
     const asked = definition.steps[index]?.input;
     const input = fill(asked, (reference) => lookUp(active, step.id, reference)) as Record<string, unknown>;
     const during: During = {
@@ -291,7 +324,7 @@ export class Pipelines implements Disposable {
       progress: (done, of, saying) =>
         active.during.progress?.(index + partOf(done, of), active.run.steps.length, saying ?? step.id),
     };
-    const { output, cached } = await engine.run(caller, { name: step.pack, input }, during);
+    const { output, cached } = await engine.run(acting, { name: step.pack, input }, during);
     step.cached = cached;
     const text = JSON.stringify(output);
     const bytes = Buffer.byteLength(text);
@@ -315,7 +348,7 @@ export class Pipelines implements Disposable {
     // What is closing takes no more; the next start ends this run.
     if (this.#closed) return undefined;
     const { store } = this.#deps;
-    const { run, caller, learned } = active;
+    const { run, caller, signature, learned } = active;
     const ended: PipelineRun = {
       ...run,
       status,
@@ -324,7 +357,7 @@ export class Pipelines implements Disposable {
       steps: run.steps.map((step) => (step.status === 'waiting' ? { ...step, status: 'skipped' } : step)),
       ...(failure && { failure }),
     };
-    await this.#keepEnd(caller.subject, authorOf(caller), { run: ended, learned });
+    await this.#keepEnd(caller.subject, signature, { run: ended, learned });
     await this.#shelf.trim(caller.subject);
     return ended;
   }
@@ -345,9 +378,9 @@ export class Pipelines implements Disposable {
   }
 
   /** How far it is, without outputs: so much is there after a crash. */
-  async #keep({ caller, run, learned }: Active): Promise<void> {
+  async #keep({ caller, signature, run, learned }: Active): Promise<void> {
     const steps = run.steps.map(({ output: _output, ...step }) => step);
-    await this.#shelf.keepRun(caller.subject, authorOf(caller), { run: { ...run, steps }, learned });
+    await this.#shelf.keepRun(caller.subject, signature, { run: { ...run, steps }, learned });
   }
 
   /** One after the other, so that no run is ended twice. */
@@ -416,4 +449,12 @@ function interrupted({ run }: KeptRun): PipelineRun {
       ...(step !== undefined && { step }),
     },
   };
+}
+
+/** Why a pipeline cannot run until the owner adopts it. */
+export function adoptionNeeded({ author, legacy }: Kept, stands: (author: Definer) => boolean): string | undefined {
+  if (legacy) return LEGACY;
+  return stands(author)
+    ? undefined
+    : `Its author, ${author.client}, has no valid token any more, so it cannot run until the owner of this memory adopts it.`;
 }

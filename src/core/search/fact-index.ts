@@ -18,6 +18,8 @@ export interface Searchable {
   readonly tags: readonly string[];
   /** Who wrote it last. It is no word of the fact. */
   readonly client?: string;
+  /** The client whose definition wrote it for the one above. */
+  readonly definedBy?: string | undefined;
   readonly value: string;
   /** Milliseconds since 1970. */
   readonly updatedAt: number;
@@ -110,9 +112,11 @@ export class FactIndex {
     if (number >= MOST_FACTS) throw new RangeError('There are more facts than can be told apart.');
     if (number >= this.#addresses.length) this.#makeRoom(number);
     const spelled = id === fact.key ? '' : spell(id);
-    const { client = '' } = fact;
-    this.#addresses[number] = this.#texts.keep(number, [fact.key, spelled, client, JSON.stringify(fact.tags), fact.value]);
-    this.#marks[number] = fact.tags.reduce((marks, tag) => marks | tagMark(tag), clientMark(client));
+    const { client = '', definedBy = '' } = fact;
+    const texts = [fact.key, spelled, client, definedBy, JSON.stringify(fact.tags), fact.value];
+    this.#addresses[number] = this.#texts.keep(number, texts);
+    const writers = clientMark(client) | (definedBy === '' ? 0 : clientMark(definedBy));
+    this.#marks[number] = fact.tags.reduce((marks, tag) => marks | tagMark(tag), writers);
     for (const tag of fact.tags) this.tags.enter(tag);
     this.clients.enter(client);
     this.#numbers.add(number, hash(spell(id), SECRET));
@@ -175,11 +179,13 @@ export class FactIndex {
   }
 
   told(number: number): Told {
-    const [key = '', spelled = '', client = '', tagged = '', value = ''] = this.#texts.read(this.#addresses[number] ?? 0);
+    const texts = this.#texts.read(this.#addresses[number] ?? 0);
+    const [key = '', spelled = '', client = '', definedBy = '', tagged = '', value = ''] = texts;
     const tags = JSON.parse(tagged) as string[];
     const category = this.#categories.name(this.#category[number] ?? 0);
     const [updatedAt, expiresAt] = [this.updatedAt(number), this.expiresAt(number)];
-    return { id: spelled === '' ? key : unspell(spelled), fact: { key, category, value, tags, client, updatedAt, expiresAt } };
+    const fact = { key, category, value, tags, client, ...(definedBy !== '' && { definedBy }), updatedAt, expiresAt };
+    return { id: spelled === '' ? key : unspell(spelled), fact };
   }
 
   /** Tells the facts that have these names. */
@@ -187,8 +193,11 @@ export class FactIndex {
     const marks = (tag === undefined ? 0 : tagMark(tag)) | (client === undefined ? 0 : clientMark(client));
     return (number) => {
       if (((this.#marks[number] ?? 0) & marks) !== marks) return false;
-      const [, , writer, tagged = ''] = this.#texts.read(this.#addresses[number] ?? 0, 4);
-      return (client === undefined || writer === client) && (tag === undefined || (JSON.parse(tagged) as string[]).includes(tag));
+      const [, , writer, definer, tagged = ''] = this.#texts.read(this.#addresses[number] ?? 0, 5);
+      return (
+        (client === undefined || writer === client || definer === client) &&
+        (tag === undefined || (JSON.parse(tagged) as string[]).includes(tag))
+      );
     };
   }
 

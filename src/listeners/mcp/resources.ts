@@ -56,7 +56,8 @@ const ALL: readonly ResourceRow[] = [
     uri: 'helmdeck://pipelines',
     name: 'pipelines',
     title: 'Pipelines',
-    description: 'Which pipelines this person has, what they are for, and what pipeline_run needs to run one. Quoted data.',
+    description:
+      'Which pipelines there are, which client wrote each, what that client says of it, and what pipeline_run needs. Quoted data.',
     operation: 'pipelines',
     kinds: ['pack'],
   },

@@ -11,6 +11,7 @@ export const theWindow = (subject: string): Caller => ({
   transport: 'window',
   token: '',
   scopes: new Set(TOKEN_SCOPES),
+  owner: true,
 });
 
 /**

@@ -16,6 +16,7 @@ import { history, list, recall, remember, renew, search } from './commands/facts
 import { forget, undo } from './commands/forget.ts';
 import { keyInit, keyRecovery, keyRotate, keyStatus, lock, unlock } from './commands/key.ts';
 import { packDisable, packEnable, packList, packNew, packRun, packTest } from './commands/packs.ts';
+import { pipelineAdopt, pipelineList, pipelineShow } from './commands/pipelines.ts';
 import { mcp, serve } from './commands/program.ts';
 import { status } from './commands/status.ts';
 import { tokenList, tokenMint, tokenPause, tokenResume, tokenRevoke } from './commands/tokens.ts';
@@ -42,6 +43,7 @@ export const groups: readonly Group[] = [
   { title: 'Overview', commands: [memory, context, activity, callers] },
   { title: 'The program', commands: [serve, window, windowList, windowEnd, status, doctor, mcp] },
   { title: 'Packs', commands: [packList, packRun, packNew, packTest, packEnable, packDisable] },
+  { title: 'Pipelines', commands: [pipelineList, pipelineShow, pipelineAdopt] },
   {
     title: 'Embeddings',
     commands: [

@@ -61,3 +61,7 @@ export function wrapped(text: string, width: number): string[] {
 /** "1 fact", "2 facts". */
 export const counted = (count: number, one: string, many = `${one}s`): string =>
   `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
+
+/** The client that wrote something, and the one whose pipeline made it write. */
+export const writerOf = ({ client, defined_by: definer }: { client: string; defined_by?: string | undefined }): string =>
+  visible(definer === undefined ? client : `${client} by a pipeline of ${definer}`);

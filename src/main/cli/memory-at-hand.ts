@@ -72,6 +72,7 @@ async function openedHere(config: Config, { environment, version }: Circumstance
     transport: 'owner',
     token: '',
     scopes: new Set(['admin'] as const),
+    owner: true,
   };
   return {
     program: undefined,

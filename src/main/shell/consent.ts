@@ -89,6 +89,22 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<Q
       return questionForForget(caller, input.scope, perform);
     case 'undo':
       return questionForUndo(caller, input, perform);
+    case 'createPipeline':
+      return {
+        message: `Keep the pipeline ${shortened(input.title ?? input.id)} as your own?`,
+        detail: `Agents can run it, and it is signed as yours. It runs ${shortened(input.steps.map(({ pack }) => pack).join(', '))}.`,
+        yes: 'Keep',
+      };
+    case 'adoptPipeline': {
+      const { title = input.id, client, steps } = await perform(caller, 'pipeline', { id: input.id });
+      return {
+        message: `Adopt the pipeline ${shortened(title)}?`,
+        detail: `${shortened(client)} wrote it. From then on it counts as yours, and runs with the rights of the agent that runs it. It runs ${shortened(
+          steps.map(({ pack }) => pack).join(', '),
+        )}.`,
+        yes: 'Adopt',
+      };
+    }
     case 'deletePipeline': {
       const { title = input.id } = await perform(caller, 'pipeline', input);
       return {

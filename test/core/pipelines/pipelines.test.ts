@@ -246,6 +246,7 @@ describe('a run', () => {
     expect(run).toEqual({
       run_id: begun.run_id,
       pipeline: 'greet',
+      client: 'claude-code',
       status: 'succeeded',
       started_at: begun.started_at,
       ended_at: expect.any(String),

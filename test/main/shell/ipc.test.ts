@@ -10,7 +10,7 @@ import { type Bound, bindWindow } from '../../../src/main/shell/ipc.ts';
 import { desktopBridge } from '../../../src/renderer/src/desktop-bridge.ts';
 import { HOUR, MINUTE } from '../../support/clock.ts';
 import { type Contents, contentsAt, invoke } from '../../support/electron.ts';
-import { openMemory, type OpenedMemory, theOwner } from '../../support/memory.ts';
+import { aCaller, openMemory, type OpenedMemory, theOwner } from '../../support/memory.ts';
 import { aPack } from '../../support/packs.ts';
 
 vi.mock('electron', () => import('../../support/electron.ts'));
@@ -238,16 +238,18 @@ function isCloneable(value: unknown): boolean {
 
 describe('what destroys or gives away is asked first (R-DESK-08)', () => {
   const destructive: [string, object, RegExp][] = [
-    ['forget', { scope: 'all' }, /Forget 3 entries/],
+    ['forget', { scope: 'all' }, /Forget 4 entries/],
     ['forget', { scope: 'prefix:a' }, /Forget one entry/],
     ['forget', { scope: 'category:user_facts' }, /Forget 2 entries/],
     ['undo', { client: 'window', since: '2026-01-01T00:00:00Z' }, /Undo what window wrote/],
     ['mintToken', { name: 'x', scopes: ['admin', 'memory:read'] }, /all that you may/],
     ['mintToken', { name: 'x' }, /a token for the memory me/],
-    ['runPack', { name: 'helmdeck.memory_forget', input: { scope: 'all' } }, /Forget 3 entries/],
+    ['runPack', { name: 'helmdeck.memory_forget', input: { scope: 'all' } }, /Forget 4 entries/],
     ['runPack', { name: 'test.outside', input: { what: 'a secret' } }, /Run test\.outside/],
     ['finishPipeline', { id: 'wipe' }, /Forget 2 entries/],
     ['deletePipeline', { id: 'wipe' }, /Delete the pipeline wipe/],
+    ['createPipeline', { id: 'new', steps: [{ id: 'one', pack: 'test.outside' }] }, /Keep the pipeline new as your own/],
+    ['adoptPipeline', { id: 'foreign', updated_at: '2026-06-03T14:02:00.000Z' }, /Adopt the pipeline foreign/],
     ['dropCredential', { name: 'github' }, /Delete the credential github/],
     ['pauseToken', { id: 'x', paused: false }, /Resume access for x/],
     ['endSession', { id: 'x' }, /End the session x/],
@@ -260,7 +262,8 @@ describe('what destroys or gives away is asked first (R-DESK-08)', () => {
   test.each(destructive)('%s %j', async (name, input, question) => {
     for (const key of ['a', 'b']) await call('me', 'remember', { key, value: 'v' });
     const steps = [{ id: 'one', pack: 'helmdeck.memory_forget', input: { scope: 'facts' } }];
-    await call('me', 'createPipeline', { id: 'wipe', steps });
+    await memory.as(theOwner)('createPipeline', { id: 'wipe', steps });
+    await memory.as(aCaller())('createPipeline', { id: 'foreign', steps });
     expect(await call('me', name, input)).toMatchObject({ ok: false, code: 'declined' });
     expect(asked).toMatchObject([{ message: expect.stringMatching(question) as string }]);
     expect(await call('me', 'list', {})).toMatchObject({ value: { facts: [{ key: 'b' }, { key: 'a' }] } });

@@ -5,7 +5,7 @@ import type { Request } from '../../../contract/operations.ts';
 import type { SearchAnswer } from '../../../contract/query.ts';
 import { command } from '../command.ts';
 import type { Desk } from '../desk.ts';
-import { columns, indented, jsonText, visible } from '../layout.ts';
+import { columns, indented, jsonText, visible, writerOf } from '../layout.ts';
 import type { MemoryAtHand } from '../memory-at-hand.ts';
 import { minuteOf, timeLeft } from '../times.ts';
 import { lifetimeOf, numberOf, withinOf } from '../values.ts';
@@ -193,8 +193,8 @@ export const history = command({
   async run({ arguments: { key } }, desk) {
     const answer = await (await desk.memory()).call('history', { key });
     await desk.answer(answer, () =>
-      answer.versions.flatMap(({ value, client, category, tags, written_at: written, expires_at: end }) => [
-        [minuteOf(written), visible(client), visible(category), ...tagged(tags), timeLeft(end, desk.now())].join('  '),
+      answer.versions.flatMap(({ value, category, tags, written_at: written, expires_at: end, ...signed }) => [
+        [minuteOf(written), writerOf(signed), visible(category), ...tagged(tags), timeLeft(end, desk.now())].join('  '),
         ...indented(visible(value)),
       ]),
     );
@@ -221,7 +221,7 @@ const tagged = (tags: readonly string[]): string[] =>
   tags.length === 0 ? [] : [tags.map((tag) => `#${visible(tag)}`).join(' ')];
 
 function factInFull(
-  { key, value, category, tags, client, created_at, updated_at, expires_at }: FactDetail,
+  { key, value, category, tags, created_at, updated_at, expires_at, ...signed }: FactDetail,
   desk: Desk,
 ): string[] {
   const about = [
@@ -229,7 +229,7 @@ function factInFull(
     ...tagged(tags).map((words) => ['tags', words]),
     [
       'written',
-      `${minuteOf(updated_at)} by ${visible(client)}${created_at === updated_at ? '' : `, first ${minuteOf(created_at)}`}`,
+      `${minuteOf(updated_at)} by ${writerOf(signed)}${created_at === updated_at ? '' : `, first ${minuteOf(created_at)}`}`,
     ],
     ['lives', timeLeft(expires_at, desk.now())],
   ];
@@ -238,11 +238,11 @@ function factInFull(
 
 function factLines(facts: FactList['facts'], desk: Desk): string[] {
   const rows = columns(
-    facts.map(({ key, category, tags, client, expires_at }) => [
+    facts.map(({ key, category, tags, expires_at, ...signed }) => [
       visible(key),
       visible(category),
       timeLeft(expires_at, desk.now()),
-      visible(client),
+      writerOf(signed),
       ...tagged(tags),
     ]),
   );

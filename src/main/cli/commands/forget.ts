@@ -53,7 +53,9 @@ export const undo = command({
     'dry-run': { says: 'Counts what would be taken back, and changes nothing.' },
     yes: { says: 'Does not ask; needed where nobody can be asked.' },
   },
-  more: ['Facts that it made are forgotten; facts that it changed say again what they said before.'],
+  more: [
+    'Facts that it made are forgotten; facts that it changed say again what they said before. So do pipelines, and what its pipelines wrote when others ran them.',
+  ],
   examples: ['undo openclaw --since 2h --dry-run', 'undo "Claude Desktop" --since 2026-11-18T09:00'],
   async run({ arguments: { client }, options }, desk) {
     const which = {
@@ -69,12 +71,19 @@ export const undo = command({
     if (!options['dry-run'] && !(await desk.confirm(options.yes, async () => `Forget ${await foreseen()}?`)))
       return declined(desk);
     const receipt = await (await desk.memory()).call('undo', { ...which, dry_run: options['dry-run'] });
-    const { removed, restored, skipped } = receipt;
+    const { removed, restored, skipped, pipelines } = receipt;
     await desk.answer(receipt, () => [
       options['dry-run']
         ? `${counted(removed, 'fact')} would be forgotten, and ${restored.toLocaleString('en-US')} changed back.`
         : `Forgot ${counted(removed, 'fact')}, and changed ${restored.toLocaleString('en-US')} back.`,
       ...skipped.map((key) => `${visible(key)} stays as it is: what it said before is gone.`),
+      ...(pipelines?.removed ?? []).map(
+        (id) => `Pipeline ${visible(id)}: ${options['dry-run'] ? 'would be deleted' : 'deleted'}.`,
+      ),
+      ...(pipelines?.restored ?? []).map(
+        (id) => `Pipeline ${visible(id)}: ${options['dry-run'] ? 'would be changed' : 'changed'} back.`,
+      ),
+      ...(pipelines?.skipped ?? []).map((id) => `Pipeline ${visible(id)} stays as it is: the version before is gone.`),
     ]);
     return exits.done.code;
   },

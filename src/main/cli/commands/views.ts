@@ -1,7 +1,7 @@
 import type { Activity } from '../../../contract/history.ts';
 import { PAGE } from '../../../contract/limits.ts';
 import { command } from '../command.ts';
-import { columns, counted, indented, visible } from '../layout.ts';
+import { columns, counted, indented, visible, writerOf } from '../layout.ts';
 import { minuteOf, timeLeft } from '../times.ts';
 import { numberOf } from '../values.ts';
 
@@ -59,12 +59,7 @@ export const activity = command({
     } while (cursor !== undefined && rows.length < limit);
     await desk.answer({ activity: rows, more: cursor !== undefined }, () =>
       columns(
-        rows.map((row) => [
-          minuteOf(row.at),
-          visible(row.client),
-          row.operation,
-          visible(row.key ?? row.scope ?? row.target ?? ''),
-        ]),
+        rows.map((row) => [minuteOf(row.at), writerOf(row), row.operation, visible(row.key ?? row.scope ?? row.target ?? '')]),
       ),
     );
     if (!desk.json && rows.length === 0) desk.terminal.tell('Nothing was written or forgotten in the last 30 days.');

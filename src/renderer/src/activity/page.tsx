@@ -7,7 +7,7 @@ import { useActions } from '../ui/actions.tsx';
 import { Page } from '../ui/page.tsx';
 import { Refused } from '../ui/refused.tsx';
 import { When } from '../ui/when.tsx';
-import { type Suspicion, Undo } from './undo.tsx';
+import { type Suspicion, Undo, WRITES } from './undo.tsx';
 
 type Row = Activity['activity'][number];
 
@@ -19,6 +19,10 @@ const DID: Readonly<Record<Row['operation'], string>> = {
   forget: 'forgot',
   undo: 'took back what was written to',
   import: 'imported',
+  createPipeline: 'created the pipeline',
+  replacePipeline: 'replaced the pipeline',
+  deletePipeline: 'deleted the pipeline',
+  adoptPipeline: 'adopted the pipeline',
   mintToken: 'made the token',
   revokeToken: 'revoked the token',
   pauseToken: 'paused or resumed the token',
@@ -103,7 +107,7 @@ const nameOf = ({ at, operation, client, key, scope, target }: Row): string =>
   JSON.stringify([at, operation, client, key, scope, target]);
 
 function Line({ row, undo }: { row: Row; undo: () => void }) {
-  const { at, operation, client, key, scope, target, shortened } = row;
+  const { at, operation, client, defined_by: definedBy, key, scope, target, shortened } = row;
   return (
     <li className="line">
       <span>
@@ -111,10 +115,15 @@ function Line({ row, undo }: { row: Row; undo: () => void }) {
         <strong>
           <bdi>{client}</bdi>
         </strong>{' '}
+        {definedBy !== undefined && (
+          <>
+            by a pipeline of <bdi>{definedBy}</bdi>{' '}
+          </>
+        )}
         {DID[operation]} <bdi>{key ?? scope ?? target}</bdi>
         {shortened && ` and made it expire on ${fullDate(shortened.to)} instead of ${fullDate(shortened.from)}`}
       </span>
-      {(operation === 'remember' || operation === 'patch' || operation === 'import') && (
+      {WRITES.has(operation) && (
         <button
           type="button"
           className="opener calm"

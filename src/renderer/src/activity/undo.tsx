@@ -20,13 +20,20 @@ interface Props {
 }
 
 const SHOWN = 8;
-const WRITES: ReadonlySet<string> = new Set(['remember', 'patch', 'import']);
+export const WRITES: ReadonlySet<string> = new Set([
+  'remember',
+  'patch',
+  'import',
+  'createPipeline',
+  'replacePipeline',
+  'adoptPipeline',
+]);
 
 /** Shows what would go and what would return before anything does. */
 export function Undo({ suspicion, rows, close }: Props) {
   const { ask } = useMemory();
   const { say } = useToast();
-  const writers = [...new Set(rows.filter(({ operation }) => WRITES.has(operation)).map(({ client }) => client))];
+  const writers = [...new Set(rows.filter(({ operation }) => WRITES.has(operation)).flatMap(answering))];
   const [client, setClient] = useState(suspicion.client ?? writers[0] ?? '');
   const [moment, setMoment] = useState(() => localMoment(suspicion.since));
   const since = instantOf(moment);
@@ -44,7 +51,7 @@ export function Undo({ suspicion, rows, close }: Props) {
       act="Undo"
       run={undo}
       close={close}
-      ready={would !== undefined && would.removed + would.restored > 0}
+      ready={would !== undefined && would.removed + would.restored + pipelinesOf(would) > 0}
     >
       <div className="fields">
         <label>
@@ -68,8 +75,13 @@ export function Undo({ suspicion, rows, close }: Props) {
   );
 }
 
-function Preview({ would: { client, removed, restored, skipped }, touched }: { would: UndoReceipt; touched: readonly string[] }) {
-  if (removed + restored + skipped.length === 0) {
+/** How many it would delete or change back. */
+const pipelinesOf = ({ pipelines }: UndoReceipt): number =>
+  pipelines === undefined ? 0 : pipelines.removed.length + pipelines.restored.length;
+
+function Preview({ would, touched }: { would: UndoReceipt; touched: readonly string[] }) {
+  const { client, removed, restored, skipped, pipelines } = would;
+  if (removed + restored + skipped.length === 0 && pipelines === undefined) {
     return (
       <p>
         Nothing of what <bdi>{client}</bdi> wrote since then is the last word on any fact.
@@ -81,6 +93,21 @@ function Preview({ would: { client, removed, restored, skipped }, touched }: { w
       <ul className="going">
         {removed > 0 && <li>Forgotten: {counted(removed, 'fact')} that it made</li>}
         {restored > 0 && <li>As before again: {counted(restored, 'fact')} that it changed</li>}
+        {pipelines !== undefined && pipelines.removed.length > 0 && (
+          <li>
+            Pipelines deleted: <Keys keys={pipelines.removed} />
+          </li>
+        )}
+        {pipelines !== undefined && pipelines.restored.length > 0 && (
+          <li>
+            Pipelines as before: <Keys keys={pipelines.restored} />
+          </li>
+        )}
+        {pipelines !== undefined && pipelines.skipped.length > 0 && (
+          <li>
+            Pipelines left as they are: <Keys keys={pipelines.skipped} />
+          </li>
+        )}
         {skipped.length > 0 && (
           <li>
             Left as it is, because who wrote it first, or what it said before, is gone: <Keys keys={skipped} />
@@ -110,10 +137,14 @@ function Keys({ keys }: { keys: readonly string[] }) {
   );
 }
 
+/** The program that wrote, and the one whose pipeline made it write. */
+const answering = ({ client, defined_by: definedBy }: Activity['activity'][number]): string[] =>
+  definedBy === undefined ? [client] : [client, definedBy];
+
 const keysOf = (rows: Activity['activity'], client: string, since: string): string[] => [
   ...new Set(
     rows
-      .filter((row) => row.client === client && WRITES.has(row.operation) && row.at >= since)
+      .filter((row) => answering(row).includes(client) && WRITES.has(row.operation) && row.at >= since)
       .flatMap(({ key }) => (key === undefined ? [] : [key])),
   ),
 ];

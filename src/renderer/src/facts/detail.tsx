@@ -99,7 +99,7 @@ function Tags({ fact, show }: { fact: Fact; show: Props['show'] }) {
 }
 
 function Provenance({ fact, show }: { fact: Fact; show: Props['show'] }) {
-  const { client, created_at: made, updated_at: changed, expires_at: end } = fact;
+  const { client, defined_by: definedBy, created_at: made, updated_at: changed, expires_at: end } = fact;
   const left = timeLeft(end, useNow());
   return (
     <>
@@ -108,6 +108,14 @@ function Provenance({ fact, show }: { fact: Fact; show: Props['show'] }) {
         <button type="button" className="inline" onClick={() => show({ client })}>
           {client}
         </button>
+        {definedBy !== undefined && (
+          <>
+            , by a pipeline of{' '}
+            <button type="button" className="inline" onClick={() => show({ client: definedBy })}>
+              {definedBy}
+            </button>
+          </>
+        )}
         , <time dateTime={changed}>{fullDate(changed)}</time>
       </p>
       {made !== changed && (

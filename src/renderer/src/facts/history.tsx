@@ -2,6 +2,7 @@ import { useState } from 'react';
 import type { FactDetail, FactVersion } from '../../../contract/fact.ts';
 import { useAsked, useMemory } from '../memory-context.tsx';
 import { fullDate } from '../time.ts';
+import { signed } from '../ui/signed.ts';
 import { ChangedFiling, ChangedText } from './changed-text.tsx';
 import { secondsLeftOf } from './lifetime.ts';
 
@@ -37,12 +38,12 @@ export function FactHistory({ fact }: { fact: FactDetail }) {
           return (
             <li key={version.written_at}>
               <p className="meta">
-                Changed by <bdi>{next.client}</bdi>, <time dateTime={changed}>{fullDate(changed)}</time>
+                Changed by <bdi>{signed(next)}</bdi>, <time dateTime={changed}>{fullDate(changed)}</time>
               </p>
               <ChangedText before={version.value} after={next.value} />
               <ChangedFiling before={version} after={next} />
               <p className="meta">
-                Before: <bdi>{version.client}</bdi>, <time dateTime={version.written_at}>{fullDate(version.written_at)}</time>
+                Before: <bdi>{signed(version)}</bdi>, <time dateTime={version.written_at}>{fullDate(version.written_at)}</time>
               </p>
               <button type="button" className="button" onClick={() => restore(version)}>
                 Restore what {version.client} wrote

@@ -78,14 +78,14 @@ function Catalogue({ open }: { open: (opened: OpenedPack) => void }) {
           <p className="quiet">None yet. An agent makes one when it is told which packs to run one after the other.</p>
         )}
         <ul className="plain">
-          {shelf?.pipelines.map(({ id, title, description, steps }) => (
+          {shelf?.pipelines.map(({ id, title, description, steps, client, by_owner, needs_adoption }) => (
             <li key={id} className="line">
               <span>
                 <button type="button" className="opener" onClick={() => open({ pipeline: id })}>
                   <bdi>{title ?? id}</bdi>
                 </button>{' '}
                 <span className="quiet">
-                  {id}, {counted(steps, 'step')}
+                  {id}, {counted(steps, 'step')}, by <bdi>{by_owner ? 'you' : client}</bdi>
                 </span>
                 {description !== undefined && (
                   <>
@@ -93,6 +93,12 @@ function Catalogue({ open }: { open: (opened: OpenedPack) => void }) {
                     <span className="quiet">
                       <bdi>{description}</bdi>
                     </span>
+                  </>
+                )}
+                {needs_adoption !== undefined && (
+                  <>
+                    <br />
+                    <span className="small warned">{needs_adoption}</span>
                   </>
                 )}
               </span>

@@ -27,6 +27,8 @@ export function PipelinePage({ id, back }: Props) {
   const { busy, failure, run } = useDoing(labelsOf(pipeline));
   const [runId, setRunId] = useState<string>();
   const [deleting, setDeleting] = useState(false);
+  /** The version that was shown when the owner began to adopt it; if it changed since, the memory refuses. */
+  const [adopting, setAdopting] = useState<string>();
   const [forgetScope, dialog] = useForgetScope();
   const start = (inputs: Record<string, unknown>): void =>
     void run(async () => setRunId((await ask('runPipeline', { id, inputs })).run_id));
@@ -37,6 +39,9 @@ export function PipelinePage({ id, back }: Props) {
   const startDeleting = (): void => {
     if (isAsked) remove().catch((refused: Error) => say({ text: refused.message }));
     else setDeleting(true);
+  };
+  const adopt = async (): Promise<void> => {
+    await ask('adoptPipeline', { id, updated_at: adopting ?? '' });
   };
   const clear = (): void =>
     forgetScope({
@@ -51,13 +56,24 @@ export function PipelinePage({ id, back }: Props) {
       {pipeline && (
         <>
           <p className="quiet">
-            <code>{id}</code>, changed <When at={pipeline.updated_at} />, goes <When at={pipeline.expires_at} /> unless it is run
+            <code>{id}</code>, by <bdi>{pipeline.by_owner ? 'you' : pipeline.client}</bdi>
+            {pipeline.first_written_by !== undefined && (
+              <>
+                {' '}
+                (first written by <bdi>{pipeline.first_written_by}</bdi>)
+              </>
+            )}
+            , changed <When at={pipeline.updated_at} />, goes <When at={pipeline.expires_at} /> unless it is run
           </p>
+          {pipeline.needs_adoption !== undefined && <p className="warned">{pipeline.needs_adoption}</p>}
           <Section title="Steps">
             <ol className="plain">
-              {pipeline.steps.map(({ id: step, pack }) => (
+              {pipeline.steps.map(({ id: step, pack, input }) => (
                 <li key={step} className="line">
-                  <bdi>{step}</bdi>
+                  <span>
+                    <bdi>{step}</bdi>
+                    <pre className="small">{JSON.stringify(input, null, 2)}</pre>
+                  </span>
                   <code>{pack}</code>
                 </li>
               ))}
@@ -69,7 +85,14 @@ export function PipelinePage({ id, back }: Props) {
             {runId !== undefined && <Run key={runId} runId={runId} />}
           </Section>
           <Runs pipeline={id} />
-          <Section title="Delete">
+          <Section title="Manage">
+            {!pipeline.by_owner && (
+              <p className="buttons">
+                <button type="button" className="button" onClick={() => setAdopting(pipeline.updated_at)}>
+                  Adopt the pipeline…
+                </button>
+              </p>
+            )}
             <p className="buttons">
               <button type="button" className="button danger" onClick={clear}>
                 Forget its record…
@@ -80,6 +103,14 @@ export function PipelinePage({ id, back }: Props) {
             </p>
           </Section>
         </>
+      )}
+      {adopting !== undefined && pipeline && (
+        <Confirm title={`Adopt the pipeline ${id}?`} act="Adopt" harmless run={adopt} close={() => setAdopting(undefined)}>
+          <p>
+            <bdi>{pipeline.client}</bdi> wrote it. From then on it counts as yours: it runs with the rights of whichever agent
+            runs it, and only you can change it. Read its steps first.
+          </p>
+        </Confirm>
       )}
       {deleting && (
         <Confirm title={`Delete the pipeline ${id}?`} act="Delete" run={remove} close={() => setDeleting(false)}>
