@@ -1,3 +1,4 @@
+import type * as Crypto from 'node:crypto';
 import { createDecipheriv } from 'node:crypto';
 import { expect, test, vi } from 'vitest';
 import { open, seal } from '../../src/core/cipher.ts';
@@ -5,7 +6,7 @@ import { KeyRing, SealingKey } from '../../src/core/key-ring.ts';
 
 // Two copies of a machine that was copied while the program ran hold the same state of the random generator.
 vi.mock('node:crypto', async (original) => ({
-  ...(await original<typeof import('node:crypto')>()),
+  ...(await original<typeof Crypto>()),
   randomFillSync: (bytes: Buffer) => bytes.fill(7),
 }));
 

@@ -17,12 +17,12 @@ export const serve = command({
       machine,
       version,
       updates,
-      ready: (started) => {
-        const { url, folder, report } = started;
+      ready: (running) => {
+        const { url, folder, report } = running;
         return desk.answer({ url, pid: process.pid, folder }, () => [
           ...report,
-          ...windowLines(started, desk.terminal.watched),
-          readyLine(started),
+          ...windowLines(running, desk.terminal.watched),
+          readyLine(running),
         ]);
       },
       ended: async () => {

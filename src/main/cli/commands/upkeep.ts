@@ -75,9 +75,9 @@ export const restore = command({
   async run({ arguments: { file: backupFile }, options: { yes, recovery, file } }, desk) {
     await desk.withoutProgram();
     const { folder } = desk.config;
-    const backup = resolve(backupFile);
-    if (!existsSync(backup))
-      throw new Failure('invalid_input', `There is no file ${backup}. List the backups with: helmdeck-memory backup --list`);
+    const path = resolve(backupFile);
+    if (!existsSync(path))
+      throw new Failure('invalid_input', `There is no file ${path}. List the backups with: helmdeck-memory backup --list`);
     const sources = recoveryPlaces(desk, recovery && file);
     if (!(await desk.confirm(yes, () => 'Put this backup in the place of the present memory, which is kept with the backups?'))) {
       desk.terminal.tell('Nothing was changed.');
@@ -91,7 +91,7 @@ export const restore = command({
     using progress = desk.terminal.working('Restoring…');
     const restored = await restoreBackup({
       folder,
-      backup,
+      backup: path,
       clock: systemClock,
       sources,
       ...(recoveryKey !== undefined && { recoveryKey }),
