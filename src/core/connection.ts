@@ -2,7 +2,9 @@ import type { Database, Statement } from 'better-sqlite3';
 import type { Transactions } from './commit-queue.ts';
 import { connect, PAGE_BYTES, damaged } from './database.ts';
 import { codeOf } from './files.ts';
+import { migrations } from './migrations/index.ts';
 import { PageScrubber } from './page-scrubber.ts';
+import { requireSchema } from './schema.ts';
 import { type KindStatements, prepare, prepareKind, type Statements } from './statements.ts';
 import type { Kind, Namespace } from './store.ts';
 import { CategoryTally, Tally } from './tally.ts';
@@ -50,6 +52,8 @@ export class Connection implements Transactions {
   /** How long the file is, as far as that is known. */
   #room = 0;
   #ahead = AHEAD_BYTES;
+  /** The one that was last compared with ours. */
+  #schemaVersion: number | undefined;
 
   constructor(file: string, db: Database) {
     this.#file = file;
@@ -106,6 +110,14 @@ export class Connection implements Transactions {
     this.#logLimit = LOG_FRAMES;
     this.#db = connect(this.#file);
     this.#sql = statementsFor(this.#db);
+  }
+
+  /** Throws when another program has changed the schema of the open file. SQLite counts every change, so this is cheap. */
+  requireOwnSchema(): void {
+    const version = this.#db.pragma('schema_version', { simple: true }) as number;
+    if (version === this.#schemaVersion) return;
+    requireSchema(this.#db, migrations, 'exact');
+    this.#schemaVersion = version;
   }
 
   close(): void {

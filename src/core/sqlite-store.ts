@@ -168,6 +168,8 @@ export class SqliteStore implements MemoryStore {
   async forget(subject: string, selection: Selection, note?: Note, between: Between = nextTurn): Promise<Forgotten> {
     this.#requireOpen();
     if (needsKey(selection)) await this.#awake();
+    // A foreign trigger could bring back each row that is deleted.
+    this.#disk.attempt(() => this.#connection.requireOwnSchema());
     // Afterwards a session that is left empty has no name any more.
     const theirs = this.#disk.attempt(() => this.#connection.namespaces().map(named)).filter((each) => each.subject === subject);
     const job = this.#disk.attempt(() => this.#forgetting.begin(subject, selection));

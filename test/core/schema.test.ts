@@ -156,6 +156,18 @@ describe('a memory whose schema was changed (R-DUR-14)', () => {
     await expect(store.upkeep!.backup()).rejects.toMatchObject({ message: expect.stringMatching(/trigger "keep"/) as string });
   });
 
+  test('while it is open, refuses to forget until the change is undone (R-FORGET-14)', async () => {
+    const store = await openKeptStore(folder, clock);
+    expect(await store.forget('me', { kinds: ['fact'], key: 'a' })).toMatchObject({ deleted: 1, purged: true });
+    edit(file, (db) => db.exec(REINSERT));
+    const refused = store.forget('me', { kinds: ['fact', 'history'] });
+    await expect(refused).rejects.toMatchObject({ message: expect.stringMatching(/trigger "keep"/) as string });
+    expect(await facts(store).count()).toBe(2);
+    edit(file, (db) => db.exec('DROP TRIGGER keep'));
+    expect(await store.forget('me', { kinds: ['fact', 'history'] })).toMatchObject({ deleted: 2, purged: true });
+    expect(await facts(store).count()).toBe(0);
+  });
+
   test('lets nothing be migrated: the file is compared with the schema of its own version first', () => {
     edit(file, (db) => db.exec(REINSERT));
     const before = fingerprint(file);
