@@ -23,6 +23,9 @@ export const UndoInput = later(() =>
         .min(1, { error: 'is missing; send the name of the program as activity shows it' })
         .describe('The program whose writes to take back, exactly as activity shows it.'),
       since: Time().describe('Take back what it wrote at or after this time.'),
+      from: Cursor()
+        .optional()
+        .describe('The id of the activity row to begin with: what it wrote before that row in the same moment stays.'),
       until: Time().optional().describe('Leave alone what it wrote after this time; absent, up to now.'),
       dry_run: flag().default(false).describe('true counts what would be taken back and changes nothing.'),
     },
@@ -84,6 +87,7 @@ export const Activity = later(() =>
     activity: z
       .array(
         z.object({
+          id: z.string().describe('Names this row; undo can begin with it.'),
           at: Time().describe('When it happened.'),
           operation: z
             .enum([

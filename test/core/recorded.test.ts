@@ -29,7 +29,7 @@ describe('an administrator', () => {
     const memory = await openMemory();
     const owner = memory.as(theOwner);
     const at = (): string => iso(memory.clock.now());
-    const row = { client: 'command-line', at: at() };
+    const row = { id: expect.any(String), client: 'command-line', at: at() };
     const minted = await owner('mintToken', { name: 'laptop', client: 'codex' });
     await owner('pauseToken', { id: minted.id, paused: true });
     await owner('revokeToken', { id: minted.id });

@@ -203,3 +203,33 @@ test('undo of 10,000 facts', async () => {
   console.log(`undo of 10,000 facts: ${((performance.now() - start) / 1000).toFixed(2)} s`);
   expect((await owner('status', {})).facts).toBe(5000);
 });
+
+describe.each([
+  { kept: 'in a file', keyless: false },
+  { kept: 'in RAM', keyless: true },
+])('undo from an activity row, in a memory $kept (R-OPS-07)', ({ keyless }) => {
+  test('leaves what the client wrote before that row in the same millisecond', async () => {
+    const memory = await openMemory({ keyless });
+    const [good, vandal, owner] = [
+      memory.as(aCaller()),
+      memory.as(aCaller({ client: 'vandal', token: 'token-2' })),
+      memory.as(theOwner),
+    ];
+    await good('remember', { key: 'old', value: 'good' });
+    await memory.clock.pass(MINUTE);
+    for (const value of ['one', 'two', 'three']) await vandal('remember', { key: 'same', value });
+    await vandal('remember', { key: 'before', value: 'v' });
+    await vandal('remember', { key: 'old', value: 'bad' });
+    await vandal('remember', { key: 'same', value: 'four' });
+    await vandal('remember', { key: 'after', value: 'v' });
+    const { activity } = await owner('activity', {});
+    const row = activity.find(({ key }) => key === 'old')!;
+    const wanted = { removed: 1, restored: 2, skipped: [] };
+    const input = { client: 'vandal', since: row.at, from: row.id };
+    expect(await owner('undo', { ...input, dry_run: true })).toMatchObject(wanted);
+    expect(await owner('undo', input)).toMatchObject(wanted);
+    const { facts } = await owner('list', { values: true });
+    expect(Object.fromEntries(facts.map(({ key, value }) => [key, value]))).toEqual({ old: 'good', same: 'three', before: 'v' });
+    expect(await owner('undo', input)).toMatchObject({ removed: 0, restored: 0 });
+  });
+});

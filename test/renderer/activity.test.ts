@@ -75,7 +75,7 @@ describe('undoing what a client wrote (R-WIN-20)', () => {
 
   test('shows first what goes and what returns, and then does that', async () => {
     const { page, as } = await opened();
-    await page.getByRole('button', { name: 'Undo from here: what codex wrote at 14:02 and later' }).first().click();
+    await page.getByRole('button', { name: 'Undo from here: what codex wrote at 14:02 and later' }).last().click();
     await dialog(page).getByText('Forgotten: 1 fact that it made').waitFor();
     await dialog(page).getByText('As before again: 1 fact that it changed').waitFor();
     await dialog(page).getByText('It wrote to shell, editor').waitFor();
@@ -84,6 +84,38 @@ describe('undoing what a client wrote (R-WIN-20)', () => {
     await toast(page).getByText('Taken back: 1 fact forgotten, 1 as before.').waitFor();
     expect((await as()('list', { values: true })).facts.map(({ value }) => value)).toEqual(['Helix']);
     await expect.poll(async () => (await lines(page)).filter((line) => line.includes('window took back'))).toHaveLength(2);
+  });
+
+  test('leaves what it wrote before the chosen row, also in the same moment (R-WIN-20, R-OPS-07)', async () => {
+    const { page, as } = await opened();
+    await page.getByRole('button', { name: 'Undo from here: what codex wrote at 14:02 and later' }).first().click();
+    await dialog(page).getByText('Forgotten: 1 fact that it made').waitFor();
+    await dialog(page).getByText('It wrote to shell', { exact: true }).waitFor();
+    await dialog(page).getByRole('button', { name: 'Undo' }).click();
+    await toast(page).getByText('Taken back: 1 fact forgotten, 0 as before.').waitFor();
+    expect((await as()('list', { values: true })).facts.map(({ value }) => value)).toEqual(['Emacs']);
+  });
+
+  test('begins with the millisecond of the chosen row', async () => {
+    const clock = handClock();
+    const { page, as } = await openWindow({
+      clock,
+      async filled(of) {
+        await clock.pass(150);
+        await of({ client: 'codex' })('remember', { key: 'wanted', value: 'v' });
+        await clock.pass(150);
+        await of({ client: 'codex' })('remember', { key: 'unwanted', value: 'v' });
+      },
+    });
+    await goTo(page, 'Activity');
+    await page
+      .getByRole('button', { name: /^Undo from here/ })
+      .first()
+      .click();
+    await dialog(page).getByText('Forgotten: 1 fact that it made').waitFor();
+    await dialog(page).getByRole('button', { name: 'Undo' }).click();
+    await toast(page).getByText('Taken back: 1 fact forgotten').waitFor();
+    expect((await as()('list', {})).facts.map(({ key }) => key)).toEqual(['wanted']);
   });
 
   test('asks for whose and since when, and offers nothing where nothing would change', async () => {

@@ -28,7 +28,13 @@ export const noteOf = (caller: Caller, operation: Row['operation'], about: About
 // Only `noteOf` writes these, and the seal says that nobody changed them.
 const parse = ({ value }: Entry): Kept => JSON.parse(value) as Kept;
 
-export function readNote(entry: Entry): Row {
+/** What a row says was written: the key, and the moment that the fact itself bears. */
+export function writtenIn(entry: Entry): { readonly key: string | undefined; readonly at: number } {
+  const { key, written = entry.updatedAt } = parse(entry);
+  return { key, at: written };
+}
+
+export function readNote(entry: Entry): Omit<Row, 'id'> {
   const { operation, key, scope, target, shortened } = parse(entry);
   return {
     at: time(entry.updatedAt),

@@ -1,7 +1,8 @@
 import { namespaceOf } from '../caller.ts';
-import type { Cursor, Reverted } from '../store.ts';
+import type { Cursor, Reverted, Space } from '../store.ts';
 import { isUnwanted } from '../undo.ts';
-import { noteOf } from './activity.ts';
+import { noteOf, writtenIn } from './activity.ts';
+import { readCursor } from './cursor.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 import { notesOf } from './pipelines.ts';
 
@@ -10,11 +11,15 @@ const SLICE = 24;
 
 /** Takes back what one client wrote: one name and one moment say what. */
 export const undo = ({ store, turns, packs: { pipelines } }: MemoryDeps): Pick<Memory, 'undo'> => ({
-  async undo(caller, { client, since, until, dry_run: dry }) {
+  async undo(caller, { client, since, from, until, dry_run: dry }) {
+    const between = (): Promise<void> => turns.next(caller.subject);
     const space = store.space(namespaceOf(caller), 'fact');
     const unwanted = { client, since: Date.parse(since), ...(until !== undefined && { until: Date.parse(until) }) };
+    const spared =
+      from === undefined ? undefined : await writtenBefore(store.space(namespaceOf(caller), 'activity'), client, from, between);
     const count = { removed: 0, restored: 0, skipped: 0, untouched: 0 } satisfies Record<Reverted, number>;
     const skipped: string[] = [];
+    const sinceOf = (key: string): number => Math.max(unwanted.since, (spared?.get(key) ?? 0) + 1);
     let after: Cursor | undefined;
     do {
       // From the newest backwards: what is put back becomes newer, and is not met again.
@@ -23,7 +28,7 @@ export const undo = ({ store, turns, packs: { pipelines } }: MemoryDeps): Pick<M
       const reverted = await Promise.all(
         suspect.map(async ({ key }) => ({
           key,
-          what: await space.revert(key, unwanted, dry ? undefined : noteOf(caller, 'undo', { key })),
+          what: await space.revert(key, { ...unwanted, since: sinceOf(key) }, dry ? undefined : noteOf(caller, 'undo', { key })),
         })),
       );
       for (const { key, what } of reverted) {
@@ -33,7 +38,7 @@ export const undo = ({ store, turns, packs: { pipelines } }: MemoryDeps): Pick<M
       // A page of nothing but broken rows says nothing about those after it.
       const last = entries.at(-1);
       after = last === undefined || last.updatedAt >= unwanted.since ? next : undefined;
-      if (after) await turns.next(caller.subject);
+      if (after) await between();
     } while (after);
     const taken = await pipelines.definitions.undo(caller, unwanted, dry, notesOf(caller));
     return {
@@ -48,3 +53,31 @@ export const undo = ({ store, turns, packs: { pipelines } }: MemoryDeps): Pick<M
     };
   },
 });
+
+/** Writes to one key within a millisecond bear later moments, by as much as this at most. */
+const DRIFT_MS = 1000;
+
+/**
+ * The last moment of each key that a client wrote before an activity row, as far as it may not be earlier than that row: several
+ * writes can bear one moment.
+ */
+async function writtenBefore(
+  record: Space,
+  client: string,
+  row: string,
+  between: () => Promise<void>,
+): Promise<ReadonlyMap<string, number>> {
+  const written = new Map<string, number>();
+  const begin = readCursor(row, 'updated');
+  let after: Cursor | undefined = begin;
+  while (after && after.at >= begin.at - DRIFT_MS) {
+    const { entries, next } = await record.page({ sort: 'updated', limit: SLICE, after });
+    for (const entry of entries.filter(({ author }) => author.client === client)) {
+      const { key, at } = writtenIn(entry);
+      if (key !== undefined) written.set(key, Math.max(at, written.get(key) ?? 0));
+    }
+    after = next;
+    if (after) await between();
+  }
+  return written;
+}

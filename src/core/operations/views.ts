@@ -72,9 +72,11 @@ export const views = ({ store, turns, embeddings, program, packs: { defaults } }
     const newest = rows.flat().toSorted((one, other) => other.place.at - one.place.at || other.place.row - one.place.row);
     const last = newest.length > limit ? newest[limit - 1] : undefined;
     return {
-      activity: newest
-        .slice(0, limit)
-        .map(({ entry, namespace }) => ({ ...readNote(entry), ...(all && { namespace: nameOf(namespace) }) })),
+      activity: newest.slice(0, limit).map(({ entry, namespace, place }) => ({
+        id: spellCursor(place, 'updated'),
+        ...readNote(entry),
+        ...(all && { namespace: nameOf(namespace) }),
+      })),
       ...(last && { next_cursor: spellCursor(last.place, 'updated') }),
     };
   },

@@ -99,7 +99,9 @@ describe('the life of a fact', () => {
       await memory.clock.pass(MINUTE);
       await owner('forget', { scope: 'all' });
       expect(await owner('activity', {})).toEqual({
-        activity: [{ at: iso(memory.clock.now()), operation: 'forget', client: 'command-line', scope: 'all' }],
+        activity: [
+          { id: expect.any(String), at: iso(memory.clock.now()), operation: 'forget', client: 'command-line', scope: 'all' },
+        ],
       });
     }
   });

@@ -81,7 +81,7 @@ export function ActivityPage() {
           <h2>{day}</h2>
           <ol className="plain">
             {its.map((row) => (
-              <Line key={nameOf(row)} row={row} undo={() => setUndoing({ client: row.client, since: row.at })} />
+              <Line key={row.id} row={row} undo={() => setUndoing({ client: row.client, since: row.at, from: row.id })} />
             ))}
           </ol>
         </section>
@@ -102,9 +102,6 @@ export function ActivityPage() {
     </Page>
   );
 }
-
-const nameOf = ({ at, operation, client, key, scope, target }: Row): string =>
-  JSON.stringify([at, operation, client, key, scope, target]);
 
 function Line({ row, undo }: { row: Row; undo: () => void }) {
   const { at, operation, client, defined_by: definedBy, key, scope, target, shortened } = row;

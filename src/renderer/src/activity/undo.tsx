@@ -10,6 +10,8 @@ import { useToast } from '../ui/toast.tsx';
 export interface Suspicion {
   readonly client: string | undefined;
   readonly since: string | undefined;
+  /** The activity row to begin with, if it was chosen. */
+  readonly from?: string;
 }
 
 interface Props {
@@ -37,10 +39,12 @@ export function Undo({ suspicion, rows, close }: Props) {
   const [client, setClient] = useState(suspicion.client ?? writers[0] ?? '');
   const [moment, setMoment] = useState(() => localMoment(suspicion.since));
   const since = instantOf(moment);
-  const input = { client, since: since ?? '' };
+  const isAsChosen = client === suspicion.client && since === suspicion.since && suspicion.from !== undefined;
+  const input = { client, since: since ?? '', ...(isAsChosen && { from: suspicion.from }) };
   const asked = useAsked('undo', { ...input, dry_run: true }, since !== undefined && client !== '');
   const would = asked.isPlaceholderData || since === undefined ? undefined : asked.data;
-  const touched = since === undefined ? [] : keysOf(rows, client, since);
+  const shown = isAsChosen ? rows.slice(0, rows.findIndex(({ id }) => id === suspicion.from) + 1) : rows;
+  const touched = since === undefined ? [] : keysOf(shown, client, since);
   const undo = async (): Promise<void> => {
     const done = await ask('undo', input);
     say({ text: `Taken back: ${counted(done.removed, 'fact')} forgotten, ${done.restored.toLocaleString()} as before.` });
@@ -66,7 +70,7 @@ export function Undo({ suspicion, rows, close }: Props) {
         </label>
         <label>
           From
-          <input type="datetime-local" step={1} value={moment} onChange={({ target }) => setMoment(target.value)} />
+          <input type="datetime-local" step={0.001} value={moment} onChange={({ target }) => setMoment(target.value)} />
         </label>
       </div>
       <div role="status">{would && <Preview would={would} touched={touched} />}</div>
@@ -149,10 +153,10 @@ const keysOf = (rows: Activity['activity'], client: string, since: string): stri
   ),
 ];
 
-/** As the field wants it: local time to the second, so that what happened within it is included. */
+/** The format of the field: local time to the millisecond, as the record has it. */
 function localMoment(at: string | undefined): string {
   const moment = new Date(at ?? Date.now());
-  return new Date(moment.getTime() - moment.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+  return new Date(moment.getTime() - moment.getTimezoneOffset() * 60_000).toISOString().slice(0, 23);
 }
 
 function instantOf(moment: string): string | undefined {
