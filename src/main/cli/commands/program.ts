@@ -13,7 +13,7 @@ export const serve = command({
   async run(_typed, desk) {
     const { readyLine, serve: run, windowLines } = await import('../../serve.ts');
     const { machine, version, updates, interrupted } = desk;
-    const running = run({
+    const served = run({
       machine,
       version,
       updates,
@@ -30,7 +30,7 @@ export const serve = command({
         if (!interrupted.aborted) await once(interrupted, 'abort');
       },
     });
-    await running.catch((error: unknown) => {
+    await served.catch((error: unknown) => {
       if (!(error instanceof Failure)) throw error;
       throw new Failure(error.code, `Helmdeck Memory cannot start: ${error.message}`, { cause: error });
     });
