@@ -1,3 +1,5 @@
+import { withProgramCall } from './program-call.ts';
+
 /** Everything a caller can be told went wrong: the code, and how HTTP and JSON-RPC number it. */
 export const failures = {
   invalid_input: { http: 400, rpc: -32602 },
@@ -40,7 +42,7 @@ export class Failure extends Error {
   readonly retryAfter: number | undefined;
 
   constructor(code: FailureCode, message: string, options?: ErrorOptions & { retryAfter?: number }) {
-    super(message, options);
+    super(withProgramCall(message), options);
     this.code = code;
     this.retryAfter = options?.retryAfter;
   }

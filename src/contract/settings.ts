@@ -35,6 +35,7 @@ export type SettingRow = Of<typeof SettingRow>;
 export const Settings = later(() =>
   z.object({
     folder: z.string().describe('The data folder.'),
+    command: z.string().describe('What starts the command line of this program, in any folder.'),
     address: z.string().describe('Where agents reach the memory, as it is set.'),
     file: z.string().exactOptional().describe('The configuration file that was read; absent when there is none.'),
     settings: z.array(SettingRow()).describe('Every setting there is.'),

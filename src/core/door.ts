@@ -1,5 +1,6 @@
 import { Failure } from '../contract/failure.ts';
 import { DEFAULT_ADDRESS } from '../contract/limits.ts';
+import { programCallAnywhere } from '../contract/program-call.ts';
 import type { Clients } from './clients.ts';
 import type { Clock } from './clock.ts';
 import { type Embeddings, noEmbeddings } from './embeddings.ts';
@@ -81,7 +82,7 @@ export function openDoor({
 const NOT_SERVED: Program = { version: 'unknown', listening: () => ({ at: 'paused' }) };
 
 const NOTHING_SET: OwnerSettings = {
-  told: () => ({ folder: '', address: DEFAULT_ADDRESS, settings: [] }),
+  told: () => ({ folder: '', command: programCallAnywhere(), address: DEFAULT_ADDRESS, settings: [] }),
   change() {
     throw new Failure('invalid_input', 'This memory was opened without settings; there is nothing to change.');
   },

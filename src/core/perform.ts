@@ -2,6 +2,7 @@ import { needsConsent } from '../contract/effect.ts';
 import { explain } from '../contract/explain.ts';
 import { asFailure, Failure } from '../contract/failure.ts';
 import { effectOf, isOperation, type OperationName, operations, type Output } from '../contract/operations.ts';
+import { withProgramCalls } from '../contract/program-call.ts';
 import { isRecordedAction, RECORDED_ACTIONS, type RecordedAction } from '../contract/recorded.ts';
 import { type Caller, permits } from './caller.ts';
 import { askConsent, type ConsentRequest, type During } from './during.ts';
@@ -46,7 +47,7 @@ export function createPerform(memory: Memory, limit: WriteLimit, turns: Turns, s
       // The table pairs each schema with its method; the compiler cannot follow the pairing through a union.
       const answer = (await memory[name](caller, parsed.data as never, during)) as never;
       if (action && action !== 'lock') await recordAction(store, caller, action, parsed.data);
-      return answer;
+      return SUGGESTING.has(name) ? withProgramCalls(answer) : answer;
     } catch (error) {
       throw asFailure(error);
     }
@@ -66,6 +67,22 @@ async function recordAction(
 }
 
 const isDryRun = (input: object): boolean => 'dry_run' in input && input.dry_run === true;
+
+/** Their answers say what to do, and name commands. */
+const SUGGESTING: ReadonlySet<OperationName> = new Set<OperationName>([
+  'status',
+  'lock',
+  'unlock',
+  'rotateKey',
+  'trustClock',
+  'clients',
+  'embeddings',
+  'setEmbeddings',
+  'approveOllama',
+  'pullModel',
+  'cancelPull',
+  'testEmbeddings',
+]);
 
 /** An import is as many writes as it has lines; whoever only asks what would happen writes nothing. */
 function writesOf(input: object): number {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Failure } from '../contract/failure.ts';
 import { readBuild } from './build.ts';
 import { ignoreDebuggerSignal } from './debugger.ts';
+import { spellProgramCalls } from './program-call.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -33,6 +34,7 @@ async function main(): Promise<void> {
   ignoreDebuggerSignal();
   // Beside the program itself, never among the data: whoever can write here could as well change the program.
   enableCompileCache(join(ROOT, 'out/compiled'));
+  spellProgramCalls(ROOT);
   try {
     readArguments(process.argv.slice(2));
     const { readyLine, serve, windowLines } = await import('./serve.ts');

@@ -6,6 +6,7 @@ import { prepareFolder } from '../core/prepare-folder.ts';
 import { readBuild } from './build.ts';
 import { readConfig } from './config.ts';
 import { ignoreDebuggerSignal, refuseRemoteControl } from './debugger.ts';
+import { spellProgramCalls } from './program-call.ts';
 import { readSettings } from './settings-file.ts';
 import { Desktop } from './shell/desktop.ts';
 import { fence } from './shell/guard.ts';
@@ -43,6 +44,7 @@ function start(): void {
   announceScheme();
   fence();
   const root = join(import.meta.dirname, '../..');
+  spellProgramCalls(root);
   const desktop = new Desktop({ config, settings, build: readBuild(root), root });
   // Until it is ready Electron takes these for itself, and would go on to ask as if its owner had quit.
   void app.whenReady().then(() => {

@@ -2,6 +2,7 @@ import { lstatSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { asFailure, Failure } from '../contract/failure.ts';
 import { QUOTA } from '../contract/limits.ts';
+import { programCallAnywhere } from '../contract/program-call.ts';
 import type { SettingRow, StartedWith } from '../contract/settings.ts';
 import { writeDurably } from '../core/files.ts';
 import type { OwnerSettings } from '../core/operations/memory.ts';
@@ -55,6 +56,7 @@ export class KeptSettings implements OwnerSettings {
     const { file } = this.#settings;
     return {
       folder,
+      command: programCallAnywhere(),
       address,
       ...(file !== undefined && { file }),
       settings: (Object.keys(SETTINGS) as SettingName[]).map((name) => this.#row(name)),

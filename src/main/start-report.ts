@@ -1,11 +1,12 @@
 import { join } from 'node:path';
+import { withProgramCall } from '../contract/program-call.ts';
 import type { KeyState, StoreStatus } from '../contract/status.ts';
 import { MEMORY_FILE } from '../core/database.ts';
 import type { Packs } from '../core/packs/packs.ts';
 
 /** What the owner is told at a start without a window: what is kept where, how its key stands, and what to do about it. */
 export function startReport({ kept, key }: StoreStatus, folder: string): string[] {
-  if (kept === 'memory') return WITHOUT_KEY;
+  if (kept === 'memory') return WITHOUT_KEY.map(withProgramCall);
   return [`The memory is ${join(folder, MEMORY_FILE)}, sealed.`, ...keyReport(key)];
 }
 
@@ -18,8 +19,7 @@ const WITHOUT_KEY = [
   'WARNING: THERE IS NO KEY, SO NOTHING IS KEPT. What is remembered is in RAM only and gone when this program ends.',
   'To keep it, end this program, make a key, and start again:',
   '  helmdeck-memory key init --file',
-  'If that is not found, put npx in front of it, in the folder of this program;',
-  'or hand in a key of 64 hexadecimal characters with HELMDECK_MEMORY_KEY, or a file that holds it with HELMDECK_MEMORY_KEY_FILE.',
+  'Or hand in a key of 64 hexadecimal characters with HELMDECK_MEMORY_KEY, or a file that holds it with HELMDECK_MEMORY_KEY_FILE.',
   'Whoever has the key can read the memory, and without it nobody can: keep a recovery key in a safe place.',
 ];
 
@@ -30,5 +30,5 @@ function keyReport(key: KeyState): string[] {
     `WARNING: ITS KEY IS ${key.at.toUpperCase()}${why}. Until it is there, nothing can be read or remembered.`,
     key.remedy,
     'Then run helmdeck-memory unlock, or start this program again.',
-  ];
+  ].map(withProgramCall);
 }

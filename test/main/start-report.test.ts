@@ -34,8 +34,6 @@ describe('what the owner is told at the start (R-KEY-03, R-KEY-05)', () => {
     const told = report({ at: 'ephemeral', remedy }, 'memory');
     expect(told).toMatch(/^WARNING: THERE IS NO KEY.*gone when this program ends/);
     expect(told).toMatch(/^ {2}helmdeck-memory key init --file$/m);
-    // Fresh from `npm ci` nothing is in the path yet.
-    expect(told).toMatch(/put npx in front/);
     expect(told).toMatch(/HELMDECK_MEMORY_KEY.*HELMDECK_MEMORY_KEY_FILE/);
   });
 });

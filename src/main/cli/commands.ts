@@ -1,3 +1,4 @@
+import { withProgramCall } from '../../contract/program-call.ts';
 import { command, type Group } from './command.ts';
 import { clockStatus, clockTrust } from './commands/clock.ts';
 import { connect, disconnect } from './commands/connect.ts';
@@ -33,7 +34,7 @@ const help = command({
     topic: { says: 'What to tell about.', optional: true, rest: true },
   },
   async run({ arguments: { topic = '' } }, desk) {
-    await desk.terminal.say(...helpOn(groups, topic));
+    await desk.terminal.say(...helpOn(groups, topic).map(withProgramCall));
   },
 });
 

@@ -1,5 +1,6 @@
 import { debuglog } from 'node:util';
 import { asFailure, Failure } from '../../contract/failure.ts';
+import { withProgramCall } from '../../contract/program-call.ts';
 import { refuseDebugger } from '../debugger.ts';
 import { groups } from './commands.ts';
 import { Desk, type World } from './desk.ts';
@@ -40,7 +41,9 @@ async function run(args: readonly string[], desk: Desk, version: string): Promis
     });
     return code ?? exits.done.code;
   }
-  await (asked.to === 'version' ? desk.answer({ version }, () => [version]) : desk.terminal.say(...helpOn(groups, asked.topic)));
+  await (asked.to === 'version'
+    ? desk.answer({ version }, () => [version])
+    : desk.terminal.say(...helpOn(groups, asked.topic).map(withProgramCall)));
   return exits.done.code;
 }
 

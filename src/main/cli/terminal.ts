@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import { addAbortSignal, type Readable, Writable } from 'node:stream';
 import { Failure } from '../../contract/failure.ts';
+import { withProgramCall } from '../../contract/program-call.ts';
 
 export interface Streams {
   readonly stdin: Readable & { isTTY?: boolean };
@@ -66,7 +67,7 @@ export class Terminal {
 
   /** Beside the answer: what a pipe must not swallow. */
   tell(...lines: readonly string[]): void {
-    if (lines.length > 0) this.#streams.stderr.write(`${lines.join('\n')}\n`);
+    if (lines.length > 0) this.#streams.stderr.write(`${lines.map(withProgramCall).join('\n')}\n`);
   }
 
   /** Until all that was said has left us. */

@@ -1,4 +1,5 @@
 import type { ClientRow, ConnectionPlan, Verification } from '../../../contract/client.ts';
+import { withProgramCall } from '../../../contract/program-call.ts';
 import { command } from '../command.ts';
 import type { Desk } from '../desk.ts';
 import { exits } from '../exit-codes.ts';
@@ -35,7 +36,7 @@ export const connect = command({
       `${client} is connected to the memory of ${visible(done.subject)}.`,
       triedLine(done.verified),
       ...(done.afterwards === undefined ? [] : [done.afterwards]),
-      `Take it back with: helmdeck-memory disconnect ${client}`,
+      withProgramCall(`Take it back with: helmdeck-memory disconnect ${client}`),
     ]);
     return undefined;
   },

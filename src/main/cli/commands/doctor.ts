@@ -1,3 +1,4 @@
+import { withProgramCalls } from '../../../contract/program-call.ts';
 import type { Finding } from '../../doctor/finding.ts';
 import { command } from '../command.ts';
 import type { Desk } from '../desk.ts';
@@ -17,7 +18,7 @@ export const doctor = command({
   async run({ arguments: { agent } }, desk) {
     if (agent !== undefined && agent !== 'openclaw') throw new UsageError('The doctor knows no agent but openclaw.');
     using progress = desk.terminal.working('Looking…');
-    const findings = await (agent === undefined ? ofThis(desk) : ofOpenClaw(desk));
+    const findings = withProgramCalls(await (agent === undefined ? ofThis(desk) : ofOpenClaw(desk)));
     progress[Symbol.dispose]();
     const well = findings.every(({ state }) => state !== 'bad');
     await desk.answer({ ok: well, findings }, () =>

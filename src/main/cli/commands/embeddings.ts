@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { EmbeddingsReport } from '../../../contract/embeddings.ts';
 import { Failure } from '../../../contract/failure.ts';
+import { withProgramCall } from '../../../contract/program-call.ts';
 import type { SidecarState } from '../../../contract/status.ts';
 import { command } from '../command.ts';
 import type { Desk } from '../desk.ts';
@@ -144,7 +145,7 @@ export const embeddingsOpenClaw = command({
     await desk.answer(done, () => [
       works ? 'OpenClaw searches by meaning, through these embeddings.' : 'OpenClaw was told to search through these embeddings.',
       triedLine(done.verified),
-      ...(works ? [] : [`To have it search as before: ${PUT_BACK}`]),
+      ...(works ? [] : [withProgramCall(`To have it search as before: ${PUT_BACK}`)]),
       ...(done.afterwards === undefined ? [] : [done.afterwards]),
     ]);
     return works ? undefined : exits.failed.code;

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { Failure } from '../../../contract/failure.ts';
+import { withProgramCall } from '../../../contract/program-call.ts';
 import type { KeyState } from '../../../contract/status.ts';
 import { command } from '../command.ts';
 import type { Desk } from '../desk.ts';
@@ -24,7 +25,7 @@ export const keyInit = command({
       `The key is made and kept in ${source}${path === undefined ? '' : ` (${path})`}.`,
       `The memory is ${memory}, sealed.`,
       'Without the key nobody can read it, you included. Make a recovery key now, and write it down:',
-      '  helmdeck-memory key recovery',
+      withProgramCall('  helmdeck-memory key recovery'),
     ]);
   },
 });

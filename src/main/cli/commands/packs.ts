@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import * as z from 'zod';
 import { Failure } from '../../../contract/failure.ts';
 import type { Result } from '../../../contract/pack.ts';
+import { withProgramCall } from '../../../contract/program-call.ts';
 import { command } from '../command.ts';
 import type { Desk } from '../desk.ts';
 import { columns, jsonLines, jsonText, visible } from '../layout.ts';
@@ -34,7 +35,9 @@ export const packList = command({
         .map((name) => ({
           name,
           state: 'off' as const,
-          why: desk.config.packs.includes(name) ? 'start the program anew' : `helmdeck-memory pack enable ${name}`,
+          why: desk.config.packs.includes(name)
+            ? 'start the program anew'
+            : withProgramCall(`helmdeck-memory pack enable ${name}`),
         })),
     ];
     await desk.answer({ packs: rows }, () =>
@@ -86,8 +89,8 @@ export const packNew = command({
     writeFirst(path, template(name));
     await desk.answer({ name, path }, () => [
       `Made ${path}`,
-      `Try it:    helmdeck-memory pack test ${name} --input '{"who": "Ada"}' --times 2`,
-      `Enable it: helmdeck-memory pack enable ${name}`,
+      withProgramCall(`Try it:    helmdeck-memory pack test ${name} --input '{"who": "Ada"}' --times 2`),
+      withProgramCall(`Enable it: helmdeck-memory pack enable ${name}`),
     ]);
   },
 });

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import type { Output } from '../../../contract/operations.ts';
 import { useDoing } from '../doing.ts';
-import { useMemory } from '../memory-context.tsx';
+import { useAsked, useMemory } from '../memory-context.tsx';
 import { useActions } from '../ui/actions.tsx';
 import { counted } from '../ui/forget-scope.tsx';
 import { Section } from '../ui/page.tsx';
@@ -14,6 +14,7 @@ export function SafetySection() {
   const { ask } = useMemory();
   const lookAgain = useFreshLook();
   const { data, error } = useWatched('backups', {}, () => undefined);
+  const { data: settings } = useAsked('settings', {});
   const copying = useDoing();
   const verifying = useDoing();
   const [made, setMade] = useState<Output<'backup'>>();
@@ -33,7 +34,7 @@ export function SafetySection() {
       <Refused error={error} />
       <p className="quiet">
         A backup is a complete copy, sealed like the memory. A copy on another disk also protects against the loss of this one. To
-        restore one, end the program and run helmdeck-memory restore.
+        restore one, end the program and run <code>{settings?.command ?? 'helmdeck-memory'} restore</code>.
       </p>
       <p className="buttons">
         <button type="button" className="button" disabled={copying.busy} onClick={backUp}>
