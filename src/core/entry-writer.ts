@@ -75,11 +75,12 @@ export class EntryWriter {
     const expiresAt = this.#endOf(namespace, { row: found, entry: before }, fresh, draft.grace);
     const shortened = kind === 'fact' && shortens(before, { ...fresh, expiresAt });
     if (sameContent(before, fresh) && !shortened) {
-      const renewed = { ...before, expiresAt, ...this.#renewedInDoubt(before) };
+      const renewed = { ...before, expiresAt, ...this.#renewedInDoubt(before, expiresAt) };
       rows.replace(namespace, kind, found, renewed);
       return { status: 'unchanged', entry: this.#ends(renewed) };
     }
-    const updated = { ...fresh, expiresAt, createdAt: before.createdAt, updatedAt: Math.max(now(), before.updatedAt + 1) };
+    const updatedAt = this.#dateOf(before, expiresAt);
+    const updated = { ...fresh, expiresAt, createdAt: before.createdAt, updatedAt };
     this.#supersede(namespace, kind, found, before, updated);
     if (note) this.keepNote(namespace, note, outcomeOf(before, updated, now()));
     return { status: 'updated', entry: this.#ends(updated) };
@@ -95,13 +96,12 @@ export class EntryWriter {
     const expiresAt = this.#endOf(namespace, found, { author, expiresAt: asked }, grace);
     const changed = { ...before, category: change.category ?? before.category, tags: change.tags ?? before.tags, expiresAt };
     if (sameContent(before, changed) && !(kind === 'fact' && shortens(before, { author, expiresAt }))) {
-      const renewed = { ...changed, ...(lifetime !== undefined && this.#renewedInDoubt(before)) };
+      const renewed = { ...changed, ...this.#renewedInDoubt(before, expiresAt) };
       rows.replace(namespace, kind, row, renewed);
       if (note && lifetime !== undefined) this.keepNote(namespace, note);
       return this.#ends(renewed);
     }
-    const at = lifetime === undefined ? this.#trustedNow() : now();
-    const updated = { ...changed, author, updatedAt: Math.max(at, before.updatedAt + 1) };
+    const updated = { ...changed, author, updatedAt: this.#dateOf(before, expiresAt) };
     this.#supersede(namespace, kind, row, before, updated);
     if (note) this.keepNote(namespace, note, outcomeOf(before, updated, now()));
     return this.#ends(updated);
@@ -140,13 +140,19 @@ export class EntryWriter {
     this.#trim(namespace, 'activity');
   }
 
-  /** A date ahead of time marks an end of life that a clock in doubt has set; both are corrected when the clock is. */
-  #renewedInDoubt({ updatedAt }: Entry): { updatedAt: number } | undefined {
-    const { inDoubt, now } = this.#deps;
-    return inDoubt() ? { updatedAt: Math.max(now(), updatedAt + 1) } : undefined;
+  /**
+   * A date ahead of time marks an end of life that a clock in doubt has set; both are corrected when the clock is. Where the end
+   * stays as it was, the date must not be ahead, or a correction would move that end too.
+   */
+  #dateOf({ updatedAt, expiresAt }: Entry, ends: number): number {
+    return Math.max(ends === expiresAt ? this.#trustedNow() : this.#deps.now(), updatedAt + 1);
   }
 
-  /** For a change that leaves the end of life as it is, so that no correction moves it. */
+  #renewedInDoubt(before: Entry, ends: number): { updatedAt: number } | undefined {
+    const renewed = this.#deps.inDoubt() && ends !== before.expiresAt;
+    return renewed ? { updatedAt: this.#dateOf(before, ends) } : undefined;
+  }
+
   #trustedNow(): number {
     return Math.min(this.#deps.now(), this.#deps.trusted());
   }
