@@ -17,6 +17,8 @@ const NAME = 'helmdeck-memory';
  * What starts the command line here: its name where the PATH leads to this installation, as after npm link; npx in a checkout;
  * elsewhere its file, because npx would then fetch a package of that name. The packed desktop brings no command line along, so one in
  * the PATH is assumed.
+ *
+ * @internal
  */
 export function programCall({ root, path = '', platform, cwd = root }: Circumstances): string {
   const file = join(root, 'bin', `${NAME}.js`);
