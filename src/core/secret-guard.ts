@@ -1,4 +1,5 @@
 import { later } from '../contract/later.ts';
+import { bare, chosen, classes, code, memorised, quoted, real, sign, standIn, strong } from './secret-text.ts';
 
 /**
  * Tells text that gives a credential away, so that memory is not where one ends up (R-FACT-18). It looks for what is known
@@ -25,8 +26,8 @@ export function findSecret(text: string): { kind: string } | undefined {
 
 /** In JSON a line break is a letter, and what begins behind it would look like the end of a word; the deeper, the more backslashes. */
 const unescaped = (text: string): string =>
-  text.replaceAll(/\\{1,8}(?:u([\dA-Fa-f]{4})|(["'/])|[bfnrt])/g, (_all, code: string | undefined, sign = '\n') =>
-    code === undefined ? sign : String.fromCharCode(Number.parseInt(code, 16)),
+  text.replaceAll(/\\{1,8}(?:u([\dA-Fa-f]{4})|(["'/])|[bfnrt])/g, (_all, unit: string | undefined, letter = '\n') =>
+    unit === undefined ? letter : String.fromCharCode(Number.parseInt(unit, 16)),
   );
 
 function findIn(text: string): { kind: string } | undefined {
@@ -75,6 +76,8 @@ const like = (kind: string, hints: string | readonly string[], pattern: RegExp, 
   pattern,
   plausible,
 });
+
+const set = (words: string): ReadonlySet<string> => new Set(words.split(' '));
 
 const passwordWord =
   'password|passwd|passphrase|passcode|pass|pwd|passwort|kennwort|wachtwoord|contraseña|contrasena|mot de passe|senha|parola|' +
@@ -262,6 +265,8 @@ const makeMarks = (): readonly Mark[] => [
   like('a password', PASSWORD_WORDS, paired(passwordWord), keepsPassword),
   like('a password', PASSWORD_WORDS, told(String.raw`(?:${passwordWord})`), guessedPassword),
   like('a password', PASSWORD_WORDS, told(String.raw`(?:${passwordWord})[^\n:=：]{0,30}?\s(?:${verb})`), guessedPassword),
+  like('a password', PASSWORD_WORDS, stated(), statedPassword),
+  like('a session cookie', 'cookie', /cookies?["'\\]{0,3}\s{0,3}[:=]?\s{0,3}["'\\]{0,3}([^\n]{8,400})/gi, opensSession),
   like('a password', '--pass', /--[a-z-]{0,24}pass(?:word|wd|phrase)?\s{1,3}["']?([^\s"'-][^\s"']{5,200})/g, memorised),
   like('a secret', SECRET_WORDS, assigned(secretWord), keepsSecret),
   like('a secret', SECRET_WORDS, paired(secretWord), keepsSecret),
@@ -312,6 +317,37 @@ function told(before: string): RegExp {
   return new RegExp(String.raw`(?<!\p{L})(?!pass\s)${before}\s{1,2}(["'\x60“„«]?)([^\s"'\x60“”„«»]{6,200})`, 'giu');
 }
 
+/**
+ * "The wifi password is sommer2026": a sentence that says what a password is. Only "is" and its like between the two, or what the
+ * password is for: "the password manager is KeePass2" says something else.
+ */
+function stated(): RegExp {
+  const what = String.raw`(?:(?<!\p{L})(?:${passwordWord})|(?<!\p{L})\p{L}{1,20}(?:passwort|kennwort))`;
+  const purpose = String.raw`(?:\s(?:for|of|on|at|to|von|vom|für|zum|zur|im|am|beim)\s[^\n:=：.,;]{1,30})?`;
+  return new RegExp(
+    String.raw`${what}${purpose}\s(?:is|was|ist|war|lautet|es|est|è|é|это)(?:\s(?:still|now|jetzt|noch))?\s{1,2}([^\s"'\x60“”„«»]{6,64})(?:[^\S\n]{1,2}(\p{L}{1,16}))?`,
+    'giu',
+  );
+}
+
+/** Words after which a sentence goes on about something else. Any other word could make the value a part of a phrase. */
+const CONJUNCTIONS = set('and but or so since for on at in if und aber oder seit für auf im bei am wenn');
+
+/** Letters and digits in one word, which the sentence ends with: "is 12-stellig" and "is argon2id-hashed" describe a password. */
+function statedPassword(value: string, next: string | undefined): boolean {
+  const guess = bare(value);
+  const ends = next === undefined || guess !== value || CONJUNCTIONS.has(next.toLowerCase());
+  return ends && /\p{L}/u.test(guess) && /\d/.test(guess) && memorised(guess) && !code(value);
+}
+
+const SESSION = /(?:sess|sid$|auth|token|jwt|login|remember)/i;
+
+/** A cookie by which its holder is known: a name that says so, and a value that nobody wrote by hand. */
+function opensSession(pairs: string): boolean {
+  const values = pairs.matchAll(/([\w.-]{1,64})["'\\]{0,3}\s?[=:]\s?["'\\]{0,3}([^\s"'\\;,=]{8,200})/g);
+  return values.some(([, name = '', value = '']) => SESSION.test(name) && /\d/.test(value) && memorised(value) && !code(value));
+}
+
 /** In a sentence an ordinary word may follow: only what nobody writes otherwise counts. */
 function guessedPassword(lead: string, value: string): boolean {
   const guess = bare(value);
@@ -334,8 +370,6 @@ const glued = (before: string): boolean => /\p{L}$/u.test(before);
 function namesPassword(before: string, word: string): boolean {
   return word.toLowerCase() !== 'pass' || !glued(before);
 }
-
-const set = (words: string): ReadonlySet<string> => new Set(words.split(' '));
 
 /** What stands before `key` where the key opens something. */
 const OPENING = set(
@@ -362,117 +396,6 @@ function namesSecret(before: string, word: string): boolean {
     default:
       return true;
   }
-}
-
-/** What an issuer's random letters look like: not a stand-in, and not words-between-dashes. */
-function real(token: string): boolean {
-  return !standIn(token) && !(/[-_.]/.test(token) && wordy(token));
-}
-
-/** What a person would choose and remember. */
-function memorised(value: string): boolean {
-  return (
-    classes(value) >= 2 && value.length >= 6 && !wordy(value) && !standIn(value) && !elsewhere(value) && !technical.test(value)
-  );
-}
-
-/** Enough letters, and disorder enough, to open something. */
-function strong(value: string): boolean {
-  const long = value.length >= 16 && pieces(value).some((piece) => piece.length >= 7 && !readable(piece));
-  const mixed = value.length >= 8 && value.length < 16 && classes(value) === 4 && !technical.test(value);
-  if (!long && !mixed) return false;
-  return !standIn(value) && !elsewhere(value) && !scheme.test(value) && !wordy(value) && (mixed || bits(value) >= 2.8);
-}
-
-const quoted = (lead: string): boolean => /["']/.test(lead);
-
-/** Without quotes the value ends where another field or the sentence does. */
-function bare(value: string): string {
-  const end = value.search(/[;&<]/);
-  return (end < 0 ? value : value.slice(0, end)).replace(/[.,!?)\]}\\|*]{1,4}$/, '');
-}
-
-const code = (value: string): boolean => /[\w$\]]\(|=>|\?\./.test(value);
-
-/** A name of the place where the secret is kept, or another text that speaks of secrets without being one. */
-function elsewhere(value: string): boolean {
-  return (
-    /^(?:\$[\w{(]|[{[<()]|%\w+%|op:|arn:|vault:|env:|secrets?[.:/]|ENC\[|ssh-|ecdsa-|\d{4}-\d\d-\d\d)/.test(value) ||
-    /:\/\/|process\.env|import\.meta|os\.environ|getenv/.test(value) ||
-    (/^(?:[~.]{0,2}\/|[A-Za-z]:\\)/.test(value) && wordShare(value) > 0.3)
-  );
-}
-
-/** A digest that says so, or the name of a technique and more. */
-const scheme = /^(?:sha-?\d{1,3}[-:]|md5[-:]|blake\w{1,3}[-:]|base64|base32|argon2|pbkdf2|oauth)/i;
-/** Names of techniques, which mix letters and digits like passwords do. */
-const technical =
-  /(?<![a-z])(?:sha-?\d|md5|bcrypt|scrypt|argon2|pbkdf2|oauth|base64|base32|utf-?\d|1password|auth0|totp|x509|ed25519|rsa-?\d|aes-?\d|[hre]s256|k8s|log4j|oidc)/i;
-
-/** Passwords that every manual uses, and every machine of a developer. */
-const stock =
-  /^(?:[A-Z_]+|[a-z_-]{0,16}pass(?:word|wd)?|pw|pwd|secret|admin|root|postgres|mysql|guest|test|dev|user|minio|minioadmin|token|key|x-oauth-basic)$/;
-
-/** Where only a password can stand, whatever somebody chose is one. */
-function chosen(password: string): boolean {
-  return !stock.test(password) && !standIn(password) && !elsewhere(password);
-}
-
-const placeholder =
-  /example|change.?me|placeholder|redacted|dummy|sample|insert|replace|goes.here|(?:^|[-_ <{[])your|xxxx|\.\.\.|…|\*\*\*|<[^>]|\$\{|\{\{|%s|not.?real|fake/i;
-
-/** What stands where a secret would: a manual's example, stars, one letter again and again, letters as they are counted. */
-function standIn(text: string): boolean {
-  return placeholder.test(text) || new Set(text).size <= Math.min(4, text.length / 3) || counted(text);
-}
-
-function counted(text: string): boolean {
-  let steps = 0;
-  for (let at = 1; at < text.length; at += 1) if (text.charCodeAt(at) - text.charCodeAt(at - 1) === 1) steps += 1;
-  return steps > text.length / 2;
-}
-
-function wordy(text: string): boolean {
-  return wordShare(text) >= 0.6;
-}
-
-/** A sign inside a word is no hyphen: it makes the word a password. */
-const pieces = (text: string): readonly string[] => text.split(/[^\p{L}\p{N}!#$^]|^[!#$^]+|[!#$^]+$/u);
-
-/** How much of the text is words and numbers, by letters. */
-function wordShare(text: string): number {
-  let words = 0;
-  let all = 0;
-  for (const piece of pieces(text)) {
-    all += piece.length;
-    if (readable(piece)) words += piece.length;
-  }
-  return words / Math.max(1, all);
-}
-
-/** `words`, `Words`, `WORDS`, `camelCaseWords` or a number. Random letters change case too often, or go on for too long. */
-function readable(piece: string): boolean {
-  if (/^(?:[a-z]{3,24}|\d+|0x[\dA-Fa-f]{1,8})$/.test(piece)) return true;
-  if (piece.length < 3 || !/^\p{L}+$/u.test(piece)) return false;
-  if (oneCase.test(piece)) return piece.length <= 24;
-  const humps = piece.split(/(?<=\p{Ll})(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u);
-  return humps.length * 3.5 <= piece.length && humps.every((hump) => hump.length <= 24 && oneCase.test(hump));
-}
-
-const oneCase = /^(?:\p{Lu}+|.\P{Lu}*)$/u;
-
-const sign = /[!-,;-@[-^`{-~]/;
-
-const CLASSES = [/[a-z]/, /[A-Z]/, /\d/, sign];
-
-/** How many of small letters, capitals, digits and signs it mixes; signs that join words do not count. */
-const classes = (text: string): number => CLASSES.reduce((count, one) => (one.test(text) ? count + 1 : count), 0);
-
-/** Shannon's measure of disorder, in bits per letter. */
-function bits(text: string): number {
-  const counts = new Map<string, number>();
-  for (const letter of text) counts.set(letter, (counts.get(letter) ?? 0) + 1);
-  return counts.values().reduce((sum, count) => sum - (count / text.length) * Math.log2(count / text.length), 0);
 }
 
 /** The claims of the token that jwt.io shows to everybody. */

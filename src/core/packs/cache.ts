@@ -62,7 +62,7 @@ export function cacheHook(store: MemoryStore): Hook {
     const value = JSON.stringify({ output: ending.output });
     const { credential } = run.context;
     if (run.forThisOnce || credential?.ended === true || Buffer.byteLength(value) > PACK.cacheBytes) return 'own';
-    if (findSecret(value) || repeatsCredential(value, credential)) return 'own';
+    if (findSecret(value) || repeatsCredential(value, credential) || holdsPrivateHeaders(value)) return 'own';
     const { entry } = await store.space({ subject: run.caller.subject }, 'cache').put({
       key,
       value,
@@ -93,6 +93,13 @@ export function cacheHook(store: MemoryStore): Hook {
     },
   };
 }
+
+/**
+ * Headers of a response within the answer, as a pack may hand them on, that forbid keeping it (R-PACK-04). A page that only speaks
+ * of them is not kept either, which costs a run.
+ */
+const holdsPrivateHeaders = (json: string): boolean =>
+  /set-cookie/i.test(json) || /cache-control[\\"'\s:,=[]{1,12}[^\\"'\n]{0,200}(?:no-store|no-cache|private)/i.test(json);
 
 /** The one that was sent is known for what it is, whatever it looks like. */
 export const repeatsCredential = (json: string, credential: Credential | undefined): boolean =>

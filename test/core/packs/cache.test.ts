@@ -189,6 +189,11 @@ describe('what is never kept', () => {
     ['a credential in a text that is JSON', () => ({ said: JSON.stringify({ log: `log:\n${CREDENTIAL}` }) })],
     ['a credential for a name', () => ({ said: '', [`log:\n${CREDENTIAL}`]: 1 })],
     ['a credential deep within', () => ({ said: '', list: [{ deep: { note: CREDENTIAL } }] })],
+    ['headers that set a cookie', () => ({ said: '', headers: { 'Set-Cookie': 'a=b' } })],
+    ['headers in a list that set a cookie', () => ({ said: '', headers: [['set-cookie', 'a=b']] })],
+    ['a response as text that sets a cookie', () => ({ said: 'HTTP/1.1 200 OK\r\nset-cookie: a=b\r\n\r\npage' })],
+    ['headers that say no-store', () => ({ said: '', headers: { 'cache-control': 'max-age=0, No-Store' } })],
+    ['headers in a list that say private', () => ({ said: '', headers: [['Cache-Control', 'private']] })],
     ['what is too large', () => ({ said: 'x'.repeat(600 * 1024) })],
   ])('%s (R-PACK-04)', async (_what, answer) => {
     const { pack, counter } = counting(answer);
@@ -198,6 +203,14 @@ describe('what is never kept', () => {
     expect(counter.asked).toBe(2);
     expect(await store.space({ subject: 'me' }, 'cache').count()).toBe(0);
   });
+});
+
+test('an answer with headers that allow it is kept (R-PACK-04)', async () => {
+  const { pack, counter } = counting(() => ({ said: '', headers: { 'cache-control': 'public, max-age=60', cookie: 'a=b' } }));
+  const { ask } = await opened(pack);
+  await ask();
+  await ask();
+  expect(counter.asked).toBe(1);
 });
 
 test('an answer that repeats the credential it was asked with is not kept, whatever that looks like (R-PACK-04)', async () => {
