@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { confinement } from '../../../src/main/own-packs/confinement.ts';
 import { packText, writePack } from '../../support/own-packs.ts';
 import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -156,6 +157,23 @@ describe('enabling a pack', () => {
       expect(findings.map(({ says }) => says)).not.toContain(`${name} 1.0.0 can be run.`);
     },
   );
+
+  test('shows the hosts that it may ask, and the doctor names what confines it (R-PACK-34)', async () => {
+    writePack(folder, packText({ more: `hosts: ['api.example.com', '*.example.org'],` }));
+    expect((await say('pack', 'enable', 'test.own')).out).toMatch(
+      /may send GET requests to api\.example\.com, \*\.example\.org\./,
+    );
+    const environment = { HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_PACKS: 'test.own' };
+    const { out } = await typed(['doctor', '--json'], { folder, environment });
+    const { findings } = JSON.parse(out) as { findings: { check: string; says: string }[] };
+    const { name } = await confinement();
+    const [says] = findings.filter(({ check }) => check === 'packs').map((finding) => finding.says);
+    expect(says).toBe(
+      name === 'none'
+        ? 'Packs of your own are confined by Node alone.'
+        : `Packs of your own are confined by ${name}, and by Node.`,
+    );
+  });
 
   test('is shown as on only where it can run', async () => {
     const environment = { HELMDECK_MEMORY_KEY: A_KEY };
