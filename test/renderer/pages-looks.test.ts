@@ -18,11 +18,12 @@ const aMemory = (over: object = {}) => {
       skipped: [{ name: 'mine.broken', why: 'Its file is no module.' }],
     },
     async filled(as) {
+      const owner = as({ client: 'window', owner: true });
+      await owner('createPipeline', { id: 'weekly', title: 'Weekly', steps: [{ id: 'one', pack: 'test.echo' }] });
       await as({ client: 'claude-code' })('remember', { key: 'project/conventions/branches', value: 'Work on main' });
       await clock.pass(MINUTE);
       await as({ client: 'codex' })('remember', { key: 'project/conventions/branches', value: 'Work on trunk' });
       await as()('runPack', { name: 'test.echo', input: { what: 'x' } });
-      await as()('createPipeline', { id: 'weekly', title: 'Weekly', steps: [{ id: 'one', pack: 'test.echo' }] });
     },
     ...over,
   });
