@@ -99,6 +99,10 @@ export const ForgetReceipt = later(() =>
       .int()
       .min(0)
       .describe('Backups and other copies in the data folder that may still hold sealed copies; a restore forgets them again.'),
+    undo: z
+      .string()
+      .exactOptional()
+      .describe('What undoes this forget for a few seconds; only the window is given it, for a single fact.'),
     dry_run: z
       .literal(true)
       .exactOptional()
@@ -106,3 +110,19 @@ export const ForgetReceipt = later(() =>
   }),
 );
 export type ForgetReceipt = Of<typeof ForgetReceipt>;
+
+export const UndoForgetInput = later(() =>
+  ask(
+    {
+      undo: z
+        .string({ error: 'must be text; send what the forget answered' })
+        .regex(/^[0-9a-f]{32}$/, { error: 'must be what the forget answered; send that' })
+        .describe('What the forget answered as undo.'),
+    },
+    {
+      title: 'Undo a forget',
+      description: 'Brings back one fact with its author, times and history, seconds after the window forgot it.',
+    },
+  ),
+);
+export type UndoForgetInput = Of<typeof UndoForgetInput>;

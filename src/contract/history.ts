@@ -94,6 +94,7 @@ export const Activity = later(() =>
               'remember',
               'patch',
               'forget',
+              'undoForget',
               'undo',
               'import',
               'createPipeline',

@@ -25,6 +25,9 @@ export const HISTORY_VERSIONS = 20;
 /** A client that shortens the life of another client's fact leaves the fact at least this long, in seconds. */
 export const SHORTENING_GRACE = 7 * DAY;
 
+/** A forgotten fact is held for this long so that the window can undo the forget: eight seconds, and two for the way there. */
+export const UNDO_FORGET_MS = 10_000;
+
 /** How long the record of who wrote and forgot what is kept, in seconds. */
 export const ACTIVITY_TTL = 30 * DAY;
 
@@ -174,6 +177,3 @@ export const EMBEDDING = {
 
 /** What Claude Desktop installs with one click, as a file among those of the window. */
 export const CLAUDE_BUNDLE = 'helmdeck-memory.mcpb';
-
-/** As the operation remember, for what was forgotten in this window a moment before; only the window's own doors know it. */
-export const REMEMBER_AGAIN = 'rememberAgain';

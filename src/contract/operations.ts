@@ -30,7 +30,7 @@ import {
   TestEmbeddingsInput,
 } from './embeddings.ts';
 import { FactDetail, FactFilter, FactInput, FactKey, FactList, FactPatch, FactReceipt, FactSummary } from './fact.ts';
-import { ForgetInput, ForgetReceipt } from './forget.ts';
+import { ForgetInput, ForgetReceipt, UndoForgetInput } from './forget.ts';
 import { Activity, ActivityInput, FactHistory, UndoInput, UndoReceipt } from './history.ts';
 import { later } from './later.ts';
 import { SHORTENING_GRACE } from './limits.ts';
@@ -144,6 +144,7 @@ export const operations = {
       otherwise: 'none',
     },
   },
+  undoForget: { input: UndoForgetInput, output: FactSummary, scope: 'memory:write', effect: 'reversible' },
   history: {
     input: later(() =>
       FactKey().meta({

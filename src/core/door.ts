@@ -5,6 +5,7 @@ import type { Clients } from './clients.ts';
 import type { Clock } from './clock.ts';
 import { type Embeddings, noEmbeddings } from './embeddings.ts';
 import type { Finder } from './finder.ts';
+import { ForgottenFacts } from './forgotten-facts.ts';
 import { createMemory } from './operations/create-memory.ts';
 import type { OwnerSettings, Program } from './operations/memory.ts';
 import { memoryPacks } from './packs/builtin/memory.ts';
@@ -59,7 +60,9 @@ export function openDoor({
   const credentials = new KeptCredentials({ ...places, store, clock, packs: () => packs.engine.catalogue.all });
   const packs = createPacks({ credentials, ...options, store, clock, tokens });
   const turns = new Turns();
+  const forgotten = new ForgottenFacts(store, clock);
   const memory = createMemory({
+    forgotten,
     store,
     turns,
     tokens,
@@ -76,7 +79,14 @@ export function openDoor({
   const perform = createPerform(memory, new WriteLimit(clock, writesPerMinute), turns, store);
   const { catalogue } = packs.engine;
   for (const pack of [...memoryPacks(perform), routePack({ ...packs, catalogue })]) catalogue.add(pack);
-  return { perform, packs, [Symbol.dispose]: () => packs[Symbol.dispose]() };
+  return {
+    perform,
+    packs,
+    [Symbol.dispose]: () => {
+      forgotten[Symbol.dispose]();
+      packs[Symbol.dispose]();
+    },
+  };
 }
 
 const NOT_SERVED: Program = { version: 'unknown', listening: () => ({ at: 'paused' }) };

@@ -4,13 +4,26 @@ import { type DiskRoom, leftToOthers } from './disk-room.ts';
 import type { EntryReader } from './entry-reader.ts';
 import { endOf, entryOf, sameContent } from './entry.ts';
 import { fairEviction } from './fair-eviction.ts';
-import type { Forgetting } from './forgetting.ts';
+import { type Forgetting, tombstoneHash } from './forgetting.ts';
 import type { KeyKeeper } from './key-keeper.ts';
 import { noteEntry, outcomeOf } from './notes.ts';
 import { type Counted, isCounted, isShared, mostRows, overQuota, shareOf } from './quota.ts';
 import type { SealedRows } from './sealed-rows.ts';
 import { graciousEnd, shortens } from './shortening.ts';
-import type { Change, Draft, Entry, Kind, Namespace, Note, Put, Quota, Reverted, Unwanted, WriteOutcome } from './store.ts';
+import type {
+  Change,
+  Draft,
+  Entry,
+  Kind,
+  Namespace,
+  Note,
+  Put,
+  Quota,
+  Reverted,
+  Unwanted,
+  WholeFact,
+  WriteOutcome,
+} from './store.ts';
 import { reversalOf, saidAgain } from './undo.ts';
 
 interface Deps {
@@ -105,6 +118,19 @@ export class EntryWriter {
     this.#supersede(namespace, kind, row, before, updated);
     if (note) this.keepNote(namespace, note, outcomeOf(before, updated, now()));
     return this.#ends(updated);
+  }
+
+  putBack(namespace: Namespace, { entry, versions }: WholeFact, forgottenAt: number, note: Note): boolean {
+    return this.#inRoom(namespace, 'fact', () => {
+      const { connection, keys, rows, now } = this.#deps;
+      if (entry.expiresAt <= now() || rows.find(namespace, 'fact', entry.key)) return false;
+      rows.insert(namespace, 'fact', this.#ends(entry));
+      for (const version of versions.toReversed()) rows.insert(namespace, 'history', this.#ends(version));
+      const secret = keys.tombstoneKey();
+      if (secret) connection.sql.dropHashTombstone.run(tombstoneHash(secret, namespace, 'fact', entry.key), forgottenAt);
+      this.keepNote(namespace, note);
+      return true;
+    });
   }
 
   revert(namespace: Namespace, kind: Kind, key: string, unwanted: Unwanted, note?: Note): Reverted {

@@ -34,12 +34,14 @@ import {
   STEP_BYTES,
   type Swept,
   type Unwanted,
+  type WholeFact,
   type WriteOutcome,
 } from './store.ts';
 import { Sweeper } from './sweeper.ts';
 import { Timekeeper } from './timekeeper.ts';
 import { reversalOf, saidAgain } from './undo.ts';
 import { RamVault } from './vault.ts';
+import { sizeOf } from './whole-fact.ts';
 
 /** The oldest rows of a shared kind, among which the client with the most loses one. */
 const TRIM_WINDOW = 1000 + 1;
@@ -106,6 +108,7 @@ export class RamStore implements MemoryStore {
       countEnding: (before) => this.#step(() => this.#list(shelf()).filter(({ entry }) => entry.expiresAt < before).length),
       history: (key) => this.#step(() => this.#versions(shelf(), key)),
       overview: (most) => this.#step(() => this.#overview(shelf(), most)),
+      putBack: (fact, _forgottenAt, note) => this.#step(() => this.#putBack(shelf(), fact, note)),
       revert: (key, unwanted, note) => this.#step(() => this.#revert(shelf(), key, unwanted, note)),
     };
   }
@@ -281,6 +284,14 @@ export class RamStore implements MemoryStore {
     return graciousEnd(entry, () => versions, { ...ending, grace }, this.now());
   }
 
+  #putBack(shelf: Shelf, { entry, versions }: WholeFact, note: Note): boolean {
+    if (entry.expiresAt <= this.now() || shelf.kept.has(entry.key)) return false;
+    this.#requireRoom(shelf, entry, versions);
+    this.#keep(shelf, entry, versions);
+    this.#keepNote(shelf.namespace, note);
+    return true;
+  }
+
   #revert(shelf: Shelf, key: string, unwanted: Unwanted, note: Note | undefined): Reverted {
     const before = this.#living(shelf, key);
     if (!before) return 'untouched';
@@ -369,7 +380,7 @@ export class RamStore implements MemoryStore {
     const share = shareOf(kind, this.#quota);
     const { subject } = namespace;
     const before = this.#living(shelf, entry.key);
-    const more = this.#sizeOf({ row: 0, entry, versions }) - (before ? this.#sizeOf(before) : 0);
+    const more = this.#sizeOf({ entry, versions }) - (before ? this.#sizeOf(before) : 0);
     if (!before && !this.#fits(subject, kind, 'facts', 1)) throw overQuota(kind, 'facts', share);
     if (more > 0 && !this.#fits(subject, kind, 'bytes', more)) throw overQuota(kind, 'bytes', share);
   }
@@ -391,8 +402,8 @@ export class RamStore implements MemoryStore {
   }
 
   /** Of what has not expired of it. */
-  #sizeOf({ row, entry, versions }: Kept): number {
-    return sizeOf({ row, entry, versions: versions.filter(({ expiresAt }) => expiresAt > this.now()) });
+  #sizeOf({ entry, versions }: WholeFact): number {
+    return sizeOf({ entry, versions: versions.filter(({ expiresAt }) => expiresAt > this.now()) });
   }
 
   #shelf(namespace: Namespace, kind: SpaceKind): Shelf {
@@ -480,19 +491,4 @@ export class RamStore implements MemoryStore {
   #requireOpen(): void {
     if (this.#closed) throw new Failure('store_unavailable', 'The memory has been closed; start Helmdeck Memory again.');
   }
-}
-
-/** About what it would take sealed. */
-function sizeOf(kept: Kept | undefined): number {
-  if (!kept) return 0;
-  const texts = ({ key, value, tags, author }: Entry): string[] => [
-    key,
-    value,
-    ...tags,
-    author.client,
-    author.transport,
-    author.token,
-    author.definedBy ?? '',
-  ];
-  return [kept.entry, ...kept.versions].reduce((sum, entry) => sum + 64 + Buffer.byteLength(texts(entry).join('')), 0);
 }

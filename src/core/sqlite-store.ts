@@ -149,6 +149,7 @@ export class SqliteStore implements MemoryStore {
       countEnding: (before) => this.#readUnopened(() => reader.countEnding(namespace, kind, before)),
       history: (key) => this.#read(() => (kind === 'fact' ? reader.history(namespace, key) : [])),
       overview: (most) => this.#read(() => this.#overviews.of(namespace, kind, most)),
+      putBack: (fact, forgottenAt, note) => write(note.author, note, () => writer.putBack(namespace, fact, forgottenAt, note)),
       revert: (key, unwanted, note) => {
         const revert = (): Reverted => writer.revert(namespace, kind, key, unwanted, note);
         return note ? write(note.author, note, revert) : this.#read(revert);

@@ -136,6 +136,7 @@ export function prepare(db: Database) {
     countRows: db.prepare('SELECT count(*) FROM entry').pluck(),
 
     keepHashTombstone: db.prepare('INSERT INTO tombstone (at, trusted, hash) VALUES (?, ?, ?)'),
+    dropHashTombstone: db.prepare('DELETE FROM tombstone WHERE hash = ? AND at >= ?'),
     keepScopeTombstone: db.prepare(
       'INSERT INTO tombstone (at, trusted, subject, session, kind, category) VALUES (?, ?, ?, ?, ?, ?)',
     ),

@@ -114,6 +114,13 @@ export interface WriteOutcome {
   readonly shortened?: { readonly from: number; readonly to: number };
 }
 
+/** A fact with all that belongs to it. */
+export interface WholeFact {
+  readonly entry: Entry;
+  /** Newest first. */
+  readonly versions: readonly Entry[];
+}
+
 /** What a namespace holds of one kind, without a single value. */
 export interface Overview {
   /** Categories A to Z, as many as were asked for. */
@@ -165,6 +172,11 @@ export interface Space {
   history(key: string): Promise<readonly Entry[]>;
   /** Right at every moment: kept counters and kept keys, less what has just expired. */
   overview(most: { readonly categories: number; readonly keys: number }): Promise<Overview>;
+  /**
+   * Puts back a fact that was forgotten at `forgottenAt` or later exactly as it was, unless another stands under its key by now
+   * or its life is over. A backup that is restored later keeps it as well.
+   */
+  putBack(fact: WholeFact, forgottenAt: number, note: Note): Promise<boolean>;
   /** Takes back what was written to a fact. Without a note nothing is changed, and it only says what would happen. */
   revert(key: string, unwanted: Unwanted, note?: Note): Promise<Reverted>;
 }

@@ -13,9 +13,6 @@ export type Reversal =
 /** The door by which a word came back that had been said before. */
 const UNDO = 'undo';
 
-/** The door by which the window remembers again what was forgotten there a moment before. Whoever had made that is not known any more. */
-export const AGAIN = 'again';
-
 export const isUnwanted = ({ author, updatedAt }: Entry, { client, since, until = Infinity }: Unwanted): boolean =>
   isResponsible(author, client) && updatedAt >= since && updatedAt <= until;
 
@@ -33,7 +30,7 @@ export function reversalOf(entry: Entry, versions: readonly Entry[], which: Unwa
   if (to) return { what: 'restored', to, spare: [...before.slice(0, before.indexOf(to)).toReversed(), to] };
   // Only a history that reaches back to the beginning shows that nobody else made the fact.
   const first = versions.at(-1) ?? entry;
-  const made = first.updatedAt === first.createdAt && first.author.transport !== AGAIN;
+  const made = first.updatedAt === first.createdAt;
   return { what: made ? 'removed' : 'skipped' };
 }
 

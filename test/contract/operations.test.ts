@@ -68,6 +68,7 @@ describe('the table (R-OPS-01)', () => {
       'list',
       'patch',
       'forget',
+      'undoForget',
       'history',
       'undo',
       'activity',

@@ -6,7 +6,7 @@ import { openDatabase } from '../../src/core/database.ts';
 import { sameContent } from '../../src/core/entry.ts';
 import { prepare } from '../../src/core/statements.ts';
 import type { Entry } from '../../src/core/store.ts';
-import { AGAIN, type Reversal, reversalOf, saidAgain } from '../../src/core/undo.ts';
+import { type Reversal, reversalOf, saidAgain } from '../../src/core/undo.ts';
 import { DAY, HOUR, MINUTE, START } from '../support/clock.ts';
 import { aCaller, openMemory, theOwner } from '../support/memory.ts';
 import { anAuthor } from '../support/store.ts';
@@ -42,23 +42,6 @@ function tell({ words }: Story): { entry: Entry; versions: Entry[]; all: Entry[]
   const known = earlier.filter((one) => !words[all.indexOf(one)]?.expired);
   return { entry: all.at(-1)!, versions: known.toReversed(), all };
 }
-
-test("a fact that was forgotten in the window and came back is nobody's to take away (R-FORGET-16)", async () => {
-  const memory = await openMemory();
-  const since = new Date(memory.clock.now()).toISOString();
-  const theirs = { client: 'window', token: '' };
-  const [window, again] = [
-    memory.as(aCaller({ ...theirs, transport: 'window' })),
-    memory.as(aCaller({ ...theirs, transport: AGAIN })),
-  ];
-  const wanted = { client: 'window', since, removed: 1, restored: 0, skipped: ['came-back'] };
-  await again('remember', { key: 'came-back', value: 'what somebody said' });
-  await window('remember', { key: 'made', value: 'what the owner said' });
-  expect(await memory.as(theOwner)('undo', { client: 'window', since, dry_run: true })).toMatchObject(wanted);
-  await window('remember', { key: 'came-back', value: 'changed after that' });
-  expect(await memory.as(theOwner)('undo', { client: 'window', since })).toMatchObject(wanted);
-  expect((await window('list', {})).facts.map(({ key }) => key)).toEqual(['came-back']);
-});
 
 describe('taking back what a client wrote to a fact', () => {
   test('is decided by its last word, whoever wrote what in between and whatever is known of it', () => {

@@ -84,20 +84,6 @@ test('every refusal is made by several wires, and every wire makes many', () => 
   expect(rare).toEqual([]);
 });
 
-test('a forget that is taken back is refused like what remembers, and nothing has changed (R-FORGET-16)', async () => {
-  const table = Object.values(TABLE)
-    .flat()
-    .filter(({ operation }) => operation === 'remember');
-  expect(table.length).toBeGreaterThan(80);
-  const before = await world.state();
-  for (const { why, input, code } of table) {
-    const wanted = await at('in process').ask('remember', input);
-    expect(wanted.refused, why).toMatchObject({ code });
-    expect(await at('the window').ask('rememberAgain', input), why).toEqual(wanted);
-  }
-  expect(await world.state()).toEqual(before);
-});
-
 test('the owner is refused alike by both of their doors, whatever they ask (R-WIN-05)', async () => {
   const before = await world.state();
   for (const operation of Object.keys(operations)) {

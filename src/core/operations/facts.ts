@@ -1,11 +1,11 @@
 import type { FactDetail, FactSummary } from '../../contract/fact.ts';
 import { Failure } from '../../contract/failure.ts';
 import { spellScope } from '../../contract/forget.ts';
-import { authorOf, graceFor, namespaceOf } from '../caller.ts';
+import { type Caller, authorOf, graceFor, namespaceOf } from '../caller.ts';
 import { isResponsible } from '../entry.ts';
 import { selectionOf } from '../scope.ts';
 import { signatures } from '../signatures.ts';
-import { type Entry, STEP_BYTES } from '../store.ts';
+import { type Entry, type Space, STEP_BYTES, type WholeFact } from '../store.ts';
 import { time } from '../time.ts';
 import { wholePage } from '../whole-page.ts';
 import { noteOf } from './activity.ts';
@@ -13,10 +13,10 @@ import { spellCursor, readCursor } from './cursor.ts';
 import { refuseSecrets } from './discretion.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 
-type Facts = Pick<Memory, 'remember' | 'recall' | 'list' | 'patch' | 'forget' | 'history'>;
+type Facts = Pick<Memory, 'remember' | 'recall' | 'list' | 'patch' | 'forget' | 'undoForget' | 'history'>;
 
 /** What callers do with facts. */
-export const facts = ({ store, turns, secrets }: MemoryDeps): Facts => ({
+export const facts = ({ store, turns, secrets, forgotten }: MemoryDeps): Facts => ({
   async remember(caller, { key, value, category, tags, ttl_seconds: ttl }) {
     const warning = refuseSecrets(secrets, { value, key, tags, category });
     const draft = { key, value, category, tags, author: authorOf(caller), lifetime: ttl * 1000, ...graceFor(caller) };
@@ -92,8 +92,27 @@ export const facts = ({ store, turns, secrets }: MemoryDeps): Facts => ({
     }
     const about = scope.kind === 'key' ? { key: scope.name } : { scope: spelled };
     const note = noteOf(caller, 'forget', about);
+    const at = store.now();
+    const space = store.space(namespaceOf(caller), 'fact');
+    const fact = scope.kind === 'key' && isWindow(caller) ? await wholeFact(space, scope.name) : undefined;
+    // What this forget covers, an earlier one must not bring back.
+    forgotten.drop(subject, scope.kind === 'key' ? scope.name : undefined);
     const { deleted, purged, olderBackups } = await store.forget(subject, selection, note, between);
-    return { scope: spelled, deleted, purged, older_backups: olderBackups };
+    const undo = fact && deleted > 0 ? forgotten.hold({ namespace: namespaceOf(caller), fact, at }) : undefined;
+    return { scope: spelled, deleted, purged, older_backups: olderBackups, ...(undo !== undefined && { undo }) };
+  },
+
+  async undoForget(caller, { undo }) {
+    if (!isWindow(caller)) throw new Failure('insufficient_scope', 'Only the window can undo a forget, and only its own.');
+    const held = forgotten.find(caller.subject, undo);
+    if (!held) throw new Failure('not_found', 'It is too late to undo this; the fact is forgotten for good.');
+    const { namespace, fact, at } = held;
+    const note = noteOf(caller, 'undoForget', { key: fact.entry.key });
+    const isBack = await store.space(namespace, 'fact').putBack(fact, at, note);
+    if (!isBack)
+      throw new Failure('not_found', 'The fact has expired, or another was stored under its key; nothing was changed.');
+    forgotten.drop(caller.subject, fact.entry.key);
+    return summary(fact.entry);
   },
 
   async history(caller, { key }) {
@@ -113,6 +132,14 @@ export const facts = ({ store, turns, secrets }: MemoryDeps): Facts => ({
     };
   },
 });
+
+/** No agent comes by this door, whatever its token is good for. */
+const isWindow = ({ transport }: Caller): boolean => transport === 'window';
+
+async function wholeFact(space: Space, key: string): Promise<WholeFact | undefined> {
+  const [entry, versions] = await Promise.all([space.get(key), space.history(key)]);
+  return entry && { entry, versions };
+}
 
 export const NOT_KEPT = 'This memory has no key, so it is kept in RAM only and gone when the program ends; tell its owner.';
 

@@ -9,6 +9,7 @@ import type { Clock } from '../clock.ts';
 import type { During } from '../during.ts';
 import type { Embeddings } from '../embeddings.ts';
 import type { Finder } from '../finder.ts';
+import type { ForgottenFacts } from '../forgotten-facts.ts';
 import type { KeptCredentials } from '../packs/kept-credentials.ts';
 import type { Packs } from '../packs/packs.ts';
 import type { MemoryStore } from '../store.ts';
@@ -62,6 +63,8 @@ export interface MemoryDeps {
   readonly credentials: KeptCredentials;
   readonly embeddings: Embeddings;
   readonly clock: Clock;
+  /** What the window forgot a moment ago. */
+  readonly forgotten: ForgottenFacts;
   /** What happens to a value that looks like a credential. */
   readonly secrets: 'refuse' | 'warn';
   readonly settings: OwnerSettings;

@@ -12,7 +12,7 @@ import { type Bodies, refuseBody } from '../body.ts';
 import { LIMITS } from '../limits.ts';
 import { decode } from '../query.ts';
 import type { Trouble } from '../trouble.ts';
-import { askedBy, crossing } from './crossing.ts';
+import { crossing, theWindow } from './crossing.ts';
 import { type Page, readPages } from './pages.ts';
 import { POLICY } from './policy.ts';
 import { WindowSessions } from './sessions.ts';
@@ -151,7 +151,7 @@ export class WindowDoor implements Disposable {
     const input = await this.#deps.bodies.json(request, response, WINDOW);
     const gone = new AbortController();
     response.once('close', () => gone.abort());
-    const [caller, operation] = askedBy(subject, path.slice(CALL.length));
+    const [caller, operation] = [theWindow(subject), path.slice(CALL.length)];
     const crossed = await crossing(this.#deps.perform(caller, operation, input, { signal: gone.signal }));
     if (!crossed.ok && crossed.code === 'internal') {
       this.#deps.log({ operation: isOperation(operation) ? operation : 'none', client: 'window' });

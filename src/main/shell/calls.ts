@@ -8,7 +8,7 @@ import type { Caller } from '../../core/caller.ts';
 import { type Clock, systemClock } from '../../core/clock.ts';
 import type { During } from '../../core/during.ts';
 import type { Perform } from '../../core/perform.ts';
-import { askedBy } from '../../listeners/window/crossing.ts';
+import { theWindow } from '../../listeners/window/crossing.ts';
 import { desktopConsent, type Question } from './consent.ts';
 
 interface Deps {
@@ -83,13 +83,13 @@ export function callsOf({ perform, desktop, chooseAtLogin, holdsUnsaved, agrees,
     if (!isSubject(subject) || typeof name !== 'string' || !word.success)
       throw new Failure('invalid_input', 'A call must say whose memory is open and what is asked; send both.');
     if (isDesktopCall(name)) return askDesktop(name, input);
-    const [owner, operation] = askedBy(subject, name);
-    if (word.data === undefined) return ask(owner, operation, input);
+    const owner = theWindow(subject);
+    if (word.data === undefined) return ask(owner, name, input);
     if (underWay.has(word.data)) throw new Failure('invalid_input', 'A call with this word is under way; send another word.');
     const givenUp = new AbortController();
     underWay.set(word.data, givenUp);
     try {
-      return await ask(owner, operation, input, { signal: givenUp.signal });
+      return await ask(owner, name, input, { signal: givenUp.signal });
     } finally {
       underWay.delete(word.data);
     }

@@ -17,6 +17,7 @@ const DID: Readonly<Record<Row['operation'], string>> = {
   remember: 'remembered',
   patch: 'changed',
   forget: 'forgot',
+  undoForget: 'restored',
   undo: 'took back what was written to',
   import: 'imported',
   createPipeline: 'created the pipeline',

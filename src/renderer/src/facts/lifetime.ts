@@ -16,7 +16,7 @@ export const PRESETS = [
 
 const within = (seconds: number): number => Math.max(TTL.min, Math.min(TTL.max, seconds));
 
-/** What is left of a lifetime, for remembering the same again: an hour at least, as for any fact. */
+/** @internal What is left of a lifetime, for storing an earlier version again: an hour at least, as for any fact. */
 export const secondsLeft = (end: string, now: number): number => within(Math.round((Date.parse(end) - now) / 1000));
 
 /** The same of a fact as it is now: what is shown of it may be older than a change of its lifetime. */
