@@ -418,12 +418,12 @@ describe('one fact', () => {
   test('says what it says, who wrote it, when, and when it goes', async () => {
     const { page, as } = await three();
     await as({ client: 'codex' })('remember', {
-      key: 'project/branch',
+      key: 'project/draft',
       value: 'Work on branches',
       category: 'conventions',
       ttl_seconds: 3600,
     });
-    await rows(page).filter({ hasText: 'branch' }).click();
+    await rows(page).filter({ hasText: 'draft' }).click();
     await fact(page).getByText('Work on branches').waitFor();
     const text = await fact(page).innerText();
     expect(text).toMatch('Written by codex, 3 June 2026 at 14:02');
@@ -461,17 +461,17 @@ describe('one fact', () => {
 
   test('keeps the time it has when it is restored', async () => {
     const { page, as, pass } = await three();
-    await as()('remember', { key: 'project/branch', value: 'second', ttl_seconds: 86_400 });
-    await as()('remember', { key: 'project/branch', value: 'third', ttl_seconds: 7200 });
+    await as()('remember', { key: 'project/release', value: 'second', ttl_seconds: 86_400 });
+    await as()('remember', { key: 'project/release', value: 'third', ttl_seconds: 7200 });
     await pass(0.5 * HOUR);
-    await rows(page).filter({ hasText: 'branch' }).click();
+    await rows(page).filter({ hasText: 'release' }).click();
     await fact(page).getByRole('button', { name: 'History' }).click();
     await fact(page)
       .getByRole('button', { name: /Restore/ })
       .first()
       .click();
     await fact(page).locator('pre').getByText('second').waitFor();
-    expect((await as()('recall', { key: 'project/branch' })).expires_at).toBe('2026-06-03T16:02:00.000Z');
+    expect((await as()('recall', { key: 'project/release' })).expires_at).toBe('2026-06-03T16:02:00.000Z');
   });
 
   test.each([

@@ -56,7 +56,8 @@ describe('what is typed into the search', () => {
   test.each([
     ['deploy pipeline ', { words: 'deploy pipeline' }],
     ['tag:konflux', { words: '', only: { tag: 'konflux' } }],
-    [' client: claude code ', { words: '', only: { client: 'claude code' } }],
+    [' client:"claude code" ', { words: '', only: { client: 'claude code' } }],
+    ['client:codex deploy', { words: 'deploy', only: { client: 'codex' } }],
     ['category:preferences', { words: '', only: { category: 'preferences' } }],
     ['tag:', { words: '' }],
     ['http://tag:x', { words: 'http://tag:x' }],

@@ -17,7 +17,7 @@ export const clockStatus = command({
 
 export const clockTrust = command({
   name: 'clock trust',
-  says: 'Confirms that the clock of this machine is right, and deletes what has expired by it.',
+  says: 'Confirms that this clock is right, and deletes what has expired by it.',
   options: { yes: { says: 'Does not ask; needed where nobody can be asked.' } },
   more: [
     'When the clock has jumped by more than a day, the memory hides what seems to have expired and deletes nothing. This says that the jump was right.',
