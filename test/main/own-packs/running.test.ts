@@ -118,7 +118,7 @@ describe("a pack of the owner's own (R-PACK-10)", () => {
       message: expect.stringMatching(/key /) as string,
     });
     expect(await run({ what: 'handle' })).toMatchObject({ output: { said: '' } });
-    expect(logged.at(-1)).toMatch(/^handled: key /);
+    expect(logged.at(-1)).toMatch(/^handled: A key must be /);
   });
 });
 
