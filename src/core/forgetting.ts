@@ -21,7 +21,7 @@ const ORDER: readonly Kind[] = ['activity', 'fact', 'audit', 'cache', 'pack', 'h
  * The work of one slice, which is one commit. Other requests wait for a whole slice, and on a full disk the reserve must
  * hold its log. A slice handles at least one row.
  */
-const SLICE = { ms: 0.5, rows: 24, bytes: 2 * STEP_BYTES };
+const SLICE = { ms: 0.3, rows: 12, bytes: STEP_BYTES };
 /** Row numbers read at once: an index holds them, so they cost little. */
 const LISTED = 1000;
 
