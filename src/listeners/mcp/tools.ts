@@ -118,7 +118,7 @@ export const MEMORY_TOOLS: readonly ToolRow[] = [
       'Deletes from memory for good, history included; there is no undo. Only when the person asks for it or a fact is wrong. Prefer key:; before a wider scope, call it with dry_run and tell them the count.',
     terse: {
       scope:
-        'key:<key>, or prefix:<text>, category:<name>, tag:<tag>, client:<name>, facts, packs, pipelines, pack:<id>, pipeline:<id>, all. Exact match.',
+        'key:<key>, or prefix:<text>, category:<name>, tag:<tag>, client:<name>, facts, packs, pipelines, pack:<id>, pipeline:<id>, all.',
       dry_run: 'true only counts what would go.',
     },
     said: ['purged', 'older_backups'],
