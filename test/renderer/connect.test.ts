@@ -104,12 +104,12 @@ describe('tokens', () => {
   });
 });
 
-test('the lines for each agent are those of the README, and are copied as they stand', async () => {
+test('the lines for each agent are those of docs/connect.md, and are copied as they stand', async () => {
   const { page } = await opened();
   const blocks = await page.locator('.copyable pre').allTextContents();
-  const readme = readFileSync('README.md', 'utf8');
+  const guide = readFileSync('docs/connect.md', 'utf8');
   expect(blocks).toHaveLength(4);
-  for (const block of blocks.slice(0, 3)) expect(readme).toMatch(`\n${block}\n`);
+  for (const block of blocks.slice(0, 3)) expect(guide).toMatch(`\n${block}\n`);
   await page.getByRole('button', { name: 'Copy the lines for Codex' }).click();
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe(blocks[1]);
 });
