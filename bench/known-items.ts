@@ -1,4 +1,4 @@
-import type { Searchable } from '../src/core/search/search-index.ts';
+import type { SearchableFact } from '../src/core/search/search-index.ts';
 import { baselines, ours } from '../test/core/search/relevance/engines.ts';
 import { made, numbers } from './vocabulary.ts';
 
@@ -25,7 +25,7 @@ const shapes: readonly (() => string)[] = [
   () => `${sentence(5)} v${below(9)}.${below(30)}.${below(9)} ${sentence(4)}`,
 ];
 
-const facts: readonly Searchable[] = Array.from({ length: FACTS }, (_, index) => ({
+const facts: readonly SearchableFact[] = Array.from({ length: FACTS }, (_, index) => ({
   key: `${word()}/${word()}-${index}`,
   category: pick(['one', 'two', 'three']),
   tags: [word()],

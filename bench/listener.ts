@@ -5,13 +5,13 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Caller } from '../src/core/caller.ts';
-import { systemClock } from '../src/core/clock.ts';
-import { openDoor } from '../src/core/door.ts';
-import { Finder } from '../src/core/finder.ts';
-import type { Perform } from '../src/core/perform.ts';
-import { Tokens } from '../src/core/tokens.ts';
-import { startListener } from '../src/listeners/server.ts';
+import type { Caller } from '../src/core/access/caller.ts';
+import { TokenRegistry } from '../src/core/access/token-registry.ts';
+import { createCore } from '../src/core/operations/create-core.ts';
+import type { Perform } from '../src/core/operations/perform.ts';
+import { Finder } from '../src/core/search/finder.ts';
+import { systemClock } from '../src/core/time/clock.ts';
+import { startListener } from '../src/listeners/listener.ts';
 import { aFact, type Floor, floor, ours } from './memory.ts';
 import { median, quantile, report, type Result } from './report.ts';
 
@@ -42,11 +42,11 @@ export async function listener(): Promise<Result[]> {
   });
   using raw = floor(FACTS);
   const { store } = mine;
-  await using tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
+  await using tokens = await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
   using finder = new Finder(store);
   // As the program does it at its start: what is stored is indexed from then on.
   await finder.prepare();
-  const { perform } = openDoor({ store, tokens, finder, clock: systemClock });
+  const { perform } = createCore({ store, tokens, finder, clock: systemClock });
   const atHand = new Map<string, unknown>();
   const remembered = (async (caller: Caller, name: string, input: unknown) => {
     const known = atHand.get(name) ?? (await perform(caller, name, input));
@@ -206,7 +206,7 @@ async function timed(step: () => Promise<unknown>): Promise<number> {
   return performance.now() - start;
 }
 
-async function serve(perform: Perform, tokens: Tokens): Promise<{ url: string } & AsyncDisposable> {
+async function serve(perform: Perform, tokens: TokenRegistry): Promise<{ url: string } & AsyncDisposable> {
   const folder = mkdtempSync(join(tmpdir(), 'helmdeck-bench-listener-'));
   const served = await startListener({
     perform,

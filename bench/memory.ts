@@ -3,16 +3,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Database } from 'better-sqlite3';
-import { type Clock, systemClock } from '../src/core/clock.ts';
-import { openDatabase } from '../src/core/database.ts';
-import { fileSource } from '../src/core/keys/file.ts';
-import { openStore } from '../src/core/open-store.ts';
-import type { Draft, MemoryStore, Quota, Space } from '../src/core/store.ts';
+import { fileSource } from '../src/core/crypto/keys/file-source.ts';
+import { openDatabase } from '../src/core/store/database.ts';
+import { openStore } from '../src/core/store/open-store.ts';
+import type { EntryDraft, MemoryStore, Quota, Space } from '../src/core/store/store.ts';
+import { type Clock, systemClock } from '../src/core/time/clock.ts';
 
 const DAY = 86_400_000;
 
 /** A fact with a value of 200 bytes, as an agent would store it. */
-export const aFact = (index: number): Draft => ({
+export const aFact = (index: number): EntryDraft => ({
   key: `preferences/area/${index}`,
   value: `${index} `.padEnd(200, 'what the owner said about it, in plain words; '),
   category: 'user_facts',
@@ -52,10 +52,10 @@ export interface Options {
 /** Our store with so many facts in it. */
 export async function ours(facts: number, { quota, clock = systemClock, categoryOf, textOf }: Options = {}): Promise<Ours> {
   const folder = folderFor('ours');
-  await fileSource(folder).keep('current', randomBytes(32));
+  await fileSource(folder).save('current', randomBytes(32));
   const store = await openStore({ folder, clock, sources: () => [fileSource(folder)], ...(quota && { quota }) });
   const space = store.space({ subject: 'me' }, 'fact');
-  const draftOf = (index: number): Draft => ({
+  const draftOf = (index: number): EntryDraft => ({
     ...aFact(index),
     ...(categoryOf && { category: categoryOf(index) }),
     ...(textOf && { value: textOf(index) }),

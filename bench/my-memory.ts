@@ -1,11 +1,11 @@
 import Sqlite from 'better-sqlite3';
-import type { Caller } from '../src/core/caller.ts';
-import { systemClock } from '../src/core/clock.ts';
-import { openDoor } from '../src/core/door.ts';
-import { Finder } from '../src/core/finder.ts';
-import type { Perform } from '../src/core/perform.ts';
-import type { MemoryStore } from '../src/core/store.ts';
-import { Tokens } from '../src/core/tokens.ts';
+import type { Caller } from '../src/core/access/caller.ts';
+import { TokenRegistry } from '../src/core/access/token-registry.ts';
+import { createCore } from '../src/core/operations/create-core.ts';
+import type { Perform } from '../src/core/operations/perform.ts';
+import { Finder } from '../src/core/search/finder.ts';
+import type { MemoryStore } from '../src/core/store/store.ts';
+import { systemClock } from '../src/core/time/clock.ts';
 import { aFact, ours } from './memory.ts';
 import { median, quantile, type Result } from './report.ts';
 
@@ -22,8 +22,8 @@ export const aCaller: Caller = {
 
 /** The one door to a memory, as every surface has it. */
 export async function doorOf(store: MemoryStore): Promise<Perform> {
-  const tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
-  return openDoor({ store, tokens, finder: new Finder(store), clock: systemClock }).perform;
+  const tokens = await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
+  return createCore({ store, tokens, finder: new Finder(store), clock: systemClock }).perform;
 }
 
 /** What every conversation begins with, asked of many facts; also right after one of them changed. */

@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as z from 'zod';
-import { systemClock } from '../src/core/clock.ts';
-import { openDoor } from '../src/core/door.ts';
-import { Finder } from '../src/core/finder.ts';
+import { TokenRegistry } from '../src/core/access/token-registry.ts';
+import { createCore } from '../src/core/operations/create-core.ts';
 import { definePack } from '../src/core/packs/pack.ts';
-import { Tokens } from '../src/core/tokens.ts';
+import { Finder } from '../src/core/search/finder.ts';
+import { systemClock } from '../src/core/time/clock.ts';
 import { aFact, ours } from './memory.ts';
 import { aCaller } from './my-memory.ts';
 import { median, quantile, report, type Result } from './report.ts';
@@ -33,9 +33,9 @@ const cached = definePack({ ...echo, name: 'bench.cached', memory: { cache: true
 export async function packs(): Promise<Result[]> {
   await using mine = await ours(FACTS, { quota: { facts: 2 * FACTS, bytes: 2 ** 40 } });
   const { store } = mine;
-  await using tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
+  await using tokens = await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
   using finder = new Finder(store);
-  using door = openDoor({ store, tokens, finder, clock: systemClock, packs: { packs: [bare, cached] } });
+  using door = createCore({ store, tokens, finder, clock: systemClock, packs: { packs: [bare, cached] } });
   const { perform } = door;
   const input = (turn: number) => ({ what: `question ${turn % QUESTIONS}` });
   const steps: readonly ((turn: number) => Promise<unknown>)[] = [

@@ -1,4 +1,4 @@
-import type { Cursor } from '../src/core/store.ts';
+import type { EntryCursor } from '../src/core/store/store.ts';
 import { aFact, floor, ours } from './memory.ts';
 import { beside, type Result } from './report.ts';
 
@@ -24,7 +24,7 @@ export async function reads(): Promise<Result[]> {
   );
 
   // The place before the last fifty, as a reader comes to it.
-  let after: Cursor | undefined;
+  let after: EntryCursor | undefined;
   for (let seen = 0; seen < FACTS - 50;) {
     const page = await mine.facts.page({ sort: 'updated', limit: Math.min(200, FACTS - 50 - seen), ...(after && { after }) });
     seen += page.entries.length;

@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3';
-import { type Searchable, SearchIndex } from '../src/core/search/search-index.ts';
+import { type SearchableFact, SearchIndex } from '../src/core/search/search-index.ts';
 import { report, type Result } from './report.ts';
 import { made } from './vocabulary.ts';
 
@@ -17,7 +17,7 @@ const word = made(20_000);
 const own = (index: number): string =>
   (Math.imul(index + 1, 0x9e3779b1) >>> 0).toString(26).replaceAll(/\d/g, (digit) => 'zyxwvutsrq'.charAt(Number(digit)));
 
-function aFact(index: number): Searchable & { readonly id: string } {
+function aFact(index: number): SearchableFact & { readonly id: string } {
   let value = `${index % EVERY === 0 ? `${COMMON} ` : ''}${own(index)}`;
   while (value.length < 200) value += ` ${word()}`;
   const key = `notes/${word()}/${index}`;

@@ -1,5 +1,5 @@
 import Sqlite from 'better-sqlite3';
-import { type Clock, systemClock } from '../src/core/clock.ts';
+import { type Clock, systemClock } from '../src/core/time/clock.ts';
 import { aFact, ours } from './memory.ts';
 import { median, quantile, type Result } from './report.ts';
 

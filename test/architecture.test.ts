@@ -113,7 +113,7 @@ test('what the layers allow is let through', async () => {
     'src/contract/fact.ts': `import { z } from 'zod'; import { TTL } from './limits.ts'; z(TTL);`,
     'src/contract/limits.ts': 'export const TTL = 1;',
     'src/core/memory.ts': `import Database from 'better-sqlite3'; import { fact } from '../contract/fact.ts'; fact(Database);`,
-    'src/listeners/rest.ts': `import { Hono } from 'hono'; import { memory } from '../core/memory.ts'; memory(Hono);`,
+    'src/listeners/rest-routes.ts': `import { Hono } from 'hono'; import { memory } from '../core/memory.ts'; memory(Hono);`,
     'src/main/index.ts': `import { app } from 'electron'; import { rest } from '../listeners/rest.ts'; app(rest);`,
     'src/main/shell/tray.ts': `import { Tray } from 'electron'; Tray();`,
     'src/preload/index.ts': `import { ipcRenderer } from 'electron'; import type { F } from '../contract/fact.ts'; ipcRenderer(1 as F);`,

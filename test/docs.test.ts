@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { documents } from '../build/tasks/docs.ts';
-import { SETTINGS } from '../src/main/settings.ts';
+import { SETTINGS } from '../src/main/config/settings-table.ts';
 
 test.each(Object.entries(documents))('%s is what `npm run docs` writes today', async (path, write) => {
   expect(readFileSync(path, 'utf8')).toBe(await write());

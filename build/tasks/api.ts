@@ -1,6 +1,6 @@
 import { failures } from '../../src/contract/failure.ts';
 import { openApi } from '../../src/listeners/openapi.ts';
-import { table } from './table.ts';
+import { renderTable } from './table.ts';
 
 /** As far as our schemas go. */
 interface Schema {
@@ -40,7 +40,7 @@ interface Document {
 }
 
 /** What GET /api/v1/openapi.json answers, as a page. */
-export function api(): string {
+export function renderApi(): string {
   // The document is ours, and its own test holds it to the form.
   const { paths } = openApi('') as Document;
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
@@ -50,14 +50,14 @@ export function api(): string {
     '# The REST interface',
     'Written by `npm run docs` from the schemas that validate; `GET /api/v1/openapi.json` is the same for programs.',
     'Every request but `GET /healthz` bears a token, `Authorization: Bearer …`, and whose memory it reaches follows from the token alone. A body is JSON with `Content-Type: application/json`, at most 1 MiB, and a field that is not listed is refused. Times are RFC 3339 in UTC. Any `Origin` but our own is refused: web pages cannot reach a memory.',
-    table(
+    renderTable(
       ['', 'does'],
       operations.map(({ at, operation }) => [`\`${at}\``, operation.summary]),
     ),
     ...operations.flatMap(section),
     '## Failures',
     'A failure is `{"error": code, "message": sentence}`. Programs go by the code; the sentence says what is wrong and what to do.',
-    table(
+    renderTable(
       ['code', 'status'],
       Object.entries(failures).map(([code, { http }]) => [`\`${code}\``, String(http)]),
     ),
@@ -76,7 +76,7 @@ function section({ at, operation }: { at: string; operation: Operation }): strin
     `## ${summary}`,
     `\`${at}\``,
     description,
-    ...(parameters.length > 0 ? [table(['parameter', 'type', ''], parameters.map(parameterRow))] : []),
+    ...(parameters.length > 0 ? [renderTable(['parameter', 'type', ''], parameters.map(parameterRow))] : []),
     ...asked.flatMap(([type, { schema }]) => described('Body', type, schema, 'field')),
     ...(well === '200' ? [] : [`Answered with ${well}.`]),
     ...answered.flatMap(([type, { schema }]) => described('Answer', type, schema, 'answer')),
@@ -93,7 +93,7 @@ const parameterRow = ({ name, required, description = '', schema }: NonNullable<
 function described(what: string, type: string, schema: Schema, head: string): string[] {
   const rows = rowsOf(schema, '');
   const note = type === 'application/json' ? [] : [`${what}: \`${type}\`${type.endsWith('ndjson') ? ', each line with' : ''}`];
-  return [...note, ...(rows.length > 0 ? [table([head, 'type', ''], rows.map(cellsOf))] : [])];
+  return [...note, ...(rows.length > 0 ? [renderTable([head, 'type', ''], rows.map(cellsOf))] : [])];
 }
 
 interface Row {

@@ -1,21 +1,21 @@
 import type { Argument, Command, Option } from '../../src/main/cli/command.ts';
 import { groups } from '../../src/main/cli/commands.ts';
 import { exits } from '../../src/main/cli/exit-codes.ts';
-import { helpOn, PROGRAM } from '../../src/main/cli/help.ts';
-import { common, spell } from '../../src/main/cli/usage.ts';
-import { table } from './table.ts';
+import { formatHelp, PROGRAM } from '../../src/main/cli/help.ts';
+import { commonOptions, formatUsage } from '../../src/main/cli/usage.ts';
+import { renderTable } from './table.ts';
 
 /** The table that makes --help, as a page. */
-export const commands = (): string =>
+export const renderCommands = (): string =>
   [
     '# The command line',
     'Written by `npm run docs` from the table of commands.',
-    ['```', `$ ${PROGRAM} --help`, ...helpOn(groups, ''), '```'].join('\n'),
+    ['```', `$ ${PROGRAM} --help`, ...formatHelp(groups, ''), '```'].join('\n'),
     '## Everywhere',
-    table(['option', 'does'], optionRows(common)),
+    renderTable(['option', 'does'], optionRows(commonOptions)),
     ...groups.flatMap((group) => [`## ${group.title}`, ...group.commands.flatMap(section)]),
     '## Exit codes',
-    table(
+    renderTable(
       ['code', 'means'],
       Object.values(exits).map(({ code, says }) => [`${code}`, says]),
     ),
@@ -29,10 +29,10 @@ function section({ says, more = [], arguments: args = {}, options = {}, examples
   const lines = examples.map((line) => (line.includes(`${PROGRAM} `) ? line : `${PROGRAM} ${line}`));
   return [
     `### ${rest.name}`,
-    `\`${PROGRAM} ${spell({ ...rest, says, arguments: args, options })}\``,
+    `\`${PROGRAM} ${formatUsage({ ...rest, says, arguments: args, options })}\``,
     says,
     ...more,
-    ...(rows.length > 0 ? [table(['', ''], rows)] : []),
+    ...(rows.length > 0 ? [renderTable(['', ''], rows)] : []),
     ...(lines.length > 0 ? [['```sh', ...lines, '```'].join('\n')] : []),
   ];
 }

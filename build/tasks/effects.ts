@@ -1,9 +1,9 @@
 import { needsConsent } from '../../src/contract/effect.ts';
 import { operations } from '../../src/contract/operations.ts';
-import { table } from './table.ts';
+import { renderTable } from './table.ts';
 
 /** Every operation with its effect, from the table of operations. */
-export function effects(): string {
+export function renderEffects(): string {
   const rows = Object.entries(operations).map(([name, { effect }]): [string, string, string] => {
     if (typeof effect === 'string') return [`\`${name}\``, `\`${effect}\``, needsConsent(effect) ? 'yes' : ''];
     const { condition, effect: then, otherwise } = effect;
@@ -27,6 +27,6 @@ are never asked: the scopes of their token decide. [ADR 64](adr/0064-consent-bel
 | \`discloses\` | Sends data to another program or machine. |
 | \`executes\` | Lets a program start that could not be started before. |
 
-${table(['operation', 'effect', 'asks for consent'], rows)}
+${renderTable(['operation', 'effect', 'asks for consent'], rows)}
 `;
 }

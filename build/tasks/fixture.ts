@@ -5,10 +5,10 @@
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { migrations } from '../../src/core/migrations/index.ts';
-import { openStore } from '../../src/core/open-store.ts';
-import type { Namespace, SpaceKind } from '../../src/core/store.ts';
-import { DAY, handClock, START } from '../../test/support/clock.ts';
+import { migrations } from '../../src/core/store/migrations/index.ts';
+import { openStore } from '../../src/core/store/open-store.ts';
+import type { Namespace, SpaceKind } from '../../src/core/store/store.ts';
+import { DAY, manualClock, START } from '../../test/support/clock.ts';
 import { aDraft, withKey } from '../../test/support/store.ts';
 
 const target = join(import.meta.dirname, '../../test/fixtures', `memory-v${migrations.length}.db`);
@@ -18,7 +18,7 @@ if (existsSync(target))
 const folder = mkdtempSync(join(tmpdir(), 'helmdeck-fixture-'));
 try {
   {
-    await using store = await openStore({ folder, clock: handClock(), sources: withKey() });
+    await using store = await openStore({ folder, clock: manualClock(), sources: withKey() });
     const put = (namespace: Namespace, kind: SpaceKind, key: string) => store.space(namespace, kind).put(aDraft({ key }));
     const me: Namespace = { subject: 'me' };
     await store.space(me, 'fact').put(aDraft());
@@ -31,8 +31,8 @@ try {
     await put({ subject: 'you' }, 'pack', 'p');
     await store.forget('me', { kinds: ['fact'], key: 'gone' });
     await store.upkeep?.makeRecoveryKey();
-    await store.vault.keep('a secret', 'of the program');
-    await store.vault.revoke('a token', START + 365 * DAY);
+    await store.vault.write('a secret', 'of the program');
+    await store.vault.revokeToken('a token', START + 365 * DAY);
   }
   copyFileSync(join(folder, 'memory.db'), target);
 } finally {

@@ -5,21 +5,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import chromium from '@sparticuz/chromium';
 import { chromium as driver, type Page } from 'playwright-core';
-import type { Caller } from '../../src/core/caller.ts';
-import type { Clock } from '../../src/core/clock.ts';
-import { openDoor } from '../../src/core/door.ts';
-import { Finder } from '../../src/core/finder.ts';
-import { fileSource } from '../../src/core/keys/file.ts';
-import { openStore } from '../../src/core/open-store.ts';
-import { Tokens } from '../../src/core/tokens.ts';
-import { startListener } from '../../src/listeners/server.ts';
-import { readBuild } from '../../src/main/build.ts';
-import { readConfig } from '../../src/main/config.ts';
+import type { Caller } from '../../src/core/access/caller.ts';
+import { TokenRegistry } from '../../src/core/access/token-registry.ts';
+import { fileSource } from '../../src/core/crypto/keys/file-source.ts';
+import { createCore } from '../../src/core/operations/create-core.ts';
+import { Finder } from '../../src/core/search/finder.ts';
+import { openStore } from '../../src/core/store/open-store.ts';
+import type { Clock } from '../../src/core/time/clock.ts';
+import { startListener } from '../../src/listeners/listener.ts';
+import { readBuildInfo } from '../../src/main/build-info.ts';
+import { readConfig } from '../../src/main/config/config.ts';
+import { SettingsEditor } from '../../src/main/config/settings-editor.ts';
 import { CONNECTORS } from '../../src/main/connect/clients.ts';
 import { Connections } from '../../src/main/connect/connections.ts';
 import { surroundingsOf } from '../../src/main/connect/programs.ts';
-import { KeptSettings } from '../../src/main/kept-settings.ts';
-import { packsOutside, wayOut } from '../../src/main/packs.ts';
+import { createNetworkPacks, createLazyEgress } from '../../src/main/packs.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const PICTURES = join(ROOT, 'docs/pictures');
@@ -86,9 +86,9 @@ const caller = (client: string): Caller => ({
 
 const folder = mkdtempSync(join(tmpdir(), 'helmdeck-pictures-'));
 const keyFile = fileSource(folder);
-await keyFile.keep('current', randomBytes(32));
+await keyFile.save('current', randomBytes(32));
 const store = await openStore({ folder, clock, sources: () => [keyFile] });
-const tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
+const tokens = await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
 // A home with agents in it that were used before, and nothing of whoever draws this.
 const home = join(folder, 'home');
 mkdirSync(join(home, '.codex'), { recursive: true });
@@ -102,15 +102,15 @@ const clients = new Connections({ connectors: CONNECTORS, around, tokens, folder
 // What is set is nobody's either, but looks like it.
 const environment = { HELMDECK_DATA_DIR: '/home/ada/.local/share/helmdeck-memory', HELMDECK_FETCH_HOSTS: 'docs.example.com' };
 const config = readConfig({ environment, platform: 'linux', home: () => '/home/ada' });
-const { version } = readBuild(ROOT);
-const { perform } = openDoor({
+const { version } = readBuildInfo(ROOT);
+const { perform } = createCore({
   store,
   tokens,
   finder: new Finder(store),
   clock,
   clients: async () => clients,
-  packs: { packs: packsOutside({ clock, egress: wayOut({ clock }), fetchHosts: config.fetchHosts }) },
-  settings: new KeptSettings(config, { environment: {} }),
+  packs: { packs: createNetworkPacks({ clock, egress: createLazyEgress({ clock }), fetchHosts: config.fetchHosts }) },
+  settings: new SettingsEditor(config, { environment: {} }),
   program: { version, listening: () => ({ at: 'listening', url: `http://${config.address}` }) },
 });
 const listener = await startListener({
@@ -119,7 +119,7 @@ const listener = await startListener({
   onChange: (hear) => store.onChange(hear),
   folder,
   address: '127.0.0.1:0',
-  pages: join(ROOT, 'out/renderer'),
+  windowFolder: join(ROOT, 'out/renderer'),
   version,
   clock,
 });

@@ -1,9 +1,9 @@
 import Sqlite from 'better-sqlite3';
-import { migrate } from '../../src/core/database.ts';
-import { migrations } from '../../src/core/migrations/index.ts';
+import { migrate } from '../../src/core/store/database.ts';
+import { migrations } from '../../src/core/store/migrations/index.ts';
 
 /** What an empty memory looks like after all migrations, as SQLite itself tells it. */
-export function schema(): string {
+export function renderSchema(): string {
   const db = new Sqlite(':memory:');
   migrate(db, migrations);
   // SQLite keeps a statement as it was written, with the indentation it had inside our code.

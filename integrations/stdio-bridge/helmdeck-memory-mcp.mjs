@@ -63,7 +63,7 @@ const LOST = 'The connection to Helmdeck Memory was lost before it answered; try
 const filledIn = (environment) =>
   Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== '' && !/^\$\{user_config\.\w+\}$/.test(value)));
 
-/** The same rule as the program's own (src/main/config.ts). */
+/** The same rule as the program's own (src/main/config/config.ts). */
 export function dataFolder(environment = process.env, platform = process.platform, home = homedir) {
   const asked = environment['HELMDECK_DATA_DIR'];
   if (asked !== undefined) {

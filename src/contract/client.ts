@@ -1,19 +1,19 @@
 import * as z from 'zod';
-import { later, type Of } from './later.ts';
-import { ask, flag, notText, Time } from './text.ts';
+import { lazy, type SchemaOutput } from './lazy.ts';
+import { inputObject, flag, notTextError, Time } from './text.ts';
 import { Subject } from './token.ts';
 
 const clientShape = 'must be the id of a client, such as claude-code; list the clients to see which there are';
 
-export const ClientId = later(() =>
+export const ClientId = lazy(() =>
   z
-    .string({ error: notText })
+    .string({ error: notTextError })
     .regex(/^[a-z][a-z0-9-]{0,31}$/, { error: clientShape })
     .describe('Which client, by its id in the list.'),
 );
 
-export const ClientsInput = later(() =>
-  ask(
+export const ClientsInput = lazy(() =>
+  inputObject(
     {},
     {
       title: 'List clients',
@@ -25,7 +25,7 @@ export const ClientsInput = later(() =>
 export const CLIENT_STATES = ['not_installed', 'not_connected', 'connected', 'differs', 'wiped', 'broken', 'no_token'] as const;
 export type ClientState = (typeof CLIENT_STATES)[number];
 
-export const ClientRow = later(() =>
+export const ClientRow = lazy(() =>
   z.object({
     id: ClientId(),
     name: z.string().describe('As people know it.'),
@@ -52,15 +52,15 @@ export const ClientRow = later(() =>
       .describe('The token that it was given.'),
   }),
 );
-export type ClientRow = Of<typeof ClientRow>;
+export type ClientRow = SchemaOutput<typeof ClientRow>;
 
-export const ClientList = later(() => z.object({ clients: z.array(ClientRow()).describe('Every client that is known here.') }));
-export type ClientList = Of<typeof ClientList>;
+export const ClientList = lazy(() => z.object({ clients: z.array(ClientRow()).describe('Every client that is known here.') }));
+export type ClientList = SchemaOutput<typeof ClientList>;
 
-const Whose = later(() => Subject().default('me').describe('Whose memory it opens; clients with one subject share one memory.'));
+const Whose = lazy(() => Subject().default('me').describe('Whose memory it opens; clients with one subject share one memory.'));
 
-export const PlanConnectionInput = later(() =>
-  ask(
+export const PlanConnectionInput = lazy(() =>
+  inputObject(
     { client: ClientId(), subject: Whose() },
     {
       title: 'Plan a connection',
@@ -69,9 +69,9 @@ export const PlanConnectionInput = later(() =>
     },
   ),
 );
-export type PlanConnectionInput = Of<typeof PlanConnectionInput>;
+export type PlanConnectionInput = SchemaOutput<typeof PlanConnectionInput>;
 
-export const ConnectionPlan = later(() =>
+export const ConnectionPlan = lazy(() =>
   z.object({
     client: ClientId(),
     basis: z.string().describe('Names what the plan was made from; sent back, it makes sure that nothing else is done.'),
@@ -105,24 +105,24 @@ export const ConnectionPlan = later(() =>
     afterwards: z.string().exactOptional().describe('What its owner has to do for the client to notice.'),
   }),
 );
-export type ConnectionPlan = Of<typeof ConnectionPlan>;
+export type ConnectionPlan = SchemaOutput<typeof ConnectionPlan>;
 
-export const Verification = later(() =>
+export const ClientVerification = lazy(() =>
   z.object({
     works: z.boolean().describe('Whether what the client starts came through to this memory and got an answer.'),
     why: z.string().exactOptional().describe('What is wrong and what to do.'),
     tools: z.int().min(0).describe('How many tools it was offered.'),
   }),
 );
-export type Verification = Of<typeof Verification>;
+export type ClientVerification = SchemaOutput<typeof ClientVerification>;
 
-export const ConnectClientInput = later(() =>
-  ask(
+export const ConnectClientInput = lazy(() =>
+  inputObject(
     {
       client: ClientId(),
       subject: Whose(),
       basis: z
-        .string({ error: notText })
+        .string({ error: notTextError })
         .max(128, { error: 'must be the basis of a plan; take it from there, or leave it out' })
         .exactOptional()
         .describe('The plan that was shown: when the files have changed since, nothing is done.'),
@@ -134,22 +134,22 @@ export const ConnectClientInput = later(() =>
     },
   ),
 );
-export type ConnectClientInput = Of<typeof ConnectClientInput>;
+export type ConnectClientInput = SchemaOutput<typeof ConnectClientInput>;
 
-export const ConnectReceipt = later(() =>
+export const ConnectReceipt = lazy(() =>
   z.object({
     client: ClientId(),
     subject: z.string().describe('Whose memory it opens.'),
     token: z.string().describe('The id of its token.'),
     expires_at: Time().describe('When its token expires.'),
-    verified: Verification().describe('How trying it went.'),
+    verified: ClientVerification().describe('How trying it went.'),
     afterwards: z.string().exactOptional().describe('What its owner has to do for the client to notice.'),
   }),
 );
-export type ConnectReceipt = Of<typeof ConnectReceipt>;
+export type ConnectReceipt = SchemaOutput<typeof ConnectReceipt>;
 
-export const DisconnectClientInput = later(() =>
-  ask(
+export const DisconnectClientInput = lazy(() =>
+  inputObject(
     { client: ClientId() },
     {
       title: 'Disconnect a client',
@@ -158,9 +158,9 @@ export const DisconnectClientInput = later(() =>
     },
   ),
 );
-export type DisconnectClientInput = Of<typeof DisconnectClientInput>;
+export type DisconnectClientInput = SchemaOutput<typeof DisconnectClientInput>;
 
-export const DisconnectReceipt = later(() =>
+export const DisconnectReceipt = lazy(() =>
   z.object({
     client: ClientId(),
     files: z
@@ -175,10 +175,10 @@ export const DisconnectReceipt = later(() =>
       .describe('What was put right.'),
   }),
 );
-export type DisconnectReceipt = Of<typeof DisconnectReceipt>;
+export type DisconnectReceipt = SchemaOutput<typeof DisconnectReceipt>;
 
-export const VerifyClientInput = later(() =>
-  ask(
+export const VerifyClientInput = lazy(() =>
+  inputObject(
     { client: ClientId() },
     {
       title: 'Try a client',
@@ -186,13 +186,13 @@ export const VerifyClientInput = later(() =>
     },
   ),
 );
-export type VerifyClientInput = Of<typeof VerifyClientInput>;
+export type VerifyClientInput = SchemaOutput<typeof VerifyClientInput>;
 
-export const PauseTokenInput = later(() =>
-  ask(
+export const PauseTokenInput = lazy(() =>
+  inputObject(
     {
       id: z
-        .string({ error: notText })
+        .string({ error: notTextError })
         .regex(/^[!-~]{1,128}$/, { error: 'must be the id of a token; take it from the list of tokens' })
         .describe('The token, by its id in the list.'),
       paused: flag().describe('true refuses it until false lets it in again.'),
@@ -203,12 +203,12 @@ export const PauseTokenInput = later(() =>
     },
   ),
 );
-export type PauseTokenInput = Of<typeof PauseTokenInput>;
+export type PauseTokenInput = SchemaOutput<typeof PauseTokenInput>;
 
-export const PauseReceipt = later(() =>
+export const PauseReceipt = lazy(() =>
   z.object({
     id: z.string().describe('The token.'),
     paused: z.boolean().describe('Whether it is refused now.'),
   }),
 );
-export type PauseReceipt = Of<typeof PauseReceipt>;
+export type PauseReceipt = SchemaOutput<typeof PauseReceipt>;

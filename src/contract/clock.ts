@@ -1,13 +1,13 @@
 import * as z from 'zod';
-import { later, type Of } from './later.ts';
-import { ClockStatus } from './projection.ts';
-import { ask, flag, Time } from './text.ts';
+import { lazy, type SchemaOutput } from './lazy.ts';
+import { inputObject, flag, Time } from './text.ts';
+import { ClockStatus } from './views.ts';
 
 /** The owner has read the clock by hand: one that is further off than this is not the clock that the owner saw. */
 export const CLOCK_TOLERANCE_MS = 3_600_000;
 
-export const TrustClockInput = later(() =>
-  ask(
+export const TrustClockInput = lazy(() =>
+  inputObject(
     {
       time: Time().describe('The date and time that the owner has checked; it must match the clock of this machine.'),
       dry_run: flag().default(false).describe('true counts what would be deleted and changes nothing.'),
@@ -19,12 +19,12 @@ export const TrustClockInput = later(() =>
     },
   ),
 );
-export type TrustClockInput = Of<typeof TrustClockInput>;
+export type TrustClockInput = SchemaOutput<typeof TrustClockInput>;
 
-export const TrustedClock = later(() =>
+export const TrustClockReceipt = lazy(() =>
   z.object({
     clock: ClockStatus(),
     expired: z.int().min(0).describe('Facts of all callers that have expired by this clock, and are deleted for good.'),
   }),
 );
-export type TrustedClock = Of<typeof TrustedClock>;
+export type TrustClockReceipt = SchemaOutput<typeof TrustClockReceipt>;

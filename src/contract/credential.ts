@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { later, type Of } from './later.ts';
-import { ask, notText, Time } from './text.ts';
+import { lazy, type SchemaOutput } from './lazy.ts';
+import { inputObject, notTextError, Time } from './text.ts';
 
-export const CredentialName = later(() =>
+export const CredentialName = lazy(() =>
   z
-    .string({ error: notText })
+    .string({ error: notTextError })
     .regex(/^[a-z][a-z0-9_-]{0,31}$/, {
       error: 'must be the name of a credential, such as github; list them to see which there are',
     })
@@ -14,14 +14,14 @@ export const CredentialName = later(() =>
 /** Goes into a header as it is. The keychains of some systems take no more. */
 export const CREDENTIAL_SHAPE = /^[!-~]{8,1024}$/;
 
-export const CredentialsInput = later(() =>
-  ask(
+export const CredentialsInput = lazy(() =>
+  inputObject(
     {},
     { title: 'List credentials', description: 'Which credentials packs can use, and which of them are there. Never a secret.' },
   ),
 );
 
-export const CredentialList = later(() =>
+export const CredentialList = lazy(() =>
   z.object({
     credentials: z
       .array(
@@ -38,14 +38,14 @@ export const CredentialList = later(() =>
       .describe('A to Z.'),
   }),
 );
-export type CredentialList = Of<typeof CredentialList>;
+export type CredentialList = SchemaOutput<typeof CredentialList>;
 
-export const SetCredentialInput = later(() =>
-  ask(
+export const SetCredentialInput = lazy(() =>
+  inputObject(
     {
       name: CredentialName(),
       secret: z
-        .string({ error: notText })
+        .string({ error: notTextError })
         .regex(CREDENTIAL_SHAPE, {
           error: 'must have 8 to 1,024 printable ASCII characters, none of them a space; send it as it was given to you',
         })
@@ -57,13 +57,13 @@ export const SetCredentialInput = later(() =>
     },
   ),
 );
-export type SetCredentialInput = Of<typeof SetCredentialInput>;
+export type SetCredentialInput = SchemaOutput<typeof SetCredentialInput>;
 
-export const CredentialReceipt = later(() => z.object({ name: CredentialName() }));
-export type CredentialReceipt = Of<typeof CredentialReceipt>;
+export const CredentialReceipt = lazy(() => z.object({ name: CredentialName() }));
+export type CredentialReceipt = SchemaOutput<typeof CredentialReceipt>;
 
-export const DropCredentialInput = later(() =>
-  ask(
+export const DropCredentialInput = lazy(() =>
+  inputObject(
     { name: CredentialName() },
     {
       title: 'Drop a credential',

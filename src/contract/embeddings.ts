@@ -1,12 +1,12 @@
 import * as z from 'zod';
-import { later, type Of } from './later.ts';
+import { lazy, type SchemaOutput } from './lazy.ts';
 import { EMBEDDING } from './limits.ts';
-import type { SidecarState, SidecarTrouble } from './status.ts';
-import { ask, fitsBytes, flag, notText, Time, wholeNumber } from './text.ts';
+import type { SidecarState, SidecarFailureCode } from './status.ts';
+import { inputObject, fitsBytes, flag, notTextError, Time, wholeNumber } from './text.ts';
 
-const why = later(() => z.string().describe('What is the matter.'));
-const remedy = later(() => z.string().describe('What the owner can do.'));
-const model = later(() => z.string().describe('The model that embeds.'));
+const why = lazy(() => z.string().describe('What is the matter.'));
+const remedy = lazy(() => z.string().describe('What the owner can do.'));
+const model = lazy(() => z.string().describe('The model that embeds.'));
 
 const TROUBLES = {
   not_installed: true,
@@ -21,9 +21,9 @@ const TROUBLES = {
   pull_failed: true,
   gone: true,
   foreign: true,
-} satisfies Record<SidecarTrouble, true>;
+} satisfies Record<SidecarFailureCode, true>;
 
-const State = later(() =>
+const State = lazy(() =>
   z.discriminatedUnion('at', [
     z.object({ at: z.literal('off').describe('Nobody turned embeddings on; nothing runs.') }),
     z.object({
@@ -51,7 +51,7 @@ const State = later(() =>
     z.object({
       at: z.literal('failed').describe('Texts cannot be embedded.'),
       // The keys are exactly these; the compiler compares above.
-      trouble: z.enum(Object.keys(TROUBLES) as [SidecarTrouble, ...SidecarTrouble[]]).describe('What it is, as a code.'),
+      trouble: z.enum(Object.keys(TROUBLES) as [SidecarFailureCode, ...SidecarFailureCode[]]).describe('What it is, as a code.'),
       why: why(),
       remedy: remedy(),
       retry_at: Time().exactOptional().describe('When it is tried again by itself; absent when the owner is needed.'),
@@ -59,7 +59,7 @@ const State = later(() =>
   ]),
 );
 
-export const SidecarStatus = later(() => State().describe('Where embeddings stand.') satisfies z.ZodType<SidecarState>);
+export const SidecarStatus = lazy(() => State().describe('Where embeddings stand.') satisfies z.ZodType<SidecarState>);
 
 const bounds = `of 1 byte to ${EMBEDDING.bytes / 1024} KiB`;
 const notTexts = `must be a text or a list of 1 to ${EMBEDDING.texts} texts, each ${bounds}; send them as JSON strings`;
@@ -68,10 +68,10 @@ const text = (error = notTexts) =>
   z.string({ error }).refine((one) => one !== '' && one.isWellFormed() && fitsBytes(one, EMBEDDING.bytes), { error });
 
 /** As OpenAI's clients send it, so that they need no change. */
-export const EmbedInput = later(() =>
-  ask(
+export const EmbedInput = lazy(() =>
+  inputObject(
     {
-      model: z.string({ error: notText }).describe('The model; it must be the one that is set.'),
+      model: z.string({ error: notTextError }).describe('The model; it must be the one that is set.'),
       input: z
         .union(
           [text(), z.array(text(), { error: notTexts }).min(1, { error: notTexts }).max(EMBEDDING.texts, { error: notTexts })],
@@ -87,16 +87,16 @@ export const EmbedInput = later(() =>
       dimensions: wholeNumber(1, 65_536)
         .exactOptional()
         .describe('How many numbers a vector has; what the model does not make is refused.'),
-      user: z.string({ error: notText }).exactOptional().describe('Taken and left aside.'),
+      user: z.string({ error: notTextError }).exactOptional().describe('Taken and left aside.'),
     },
     { title: 'Embed texts', description: 'Turns texts into vectors, on this machine alone.' },
   ),
 );
-export type EmbedInput = Of<typeof EmbedInput>;
+export type EmbedInput = SchemaOutput<typeof EmbedInput>;
 
 const tokens = (what: string) => z.int().min(0).describe(what);
 
-export const Embedded = later(() =>
+export const EmbedResponse = lazy(() =>
   z.object({
     object: z.literal('list').describe('As the wire wants it.'),
     data: z
@@ -114,10 +114,10 @@ export const Embedded = later(() =>
       .describe('How much was read.'),
   }),
 );
-export type Embedded = Of<typeof Embedded>;
+export type EmbedResponse = SchemaOutput<typeof EmbedResponse>;
 
-export const EmbeddingsInput = later(() =>
-  ask(
+export const EmbeddingsInput = lazy(() =>
+  inputObject(
     {},
     {
       title: 'Show embeddings',
@@ -126,7 +126,7 @@ export const EmbeddingsInput = later(() =>
   ),
 );
 
-const Binary = later(() =>
+const Binary = lazy(() =>
   z.object({
     path: z.string().describe('Where it lies.'),
     size: z.int().min(0).exactOptional().describe('Its bytes; absent while nobody may trust them.'),
@@ -137,7 +137,7 @@ const Binary = later(() =>
 
 const room = (what: string) => z.number().min(0).exactOptional().describe(what);
 
-export const EmbeddingsReport = later(() =>
+export const EmbeddingsReport = lazy(() =>
   z.object({
     state: SidecarStatus(),
     on: z.boolean().describe('Whether the owner wants embeddings.'),
@@ -156,10 +156,10 @@ export const EmbeddingsReport = later(() =>
     log: z.array(z.string()).describe('The end of what Ollama said, without anything that was embedded.'),
   }),
 );
-export type EmbeddingsReport = Of<typeof EmbeddingsReport>;
+export type EmbeddingsReport = SchemaOutput<typeof EmbeddingsReport>;
 
-export const SetEmbeddingsInput = later(() =>
-  ask(
+export const SetEmbeddingsInput = lazy(() =>
+  inputObject(
     {
       on: flag().describe('Whether texts can be embedded.'),
       adopt: flag()
@@ -169,13 +169,13 @@ export const SetEmbeddingsInput = later(() =>
     { title: 'Turn embeddings on or off', description: 'Begins or ends embeddings. Turned on again, what failed is tried anew.' },
   ),
 );
-export type SetEmbeddingsInput = Of<typeof SetEmbeddingsInput>;
+export type SetEmbeddingsInput = SchemaOutput<typeof SetEmbeddingsInput>;
 
-export const ApproveOllamaInput = later(() =>
-  ask(
+export const ApproveOllamaInput = lazy(() =>
+  inputObject(
     {
       hash: z
-        .string({ error: notText })
+        .string({ error: notTextError })
         .regex(/^[0-9a-f]{64}$/, { error: 'must be the SHA-256 that is shown, in 64 hexadecimal digits; copy it' })
         .describe('The SHA-256 of what is approved, as it was shown.'),
     },
@@ -183,15 +183,15 @@ export const ApproveOllamaInput = later(() =>
   ),
 );
 
-export const PullModelInput = later(() =>
-  ask(
+export const PullModelInput = lazy(() =>
+  inputObject(
     {},
     { title: 'Fetch the model', description: 'Begins to fetch the model, or goes on where it was cancelled. Ask how far it is.' },
   ),
 );
 
-export const CancelPullInput = later(() =>
-  ask(
+export const CancelPullInput = lazy(() =>
+  inputObject(
     {},
     { title: 'Cancel fetching', description: 'Stops fetching the model. What is there stays, for when it is fetched again.' },
   ),
@@ -199,8 +199,8 @@ export const CancelPullInput = later(() =>
 
 const notSentence = `must be a text ${bounds}; send it as a JSON string`;
 
-export const TestEmbeddingsInput = later(() =>
-  ask(
+export const TestEmbeddingsInput = lazy(() =>
+  inputObject(
     {
       one: text(notSentence).describe('A sentence.'),
       other: text(notSentence).describe('Another sentence.'),
@@ -209,11 +209,11 @@ export const TestEmbeddingsInput = later(() =>
   ),
 );
 
-export const TestedEmbeddings = later(() =>
+export const EmbeddingsTest = lazy(() =>
   z.object({
     nearness: z.number().describe('From -1 to 1; 1 is the same.'),
     dimensions: z.int().min(1).describe('How many numbers a vector has.'),
     duration_ms: z.int().min(0).describe('How long it took.'),
   }),
 );
-export type TestedEmbeddings = Of<typeof TestedEmbeddings>;
+export type EmbeddingsTest = SchemaOutput<typeof EmbeddingsTest>;

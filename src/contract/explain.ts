@@ -4,7 +4,7 @@ import type * as z from 'zod';
  * The first thing wrong, as one sentence that names the field. Paths hold our own field names and positions, nothing sent. Models
  * often send null for what they leave open, so where `input` has it there, that is said.
  */
-export function explain(error: z.ZodError, input?: unknown): string {
+export function explainIssue(error: z.ZodError, input?: unknown): string {
   const [first] = error.issues;
   if (first === undefined) return 'The request does not fit; compare it with the schema of this operation.';
   const field = first.path.map(String).join('.') || 'The request';

@@ -1,4 +1,4 @@
-import { withProgramCall } from './program-call.ts';
+import { withCliCommand } from './cli-command.ts';
 
 /** Everything a caller can be told went wrong: the code, and how HTTP and JSON-RPC number it. */
 export const failures = {
@@ -42,7 +42,7 @@ export class Failure extends Error {
   readonly retryAfter: number | undefined;
 
   constructor(code: FailureCode, message: string, options?: ErrorOptions & { retryAfter?: number }) {
-    super(withProgramCall(message), options);
+    super(withCliCommand(message), options);
     this.code = code;
     this.retryAfter = options?.retryAfter;
   }

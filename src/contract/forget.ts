@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { Category } from './field.ts';
-import { later, type Of } from './later.ts';
-import { ask, flag } from './text.ts';
+import { CategoryField } from './fact-fields.ts';
+import { lazy, type SchemaOutput } from './lazy.ts';
+import { inputObject, flag } from './text.ts';
 
 const whole = ['all', 'facts', 'packs', 'pipelines'] as const;
 const named = ['pack', 'pipeline', 'key', 'prefix', 'category', 'tag', 'client'] as const;
@@ -58,8 +58,8 @@ const notACategory =
 
 const unreadable = `must say what to forget; send one of ${spellings}`;
 
-export const ForgetInput = later(() =>
-  ask(
+export const ForgetInput = lazy(() =>
+  inputObject(
     {
       scope: z
         .string({ error: unreadable })
@@ -67,7 +67,7 @@ export const ForgetInput = later(() =>
         .transform((text, issues): Scope => {
           const scope = parseScope(text);
           if (scope?.kind === 'category') {
-            const category = Category().safeParse(scope.name);
+            const category = CategoryField().safeParse(scope.name);
             if (category.success) return { kind: 'category', name: category.data };
             issues.addIssue(notACategory);
           } else {
@@ -88,9 +88,9 @@ export const ForgetInput = later(() =>
     },
   ),
 );
-export type ForgetInput = Of<typeof ForgetInput>;
+export type ForgetInput = SchemaOutput<typeof ForgetInput>;
 
-export const ForgetReceipt = later(() =>
+export const ForgetReceipt = lazy(() =>
   z.object({
     scope: z.string().describe('The scope as it was read: as sent, with a category in lower case.'),
     deleted: z.int().min(0).describe('How many entries went, each counted once; with dry_run, how many would go.'),
@@ -109,10 +109,10 @@ export const ForgetReceipt = later(() =>
       .describe('Present when nothing was deleted because it was only asked how much would go.'),
   }),
 );
-export type ForgetReceipt = Of<typeof ForgetReceipt>;
+export type ForgetReceipt = SchemaOutput<typeof ForgetReceipt>;
 
-export const UndoForgetInput = later(() =>
-  ask(
+export const UndoForgetInput = lazy(() =>
+  inputObject(
     {
       undo: z
         .string({ error: 'must be text; send what the forget answered' })
@@ -125,4 +125,4 @@ export const UndoForgetInput = later(() =>
     },
   ),
 );
-export type UndoForgetInput = Of<typeof UndoForgetInput>;
+export type UndoForgetInput = SchemaOutput<typeof UndoForgetInput>;

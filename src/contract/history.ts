@@ -1,29 +1,29 @@
 import * as z from 'zod';
+import { PageCursor } from './fact-fields.ts';
 import { DefinedBy, FactVersion } from './fact.ts';
-import { Cursor } from './field.ts';
-import { later, type Of } from './later.ts';
+import { lazy, type SchemaOutput } from './lazy.ts';
 import { PAGE } from './limits.ts';
-import { RECORDED_ACTIONS, type RecordedAction } from './recorded.ts';
-import { ask, flag, notText, Time, wholeNumber } from './text.ts';
+import { RECORDED_ACTIONS, type RecordedAction } from './recorded-actions.ts';
+import { inputObject, flag, notTextError, Time, wholeNumber } from './text.ts';
 
-export const FactHistory = later(() =>
+export const FactHistory = lazy(() =>
   z.object({
     key: z.string().describe('Name of the fact.'),
     versions: z.array(FactVersion()).describe('Its earlier versions, newest first; the present one is not among them.'),
   }),
 );
-export type FactHistory = Of<typeof FactHistory>;
+export type FactHistory = SchemaOutput<typeof FactHistory>;
 
 /** The answer to a client that wrote what it should not have: one name and one time say what to take back. */
-export const UndoInput = later(() =>
-  ask(
+export const UndoInput = lazy(() =>
+  inputObject(
     {
       client: z
-        .string({ error: notText })
+        .string({ error: notTextError })
         .min(1, { error: 'is missing; send the name of the program as activity shows it' })
         .describe('The program whose writes to take back, exactly as activity shows it.'),
       since: Time().describe('Take back what it wrote at or after this time.'),
-      from: Cursor()
+      from: PageCursor()
         .optional()
         .describe('The id of the activity row to begin with: what it wrote before that row in the same moment stays.'),
       until: Time().optional().describe('Leave alone what it wrote after this time; absent, up to now.'),
@@ -35,9 +35,9 @@ export const UndoInput = later(() =>
     },
   ),
 );
-export type UndoInput = Of<typeof UndoInput>;
+export type UndoInput = SchemaOutput<typeof UndoInput>;
 
-export const UndoReceipt = later(() =>
+export const UndoReceipt = lazy(() =>
   z.object({
     client: z.string().describe('The program whose writes were taken back.'),
     since: Time().describe('The time from which on they were.'),
@@ -63,15 +63,15 @@ export const UndoReceipt = later(() =>
       .describe('Present when nothing was changed because it was only asked how much would be.'),
   }),
 );
-export type UndoReceipt = Of<typeof UndoReceipt>;
+export type UndoReceipt = SchemaOutput<typeof UndoReceipt>;
 
 const ACTIONS = Object.keys(RECORDED_ACTIONS) as RecordedAction[];
 
-export const ActivityInput = later(() =>
-  ask(
+export const ActivityInput = lazy(() =>
+  inputObject(
     {
-      limit: wholeNumber(1, PAGE.most).default(PAGE.default).describe(`Rows in one page, at most ${PAGE.most}.`),
-      cursor: Cursor().optional(),
+      limit: wholeNumber(1, PAGE.max).default(PAGE.default).describe(`Rows in one page, at most ${PAGE.max}.`),
+      cursor: PageCursor().optional(),
       all: flag().default(false).describe('true shows the record of every memory here; only an admin may ask that.'),
     },
     {
@@ -80,9 +80,9 @@ export const ActivityInput = later(() =>
     },
   ),
 );
-export type ActivityInput = Of<typeof ActivityInput>;
+export type ActivityInput = SchemaOutput<typeof ActivityInput>;
 
-export const Activity = later(() =>
+export const Activity = lazy(() =>
   z.object({
     activity: z
       .array(
@@ -122,4 +122,4 @@ export const Activity = later(() =>
     next_cursor: z.string().exactOptional().describe('Send it as cursor for the next page; absent on the last.'),
   }),
 );
-export type Activity = Of<typeof Activity>;
+export type Activity = SchemaOutput<typeof Activity>;

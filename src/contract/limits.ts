@@ -12,7 +12,7 @@ export const EXPIRING_SOON = 7 * DAY;
 
 export const KEY_BYTES = 512;
 export const VALUE_BYTES = 64 * KIB;
-export const TAGS = { most: 32, characters: 64 } as const;
+export const TAGS = { max: 32, characters: 64 } as const;
 export const CATEGORY = { default: 'user_facts', pack: 'pack_memory', pattern: /^[a-z0-9][a-z0-9_.-]{0,63}$/ } as const;
 
 /** Names the engine writes under. An agent that could write there would teach the owner's agents false habits. */
@@ -34,10 +34,10 @@ export const ACTIVITY_TTL = 30 * DAY;
 /** How long a forgotten thing is kept out of restored backups: as long as the longest lifetime. */
 export const TOMBSTONE_TTL = TTL.max;
 
-export const PAGE = { default: 50, most: 200 } as const;
+export const PAGE = { default: 50, max: 200 } as const;
 
 /** Bounds of a question to the search. */
-export const QUERY = { default: 20, most: 100, characters: 1000, searches: 32, asked: 6 } as const;
+export const QUERY = { default: 20, max: 100, characters: 1000, searches: 32, searchesUsed: 6 } as const;
 
 /** Rows of the record of runs that a search looks at: the newest. */
 export const SEARCHED_RUNS = 1000;
@@ -46,7 +46,7 @@ export const SEARCHED_RUNS = 1000;
 export const QUOTA = { facts: 10_000, bytes: 64 * 1024 * KIB } as const;
 
 /** Rows that one memory keeps of what comes by itself: who did what, what ran, answers of packs. The oldest make room. */
-export const ROWS = { activity: 10_000, audit: 10_000, cache: 1000 } as const;
+export const RECORD_ROWS = { activity: 10_000, audit: 10_000, cache: 1000 } as const;
 
 /** What a token may be used for. `admin` includes the others. */
 export const TOKEN_SCOPES = ['memory:read', 'memory:write', 'packs:run', 'admin'] as const;
@@ -55,16 +55,16 @@ export const TOKEN_SCOPES = ['memory:read', 'memory:write', 'packs:run', 'admin'
 export const TOKEN_DAYS = 365;
 
 /** Lines that one request imports; a surface that has more sends more requests. */
-export const TRANSFER = { lines: 500 } as const;
+export const IMPORT_REQUEST = { lines: 500 } as const;
 
 /** Other memories that facts can be brought from. */
-export const SOURCES = ['mcp-memory', 'markdown', 'basic-memory', 'chatgpt', 'claude'] as const;
+export const IMPORT_SOURCES = ['mcp-memory', 'markdown', 'basic-memory', 'chatgpt', 'claude'] as const;
 
 /** What is read of another memory at once: bytes, entries in it, and the letters of a name in it that is repeated in every fact. */
-export const BRING = { bytes: 512 * KIB, entries: 5000, name: 200 } as const;
+export const IMPORT_TEXT = { bytes: 512 * KIB, entries: 5000, name: 200 } as const;
 
 /** Tags and clients to choose from, of each the most used. */
-export const NAMES = 1000;
+export const LISTED_NAMES = 1000;
 
 /** What `my-memory` shows at most; as JSON it grows beyond `bytes` for nothing but the newest key of each category. */
 export const OVERVIEW = { categories: 50, keys: 5, bytes: 1000 } as const;
@@ -85,17 +85,17 @@ export const PACK = {
   /** What is larger is not kept. */
   cacheBytes: 512 * KIB,
   /** Of one run, unless its pack asks for another, and at most. */
-  time: 30,
-  longest: 600,
+  timeout: 30,
+  maxTimeout: 600,
   /** Runs of one subject under way at once. */
   atOnce: 64,
   /** How long rows of what ran are kept. */
-  auditTtl: 30 * DAY,
+  recordTtl: 30 * DAY,
   findings: 50,
   /** Entries that packs may remember for one subject. They may take as many bytes as its facts, and take none of theirs. */
   memory: 10_000,
   /** A session ends after so long a rest. */
-  sessionRest: HOUR,
+  sessionIdle: HOUR,
   /** Sessions that one subject may have open. */
   sessions: 100,
   /** What a pack may say at most. */
@@ -113,7 +113,7 @@ export const PIPELINE = {
   /** Lists and objects within each other, in what is kept or sent. */
   depth: 32,
   /** Definitions of one subject. */
-  most: 100,
+  definitions: 100,
   /** A definition is kept for so long after it was changed or run. */
   ttl: TTL.max,
   /** Runs of one subject under way at once. */
@@ -130,10 +130,10 @@ export const PIPELINE = {
 } as const;
 
 /** What my-defaults shows at most. */
-export const DEFAULTS = { each: 12, findings: 20, recent: 200 } as const;
+export const MY_DEFAULTS = { each: 12, findings: 20, recent: 200 } as const;
 
 /** Inputs from which habits may be learned, if they are texts at the top. */
-export const LEARNABLE = [
+export const LEARNABLE_INPUTS = [
   'persona',
   'audience',
   'angle',
@@ -154,9 +154,9 @@ export const EGRESS = {
   headerBytes: 16 * KIB,
   redirects: 5,
   /** From the first question to the last byte, redirects included. */
-  time: 20,
+  timeout: 20,
   /** Without a sign of life. */
-  silence: 10,
+  idleTimeout: 10,
 } as const;
 
 /** What embedding is held to. Times are seconds. */
@@ -167,12 +167,12 @@ export const EMBEDDING = {
   /** Texts that Ollama is handed at once: what hangs is told from what is large. */
   batch: 16,
   /** Within this a batch is answered, its model being loaded included. */
-  patience: 90,
+  batchTimeout: 90,
   /** Within this a question is answered, its waiting included: what it takes longer for is asked in parts. */
-  wholePatience: 240,
+  requestTimeout: 240,
   /** Questions under way or waiting, of one subject and in all. */
-  waitingOfOne: 16,
-  waiting: 64,
+  queuedPerSubject: 16,
+  queued: 64,
 } as const;
 
 /** What Claude Desktop installs with one click, as a file among those of the window. */

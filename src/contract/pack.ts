@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { later, type Of } from './later.ts';
+import { lazy, type SchemaOutput } from './lazy.ts';
 import { PACK } from './limits.ts';
-import { ask, notText, Time } from './text.ts';
+import { inputObject, notTextError, Time } from './text.ts';
 
 const nameShape = 'must be a group and a name with a dot between them, in a-z, 0-9 and "_"; send one such as github.list_issues';
 
@@ -9,29 +9,29 @@ const nameShape = 'must be a group and a name with a dot between them, in a-z, 0
 export const PACK_NAME = /^[a-z][a-z0-9_]{0,30}\.[a-z][a-z0-9_]{0,31}$/;
 export const PACK_VERSION = /^\d{1,6}\.\d{1,6}\.\d{1,6}$/;
 
-export const PackName = later(() =>
-  z.string({ error: notText }).regex(PACK_NAME, { error: nameShape }).describe('The pack, such as github.list_issues.'),
+export const PackName = lazy(() =>
+  z.string({ error: notTextError }).regex(PACK_NAME, { error: nameShape }).describe('The pack, such as github.list_issues.'),
 );
 
 /** No colon: subject and session stay apart in `subject:session`. */
-export const SessionId = later(() =>
+export const SessionId = lazy(() =>
   z
-    .string({ error: notText })
+    .string({ error: notTextError })
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
       error: 'must have 1 to 64 of A-Z, a-z, 0-9, ".", "_" and "-", beginning with a letter or digit; choose a simpler one',
     })
     .describe('The session whose working memory the run may use. The first use opens it, an hour of rest ends it.'),
 );
 
-export const PackVersion = later(() =>
+export const PackVersion = lazy(() =>
   z
-    .string({ error: notText })
+    .string({ error: notTextError })
     .regex(PACK_VERSION, { error: 'must be three numbers with dots between them; write it as 1.0.0' })
     .describe('The version of the pack.'),
 );
 
-export const RunPackInput = later(() =>
-  ask(
+export const RunPackInput = lazy(() =>
+  inputObject(
     {
       name: PackName(),
       input: z
@@ -43,9 +43,9 @@ export const RunPackInput = later(() =>
     { title: 'Run a pack', description: 'Runs one pack and answers with its result.' },
   ),
 );
-export type RunPackInput = Of<typeof RunPackInput>;
+export type RunPackInput = SchemaOutput<typeof RunPackInput>;
 
-export const Result = later(() =>
+export const PackResult = lazy(() =>
   z.object({
     pack: PackName(),
     version: PackVersion(),
@@ -67,11 +67,11 @@ export const Result = later(() =>
     session_id: SessionId().exactOptional(),
   }),
 );
-export type Result = Of<typeof Result>;
+export type PackResult = SchemaOutput<typeof PackResult>;
 
-const seconds = later(() => z.int().min(1).max(PACK.cacheTtl));
+const seconds = lazy(() => z.int().min(1).max(PACK.cacheTtl));
 
-export const PackSummary = later(() =>
+export const PackSummary = lazy(() =>
   z.object({
     name: PackName(),
     version: PackVersion(),
@@ -83,13 +83,13 @@ export const PackSummary = later(() =>
     unavailable: z.string().exactOptional().describe('Why it cannot run at present, and what to do.'),
   }),
 );
-export type PackSummary = Of<typeof PackSummary>;
+export type PackSummary = SchemaOutput<typeof PackSummary>;
 
-export const PacksInput = later(() =>
-  ask({}, { title: 'List packs', description: 'Which packs there are and what they are for.' }),
+export const PacksInput = lazy(() =>
+  inputObject({}, { title: 'List packs', description: 'Which packs there are and what they are for.' }),
 );
 
-export const PackList = later(() =>
+export const PackList = lazy(() =>
   z.object({
     packs: z.array(PackSummary()).describe('A to Z.'),
     skipped: z
@@ -103,38 +103,38 @@ export const PackList = later(() =>
       .describe("Packs of the owner's own that could not be taken."),
   }),
 );
-export type PackList = Of<typeof PackList>;
+export type PackList = SchemaOutput<typeof PackList>;
 
-export const PackInput = later(() =>
-  ask({ name: PackName() }, { title: 'Show a pack', description: 'One pack with the schemas of its input and output.' }),
+export const PackInput = lazy(() =>
+  inputObject({ name: PackName() }, { title: 'Show a pack', description: 'One pack with the schemas of its input and output.' }),
 );
 
-export const PackDetail = later(() =>
+export const PackDetail = lazy(() =>
   PackSummary().extend({
     input_schema: z.record(z.string(), z.unknown()).describe('JSON Schema of its input.'),
     output_schema: z.record(z.string(), z.unknown()).describe('JSON Schema of its output.'),
   }),
 );
-export type PackDetail = Of<typeof PackDetail>;
+export type PackDetail = SchemaOutput<typeof PackDetail>;
 
-export const EndSessionInput = later(() =>
-  ask({ id: SessionId() }, { title: 'End a session', description: 'Ends a session and forgets its working memory.' }),
+export const EndSessionInput = lazy(() =>
+  inputObject({ id: SessionId() }, { title: 'End a session', description: 'Ends a session and forgets its working memory.' }),
 );
 
-export const EndedSession = later(() =>
+export const EndSessionReceipt = lazy(() =>
   z.object({
     session_id: SessionId(),
     deleted: z.int().min(0).describe('Entries of working memory that went with it.'),
   }),
 );
-export type EndedSession = Of<typeof EndedSession>;
+export type EndSessionReceipt = SchemaOutput<typeof EndSessionReceipt>;
 
 /** What a handler may report about what it looked at; counted in what is learned. */
-export const Finding = later(() =>
+export const Finding = lazy(() =>
   z.object({
     code: z.string().min(1).max(64),
     severity: z.string().min(1).max(32),
     file: z.string().min(1).max(512).exactOptional(),
   }),
 );
-export type Finding = Of<typeof Finding>;
+export type Finding = SchemaOutput<typeof Finding>;

@@ -1,23 +1,23 @@
 import * as z from 'zod';
 import { DefinedBy } from './fact.ts';
-import { later, type Of } from './later.ts';
+import { lazy, type SchemaOutput } from './lazy.ts';
 import { PAGE, PIPELINE } from './limits.ts';
 import { PackName } from './pack.ts';
-import { ask, flag, notText, oneLine, Time, wholeNumber } from './text.ts';
+import { inputObject, flag, notTextError, oneLine, Time, wholeNumber } from './text.ts';
 
 /** No slash: it is one part of the keys of its runs. */
-const PipelineId = later(() =>
+const PipelineId = lazy(() =>
   z
-    .string({ error: notText })
+    .string({ error: notTextError })
     .regex(/^[a-z0-9][a-z0-9_.-]{0,63}$/, {
       error: 'must have 1 to 64 of a-z, 0-9, "_", "." and "-", beginning with a letter or digit; choose a simpler one',
     })
     .describe('The pipeline, such as weekly-report.'),
 );
 
-const RunId = later(() =>
+const RunId = lazy(() =>
   z
-    .string({ error: notText })
+    .string({ error: notTextError })
     .regex(/^[0-9a-f-]{36}$/, { error: 'must be run_id as the run was answered with; send it unchanged' })
     .describe('The run.'),
 );
@@ -25,13 +25,13 @@ const RunId = later(() =>
 const nameShape = 'must have 1 to 32 of A-Z, a-z, 0-9, "_" and "-", beginning with a letter; choose a simpler one';
 
 /** Stands in references, whose parts are set apart by dots. */
-const Name = later(() => z.string({ error: notText }).regex(/^[A-Za-z][A-Za-z0-9_-]{0,31}$/, { error: nameShape }));
+const Name = lazy(() => z.string({ error: notTextError }).regex(/^[A-Za-z][A-Za-z0-9_-]{0,31}$/, { error: nameShape }));
 
 const text = (most: number) =>
-  z.string({ error: notText }).max(most, { error: `must have at most ${most} characters; shorten it` });
+  z.string({ error: notTextError }).max(most, { error: `must have at most ${most} characters; shorten it` });
 
-const Step = later(() =>
-  ask(
+const Step = lazy(() =>
+  inputObject(
     {
       id: Name().describe('What later steps call it.'),
       pack: PackName(),
@@ -46,8 +46,8 @@ const Step = later(() =>
   ),
 );
 
-const Declared = later(() =>
-  ask(
+const Declared = lazy(() =>
+  inputObject(
     {
       name: Name().describe('What steps call it, as in ${{ inputs.<name> }}.'),
       description: text(500).exactOptional().describe('What to send.'),
@@ -60,7 +60,7 @@ const Declared = later(() =>
 
 const most = (what: number) => ({ error: `must be a list of at most ${what}; leave some out` });
 
-const definition = later(() => ({
+const definition = lazy(() => ({
   id: PipelineId(),
   title: text(200).exactOptional().describe('What it is called.'),
   description: text(2000).exactOptional().describe('What it does, and when to use it.'),
@@ -76,16 +76,16 @@ const definition = later(() => ({
     .describe('They run in this order, each when the one before has succeeded.'),
 }));
 
-export const PipelineDefinition = later(() =>
-  ask(definition(), {
+export const PipelineDefinition = lazy(() =>
+  inputObject(definition(), {
     title: 'Create a pipeline',
     description:
       'Keeps packs to be run one after the other, fed by inputs and by earlier outputs. The same id again replaces a pipeline of your own; the version before is kept. Each step runs with the rights that both you and whoever runs it have.',
   }),
 );
-export type PipelineDefinition = Of<typeof PipelineDefinition>;
+export type PipelineDefinition = SchemaOutput<typeof PipelineDefinition>;
 
-export const PipelineReceipt = later(() =>
+export const PipelineReceipt = lazy(() =>
   z.object({
     id: PipelineId(),
     status: z
@@ -95,30 +95,30 @@ export const PipelineReceipt = later(() =>
     note: z.string().exactOptional().describe('Something the person should hear.'),
   }),
 );
-export type PipelineReceipt = Of<typeof PipelineReceipt>;
+export type PipelineReceipt = SchemaOutput<typeof PipelineReceipt>;
 
-export const PipelinesInput = later(() =>
-  ask({}, { title: 'List pipelines', description: 'Which pipelines there are and what they are for.' }),
+export const PipelinesInput = lazy(() =>
+  inputObject({}, { title: 'List pipelines', description: 'Which pipelines there are and what they are for.' }),
 );
 
 /** Title and description are words of the author, which other agents read. */
-export const shownText = (said: string): string => oneLine(said, PIPELINE.shownCharacters);
+export const displayText = (said: string): string => oneLine(said, PIPELINE.shownCharacters);
 
 /** Who answers for a pipeline. Shown wherever it is read. */
-const answerable = later(() => ({
+const answerable = lazy(() => ({
   client: z.string().describe('The program that wrote it and answers for it.'),
   by_owner: z.literal(true).exactOptional().describe('Present when the owner in person wrote or adopted it.'),
   first_written_by: z.string().exactOptional().describe('The program that wrote it, when another one adopted it.'),
   needs_adoption: z.string().exactOptional().describe('Why it cannot run until the owner adopts it; absent when it can.'),
 }));
 
-const kept = later(() => ({
+const kept = lazy(() => ({
   ...answerable(),
   updated_at: Time().describe('When it was last changed.'),
   expires_at: Time().describe('When it goes, unless it is run or changed before.'),
 }));
 
-export const PipelineList = later(() =>
+export const PipelineList = lazy(() =>
   z.object({
     pipelines: z
       .array(
@@ -139,17 +139,17 @@ export const PipelineList = later(() =>
       .describe('A to Z.'),
   }),
 );
-export type PipelineList = Of<typeof PipelineList>;
+export type PipelineList = SchemaOutput<typeof PipelineList>;
 
-export const PipelineInput = later(() =>
-  ask({ id: PipelineId() }, { title: 'Show a pipeline', description: 'One pipeline with its inputs and steps.' }),
+export const PipelineInput = lazy(() =>
+  inputObject({ id: PipelineId() }, { title: 'Show a pipeline', description: 'One pipeline with its inputs and steps.' }),
 );
 
-export const PipelineDetail = later(() => z.object({ ...definition(), ...kept() }));
-export type PipelineDetail = Of<typeof PipelineDetail>;
+export const PipelineDetail = lazy(() => z.object({ ...definition(), ...kept() }));
+export type PipelineDetail = SchemaOutput<typeof PipelineDetail>;
 
-export const AdoptPipelineInput = later(() =>
-  ask(
+export const AdoptPipelineInput = lazy(() =>
+  inputObject(
     {
       id: PipelineId(),
       updated_at: Time().describe('The version that you looked at: updated_at as the pipeline was shown.'),
@@ -161,15 +161,15 @@ export const AdoptPipelineInput = later(() =>
     },
   ),
 );
-export type AdoptPipelineInput = Of<typeof AdoptPipelineInput>;
+export type AdoptPipelineInput = SchemaOutput<typeof AdoptPipelineInput>;
 
-export const AdoptedPipeline = later(() =>
+export const AdoptPipelineReceipt = lazy(() =>
   z.object({ id: PipelineId(), ...answerable(), updated_at: Time().describe('When it was adopted.') }),
 );
-export type AdoptedPipeline = Of<typeof AdoptedPipeline>;
+export type AdoptPipelineReceipt = SchemaOutput<typeof AdoptPipelineReceipt>;
 
-export const DeletePipelineInput = later(() =>
-  ask(
+export const DeletePipelineInput = lazy(() =>
+  inputObject(
     { id: PipelineId() },
     {
       title: 'Delete a pipeline',
@@ -179,16 +179,16 @@ export const DeletePipelineInput = later(() =>
   ),
 );
 
-export const DeletedPipeline = later(() =>
+export const DeletePipelineReceipt = lazy(() =>
   z.object({
     id: PipelineId(),
     deleted: z.literal(true).describe('It is gone.'),
   }),
 );
-export type DeletedPipeline = Of<typeof DeletedPipeline>;
+export type DeletePipelineReceipt = SchemaOutput<typeof DeletePipelineReceipt>;
 
-export const RunPipelineInput = later(() =>
-  ask(
+export const RunPipelineInput = lazy(() =>
+  inputObject(
     {
       id: PipelineId(),
       inputs: z
@@ -202,16 +202,16 @@ export const RunPipelineInput = later(() =>
     },
   ),
 );
-export type RunPipelineInput = Of<typeof RunPipelineInput>;
+export type RunPipelineInput = SchemaOutput<typeof RunPipelineInput>;
 
-export const FinishPipelineInput = later(() =>
+export const FinishPipelineInput = lazy(() =>
   RunPipelineInput().meta({
     title: 'Run a pipeline to its end',
     description: 'Runs a pipeline and answers with the run when it has succeeded; whoever gives up waiting cancels it.',
   }),
 );
 
-const Failed = later(() =>
+const Failed = lazy(() =>
   z.object({
     error: z.string().describe('The code of the failure.'),
     message: z.string().describe('What went wrong and what to do.'),
@@ -219,9 +219,9 @@ const Failed = later(() =>
   }),
 );
 
-const milliseconds = later(() => z.int().min(0).describe('How long it took, in milliseconds.').exactOptional());
+const milliseconds = lazy(() => z.int().min(0).describe('How long it took, in milliseconds.').exactOptional());
 
-const RunStep = later(() =>
+const RunStep = lazy(() =>
   z.object({
     id: z.string().describe('The step.'),
     pack: PackName(),
@@ -235,7 +235,7 @@ const RunStep = later(() =>
   }),
 );
 
-export const PipelineRun = later(() =>
+export const PipelineRun = lazy(() =>
   z.object({
     run_id: RunId(),
     pipeline: PipelineId(),
@@ -251,31 +251,31 @@ export const PipelineRun = later(() =>
     failure: Failed().exactOptional().describe('Why it failed, or was cancelled without being asked to.'),
   }),
 );
-export type PipelineRun = Of<typeof PipelineRun>;
+export type PipelineRun = SchemaOutput<typeof PipelineRun>;
 
-export const PipelineRunsInput = later(() =>
-  ask(
-    { limit: wholeNumber(1, PAGE.most).default(PAGE.default).describe(`Runs at most, up to ${PAGE.most}.`) },
+export const PipelineRunsInput = lazy(() =>
+  inputObject(
+    { limit: wholeNumber(1, PAGE.max).default(PAGE.default).describe(`Runs at most, up to ${PAGE.max}.`) },
     { title: 'List runs', description: 'Runs of pipelines, those under way and those of the last week, without their outputs.' },
   ),
 );
 
-export const PipelineRuns = later(() =>
+export const PipelineRuns = lazy(() =>
   z.object({
     runs: z.array(PipelineRun().omit({ steps: true })).describe('The one that moved on last comes first.'),
   }),
 );
-export type PipelineRuns = Of<typeof PipelineRuns>;
+export type PipelineRuns = SchemaOutput<typeof PipelineRuns>;
 
-export const PipelineRunInput = later(() =>
-  ask(
+export const PipelineRunInput = lazy(() =>
+  inputObject(
     { run_id: RunId() },
     { title: 'Show a run', description: 'How far a run of a pipeline is, with the outputs of its steps. Kept for a week.' },
   ),
 );
 
-export const CancelPipelineRunInput = later(() =>
-  ask(
+export const CancelPipelineRunInput = lazy(() =>
+  inputObject(
     { run_id: RunId() },
     { title: 'Cancel a run', description: 'Ends a run and the step it is in. A run that has ended stays as it is.' },
   ),

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { later, type Of } from './later.ts';
-import { ask, notText } from './text.ts';
+import { lazy, type SchemaOutput } from './lazy.ts';
+import { inputObject, notTextError } from './text.ts';
 
 const SETTING_LENGTH = 200;
 
@@ -8,8 +8,8 @@ const count = (what: string) => z.int().min(0).describe(what);
 const share = (of: string) =>
   z.object({ used: count('How much there is.'), most: count('How much there may be.') }).describe(`${of} of this subject.`);
 
-export const SettingsInput = later(() =>
-  ask(
+export const SettingsInput = lazy(() =>
+  inputObject(
     {},
     {
       title: 'Show settings',
@@ -18,7 +18,7 @@ export const SettingsInput = later(() =>
   ),
 );
 
-export const SettingRow = later(() =>
+export const SettingRow = lazy(() =>
   z.object({
     name: z.string().describe('Its one name, in the environment as in the configuration file.'),
     from: z.enum(['environment', 'file', 'nowhere']).describe('Where it is set; nowhere: it is as usual.'),
@@ -29,10 +29,10 @@ export const SettingRow = later(() =>
     next: z.string().exactOptional().describe('What was set here since, and holds from the next start.'),
   }),
 );
-export type SettingRow = Of<typeof SettingRow>;
+export type SettingRow = SchemaOutput<typeof SettingRow>;
 
 /** Settings are read at a start, from the environment and from the owner's own file. */
-export const Settings = later(() =>
+export const SettingsReport = lazy(() =>
   z.object({
     folder: z.string().describe('The data folder.'),
     command: z.string().describe('What starts the command line of this program, in any folder.'),
@@ -48,14 +48,14 @@ export const Settings = later(() =>
       .describe('What the subject may hold.'),
   }),
 );
-export type Settings = Of<typeof Settings>;
+export type SettingsReport = SchemaOutput<typeof SettingsReport>;
 
-export const ChangeSettingInput = later(() =>
-  ask(
+export const ChangeSettingInput = lazy(() =>
+  inputObject(
     {
-      name: z.string({ error: notText }).describe('One of the settings that are changeable.'),
+      name: z.string({ error: notTextError }).describe('One of the settings that are changeable.'),
       value: z
-        .string({ error: notText })
+        .string({ error: notTextError })
         .max(SETTING_LENGTH, `must be at most ${SETTING_LENGTH} characters; send a shorter one`)
         .exactOptional()
         .describe('As the environment would hold it; without it the setting is as usual again.'),
@@ -69,4 +69,4 @@ export const ChangeSettingInput = later(() =>
 );
 
 /** What the program was started with, as its owner may see it. */
-export type StartedWith = Omit<Settings, 'quota' | 'updates'>;
+export type SettingsSnapshot = Omit<SettingsReport, 'quota' | 'updates'>;

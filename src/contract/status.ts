@@ -8,11 +8,11 @@ export type KeyState =
   | { at: 'unavailable'; why: string; remedy: string };
 
 /** Entries can be read and kept, if only in RAM. */
-export const isAtHand = (key: KeyState): key is Extract<KeyState, { at: 'ok' | 'ephemeral' }> =>
+export const isKeyAvailable = (key: KeyState): key is Extract<KeyState, { at: 'ok' | 'ephemeral' }> =>
   key.at === 'ok' || key.at === 'ephemeral';
 
 /** A key that is not at hand, in sentences that end with what to do. */
-export function sayNoKey(key: Exclude<KeyState, { at: 'ok' | 'ephemeral' }>): string {
+export function describeMissingKey(key: Exclude<KeyState, { at: 'ok' | 'ephemeral' }>): string {
   return `The key of this memory is ${'why' in key ? `${key.at}: ${key.why}` : key.at}. ${key.remedy}`;
 }
 
@@ -20,7 +20,7 @@ export function sayNoKey(key: Exclude<KeyState, { at: 'ok' | 'ephemeral' }>): st
 export type FileState = { at: 'open' } | { at: 'failed'; why: string; remedy: string };
 
 /** The same of a file that cannot be reached. */
-export const sayNoFile = ({ why, remedy }: Extract<FileState, { at: 'failed' }>): string =>
+export const describeFileFailure = ({ why, remedy }: Extract<FileState, { at: 'failed' }>): string =>
   `The memory cannot be reached: ${why}. ${remedy}`;
 
 /**
@@ -34,7 +34,7 @@ export type ClockState =
   | { at: 'behind'; machine: string; memory: string; why: string; remedy: string };
 
 /** Whether nothing may be deleted because it seems to have expired. */
-export const isInDoubt = (clock: ClockState): boolean => clock.at === 'ahead' || clock.at === 'unchecked';
+export const isClockInDoubt = (clock: ClockState): boolean => clock.at === 'ahead' || clock.at === 'unchecked';
 
 export interface StoreStatus {
   /** `file` is sealed on disk; `memory` is gone when the program ends. */
@@ -51,7 +51,7 @@ export interface StoreStatus {
 export type ListeningState = { at: 'listening'; url: string } | { at: 'paused' } | { at: 'failed'; why: string };
 
 /** What keeps embeddings away. Each has a remedy of its own. */
-export type SidecarTrouble =
+export type SidecarFailureCode =
   | 'not_installed'
   | 'unsafe'
   | 'too_old'
@@ -74,4 +74,4 @@ export type SidecarState =
   | { at: 'no_model'; model: string; remedy: string }
   | { at: 'pulling'; model: string; done: number; of: number }
   | { at: 'ready'; model: string; whose: 'own' | 'adopted' }
-  | { at: 'failed'; trouble: SidecarTrouble; why: string; remedy: string; retry_at?: string };
+  | { at: 'failed'; trouble: SidecarFailureCode; why: string; remedy: string; retry_at?: string };

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { later } from './later.ts';
+import { lazy } from './lazy.ts';
 
 const utf8 = new TextEncoder();
 
@@ -10,7 +10,8 @@ export const fitsBytes = (text: string, most: number): boolean => text.length <=
  * Compatibility forms and letter case set aside, as Unicode's full case folding does: ß becomes ss. Up and down again,
  * because lower case alone keeps ß; the dotless ı, which has no upper case but I, becomes i.
  */
-export const fold = (text: string): string => text.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC');
+export const foldCase = (text: string): string =>
+  text.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC');
 
 /**
  * Text that somebody else wrote, as data on one line: without line breaks and control, format and bidirectional characters, it
@@ -27,14 +28,14 @@ export function oneLine(text: string, most: number): string {
 }
 
 /** What a reader would take the text for: accents, blanks and marks that leave no ink set aside as well. */
-export const bare = (text: string): string =>
-  fold(text.normalize('NFKD').replace(/[\s\p{M}\p{Default_Ignorable_Code_Point}]/gu, ''));
+export const visibleText = (text: string): string =>
+  foldCase(text.normalize('NFKD').replace(/[\s\p{M}\p{Default_Ignorable_Code_Point}]/gu, ''));
 
 /**
  * Messages in the contract leave out their subject: `explain` puts the field's path before them.
  * So a schema reads the same wherever it is used, and every refusal names the field.
  */
-export const notText = ({ input }: { readonly input?: unknown }): string =>
+export const notTextError = ({ input }: { readonly input?: unknown }): string =>
   input === undefined ? 'is missing; send it as text' : 'must be text; send it as a JSON string';
 
 interface About {
@@ -43,7 +44,7 @@ interface About {
 }
 
 /** What may be asked. An unknown field is refused, because dropping it would answer something that was not asked. */
-export const ask = <Shape extends z.core.$ZodLooseShape>(shape: Shape, about: About) => {
+export const inputObject = <Shape extends z.core.$ZodLooseShape>(shape: Shape, about: About) => {
   const fields = Object.keys(shape).join(', ');
   return z
     .strictObject(shape, {
@@ -62,12 +63,12 @@ export const wholeNumber = (least: number, most: number) => {
 
 export const flag = () => z.boolean({ error: 'must be true or false; send it without quotes' });
 
-const Instant = later(() => z.iso.datetime());
+const Instant = lazy(() => z.iso.datetime());
 
 /** RFC 3339 in UTC. A plain string with a format: the pattern of `z.iso.datetime` would swell every generated schema. */
-export const Time = later(() =>
+export const Time = lazy(() =>
   z
-    .string({ error: notText })
+    .string({ error: notTextError })
     .refine((text) => Instant().safeParse(text).success, { error: 'must be a UTC time such as 2026-11-18T09:00:00Z; send it so' })
     .meta({ format: 'date-time' }),
 );

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { later, type Of } from './later.ts';
+import { lazy, type SchemaOutput } from './lazy.ts';
 import { TOKEN_DAYS, TOKEN_SCOPES } from './limits.ts';
-import { ask, flag, notText, Time, wholeNumber } from './text.ts';
+import { inputObject, flag, notTextError, Time, wholeNumber } from './text.ts';
 
 export type TokenScope = (typeof TOKEN_SCOPES)[number];
 
@@ -16,27 +16,27 @@ const scopeShape = `must be one of ${TOKEN_SCOPES.join(', ')}; leave out any oth
 const timeShape = 'must be in seconds since 1970; write it as a JSON number';
 const nameShape = 'must have 1 to 64 characters, none of them invisible; choose another';
 
-export const Subject = later(() =>
+export const Subject = lazy(() =>
   z
-    .string({ error: notText })
+    .string({ error: notTextError })
     .regex(/^[!-9;-~]{1,128}$/, { error: subjectShape, abort: true })
     .refine((subject) => subject !== 'unknown', { error: 'is the name of whoever has none; choose another' }),
 );
 
 export const isSubject = (value: unknown): value is string => Subject().safeParse(value).success;
 
-const Client = later(() =>
+const Client = lazy(() =>
   z
-    .string({ error: notText })
+    .string({ error: notTextError })
     .regex(/^[A-Za-z0-9 ._-]{1,64}$/, { error: clientShape, abort: true })
     .refine((client) => client.trim() !== '', { error: clientShape }),
 );
 
-const TokenId = later(() => z.string({ error: notText }).regex(/^[!-~]{1,128}$/, { error: idShape }));
+const TokenId = lazy(() => z.string({ error: notTextError }).regex(/^[!-~]{1,128}$/, { error: idShape }));
 
-const Scopes = later(() => z.array(z.enum(TOKEN_SCOPES, { error: scopeShape }), { error: scopesShape }));
+const Scopes = lazy(() => z.array(z.enum(TOKEN_SCOPES, { error: scopeShape }), { error: scopesShape }));
 
-const Seconds = later(() => z.number({ error: timeShape }));
+const Seconds = lazy(() => z.number({ error: timeShape }));
 
 export const ISSUER = 'helmdeck';
 export const AUDIENCE = 'helmdeck-memory';
@@ -44,7 +44,7 @@ export const AUDIENCE = 'helmdeck-memory';
 const audienceShape = `must be ${AUDIENCE}; write it so, or leave it out`;
 
 /** What must be so in a token, whoever made it. Claims that are not named here mean nothing to us. */
-export const TokenClaims = later(() =>
+export const TokenClaims = lazy(() =>
   z.object({
     iss: z.literal(ISSUER, { error: `must be ${ISSUER}; write it so` }),
     sub: Subject(),
@@ -62,16 +62,16 @@ export const TokenClaims = later(() =>
     scopes: Scopes().default(USUAL_SCOPES),
   }),
 );
-export type TokenClaims = Of<typeof TokenClaims>;
+export type TokenClaims = SchemaOutput<typeof TokenClaims>;
 
 /** No more of a text is looked at than it may have. */
-const seen = later(() => /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]{1,64}$/u);
+const seen = lazy(() => /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]{1,64}$/u);
 
-export const MintInput = later(() =>
-  ask(
+export const MintInput = lazy(() =>
+  inputObject(
     {
       name: z
-        .string({ error: notText })
+        .string({ error: notTextError })
         .trim()
         .refine((name) => seen().test(name), { error: nameShape })
         .describe('What its owner calls the token, such as "OpenClaw on the laptop".'),
@@ -90,9 +90,9 @@ export const MintInput = later(() =>
     },
   ),
 );
-export type MintInput = Of<typeof MintInput>;
+export type MintInput = SchemaOutput<typeof MintInput>;
 
-const TokenRecord = later(() =>
+const TokenRecord = lazy(() =>
   z.object({
     id: z.string().describe('By this it is revoked.'),
     name: z.string().describe('What its owner calls it.'),
@@ -104,19 +104,19 @@ const TokenRecord = later(() =>
   }),
 );
 
-export const MintReceipt = later(() =>
+export const MintReceipt = lazy(() =>
   TokenRecord().extend({
     token: z.string().describe('The token itself. It cannot be shown again.'),
   }),
 );
-export type MintReceipt = Of<typeof MintReceipt>;
+export type MintReceipt = SchemaOutput<typeof MintReceipt>;
 
-export const TokensInput = later(() =>
-  ask({}, { title: 'List tokens', description: 'Every token that was made here and not revoked, newest first.' }),
+export const TokensInput = lazy(() =>
+  inputObject({}, { title: 'List tokens', description: 'Every token that was made here and not revoked, newest first.' }),
 );
-export type TokensInput = Of<typeof TokensInput>;
+export type TokensInput = SchemaOutput<typeof TokensInput>;
 
-export const TokenList = later(() =>
+export const TokenList = lazy(() =>
   z.object({
     tokens: z
       .array(
@@ -128,10 +128,10 @@ export const TokenList = later(() =>
       .describe('Tokens made here, newest first; an expired one stays in the list for 30 days.'),
   }),
 );
-export type TokenList = Of<typeof TokenList>;
+export type TokenList = SchemaOutput<typeof TokenList>;
 
-export const RevokeInput = later(() =>
-  ask(
+export const RevokeInput = lazy(() =>
+  inputObject(
     {
       id: TokenId().describe('The token, by its id in the list of tokens.'),
       unrecorded: flag()
@@ -144,7 +144,7 @@ export const RevokeInput = later(() =>
     },
   ),
 );
-export type RevokeInput = Of<typeof RevokeInput>;
+export type RevokeInput = SchemaOutput<typeof RevokeInput>;
 
-export const RevokeReceipt = later(() => z.object({ id: z.string().describe('The token that is of no use any more.') }));
-export type RevokeReceipt = Of<typeof RevokeReceipt>;
+export const RevokeReceipt = lazy(() => z.object({ id: z.string().describe('The token that is of no use any more.') }));
+export type RevokeReceipt = SchemaOutput<typeof RevokeReceipt>;

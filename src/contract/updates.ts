@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { later, type Of } from './later.ts';
-import { ask, notText } from './text.ts';
+import { lazy, type SchemaOutput } from './lazy.ts';
+import { inputObject, notTextError } from './text.ts';
 
 const PART = String.raw`(?:0|[1-9]\d{0,8})`;
 const MARK = String.raw`[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*`;
@@ -8,27 +8,27 @@ const MARK = String.raw`[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*`;
 /** As Semantic Versioning writes one: three numbers, what it came before, what it was built from. */
 export const VERSION = new RegExp(String.raw`^(${PART})\.(${PART})\.(${PART})(?:-(${MARK}))?(?:\+${MARK})?$`);
 
-const Version = later(() =>
+const Version = lazy(() =>
   z
-    .string({ error: notText })
+    .string({ error: notTextError })
     .max(64, { error: 'is longer than 64 characters; shorten it' })
     .regex(VERSION, { error: 'must be a version such as 1.2.3; write it so' }),
 );
 
 /** It is shown and never opened, so it must be readable and nothing else. */
-const Url = later(() =>
+const Url = lazy(() =>
   z
-    .string({ error: notText })
+    .string({ error: notTextError })
     .max(2048, { error: 'is longer than 2,048 characters; shorten it' })
     .regex(/^https:\/\/[!-~]+$/, { error: 'must begin with https:// and hold no space; write it so' }),
 );
 
 /** What is answered where this program asks; further fields mean nothing to it. */
-export const Release = later(() => z.object({ version: Version(), url: Url() }));
-export type Release = Of<typeof Release>;
+export const Release = lazy(() => z.object({ version: Version(), url: Url() }));
+export type Release = SchemaOutput<typeof Release>;
 
-export const CheckForUpdatesInput = later(() =>
-  ask(
+export const CheckForUpdatesInput = lazy(() =>
+  inputObject(
     {},
     {
       title: 'Check for updates',
@@ -38,7 +38,7 @@ export const CheckForUpdatesInput = later(() =>
   ),
 );
 
-export const UpdatesFound = later(() =>
+export const UpdateReport = lazy(() =>
   z.object({
     version: z.string().describe('The version that runs.'),
     newer: z
@@ -50,4 +50,4 @@ export const UpdatesFound = later(() =>
       .describe('Absent where none is newer than the one that runs.'),
   }),
 );
-export type UpdatesFound = Of<typeof UpdatesFound>;
+export type UpdateReport = SchemaOutput<typeof UpdateReport>;

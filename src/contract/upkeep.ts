@@ -1,38 +1,36 @@
 import * as z from 'zod';
-import { later } from './later.ts';
-import { KeyStatus } from './projection.ts';
-import { ask, Time } from './text.ts';
+import { lazy } from './lazy.ts';
+import { inputObject, Time } from './text.ts';
+import { KeyStatus } from './views.ts';
 
 /** What only the owner asks: keeping the memory safe, beside using it. */
-const nothing = (title: string, description: string) => ask({}, { title, description });
+const nothing = (title: string, description: string) => inputObject({}, { title, description });
 const count = (what: string) => z.int().min(0).describe(what);
 
-const file = later(() => z.string().describe('Where it lies.'));
-const at = later(() => Time().describe('When it was made.'));
+const file = lazy(() => z.string().describe('Where it lies.'));
+const at = lazy(() => Time().describe('When it was made.'));
 
-export const LockInput = later(() =>
+export const LockInput = lazy(() =>
   nothing('Lock the memory', 'Drops the key and everything opened with it, until it is unlocked.'),
 );
-export const UnlockInput = later(() => nothing('Unlock the memory', 'Asks the place of the key again.'));
-export const KeyReport = later(() => z.object({ key: KeyStatus() }));
+export const UnlockInput = lazy(() => nothing('Unlock the memory', 'Asks the place of the key again.'));
+export const KeyReport = lazy(() => z.object({ key: KeyStatus() }));
 
-export const RotateKeyInput = later(() =>
+export const RotateKeyInput = lazy(() =>
   nothing('Rotate the key', 'Seals everything anew under a new master key. The memory stays in use meanwhile.'),
 );
-export const RotatedKey = later(() => z.object({ key: KeyStatus() }));
+export const RotateKeyReceipt = lazy(() => z.object({ key: KeyStatus() }));
 
-export const RecoveryKeyInput = later(() =>
+export const RecoveryKeyInput = lazy(() =>
   nothing(
     'Make a recovery key',
     'Makes the key that opens this memory when its own is lost. It is shown once; a newer one makes the older useless.',
   ),
 );
-export const RecoveryKey = later(() =>
-  z.object({ recovery_key: z.string().describe('To be written down; it is kept nowhere.') }),
-);
+export const RecoveryKey = lazy(() => z.object({ recovery_key: z.string().describe('To be written down; it is kept nowhere.') }));
 
-export const BackupInput = later(() => nothing('Make a backup', 'Writes a complete sealed copy and verifies every row of it.'));
-export const BackupReceipt = later(() =>
+export const BackupInput = lazy(() => nothing('Make a backup', 'Writes a complete sealed copy and verifies every row of it.'));
+export const BackupReceipt = lazy(() =>
   z.object({
     file: file(),
     at: at(),
@@ -40,20 +38,20 @@ export const BackupReceipt = later(() =>
   }),
 );
 
-export const BackupsInput = later(() =>
+export const BackupsInput = lazy(() =>
   nothing('List backups', 'The backups there are, newest first, and whether a recovery key was made.'),
 );
-export const Backups = later(() =>
+export const BackupList = lazy(() =>
   z.object({
     backups: z.array(z.object({ file: file(), at: at() })).describe('Newest first.'),
     recovery_key: z.boolean().describe('Whether a recovery key was made that opens this memory.'),
   }),
 );
 
-export const VerifyInput = later(() =>
+export const VerifyInput = lazy(() =>
   nothing('Verify the memory', 'Opens the seal of every entry, and checks the structure and the schema of the file.'),
 );
-export const Verified = later(() =>
+export const VerifyReport = lazy(() =>
   z.object({
     entries: count('Entries whose seal is whole.'),
     broken: count('Entries, tokens and secrets whose seal is broken; they are left out of every answer.'),

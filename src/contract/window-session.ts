@@ -1,9 +1,9 @@
 import * as z from 'zod';
-import { later, type Of } from './later.ts';
-import { ask, notText, Time } from './text.ts';
+import { lazy, type SchemaOutput } from './lazy.ts';
+import { inputObject, notTextError, Time } from './text.ts';
 
-export const WindowSessionsInput = later(() =>
-  ask(
+export const WindowSessionsInput = lazy(() =>
+  inputObject(
     {},
     {
       title: 'List browser sessions',
@@ -12,7 +12,7 @@ export const WindowSessionsInput = later(() =>
   ),
 );
 
-const WindowSession = later(() =>
+const WindowSession = lazy(() =>
   z.object({
     id: z.string().describe('Ends the session; it opens nothing.'),
     browser: z.string().describe('The browser as it describes itself, shortened. Nothing proves it.'),
@@ -21,17 +21,17 @@ const WindowSession = later(() =>
     expires_at: Time().describe('When it ends, used or not.'),
   }),
 );
-export type WindowSession = Of<typeof WindowSession>;
+export type WindowSession = SchemaOutput<typeof WindowSession>;
 
-export const WindowSessionList = later(() =>
+export const WindowSessionList = lazy(() =>
   z.object({ sessions: z.array(WindowSession()).describe('Open sessions, the one used last first.') }),
 );
 
-export const EndWindowSessionInput = later(() =>
-  ask(
+export const EndWindowSessionInput = lazy(() =>
+  inputObject(
     {
       id: z
-        .string({ error: notText })
+        .string({ error: notTextError })
         .regex(/^[0-9a-f]{12}$/, { error: 'must be the id of a browser session; take it from the list' })
         .describe('The session, by its id in the list.'),
     },
@@ -42,4 +42,4 @@ export const EndWindowSessionInput = later(() =>
   ),
 );
 
-export const EndedWindowSession = later(() => z.object({ id: z.string().describe('The session that has ended.') }));
+export const EndWindowSessionReceipt = lazy(() => z.object({ id: z.string().describe('The session that has ended.') }));

@@ -1,9 +1,9 @@
 import type { FailureCode } from './failure.ts';
-import type { OperationName, Output, Request } from './operations.ts';
+import type { OperationName, OperationOutput, OperationRequest } from './operations.ts';
 import type { ListeningState } from './status.ts';
 
 /** An answer as it crosses to the window: a failure keeps its code, which an exception would lose on the way. */
-export type Crossed =
+export type BridgeResponse =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly code: FailureCode; readonly message: string };
 
@@ -20,22 +20,22 @@ export interface WindowChange {
 export interface Bridge {
   readonly place: 'browser' | 'desktop';
   /** When the signal is aborted the answer is wanted no more, and what can be stopped is. */
-  call(subject: string, name: string, input: unknown, signal?: AbortSignal): Promise<Crossed>;
+  call(subject: string, name: string, input: unknown, signal?: AbortSignal): Promise<BridgeResponse>;
   /** Undefined: anything may have changed, because for a while nothing could be heard. The result takes it back. */
-  onChange(hear: (change: WindowChange | undefined) => void): () => void;
+  onChange(listener: (change: WindowChange | undefined) => void): () => void;
 }
 
 /** What the preload puts into the page. No signal can pass it, so a call that may be given up brings a word to name it by. */
-export interface Pipe extends Pick<Bridge, 'place' | 'onChange'> {
-  call(subject: string, name: string, input: unknown, word?: string): Promise<Crossed>;
+export interface PreloadBridge extends Pick<Bridge, 'place' | 'onChange'> {
+  call(subject: string, name: string, input: unknown, callId?: string): Promise<BridgeResponse>;
 }
 
 /** The same with types, for one memory. */
-export type Client = <Name extends OperationName>(
+export type MemoryClient = <Name extends OperationName>(
   name: Name,
-  input: Request<Name>,
+  input: OperationRequest<Name>,
   signal?: AbortSignal,
-) => Promise<Output<Name>>;
+) => Promise<OperationOutput<Name>>;
 
 /**
  * What only the desktop can be asked, by the same call. A browser got here through the listener, so there it stands, and gives up a call

@@ -2,7 +2,7 @@ import { Failure } from '../contract/failure.ts';
 
 export const DEFAULT_ADDRESS = '127.0.0.1:7345';
 
-export interface Address {
+export interface ListenAddress {
   readonly host: '127.0.0.1' | '::1';
   readonly port: number;
 }
@@ -10,7 +10,7 @@ export interface Address {
 const SHAPE = /^(?<host>127\.0\.0\.1|localhost|\[::1\]):(?<port>\d{1,5})$/;
 
 /** Whoever could reach it from another machine could try tokens there: only loopback will do (R-HTTP-01). */
-export function readAddress(text: string): Address {
+export function parseListenAddress(text: string): ListenAddress {
   const { host, port } = SHAPE.exec(text)?.groups ?? {};
   if (host !== undefined && Number(port) <= 65_535) {
     // What else a system may call localhost is not asked.
@@ -22,4 +22,5 @@ export function readAddress(text: string): Address {
   );
 }
 
-export const spellAddress = ({ host, port }: Address): string => (host === '::1' ? `[::1]:${port}` : `${host}:${port}`);
+export const formatListenAddress = ({ host, port }: ListenAddress): string =>
+  host === '::1' ? `[::1]:${port}` : `${host}:${port}`;

@@ -3,17 +3,17 @@ import { rmSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import * as z from 'zod';
-import { later, type Of } from '../contract/later.ts';
-import { codeOf, writePrivately } from '../core/files.ts';
+import { lazy, type SchemaOutput } from '../contract/lazy.ts';
+import { errorCodeOf, writePrivateFile } from '../core/file/files.ts';
 import { OwnerClient } from './owner-client.ts';
-import { readPrivately } from './private-file.ts';
-import { provedBy } from './proof.ts';
+import { readPrivateFile } from './private-file.ts';
+import { connectProved } from './proved-connection.ts';
 
 const ENDPOINT_FILE = 'endpoint.json';
 const TOKEN_FILE = 'owner-token';
 
 /** What `endpoint.json` tells the owner's other programs (R-HTTP-03). */
-const Endpoint = later(() =>
+const Endpoint = lazy(() =>
   z.object({
     // A token is sent there.
     url: z.string().regex(/^http:\/\/(127\.0\.0\.1|\[::1\]):\d{1,5}$/),
@@ -25,15 +25,18 @@ const Endpoint = later(() =>
     started_at: z.string(),
   }),
 );
-type Endpoint = Of<typeof Endpoint>;
+type Endpoint = SchemaOutput<typeof Endpoint>;
 
-export interface Published extends Disposable {
+export interface PublishedEndpoint extends Disposable {
   /** The answer to a challenge, which nobody else can give. */
   readonly prove: (challenge: string) => string;
 }
 
 /** Tells the owner's programs where the memory is and how to get in (R-AUTH-08), until it is disposed. */
-export function publish(folder: string, { url, token, now }: { url: string; token: string; now: number }): Published {
+export function publishEndpoint(
+  folder: string,
+  { url, token, now }: { url: string; token: string; now: number },
+): PublishedEndpoint {
   const endpoint: Endpoint = {
     url,
     pid: process.pid,
@@ -42,8 +45,8 @@ export function publish(folder: string, { url, token, now }: { url: string; toke
     started_at: new Date(now).toISOString(),
   };
   // In this order: whoever sees the endpoint finds its token.
-  writePrivately(join(folder, TOKEN_FILE), `${token}\n`);
-  writePrivately(join(folder, ENDPOINT_FILE), `${JSON.stringify(endpoint, null, 2)}\n`);
+  writePrivateFile(join(folder, TOKEN_FILE), `${token}\n`);
+  writePrivateFile(join(folder, ENDPOINT_FILE), `${JSON.stringify(endpoint, null, 2)}\n`);
   const key = Buffer.from(endpoint.proof_key, 'hex');
   return {
     prove: (challenge) => createHmac('sha256', key).update(challenge).digest('hex'),
@@ -66,9 +69,9 @@ function present(folder: string): Endpoint | undefined {
 }
 
 /** The process that says it listens on this port, if it lives. */
-export function publisherOn(folder: string, port: number): number | undefined {
+export function publisherPid(folder: string, port: number): number | undefined {
   const endpoint = present(folder);
-  return endpoint && Number(new URL(endpoint.url).port) === port && lives(endpoint.pid) ? endpoint.pid : undefined;
+  return endpoint && Number(new URL(endpoint.url).port) === port && isProcessAlive(endpoint.pid) ? endpoint.pid : undefined;
 }
 
 interface Way {
@@ -78,15 +81,15 @@ interface Way {
 }
 
 /** To the program that serves this data folder, for whoever has a token of their own; undefined where none says that it does. */
-export function wayTo(folder: string): Way | undefined {
+export function findEndpoint(folder: string): Way | undefined {
   const endpoint = present(folder);
-  if (!endpoint || !lives(endpoint.pid)) return undefined;
+  if (!endpoint || !isProcessAlive(endpoint.pid)) return undefined;
   const { url, proof_key } = endpoint;
-  return { url, connect: provedBy(url, Buffer.from(proof_key, 'hex')) };
+  return { url, connect: connectProved(url, Buffer.from(proof_key, 'hex')) };
 }
 
 function readEndpoint(folder: string): Endpoint | undefined {
-  const text = readPrivately(join(folder, ENDPOINT_FILE));
+  const text = readPrivateFile(join(folder, ENDPOINT_FILE));
   if (text === undefined) return undefined;
   try {
     return Endpoint().safeParse(JSON.parse(text)).data;
@@ -100,28 +103,28 @@ function readEndpoint(folder: string): Endpoint | undefined {
  * It has proved itself before it is handed out, and proves itself on every connection before that carries the token: whoever
  * sits on its port learns nothing (R-HTTP-11).
  */
-export async function findProgram(folder: string): Promise<OwnerClient | undefined> {
+export async function findOwnerClient(folder: string): Promise<OwnerClient | undefined> {
   const endpoint = readEndpoint(folder);
-  if (!endpoint || !lives(endpoint.pid)) return undefined;
-  const token = readPrivately(join(folder, TOKEN_FILE))?.trim();
+  if (!endpoint || !isProcessAlive(endpoint.pid)) return undefined;
+  const token = readPrivateFile(join(folder, TOKEN_FILE))?.trim();
   if (token === undefined) return undefined;
   const { url, pid, proof_key } = endpoint;
-  const connect = provedBy(url, Buffer.from(proof_key, 'hex'));
+  const connect = connectProved(url, Buffer.from(proof_key, 'hex'));
   try {
     (await connect()).destroy();
   } catch (error) {
-    if (codeOf(error) === 'ECONNREFUSED') return undefined;
+    if (errorCodeOf(error) === 'ECONNREFUSED') return undefined;
     throw error;
   }
   return new OwnerClient({ url, pid, token, connect });
 }
 
 /** A number may have gone to another process since: what it answers decides. */
-export function lives(pid: number): boolean {
+export function isProcessAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return codeOf(error) === 'EPERM';
+    return errorCodeOf(error) === 'EPERM';
   }
 }

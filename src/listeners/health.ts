@@ -5,7 +5,7 @@ const ALIVE = JSON.stringify({ status: 'ok' });
 const CHALLENGE = /^challenge=([\w-]{16,128})$/;
 
 /** The one thing told to whoever asks: that something is here, and, to its owner's programs, that it is ours (R-HTTP-11). */
-export function health(query: string, prove: (challenge: string) => string): string {
+export function healthResponse(query: string, prove: (challenge: string) => string): string {
   if (query === '') return ALIVE;
   const challenge = CHALLENGE.exec(query)?.[1];
   if (challenge !== undefined) return JSON.stringify({ status: 'ok', proof: prove(challenge) });

@@ -3,7 +3,7 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 
 /** What a connection may cost us (R-HTTP-06, R-HTTP-07). Times are milliseconds. */
-export const LIMITS = {
+export const CONNECTION_LIMITS = {
   /** From the first byte awaited to the last byte of the headers. */
   headersMs: 8 * SECOND,
   /** From the headers to the last byte of a body. */
@@ -20,18 +20,18 @@ export const LIMITS = {
   headerBytes: 16 * KIB,
   bodyBytes: 1024 * KIB,
   /** Of all bodies that are being read; whoever sends the most of them is refused first. */
-  bodiesBytes: 64 * 1024 * KIB,
+  bodyTotalBytes: 64 * 1024 * KIB,
   /** Of all answers that were not taken yet; whoever leaves the most of them loses a connection first. */
-  answersBytes: 64 * 1024 * KIB,
-  depth: 64,
+  unreadTotalBytes: 64 * 1024 * KIB,
+  jsonDepth: 64,
   /** Whoever has the most of them gives way to the next. */
   connections: 1000,
   /** Questions one connection may have asked before they are answered. */
-  unanswered: 64,
+  pendingRequests: 64,
   /** Streams, exports and imports one subject may have open. */
   streams: 64,
   /** What a stream may hold for a reader who does not read. */
-  unreadBytes: 64 * KIB,
+  unreadStreamBytes: 64 * KIB,
   keepAliveMs: 15 * SECOND,
   /** How long the rest of a refused body is thrown away, so that whoever sends it comes to read the answer. */
   lingerMs: 2 * SECOND,

@@ -3,9 +3,9 @@ import { type FailureCode, failures } from '../contract/failure.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import type { TokenScope } from '../contract/token.ts';
 import { Export, ImportLine } from '../contract/transfer.ts';
-import { EMBEDDINGS } from './embeddings.ts';
-import { ImportTotal } from './import.ts';
-import { API, fieldIn, inputSchema, type RestRow, restTable } from './rest.ts';
+import { EMBEDDINGS_PATH } from './embeddings.ts';
+import { ImportReport } from './import-route.ts';
+import { API_PATH, pathFieldOf, restInputSchema, type RestRow, restTable } from './rest-routes.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -47,7 +47,7 @@ function paths(): Record<string, Record<string, object>> {
   const add = (method: string, path: string, route: Described): void => {
     (all[path] ??= {})[method.toLowerCase()] = spell(route);
   };
-  for (const row of restTable) add(row.method, API + row.path, operationAt(row));
+  for (const row of restTable) add(row.method, API_PATH + row.path, operationAt(row));
   for (const [method, path, route] of others()) add(method, path, route);
   return all;
 }
@@ -76,10 +76,10 @@ const NAMING: ReadonlySet<OperationName> = new Set<OperationName>([
 const RUNS: readonly FailureCode[] = ['handler_failed', 'timeout', 'rate_limited'];
 const RUNNING: ReadonlySet<OperationName> = new Set<OperationName>(['runPack', 'runPipeline', 'checkForUpdates']);
 
-function operationAt({ path, operation, from, bodyIs, status }: RestRow): Described {
+function operationAt({ path, operation, inputIn: from, bodyField: bodyIs, status }: RestRow): Described {
   const { output, scope } = operations[operation];
-  const { $schema: _, title, description, ...input } = inputSchema(operation);
-  const inPath = fieldIn(path);
+  const { $schema: _, title, description, ...input } = restInputSchema(operation);
+  const inPath = pathFieldOf(path);
   const inBody: Schema = bodyIs === undefined ? without(input, inPath) : fieldOf(input, bodyIs);
   return {
     summary: title ?? operation,
@@ -129,7 +129,7 @@ function parametersOf(input: Schema, inPath: string | undefined) {
 const others = (): readonly (readonly [method: string, path: string, route: Described])[] => [
   [
     'GET',
-    `${API}/memory/export`,
+    `${API_PATH}/memory/export`,
     {
       summary: 'Export every fact',
       description: 'One fact a line, the oldest first. An answer that is cut off is incomplete: ask again.',
@@ -140,7 +140,7 @@ const others = (): readonly (readonly [method: string, path: string, route: Desc
   ],
   [
     'POST',
-    `${API}/memory/import`,
+    `${API_PATH}/memory/import`,
     {
       summary: 'Import facts',
       description: 'One fact a line, of at most 1 MiB. A line that is wrong is reported and skipped; blank ones are skipped.',
@@ -155,13 +155,13 @@ const others = (): readonly (readonly [method: string, path: string, route: Desc
         },
       ],
       requestBody: { required: true, ...lines(bare(z.toJSONSchema(ImportLine(), { io: 'input' }))) },
-      answer: json(outputSchema(ImportTotal())),
+      answer: json(outputSchema(ImportReport())),
       fails: [...BODY, ...WRITES],
     },
   ],
   [
     'POST',
-    EMBEDDINGS,
+    EMBEDDINGS_PATH,
     {
       summary: 'Embed texts',
       description: "Turns texts into vectors, on this machine alone, by OpenAI's wire.",
@@ -176,7 +176,7 @@ const others = (): readonly (readonly [method: string, path: string, route: Desc
   ],
   [
     'GET',
-    `${API}/events`,
+    `${API_PATH}/events`,
     {
       summary: 'Follow changes',
       description: 'Server-sent events with {namespace, kind} as data, whenever the memory of this caller changes.',
@@ -187,7 +187,7 @@ const others = (): readonly (readonly [method: string, path: string, route: Desc
   ],
   [
     'POST',
-    `${API}/window`,
+    `${API_PATH}/window`,
     {
       summary: 'Make a link to the window',
       description: 'The link opens the window in a browser of this machine, once and within five minutes.',
@@ -200,8 +200,8 @@ const others = (): readonly (readonly [method: string, path: string, route: Desc
       fails: ['insufficient_scope', 'not_found'],
     },
   ],
-  ['GET', `${API}/version`, said('Show the version', { version: { type: 'string' } })],
-  ['GET', `${API}/openapi.json`, said('Show this document', {})],
+  ['GET', `${API_PATH}/version`, said('Show the version', { version: { type: 'string' } })],
+  ['GET', `${API_PATH}/openapi.json`, said('Show this document', {})],
 ];
 
 function said(summary: string, properties: Schema): Described {

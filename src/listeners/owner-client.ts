@@ -2,7 +2,7 @@ import type { ClientRequestArgs, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Failure, type FailureCode, failures } from '../contract/failure.ts';
-import type { OperationName, Output, Request } from '../contract/operations.ts';
+import type { OperationName, OperationOutput, OperationRequest } from '../contract/operations.ts';
 
 // Not imported, for the reason that stands in server.ts: who starts the program asks first whether it runs already.
 const { Agent, request } = process.getBuiltinModule('node:http');
@@ -21,18 +21,18 @@ export class OwnerClient implements Disposable {
   /** The process that answers. */
   readonly pid: number;
   readonly #token: string;
-  readonly #agent: ProvedAgent;
+  readonly #agent: ProvedHttpAgent;
 
   constructor({ url, pid, token, connect }: Deps) {
     this.url = url;
     this.pid = pid;
     this.#token = token;
-    this.#agent = new ProvedAgent(connect);
+    this.#agent = new ProvedHttpAgent(connect);
   }
 
-  async call<Name extends OperationName>(name: Name, input: Request<Name>): Promise<Output<Name>> {
+  async call<Name extends OperationName>(name: Name, input: OperationRequest<Name>): Promise<OperationOutput<Name>> {
     // The program parsed what it answers against the same table; it has proved to be that program.
-    return (await this.#ask(`/api/v1/owner/${name}`, JSON.stringify(input))) as Output<Name>;
+    return (await this.#ask(`/api/v1/owner/${name}`, JSON.stringify(input))) as OperationOutput<Name>;
   }
 
   /** Opens the window in a browser, once. */
@@ -80,7 +80,7 @@ export class OwnerClient implements Disposable {
 }
 
 /** Sends nothing before the connection has proved where it leads. */
-export class ProvedAgent extends Agent {
+export class ProvedHttpAgent extends Agent {
   readonly #connect: () => Promise<Socket>;
 
   constructor(connect: () => Promise<Socket>) {

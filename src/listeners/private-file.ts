@@ -1,15 +1,15 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { Failure } from '../contract/failure.ts';
-import { codeOf } from '../core/files.ts';
+import { errorCodeOf } from '../core/file/files.ts';
 
 /** Undefined when there is none. What others may have put there, or may read, is refused. */
-export function readPrivately(path: string): string | undefined {
+export function readPrivateFile(path: string): string | undefined {
   let file: number;
   try {
     // A pipe would keep us waiting for whoever writes into it. Windows has no such flags; there the folder keeps others out.
     file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
   } catch (cause) {
-    if (codeOf(cause) === 'ENOENT') return undefined;
+    if (errorCodeOf(cause) === 'ENOENT') return undefined;
     throw notPrivate(cause);
   }
   try {

@@ -1,21 +1,21 @@
 import { Failure } from '../contract/failure.ts';
 
 /** Fields as a query spells them, in the types that the operation's schema asks for. A field it does not know, it refuses. */
-export type ReadQuery = (query: string) => Record<string, unknown>;
+export type QueryReader = (query: string) => Record<string, unknown>;
 
 interface Schema {
   readonly properties?: Readonly<Record<string, unknown>>;
 }
 
 /** Reads queries for an operation, by the JSON Schema of its input. */
-export function queryReader({ properties = {} }: Schema): ReadQuery {
+export function createQueryReader({ properties = {} }: Schema): QueryReader {
   const types = new Map(Object.entries(properties).map(([name, field]) => [name, (field as { type?: string }).type]));
   return (query) => {
     const fields = new Map<string, unknown>();
     for (const pair of query === '' ? [] : query.split('&')) {
       const equals = pair.indexOf('=');
-      const name = decode(equals === -1 ? pair : pair.slice(0, equals));
-      const text = decode(equals === -1 ? '' : pair.slice(equals + 1));
+      const name = decodeComponent(equals === -1 ? pair : pair.slice(0, equals));
+      const text = decodeComponent(equals === -1 ? '' : pair.slice(equals + 1));
       if (fields.has(name)) throw new Failure('invalid_input', 'The query has a field twice; send each once.');
       fields.set(name, convert(text, types.get(name)));
     }
@@ -31,7 +31,7 @@ function convert(text: string, type: string | undefined): unknown {
   return text;
 }
 
-export function decode(text: string): string {
+export function decodeComponent(text: string): string {
   if (!text.includes('%') && !text.includes('+')) return text;
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));

@@ -1,10 +1,10 @@
 import { enableCompileCache } from 'node:module';
 import { constants, homedir } from 'node:os';
 import { join } from 'node:path';
-import { readBuild } from './build.ts';
+import { readBuildInfo } from './build-info.ts';
 import { Interrupted } from './cli/interrupted.ts';
-import { ignoreDebuggerSignal } from './debugger.ts';
-import { spellProgramCalls } from './program-call.ts';
+import { ignoreDebuggerSignal } from './debugger-guard.ts';
+import { configureProgramCall } from './program-call.ts';
 
 /** The launcher and the terminal may both hand on one and the same Ctrl+C. */
 const SAME_SIGNAL_MS = 1000;
@@ -32,7 +32,7 @@ async function main(): Promise<never> {
   ignoreDebuggerSignal();
   // Beside the program itself, never among the data: whoever can write here could as well change the program.
   enableCompileCache(join(ROOT, 'out/compiled'));
-  spellProgramCalls(ROOT, process.cwd());
+  configureProgramCall(ROOT, process.cwd());
   const { runCommandLine } = await import('./cli/run.ts');
   const code = await runCommandLine(process.argv.slice(2), {
     environment: process.env,
@@ -41,7 +41,7 @@ async function main(): Promise<never> {
     stdin: process.stdin,
     stdout: process.stdout,
     stderr: process.stderr,
-    ...readBuild(ROOT),
+    ...readBuildInfo(ROOT),
     now: Date.now,
     interrupted: interruption(),
   });

@@ -2,9 +2,9 @@ import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { Failure } from '../contract/failure.ts';
-import { readBuild } from './build.ts';
-import { ignoreDebuggerSignal } from './debugger.ts';
-import { spellProgramCalls } from './program-call.ts';
+import { readBuildInfo } from './build-info.ts';
+import { ignoreDebuggerSignal } from './debugger-guard.ts';
+import { configureProgramCall } from './program-call.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -34,13 +34,13 @@ async function main(): Promise<void> {
   ignoreDebuggerSignal();
   // Beside the program itself, never among the data: whoever can write here could as well change the program.
   enableCompileCache(join(ROOT, 'out/compiled'));
-  spellProgramCalls(ROOT);
+  configureProgramCall(ROOT);
   try {
     readArguments(process.argv.slice(2));
     const { readyLine, serve, windowLines } = await import('./serve.ts');
     await serve({
       machine: { environment: process.env, platform: process.platform, home: homedir },
-      ...readBuild(ROOT),
+      ...readBuildInfo(ROOT),
       async ready(started) {
         console.log([...started.report, ...windowLines(started, process.stdout.isTTY), readyLine(started)].join('\n'));
       },

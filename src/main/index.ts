@@ -2,15 +2,15 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { app, dialog } from 'electron';
 import { Failure } from '../contract/failure.ts';
-import { prepareFolder } from '../core/prepare-folder.ts';
-import { readBuild } from './build.ts';
-import { readConfig } from './config.ts';
-import { ignoreDebuggerSignal, refuseRemoteControl } from './debugger.ts';
-import { spellProgramCalls } from './program-call.ts';
-import { readSettings } from './settings-file.ts';
+import { prepareFolder } from '../core/file/prepare-folder.ts';
+import { readBuildInfo } from './build-info.ts';
+import { readConfig } from './config/config.ts';
+import { readSettings } from './config/settings-file.ts';
+import { ignoreDebuggerSignal, refuseRemoteControl } from './debugger-guard.ts';
+import { configureProgramCall } from './program-call.ts';
 import { Desktop } from './shell/desktop.ts';
-import { fence } from './shell/guard.ts';
-import { announceScheme } from './shell/pages.ts';
+import { restrictWebContents } from './shell/guard.ts';
+import { registerScheme } from './shell/pages.ts';
 
 try {
   start();
@@ -41,11 +41,11 @@ function start(): void {
   if (!app.commandLine.hasSwitch('no-sandbox')) app.enableSandbox();
   // On Wayland no program takes keys by itself; its desktop gives them, where it does.
   if (config.shortcut !== undefined) app.commandLine.appendSwitch('enable-features', 'GlobalShortcutsPortal');
-  announceScheme();
-  fence();
+  registerScheme();
+  restrictWebContents();
   const root = join(import.meta.dirname, '../..');
-  spellProgramCalls(root);
-  const desktop = new Desktop({ config, settings, build: readBuild(root), root });
+  configureProgramCall(root);
+  const desktop = new Desktop({ config, settings, build: readBuildInfo(root), root });
   // Until it is ready Electron takes these for itself, and would go on to ask as if its owner had quit.
   void app.whenReady().then(() => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => desktop.quit());

@@ -1,7 +1,7 @@
-import type { Caller } from '../core/caller.ts';
-import type { During } from '../core/during.ts';
-import type { Perform } from '../core/perform.ts';
-import type { MemoryStore } from '../core/store.ts';
+import type { Caller } from '../core/access/caller.ts';
+import type { CallContext } from '../core/operations/call-context.ts';
+import type { Perform } from '../core/operations/perform.ts';
+import type { MemoryStore } from '../core/store/store.ts';
 
 /** Tells when the key came or went, whoever asked for it: another surface than that one shows it. */
 export class KeyWatch {
@@ -21,7 +21,7 @@ export class KeyWatch {
 
   /** The same door. */
   watching(perform: Perform): Perform {
-    return async (caller: Caller, name: string, input: unknown, during?: During): Promise<never> => {
+    return async (caller: Caller, name: string, input: unknown, during?: CallContext): Promise<never> => {
       try {
         return (await perform(caller, name, input, during)) as never;
       } finally {

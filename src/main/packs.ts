@@ -1,10 +1,10 @@
-import { type Clock, systemClock } from '../core/clock.ts';
-import { GitHub } from '../core/packs/builtin/github-api.ts';
+import { GitHubClient } from '../core/packs/builtin/github-api.ts';
 import { githubPacks } from '../core/packs/builtin/github.ts';
 import { httpFetch } from '../core/packs/builtin/http-fetch.ts';
 import { Catalogue } from '../core/packs/catalogue.ts';
 import type { Egress } from '../core/packs/egress.ts';
 import type { Pack } from '../core/packs/pack.ts';
+import { type Clock, systemClock } from '../core/time/clock.ts';
 import type { Network } from './egress/egress.ts';
 
 interface Deps {
@@ -14,21 +14,21 @@ interface Deps {
 }
 
 /** The packs that ask outside, all by one way. Nobody is asked before one of them is run. */
-export const packsOutside = ({ clock, egress, fetchHosts }: Deps): readonly Pack[] => [
+export const createNetworkPacks = ({ clock, egress, fetchHosts }: Deps): readonly Pack[] => [
   httpFetch({ egress, hosts: fetchHosts }),
-  ...githubPacks(new GitHub({ egress, clock })),
+  ...githubPacks(new GitHubClient({ egress, clock })),
 ];
 
 /** The names that an own pack can't have, as at the start of the program. No pack in it is run. */
-export function catalogueBesideOwnPacks(fetchHosts: readonly string[]): Catalogue {
+export function createReservedCatalogue(fetchHosts: readonly string[]): Catalogue {
   const catalogue = new Catalogue();
-  const egress = wayOut({ clock: systemClock });
-  for (const pack of packsOutside({ clock: systemClock, egress, fetchHosts })) catalogue.add(pack);
+  const egress = createLazyEgress({ clock: systemClock });
+  for (const pack of createNetworkPacks({ clock: systemClock, egress, fetchHosts })) catalogue.add(pack);
   return catalogue;
 }
 
 /** The one way out, loaded when somebody takes it: no start has to wait for it. */
-export function wayOut(deps: Network & { readonly clock: Clock }): Egress {
+export function createLazyEgress(deps: Network & { readonly clock: Clock }): Egress {
   let way: Promise<Egress> | undefined;
   const load = async (): Promise<Egress> => (await import('./egress/egress.ts')).createEgress(deps);
   return {

@@ -1,6 +1,6 @@
 import { realpathSync } from 'node:fs';
 import { delimiter, dirname, join, sep } from 'node:path';
-import { setProgramCall } from '../contract/program-call.ts';
+import { setCliCommand } from '../contract/cli-command.ts';
 
 interface Circumstances {
   /** The folder with package.json. */
@@ -29,10 +29,10 @@ export function programCall({ root, path = '', platform, cwd = root }: Circumsta
 }
 
 /** Has every text that suggests a command name what works here. `cwd` is the folder of the owner's terminal, if there is one. */
-export function spellProgramCalls(root: string, cwd?: string): void {
+export function configureProgramCall(root: string, cwd?: string): void {
   const { env, platform, argv } = process;
   const here = { root: rootOf(argv[1] ?? '') ?? root, path: env['PATH'], platform };
-  setProgramCall(programCall({ ...here, cwd }), programCall({ ...here, cwd: sep }));
+  setCliCommand(programCall({ ...here, cwd }), programCall({ ...here, cwd: sep }));
 }
 
 /** The installation that the owner started, which may lead here by links. */

@@ -1,19 +1,19 @@
 import { assemble } from './assemble.ts';
-import type { Build } from './build.ts';
-import { builtPages } from './built-pages.ts';
-import { type Machine, readConfig } from './config.ts';
-import { readSettings } from './settings-file.ts';
+import type { BuildInfo } from './build-info.ts';
+import { findBuiltPages } from './built-pages.ts';
+import { type HostMachine, readConfig } from './config/config.ts';
+import { readSettings } from './config/settings-file.ts';
 import { packReport, startReport } from './start-report.ts';
 
-interface Serving extends Build {
-  readonly machine: Machine;
+interface Serving extends BuildInfo {
+  readonly machine: HostMachine;
   /** Hears once what the owner is told when agents can come. */
-  readonly ready: (started: Started) => Promise<void>;
+  readonly ready: (started: ServedProgram) => Promise<void>;
   /** Until when it goes on; asked for when the memory is open, so that a signal before that ends the program as it stands. */
   readonly ended: () => Promise<void>;
 }
 
-export interface Started {
+export interface ServedProgram {
   readonly url: string;
   /** Makes a link that opens the window in a browser, once; undefined where no window was built. */
   readonly makeLink: (() => string | undefined) | undefined;
@@ -29,7 +29,7 @@ export async function serve({ machine, version, updates, ready, ended }: Serving
   const config = readConfig({ environment, platform: machine.platform, home: () => machine.home() });
   // A name that comes from outside then reaches no prototype, whatever code of whomever reads it.
   Reflect.deleteProperty(Object.prototype, '__proto__');
-  await using program = await assemble(config, { ...settings, desktop: false, version, updates, pages: builtPages() });
+  await using program = await assemble(config, { ...settings, desktop: false, version, updates, pages: findBuiltPages() });
   const { listening } = program;
   await listening.resume();
   const { listener } = listening;
@@ -45,13 +45,14 @@ export async function serve({ machine, version, updates, ready, ended }: Serving
 }
 
 /** The one line that says where. */
-export const readyLine = ({ url }: Started): string => `Helmdeck Memory is running at ${url}. End it with Ctrl+C or SIGTERM.`;
+export const readyLine = ({ url }: ServedProgram): string =>
+  `Helmdeck Memory is running at ${url}. End it with Ctrl+C or SIGTERM.`;
 
 /**
  * How to open the window without a desktop. The link is printed to a terminal only: it opens the memory with all rights, and a
  * journal or a log file has other readers and keeps it.
  */
-export function windowLines({ makeLink }: Started, toTerminal: boolean): string[] {
+export function windowLines({ makeLink }: ServedProgram, toTerminal: boolean): string[] {
   if (!makeLink) return [];
   const link = toTerminal ? makeLink() : undefined;
   return [

@@ -1,17 +1,17 @@
 import { join } from 'node:path';
-import { withProgramCall } from '../contract/program-call.ts';
+import { withCliCommand } from '../contract/cli-command.ts';
 import type { KeyState, StoreStatus } from '../contract/status.ts';
-import { MEMORY_FILE } from '../core/database.ts';
-import type { Packs } from '../core/packs/packs.ts';
+import type { PackServices } from '../core/packs/pack-services.ts';
+import { MEMORY_FILE } from '../core/store/database.ts';
 
 /** What the owner is told at a start without a window: what is kept where, how its key stands, and what to do about it. */
 export function startReport({ kept, key }: StoreStatus, folder: string): string[] {
-  if (kept === 'memory') return WITHOUT_KEY.map(withProgramCall);
+  if (kept === 'memory') return WITHOUT_KEY.map(withCliCommand);
   return [`The memory is ${join(folder, MEMORY_FILE)}, sealed.`, ...keyReport(key)];
 }
 
 /** The rest goes on without them. */
-export const packReport = (skipped: Packs['skipped']): string[] =>
+export const packReport = (skipped: PackServices['skipped']): string[] =>
   skipped.map(({ name, why }) => `WARNING: THE PACK ${name} IS SKIPPED. ${why}`);
 
 /** Whoever misses this loses what their agents were told. */
@@ -30,5 +30,5 @@ function keyReport(key: KeyState): string[] {
     `WARNING: ITS KEY IS ${key.at.toUpperCase()}${why}. Until it is there, nothing can be read or remembered.`,
     key.remedy,
     'Then run helmdeck-memory unlock, or start this program again.',
-  ].map(withProgramCall);
+  ].map(withCliCommand);
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Failure } from '../contract/failure.ts';
-import { build } from './start/built.ts';
+import { buildIfStale } from './start/build-if-stale.ts';
 import { runDesktop } from './start/desktop.ts';
 import { fetchElectron, findElectron } from './start/electron.ts';
 
@@ -37,7 +37,7 @@ async function desktop(): Promise<NoWindow | undefined> {
   if (platform === 'linux' && process.getuid?.() === 0) {
     return { why: 'Electron does not run as root.', remedy: 'Start it as an ordinary user.' };
   }
-  const unbuilt = await build(ROOT, console.log);
+  const unbuilt = await buildIfStale(ROOT, console.log);
   if (unbuilt !== undefined) return { why: 'it is not built.', remedy: unbuilt };
   const missing = await fetchIfMissing();
   if (missing) return missing;
@@ -81,7 +81,7 @@ async function main(): Promise<void> {
       console.log(`No window of its own: ${none.why}\n${none.remedy} Until then it runs without.`);
     }
     // A browser may show the same window; where it cannot be built, the rest runs all the same.
-    const unbuilt = await build(ROOT, console.log);
+    const unbuilt = await buildIfStale(ROOT, console.log);
     if (unbuilt !== undefined) console.log(`No window in a browser either. ${unbuilt}`);
   } catch (error) {
     // What was not foreseen keeps its stack, for whoever has to find out.

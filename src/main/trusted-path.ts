@@ -10,7 +10,7 @@ const STICKY = 0o1000;
  * program, or rename a folder above it, and so put another program in its place. Undefined when the program is safe to run. Checks
  * both the path as given and the path behind its links. Windows keeps such rights in access lists that Node does not read.
  */
-export function untrustedPlaceOf(path: string): string | undefined {
+export function findUntrustedPath(path: string): string | undefined {
   if (process.platform === 'win32') return undefined;
   const real = realpathSync(path);
   return [...new Set([...foldersAbove(path), path, ...foldersAbove(real), real])].find((place) => !isTrusted(place));

@@ -1,42 +1,42 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
-import { later, type Of } from '../contract/later.ts';
+import { lazy, type SchemaOutput } from '../contract/lazy.ts';
 import type { ListeningState } from '../contract/status.ts';
-import { writePrivately } from '../core/files.ts';
-import { lives } from '../listeners/endpoint.ts';
-import { readPrivately } from '../listeners/private-file.ts';
+import { writePrivateFile } from '../core/file/files.ts';
+import { isProcessAlive } from '../listeners/endpoint.ts';
+import { readPrivateFile } from '../listeners/private-file.ts';
 
 const FILE = 'unreachable.json';
 
 /** A program that holds the memory and accepts no connections, as it tells the owner's other programs. */
-const Unreachable = later(() =>
+const Unreachable = lazy(() =>
   z.object({ pid: z.int().min(1), at: z.enum(['paused', 'failed']), why: z.string().exactOptional() }),
 );
-export type Unreachable = Of<typeof Unreachable>;
+export type Unreachable = SchemaOutput<typeof Unreachable>;
 
 /** Kept while the program accepts no connections, so that commands can say why; undefined when the program ends. */
-export function keepUnreachable(folder: string, state: ListeningState | undefined): void {
+export function recordUnreachable(folder: string, state: ListeningState | undefined): void {
   try {
     const file = join(folder, FILE);
     if (state === undefined || state.at === 'listening') rmSync(file, { force: true });
-    else writePrivately(file, `${JSON.stringify({ pid: process.pid, ...state } satisfies Unreachable)}\n`);
+    else writePrivateFile(file, `${JSON.stringify({ pid: process.pid, ...state } satisfies Unreachable)}\n`);
   } catch {
     // Pausing must also work on a full disk; commands then say that the program does not answer.
   }
 }
 
 /** The program that holds this data folder, if it says that it accepts no connections and still runs. */
-export function unreachableProgram(folder: string): Unreachable | undefined {
+export function readUnreachable(folder: string): Unreachable | undefined {
   try {
-    const told = Unreachable().safeParse(JSON.parse(readPrivately(join(folder, FILE)) ?? ''));
-    return told.success && lives(told.data.pid) ? told.data : undefined;
+    const told = Unreachable().safeParse(JSON.parse(readPrivateFile(join(folder, FILE)) ?? ''));
+    return told.success && isProcessAlive(told.data.pid) ? told.data : undefined;
   } catch {
     return undefined;
   }
 }
 
-export const sayUnreachable = ({ pid, at, why }: Unreachable): string =>
+export const describeUnreachable = ({ pid, at, why }: Unreachable): string =>
   at === 'paused'
     ? `Helmdeck Memory is running (process ${pid}) and paused. Resume it in its window or its tray menu, or quit it.`
     : `Helmdeck Memory is running (process ${pid}) and cannot be reached${why === undefined ? '.' : `: ${why}`} Try again in its window, or quit it.`;

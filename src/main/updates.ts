@@ -1,16 +1,16 @@
 import { Failure } from '../contract/failure.ts';
 import { Release } from '../contract/updates.ts';
-import type { Updates } from '../core/operations/memory.ts';
+import type { UpdateSource } from '../core/operations/memory.ts';
 import type { Egress } from '../core/packs/egress.ts';
-import { hostsOf } from '../core/packs/hosts.ts';
+import { parseHostAllowlist } from '../core/packs/hosts.ts';
 
 /** A version and an address; what is longer is something else. */
 const MOST_BYTES = 4096;
 
 /** By the one way out, from the one host that the build names. Undefined where it names none that can be asked. */
-export function updatesAt(address: string, egress: Egress): Updates | undefined {
+export function updatesAt(address: string, egress: Egress): UpdateSource | undefined {
   const url = URL.parse(address);
-  const hosts = url?.protocol === 'https:' ? hostsOf([url.host], 'ask where you got this program') : undefined;
+  const hosts = url?.protocol === 'https:' ? parseHostAllowlist([url.host], 'ask where you got this program') : undefined;
   if (!url || !hosts) return undefined;
   const { host } = url;
   return {
@@ -20,7 +20,7 @@ export function updatesAt(address: string, egress: Egress): Updates | undefined 
         url: address,
         hosts,
         headers: { Accept: 'application/json' },
-        most: MOST_BYTES,
+        maxBytes: MOST_BYTES,
         signal,
       });
       if (status !== 200) {

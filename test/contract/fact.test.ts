@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
-import { explain } from '../../src/contract/explain.ts';
+import { explainIssue } from '../../src/contract/explain.ts';
 import { FactInput, FactPatch } from '../../src/contract/fact.ts';
 import { aFact, refusal } from './asking.ts';
 
@@ -242,5 +242,5 @@ test.each([
 });
 
 test('a refusal without a reason is still a sentence (R-FACT-11)', () => {
-  expect(explain(new z.ZodError([]))).toMatch(/^The request does not fit; .*\.$/);
+  expect(explainIssue(new z.ZodError([]))).toMatch(/^The request does not fit; .*\.$/);
 });

@@ -1,6 +1,12 @@
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import * as z from 'zod';
-import { type Input, isOperation, operations, type Output, type Request } from '../../src/contract/operations.ts';
+import {
+  type OperationInput,
+  isOperation,
+  operations,
+  type OperationOutput,
+  type OperationRequest,
+} from '../../src/contract/operations.ts';
 
 interface Schema {
   type?: string;
@@ -149,10 +155,10 @@ describe('the table (R-OPS-01)', () => {
   });
 
   test('is typed on both sides of the parser', () => {
-    expectTypeOf<Request<'remember'>['ttl_seconds']>().toEqualTypeOf<number | undefined>();
-    expectTypeOf<Input<'remember'>['ttl_seconds']>().toEqualTypeOf<number>();
-    expectTypeOf<Request<'forget'>['scope']>().toEqualTypeOf<string>();
-    expectTypeOf<Output<'remember'>['status']>().toEqualTypeOf<'created' | 'updated' | 'unchanged'>();
+    expectTypeOf<OperationRequest<'remember'>['ttl_seconds']>().toEqualTypeOf<number | undefined>();
+    expectTypeOf<OperationInput<'remember'>['ttl_seconds']>().toEqualTypeOf<number>();
+    expectTypeOf<OperationRequest<'forget'>['scope']>().toEqualTypeOf<string>();
+    expectTypeOf<OperationOutput<'remember'>['status']>().toEqualTypeOf<'created' | 'updated' | 'unchanged'>();
   });
 });
 

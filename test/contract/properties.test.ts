@@ -6,7 +6,7 @@ import * as z from 'zod';
 import { FactInput } from '../../src/contract/fact.ts';
 import { parseScope, spellScope } from '../../src/contract/forget.ts';
 import { operations } from '../../src/contract/operations.ts';
-import { fold } from '../../src/contract/text.ts';
+import { foldCase } from '../../src/contract/text.ts';
 import { aFact, misleading, refusal } from './asking.ts';
 
 const anyText = fc.string({ unit: 'binary' });
@@ -46,15 +46,15 @@ describe('the canonical form', () => {
   test('of a folded text is folded to itself (R-FACT-06)', () => {
     fc.assert(
       fc.property(anyText, (text) => {
-        expect(fold(fold(text))).toBe(fold(text));
+        expect(foldCase(foldCase(text))).toBe(foldCase(text));
       }),
     );
   });
 
   test('of every single character is folded to itself (R-FACT-06)', () => {
     const restless = Array.from({ length: 0x110000 }, (_, point) => String.fromCodePoint(point)).filter((character) => {
-      const folded = fold(character);
-      return fold(folded) !== folded;
+      const folded = foldCase(character);
+      return foldCase(folded) !== folded;
     });
     expect(restless).toEqual([]);
   });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { timeLeft as inTheTerminal } from '../../src/main/cli/times.ts';
+import { formatTimeLeft as inTheTerminal } from '../../src/main/cli/times.ts';
 import { timeLeft as inTheWindow } from '../../src/renderer/src/time.ts';
 import { DAY, HOUR, MINUTE, SECOND, START } from '../support/clock.ts';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { waitOf } from '../support/work.ts';
+import { measureWait } from '../support/work.ts';
 
 export const BRIDGE = 'integrations/stdio-bridge/helmdeck-memory-mcp.mjs';
 
@@ -14,21 +14,21 @@ interface Said {
   readonly error?: { readonly code: number; readonly message: string };
 }
 
-export interface Bridged {
+export interface RunningBridge {
   readonly child: ChildProcess;
-  readonly said: readonly Said[];
-  readonly complained: () => string;
+  readonly messages: readonly Said[];
+  readonly stderr: () => string;
   write(text: string | Buffer): void;
   /** Sends a request and waits for what answers it. */
-  ask(method: string, params?: object): Promise<Said>;
+  request(method: string, params?: object): Promise<Said>;
   /** Until something was said that fits. */
-  until(fits: (said: Said) => boolean): Promise<Said>;
+  waitFor(fits: (said: Said) => boolean): Promise<Said>;
   /** Ends stdin; how the process ended, and how long it took in ms. */
-  leave(): Promise<{ code: number | null; ms: number }>;
+  closeStdin(): Promise<{ code: number | null; ms: number }>;
 }
 
 /** The bridge as a client starts it. Whatever is no JSON on stdout fails the test. */
-export function startBridge(environment: Record<string, string>, ...args: string[]): Bridged {
+export function startBridge(environment: Record<string, string>, ...args: string[]): RunningBridge {
   const child = spawn(process.execPath, [BRIDGE, ...args], { env: environment, stdio: 'pipe' });
   onTestFinished(() => void child.kill('SIGKILL'));
   const said: Said[] = [];
@@ -44,7 +44,7 @@ export function startBridge(environment: Record<string, string>, ...args: string
   child.stderr.on('data', (chunk: Buffer) => (complained += chunk.toString()));
   child.stdin.on('error', () => undefined);
   let asked = 0;
-  const until: Bridged['until'] = (fits) => {
+  const until: RunningBridge['waitFor'] = (fits) => {
     const { promise, resolve } = Promise.withResolvers<Said>();
     const hear = (): void => {
       const found = said.find(fits);
@@ -56,19 +56,19 @@ export function startBridge(environment: Record<string, string>, ...args: string
   };
   return {
     child,
-    said,
-    complained: () => complained,
+    messages: said,
+    stderr: () => complained,
     write: (text) => void child.stdin.write(text),
-    ask(method, params) {
+    request(method, params) {
       asked += 1;
       const id = asked;
       child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
       return until((one) => one.id === id);
     },
-    until,
-    async leave() {
+    waitFor: until,
+    async closeStdin() {
       let code: number | null = null;
-      const ms = await waitOf(async () => {
+      const ms = await measureWait(async () => {
         child.stdin.end();
         [code] = (await once(child, 'close')) as [number | null];
       });
@@ -77,7 +77,11 @@ export function startBridge(environment: Record<string, string>, ...args: string
   };
 }
 
-export const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'a test', version: '1' } };
+export const INITIALIZE_PARAMS = {
+  protocolVersion: '2025-11-25',
+  capabilities: {},
+  clientInfo: { name: 'a test', version: '1' },
+};
 
 export function writePrivate(path: string, text: string, mode = 0o600): string {
   mkdirSync(dirname(path), { recursive: true });

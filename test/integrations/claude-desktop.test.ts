@@ -6,10 +6,10 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { bundle } from '../../build/tasks/bundle.ts';
 import { dataFolder } from '../../integrations/stdio-bridge/helmdeck-memory-mcp.mjs';
-import { said } from '../listeners/mcp/agent.ts';
-import { serve, SOON } from '../support/listener.ts';
+import { toolResultOf } from '../listeners/mcp/mcp-client.ts';
+import { serve, EVENTUALLY } from '../support/listener.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { hello, writePrivate } from './bridge.ts';
+import { INITIALIZE_PARAMS, writePrivate } from './bridge.ts';
 import { unzip } from './unzip.ts';
 
 const files = unzip(bundle());
@@ -102,8 +102,8 @@ describe('its server', () => {
     const { home, letIn } = await running();
     await letIn();
     const client = await connected(home);
-    expect(said(await client.callTool(aFact))).toMatchObject({ status: 'created' });
-    const recalled = said(await client.callTool({ name: 'memory_recall', arguments: { key: 'preferences/editor' } }));
+    expect(toolResultOf(await client.callTool(aFact))).toMatchObject({ status: 'created' });
+    const recalled = toolResultOf(await client.callTool({ name: 'memory_recall', arguments: { key: 'preferences/editor' } }));
     expect(recalled).toMatchObject({ value: 'Helix', client: 'claude-desktop' });
   });
 
@@ -112,28 +112,30 @@ describe('its server', () => {
     await letIn();
     const other = await served.token('me', ['memory:read', 'memory:write'], 'another');
     const client = await connected(home, { token: other, data_folder: '' });
-    expect(said(await client.callTool(aFact))).toMatchObject({ status: 'created' });
-    const recalled = said(await client.callTool({ name: 'memory_recall', arguments: { key: 'preferences/editor' } }));
+    expect(toolResultOf(await client.callTool(aFact))).toMatchObject({ status: 'created' });
+    const recalled = toolResultOf(await client.callTool({ name: 'memory_recall', arguments: { key: 'preferences/editor' } }));
     expect(recalled).toMatchObject({ client: 'another' });
     const elsewhere = await connected(tempFolder(), { token: '', data_folder: served.folder });
-    expect(said(await elsewhere.callTool(aFact))).toMatchObject({ status: 'unchanged' });
+    expect(toolResultOf(await elsewhere.callTool(aFact))).toMatchObject({ status: 'unchanged' });
   });
 
   test('says how it is let in, and works as soon as it is (R-BUNDLE-03)', async () => {
     const { home, letIn } = await running();
     const client = await connected(home);
-    expect(said(await client.callTool(aFact))).toEqual({
+    expect(toolResultOf(await client.callTool(aFact))).toEqual({
       error: 'missing_bearer',
       message: expect.stringMatching(/page Connect.*helmdeck-memory connect claude-desktop/),
     });
     await letIn();
-    expect(said(await client.callTool(aFact))).toMatchObject({ status: 'created' });
+    expect(toolResultOf(await client.callTool(aFact))).toMatchObject({ status: 'created' });
   });
 
   test('starts and says what to do where the program is closed (R-BUNDLE-03)', async () => {
     const client = await connected(tempFolder());
     expect((await client.listTools()).tools).toHaveLength(manifest.tools.length);
-    expect(said(await client.callTool(aFact))).toMatchObject({ message: expect.stringMatching(/is not running.*start it/) });
+    expect(toolResultOf(await client.callTool(aFact))).toMatchObject({
+      message: expect.stringMatching(/is not running.*start it/),
+    });
   });
 
   test('runs as well where it is imported, with messages in the place of stdin and stdout (R-BUNDLE-02)', async () => {
@@ -147,9 +149,9 @@ describe('its server', () => {
     onTestFinished(() => void child.kill('SIGKILL'));
     const heard: { id?: number; result?: unknown }[] = [];
     child.on('message', (line) => void heard.push(JSON.parse(line as string) as { id?: number }));
-    child.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: hello }));
+    child.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: INITIALIZE_PARAMS }));
     child.send(JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: aFact }));
-    await expect.poll(() => heard.find(({ id }) => id === 2), SOON).toBeDefined();
-    expect(said(heard.find(({ id }) => id === 2)?.result)).toMatchObject({ status: 'created' });
+    await expect.poll(() => heard.find(({ id }) => id === 2), EVENTUALLY).toBeDefined();
+    expect(toolResultOf(heard.find(({ id }) => id === 2)?.result)).toMatchObject({ status: 'created' });
   });
 });

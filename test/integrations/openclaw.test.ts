@@ -7,14 +7,14 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Failure } from '../../src/contract/failure.ts';
-import type { Caller } from '../../src/core/caller.ts';
-import { systemClock } from '../../src/core/clock.ts';
-import { RamStore } from '../../src/core/ram-store.ts';
-import { type Served, serve } from '../support/listener.ts';
+import type { Caller } from '../../src/core/access/caller.ts';
+import { RamStore } from '../../src/core/store/ram-store.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
+import { type ServedMemory, serve } from '../support/listener.ts';
 import { aCaller } from '../support/memory.ts';
 import { aPack } from '../support/packs.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { waitOf } from '../support/work.ts';
+import { measureWait } from '../support/work.ts';
 
 interface Hit {
   readonly corpus: string;
@@ -75,13 +75,13 @@ function writeToken(folder: string, token: string): string {
 
 async function connected(
   over: Parameters<typeof serve>[0] = {},
-): Promise<Served & ReturnType<typeof load> & { tokenFile: string }> {
+): Promise<ServedMemory & ReturnType<typeof load> & { tokenFile: string }> {
   const served = await serve(over);
   const tokenFile = writeToken(served.folder, await served.token('me', ['memory:read', 'memory:write'], 'openclaw'));
   return { ...served, ...load({ folder: served.folder, tokenFile }), tokenFile };
 }
 
-const remember = (memory: Served, key: string, value: string): Promise<unknown> =>
+const remember = (memory: ServedMemory, key: string, value: string): Promise<unknown> =>
   memory.perform(aCaller({ subject: 'me', client: 'another' }), 'remember', { key, value });
 
 describe('what the plugin finds', () => {
@@ -173,7 +173,7 @@ describe('the plugin is silent', () => {
   test('R-CLAW-04 while the memory is locked, and once its token is revoked', async () => {
     let locked = false;
     const memory = await connected({
-      around: (perform) => async (caller: Caller, name: string, input: unknown) => {
+      wrapPerform: (perform) => async (caller: Caller, name: string, input: unknown) => {
         if (locked && name !== 'status') throw new Failure('key_unavailable', 'It is locked; unlock it.');
         return (await perform(caller, name, input)) as never;
       },
@@ -213,7 +213,7 @@ describe('the plugin is silent', () => {
   test('R-CLAW-04 within three seconds towards a program that takes the question and never answers', async () => {
     const { folder, tokenFile } = await endpointOf(createTcp(() => undefined));
     const { corpus } = load({ folder, tokenFile });
-    const waited = await waitOf(async () => expect(await corpus.search({ query: 'helix' })).toEqual([]));
+    const waited = await measureWait(async () => expect(await corpus.search({ query: 'helix' })).toEqual([]));
     expect(waited).toBeLessThan(3000);
   });
 

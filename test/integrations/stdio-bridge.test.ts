@@ -12,18 +12,21 @@ import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { dataFolder } from '../../integrations/stdio-bridge/helmdeck-memory-mcp.mjs';
 import type { ExecutionContext } from '../../src/core/packs/pack.ts';
-import { readConfig } from '../../src/main/config.ts';
-import { said as toolSaid } from '../listeners/mcp/agent.ts';
-import { serve, type Served, SOON } from '../support/listener.ts';
+import { readConfig } from '../../src/main/config/config.ts';
+import { toolResultOf as toolSaid } from '../listeners/mcp/mcp-client.ts';
+import { serve, type ServedMemory, EVENTUALLY } from '../support/listener.ts';
 import { aCaller } from '../support/memory.ts';
 import { aPack } from '../support/packs.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { waitOf } from '../support/work.ts';
-import { BRIDGE, hello, startBridge, writePrivate } from './bridge.ts';
+import { measureWait } from '../support/work.ts';
+import { BRIDGE, INITIALIZE_PARAMS, startBridge, writePrivate } from './bridge.ts';
 
 const aFact = { name: 'memory_store', arguments: { key: 'preferences/editor', value: 'Helix' } };
 
-const environmentOf = async (served: Served) => ({ HELMDECK_DATA_DIR: served.folder, HELMDECK_TOKEN: await served.token() });
+const environmentOf = async (served: ServedMemory) => ({
+  HELMDECK_DATA_DIR: served.folder,
+  HELMDECK_TOKEN: await served.token(),
+});
 
 /** The sentence in a tool's refusal. */
 const refusalIn = ({ result }: { readonly result?: Record<string, unknown> }) => toolSaid(result);
@@ -55,19 +58,21 @@ test('a program that speaks QMD searches over stdio, and is told in a tool of th
   const question = { name: 'query', arguments: { query: 'helix', collections: ['memory-root-main'] } };
 
   const bridge = startBridge(environment, '--qmd');
-  expect(await bridge.ask('initialize', hello)).toMatchObject({ result: { serverInfo: { title: 'Helmdeck Memory search' } } });
-  expect(await bridge.ask('tools/list')).toMatchObject({ result: { tools: [{ name: 'query' }] } });
-  expect(refusalIn(await bridge.ask('tools/call', question))).toMatchObject({
+  expect(await bridge.request('initialize', INITIALIZE_PARAMS)).toMatchObject({
+    result: { serverInfo: { title: 'Helmdeck Memory search' } },
+  });
+  expect(await bridge.request('tools/list')).toMatchObject({ result: { tools: [{ name: 'query' }] } });
+  expect(refusalIn(await bridge.request('tools/call', question))).toMatchObject({
     results: [{ docid: 'user_facts/preferences/editor' }],
   });
-  await bridge.leave();
+  await bridge.closeStdin();
 
   await served.listener.close();
   const alone = startBridge(environment, '--qmd');
-  await alone.ask('initialize', hello);
-  expect(await alone.ask('tools/list')).toMatchObject({ result: { tools: [{ name: 'query' }] } });
-  expect(refusalIn(await alone.ask('tools/call', question))).toMatchObject({ error: 'session_unavailable' });
-  await alone.leave();
+  await alone.request('initialize', INITIALIZE_PARAMS);
+  expect(await alone.request('tools/list')).toMatchObject({ result: { tools: [{ name: 'query' }] } });
+  expect(refusalIn(await alone.request('tools/call', question))).toMatchObject({ error: 'session_unavailable' });
+  await alone.closeStdin();
 });
 
 describe('a pack called over stdio (R-MCP-01, R-PACK-27)', () => {
@@ -91,7 +96,7 @@ describe('a pack called over stdio (R-MCP-01, R-PACK-27)', () => {
     const told: object[] = [];
     const call = { name: 'test_echo', arguments: {}, _meta: { session: 'a-1' } };
     const result = client.callTool(call, undefined, { onprogress: (progress) => void told.push(progress) });
-    await expect.poll(() => told, SOON).toEqual([{ progress: 1, total: 2, message: 'half' }]);
+    await expect.poll(() => told, EVENTUALLY).toEqual([{ progress: 1, total: 2, message: 'half' }]);
     go.resolve();
     expect(toolSaid(await result)).toMatchObject({ output: { said: 'a-1' }, session_id: 'a-1' });
   });
@@ -109,7 +114,7 @@ describe('a pack called over stdio (R-MCP-01, R-PACK-27)', () => {
     const signal = await started.promise;
     giveUp.abort('enough');
     expect(await result).toBeInstanceOf(Error);
-    await expect.poll(() => signal.aborted, SOON).toBe(true);
+    await expect.poll(() => signal.aborted, EVENTUALLY).toBe(true);
     expect(await client.ping()).toEqual({});
   });
 
@@ -122,27 +127,27 @@ describe('a pack called over stdio (R-MCP-01, R-PACK-27)', () => {
     void client.callTool({ name: 'test_echo' }).catch(() => undefined);
     const signal = await started.promise;
     await client.close();
-    await expect.poll(() => signal.aborted, SOON).toBe(true);
+    await expect.poll(() => signal.aborted, EVENTUALLY).toBe(true);
   });
 });
 
 describe('while no program runs', () => {
   test('a client starts all the same, and a tool says what to do (R-MCP-12)', async () => {
     const bridge = startBridge({ HELMDECK_DATA_DIR: tempFolder(), HELMDECK_TOKEN: 'a.b.c' });
-    const { result } = await bridge.ask('initialize', hello);
+    const { result } = await bridge.request('initialize', INITIALIZE_PARAMS);
     expect(result).toMatchObject({
       protocolVersion: '2025-11-25',
       serverInfo: { name: 'helmdeck' },
       capabilities: { tools: {} },
     });
-    expect((await bridge.ask('tools/list')).result).toMatchObject({ tools: { length: 6 } });
-    expect((await bridge.ask('resources/list')).result).toEqual({ resources: [] });
-    expect(refusalIn(await bridge.ask('tools/call', aFact))).toEqual({
+    expect((await bridge.request('tools/list')).result).toMatchObject({ tools: { length: 6 } });
+    expect((await bridge.request('resources/list')).result).toEqual({ resources: [] });
+    expect(refusalIn(await bridge.request('tools/call', aFact))).toEqual({
       error: 'session_unavailable',
       message: expect.stringMatching(/is not running on this machine.*start it/),
     });
-    expect((await bridge.ask('ping')).result).toEqual({});
-    expect((await bridge.ask('resources/read', { uri: 'helmdeck://context' })).error).toMatchObject({ code: -32603 });
+    expect((await bridge.request('ping')).result).toEqual({});
+    expect((await bridge.request('resources/read', { uri: 'helmdeck://context' })).error).toMatchObject({ code: -32603 });
   });
 
   test('it is found as soon as it comes, and its tools are announced (R-MCP-12)', async () => {
@@ -151,35 +156,35 @@ describe('while no program runs', () => {
     const token = await first.token();
     await first.listener.close();
     const bridge = startBridge({ HELMDECK_DATA_DIR: folder, HELMDECK_TOKEN: token });
-    await bridge.ask('initialize', hello);
-    await bridge.ask('tools/list');
+    await bridge.request('initialize', INITIALIZE_PARAMS);
+    await bridge.request('tools/list');
     bridge.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n');
     await serve({ folder, store: first.store, tokens: first.tokens });
-    await bridge.until(({ method }) => method === 'notifications/tools/list_changed');
-    expect(refusalIn(await bridge.ask('tools/call', aFact))).toMatchObject({ status: 'created' });
+    await bridge.waitFor(({ method }) => method === 'notifications/tools/list_changed');
+    expect(refusalIn(await bridge.request('tools/call', aFact))).toMatchObject({ status: 'created' });
   });
 });
 
 test('when the program is started anew the client notices nothing but news (R-MCP-12)', async () => {
   const first = await serve();
   const bridge = startBridge(await environmentOf(first));
-  await bridge.ask('initialize', hello);
+  await bridge.request('initialize', INITIALIZE_PARAMS);
   bridge.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n');
-  await bridge.ask('resources/subscribe', { uri: 'helmdeck://context' });
-  expect(refusalIn(await bridge.ask('tools/call', aFact))).toMatchObject({ status: 'created' });
+  await bridge.request('resources/subscribe', { uri: 'helmdeck://context' });
+  expect(refusalIn(await bridge.request('tools/call', aFact))).toMatchObject({ status: 'created' });
   await first.listener.close();
-  const waiting = bridge.ask('tools/call', aFact);
+  const waiting = bridge.request('tools/call', aFact);
   await serve({ folder: first.folder, store: first.store, tokens: first.tokens });
   expect(refusalIn(await waiting)).toMatchObject({ status: 'unchanged' });
-  await bridge.until(({ method }) => method === 'notifications/resources/updated');
+  await bridge.waitFor(({ method }) => method === 'notifications/resources/updated');
 });
 
 test('a session that was lost is begun anew under the hood', async () => {
   const served = await serve();
   const env = await environmentOf(served);
   const bridge = startBridge(env);
-  await bridge.ask('initialize', hello);
-  await bridge.ask('tools/call', aFact);
+  await bridge.request('initialize', INITIALIZE_PARAMS);
+  await bridge.request('tools/call', aFact);
   // The second listener knows nothing of the first one's sessions, and has its port and proof.
   await served.listener.close();
   const again = await serve({
@@ -189,14 +194,14 @@ test('a session that was lost is begun anew under the hood', async () => {
     address: `127.0.0.1:${served.port}`,
   });
   expect(again.port).toBe(served.port);
-  expect(refusalIn(await bridge.ask('tools/call', aFact))).toMatchObject({ status: 'unchanged' });
+  expect(refusalIn(await bridge.request('tools/call', aFact))).toMatchObject({ status: 'unchanged' });
 });
 
 describe('a token', () => {
-  const call = async (served: Served, environment: Record<string, string>, ...args: string[]) => {
+  const call = async (served: ServedMemory, environment: Record<string, string>, ...args: string[]) => {
     const bridge = startBridge({ HELMDECK_DATA_DIR: served.folder, ...environment }, ...args);
-    await bridge.ask('initialize', hello);
-    return refusalIn(await bridge.ask('tools/call', aFact));
+    await bridge.request('initialize', INITIALIZE_PARAMS);
+    return refusalIn(await bridge.request('tools/call', aFact));
   };
 
   test('comes from the environment, from a private file, or from the place of a client by its name', async () => {
@@ -235,22 +240,22 @@ describe('a token', () => {
 
   test.each(['../owner-token', '..', 'a/b', '', '.hidden'])('is sought for no client of the name %j', async (name) => {
     const bridge = startBridge({ HELMDECK_DATA_DIR: tempFolder() }, '--client', name);
-    expect((await bridge.leave()).code).toBe(2);
-    expect(bridge.complained()).toMatch(/--client must be/);
-    expect(bridge.said).toEqual([]);
+    expect((await bridge.closeStdin()).code).toBe(2);
+    expect(bridge.stderr()).toMatch(/--client must be/);
+    expect(bridge.messages).toEqual([]);
   });
 
   test('is not sought where no name follows, and that is said', async () => {
     const bridge = startBridge({ HELMDECK_DATA_DIR: tempFolder(), HELMDECK_CLIENT: 'other' }, '--qmd', '--client');
-    expect((await bridge.leave()).code).toBe(2);
-    expect(bridge.complained()).toMatch(/--client must be/);
+    expect((await bridge.closeStdin()).code).toBe(2);
+    expect(bridge.stderr()).toMatch(/--client must be/);
   });
 
   test('comes with options of which those that are not known are named, and left aside', async () => {
     const bridge = startBridge({ HELMDECK_DATA_DIR: tempFolder() }, '--nope', '--client', 'codex', '--qmd');
-    expect((await bridge.ask('ping')).result).toEqual({});
-    expect((await bridge.leave()).code).toBe(0);
-    expect(bridge.complained()).toBe('Not known, and left aside: --nope. There are --client and --qmd.\n');
+    expect((await bridge.request('ping')).result).toEqual({});
+    expect((await bridge.closeStdin()).code).toBe(0);
+    expect(bridge.stderr()).toBe('Not known, and left aside: --nope. There are --client and --qmd.\n');
   });
 });
 
@@ -274,8 +279,8 @@ describe('whoever sits on the port of the memory', () => {
     const { port } = squatter.address() as AddressInfo;
     writePrivate(join(served.folder, 'endpoint.json'), JSON.stringify({ ...endpoint, url: `http://127.0.0.1:${port}` }));
     const bridge = startBridge(env);
-    await bridge.ask('initialize', hello);
-    expect(refusalIn(await bridge.ask('tools/call', aFact))).toMatchObject({
+    await bridge.request('initialize', INITIALIZE_PARAMS);
+    expect(refusalIn(await bridge.request('tools/call', aFact))).toMatchObject({
       message: expect.stringMatching(/nothing was sent/),
     });
     expect(heard.length).toBeGreaterThan(0);
@@ -324,8 +329,8 @@ describe('a connection that is cut while the memory is at work', () => {
       const folder = tempFolder();
       const { heard } = await cutting(folder);
       const bridge = startBridge({ HELMDECK_DATA_DIR: folder, HELMDECK_TOKEN: 'a.b.c' });
-      await bridge.ask('initialize', hello);
-      expect(refusalIn(await bridge.ask('tools/call', { name, arguments: {} }))).toEqual({ said: 'done' });
+      await bridge.request('initialize', INITIALIZE_PARAMS);
+      expect(refusalIn(await bridge.request('tools/call', { name, arguments: {} }))).toEqual({ said: 'done' });
       expect(heard).toEqual([name, name]);
     },
   );
@@ -336,9 +341,11 @@ describe('a connection that is cut while the memory is at work', () => {
       const folder = tempFolder();
       const { heard } = await cutting(folder);
       const bridge = startBridge({ HELMDECK_DATA_DIR: folder, HELMDECK_TOKEN: 'a.b.c' });
-      await bridge.ask('initialize', hello);
-      expect(refusalIn(await bridge.ask('tools/call', { name, arguments: {} }))).toMatchObject({ error: 'session_unavailable' });
-      await bridge.leave();
+      await bridge.request('initialize', INITIALIZE_PARAMS);
+      expect(refusalIn(await bridge.request('tools/call', { name, arguments: {} }))).toMatchObject({
+        error: 'session_unavailable',
+      });
+      await bridge.closeStdin();
       expect(heard).toEqual([name]);
     },
   );
@@ -348,7 +355,7 @@ describe('the lines of a client', () => {
   test('may be cut anywhere', async () => {
     const served = await serve();
     const bridge = startBridge(await environmentOf(served));
-    await bridge.ask('initialize', hello);
+    await bridge.request('initialize', INITIALIZE_PARAMS);
     const line = Buffer.from(
       `${JSON.stringify({ jsonrpc: '2.0', id: 'cut', method: 'tools/call', params: { ...aFact, arguments: { key: 'größe', value: '🜁' } } })}\n`,
     );
@@ -356,27 +363,27 @@ describe('the lines of a client', () => {
       bridge.write(Buffer.from([byte]));
       await new Promise((resolve) => setImmediate(resolve));
     }
-    expect(refusalIn(await bridge.until(({ id }) => id === 'cut'))).toMatchObject({ key: 'größe', status: 'created' });
+    expect(refusalIn(await bridge.waitFor(({ id }) => id === 'cut'))).toMatchObject({ key: 'größe', status: 'created' });
   });
 
   test('may be far too long, broken or no text at all: each is answered, and the next one works', async () => {
     const served = await serve();
     const bridge = startBridge(await environmentOf(served));
-    await bridge.ask('initialize', hello);
+    await bridge.request('initialize', INITIALIZE_PARAMS);
     bridge.write('{"jsonrpc":"2.0",\n');
-    await bridge.until(({ error }) => error?.code === -32700);
+    await bridge.waitFor(({ error }) => error?.code === -32700);
     bridge.write(Buffer.from([0x22, 0xff, 0xfe, 0x22, 0x0a]));
-    await expect.poll(() => bridge.said.filter(({ error }) => error?.code === -32700).length).toBe(2);
-    const long = await bridge.ask('tools/call', {
+    await expect.poll(() => bridge.messages.filter(({ error }) => error?.code === -32700).length).toBe(2);
+    const long = await bridge.request('tools/call', {
       name: 'memory_store',
       arguments: { key: 'a', value: 'x'.repeat(10 * 1024 * 1024) },
     });
     expect(refusalIn(long)).toMatchObject({ error: 'payload_too_large' });
     bridge.write('x'.repeat(40 * 1024 * 1024));
     bridge.write('\n7\n\n');
-    await bridge.until(({ error }) => error?.code === -32600 && error.message.includes('32 MiB'));
-    expect(refusalIn(await bridge.ask('tools/call', aFact))).toMatchObject({ status: 'created' });
-    expect(bridge.complained()).toBe('');
+    await bridge.waitFor(({ error }) => error?.code === -32600 && error.message.includes('32 MiB'));
+    expect(refusalIn(await bridge.request('tools/call', aFact))).toMatchObject({ status: 'created' });
+    expect(bridge.stderr()).toBe('');
   });
 });
 
@@ -384,16 +391,16 @@ describe('the bridge ends', () => {
   test('within 2 s of the end of stdin (R-MCP-12)', async () => {
     const served = await serve();
     const bridge = startBridge(await environmentOf(served));
-    await bridge.ask('initialize', hello);
-    const { code, ms } = await bridge.leave();
+    await bridge.request('initialize', INITIALIZE_PARAMS);
+    const { code, ms } = await bridge.closeStdin();
     expect(code).toBe(0);
     expect(ms).toBeLessThan(2000);
   });
 
   test('within 2 s when nothing runs', async () => {
     const bridge = startBridge({ HELMDECK_DATA_DIR: tempFolder(), HELMDECK_TOKEN: 'a.b.c' });
-    await bridge.ask('initialize', hello);
-    expect((await bridge.leave()).ms).toBeLessThan(2000);
+    await bridge.request('initialize', INITIALIZE_PARAMS);
+    expect((await bridge.closeStdin()).ms).toBeLessThan(2000);
   });
 
   test('within 2 s of the end of whoever started it, though stdin stays open', async () => {
@@ -404,14 +411,14 @@ describe('the bridge ends', () => {
     const parent = spawn(process.execPath, ['-e', script], { stdio: 'pipe' });
     const pid = once(parent.stderr, 'data').then(([chunk]) => Number(String(chunk)));
     // Whoever is answered knows that it is up.
-    parent.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: hello })}\n`);
+    parent.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: INITIALIZE_PARAMS })}\n`);
     await once(parent.stdout, 'data');
     const ended = once(parent, 'exit');
     parent.kill('SIGKILL');
     await ended;
     const bridge = await pid;
     const gone = async (): Promise<void> => await expect.poll(() => alive(bridge)).toBe(false);
-    expect(await waitOf(gone)).toBeLessThan(2000);
+    expect(await measureWait(gone)).toBeLessThan(2000);
     parent.stdin.destroy();
   });
 

@@ -2,12 +2,12 @@ import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { systemClock } from '../../src/core/clock.ts';
-import { openDoor } from '../../src/core/door.ts';
-import { Finder } from '../../src/core/finder.ts';
-import { RamStore } from '../../src/core/ram-store.ts';
-import { Tokens } from '../../src/core/tokens.ts';
-import { startListener } from '../../src/listeners/server.ts';
+import { TokenRegistry } from '../../src/core/access/token-registry.ts';
+import { createCore } from '../../src/core/operations/create-core.ts';
+import { Finder } from '../../src/core/search/finder.ts';
+import { RamStore } from '../../src/core/store/ram-store.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
+import { startListener } from '../../src/listeners/listener.ts';
 import { registered } from '../../src/main/connect/openclaw/mcporter.ts';
 import { bundle } from './clients-bundle.ts';
 import { conformance, TokenProxy } from './clients-conformance.ts';
@@ -40,9 +40,9 @@ function run(home: string, program: string, ...args: string[]): Promise<Ran> {
 
 const home = mkdtempSync(join(tmpdir(), 'helmdeck-clients-'));
 const store = new RamStore(systemClock);
-const tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
+const tokens = await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
 const finder = new Finder(store);
-const { perform } = openDoor({ store, tokens, finder, clock: systemClock });
+const { perform } = createCore({ store, tokens, finder, clock: systemClock });
 const proxy = await TokenProxy.open();
 const listener = await startListener({
   perform,

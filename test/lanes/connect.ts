@@ -2,13 +2,13 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import type { Caller } from '../../src/core/caller.ts';
-import { systemClock } from '../../src/core/clock.ts';
-import { openDoor } from '../../src/core/door.ts';
-import { Finder } from '../../src/core/finder.ts';
-import { RamStore } from '../../src/core/ram-store.ts';
-import { Tokens } from '../../src/core/tokens.ts';
-import { startListener } from '../../src/listeners/server.ts';
+import type { Caller } from '../../src/core/access/caller.ts';
+import { TokenRegistry } from '../../src/core/access/token-registry.ts';
+import { createCore } from '../../src/core/operations/create-core.ts';
+import { Finder } from '../../src/core/search/finder.ts';
+import { RamStore } from '../../src/core/store/ram-store.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
+import { startListener } from '../../src/listeners/listener.ts';
 import { CONNECTORS } from '../../src/main/connect/clients.ts';
 import { Connections } from '../../src/main/connect/connections.ts';
 import { surroundingsOf } from '../../src/main/connect/programs.ts';
@@ -71,8 +71,8 @@ const { check } = checks;
 const folder = mkdtempSync(join(tmpdir(), 'helmdeck-connect-'));
 const owner: Caller = { subject: 'me', client: 'lane', transport: 'lane', token: '', scopes: new Set(['admin']) };
 const store = new RamStore(systemClock);
-const tokens = await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
-const { perform } = openDoor({ store, tokens, finder: new Finder(store), clock: systemClock });
+const tokens = await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
+const { perform } = createCore({ store, tokens, finder: new Finder(store), clock: systemClock });
 const listener = await startListener({
   perform,
   tokens,

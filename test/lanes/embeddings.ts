@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { findProgram } from '../../src/listeners/endpoint.ts';
+import { findOwnerClient } from '../../src/listeners/endpoint.ts';
 import { isAlive, putStandIn } from '../support/ollama-program.ts';
 import { Checks } from './faults/checks.ts';
 
@@ -115,7 +115,7 @@ async function servesOpenClaw(): Promise<void> {
 }
 `;
   writeFileSync(openClawConfig, before);
-  using owner = await findProgram(folder);
+  using owner = await findOwnerClient(folder);
   if (!owner) throw new Error('The program is not found.');
   const plan = await owner.call('planConnection', CLIENT);
   const done = await owner.call('connectClient', { ...CLIENT, basis: plan.basis });
@@ -146,7 +146,7 @@ async function start(): Promise<void> {
   ended.catch(() => undefined);
   await Promise.race([once(program.stdout ?? program, 'data'), ended]);
   for (const last = performance.now() + PATIENCE_MS; performance.now() < last;) {
-    using owner = await findProgram(folder);
+    using owner = await findOwnerClient(folder);
     const { at } = (await owner?.call('status', {}))?.embeddings ?? {};
     if (at === (on ? 'ready' : 'off')) return;
     await wait(50);

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { keychainItems } from '../../src/core/keys/keychain.ts';
-import { KeptCredentials } from '../../src/core/packs/kept-credentials.ts';
+import { openKeychainItems } from '../../src/core/crypto/keys/keychain.ts';
+import { CredentialStore } from '../../src/core/packs/credential-store.ts';
 import type { Pack } from '../../src/core/packs/pack.ts';
-import type { MemoryStore } from '../../src/core/store.ts';
+import type { MemoryStore } from '../../src/core/store/store.ts';
 import { timed } from './faults/timed.ts';
 import { check } from './keychain-check.ts';
 import { lockKeyring, unlockKeyring } from './keychain-keyring.ts';
@@ -18,8 +18,8 @@ const ANOTHER = 'another-token-77aa';
 const pack = { name: 'test.echo', credential: name } as Pack;
 
 /** As a program has them that has just started: nothing is held yet. */
-const kept = (store: MemoryStore): KeptCredentials =>
-  new KeptCredentials({ store, clock, keychain: keychainItems('the credential'), packs: () => [pack] });
+const kept = (store: MemoryStore): CredentialStore =>
+  new CredentialStore({ store, clock, keychain: openKeychainItems('the credential'), packs: () => [pack] });
 
 const coded = (code: string) => (error: Error) => 'code' in error && error.code === code && !error.message.includes(SECRET);
 
@@ -48,15 +48,15 @@ export async function credentials(): Promise<void> {
     lockKeyring();
     await assert.rejects(kept(store).read(name), coded('handler_failed'));
     await assert.rejects(kept(store).set({ name, secret: SECRET }), coded('key_unavailable'));
-    await assert.rejects(kept(store).drop(name), coded('key_unavailable'));
+    await assert.rejects(kept(store).delete(name), coded('key_unavailable'));
     await unlockKeyring();
     assert.equal((await kept(store).read(name))?.secret, ANOTHER);
   });
   await check('R-PACK-16 dropped, it is gone from the keyring, and the key of the memory is not', async () => {
     const place = /"place":"(\w+)"/.exec((await store.vault.read(`credential ${name}`)) ?? '')?.[1];
-    await kept(store).drop(name);
+    await kept(store).delete(name);
     assert.equal(await kept(store).read(name), undefined);
-    assert.deepEqual(await keychainItems('it').read(`credential ${name} ${place}`), { at: 'absent' });
+    assert.deepEqual(await openKeychainItems('it').read(`credential ${name} ${place}`), { at: 'absent' });
     await store.unlock();
     assert.equal(store.status().key.at, 'ok');
   });

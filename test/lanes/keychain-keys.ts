@@ -24,8 +24,8 @@ export async function mismatch(): Promise<void> {
   await unlockKeyring();
   const key = await theKey();
   const place = await placeOf();
-  await place.keep('current', randomBytes(32));
-  await withoutKey('another 32 bytes in the keychain', { state: 'mismatch', mend: () => place.keep('current', key) });
+  await place.save('current', randomBytes(32));
+  await withoutKey('another 32 bytes in the keychain', { state: 'mismatch', mend: () => place.save('current', key) });
   await check('R-KEY-01 R-KEY-07 a wrong HELMDECK_MEMORY_KEY is told, though the right key is in the keychain', async () => {
     await using store = await open(MEMORY, handedIn({ HELMDECK_MEMORY_KEY: randomBytes(32).toString('hex') }));
     return assertState(store.status().key, 'mismatch');
@@ -38,14 +38,14 @@ export async function malformed(): Promise<void> {
   const place = await placeOf();
   const before = fingerprint(MEMORY);
   const short = randomBytes(31);
-  await place.keep('current', short);
+  await place.save('current', short);
   await check('R-KEY-02 31 bytes in the keychain stop the start, which names the place and not the content', () =>
     stops(() => open(MEMORY), /the OS keychain must hold exactly 64 hexadecimal/, short.toString('hex')),
   );
   await check('R-KEY-04 31 bytes in the keychain: memory.db stays byte for byte', () =>
     assert.equal(fingerprint(MEMORY), before),
   );
-  await place.keep('current', key);
+  await place.save('current', key);
   await check('R-KEY-08 31 bytes in the keychain: ok again once the key is back', async () => {
     await using store = await open(MEMORY);
     await recall(store, FACTS);

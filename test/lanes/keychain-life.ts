@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { recoverKey, restoreBackup } from '../../src/core/restore.ts';
-import type { MemoryStore, Upkeep } from '../../src/core/store.ts';
+import type { MemoryStore, Upkeep } from '../../src/core/store/store.ts';
+import { recoverKey, restoreBackup } from '../../src/core/upkeep/restore.ts';
 import { timed } from './faults/timed.ts';
 import { check } from './keychain-check.ts';
 import { lockKeyring, unlockKeyring, until } from './keychain-keyring.ts';
@@ -69,15 +69,15 @@ export async function interruptedRotation(): Promise<void> {
   const place = await placeOf();
   const key = await theKey();
 
-  await place.keep('next', key);
+  await place.save('next', key);
   await place.remove('current');
   await settles('only the next key is there', place);
 
-  await place.keep('next', key);
-  await place.keep('current', Buffer.alloc(32, 7));
+  await place.save('next', key);
+  await place.save('current', Buffer.alloc(32, 7));
   await settles('the old key is still in its place', place);
 
-  await place.keep('next', key);
+  await place.save('next', key);
   await settles('the next key was not removed', place);
   await check('R-KEY-09 after all that, a rotation runs to its end', async () => {
     await using store = await open(MEMORY);
@@ -156,7 +156,7 @@ export async function anotherMachine(): Promise<void> {
   });
   await check('R-KEY-10 another machine: the recovery key opens the backup, every row of it', async () => {
     const { result, ms } = await timed(() => restoreBackup({ ...carried, recoveryKey: words }));
-    assert.deepEqual([result.entries, result.broken, result.keptForgotten], [MANY, 0, 0]);
+    assert.deepEqual([result.entries, result.broken, result.stillForgotten], [MANY, 0, 0]);
     return `${result.entries} of ${MANY} rows, ${ms} ms`;
   });
   await check('R-KEY-10 another machine: the key is in its keychain now, and the next start needs nothing else', async () => {

@@ -3,11 +3,11 @@ import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KeyState } from '../../src/contract/status.ts';
-import { systemClock } from '../../src/core/clock.ts';
-import { keychainSource, type loadKeychain } from '../../src/core/keys/keychain.ts';
-import { keySources } from '../../src/core/keys/sources.ts';
-import { type KeySources, openStore } from '../../src/core/open-store.ts';
-import type { Draft, Entry, MemoryStore, Space } from '../../src/core/store.ts';
+import { keySources } from '../../src/core/crypto/keys/key-sources.ts';
+import { keychainSource, type loadKeychain } from '../../src/core/crypto/keys/keychain.ts';
+import { type KeySources, openStore } from '../../src/core/store/open-store.ts';
+import type { EntryDraft, Entry, MemoryStore, Space } from '../../src/core/store/store.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
 
 const home = String(process.env['HOME']);
 
@@ -41,7 +41,7 @@ export const clock = systemClock;
 
 export const factsOf = (store: MemoryStore): Space => store.space({ subject: 'me' }, 'fact');
 
-export const fact = (number: number): Draft => ({
+export const fact = (number: number): EntryDraft => ({
   key: `fact/${number}`,
   value: `what is known of ${number}`,
   category: 'user_facts',

@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as wait } from 'node:timers/promises';
-import { loadKeychain } from '../../src/core/keys/keychain.ts';
+import { loadKeychain } from '../../src/core/crypto/keys/keychain.ts';
 import { timed } from './faults/timed.ts';
 import { check, gap } from './keychain-check.ts';
 import {
@@ -275,7 +275,7 @@ export async function absent(): Promise<void> {
   const key = await theKey();
   const place = await placeOf();
   await place.remove('current');
-  await withoutKey('key item deleted, keyring readable', { state: 'absent', mend: () => place.keep('current', key) });
+  await withoutKey('key item deleted, keyring readable', { state: 'absent', mend: () => place.save('current', key) });
   await place.remove('current');
   await check('R-KEY-04 key item deleted, keyring readable: starting makes no new key', async () => {
     await (await open(MEMORY))[Symbol.asyncDispose]();

@@ -1,13 +1,13 @@
 import { Agent } from 'node:http';
 import { SignJWT } from 'jose';
 import { describe, expect, test } from 'vitest';
-import { ask, everyRoute, serve } from '../support/listener.ts';
+import { sendRequest, ALL_ROUTES, serve } from '../support/listener.ts';
 
 describe('every route but the health check (R-HTTP-08, R-AUTH-07)', () => {
   test('asks for a token, and says how (R-ERR-06)', async () => {
     const { url } = await serve();
-    for (const [method, path] of everyRoute) {
-      const { status, json, headers } = await ask(url, path, { method });
+    for (const [method, path] of ALL_ROUTES) {
+      const { status, json, headers } = await sendRequest(url, path, { method });
       expect({ path, status, error: json.error }).toEqual({ path, status: 401, error: 'missing_bearer' });
       expect(headers['www-authenticate']).toBe('Bearer realm="helmdeck"');
     }
@@ -20,8 +20,8 @@ describe('every route but the health check (R-HTTP-08, R-AUTH-07)', () => {
       .setProtectedHeader({ alg: 'HS256' })
       .setExpirationTime('1h')
       .sign(new TextEncoder().encode('another secret of at least 32 bytes'));
-    for (const [method, path] of everyRoute) {
-      const { status, json } = await ask(url, path, { method, token: forged });
+    for (const [method, path] of ALL_ROUTES) {
+      const { status, json } = await sendRequest(url, path, { method, token: forged });
       expect({ path, status, error: json.error }).toEqual({ path, status: 401, error: 'invalid_token' });
     }
   });
@@ -41,7 +41,7 @@ describe('every route but the health check (R-HTTP-08, R-AUTH-07)', () => {
       ['a good header after a bad one', '/api/v1/version', ['Authorization', 'Bearer x', 'Authorization', `Bearer ${owner}`]],
     ];
     for (const [why, path, headers] of table) {
-      const { status, text } = await ask(url, path, { headers });
+      const { status, text } = await sendRequest(url, path, { headers });
       expect({ why, status }).toEqual({ why, status: 401 });
       expect(text).not.toContain(owner);
     }
@@ -49,7 +49,7 @@ describe('every route but the health check (R-HTTP-08, R-AUTH-07)', () => {
 
   test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR', 'Bearer  '])('spells the scheme in any case: %s', async (scheme) => {
     const { url, owner } = await serve();
-    expect((await ask(url, '/api/v1/version', { headers: ['Authorization', `${scheme} ${owner}`] })).json).toEqual({
+    expect((await sendRequest(url, '/api/v1/version', { headers: ['Authorization', `${scheme} ${owner}`] })).json).toEqual({
       version: '1.2.3',
     });
   });
@@ -58,10 +58,10 @@ describe('every route but the health check (R-HTTP-08, R-AUTH-07)', () => {
     const { url, token } = await serve();
     const reader = await token('me', ['memory:read']);
     const writer = await token('me', ['memory:write']);
-    const none = await ask(url, '/api/v1/memory/store', { token: reader, body: { key: 'a', value: 'b' } });
+    const none = await sendRequest(url, '/api/v1/memory/store', { token: reader, body: { key: 'a', value: 'b' } });
     expect([none.status, none.json.error]).toEqual([403, 'insufficient_scope']);
     const seen = await Promise.all(
-      ['/api/v1/memory', '/api/v1/events', '/api/v1/memory/export'].map((path) => ask(url, path, { token: writer })),
+      ['/api/v1/memory', '/api/v1/events', '/api/v1/memory/export'].map((path) => sendRequest(url, path, { token: writer })),
     );
     expect(seen.map(({ json }) => json.error)).toEqual(Array.from({ length: 3 }, () => 'insufficient_scope'));
   });
@@ -70,11 +70,11 @@ describe('every route but the health check (R-HTTP-08, R-AUTH-07)', () => {
     const { url, token, tokens } = await serve();
     const given = await token();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    expect((await ask(url, '/api/v1/memory', { token: given, agent })).status).toBe(200);
+    expect((await sendRequest(url, '/api/v1/memory', { token: given, agent })).status).toBe(200);
     const [record] = (await tokens.list()).tokens;
     await tokens.revoke({ id: record?.id ?? '', unrecorded: false });
-    expect((await ask(url, '/api/v1/memory', { token: given, agent })).json.error).toBe('invalid_token');
-    expect((await ask(url, '/api/v1/memory', { token: given })).json.error).toBe('invalid_token');
+    expect((await sendRequest(url, '/api/v1/memory', { token: given, agent })).json.error).toBe('invalid_token');
+    expect((await sendRequest(url, '/api/v1/memory', { token: given })).json.error).toBe('invalid_token');
     agent.destroy();
   });
 
@@ -82,11 +82,11 @@ describe('every route but the health check (R-HTTP-08, R-AUTH-07)', () => {
     const { url, token } = await serve();
     const [mine, yours] = [await token('me'), await token('you')];
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    await ask(url, '/api/v1/memory/store', { token: mine, body: { key: 'whose', value: 'mine' }, agent });
+    await sendRequest(url, '/api/v1/memory/store', { token: mine, body: { key: 'whose', value: 'mine' }, agent });
     const asked = [mine, yours, mine, `${mine}x`, mine.slice(0, -1), undefined, mine];
     const told: unknown[] = [];
     for (const one of asked) {
-      const { status } = await ask(url, '/api/v1/memory/fact?key=whose', { ...(one && { token: one }), agent });
+      const { status } = await sendRequest(url, '/api/v1/memory/fact?key=whose', { ...(one && { token: one }), agent });
       told.push(status);
     }
     expect(told).toEqual([200, 404, 200, 401, 401, 401, 200]);
@@ -121,7 +121,11 @@ describe('an unknown path (R-HTTP-09)', () => {
   test('is 404 with a token and 401 without', async () => {
     const { url, owner } = await serve();
     for (const path of unknown) {
-      const answers = await Promise.all([ask(url, path), ask(url, path, { token: 'x.y.z' }), ask(url, path, { token: owner })]);
+      const answers = await Promise.all([
+        sendRequest(url, path),
+        sendRequest(url, path, { token: 'x.y.z' }),
+        sendRequest(url, path, { token: owner }),
+      ]);
       expect({ path, told: answers.map(({ json }) => json.error) }).toEqual({
         path,
         told: ['missing_bearer', 'invalid_token', 'not_found'],
@@ -134,7 +138,10 @@ describe('an unknown path (R-HTTP-09)', () => {
     async (path) => {
       const { url } = await serve();
       for (const method of ['GET', 'POST', 'HEAD', 'OPTIONS']) {
-        const { status, headers } = await ask(url, path, { method, ...(method === 'POST' && { body: { redirect_uris: [] } }) });
+        const { status, headers } = await sendRequest(url, path, {
+          method,
+          ...(method === 'POST' && { body: { redirect_uris: [] } }),
+        });
         expect([status, headers['www-authenticate']]).toEqual([404, undefined]);
       }
     },
@@ -144,9 +151,9 @@ describe('an unknown path (R-HTTP-09)', () => {
 describe('a method that a path does not know', () => {
   test('is 405 and says which ones it does (R-ERR-06)', async () => {
     const { url, owner } = await serve();
-    for (const [known, path] of everyRoute) {
+    for (const [known, path] of ALL_ROUTES) {
       for (const method of ['OPTIONS', 'PUT', 'HEAD', 'TRACE', 'PROPFIND']) {
-        const { status, headers } = await ask(url, path, { method, token: owner });
+        const { status, headers } = await sendRequest(url, path, { method, token: owner });
         expect({ path, method, status }).toEqual({ path, method, status: 405 });
         expect(headers.allow?.split(', ')).toContain(known);
       }
@@ -155,7 +162,7 @@ describe('a method that a path does not know', () => {
 
   test('is 405 on the health check too, without a token', async () => {
     const { url } = await serve();
-    const answers = await Promise.all(['POST', 'HEAD', 'OPTIONS'].map((method) => ask(url, '/healthz', { method })));
+    const answers = await Promise.all(['POST', 'HEAD', 'OPTIONS'].map((method) => sendRequest(url, '/healthz', { method })));
     expect(answers.map(({ status, headers }) => [status, headers.allow])).toEqual(Array.from({ length: 3 }, () => [405, 'GET']));
   });
 });
@@ -163,17 +170,17 @@ describe('a method that a path does not know', () => {
 test('every answer, good or bad, is for nobody to keep or to guess at (R-HTTP-10)', async () => {
   const { url, owner } = await serve();
   const answers = await Promise.all([
-    ask(url, '/healthz'),
-    ask(url, '/healthz', { headers: ['Origin', 'x'] }),
-    ask(url, '/nowhere'),
-    ask(url, '/nowhere', { token: owner }),
-    ask(url, '/.well-known/x'),
-    ask(url, '/api/v1/memory', { method: 'PUT', token: owner }),
-    ask(url, '/api/v1/memory/store', { token: owner, body: '{' }),
-    ask(url, '/api/v1/memory/store', { token: owner, body: Buffer.alloc(2 ** 20 + 1) }),
-    ...everyRoute
-      .filter(([, path]) => !path.endsWith('events'))
-      .map(([method, path]) => ask(url, path, { method, token: owner })),
+    sendRequest(url, '/healthz'),
+    sendRequest(url, '/healthz', { headers: ['Origin', 'x'] }),
+    sendRequest(url, '/nowhere'),
+    sendRequest(url, '/nowhere', { token: owner }),
+    sendRequest(url, '/.well-known/x'),
+    sendRequest(url, '/api/v1/memory', { method: 'PUT', token: owner }),
+    sendRequest(url, '/api/v1/memory/store', { token: owner, body: '{' }),
+    sendRequest(url, '/api/v1/memory/store', { token: owner, body: Buffer.alloc(2 ** 20 + 1) }),
+    ...ALL_ROUTES.filter(([, path]) => !path.endsWith('events')).map(([method, path]) =>
+      sendRequest(url, path, { method, token: owner }),
+    ),
   ]);
   for (const { headers } of answers) {
     expect(headers['cache-control']).toBe('no-store');

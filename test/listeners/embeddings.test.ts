@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { EMBEDDING } from '../../src/contract/limits.ts';
-import { type Embeddings, noEmbeddings } from '../../src/core/embeddings.ts';
-import { ask, serve } from '../support/listener.ts';
+import { type Embeddings, noEmbeddings } from '../../src/core/operations/embeddings-port.ts';
+import { sendRequest, serve } from '../support/listener.ts';
 
 const PATH = '/v1/embeddings';
 
@@ -26,7 +26,7 @@ describe('POST /v1/embeddings (R-EMB-01)', () => {
     const { embeddings, asked } = embedding();
     const { url, token } = await serve({ embeddings });
     const bearer = await token('ada', ['memory:read']);
-    const one = await ask(url, PATH, { token: bearer, body: { model: 'nomic-embed-text', input: 'abc' } });
+    const one = await sendRequest(url, PATH, { token: bearer, body: { model: 'nomic-embed-text', input: 'abc' } });
     expect(one.json).toEqual({
       object: 'list',
       data: [{ object: 'embedding', index: 0, embedding: [3, 0.5, -1] }],
@@ -34,7 +34,7 @@ describe('POST /v1/embeddings (R-EMB-01)', () => {
       usage: { prompt_tokens: 7, total_tokens: 7 },
     });
     const body = { model: 'nomic-embed-text:latest', input: ['a', 'bb'], encoding_format: 'base64', dimensions: 3, user: 'x' };
-    const many = await ask(url, PATH, { token: bearer, body });
+    const many = await sendRequest(url, PATH, { token: bearer, body });
     const data = many.json['data'] as { index: number; embedding: string }[];
     const floats = data.map(({ embedding: text }) => [...new Float32Array(Uint8Array.from(Buffer.from(text, 'base64')).buffer)]);
     expect(floats).toEqual([
@@ -50,8 +50,10 @@ describe('POST /v1/embeddings (R-EMB-01)', () => {
   test('needs a token that may read, like everything', async () => {
     const { url, token } = await serve(embedding());
     const body = { model: 'nomic-embed-text', input: 'a' };
-    expect((await ask(url, PATH, { body })).status).toBe(401);
-    expect((await ask(url, PATH, { body, token: await token('me', ['packs:run']) })).json.error).toBe('insufficient_scope');
+    expect((await sendRequest(url, PATH, { body })).status).toBe(401);
+    expect((await sendRequest(url, PATH, { body, token: await token('me', ['packs:run']) })).json.error).toBe(
+      'insufficient_scope',
+    );
   });
 
   test.for([
@@ -68,14 +70,17 @@ describe('POST /v1/embeddings (R-EMB-01)', () => {
     { what: 'a field that is not known', body: { input: 'a', task: 'x' }, says: /field/ },
   ])('refuses $what (R-EMB-02)', async ({ body, says }) => {
     const { url, token } = await serve(embedding());
-    const { status, json } = await ask(url, PATH, { token: await token(), body: { model: 'nomic-embed-text', ...body } });
+    const { status, json } = await sendRequest(url, PATH, { token: await token(), body: { model: 'nomic-embed-text', ...body } });
     expect(status).toBe(400);
     expect(json).toMatchObject({ error: 'invalid_input', message: expect.stringMatching(says) });
   });
 
   test('is 503 with the remedy while there are none (R-EMB-02)', async () => {
     const { url, token } = await serve();
-    const { status, json } = await ask(url, PATH, { token: await token(), body: { model: 'nomic-embed-text', input: 'a' } });
+    const { status, json } = await sendRequest(url, PATH, {
+      token: await token(),
+      body: { model: 'nomic-embed-text', input: 'a' },
+    });
     expect(status).toBe(503);
     expect(json.error).toBe('embeddings_unavailable');
   });
@@ -84,7 +89,7 @@ describe('POST /v1/embeddings (R-EMB-01)', () => {
     const { url, token } = await serve(embedding());
     const bearer = await token();
     for (const path of ['/api/embed', '/api/pull', '/api/tags', '/api/generate', '/v1/models', '/v1/chat/completions', '/v1/']) {
-      expect((await ask(url, path, { token: bearer })).status).toBe(404);
+      expect((await sendRequest(url, path, { token: bearer })).status).toBe(404);
     }
   });
 });

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { asFailure } from '../../src/contract/failure.ts';
-import { findProgram } from '../../src/listeners/endpoint.ts';
-import { ask, serve } from '../support/listener.ts';
+import { findOwnerClient } from '../../src/listeners/endpoint.ts';
+import { sendRequest, serve } from '../support/listener.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const endpointOf = (folder: string): string => join(folder, 'endpoint.json');
@@ -32,7 +32,7 @@ async function squatter(answer = '', port = 0): Promise<{ port: number; heard: (
 }
 
 async function found(folder: string) {
-  const program = await findProgram(folder);
+  const program = await findOwnerClient(folder);
   if (program) onTestFinished(() => program[Symbol.dispose]());
   return program;
 }
@@ -61,7 +61,7 @@ describe('endpoint.json (R-HTTP-03)', () => {
     expect(read(one.folder)['instance']).not.toBe(read(other.folder)['instance']);
     expect(read(one.folder)['proof_key']).not.toBe(read(other.folder)['proof_key']);
     expect(one.owner).not.toBe(other.owner);
-    expect((await ask(one.url, '/api/v1/version', { token: other.owner })).status).toBe(401);
+    expect((await sendRequest(one.url, '/api/v1/version', { token: other.owner })).status).toBe(401);
   });
 
   test.runIf(posix)('takes the place of a link, and does not write where it leads', async () => {
@@ -90,7 +90,7 @@ describe('the proof (R-HTTP-11)', () => {
     const { url, folder } = await serve();
     const challenge = 'a-challenge-of-my-own';
     const key = Buffer.from(read(folder)['proof_key'] ?? '', 'hex');
-    expect((await ask(url, `/healthz?challenge=${challenge}`)).json).toEqual({
+    expect((await sendRequest(url, `/healthz?challenge=${challenge}`)).json).toEqual({
       status: 'ok',
       proof: createHmac('sha256', key).update(challenge).digest('hex'),
     });
@@ -100,7 +100,7 @@ describe('the proof (R-HTTP-11)', () => {
     'is not given for a challenge that is none: %s',
     async (challenge) => {
       const { url } = await serve();
-      const { status, json } = await ask(url, `/healthz?challenge=${challenge}`);
+      const { status, json } = await sendRequest(url, `/healthz?challenge=${challenge}`);
       expect([status, json.error, json['proof']]).toEqual([400, 'invalid_input', undefined]);
     },
   );
@@ -108,12 +108,12 @@ describe('the proof (R-HTTP-11)', () => {
   test('is told to nobody who comes from a page', async () => {
     const { url } = await serve();
     const headers = ['Origin', 'https://evil.example'];
-    expect((await ask(url, '/healthz?challenge=a-challenge-of-my-own', { headers })).status).toBe(403);
+    expect((await sendRequest(url, '/healthz?challenge=a-challenge-of-my-own', { headers })).status).toBe(403);
   });
 
   test('health itself says nothing of who answers', async () => {
     const { url } = await serve();
-    expect((await ask(url, '/healthz')).text).toBe('{"status":"ok"}');
+    expect((await sendRequest(url, '/healthz')).text).toBe('{"status":"ok"}');
   });
 });
 
@@ -161,11 +161,11 @@ describe('the running program', () => {
     await program?.call('status', {});
     await listener.close();
     await expect(program?.call('status', {})).rejects.toMatchObject({ code: 'session_unavailable' });
-    expect(await findProgram(folder)).toBeUndefined();
+    expect(await findOwnerClient(folder)).toBeUndefined();
   });
 
   test('is none where nobody said so', async () => {
-    expect(await findProgram(tempFolder())).toBeUndefined();
+    expect(await findOwnerClient(tempFolder())).toBeUndefined();
   });
 
   test.each([
@@ -190,7 +190,7 @@ describe('the running program', () => {
   ])('is none where endpoint.json %s', async (_why, text) => {
     const folder = tempFolder();
     writeFileSync(endpointOf(folder), text, { mode: 0o600 });
-    expect(await findProgram(folder)).toBeUndefined();
+    expect(await findOwnerClient(folder)).toBeUndefined();
   });
 
   test('is none, or told as damaged, whatever else stands in endpoint.json', async () => {
@@ -202,7 +202,7 @@ describe('the running program', () => {
     const outcomes = new Set<string>();
     const look = async (text: string): Promise<void> => {
       writeFileSync(endpointOf(folder), text, { mode: 0o600 });
-      const outcome = await findProgram(folder).then(String, (error: unknown) => asFailure(error).code);
+      const outcome = await findOwnerClient(folder).then(String, (error: unknown) => asFailure(error).code);
       outcomes.add(outcome);
     };
     const some = fc.tuple(fc.nat(whole.length), fc.string({ unit: 'binary', maxLength: 6 }), fc.nat(3));
@@ -231,8 +231,8 @@ describe('the running program', () => {
   }
 
   test('is none where its process is gone, or nobody listens there any more', async () => {
-    expect(await findProgram(await left(() => ({ pid: 2 ** 22 - 1 })))).toBeUndefined();
-    expect(await findProgram(await left(() => ({})))).toBeUndefined();
+    expect(await findOwnerClient(await left(() => ({ pid: 2 ** 22 - 1 })))).toBeUndefined();
+    expect(await findOwnerClient(await left(() => ({})))).toBeUndefined();
   });
 
   test('whose place another has taken is not told apart by name, and gets no token', async () => {
@@ -248,7 +248,7 @@ describe('the running program', () => {
     for (const answer of answers) {
       const { port, heard } = await squatter(answer);
       const folder = await left(() => ({ url: `http://127.0.0.1:${port}` }));
-      await expect(findProgram(folder)).rejects.toMatchObject({
+      await expect(findOwnerClient(folder)).rejects.toMatchObject({
         code: 'session_unavailable',
         message: expect.stringContaining('Another program'),
       });
@@ -260,7 +260,7 @@ describe('the running program', () => {
   test('that does not answer is not waited for', { timeout: 30_000 }, async () => {
     const { port, heard } = await squatter();
     const folder = await left(() => ({ url: `http://127.0.0.1:${port}` }));
-    await expect(findProgram(folder)).rejects.toMatchObject({ code: 'session_unavailable' });
+    await expect(findOwnerClient(folder)).rejects.toMatchObject({ code: 'session_unavailable' });
     expect(heard()).not.toMatch(/authorization/i);
   });
 
@@ -334,7 +334,7 @@ describe('the running program', () => {
     ])('%s', async (_why, spoil) => {
       const { folder } = await serve();
       spoil(folder);
-      await expect(findProgram(folder)).rejects.toMatchObject({ code: 'store_unavailable' });
+      await expect(findOwnerClient(folder)).rejects.toMatchObject({ code: 'store_unavailable' });
       expect(existsSync(folder)).toBe(true);
     });
   });
@@ -345,17 +345,17 @@ describe("the owner's door", () => {
     const { url, token, owner } = await serve();
     const other = await token('me', ['memory:read', 'memory:write', 'packs:run']);
     for (const name of ['status', 'remember', 'mintToken', 'nonsense']) {
-      const { status, json } = await ask(url, `/api/v1/owner/${name}`, { method: 'POST', token: other, body: {} });
+      const { status, json } = await sendRequest(url, `/api/v1/owner/${name}`, { method: 'POST', token: other, body: {} });
       expect([name, status, json.error]).toEqual([name, 403, 'insufficient_scope']);
     }
-    expect((await ask(url, '/api/v1/owner/status', { method: 'POST', token: owner })).status).toBe(200);
+    expect((await sendRequest(url, '/api/v1/owner/status', { method: 'POST', token: owner })).status).toBe(200);
   });
 
   test.each(['nonsense', '__proto__', 'constructor', 'toString', '%72emember', 'remember%00'])(
     'does not know %s',
     async (name) => {
       const { url, owner } = await serve();
-      expect((await ask(url, `/api/v1/owner/${name}`, { token: owner, body: {} })).json.error).toBe('not_found');
+      expect((await sendRequest(url, `/api/v1/owner/${name}`, { token: owner, body: {} })).json.error).toBe('not_found');
     },
   );
 });

@@ -2,13 +2,13 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { createServer, connect, type Server } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { systemClock } from '../../src/core/clock.ts';
-import type { Perform } from '../../src/core/perform.ts';
-import { readAddress } from '../../src/listeners/address.ts';
-import { holderOf } from '../../src/listeners/port-holder.ts';
-import { startListener } from '../../src/listeners/server.ts';
-import { ask, dial, serve } from '../support/listener.ts';
-import { waitOf } from '../support/work.ts';
+import type { Perform } from '../../src/core/operations/perform.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
+import { parseListenAddress } from '../../src/listeners/address.ts';
+import { startListener } from '../../src/listeners/listener.ts';
+import { describePortHolder } from '../../src/listeners/port.ts';
+import { sendRequest, openConnection, serve } from '../support/listener.ts';
+import { measureWait } from '../support/work.ts';
 
 async function occupied(host = '127.0.0.1'): Promise<number> {
   const server: Server = createServer((socket) => socket.destroy());
@@ -24,7 +24,7 @@ describe('the address', () => {
     ['localhost:80', '127.0.0.1', 80],
     ['[::1]:0', '::1', 0],
   ])('%s is one', (text, host, port) => {
-    expect(readAddress(text)).toEqual({ host, port });
+    expect(parseListenAddress(text)).toEqual({ host, port });
   });
 
   test.each([
@@ -47,13 +47,13 @@ describe('the address', () => {
     '127.0.0.1:7345\n',
     '',
   ])('is on loopback and in full: "%s" stops the start', (text) => {
-    expect(() => readAddress(text)).toThrow(/^HELMDECK_ADDR must be /);
+    expect(() => parseListenAddress(text)).toThrow(/^HELMDECK_ADDR must be /);
   });
 
   test('is an IPv6 one where that is asked for', async () => {
     const { url } = await serve({ address: '[::1]:0' });
     expect(url).toMatch(/^http:\/\/\[::1\]:\d+$/);
-    expect((await ask(url, '/healthz')).status).toBe(200);
+    expect((await sendRequest(url, '/healthz')).status).toBe(200);
   });
 
   test('is not to be reached from another', async () => {
@@ -96,7 +96,7 @@ describe('a taken port (R-HTTP-02)', () => {
   });
 
   test('whose holder nobody knows is told as that', () => {
-    expect(holderOf({ host: '127.0.0.1', port: 1 }, undefined)).toMatch(/^another program \(/);
+    expect(describePortHolder({ host: '127.0.0.1', port: 1 }, undefined)).toMatch(/^another program \(/);
   });
 });
 
@@ -114,16 +114,16 @@ describe('closing', () => {
       await promise;
       return { all: 'well' };
     };
-    const { url, port, owner, listener } = await serve({ around });
-    const idle = await dial(port);
-    const kept = await dial(port);
+    const { url, port, owner, listener } = await serve({ wrapPerform: around });
+    const idle = await openConnection(port);
+    const kept = await openConnection(port);
     kept.write(`GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`);
-    await kept.until('}');
-    const asked = ask(url, '/api/v1/memory', { token: owner });
+    await kept.waitFor('}');
+    const asked = sendRequest(url, '/api/v1/memory', { token: owner });
     await new Promise((settle) => setTimeout(settle, 50));
     const closed = listener.close();
-    await Promise.all([idle.ended(), kept.ended()]);
-    await expect(ask(url, '/healthz')).rejects.toThrow(/ECONNREFUSED/);
+    await Promise.all([idle.waitForEnd(), kept.waitForEnd()]);
+    await expect(sendRequest(url, '/healthz')).rejects.toThrow(/ECONNREFUSED/);
     resolve();
     expect((await asked).json).toEqual({ all: 'well' });
     await closed;
@@ -131,10 +131,10 @@ describe('closing', () => {
 
   test('does not wait for ever', async () => {
     const around = (): Perform => () => new Promise(() => undefined);
-    const { url, owner, listener } = await serve({ around });
-    const asked = ask(url, '/api/v1/memory', { token: owner }).catch(() => 'cut');
+    const { url, owner, listener } = await serve({ wrapPerform: around });
+    const asked = sendRequest(url, '/api/v1/memory', { token: owner }).catch(() => 'cut');
     await new Promise((settle) => setTimeout(settle, 50));
-    expect(await waitOf(() => listener.close())).toBeLessThan(3000);
+    expect(await measureWait(() => listener.close())).toBeLessThan(3000);
     expect(await asked).toBe('cut');
   });
 
@@ -142,7 +142,7 @@ describe('closing', () => {
     const sockets = () => process.getActiveResourcesInfo().filter((name) => /TCP|Timeout/.test(name)).length;
     const before = sockets();
     const { url, owner, listener, folder } = await serve();
-    await ask(url, '/api/v1/memory', { token: owner });
+    await sendRequest(url, '/api/v1/memory', { token: owner });
     await Promise.all([listener.close(), listener.close(), listener[Symbol.asyncDispose]()]);
     await new Promise((settle) => setTimeout(settle, 50));
     expect(sockets()).toBeLessThanOrEqual(before);
@@ -162,12 +162,12 @@ describe('closing', () => {
 test('what nobody foresaw is told to the log with operation and client, and to the caller as internal', async () => {
   const log: object[] = [];
   const around = (): Perform => () => Promise.reject(new TypeError('/home/me/secret is not iterable'));
-  const { url, token } = await serve({ around, log: (trouble) => log.push(trouble) });
+  const { url, token } = await serve({ wrapPerform: around, log: (trouble) => log.push(trouble) });
   const mine = await token('me', ['admin'], 'the client');
   const answers = [
-    await ask(url, '/api/v1/memory/store', { token: mine, body: { key: 'k', value: 'v' } }),
-    await ask(url, '/api/v1/owner/recall', { token: mine, body: { key: 'k' } }),
-    await ask(url, '/api/v1/owner/nonsense', { token: mine, body: { key: 'k' } }),
+    await sendRequest(url, '/api/v1/memory/store', { token: mine, body: { key: 'k', value: 'v' } }),
+    await sendRequest(url, '/api/v1/owner/recall', { token: mine, body: { key: 'k' } }),
+    await sendRequest(url, '/api/v1/owner/nonsense', { token: mine, body: { key: 'k' } }),
   ];
   for (const { status, text } of answers) {
     expect(status).toBe(500);

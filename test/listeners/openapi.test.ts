@@ -2,8 +2,8 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { operations } from '../../src/contract/operations.ts';
 import { openApi } from '../../src/listeners/openapi.ts';
-import { inputSchema, restTable } from '../../src/listeners/rest.ts';
-import { type Answer, ask, everyRoute, serve } from '../support/listener.ts';
+import { restInputSchema, restTable } from '../../src/listeners/rest-routes.ts';
+import { type HttpResponse, sendRequest, ALL_ROUTES, serve } from '../support/listener.ts';
 
 interface Schema {
   readonly type?: string;
@@ -61,23 +61,21 @@ const withoutNotes = (properties: object | undefined, from: string) =>
 describe('openapi.json (R-REST-15)', () => {
   test('is served, and describes every route', async () => {
     const { url, owner } = await serve();
-    const answer = await ask(url, '/api/v1/openapi.json', { token: owner });
+    const answer = await sendRequest(url, '/api/v1/openapi.json', { token: owner });
     expect(answer.json).toEqual(JSON.parse(JSON.stringify(document)));
-    const known = everyRoute
-      .filter(([, path]) => !path.includes('/owner/'))
-      .map(
-        ([method, path]) =>
-          `${method} ${path.replace('/test.echo', '/{name}').replace('-runs/one', '-runs/{run_id}').replace('/one', '/{id}')}`,
-      );
+    const known = ALL_ROUTES.filter(([, path]) => !path.includes('/owner/')).map(
+      ([method, path]) =>
+        `${method} ${path.replace('/test.echo', '/{name}').replace('-runs/one', '-runs/{run_id}').replace('/one', '/{id}')}`,
+    );
     expect(described.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual(known.toSorted());
     expect(document.components.securitySchemes['bearer']?.scheme).toBe('bearer');
   });
 
   test('shows the very schemas that validate', () => {
-    for (const { method, path, operation, from, bodyIs } of restTable) {
+    for (const { method, path, operation, inputIn: from, bodyField: bodyIs } of restTable) {
       const about = document.paths[`/api/v1${path}`]?.[method.toLowerCase()];
       const body = about?.requestBody?.content['application/json']?.schema;
-      const { [bodyIs ?? '']: whole, ...others } = inputSchema(operation).properties;
+      const { [bodyIs ?? '']: whole, ...others } = restInputSchema(operation).properties;
       const inPath = /\{(\w+)\}/.exec(path)?.[1] ?? '';
       const { [inPath]: named, ...rest } = others ?? {};
       const fields = from === 'query' || bodyIs !== undefined ? others : { ...(named !== undefined && { [inPath]: named }) };
@@ -199,7 +197,7 @@ describe('every route, asked what its document says and what it does not', () =>
 
   test.each(asked)('$method $path answers as documented, and never with a fault of ours', async ({ method, path, about }) => {
     const { url, owner: token } = await serve();
-    const check = (answer: Answer): void => {
+    const check = (answer: HttpResponse): void => {
       const schema = about.responses[answer.status]?.content?.['application/json']?.schema ?? {};
       expect(
         {
@@ -231,17 +229,19 @@ describe('every route, asked what its document says and what it does not', () =>
       const at = `${path.replace(`{${named}}`, encoded(name) || 'x')}?${query(rest)}`;
       const bytes = body === undefined ? undefined : ndjson ? `${JSON.stringify(body)}\n` : JSON.stringify(body);
       const headers = bytes === undefined ? [] : ['Content-Type', ndjson ? 'application/x-ndjson' : 'application/json'];
-      check(await ask(url, at.replace(/\?$/, ''), { method, token, headers, ...(bytes !== undefined && { body: bytes }) }));
+      check(
+        await sendRequest(url, at.replace(/\?$/, ''), { method, token, headers, ...(bytes !== undefined && { body: bytes }) }),
+      );
     };
     const bodies = (make: (schema: Schema) => fc.Arbitrary<unknown>) => (bodySchema ? make(bodySchema) : fc.constant(undefined));
     await fc.assert(fc.asyncProperty(like(schema), bodies(like), send), { numRuns: runs });
     await fc.assert(fc.asyncProperty(mutated(schema), bodies(mutated), send), { numRuns: runs });
     if (bodySchema) await fc.assert(fc.asyncProperty(fc.constant({}), bodies(mutated), send), { numRuns: runs });
-    expect((await ask(url, path.replace(/\{\w+\}/, 'x'), { method })).status).toBe(401);
+    expect((await sendRequest(url, path.replace(/\{\w+\}/, 'x'), { method })).status).toBe(401);
   });
 
   test('the mutations are not all refused, and not all taken', async () => {
-    const schema = inputSchema('remember') as Schema;
+    const schema = restInputSchema('remember') as Schema;
     const taken = fc.sample(like(schema), 200).filter((value) => operations.remember.input().safeParse(value).success);
     const refused = fc.sample(mutated(schema), 200).filter((value) => !operations.remember.input().safeParse(value).success);
     expect(taken.length).toBeGreaterThan(5);

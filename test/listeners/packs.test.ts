@@ -1,9 +1,9 @@
 import { request } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import type { TokenScope } from '../../src/contract/token.ts';
-import { ask, serve, type Served, SOON } from '../support/listener.ts';
+import { sendRequest, serve, type ServedMemory, EVENTUALLY } from '../support/listener.ts';
 import { aPack } from '../support/packs.ts';
-import { waitOf } from '../support/work.ts';
+import { measureWait } from '../support/work.ts';
 
 const MAY: TokenScope[] = ['memory:read', 'memory:write', 'packs:run'];
 
@@ -11,11 +11,11 @@ async function served(packs = [aPack(({ input: { what } }) => ({ said: what }))]
   const all = await serve({ packs: { packs } });
   const token = await all.token('me', MAY);
   const run = (name: string, body?: object | string, more = '') =>
-    ask(all.url, `/api/v1/packs/${name}${more}`, { method: 'POST', token, ...(body !== undefined && { body }) });
+    sendRequest(all.url, `/api/v1/packs/${name}${more}`, { method: 'POST', token, ...(body !== undefined && { body }) });
   return { ...all, token, run };
 }
 
-const rows = async ({ store }: Pick<Served, 'store'>) =>
+const rows = async ({ store }: Pick<ServedMemory, 'store'>) =>
   (await store.space({ subject: 'me' }, 'audit').page({ sort: 'updated', limit: 10 })).entries.map(
     ({ value }) => JSON.parse(value) as { outcome: string },
   );
@@ -30,7 +30,7 @@ test("a run over REST ends within 2 s of its token's revocation, which is told (
   ]);
   const answer = all.run('test.echo', {});
   await started.promise;
-  const waited = await waitOf(async () => {
+  const waited = await measureWait(async () => {
     for (const { id } of (await all.tokens.list()).tokens) await all.tokens.revoke({ id, unrecorded: false });
     await answer;
   });
@@ -44,14 +44,14 @@ test("a run over REST ends within 2 s of its token's revocation, which is told (
 describe('packs over REST (R-REST-16)', () => {
   test('are listed and shown with the schemas of what they take and give', async () => {
     const { url, token } = await served();
-    const list = (await ask(url, '/api/v1/packs', { token })).json as unknown as { packs: { name: string }[] };
+    const list = (await sendRequest(url, '/api/v1/packs', { token })).json as unknown as { packs: { name: string }[] };
     expect(list.packs.map(({ name }) => name)).toEqual([
       'helmdeck.memory_forget',
       'helmdeck.memory_store',
       'helmdeck.route',
       'test.echo',
     ]);
-    const one = await ask(url, '/api/v1/packs/test.echo', { token });
+    const one = await sendRequest(url, '/api/v1/packs/test.echo', { token });
     expect(one.json).toMatchObject({ name: 'test.echo', tool: 'test_echo', input_schema: { type: 'object' } });
   });
 
@@ -83,7 +83,7 @@ describe('packs over REST (R-REST-16)', () => {
     expect(await said('?session=a-1')).toMatchObject({ output: { said: '1' }, session_id: 'a-1' });
     expect(await said('?session=a-1')).toMatchObject({ output: { said: '2' } });
     expect(await said('')).toMatchObject({ output: { said: '1' } });
-    const end = () => ask(url, '/api/v1/sessions/a-1', { method: 'DELETE', token });
+    const end = () => sendRequest(url, '/api/v1/sessions/a-1', { method: 'DELETE', token });
     expect((await end()).json).toEqual({ session_id: 'a-1', deleted: 1 });
     expect((await end()).json).toEqual({ session_id: 'a-1', deleted: 0 });
     expect(await said('?session=a-1')).toMatchObject({ output: { said: '1' } });
@@ -133,7 +133,7 @@ describe('packs over REST (R-REST-16)', () => {
     const { url, token } = await serve({ packs: { packs: [aPack(() => ({ said: '' }))] } });
     const [reader, runner] = [await token('me', ['memory:read']), await token('me', ['packs:run'])];
     const status = async (method: string, path: string, by: string) =>
-      (await ask(url, `/api/v1${path}`, { method, token: by })).status;
+      (await sendRequest(url, `/api/v1${path}`, { method, token: by })).status;
     expect(await status('GET', '/packs', reader)).toBe(200);
     expect(await status('POST', '/packs/test.echo', reader)).toBe(403);
     expect(await status('DELETE', '/sessions/a', reader)).toBe(403);
@@ -158,7 +158,7 @@ test.each(['/api/v1/packs/test.echo', '/api/v1/owner/runPack'])(
     const signal = await started.promise;
     expect(signal.aborted).toBe(false);
     sent.destroy();
-    await expect.poll(() => signal.aborted, SOON).toBe(true);
-    await expect.poll(() => rows(all), SOON).toMatchObject([{ outcome: 'cancelled' }]);
+    await expect.poll(() => signal.aborted, EVENTUALLY).toBe(true);
+    await expect.poll(() => rows(all), EVENTUALLY).toMatchObject([{ outcome: 'cancelled' }]);
   },
 );

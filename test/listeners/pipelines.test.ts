@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { TokenScope } from '../../src/contract/token.ts';
-import { ask, type Asking, serve, SOON } from '../support/listener.ts';
+import { sendRequest, type HttpRequest, serve, EVENTUALLY } from '../support/listener.ts';
 import { aPack } from '../support/packs.ts';
 
 const MAY: TokenScope[] = ['memory:read', 'packs:run'];
@@ -8,7 +8,8 @@ const MAY: TokenScope[] = ['memory:read', 'packs:run'];
 async function served(handler = aPack(({ input: { what } }) => ({ said: what.toUpperCase() }))) {
   const all = await serve({ packs: { packs: [handler] } });
   const token = await all.token('me', MAY);
-  const at = (method: string, path: string, asking: Asking = {}) => ask(all.url, `/api/v1${path}`, { method, token, ...asking });
+  const at = (method: string, path: string, asking: HttpRequest = {}) =>
+    sendRequest(all.url, `/api/v1${path}`, { method, token, ...asking });
   return { ...all, at };
 }
 
@@ -37,7 +38,7 @@ describe('pipelines over REST (R-REST-16)', () => {
     const begun = await at('POST', '/pipelines/shout/run', { body: { inputs: { word: 'hello' } } });
     expect([begun.status, begun.json['status']]).toEqual([202, 'running']);
     const run = `/pipeline-runs/${String(begun.json['run_id'])}`;
-    await expect.poll(async () => (await at('GET', run)).json['status'], SOON).toBe('succeeded');
+    await expect.poll(async () => (await at('GET', run)).json['status'], EVENTUALLY).toBe('succeeded');
     expect((await at('GET', run)).json).toMatchObject({
       pipeline: 'shout',
       steps: [{ output: { said: 'HELLO' } }, { output: { said: 'HELLO!' } }],

@@ -2,22 +2,22 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
-import { systemClock } from '../../src/core/clock.ts';
-import { fileSource } from '../../src/core/keys/file.ts';
-import { inputSchema, restTable } from '../../src/listeners/rest.ts';
-import { clientsHome } from '../support/clients.ts';
-import { handClock, MINUTE } from '../support/clock.ts';
-import { ask, everyRoute, serve, type Served, SOON } from '../support/listener.ts';
+import { fileSource } from '../../src/core/crypto/keys/file-source.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
+import { restInputSchema, restTable } from '../../src/listeners/rest-routes.ts';
+import { createClientHome } from '../support/clients.ts';
+import { manualClock, MINUTE } from '../support/clock.ts';
+import { sendRequest, ALL_ROUTES, serve, type ServedMemory, EVENTUALLY } from '../support/listener.ts';
 import { aPack } from '../support/packs.ts';
-import { openKeptStore } from '../support/store.ts';
+import { openFileStore } from '../support/store.ts';
 import { filesBelow, tempFolder } from '../support/temp-folder.ts';
-import { MCP, open, QMD, stream } from './mcp/agent.ts';
+import { MCP, openSession, QMD, openStream } from './mcp/mcp-client.ts';
 
-const as = ({ url }: Served, token: string) => ({
-  get: (path: string) => ask(url, `/api/v1${path}`, { token }),
-  post: (path: string, body: object = {}) => ask(url, `/api/v1${path}`, { token, body }),
-  patch: (path: string, body: object) => ask(url, `/api/v1${path}`, { method: 'PATCH', token, body }),
-  delete: (path: string) => ask(url, `/api/v1${path}`, { method: 'DELETE', token }),
+const as = ({ url }: ServedMemory, token: string) => ({
+  get: (path: string) => sendRequest(url, `/api/v1${path}`, { token }),
+  post: (path: string, body: object = {}) => sendRequest(url, `/api/v1${path}`, { token, body }),
+  patch: (path: string, body: object) => sendRequest(url, `/api/v1${path}`, { method: 'PATCH', token, body }),
+  delete: (path: string) => sendRequest(url, `/api/v1${path}`, { method: 'DELETE', token }),
 });
 
 async function served() {
@@ -226,8 +226,8 @@ describe('what is the owner’s alone', () => {
   test('is the key, and what is kept safe', async () => {
     const folder = tempFolder();
     const key = fileSource(folder);
-    await key.keep('current', randomBytes(32));
-    const store = await openKeptStore(folder, systemClock, () => [key]);
+    await key.save('current', randomBytes(32));
+    const store = await openFileStore(folder, systemClock, () => [key]);
     const all = await serve({ store, folder });
     const owner = as(all, all.owner);
     await owner.post('/memory/store', aFact);
@@ -246,7 +246,7 @@ describe('what is the owner’s alone', () => {
 test('whoever asks too often hears when to come again (R-ERR-06)', async () => {
   const { url, token } = await serve({ writesPerMinute: 1 });
   const mine = await token();
-  const store = () => ask(url, '/api/v1/memory/store', { token: mine, body: { key: 'a', value: 'b' } });
+  const store = () => sendRequest(url, '/api/v1/memory/store', { token: mine, body: { key: 'a', value: 'b' } });
   await store();
   const { status, json, headers } = await store();
   expect([status, json.error]).toEqual([429, 'rate_limited']);
@@ -260,8 +260,8 @@ test('what is missing in a query, or wrong, is refused in words that fit a query
   expect(await saying('/memory/search')).toBe('query is missing; send it as text.');
   expect(await saying('/memory/facts?limit=0')).toBe('limit must be a whole number from 1 to 200; send it as a number.');
   let refused = 0;
-  for (const { path, operation } of restTable.filter(({ method, from }) => method === 'GET' && from === 'query')) {
-    for (const field of Object.keys(inputSchema(operation).properties ?? {})) {
+  for (const { path, operation } of restTable.filter(({ method, inputIn: from }) => method === 'GET' && from === 'query')) {
+    for (const field of Object.keys(restInputSchema(operation).properties ?? {})) {
       const { status, json } = await owner.get(`${path.replace(/\{\w+\}/, 'x')}?${field}=no`);
       if (status !== 400) continue;
       refused += 1;
@@ -275,20 +275,20 @@ describe('no GET changes anything', () => {
   /** A memory with something of everything in it, and all that is kept of it. */
   async function filled() {
     const folder = tempFolder();
-    const clock = handClock();
-    const store = await openKeptStore(folder, clock);
-    const { home, clients, put } = clientsHome();
+    const clock = manualClock();
+    const store = await openFileStore(folder, clock);
+    const { home, clients, put } = createClientHome();
     put('.cursor/mcp.json', '{"mcpServers":{}}');
     const packs = { packs: [aPack(({ input: { what } }) => ({ said: what }))] };
-    const all = await serve({ store, folder, clock, packs, clients, pages: 'out/renderer' });
+    const all = await serve({ store, folder, clock, packs, clients, windowFolder: 'out/renderer' });
     const agent = await all.token('me', ['memory:read', 'memory:write', 'packs:run'], 'claude-code');
     const me = as(all, agent);
     for (const value of ['Vim', 'Helix']) await me.post('/memory/store', { ...aFact, value });
     await me.post('/packs/test.echo', { what: 'hello' });
     await me.post('/pipelines', { id: 'shout', title: 'Shout', steps: [{ id: 'first', pack: 'test.echo', input: {} }] });
     const run = String((await me.post('/pipelines/shout/run')).json['run_id']);
-    await expect.poll(async () => (await me.get(`/pipeline-runs/${run}`)).json['status'], SOON).toBe('succeeded');
-    await clock.pass(MINUTE);
+    await expect.poll(async () => (await me.get(`/pipeline-runs/${run}`)).json['status'], EVENTUALLY).toBe('succeeded');
+    await clock.advance(MINUTE);
     // When a token was last used is written down by the minute: now, and not again while this clock stands still.
     await me.get('/version');
     const { tokens } = await all.tokens.list();
@@ -336,13 +336,13 @@ describe('no GET changes anything', () => {
   test('whatever is asked, of every path there is, by the owner and by an agent', async () => {
     const { clock, agent, everything, filledIn, ...all } = await filled();
     const { url, owner } = all;
-    const known = ['/', '/healthz', ...everyRoute.filter(([method]) => method === 'GET').map(([, path]) => path)];
-    const paths = [...new Set([...known, ...everyRoute.map(([, path]) => path)])].filter((path) => !STREAMS.includes(path));
+    const known = ['/', '/healthz', ...ALL_ROUTES.filter(([method]) => method === 'GET').map(([, path]) => path)];
+    const paths = [...new Set([...known, ...ALL_ROUTES.map(([, path]) => path)])].filter((path) => !STREAMS.includes(path));
     const before = everything();
     for (const token of [owner, agent]) {
       for (const path of paths) {
         const at = filledIn(path);
-        const { status, text } = await ask(url, QUERIES[path] === undefined ? at : `${at}?${QUERIES[path]}`, { token });
+        const { status, text } = await sendRequest(url, QUERIES[path] === undefined ? at : `${at}?${QUERIES[path]}`, { token });
         // A question that is refused shows little. An agent may not ask everything.
         const wanted = !known.includes(path) ? [405] : token === owner ? [200] : [200, 403];
         expect(wanted, `${path} ${status} ${text}`).toContain(status);
@@ -352,18 +352,18 @@ describe('no GET changes anything', () => {
         const at = filledIn(path);
         const query = new URLSearchParams(body).toString();
         const headers = ['X-HTTP-Method-Override', method, 'X-HTTP-Method', method, 'X-Method-Override', method];
-        await ask(url, at, { method: 'GET', token, headers, ...(body && { body }) });
-        for (const more of [query, `_method=${method}`]) await ask(url, `${at}?${more}`, { token });
+        await sendRequest(url, at, { method: 'GET', token, headers, ...(body && { body }) });
+        for (const more of [query, `_method=${method}`]) await sendRequest(url, `${at}?${more}`, { token });
       }
       for (const path of STREAMS) {
-        const { session } = await open(all, token, undefined, path.startsWith(QMD) ? QMD : MCP);
-        const line = await stream(all, token, path, ['Mcp-Session-Id', session]);
-        await line.until(/^HTTP\/1\.1 200 /);
+        const { session } = await openSession(all, token, undefined, path.startsWith(QMD) ? QMD : MCP);
+        const line = await openStream(all, token, path, ['Mcp-Session-Id', session]);
+        await line.waitFor(/^HTTP\/1\.1 200 /);
         line.socket.destroy();
       }
     }
     // Whatever was put off is done.
-    await clock.pass(MINUTE);
+    await clock.advance(MINUTE);
     expect(everything()).toEqual(before);
   });
 
@@ -371,7 +371,7 @@ describe('no GET changes anything', () => {
     const { url, everything, filledIn, owner } = await filled();
     for (const [method, path, body] of WRITES) {
       const before = everything();
-      const { status, text } = await ask(url, filledIn(path), { method, token: owner, ...(body && { body }) });
+      const { status, text } = await sendRequest(url, filledIn(path), { method, token: owner, ...(body && { body }) });
       expect(status, `${path} ${text}`).toBe(200);
       expect(everything(), path).not.toEqual(before);
     }

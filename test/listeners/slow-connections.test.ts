@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { ask, dial, serve } from '../support/listener.ts';
-import { waitOf } from '../support/work.ts';
+import { sendRequest, openConnection, serve } from '../support/listener.ts';
+import { measureWait } from '../support/work.ts';
 
 describe('a connection that is slow or silent is gone within 15 s (R-HTTP-07)', () => {
   test('in whichever way it is, and honest ones do not notice', async () => {
@@ -8,9 +8,11 @@ describe('a connection that is slow or silent is gone within 15 s (R-HTTP-07)', 
     // In JSON six times as long: the largest answer there is, and more than the system's own buffers hold.
     const value = '\u0001'.repeat(60_000);
     await Promise.all(
-      Array.from({ length: 200 }, (_, n) => ask(url, '/api/v1/memory/store', { token: owner, body: { key: `k/${n}`, value } })),
+      Array.from({ length: 200 }, (_, n) =>
+        sendRequest(url, '/api/v1/memory/store', { token: owner, body: { key: `k/${n}`, value } }),
+      ),
     );
-    const deaf = await dial(port);
+    const deaf = await openConnection(port);
     deaf.socket.pause();
     deaf.write(
       `GET /api/v1/memory/facts?limit=200&values=1 HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${owner}\r\n\r\n`,
@@ -35,7 +37,7 @@ describe('a connection that is slow or silent is gone within 15 s (R-HTTP-07)', 
     };
     const honestly = async (): Promise<number> => {
       const start = performance.now();
-      await ask(url, '/api/v1/memory', { token: owner });
+      await sendRequest(url, '/api/v1/memory', { token: owner });
       return performance.now() - start;
     };
     const calm: number[] = [];
@@ -43,7 +45,7 @@ describe('a connection that is slow or silent is gone within 15 s (R-HTTP-07)', 
     const lines = await Promise.all(
       Object.entries(ways).flatMap(([way, first]) =>
         Array.from({ length: 25 }, async () => {
-          const line = await dial(port);
+          const line = await openConnection(port);
           line.write(first);
           return { way, line };
         }),
@@ -63,8 +65,8 @@ describe('a connection that is slow or silent is gone within 15 s (R-HTTP-07)', 
       void honestly().then((took) => honest.push(took));
     }, 100);
     let ended: { way: string; took: number }[] = [];
-    const waited = await waitOf(async () => {
-      ended = await Promise.all(lines.map(async ({ way, line }) => ({ way, took: await line.ended() })));
+    const waited = await measureWait(async () => {
+      ended = await Promise.all(lines.map(async ({ way, line }) => ({ way, took: await line.waitForEnd() })));
     });
     clearInterval(dripping);
     clearInterval(asking);
@@ -75,7 +77,7 @@ describe('a connection that is slow or silent is gone within 15 s (R-HTTP-07)', 
     expect(most - before).toBeLessThan(64 * 2 ** 20);
     // Whoever does not read what they asked for gets no more of it.
     deaf.socket.resume();
-    await deaf.ended();
+    await deaf.waitForEnd();
     expect(deaf.text()).toMatch(/^HTTP\/1\.1 200 /);
     expect(deaf.text().length).toBeLessThan(6_000_000);
     // Most of them: a machine that is busy with other things holds up one or another.

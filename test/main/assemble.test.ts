@@ -1,10 +1,10 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openStore } from '../../src/core/open-store.ts';
+import { openStore } from '../../src/core/store/open-store.ts';
 import { assemble } from '../../src/main/assemble.ts';
-import { readConfig } from '../../src/main/config.ts';
-import { handClock } from '../support/clock.ts';
+import { readConfig } from '../../src/main/config/config.ts';
+import { manualClock } from '../support/clock.ts';
 import { theOwner } from '../support/memory.ts';
 import { A_KEY, aDraft, ANOTHER_KEY, withKey } from '../support/store.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -13,7 +13,7 @@ describe('a start', () => {
   /** As a program leaves it that was killed: a session's memory, and a run that has not ended. */
   async function leftBehind(): Promise<string> {
     const folder = tempFolder();
-    await using store = await openStore({ folder, clock: handClock(Date.now()), sources: withKey() });
+    await using store = await openStore({ folder, clock: manualClock(Date.now()), sources: withKey() });
     await store.space({ subject: 'me', session: 's' }, 'pack').put(aDraft({ key: 'a.pack/a' }));
     const run = {
       run_id: crypto.randomUUID(),

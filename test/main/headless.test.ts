@@ -5,11 +5,11 @@ import { get, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { systemClock } from '../../src/core/clock.ts';
-import { lockFolder } from '../../src/core/folder.ts';
-import { signingKey, signToken } from '../../src/core/jwt.ts';
-import { openStore } from '../../src/core/open-store.ts';
-import { findProgram } from '../../src/listeners/endpoint.ts';
+import { signingKey, signToken } from '../../src/core/access/jwt.ts';
+import { lockFolder } from '../../src/core/file/folder.ts';
+import { openStore } from '../../src/core/store/open-store.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
+import { findOwnerClient } from '../../src/listeners/endpoint.ts';
 import { packText, writePack } from '../support/own-packs.ts';
 import { A_KEY, aDraft, ANOTHER_KEY, withKey } from '../support/store.ts';
 import { filesBelow, tempFolder } from '../support/temp-folder.ts';
@@ -124,7 +124,7 @@ describe.each([UNBUILT, BUILT])('packs of the owner in %s', (program) => {
     writePack(folder, 'broken', 'test.broken');
     const running = await start({ ...withAKey(folder), HELMDECK_PACKS: 'test.broken, test.own' }, program);
     expect(running.said).toMatch(/^WARNING: THE PACK test\.broken IS SKIPPED\. test\.broken: /m);
-    using owner = await findProgram(folder);
+    using owner = await findOwnerClient(folder);
     expect(await owner?.call('runPack', { name: 'test.own', input: { what: 'hello' } })).toMatchObject({
       output: { said: 'hello' },
     });
@@ -378,7 +378,7 @@ describe('a start that is refused says so in one line', () => {
       expect(code).toBe(1);
       expect(complained).toMatch(/^Helmdeck Memory cannot start: Another Helmdeck Memory is using this data folder.*\n$/);
     }
-    using owner = await findProgram(folder);
+    using owner = await findOwnerClient(folder);
     expect(await owner?.call('status', {})).toMatchObject({ store: { kept: 'file', file: { at: 'open' } } });
     expect(await first?.end('SIGTERM')).toMatchObject({ code: 0, complained: '' });
   });

@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { assemble, type Program } from '../../src/main/assemble.ts';
-import { readConfig } from '../../src/main/config.ts';
+import { assemble, type RunningProgram } from '../../src/main/assemble.ts';
+import { readConfig } from '../../src/main/config/config.ts';
+import { type FakeInternet, startFakeInternet } from '../support/fake-internet.ts';
 import { aCaller } from '../support/memory.ts';
-import { type Outside, outside } from '../support/outside.ts';
 import { A_KEY } from '../support/store.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { waitOf } from '../support/work.ts';
-import { typed } from './cli/typing.ts';
+import { measureWait } from '../support/work.ts';
+import { runCli } from './cli/run-cli.ts';
 
 /** The keychain of this system must not be met. */
 const items = vi.hoisted(() => new Map<string, string>());
@@ -20,10 +20,10 @@ vi.mock('keytar', () => ({
   },
 }));
 
-let world: Outside;
+let world: FakeInternet;
 let folder: string;
 
-async function start(more: Record<string, string> = {}, network = world.network): Promise<Program> {
+async function start(more: Record<string, string> = {}, network = world.network): Promise<RunningProgram> {
   const environment = {
     HELMDECK_DATA_DIR: folder,
     HELMDECK_MEMORY_KEY: A_KEY,
@@ -38,12 +38,12 @@ async function start(more: Record<string, string> = {}, network = world.network)
   return program;
 }
 
-const run = ({ perform }: Program, name: string, input: Record<string, unknown>) =>
+const run = ({ perform }: RunningProgram, name: string, input: Record<string, unknown>) =>
   perform(aCaller(), 'runPack', { name, input });
 
 beforeEach(async () => {
   items.clear();
-  world = await outside();
+  world = await startFakeInternet();
   folder = join(tempFolder(), 'data');
 });
 
@@ -79,17 +79,17 @@ describe('the program with its packs', () => {
     );
     await program.perform(aCaller(), 'remember', { key: 'k', value: 'v' });
     await program.perform(aCaller(), 'search', { query: 'v' });
-    expect([looked, world.dialled]).toEqual([[], []]);
-    world.answer('docs.example.com', (_, response) => response.end('hello'));
+    expect([looked, world.connections]).toEqual([[], []]);
+    world.respond('docs.example.com', (_, response) => response.end('hello'));
     expect(await run(program, 'http.fetch', { url: 'https://docs.example.com/' })).toMatchObject({ output: { text: 'hello' } });
     expect(looked).toEqual(['docs.example.com']);
   });
 
   test('takes a credential from the command line at once, and forgets within a second what it opened when it is dropped (R-PACK-16)', async () => {
     const program = await start();
-    world.answer('api.github.com', (_, response) => response.end('[]'));
+    world.respond('api.github.com', (_, response) => response.end('[]'));
     const list = () => run(program, 'github.list_issues', { repo: 'octo/demo' });
-    const credential = (verb: string) => typed(['credential', verb, 'github'], { folder, input: 'a-service-token-41d7' });
+    const credential = (verb: string) => runCli(['credential', verb, 'github'], { folder, input: 'a-service-token-41d7' });
     const cached = () => program.store.space({ subject: 'me' }, 'cache').count();
     await list();
     expect(await credential('set')).toMatchObject({ code: 0 });
@@ -99,7 +99,7 @@ describe('the program with its packs', () => {
     expect(await credential('drop')).toMatchObject({ code: 0 });
     expect(await cached()).toBe(0);
     expect(await list()).toMatchObject({ cached: false });
-    expect(world.asked.map(({ headers }) => headers.authorization)).toEqual([
+    expect(world.requests.map(({ headers }) => headers.authorization)).toEqual([
       undefined,
       'Bearer a-service-token-41d7',
       undefined,
@@ -109,10 +109,10 @@ describe('the program with its packs', () => {
   test('takes a credential back within a second that GitHub refuses (R-PACK-16)', async () => {
     const program = await start({ HELMDECK_GITHUB_TOKEN: 'a-service-token-41d7' });
     let status = 200;
-    world.answer('api.github.com', (_, response) => response.writeHead(status).end('[]'));
+    world.respond('api.github.com', (_, response) => response.writeHead(status).end('[]'));
     await run(program, 'github.list_issues', { repo: 'octo/demo' });
     status = 401;
-    const waited = await waitOf(() =>
+    const waited = await measureWait(() =>
       expect(run(program, 'github.list_issues', { repo: 'octo/other' })).rejects.toMatchObject({
         code: 'handler_failed',
         message: expect.stringMatching(/does not take the credential.*credential set github/) as string,

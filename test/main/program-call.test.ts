@@ -1,10 +1,10 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
+import { setCliCommand, withCliCommand, withCliCommands } from '../../src/contract/cli-command.ts';
 import { Failure } from '../../src/contract/failure.ts';
-import { setProgramCall, withProgramCall, withProgramCalls } from '../../src/contract/program-call.ts';
 import { programCall } from '../../src/main/program-call.ts';
-import { openMemory, theOwner } from '../support/memory.ts';
+import { openTestMemory, theOwner } from '../support/memory.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 /** An installation, and a folder that is in the PATH. */
@@ -46,29 +46,29 @@ describe('what starts the command line', () => {
 });
 
 describe('a text that suggests a command', () => {
-  afterEach(() => setProgramCall('helmdeck-memory'));
+  afterEach(() => setCliCommand('helmdeck-memory'));
 
   test('names what starts it here, once', () => {
-    setProgramCall('npx helmdeck-memory');
-    const told = withProgramCall('Make one with: helmdeck-memory key init, or helmdeck-memory key recovery.');
+    setCliCommand('npx helmdeck-memory');
+    const told = withCliCommand('Make one with: helmdeck-memory key init, or helmdeck-memory key recovery.');
     expect(told).toBe('Make one with: npx helmdeck-memory key init, or npx helmdeck-memory key recovery.');
-    expect(withProgramCall(told)).toBe(told);
+    expect(withCliCommand(told)).toBe(told);
     for (const path of ['/home/me/helmdeck-memory is there', '~/.local/share/helmdeck-memory/backups', 'helmdeck-memory.js x'])
-      expect(withProgramCall(path)).toBe(path);
+      expect(withCliCommand(path)).toBe(path);
     expect(new Failure('not_found', 'See helmdeck-memory help.').message).toBe('See npx helmdeck-memory help.');
   });
 
   test('does so in what an answer says, and nowhere that somebody stored something', () => {
-    setProgramCall('npx helmdeck-memory');
+    setCliCommand('npx helmdeck-memory');
     const stored = { key: { at: 'locked', remedy: 'Run helmdeck-memory unlock.' }, value: 'helmdeck-memory unlock' };
-    expect(withProgramCalls([stored])).toEqual([
+    expect(withCliCommands([stored])).toEqual([
       { key: { at: 'locked', remedy: 'Run npx helmdeck-memory unlock.' }, value: 'helmdeck-memory unlock' },
     ]);
   });
 
   test('does so on every surface, because they all ask through one door', async () => {
-    setProgramCall('npx helmdeck-memory');
-    const memory = await openMemory();
+    setCliCommand('npx helmdeck-memory');
+    const memory = await openTestMemory();
     memory.clock.jump(400 * 86_400_000);
     const { store } = await memory.perform(theOwner, 'status', {});
     expect(JSON.stringify(store)).toContain('npx helmdeck-memory clock trust');

@@ -1,28 +1,28 @@
 import { readFileSync } from 'node:fs';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { operations } from '../../src/contract/operations.ts';
-import { readBuild } from '../../src/main/build.ts';
+import { readBuildInfo } from '../../src/main/build-info.ts';
 import { updatesAt } from '../../src/main/updates.ts';
-import { ask, serve, type Served } from '../support/listener.ts';
+import { type FakeInternet, startFakeInternet, PUBLIC_IPV4 } from '../support/fake-internet.ts';
+import { sendRequest, serve, type ServedMemory } from '../support/listener.ts';
 import { aCaller, theOwner } from '../support/memory.ts';
-import { type Outside, outside, PUBLIC } from '../support/outside.ts';
 
 const HOST = 'releases.example.com';
 const PLACE = `https://${HOST}/newest.json`;
 const LINK = 'https://releases.example.com/1.10.0';
 
-let world: Outside;
-let served: Served;
+let world: FakeInternet;
+let served: ServedMemory;
 
 /** The program, which is 1.2.3, with a place that answers so. */
 const answers = (answer: unknown, status = 200): void =>
-  world.answer(HOST, (_request, response) =>
+  world.respond(HOST, (_request, response) =>
     response.writeHead(status).end(typeof answer === 'string' ? answer : JSON.stringify(answer)),
   );
 const check = () => served.perform(theOwner, 'checkForUpdates', {});
 
 beforeEach(async () => {
-  world = await outside();
+  world = await startFakeInternet();
   served = await serve({ updates: updatesAt(PLACE, world.egress) });
 });
 
@@ -31,11 +31,11 @@ describe('a check for updates', () => {
     answers({ version: '1.10.0', url: LINK, more: true });
     const settings = operations.settings.output().parse(await served.perform(theOwner, 'settings', {}));
     expect(settings.updates).toBe(HOST);
-    expect(world.asked).toEqual([]);
+    expect(world.requests).toEqual([]);
     expect(await check()).toEqual({ version: '1.2.3', newer: { version: '1.10.0', url: LINK } });
-    expect(world.asked.map(({ method, url }) => `${method} ${url}`)).toEqual([`GET ${PLACE}`]);
+    expect(world.requests.map(({ method, url }) => `${method} ${url}`)).toEqual([`GET ${PLACE}`]);
     // Neither which version asks, nor who, nor on what.
-    expect(world.asked[0]?.headers).toEqual({
+    expect(world.requests[0]?.headers).toEqual({
       host: HOST,
       'user-agent': 'Helmdeck-Memory',
       'accept-encoding': 'identity',
@@ -46,7 +46,7 @@ describe('a check for updates', () => {
 
   test('that nobody waits for any more is no fault of ours', async () => {
     const gone = new AbortController();
-    world.answer(HOST, () => gone.abort());
+    world.respond(HOST, () => gone.abort());
     const asked = served.perform(theOwner, 'checkForUpdates', {}, { signal: gone.signal });
     await expect(asked).rejects.toMatchObject({
       code: 'handler_failed',
@@ -81,7 +81,7 @@ describe('a check for updates', () => {
     ['far too much', () => answers('x'.repeat(5000)), 'answers with more than 4,096 bytes'],
     [
       'a redirect to somebody else',
-      () => world.answer(HOST, (_request, response) => response.writeHead(302, { Location: 'https://www.example.org/' }).end()),
+      () => world.respond(HOST, (_request, response) => response.writeHead(302, { Location: 'https://www.example.org/' }).end()),
       'is not among the hosts that may be asked',
     ],
     ['an address of this machine', () => world.names.set(HOST, [['127.0.0.1']]), 'does not lead to public addresses alone'],
@@ -91,16 +91,16 @@ describe('a check for updates', () => {
       code: 'handler_failed',
       message: expect.stringMatching(new RegExp(`^(?=.*${HOST}).*${says}`)) as string,
     });
-    expect(new Set(world.dialled).isSubsetOf(new Set([`${PUBLIC} 443`]))).toBe(true);
+    expect(new Set(world.connections).isSubsetOf(new Set([`${PUBLIC_IPV4} 443`]))).toBe(true);
   });
 
   test('is for the owner alone (R-NEWS-01)', async () => {
     answers({ version: '1.10.0', url: LINK });
     await expect(served.perform(aCaller(), 'checkForUpdates', {})).rejects.toMatchObject({ code: 'insufficient_scope' });
-    const refused = await ask(served.url, '/api/v1/updates', { method: 'POST', token: await served.token() });
+    const refused = await sendRequest(served.url, '/api/v1/updates', { method: 'POST', token: await served.token() });
     expect(refused.status).toBe(403);
-    expect(world.asked).toEqual([]);
-    const answer = await ask(served.url, '/api/v1/updates', { method: 'POST', token: served.owner, body: {} });
+    expect(world.requests).toEqual([]);
+    const answer = await sendRequest(served.url, '/api/v1/updates', { method: 'POST', token: served.owner, body: {} });
     expect(answer.json).toMatchObject({ version: '1.2.3', newer: { version: '1.10.0' } });
   });
 });
@@ -120,7 +120,7 @@ test.each(['', 'releases.example.com', 'http://releases.example.com/', 'https://
 );
 
 test('the build says where to ask, or nowhere, in package.json', () => {
-  const { version, updates } = readBuild('.');
+  const { version, updates } = readBuildInfo('.');
   expect((JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }).version).toBe(version);
   expect(updates === '' || updatesAt(updates, world.egress) !== undefined).toBe(true);
 });

@@ -3,9 +3,9 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { RESERVED_KEY_PREFIXES, TTL } from '../../src/contract/limits.ts';
 import type { OperationName } from '../../src/contract/operations.ts';
 import { disguises } from '../support/disguises.ts';
-import { ask as request } from '../support/listener.ts';
+import { sendRequest as request } from '../support/listener.ts';
 import { aCaller } from '../support/memory.ts';
-import { slowness } from '../support/work.ts';
+import { machineSlowness } from '../support/work.ts';
 import { TABLE } from './refusals.ts';
 import { type Name, type Outcome, searcher, WIRES } from './wires.ts';
 import { openWorld, type Surface, type World } from './world.ts';
@@ -340,7 +340,7 @@ test('nothing that is said makes a fact live longer than a year from now (R-TIME
       await ask('remember', { key: name, value: `${turn % 2}`, ttl_seconds: TTL.max });
       if (WIRES[name].can('patch', { key: name, ttl_seconds: TTL.max })) await ask('patch', { key: name, ttl_seconds: TTL.max });
       expect(await latest(), name).toBe(year);
-      await clock.pass(60_000);
+      await clock.advance(60_000);
     }
   }
   const { token } = await tokens.mint({ name: 'i', client: 'i', subject: 'me', scopes: ['memory:write'], days: 1 });
@@ -540,7 +540,7 @@ describe('100 kB of anything (R-FACT-13)', () => {
       // Whatever else the machine does in the meantime, it does not do five times.
       let least = await run();
       for (let turn = 0; turn < 4 && least >= 50; turn += 1) least = Math.min(least, await run());
-      if (least >= 50) least /= slowness();
+      if (least >= 50) least /= machineSlowness();
       if (least >= 50) slow.push(`${operation} ${JSON.stringify(input).slice(0, 60)}: ${least.toFixed(0)} ms`);
     }
     expect(slow).toEqual([]);
@@ -564,7 +564,7 @@ describe('100 kB of anything (R-FACT-13)', () => {
         least = Math.min(least, await blocked(() => request(url, '/api/v1/memory/store', { token, body })));
         least = Math.min(least, await blocked(() => request(url, '/api/v1/mcp', { token, body })));
       }
-      expect(least < 50 ? least : least / slowness(), body.slice(0, 20)).toBeLessThan(50);
+      expect(least < 50 ? least : least / machineSlowness(), body.slice(0, 20)).toBeLessThan(50);
     }
   });
 });

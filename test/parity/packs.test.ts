@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { MINUTE } from '../support/clock.ts';
-import { ask as request } from '../support/listener.ts';
+import { sendRequest as request } from '../support/listener.ts';
 import { type Name, NAMES, searcher, WIRES } from './wires.ts';
 import { openWorld, type Surface, type World } from './world.ts';
 
@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => world[Symbol.asyncDispose]());
 beforeEach(async () => {
   await at('in process').ask('forget', { scope: 'all' });
-  await world.clock.pass(2 * MINUTE);
+  await world.clock.advance(2 * MINUTE);
 });
 
 function at(name: Name, among = surfaces): Surface {

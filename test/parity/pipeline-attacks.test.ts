@@ -1,5 +1,5 @@
 import { onTestFinished, expect, test } from 'vitest';
-import { ask as request, type Asking } from '../support/listener.ts';
+import { sendRequest as request, type HttpRequest } from '../support/listener.ts';
 import { WIRES } from './wires.ts';
 import { openWorld, type Surface } from './world.ts';
 
@@ -23,7 +23,7 @@ async function opened() {
     scopes: ['packs:run'],
     days: 1,
   });
-  const stranger = async (method: string, path: string, asked: Asking = {}) =>
+  const stranger = async (method: string, path: string, asked: HttpRequest = {}) =>
     await request(world.url, `/api/v1${path}`, { method, token, ...asked });
   return { ...world, stranger, id };
 }

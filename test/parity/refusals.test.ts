@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { operations } from '../../src/contract/operations.ts';
-import { ask as request } from '../support/listener.ts';
+import { sendRequest as request } from '../support/listener.ts';
 import { type Refusal, TABLE } from './refusals.ts';
 import { type Name, NAMES, type Outcome, WIRES } from './wires.ts';
 import { openWorld, type Surface, type World } from './world.ts';
@@ -191,7 +191,7 @@ describe('limits', () => {
       });
     }
     expect(await slow.state()).toEqual(before);
-    await slow.clock.pass(60_000);
+    await slow.clock.advance(60_000);
     for (const { name, ask } of writing(all)) {
       expect(await ask('remember', { ...more, value: name }), name).toHaveProperty('answer');
     }

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { DAY, MINUTE } from '../support/clock.ts';
-import { ask as request } from '../support/listener.ts';
+import { sendRequest as request } from '../support/listener.ts';
 import { type Name, NAMES, WIRES } from './wires.ts';
 import { openWorld, type Surface, type World } from './world.ts';
 
@@ -185,7 +185,7 @@ describe.each(WRITERS)('the life of a fact that began with %s', (name) => {
     }
 
     // Changed over another.
-    await world.clock.pass(MINUTE);
+    await world.clock.advance(MINUTE);
     const changer = next(name, 'remember', { key, value: 'Zed' });
     const changed = { key, value: 'Zed', category: 'tools', tags: ['x'], ttl_seconds: 86_400 };
     expect(await answer(changer, 'remember', changed)).toMatchObject({ status: 'updated' });
@@ -290,9 +290,9 @@ describe('a question of a program that only searches (R-QMD-02, R-QMD-03, R-QMD-
     },
   ])('$why is answered alike, and leaves no trace', async ({ input, found }) => {
     await answer('in process', 'remember', { key: 'editor', value: 'Helix, everywhere', category: 'preferences' });
-    await world.clock.pass(MINUTE);
+    await world.clock.advance(MINUTE);
     await answer('in process', 'remember', { key: 'lamp', value: 'A lamp by the window' });
-    await world.clock.pass(MINUTE);
+    await world.clock.advance(MINUTE);
     await answer('in process', 'runPack', { name: 'test.echo', input: { what: 'hello' } });
     const before = await world.state();
     const wanted = await answer('in process', 'query', input);
@@ -347,7 +347,7 @@ describe('what is only asked', () => {
     '%s counts what would be taken back, and then takes back that much (R-OPS-07)',
     async (name) => {
       await answer('MCP SSE', 'remember', { key: 'kept', value: 'before' });
-      await world.clock.pass(MINUTE);
+      await world.clock.advance(MINUTE);
       const since = iso(world.clock.now());
       await answer('REST', 'remember', { key: 'kept', value: 'poison' });
       await answer('REST', 'remember', { key: 'new', value: 'poison' });
@@ -395,7 +395,7 @@ test('a change of category and tags is the same by every way that has one (R-OPS
   for (const name of speaking('patch', change)) {
     await answer('in process', 'forget', { scope: 'all' });
     await answer('MCP SSE', 'remember', { key: 'k', value: 'v', tags: ['a'], ttl_seconds: 3600 });
-    await world.clock.pass(MINUTE);
+    await world.clock.advance(MINUTE);
     const { author } = at(name);
     expect(await answer(name, 'patch', change), name).toEqual({
       key: 'k',

@@ -5,15 +5,15 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { FetchLike, Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { expect } from 'vitest';
 import { asFailure, type FailureCode, failures } from '../../src/contract/failure.ts';
-import type { Crossed } from '../../src/contract/window.ts';
-import type { Caller } from '../../src/core/caller.ts';
-import type { Perform } from '../../src/core/perform.ts';
-import type { Author } from '../../src/core/store.ts';
-import { fieldIn, type RestRow, restTable } from '../../src/listeners/rest.ts';
+import type { BridgeResponse } from '../../src/contract/window.ts';
+import type { Caller } from '../../src/core/access/caller.ts';
+import type { Perform } from '../../src/core/operations/perform.ts';
+import type { Author } from '../../src/core/store/store.ts';
+import { pathFieldOf, type RestRow, restTable } from '../../src/listeners/rest-routes.ts';
 import { exitCodeOf } from '../../src/main/cli/exit-codes.ts';
 import { BRIDGE } from '../integrations/bridge.ts';
-import { typed } from '../main/cli/typing.ts';
-import { type Answer, ask as request } from '../support/listener.ts';
+import { runCli } from '../main/cli/run-cli.ts';
+import { type HttpResponse, sendRequest as request } from '../support/listener.ts';
 import { PACKS } from './packs.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -88,7 +88,7 @@ const inProcess: Wire = {
 /** As it would look after a journey. */
 const plain = (answer: unknown) => JSON.parse(JSON.stringify(answer)) as Record<string, unknown>;
 
-function overHttp({ status, headers, json }: Pick<Answer, 'status' | 'headers' | 'json'>): Outcome {
+function overHttp({ status, headers, json }: Pick<HttpResponse, 'status' | 'headers' | 'json'>): Outcome {
   if (status === 200 || status === 202) return { answer: json };
   const { error = '', message = '' } = json;
   expect({ status, fields: Object.keys(json) }).toEqual({ status: http(error), fields: ['error', 'message'] });
@@ -117,10 +117,10 @@ const rest: Wire = {
     if (operation === 'export') return true;
     const row = restTable.find((one) => one.operation === operation);
     if (!row) return false;
-    if (!isFields(input)) return row.from === 'body' && fieldIn(row.path) === undefined;
+    if (!isFields(input)) return row.inputIn === 'body' && pathFieldOf(row.path) === undefined;
     const { inAddress, inPath } = spread(row, input);
     const named = typeof inPath === 'string' && inPath !== '' && inPath.isWellFormed();
-    return (named || fieldIn(row.path) === undefined) && Object.entries(inAddress).every(fitsAddress);
+    return (named || pathFieldOf(row.path) === undefined) && Object.entries(inAddress).every(fitsAddress);
   },
   open: async ({ url, token }) => {
     const ask: Ask = async (operation, input) => {
@@ -138,7 +138,7 @@ const rest: Wire = {
         String(value),
       ]);
       const query = fields.length > 0 ? `?${new URLSearchParams(fields).toString()}` : '';
-      const body = row.from === 'body' && inBody !== undefined ? { body: JSON.stringify(inBody) } : {};
+      const body = row.inputIn === 'body' && inBody !== undefined ? { body: JSON.stringify(inBody) } : {};
       return overHttp(await request(url, path + query, { method, token, ...body }));
     };
     return { ask, ...stays };
@@ -146,8 +146,11 @@ const rest: Wire = {
 };
 
 /** Which part of an input goes where in a request. */
-function spread({ path, from, bodyIs }: RestRow, input: Fields): { inBody: unknown; inAddress: Fields; inPath: unknown } {
-  const { [fieldIn(path) ?? '']: inPath, ...fields } = input;
+function spread(
+  { path, inputIn: from, bodyField: bodyIs }: RestRow,
+  input: Fields,
+): { inBody: unknown; inAddress: Fields; inPath: unknown } {
+  const { [pathFieldOf(path) ?? '']: inPath, ...fields } = input;
   if (from === 'query') return { inBody: undefined, inAddress: fields, inPath };
   if (bodyIs === undefined) return { inBody: fields, inAddress: {}, inPath };
   const { [bodyIs]: inBody, ...inAddress } = fields;
@@ -300,7 +303,7 @@ const qmd = (name: Name, way: (access: Access, fetch: FetchLike) => Transport): 
     const turnedAway: FetchLike = async (url, init) => {
       const response = await fetch(url, init);
       if (!response.ok) {
-        const json = (await response.clone().json()) as Answer['json'];
+        const json = (await response.clone().json()) as HttpResponse['json'];
         away = overHttp({ status: response.status, headers: Object.fromEntries(response.headers), json });
       }
       return response;
@@ -442,7 +445,7 @@ const commandLine: Wire = {
       if (!typing) throw new Error(`This cannot be typed: ${operation}.`);
       // Without a key of its own: it is the program that answers.
       const { input = '' } = typing;
-      const { code, out, err } = await typed(typing.args, { folder, environment: {}, input, now: now() });
+      const { code, out, err } = await runCli(typing.args, { folder, environment: {}, input, now: now() });
       if (code !== 0) {
         const { error, message } = JSON.parse(err) as { error: string; message: string };
         expect({ code, out, err }).toEqual({
@@ -475,7 +478,7 @@ const theWindow: Wire = {
       const path = `/window/call/${encodeURIComponent(operation)}?subject=me`;
       const answer = await request(url, path, { method: 'POST', token: session, body: JSON.stringify(input) });
       if (answer.status !== 200) return overHttp(answer);
-      const crossed = answer.json as unknown as Crossed;
+      const crossed = answer.json as unknown as BridgeResponse;
       // A refusal has crossed like any answer; only whoever does not come through to the memory is told by HTTP.
       expect(crossed).toEqual(
         crossed.ok

@@ -1,13 +1,13 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
-import { handClock } from '../support/clock.ts';
-import { broken, openWindow } from '../support/window.ts';
+import { manualClock } from '../support/clock.ts';
+import { accessibilityViolations, openWindow } from '../support/window.ts';
 import { brokenIn, type States } from './pages.ts';
 
 const aMemory = (over: object = {}) =>
   openWindow({
-    clock: handClock(),
-    async filled(as) {
+    clock: manualClock(),
+    async seed(as) {
       for (let index = 0; index < 20; index += 1) {
         await as({ client: 'claude-code' })('remember', {
           key: `project/area-${index % 3}/topic-${index}`,
@@ -125,11 +125,11 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
   test('nor where nothing is remembered, or the window is closed', async () => {
     const { page, served } = await openWindow({ colorScheme });
     await page.getByText('Nothing remembered yet.').waitFor();
-    expect(await broken(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     await page.evaluate('sessionStorage.clear()');
     await page.goto(`${served.url}/`);
     await page.getByRole('heading', { name: 'This window is closed' }).waitFor();
-    expect(await broken(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
   });
 });
 
@@ -138,7 +138,7 @@ test('the check would find what is broken', async () => {
   await page.evaluate(
     'document.querySelector("main input").removeAttribute("aria-label"), document.querySelector("main input").removeAttribute("placeholder")',
   );
-  expect((await broken(page)).join()).toMatch(/^label: /);
+  expect((await accessibilityViolations(page)).join()).toMatch(/^label: /);
 });
 
 /** What is wider than the place it has, and what of a row does not fit into it. */
@@ -176,7 +176,7 @@ describe('text of twice the size (R-WIN-09)', () => {
     await page.keyboard.type('option');
     await page.locator('.why').first().waitFor();
     expect(await page.evaluate(OVERFLOWING)).toEqual([]);
-    expect(await broken(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
   });
 });
 
@@ -187,7 +187,7 @@ test('what is chosen can be told where colours are forced (R-WIN-09)', async () 
   const background = (selected: boolean) =>
     page.evaluate(`getComputedStyle(document.querySelector('.row[aria-selected=${selected}]')).backgroundColor`);
   expect(await background(true)).not.toBe(await background(false));
-  expect(await broken(page)).toEqual([]);
+  expect(await accessibilityViolations(page)).toEqual([]);
 });
 
 test('what changes is told politely, and nothing moves where motion is unwanted', async () => {

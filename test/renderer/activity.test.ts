@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
-import { DAY, handClock, HOUR } from '../support/clock.ts';
+import { DAY, manualClock, HOUR } from '../support/clock.ts';
 import { openWindow } from '../support/window.ts';
 import { goTo, toast } from './pages.ts';
 
@@ -9,15 +9,15 @@ const lines = async (page: Page): Promise<string[]> =>
 
 /** What codex wrote on the second day is not wanted. */
 async function opened(over: object = {}) {
-  const clock = handClock();
+  const clock = manualClock();
   const all = await openWindow({
     clock,
-    async filled(as) {
+    async seed(as) {
       await as({ client: 'claude-code' })('remember', { key: 'editor', value: 'Helix' });
-      await clock.pass(DAY);
+      await clock.advance(DAY);
       await as({ client: 'codex' })('remember', { key: 'editor', value: 'Emacs' });
       await as({ client: 'codex' })('remember', { key: 'shell', value: 'tcsh' });
-      await clock.pass(HOUR);
+      await clock.advance(HOUR);
       await as({ client: 'cursor' })('forget', { scope: 'category:nothing' });
       await as({ client: 'cursor' })('remember', { key: 'mine', value: 'x' });
       await as({ client: 'cursor' })('forget', { scope: 'key:mine' });
@@ -50,7 +50,7 @@ test('activity follows what happens', async () => {
 
 test('activity shows what lies further back when asked, also while more happens', async () => {
   const { page, as } = await opened({
-    filled: (ask: Parameters<NonNullable<Parameters<typeof openWindow>[0]>['filled'] & object>[0]) =>
+    filled: (ask: Parameters<NonNullable<Parameters<typeof openWindow>[0]>['seed'] & object>[0]) =>
       Promise.all(Array.from({ length: 220 }, (_, index) => ask()('remember', { key: `k${index}`, value: 'x' }))),
   });
   await expect.poll(async () => (await lines(page)).length).toBe(100);
@@ -97,13 +97,13 @@ describe('undoing what a client wrote (R-WIN-20)', () => {
   });
 
   test('begins with the millisecond of the chosen row', async () => {
-    const clock = handClock();
+    const clock = manualClock();
     const { page, as } = await openWindow({
       clock,
-      async filled(of) {
-        await clock.pass(150);
+      async seed(of) {
+        await clock.advance(150);
         await of({ client: 'codex' })('remember', { key: 'wanted', value: 'v' });
-        await clock.pass(150);
+        await clock.advance(150);
         await of({ client: 'codex' })('remember', { key: 'unwanted', value: 'v' });
       },
     });

@@ -1,10 +1,10 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { openStore } from '../../src/core/open-store.ts';
-import { RamStore } from '../../src/core/ram-store.ts';
-import { DAY, handClock, HOUR, MINUTE, SECOND } from '../support/clock.ts';
+import { openStore } from '../../src/core/store/open-store.ts';
+import { RamStore } from '../../src/core/store/ram-store.ts';
+import { DAY, manualClock, HOUR, MINUTE, SECOND } from '../support/clock.ts';
 import { theOwner } from '../support/memory.ts';
-import { A_KEY, aDraft, handSource } from '../support/store.ts';
+import { A_KEY, aDraft, manualKeySource } from '../support/store.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { openWindow } from '../support/window.ts';
 import { goTo } from './pages.ts';
@@ -14,8 +14,8 @@ const PAGES = ['Activity', 'Learned', 'Packs', 'Connect', 'Settings', /^All/] as
 
 /** A memory whose key comes from where the test says. */
 async function keyed(over: Parameters<typeof openWindow>[0] = {}) {
-  const clock = handClock();
-  const source = handSource({ at: 'found', key: Buffer.from(A_KEY, 'hex') });
+  const clock = manualClock();
+  const source = manualKeySource({ at: 'found', key: Buffer.from(A_KEY, 'hex') });
   const store = await openStore({ folder: tempFolder(), clock, sources: () => [source] });
   await store.space({ subject: 'me' }, 'fact').put(aDraft());
   const all = await openWindow({ clock, store, ...over });
@@ -30,7 +30,7 @@ test('a memory that is well has no banner', async () => {
 
 test('a memory that its owner locked says so on every page, and is unlocked there (R-WIN-23)', async () => {
   await using opened = await keyed();
-  const { page, served, pass } = opened;
+  const { page, served, advance: pass } = opened;
   await page.getByRole('option', { name: /frontend-framework/ }).click();
   await page.getByText('React over Vue (Konflux project constraint)').waitFor();
   await served.perform(theOwner, 'lock', {});
@@ -49,7 +49,7 @@ test('a memory that its owner locked says so on every page, and is unlocked ther
 
 test('a window that was left alone shows nothing any more once the memory is locked, and everything once it is unlocked (R-LOCK-02)', async () => {
   await using opened = await keyed();
-  const { page, served, pass } = opened;
+  const { page, served, advance: pass } = opened;
   await page.getByRole('option', { name: /frontend-framework/ }).click();
   await page.getByText('React over Vue (Konflux project constraint)').waitFor();
   await pass(10 * MINUTE);
@@ -62,8 +62,8 @@ test('a window that was left alone shows nothing any more once the memory is loc
 });
 
 test('a window whose session ended shows nothing any more (R-LOCK-02)', async () => {
-  await using opened = await keyed({ mayComplain: /401/ });
-  const { page, pass } = opened;
+  await using opened = await keyed({ allowedErrors: /401/ });
+  const { page, advance: pass } = opened;
   await page.getByRole('option', { name: /frontend-framework/ }).click();
   await page.getByText('React over Vue (Konflux project constraint)').waitFor();
   await pass(10 * MINUTE);
@@ -81,7 +81,7 @@ test.each([
   [{ at: 'unavailable', why: 'the keyring is asleep' }, 'The keyring is asleep. Start this program where'],
 ] as const)('a key that is %j is told with what to do about it (R-WIN-23)', async (reading, says) => {
   await using opened = await keyed();
-  const { page, store, source, pass } = opened;
+  const { page, store, source, advance: pass } = opened;
   store.lock();
   source.set(reading);
   await store.unlock();
@@ -97,7 +97,7 @@ test.each([
 
 test('a clock that jumped is told on every page, and the owner confirms it there (R-WIN-23, R-TIME-09)', async () => {
   await using opened = await keyed();
-  const { page, store, pass, clock } = opened;
+  const { page, store, advance: pass, clock } = opened;
   await page.getByRole('option', { name: /frontend-framework/ }).waitFor();
   clock.jump(200 * DAY);
   await page.mouse.move(10, 10);
@@ -117,7 +117,7 @@ test('a clock that jumped is told on every page, and the owner confirms it there
 });
 
 test('a memory without a key says that nothing is kept', async () => {
-  const clock = handClock();
+  const clock = manualClock();
   const store = new RamStore(clock);
   const { page } = await openWindow({ clock, store });
   await banner(page).getByText('Nothing is kept.').waitFor();
@@ -127,7 +127,11 @@ test('a memory without a key says that nothing is kept', async () => {
 });
 
 test('a program that has ended is told on every page, while somebody looks (R-WIN-23)', async () => {
-  const { page, served, pass } = await openWindow({ clock: handClock(), mayComplain: /Failed to load resource|ERR_/ });
+  const {
+    page,
+    served,
+    advance: pass,
+  } = await openWindow({ clock: manualClock(), allowedErrors: /Failed to load resource|ERR_/ });
   await goTo(page, 'Activity');
   await served.listener.close();
   await page.mouse.move(10, 10);
@@ -138,7 +142,7 @@ test('a program that has ended is told on every page, while somebody looks (R-WI
 });
 
 test('a window that was left alone asks for nothing (R-WIN-24)', async () => {
-  const { page, requests, pass } = await openWindow({ clock: handClock() });
+  const { page, requests, advance: pass } = await openWindow({ clock: manualClock() });
   await page.getByText('Nothing remembered yet.').waitFor();
   await goTo(page, 'Connect');
   await page.getByText('Connect an agent').waitFor();

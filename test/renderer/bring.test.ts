@@ -1,12 +1,12 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { CHATGPT, GRAPH } from '../support/brought.ts';
-import { handClock, MINUTE } from '../support/clock.ts';
-import { broken, openWindow } from '../support/window.ts';
+import { manualClock, MINUTE } from '../support/clock.ts';
+import { accessibilityViolations, openWindow } from '../support/window.ts';
 import { goTo, toast } from './pages.ts';
 
 const opened = async (over: Parameters<typeof openWindow>[0] = {}) => {
-  const all = await openWindow({ clock: handClock(), ...over });
+  const all = await openWindow({ clock: manualClock(), ...over });
   await goTo(all.page, 'Settings');
   await all.page.getByRole('button', { name: 'Bring from another memory…' }).click();
   return { ...all, dialog: all.page.getByRole('dialog') };
@@ -16,8 +16,13 @@ const facts = (page: Page) => page.getByRole('list', { name: 'Facts to bring' })
 
 describe('what another memory holds (R-BRING-09)', () => {
   test('is pasted, looked at, chosen from, imported, and taken back whole', async () => {
-    const { page, as, dialog, pass } = await opened({
-      filled: (ask) => ask()('remember', { key: 'home', value: 'Lives on a houseboat in Aarhus' }),
+    const {
+      page,
+      as,
+      dialog,
+      advance: pass,
+    } = await opened({
+      seed: (ask) => ask()('remember', { key: 'home', value: 'Lives on a houseboat in Aarhus' }),
     });
     await dialog.getByRole('textbox', { name: 'Or paste it here' }).fill(CHATGPT);
     await dialog.getByRole('textbox', { name: 'Category of all' }).fill('People');
@@ -121,7 +126,10 @@ test.each([
   { colorScheme: 'dark' as const, textSize: 32 },
 ])('no rule of accessibility is broken and nothing is cut: $colorScheme, text of $textSize px (R-WIN-09)', async (looks) => {
   const { page, dialog } = await opened(looks);
-  const found = async (): Promise<unknown[]> => [...(await broken(page)), ...((await page.evaluate(OVERFLOWING)) as unknown[])];
+  const found = async (): Promise<unknown[]> => [
+    ...(await accessibilityViolations(page)),
+    ...((await page.evaluate(OVERFLOWING)) as unknown[]),
+  ];
   expect(await found()).toEqual([]);
   const folder = process.env['SHOWN'];
   const show = (name: string) => folder && page.screenshot({ path: `${folder}/${name}-${looks.colorScheme}.png` });

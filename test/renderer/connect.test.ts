@@ -1,14 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { bundle } from '../../build/tasks/bundle.ts';
-import { clientsHome } from '../support/clients.ts';
-import { handClock, HOUR, SECOND } from '../support/clock.ts';
-import { ask } from '../support/listener.ts';
-import { broken, openWindow } from '../support/window.ts';
+import { createClientHome } from '../support/clients.ts';
+import { manualClock, HOUR, SECOND } from '../support/clock.ts';
+import { sendRequest } from '../support/listener.ts';
+import { accessibilityViolations, openWindow } from '../support/window.ts';
 import { goTo, toast } from './pages.ts';
 
 const opened = async (over: object = {}) => {
-  const all = await openWindow({ clock: handClock(), unused: true, ...over });
+  const all = await openWindow({ clock: manualClock(), firstRun: true, ...over });
   await goTo(all.page, 'Connect');
   const { page } = all;
   return { ...all, tokens: page.getByRole('list', { name: 'Tokens' }).getByRole('listitem') };
@@ -16,7 +16,7 @@ const opened = async (over: object = {}) => {
 
 describe('tokens', () => {
   test('are listed with program, memory, when they were made, last used, and expire', async () => {
-    const { page, served, tokens, pass } = await opened();
+    const { page, served, tokens, advance: pass } = await opened();
     await page.getByText('No program has a token yet.').waitFor();
     const token = await served.token('me', ['memory:read'], 'claude-code');
     await pass(HOUR);
@@ -26,7 +26,7 @@ describe('tokens', () => {
     expect(await tokens.first().innerText()).toMatch(
       /a test claude-code, in the memory of me\s+Made 3 June 2026 at 14:02\. Never used\. Expires 4 June 2026 at 14:02\./,
     );
-    await ask(served.url, '/api/v1/status', { token });
+    await sendRequest(served.url, '/api/v1/status', { token });
     await goTo(page, 'Settings');
     await goTo(page, 'Connect');
     await expect.poll(() => tokens.first().innerText()).toMatch('Last used 3 June 2026 at 15:02.');
@@ -39,12 +39,12 @@ describe('tokens', () => {
   });
 
   test('show by themselves that they were used, while somebody looks', async () => {
-    const { page, served, tokens, pass } = await opened();
+    const { page, served, tokens, advance: pass } = await opened();
     const token = await served.token('me', ['memory:read'], 'claude-code');
     await page.mouse.move(10, 10);
     await pass(6 * SECOND);
     await expect.poll(() => tokens.count()).toBe(1);
-    await ask(served.url, '/api/v1/status', { token });
+    await sendRequest(served.url, '/api/v1/status', { token });
     await page.mouse.move(20, 20);
     await pass(6 * SECOND);
     await expect.poll(() => tokens.first().innerText()).toMatch('Last used');
@@ -64,8 +64,8 @@ describe('tokens', () => {
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(token);
     await shown.getByRole('button', { name: 'Done' }).click();
     await expect.poll(() => page.content()).not.toMatch(token);
-    expect((await ask(served.url, '/api/v1/status', { token })).status).toBe(200);
-    expect((await ask(served.url, '/api/v1/memory/store', { token, body: { key: 'k', value: 'v' } })).status).toBe(403);
+    expect((await sendRequest(served.url, '/api/v1/status', { token })).status).toBe(200);
+    expect((await sendRequest(served.url, '/api/v1/memory/store', { token, body: { key: 'k', value: 'v' } })).status).toBe(403);
     const [made] = (await as({ scopes: new Set(['admin']) })('tokens', {})).tokens;
     expect(made).toMatchObject({ name: 'openclaw', client: 'openclaw', subject: 'me', scopes: ['memory:read', 'packs:run'] });
     expect(made?.expires_at).toBe('2026-07-03T14:02:00.000Z');
@@ -95,11 +95,11 @@ describe('tokens', () => {
     await dialog.getByText('What claude-code wrote stays.').waitFor();
     await page.keyboard.press('Enter');
     await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
-    expect((await ask(served.url, '/api/v1/status', { token })).status).toBe(200);
+    expect((await sendRequest(served.url, '/api/v1/status', { token })).status).toBe(200);
     await page.getByRole('button', { name: 'Revoke a test' }).click();
     await dialog.getByRole('button', { name: 'Revoke' }).click();
     await toast(page).getByText('a test does not get in any more.').waitFor();
-    expect((await ask(served.url, '/api/v1/status', { token })).status).toBe(401);
+    expect((await sendRequest(served.url, '/api/v1/status', { token })).status).toBe(401);
     await expect.poll(() => tokens.count()).toBe(0);
   });
 });
@@ -118,9 +118,9 @@ describe('the agents on this machine', () => {
   const CODEX = '# mine\nmodel = "gpt-5"\n';
 
   const withCodex = async (over: object = {}) => {
-    const { clients, put } = clientsHome();
+    const { clients, put } = createClientHome();
     const path = put('.codex/config.toml', CODEX);
-    const all = await openWindow({ clients, unused: true, ...over });
+    const all = await openWindow({ clients, firstRun: true, ...over });
     const { page } = all;
     await goTo(page, 'Connect');
     const line = page.getByRole('list', { name: 'Agents' }).getByRole('listitem');
@@ -145,7 +145,7 @@ describe('the agents on this machine', () => {
     expect(await dialog.locator('ins').allTextContents()).toContain('+ [mcp_servers.helmdeck]\n');
     expect(await dialog.locator('del').count()).toBe(0);
     expect(now()).toBe(CODEX);
-    expect(await broken(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     await dialog.getByRole('textbox', { name: 'Memory' }).focus();
     await page.keyboard.press('Enter');
     const done = page.getByRole('dialog', { name: 'Codex is connected' });
@@ -153,7 +153,7 @@ describe('the agents on this machine', () => {
     await page.keyboard.press('Enter');
     await line.getByText(/Connected over stdio to the memory of me\. Last used/).waitFor();
     expect(now()).toContain('[mcp_servers.helmdeck]');
-    expect(await broken(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     await page.getByRole('button', { name: 'Try Codex' }).click();
     await toast(page).getByText('Codex comes through').waitFor();
     await page.getByRole('button', { name: 'Disconnect Codex' }).click();
@@ -164,27 +164,27 @@ describe('the agents on this machine', () => {
   });
 
   test('that have a link for another profile show it, to be copied (R-BUNDLE-06)', async () => {
-    const { clients, put } = clientsHome();
+    const { clients, put } = createClientHome();
     put('.cursor/mcp.json', '{}');
-    const { page } = await openWindow({ clients, unused: true });
+    const { page } = await openWindow({ clients, firstRun: true });
     await goTo(page, 'Connect');
     await page.getByRole('button', { name: 'Connect Cursor' }).click();
     const dialog = page.getByRole('dialog', { name: 'Connect Cursor' });
     await dialog.getByText('For another profile of Cursor').click();
     expect(await dialog.locator('.copyable pre').textContent()).toMatch(/^cursor:\/\/anysphere\.cursor-deeplink\/mcp\/install\?/);
     expect(await dialog.getByRole('link').count()).toBe(0);
-    expect(await broken(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
   });
 
   test('by its bundle, which the page gives out (R-BUNDLE-07)', async () => {
-    const { clients, put } = clientsHome();
+    const { clients, put } = createClientHome();
     const folder = process.platform === 'darwin' ? 'Library/Application Support/Claude' : '.config/Claude';
     put(`${folder}/claude_desktop_config.json`, '{}');
     const { page } = await opened({ clients });
     await page.getByRole('button', { name: 'Connect Claude Desktop' }).click();
     const dialog = page.getByRole('dialog', { name: 'Connect Claude Desktop' });
     await dialog.getByText('By a bundle instead').click();
-    expect(await broken(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       dialog.getByRole('link', { name: 'Download the bundle' }).click(),
@@ -218,7 +218,7 @@ describe('the agents on this machine', () => {
     await page.getByRole('button', { name: 'Repair Codex' }).click();
     const dialog = page.getByRole('dialog', { name: 'Repair Codex' });
     await dialog.locator('ins').first().waitFor();
-    expect(await broken(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     await dialog.getByRole('button', { name: 'Repair' }).click();
     await page.getByRole('dialog', { name: 'Codex is connected' }).waitFor();
     expect(now()).toMatch(/^# wiped\n\n\[mcp_servers\.helmdeck\]\n/);

@@ -2,19 +2,19 @@ import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../src/contract/failure.ts';
 import type { ListeningState } from '../../src/contract/status.ts';
-import type { DesktopCalls, Pipe } from '../../src/contract/window.ts';
-import { crossing } from '../../src/listeners/window/crossing.ts';
+import type { DesktopCalls, PreloadBridge } from '../../src/contract/window.ts';
+import { toWindowResult } from '../../src/listeners/window/window-result.ts';
 import { accentStyle } from '../../src/main/shell/accent.ts';
-import { callsOf } from '../../src/main/shell/calls.ts';
-import type { Question } from '../../src/main/shell/consent.ts';
-import { clientsHome } from '../support/clients.ts';
+import type { ConsentQuestion } from '../../src/main/shell/consent.ts';
+import { createWindowCalls } from '../../src/main/shell/window-calls.ts';
+import { createClientHome } from '../support/clients.ts';
 import { aPack } from '../support/packs.ts';
 import { openWindow } from '../support/window.ts';
 import { goTo, toast } from './pages.ts';
 
 /** The window with the desktop's own calls behind it, as the preload would hand them over. */
 async function desktop({ colours, ...over }: { colours?: (page: Page) => Promise<unknown>; [name: string]: unknown } = {}) {
-  const asked: Question[] = [];
+  const asked: ConsentQuestion[] = [];
   const unsaved: boolean[] = [];
   const shell: {
     yes: boolean;
@@ -32,7 +32,7 @@ async function desktop({ colours, ...over }: { colours?: (page: Page) => Promise
   const opened = await openWindow({
     async before(page: Page, { perform }) {
       await colours?.(page);
-      const calls = callsOf({
+      const calls = createWindowCalls({
         perform,
         desktop: {
           listening: async () => shell.listening,
@@ -46,10 +46,11 @@ async function desktop({ colours, ...over }: { colours?: (page: Page) => Promise
         },
         chooseAtLogin: ({ starts = shell.atLogin.starts, hidden = shell.atLogin.hidden }) =>
           (shell.atLogin = { ...(starts !== undefined && { starts }), hidden }),
-        holdsUnsaved: (given) => void unsaved.push(given),
-        agrees: async (question) => (asked.push(question), shell.yes),
+        setUnsaved: (given) => void unsaved.push(given),
+        askOwner: async (question) => (asked.push(question), shell.yes),
       });
-      const pipe = ((...given: Parameters<Pipe['call']>) => crossing(calls(...given))) satisfies Pipe['call'];
+      const pipe = ((...given: Parameters<PreloadBridge['call']>) =>
+        toWindowResult(calls(...given))) satisfies PreloadBridge['call'];
       await page.exposeFunction('pipe', pipe);
       await page.addInitScript(`
         const heard = new Set();
@@ -61,7 +62,7 @@ async function desktop({ colours, ...over }: { colours?: (page: Page) => Promise
         };
       `);
     },
-    async filled(as) {
+    async seed(as) {
       for (const key of ['a', 'b', 'c']) await as()('remember', { key, value: 'v' });
     },
     ...over,
@@ -181,7 +182,7 @@ describe('on the desktop', () => {
   });
 
   test('the bundle for Claude Desktop is shown where it lies (R-BUNDLE-07)', async () => {
-    const { clients, put } = clientsHome();
+    const { clients, put } = createClientHome();
     put(process.platform === 'darwin' ? 'Library/Application Support/Claude/x' : '.config/Claude/x', '');
     const { page, shell } = await desktop({ clients });
     await goTo(page, 'Connect');

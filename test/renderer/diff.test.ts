@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { diffWords } from '../../src/renderer/src/facts/diff.ts';
-import { workOf } from '../support/work.ts';
+import { measureCpu } from '../support/work.ts';
 
 const spelled = (before: string, after: string): string =>
   diffWords(before, after)
@@ -57,7 +57,7 @@ describe('what became of a text', () => {
 
   test('is found in no time for the largest values there are', () => {
     const words = (seed: number) => Array.from({ length: 13_000 }, (_, index) => `w${(index * seed) % 9973}`).join(' ');
-    const work = workOf(() => {
+    const work = measureCpu(() => {
       diffWords(words(7), words(11));
       diffWords(`${words(7)} end`, `${words(7)} other end`);
     });

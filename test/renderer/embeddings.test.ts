@@ -1,10 +1,10 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import type { Verification } from '../../src/contract/client.ts';
+import type { ClientVerification } from '../../src/contract/client.ts';
 import type { EmbeddingsReport } from '../../src/contract/embeddings.ts';
-import type { Clients } from '../../src/core/clients.ts';
-import type { Embeddings } from '../../src/core/embeddings.ts';
-import { broken, openWindow } from '../support/window.ts';
+import type { ClientConnections } from '../../src/core/operations/clients-port.ts';
+import type { Embeddings } from '../../src/core/operations/embeddings-port.ts';
+import { accessibilityViolations, openWindow } from '../support/window.ts';
 import { goTo } from './pages.ts';
 
 const HASH = 'ab12'.repeat(16);
@@ -30,7 +30,7 @@ function standing(state: EmbeddingsReport['state']) {
       return report.state;
     },
     report: async () => report,
-    async choose({ on, adopt = false }) {
+    async configure({ on, adopt = false }) {
       asked.push(`${on ? 'on' : 'off'}${adopt ? ' adopt' : ''}`);
       become({ on, adopt, state: on ? { at: 'unapproved', changed: false, remedy: 'Approve it.' } : { at: 'off' } });
     },
@@ -68,7 +68,7 @@ test('embeddings are turned on, approved, fetched, tried and turned off, by keys
   await press(page, 'Approve Ollama…');
   const approval = page.getByRole('dialog', { name: 'Let the program start this Ollama?' });
   for (const shown of ['/usr/local/bin/ollama', '34,567,890 bytes', HASH]) await approval.getByText(shown).waitFor();
-  expect(await broken(page)).toEqual([]);
+  expect(await accessibilityViolations(page)).toEqual([]);
   await approval.getByRole('button', { name: 'Approve' }).click();
 
   await press(page, 'Fetch the model…');
@@ -76,7 +76,7 @@ test('embeddings are turned on, approved, fetched, tried and turned off, by keys
   await fetching.getByText(/275 MB of the disk, and about 600 MB of memory.*40 GB of the disk and 8 GB/).waitFor();
   await fetching.getByRole('button', { name: 'Fetch' }).click();
   await page.getByText('90 MB of 275 MB').waitFor();
-  expect(await broken(page)).toEqual([]);
+  expect(await accessibilityViolations(page)).toEqual([]);
   await press(page, 'Cancel');
   await page.getByText(PULL).waitFor();
   become({ state: { at: 'ready', model: 'nomic-embed-text', whose: 'own' }, version: '0.35.2', log: ['200 POST /api/embed'] });
@@ -103,9 +103,9 @@ test('what keeps them away is told with its remedy, in light and dark (R-EMB-08,
   const { page } = await openWindow({ embeddings });
   await goTo(page, 'Embeddings');
   await state(page).getByText('Ollama ended by itself. It is started again by itself.').waitFor();
-  expect(await broken(page)).toEqual([]);
+  expect(await accessibilityViolations(page)).toEqual([]);
   await page.emulateMedia({ colorScheme: 'dark' });
-  expect(await broken(page)).toEqual([]);
+  expect(await accessibilityViolations(page)).toEqual([]);
   await press(page, 'Try again');
   await state(page).getByText('Ollama was found, and waits for you').waitFor();
   expect(asked).toEqual(['on']);
@@ -120,8 +120,8 @@ test("OpenClaw's own search is changed after a look at what changes, and put bac
   const never = (): Promise<never> => Promise.reject(new Error('Nobody asks for this.'));
   let connected = false;
   let why: string | undefined;
-  let verified: Verification = { works: false, why: 'The model is slow.', tools: 0 };
-  const clients: Clients = {
+  let verified: ClientVerification = { works: false, why: 'The model is slow.', tools: 0 };
+  const clients: ClientConnections = {
     list: async () => ({
       clients: [
         why === undefined ? { ...row, state: connected ? 'connected' : 'not_connected' } : { ...row, state: 'broken', why },
@@ -154,7 +154,7 @@ test("OpenClaw's own search is changed after a look at what changes, and put bac
   await press(page, 'Use for OpenClaw…');
   const dialog = page.getByRole('dialog', { name: 'Have OpenClaw search by these?' });
   await dialog.getByText('+ "provider": "openai-compatible"').waitFor();
-  expect(await broken(page)).toEqual([]);
+  expect(await accessibilityViolations(page)).toEqual([]);
   await dialog.getByRole('button', { name: 'Change it so' }).click();
   await page.getByText('It does not come through yet. The model is slow.').waitFor();
   await press(page, 'Put OpenClaw back as it was');
@@ -174,7 +174,7 @@ test("OpenClaw's own search is changed after a look at what changes, and put bac
 
   await press(page, 'Turn off');
   await page.getByText(/It is unavailable until they are ready, or until it is put back/).waitFor();
-  expect(await broken(page)).toEqual([]);
+  expect(await accessibilityViolations(page)).toEqual([]);
   await press(page, 'Put OpenClaw back as it was');
   await page.getByRole('heading', { name: 'OpenClaw' }).waitFor({ state: 'detached' });
   const connect = 'connect openclaw-embeddings a-basis';

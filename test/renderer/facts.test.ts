@@ -1,9 +1,9 @@
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
-import { RamStore } from '../../src/core/ram-store.ts';
-import { handClock, HOUR, SECOND } from '../support/clock.ts';
+import { RamStore } from '../../src/core/store/ram-store.ts';
+import { manualClock, HOUR, SECOND } from '../support/clock.ts';
 import { aDraft } from '../support/store.ts';
-import { broken, openWindow } from '../support/window.ts';
+import { accessibilityViolations, openWindow } from '../support/window.ts';
 
 const rows = (page: Page) => page.getByRole('listbox', { name: 'Facts' }).getByRole('option');
 const chosen = (page: Page) => page.getByRole('listbox', { name: 'Facts' }).getByRole('option', { selected: true });
@@ -26,8 +26,8 @@ const focused = (place: Locator) => place.evaluate((element: { matches(is: strin
 /** Three facts of three writers, the last one going soon. */
 const three = (over: object = {}) =>
   openWindow({
-    clock: handClock(),
-    async filled(as) {
+    clock: manualClock(),
+    async seed(as) {
       const claude = as({ client: 'claude-code' });
       await claude('remember', {
         key: 'preferences/editor',
@@ -98,7 +98,7 @@ describe('the list', () => {
   });
 
   test('follows what agents write and forget, and what expires', async () => {
-    const { page, as, pass } = await three();
+    const { page, as, advance: pass } = await three();
     await as()('remember', { key: 'new', value: 'x' });
     await shows(page, ['new', 'project/branch', 'project/deploy', 'preferences/editor']);
     await as()('forget', { scope: 'key:project/deploy' });
@@ -108,7 +108,7 @@ describe('the list', () => {
   });
 
   test('has only the rows in sight, however many there are, and more as they are reached (R-WIN-10)', async () => {
-    const store = new RamStore(handClock(), { facts: 3000, bytes: 2 ** 30 });
+    const store = new RamStore(manualClock(), { facts: 3000, bytes: 2 ** 30 });
     const space = store.space({ subject: 'me' }, 'fact');
     for (let index = 0; index < 2000; index += 1) await space.put(aDraft({ key: `k/${String(index).padStart(4, '0')}` }));
     const { page } = await openWindow({ store });
@@ -127,7 +127,7 @@ describe('the list', () => {
   });
 
   test('looks again only at what is in sight, however much was reached (R-WIN-41)', async () => {
-    const store = new RamStore(handClock(), { facts: 3000, bytes: 2 ** 30 });
+    const store = new RamStore(manualClock(), { facts: 3000, bytes: 2 ** 30 });
     const space = store.space({ subject: 'me' }, 'fact');
     for (let index = 0; index < 2000; index += 1) await space.put(aDraft({ key: `k/${String(index).padStart(4, '0')}` }));
     const { page, requests, as } = await openWindow({ store });
@@ -152,7 +152,7 @@ describe('the list', () => {
   });
 
   test('makes only those of its rows anew that have changed, however far it is scrolled', async () => {
-    const store = new RamStore(handClock());
+    const store = new RamStore(manualClock());
     const space = store.space({ subject: 'me' }, 'fact');
     for (let index = 0; index < 100; index += 1) await space.put(aDraft({ key: `k/${String(index).padStart(4, '0')}` }));
     const { page } = await openWindow({ store });
@@ -178,8 +178,8 @@ describe('the list', () => {
 
   test('keeps its first row in sight when it is entered from the search by arrow', async () => {
     const { page } = await openWindow({
-      clock: handClock(),
-      async filled(as) {
+      clock: manualClock(),
+      async seed(as) {
         for (let index = 0; index < 60; index += 1) await as()('remember', { key: `k${index}`, value: 'x' });
       },
     });
@@ -250,7 +250,7 @@ describe('what is shown', () => {
 
   test('offers what only the oldest of many facts has (R-SEEK-05)', async () => {
     const { page } = await openWindow({
-      async filled(as) {
+      async seed(as) {
         await as({ client: 'first' })('remember', { key: 'oldest', value: 'v', tags: ['rare'] });
         for (let count = 0; count < 250; count += 1) await as()('remember', { key: `${count}`, value: 'v' });
       },
@@ -275,7 +275,7 @@ describe('what is shown', () => {
 
   test('leaves the other pages in sight, however many categories there are', async () => {
     const { page } = await openWindow({
-      async filled(as) {
+      async seed(as) {
         for (let count = 10; count < 50; count += 1)
           await as()('remember', { key: `${count}`, value: 'v', category: `c${count}` });
       },
@@ -403,7 +403,7 @@ describe('what is shown', () => {
 
   test('is one memory at a time, and the owner chooses whose', async () => {
     const { page } = await three({
-      async filled(as: Parameters<NonNullable<NonNullable<Parameters<typeof openWindow>[0]>['filled']>>[0]) {
+      async filled(as: Parameters<NonNullable<NonNullable<Parameters<typeof openWindow>[0]>['seed']>>[0]) {
         await as()('remember', { key: 'mine', value: 'x' });
         await as({ subject: 'you' })('remember', { key: 'yours', value: 'y' });
       },
@@ -431,7 +431,7 @@ describe('one fact', () => {
   });
 
   test('shows its history with every change of a word and who made it, and is restored to what it said', async () => {
-    const { page, as, pass } = await three();
+    const { page, as, advance: pass } = await three();
     await pass(HOUR);
     await as({ client: 'codex' })('remember', {
       key: 'preferences/editor',
@@ -460,7 +460,7 @@ describe('one fact', () => {
   });
 
   test('keeps the time it has when it is restored', async () => {
-    const { page, as, pass } = await three();
+    const { page, as, advance: pass } = await three();
     await as()('remember', { key: 'project/release', value: 'second', ttl_seconds: 86_400 });
     await as()('remember', { key: 'project/release', value: 'third', ttl_seconds: 7200 });
     await pass(0.5 * HOUR);
@@ -508,7 +508,7 @@ describe('one fact', () => {
           ]),
         )
         .toEqual([true, true]);
-      expect(await broken(page)).toEqual([]);
+      expect(await accessibilityViolations(page)).toEqual([]);
       // A short one is no stop for the keys.
       await page.keyboard.press('Escape');
       await page.keyboard.press('ArrowDown');
@@ -794,7 +794,7 @@ describe('an edit', () => {
 
 describe('forgetting', () => {
   test('takes one fact for good, chooses the next, and offers to take it back for eight seconds (R-FORGET-13)', async () => {
-    const { page, as, pass } = await three();
+    const { page, as, advance: pass } = await three();
     await rows(page).first().click();
     await list(page).focus();
     await page.keyboard.press('Backspace');
@@ -812,7 +812,7 @@ describe('forgetting', () => {
   });
 
   test('is taken back with the value and the time that was left (R-FORGET-13)', async () => {
-    const { page, as, pass } = await three();
+    const { page, as, advance: pass } = await three();
     await pass(2 * HOUR);
     await rows(page).first().click();
     await page.keyboard.press('Backspace');
@@ -899,8 +899,8 @@ describe('forgetting', () => {
   });
 
   test('gives no more time to what comes back than was left (R-FORGET-16)', async () => {
-    const clock = handClock();
-    const { page, as, pass } = await three({ clock });
+    const clock = manualClock();
+    const { page, as, advance: pass } = await three({ clock });
     await pass(4.5 * HOUR);
     await rows(page).first().click();
     await page.keyboard.press('Backspace');

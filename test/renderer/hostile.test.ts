@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
-import { RamStore } from '../../src/core/ram-store.ts';
-import type { Draft } from '../../src/core/store.ts';
-import { handClock } from '../support/clock.ts';
+import { RamStore } from '../../src/core/store/ram-store.ts';
+import type { EntryDraft } from '../../src/core/store/store.ts';
+import { manualClock } from '../support/clock.ts';
 import { aDraft } from '../support/store.ts';
 import { openWindow } from '../support/window.ts';
 import { payloads } from './payloads.ts';
@@ -32,7 +32,7 @@ const asKey = (payload: string): string =>
 const keyOf = (index: number): string => `${String(index).padStart(3, '0')}/${asKey(payloads[index] ?? '')}`;
 
 /** In every field at once, and past the validator, so that nothing rests on what it refuses. */
-const hostile = (payload: string, index: number): Partial<Draft> => ({
+const hostile = (payload: string, index: number): Partial<EntryDraft> => ({
   key: keyOf(index),
   value: payload,
   category: `${index}${payload}`,
@@ -41,7 +41,7 @@ const hostile = (payload: string, index: number): Partial<Draft> => ({
 });
 
 async function besieged() {
-  const store = new RamStore(handClock());
+  const store = new RamStore(manualClock());
   const space = store.space({ subject: 'me' }, 'fact');
   for (const value of ['before', 'harmless']) await space.put(aDraft({ key: 'harmless', value, tags: ['one', 'two'] }));
   for (const [index, payload] of payloads.entries()) {

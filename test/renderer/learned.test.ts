@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import * as z from 'zod';
-import { handClock, SECOND } from '../support/clock.ts';
+import { manualClock, SECOND } from '../support/clock.ts';
 import { aPack } from '../support/packs.ts';
 import { openWindow } from '../support/window.ts';
 import { goTo, toast } from './pages.ts';
@@ -12,9 +12,9 @@ const steps = [{ id: 'first', pack: 'test.echo', input: {} }];
 
 const opened = (runs: number) =>
   openWindow({
-    clock: handClock(),
+    clock: manualClock(),
     packs: { packs: [writer] },
-    async filled(as) {
+    async seed(as) {
       for (let run = 0; run < runs; run += 1) await as()('runPack', { name: 'test.echo', input: { audience: 'engineers' } });
     },
   });
@@ -46,7 +46,7 @@ test('of many runs the latest are shown, and all when asked', async () => {
 });
 
 test('what was learned from packs is forgotten after a look at how much that is, and the rest stays (R-WIN-20)', async () => {
-  const { page, as, pass } = await opened(2);
+  const { page, as, advance: pass } = await opened(2);
   await as()('createPipeline', { id: 'weekly', steps });
   const { run_id: runId } = await as()('runPipeline', { id: 'weekly' });
   await expect.poll(async () => (await as()('pipelineRun', { run_id: runId })).status).toBe('succeeded');

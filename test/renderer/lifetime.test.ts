@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Lifetime } from '../../src/contract/field.ts';
+import { LifetimeField } from '../../src/contract/fact-fields.ts';
 import { dateField, daysOf, PRESETS, secondsLeft, secondsUntil } from '../../src/renderer/src/facts/lifetime.ts';
 import { filterName, readQuestion, scopeOf } from '../../src/renderer/src/facts/question.ts';
 import { timeLeft } from '../../src/renderer/src/time.ts';
@@ -10,7 +10,7 @@ const at = (ms: number): string => new Date(START + ms).toISOString();
 describe('a lifetime that the window offers', () => {
   test('is one that the memory takes, also at its bounds', () => {
     const offered = [...PRESETS.map(({ seconds }) => seconds), secondsLeft(at(-DAY), START), secondsLeft(at(999 * DAY), START)];
-    expect(offered.map((seconds) => Lifetime().parse(seconds))).toEqual(offered);
+    expect(offered.map((seconds) => LifetimeField().parse(seconds))).toEqual(offered);
     expect(offered).toEqual([3600, 86_400, 604_800, 2_592_000, 7_776_000, 31_536_000, 3600, 31_536_000]);
   });
 

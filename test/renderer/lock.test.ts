@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { handClock, SECOND } from '../support/clock.ts';
+import { manualClock, SECOND } from '../support/clock.ts';
 import { theOwner } from '../support/memory.ts';
 import { aPack } from '../support/packs.ts';
 import { openWindow } from '../support/window.ts';
@@ -42,11 +42,15 @@ const shown: readonly (readonly [string, (page: Page) => Promise<unknown>])[] = 
 ];
 
 test.each(shown)('a lock leaves nothing of %s (R-LOCK-02)', async (_what, go) => {
-  const clock = handClock();
-  const { page, served, pass } = await openWindow({
+  const clock = manualClock();
+  const {
+    page,
+    served,
+    advance: pass,
+  } = await openWindow({
     clock,
     packs: { packs: [aPack(() => ({ said: SECRET }))] },
-    filled: async (as) => as({ client: SECRET })('remember', { key: SECRET, value: SECRET, tags: [SECRET] }),
+    seed: async (as) => as({ client: SECRET })('remember', { key: SECRET, value: SECRET, tags: [SECRET] }),
   });
   await page.getByRole('listbox', { name: 'Facts' }).getByRole('option').waitFor();
   await go(page);
@@ -58,7 +62,7 @@ test.each(shown)('a lock leaves nothing of %s (R-LOCK-02)', async (_what, go) =>
 });
 
 test('a lock leaves no recovery key and no token (R-LOCK-02)', async () => {
-  const { page, served } = await openWindow({ clock: handClock() });
+  const { page, served } = await openWindow({ clock: manualClock() });
   for (const [at, ask, make, shows] of [
     ['Settings', 'Make a recovery key…', 'Make', 'The recovery key'],
     ['Connect', 'Make a token…', 'Make', /^The token of/],

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { complaintsOf, openWindow, scriptBytes } from '../support/window.ts';
+import { collectPageErrors, openWindow, scriptBytes } from '../support/window.ts';
 
 describe('a link', () => {
   test('is gone from the address as soon as it is followed, and its window outlives a reload (R-WIN-01, R-WIN-02)', async () => {
@@ -14,7 +14,7 @@ describe('a link', () => {
   });
 
   test('opens one window; whoever follows it later reads how to get another', async () => {
-    const { page, served } = await openWindow({ mayComplain: /401/ });
+    const { page, served } = await openWindow({ allowedErrors: /401/ });
     const link = served.listener.windowLink() ?? '';
     const [first, second] = [await page.context().newPage(), await page.context().newPage()];
     await first.goto(link);
@@ -27,7 +27,7 @@ describe('a link', () => {
   });
 
   test('opens it in the tab that says it is closed, too, and is gone from its address (R-USE-01)', async () => {
-    const { page, served } = await openWindow({ mayComplain: /401/ });
+    const { page, served } = await openWindow({ allowedErrors: /401/ });
     const tab = await page.context().newPage();
     await tab.goto(`${served.url}/`);
     await tab.getByRole('heading', { name: 'This window is closed' }).waitFor();
@@ -41,7 +41,7 @@ test('the window asks for its first facts before anything else, and for no more 
   const asked: string[] = [];
   const limits: unknown[] = [];
   const { page } = await openWindow({
-    async filled(as) {
+    async seed(as) {
       for (let index = 0; index < 60; index += 1) await as()('remember', { key: `k${index}`, value: 'v' });
     },
     async before(opening) {
@@ -130,7 +130,7 @@ test('a page of another port gets nothing out of an open window (R-WIN-03)', asy
   await new Promise<void>((resolve) => void stranger.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void stranger.close());
   const other = await page.context().newPage();
-  const complaints = complaintsOf(other);
+  const complaints = collectPageErrors(other);
   await other.goto(`http://127.0.0.1:${(stranger.address() as AddressInfo).port}/`);
   const statuses: number[] = [];
   other.on('response', (response) => {

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { Failure } from '../../src/contract/failure.ts';
-import { handClock } from '../support/clock.ts';
+import { manualClock } from '../support/clock.ts';
 import { aPack } from '../support/packs.ts';
 import { openWindow } from '../support/window.ts';
 import { goTo, toast } from './pages.ts';
@@ -31,7 +31,7 @@ const failing = aPack(
 
 const opened = async (over: object = {}) => {
   const all = await openWindow({
-    clock: handClock(),
+    clock: manualClock(),
     packs: { packs: [echo, unavailable, failing], skipped: [{ name: 'mine.broken', why: 'Its file is no module; mend it.' }] },
     ...over,
   });
@@ -178,7 +178,7 @@ describe('pipelines', () => {
       },
       { name: 'test.slow', title: 'Slow' },
     );
-    const all = await openWindow({ packs: { packs: [slow] }, filled: (as) => as(OWNER)('createPipeline', pipeline) });
+    const all = await openWindow({ packs: { packs: [slow] }, seed: (as) => as(OWNER)('createPipeline', pipeline) });
     onTestFinished(() => gates.forEach((open) => open()));
     const next = async (): Promise<void> => {
       await expect.poll(() => gates.length).toBeGreaterThan(0);
@@ -252,7 +252,7 @@ describe('pipelines', () => {
   test('show who wrote them, and run when the owner has adopted them (R-DEFINE-04)', async () => {
     const { page, as } = await openWindow({
       packs: { packs: [aPack(({ input: { what } }) => ({ said: what }), { name: 'test.slow', title: 'Slow' })] },
-      filled: (all) => all({ client: 'codex' })('createPipeline', { ...pipeline, description: 'Line one.\nLine two.' }),
+      seed: (all) => all({ client: 'codex' })('createPipeline', { ...pipeline, description: 'Line one.\nLine two.' }),
     });
     await goTo(page, 'Packs');
     await page.getByText('shout, 2 steps, by codex').waitFor();

@@ -1,13 +1,13 @@
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
-import { handClock, MINUTE } from '../support/clock.ts';
+import { manualClock, MINUTE } from '../support/clock.ts';
 import { theOwner } from '../support/memory.ts';
 import { aPack } from '../support/packs.ts';
-import { broken, openWindow } from '../support/window.ts';
+import { accessibilityViolations, openWindow } from '../support/window.ts';
 import { brokenIn, foundIn, goTo, type States } from './pages.ts';
 
 const aMemory = (over: object = {}) => {
-  const clock = handClock();
+  const clock = manualClock();
   return openWindow({
     clock,
     packs: {
@@ -17,11 +17,11 @@ const aMemory = (over: object = {}) => {
       ],
       skipped: [{ name: 'mine.broken', why: 'Its file is no module.' }],
     },
-    async filled(as) {
+    async seed(as) {
       const owner = as({ client: 'window', owner: true });
       await owner('createPipeline', { id: 'weekly', title: 'Weekly', steps: [{ id: 'one', pack: 'test.echo' }] });
       await as({ client: 'claude-code' })('remember', { key: 'project/conventions/branches', value: 'Work on main' });
-      await clock.pass(MINUTE);
+      await clock.advance(MINUTE);
       await as({ client: 'codex' })('remember', { key: 'project/conventions/branches', value: 'Work on trunk' });
       await as()('runPack', { name: 'test.echo', input: { what: 'x' } });
     },
@@ -127,9 +127,9 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
   });
 
   test('nor on the first screen', async () => {
-    const { page } = await openWindow({ colorScheme, unused: true });
+    const { page } = await openWindow({ colorScheme, firstRun: true });
     await page.getByText('Where the key is').waitFor();
-    expect(await broken(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
   });
 });
 

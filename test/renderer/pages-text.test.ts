@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { RamStore } from '../../src/core/ram-store.ts';
-import type { Draft } from '../../src/core/store.ts';
-import { handClock, MINUTE } from '../support/clock.ts';
+import { RamStore } from '../../src/core/store/ram-store.ts';
+import type { EntryDraft } from '../../src/core/store/store.ts';
+import { manualClock, MINUTE } from '../support/clock.ts';
 import { aPack } from '../support/packs.ts';
 import { anAuthor } from '../support/store.ts';
 import { openWindow } from '../support/window.ts';
@@ -15,7 +15,7 @@ const FOREIGN = `[...document.querySelectorAll('*')].filter((element) =>
   [...element.attributes].some(({ name }) => name.startsWith('on') || name === 'xlink:href'))
   .map(({ outerHTML }) => outerHTML.slice(0, 200))`;
 
-const note = (value: object, client: string, key: string): Draft => ({
+const note = (value: object, client: string, key: string): EntryDraft => ({
   key,
   value: JSON.stringify(value),
   category: 'activity',
@@ -24,7 +24,7 @@ const note = (value: object, client: string, key: string): Draft => ({
   lifetime: 60 * MINUTE,
 });
 
-const audit = (id: string, payload: string): Draft => ({
+const audit = (id: string, payload: string): EntryDraft => ({
   key: `pack_history/${id}/1`,
   value: JSON.stringify({
     pack: payload,
@@ -42,7 +42,7 @@ const audit = (id: string, payload: string): Draft => ({
 });
 
 async function besieged() {
-  const store = new RamStore(handClock());
+  const store = new RamStore(manualClock());
   const me = { subject: 'me' };
   const facts = store.space(me, 'fact');
   const rows = store.space(me, 'activity');
@@ -71,7 +71,7 @@ async function besieged() {
   const opened = await openWindow({
     store,
     packs: { packs, skipped: payloads.map((payload) => ({ name: payload, why: payload })) },
-    async filled(as) {
+    async seed(as) {
       for (const [index, payload] of payloads.slice(0, 90).entries()) {
         await as()('createPipeline', {
           id: `p${index}`,

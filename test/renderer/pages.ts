@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { broken, type OpenedWindow } from '../support/window.ts';
+import { accessibilityViolations, type OpenedWindow } from '../support/window.ts';
 
 /** Goes to a page by its name in the sidebar. */
 export const goTo = (page: Page, name: string): Promise<void> =>
@@ -27,4 +27,4 @@ export async function foundIn(
 
 /** The rules that are broken in each state. What is shown is the same in light and dark; its colours are not. */
 export const brokenIn = (states: States, opened: OpenedWindow, colorScheme: 'light' | 'dark') =>
-  foundIn(states, opened, (page) => broken(page, colorScheme === 'dark' ? 'color-contrast' : undefined));
+  foundIn(states, opened, (page) => accessibilityViolations(page, colorScheme === 'dark' ? 'color-contrast' : undefined));

@@ -2,23 +2,23 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
-import { fileSource } from '../../src/core/keys/file.ts';
-import { openStore } from '../../src/core/open-store.ts';
-import { RamStore } from '../../src/core/ram-store.ts';
-import { readConfig } from '../../src/main/config.ts';
-import { KeptSettings } from '../../src/main/kept-settings.ts';
+import { fileSource } from '../../src/core/crypto/keys/file-source.ts';
+import { openStore } from '../../src/core/store/open-store.ts';
+import { RamStore } from '../../src/core/store/ram-store.ts';
+import { readConfig } from '../../src/main/config/config.ts';
+import { SettingsEditor } from '../../src/main/config/settings-editor.ts';
 import { updatesAt } from '../../src/main/updates.ts';
-import { handClock } from '../support/clock.ts';
+import { manualClock } from '../support/clock.ts';
+import { startFakeInternet } from '../support/fake-internet.ts';
 import { theOwner } from '../support/memory.ts';
-import { outside } from '../support/outside.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { broken, openWindow } from '../support/window.ts';
+import { accessibilityViolations, openWindow } from '../support/window.ts';
 import { goTo, toast } from './pages.ts';
 
 const region = (page: Page, name: string) => page.getByRole('region', { name, exact: true });
 
 const opened = async (over: Parameters<typeof openWindow>[0] = {}) => {
-  const all = await openWindow({ clock: handClock(), ...over });
+  const all = await openWindow({ clock: manualClock(), ...over });
   await goTo(all.page, 'Settings');
   await region(all.page, 'Key').getByRole('status').waitFor();
   return all;
@@ -73,11 +73,11 @@ describe('the key', () => {
 
   test('is rotated, and the page says how far that is and when it is done', async () => {
     const folder = tempFolder();
-    const clock = handClock();
+    const clock = manualClock();
     const source = fileSource(folder);
-    await source.keep?.('current', Buffer.alloc(32, 5));
+    await source.save?.('current', Buffer.alloc(32, 5));
     const store = await openStore({ folder, clock, sources: () => [source] });
-    const { page } = await opened({ store, clock, filled: (as) => as()('remember', { key: 'k', value: 'v' }) });
+    const { page } = await opened({ store, clock, seed: (as) => as()('remember', { key: 'k', value: 'v' }) });
     const before = readFileSync(join(folder, 'memory.key'), 'utf8');
     await region(page, 'Key').getByRole('button', { name: 'Rotate the key…' }).click();
     await page.getByRole('dialog', { name: 'Rotate the key?' }).getByRole('button', { name: 'Rotate' }).click();
@@ -94,7 +94,7 @@ describe('the key', () => {
   });
 
   test('that is not there leaves nothing to keep up', async () => {
-    const clock = handClock();
+    const clock = manualClock();
     const store = new RamStore(clock);
     const { page } = await opened({ store, clock });
     await region(page, 'Key').getByText('Nothing is kept.').waitFor();
@@ -105,7 +105,7 @@ describe('the key', () => {
 
 describe('safety', () => {
   test('is a backup, listed with where it lies and when it was made', async () => {
-    const { page, served } = await opened({ filled: (as) => as()('remember', { key: 'k', value: 'v' }) });
+    const { page, served } = await opened({ seed: (as) => as()('remember', { key: 'k', value: 'v' }) });
     const safety = region(page, 'Safety');
     await safety.getByText('There is no backup yet.').waitFor();
     await safety.getByRole('button', { name: 'Back up now' }).click();
@@ -117,14 +117,14 @@ describe('safety', () => {
   });
 
   test('is a look at every seal', async () => {
-    const { page } = await opened({ filled: (as) => as()('remember', { key: 'k', value: 'v' }) });
+    const { page } = await opened({ seed: (as) => as()('remember', { key: 'k', value: 'v' }) });
     await region(page, 'Safety').getByRole('button', { name: 'Verify' }).click();
     await expect.poll(() => region(page, 'Safety').getByRole('status').innerText()).toMatch(/^All \d+ entries are whole\.$/);
   });
 });
 
 test('what is used of the quota is shown', async () => {
-  const { page } = await opened({ filled: (as) => as()('remember', { key: 'k', value: 'v' }) });
+  const { page } = await opened({ seed: (as) => as()('remember', { key: 'k', value: 'v' }) });
   const room = region(page, 'Room');
   await room.getByText('Facts: 1 of 10,000').waitFor();
   await room.getByText('Their size, earlier versions included: 1 KiB of 64 MiB').waitFor();
@@ -135,12 +135,12 @@ describe('what is set', () => {
   const kept = (environment: Record<string, string> = {}) => {
     const folder = tempFolder();
     const config = readConfig({ environment, platform: 'linux', home: () => folder });
-    return { path: join(folder, 'config.json'), settings: new KeptSettings({ ...config, folder }, { environment }) };
+    return { path: join(folder, 'config.json'), settings: new SettingsEditor({ ...config, folder }, { environment }) };
   };
 
   test('is changed in the file, and holds from the next start (R-SET-01, R-HTTP-13)', async () => {
     const { path, settings } = kept();
-    const { page } = await opened({ settings, mayComplain: /400/ });
+    const { page } = await opened({ settings, allowedErrors: /400/ });
     const choices = region(page, 'Choices');
     const row = choices.getByRole('listitem').filter({ hasText: 'HELMDECK_LOCK_AFTER' });
     await row.getByText('never').waitFor();
@@ -148,7 +148,7 @@ describe('what is set', () => {
     const dialog = page.getByRole('dialog', { name: 'Minutes away after which it locks' });
     const [field, hint] = await Promise.all([dialog.getByRole('textbox').boundingBox(), dialog.locator('.hint').boundingBox()]);
     expect(hint?.y).toBeGreaterThanOrEqual((field?.y ?? 0) + (field?.height ?? 0));
-    expect(await broken(page)).toEqual([]);
+    expect(await accessibilityViolations(page)).toEqual([]);
     await dialog.getByLabel('HELMDECK_LOCK_AFTER').fill('10h');
     await dialog.getByRole('button', { name: 'Keep' }).click();
     await dialog.getByText('HELMDECK_LOCK_AFTER must be a whole number').waitFor();
@@ -187,7 +187,7 @@ describe('facts in a file', () => {
 
   test('are exported as the command line does, and come back elsewhere as they were', async () => {
     const { page, as } = await opened({
-      async filled(ask) {
+      async seed(ask) {
         for (let index = 0; index < 450; index += 1) {
           await ask()('remember', { key: `k${index}`, value: `${index} ☃`, category: 'c', tags: ['t'] });
         }
@@ -210,7 +210,7 @@ describe('facts in a file', () => {
   });
 
   test('are looked at before any is written, and each refused line is told (R-WIN-25)', async () => {
-    const { page, as } = await opened({ filled: (ask) => ask()('remember', { key: 'known', value: 'v' }) });
+    const { page, as } = await opened({ seed: (ask) => ask()('remember', { key: 'known', value: 'v' }) });
     await bring(page, [
       lineOf({ key: 'new' }),
       'no JSON',
@@ -243,17 +243,17 @@ describe('facts in a file', () => {
 
 describe('the version', () => {
   test('is told, and a newer one is looked for when the button is pressed and not before (R-NEWS-01, R-NEWS-02)', async () => {
-    const world = await outside();
+    const world = await startFakeInternet();
     const url = 'https://releases.example.com/notes/1.10.0';
     let newest: object | undefined;
-    world.answer('releases.example.com', (_request, response) =>
+    world.respond('releases.example.com', (_request, response) =>
       newest ? response.end(JSON.stringify(newest)) : response.writeHead(503).end(),
     );
     const { page, requests } = await opened({ updates: updatesAt('https://releases.example.com/newest.json', world.egress) });
     const version = region(page, 'Version');
     await version.getByText('Helmdeck Memory 1.2.3').waitFor();
     expect(await version.innerText()).toMatch('is asked of releases.example.com when you press this, and at no other time.');
-    expect(world.asked).toEqual([]);
+    expect(world.requests).toEqual([]);
     const check = version.getByRole('button', { name: 'Check for updates' });
     await check.click();
     await version.getByRole('alert').getByText('releases.example.com answered with 503').waitFor();
@@ -269,8 +269,8 @@ describe('the version', () => {
     expect(await version.getByRole('link').count()).toBe(0);
     await version.getByRole('button', { name: 'Copy the link' }).click();
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(url);
-    expect(await broken(page)).toEqual([]);
-    expect(world.asked).toHaveLength(3);
+    expect(await accessibilityViolations(page)).toEqual([]);
+    expect(world.requests).toHaveLength(3);
     expect(requests.filter((asked) => asked.includes('releases'))).toEqual([]);
   });
 

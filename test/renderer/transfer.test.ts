@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { TRANSFER } from '../../src/contract/limits.ts';
-import type { Client } from '../../src/contract/window.ts';
+import { IMPORT_REQUEST } from '../../src/contract/limits.ts';
+import type { MemoryClient } from '../../src/contract/window.ts';
 import { importAll } from '../../src/renderer/src/settings/transfer.ts';
 
 const lines = (count: number, line = 'x'): string[] => Array.from({ length: count }, () => line);
@@ -11,17 +11,17 @@ async function requestsOf(all: readonly string[]): Promise<[first: number, lines
   const ask = (async (_name: string, input: { lines: string[]; first_line: number }) => {
     requests.push([input.first_line, input.lines.length]);
     return { created: 0, updated: 0, unchanged: 0, dropped: 0, errors: [] };
-  }) as unknown as Client;
+  }) as unknown as MemoryClient;
   await importAll(ask, all, { dry: true, told: () => undefined, signal: new AbortController().signal });
   return requests;
 }
 
 describe('lines on their way', () => {
   test('go in batches that a request may hold, each with the number of its first line', async () => {
-    expect(await requestsOf(lines(TRANSFER.lines * 2 + 1))).toEqual([
-      [1, TRANSFER.lines],
-      [TRANSFER.lines + 1, TRANSFER.lines],
-      [TRANSFER.lines * 2 + 1, 1],
+    expect(await requestsOf(lines(IMPORT_REQUEST.lines * 2 + 1))).toEqual([
+      [1, IMPORT_REQUEST.lines],
+      [IMPORT_REQUEST.lines + 1, IMPORT_REQUEST.lines],
+      [IMPORT_REQUEST.lines * 2 + 1, 1],
     ]);
     expect(await requestsOf([])).toEqual([]);
   });
@@ -36,7 +36,7 @@ describe('lines on their way', () => {
     const ask = (async (_name: string, input: object) => {
       sent.push(input);
       return { created: 0, updated: 0, unchanged: 0, dropped: 0, errors: [] };
-    }) as unknown as Client;
+    }) as unknown as MemoryClient;
     const report = await importAll(ask, ['x'.repeat(2 ** 20)], {
       dry: true,
       told: () => undefined,
@@ -51,7 +51,7 @@ describe('lines on their way', () => {
     const ask = (async () => {
       stop.abort();
       return { created: 500, updated: 0, unchanged: 0, dropped: 0, errors: [] };
-    }) as unknown as Client;
+    }) as unknown as MemoryClient;
     const report = await importAll(ask, lines(2000), { dry: false, told: () => undefined, signal: stop.signal });
     expect(report.created).toBe(500);
   });

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { handClock } from '../support/clock.ts';
+import { manualClock } from '../support/clock.ts';
 import { openWindow } from '../support/window.ts';
 
 test('the whole life of a fact, by keys alone (R-WIN-09)', async () => {
   const { page, as } = await openWindow({
-    clock: handClock(),
-    async filled(agent) {
+    clock: manualClock(),
+    async seed(agent) {
       await agent({ client: 'codex' })('remember', { key: 'project/other', value: 'Something else', category: 'notes' });
       await agent({ client: 'claude-code' })('remember', {
         key: 'project/deploy',

@@ -12,7 +12,7 @@ server.listen(0, '127.0.0.1', () => process.stdout.write(String(server.address()
 `;
 
 /** What another user of this machine put where an Ollama is looked for, until the test ends. It tells at /asked what it was asked. */
-export async function listenAs(uid: number): Promise<number> {
+export async function listenAsUser(uid: number): Promise<number> {
   const child = spawn('/bin/sh', ['-c', 'exec "$0" -e "$1"', process.execPath, SERVER], {
     uid,
     cwd: '/',

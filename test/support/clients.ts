@@ -5,17 +5,17 @@ import { CONNECTORS } from '../../src/main/connect/clients.ts';
 import { Connections } from '../../src/main/connect/connections.ts';
 import type { Connector } from '../../src/main/connect/connector.ts';
 import { surroundingsOf } from '../../src/main/connect/programs.ts';
-import { type Over, serve } from './listener.ts';
+import { type ServeOptions, serve } from './listener.ts';
 import { tempFolder } from './temp-folder.ts';
 
 interface Options {
   readonly connectors?: readonly Connector[];
   /** What the home is called; the name of a folder. */
-  readonly called?: string;
+  readonly folderName?: string;
 }
 
 /** A person's home with nothing of this machine's own in it, and the clients that are put there. */
-export function clientsHome({ connectors = CONNECTORS, called = '.' }: Options = {}) {
+export function createClientHome({ connectors = CONNECTORS, folderName: called = '.' }: Options = {}) {
   const home = join(tempFolder(), called);
   mkdirSync(home, { recursive: true });
   const bin = join(home, 'bin');
@@ -32,7 +32,7 @@ export function clientsHome({ connectors = CONNECTORS, called = '.' }: Options =
     chmodSync(path, mode);
     return path;
   };
-  const clients: NonNullable<Over['clients']> = ({ store, ...rest }) =>
+  const clients: NonNullable<ServeOptions['clients']> = ({ store, ...rest }) =>
     new Connections({ ...rest, connectors, around, now: () => store.now() });
   return {
     home,
@@ -47,8 +47,8 @@ export function clientsHome({ connectors = CONNECTORS, called = '.' }: Options =
 }
 
 /** The same beside a memory that runs. */
-export async function aHome(options: Options = {}) {
-  const { clients, ...home } = clientsHome(options);
+export async function createServedHome(options: Options = {}) {
+  const { clients, ...home } = createClientHome(options);
   const opened: Connections[] = [];
   const served = await serve({
     clients: (surrounded) => {

@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/core/clock.ts';
+import type { Clock } from '../../src/core/time/clock.ts';
 
 export const SECOND = 1000;
 export const MINUTE = 60 * SECOND;
@@ -8,9 +8,9 @@ export const DAY = 24 * HOUR;
 /** Where every hand-set clock starts. */
 export const START = Date.UTC(2026, 5, 3, 14, 2);
 
-export interface HandClock extends Clock {
+export interface ManualClock extends Clock {
   /** Time passes: both clocks move, and what was due meanwhile is done. */
-  pass(ms: number): Promise<void>;
+  advance(ms: number): Promise<void>;
   /** The wall clock is set to another time; nothing else moves. */
   jump(ms: number): void;
   /** The machine sleeps: the wall clock and the uptime go on, and nothing else does. */
@@ -18,11 +18,11 @@ export interface HandClock extends Clock {
   /** What the system says of its clock; it says nothing unless told. */
   synchronizedBy: boolean | undefined;
   /** How many things wait for their time. */
-  readonly waiting: number;
+  readonly pendingTimers: number;
 }
 
 /** A clock that a test moves by hand. */
-export function handClock(start = START): HandClock {
+export function manualClock(start = START): ManualClock {
   let wall = start;
   let steady = 0;
   let slept = 0;
@@ -41,7 +41,7 @@ export function handClock(start = START): HandClock {
       timers.add(timer);
       return { [Symbol.dispose]: () => void timers.delete(timer) };
     },
-    async pass(ms) {
+    async advance(ms) {
       const until = steady + ms;
       for (;;) {
         const next = Math.min(until, ...[...timers].map(({ at }) => at));
@@ -53,7 +53,7 @@ export function handClock(start = START): HandClock {
           timers.delete(timer);
           timer.action();
           // What it started ends before time goes on.
-          await settled();
+          await settle();
         }
         if (steady >= until) return;
       }
@@ -65,13 +65,13 @@ export function handClock(start = START): HandClock {
       wall += ms;
       slept += ms;
     },
-    get waiting() {
+    get pendingTimers() {
       return timers.size;
     },
   };
 }
 
 /** Lets everything that is under way in this process come to rest. */
-export async function settled(): Promise<void> {
+export async function settle(): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

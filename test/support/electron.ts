@@ -45,7 +45,7 @@ export const screen = only('screen', {});
 export const protocol = only('protocol', {});
 
 /** What a page of ours is to the shell. */
-export interface Contents {
+export interface FakeContents {
   readonly contents: WebContents;
   readonly frame: WebFrameMain;
   readonly window: BrowserWindow;
@@ -56,7 +56,7 @@ export interface Contents {
   emit(event: string, ...args: unknown[]): void;
 }
 
-export function contentsAt(url: string): Contents {
+export function fakeContents(url: string): FakeContents {
   const sent: unknown[][] = [];
   const set: Record<string, (...args: never[]) => unknown> = {};
   const keep = (name: string) => (handler: unknown) => void (set[name] = handler as (...args: never[]) => unknown);

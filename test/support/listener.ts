@@ -2,27 +2,27 @@ import { type Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import type { TokenScope } from '../../src/contract/token.ts';
-import type { Clients } from '../../src/core/clients.ts';
-import { systemClock } from '../../src/core/clock.ts';
-import { openDoor } from '../../src/core/door.ts';
-import type { Embeddings } from '../../src/core/embeddings.ts';
-import { Finder } from '../../src/core/finder.ts';
-import type { OwnerSettings, Updates } from '../../src/core/operations/memory.ts';
-import type { PacksOptions } from '../../src/core/packs/packs.ts';
-import type { Perform } from '../../src/core/perform.ts';
-import { RamStore } from '../../src/core/ram-store.ts';
-import type { MemoryStore } from '../../src/core/store.ts';
-import { Tokens } from '../../src/core/tokens.ts';
-import { type Listener, type ListenerDeps, startListener } from '../../src/listeners/server.ts';
+import { TokenRegistry } from '../../src/core/access/token-registry.ts';
+import type { ClientConnections } from '../../src/core/operations/clients-port.ts';
+import { createCore } from '../../src/core/operations/create-core.ts';
+import type { Embeddings } from '../../src/core/operations/embeddings-port.ts';
+import type { OwnerSettings, UpdateSource } from '../../src/core/operations/memory.ts';
+import type { Perform } from '../../src/core/operations/perform.ts';
+import type { PackServicesOptions } from '../../src/core/packs/pack-services.ts';
+import { Finder } from '../../src/core/search/finder.ts';
+import { RamStore } from '../../src/core/store/ram-store.ts';
+import type { MemoryStore } from '../../src/core/store/store.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
+import { type Listener, type ListenerDeps, startListener } from '../../src/listeners/listener.ts';
 import { KeyWatch } from '../../src/main/key-watch.ts';
 import { tempFolder } from './temp-folder.ts';
 
-export interface Served {
+export interface ServedMemory {
   readonly url: string;
   readonly port: number;
   readonly folder: string;
   readonly store: MemoryStore;
-  readonly tokens: Tokens;
+  readonly tokens: TokenRegistry;
   readonly perform: Perform;
   readonly listener: Listener;
   /** The owner's own. */
@@ -32,22 +32,22 @@ export interface Served {
 }
 
 interface Surrounded {
-  readonly tokens: Tokens;
+  readonly tokens: TokenRegistry;
   readonly folder: string;
   readonly store: MemoryStore;
 }
 
-export interface Over extends Partial<Omit<ListenerDeps, 'perform'>> {
+export interface ServeOptions extends Partial<Omit<ListenerDeps, 'perform'>> {
   readonly store?: MemoryStore;
   /** Stands around the real one. */
-  readonly around?: (perform: Perform) => Perform;
+  readonly wrapPerform?: (perform: Perform) => Perform;
   readonly writesPerMinute?: number;
-  readonly packs?: Omit<PacksOptions, 'store' | 'clock'>;
+  readonly packs?: Omit<PackServicesOptions, 'store' | 'clock'>;
   readonly settings?: OwnerSettings;
   /** The programs of others that it connects. */
-  readonly clients?: (surrounded: Surrounded) => Clients;
+  readonly clients?: (surrounded: Surrounded) => ClientConnections;
   readonly embeddings?: Embeddings;
-  readonly updates?: Updates | undefined;
+  readonly updates?: UpdateSource | undefined;
 }
 
 const VERSION = '1.2.3';
@@ -55,7 +55,7 @@ const VERSION = '1.2.3';
 /** A memory that is served on a port of its own until the test ends. */
 export async function serve({
   store: given,
-  around,
+  wrapPerform: around,
   writesPerMinute,
   packs,
   settings,
@@ -64,11 +64,11 @@ export async function serve({
   updates,
   clock = systemClock,
   ...over
-}: Over = {}): Promise<Served> {
+}: ServeOptions = {}): Promise<ServedMemory> {
   const store = given ?? new RamStore(clock);
-  const tokens = over.tokens ?? (await Tokens.open({ vault: store.vault, now: () => store.now(), doubtful: () => false }));
+  const tokens = over.tokens ?? (await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false }));
   const folder = over.folder ?? tempFolder();
-  const { perform: inner, packs: opened } = openDoor({
+  const { perform: inner, packs: opened } = createCore({
     store,
     tokens,
     finder: new Finder(store),
@@ -91,7 +91,7 @@ export async function serve({
     address: '127.0.0.1:0',
     version: VERSION,
     onChange: (hear) => store.onChange(hear),
-    onKey: (hear) => key.onChange(hear),
+    onKeyChange: (hear) => key.onChange(hear),
     catalogue: opened.engine.catalogue,
     ...over,
     perform,
@@ -114,7 +114,7 @@ export async function serve({
   };
 }
 
-export interface Answer {
+export interface HttpResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
@@ -122,7 +122,7 @@ export interface Answer {
   readonly json: Record<string, unknown> & { readonly error?: string; readonly message?: string };
 }
 
-export interface Asking {
+export interface HttpRequest {
   readonly method?: string;
   readonly token?: string;
   /** In turn name and value, so that one may come twice. */
@@ -133,7 +133,11 @@ export interface Asking {
 }
 
 /** Asks as any HTTP client does, on a connection of its own. */
-export function ask(url: string, path: string, { method, token, headers = [], body, agent }: Asking = {}): Promise<Answer> {
+export function sendRequest(
+  url: string,
+  path: string,
+  { method, token, headers = [], body, agent }: HttpRequest = {},
+): Promise<HttpResponse> {
   const bytes = body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
   const named = new Set(headers.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase()));
   const all = [
@@ -147,7 +151,7 @@ export function ask(url: string, path: string, { method, token, headers = [], bo
     ...(bytes === undefined && method === 'POST' && !named.has('transfer-encoding') ? ['Content-Length', '0'] : []),
     ...headers,
   ];
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  const { promise, resolve, reject } = Promise.withResolvers<HttpResponse>();
   const { hostname, port } = new URL(url);
   const options = { host: hostname.replace(/[[\]]/g, ''), port, path, method: method ?? (bytes === undefined ? 'GET' : 'POST') };
   const sent = request({ ...options, headers: all, agent: agent ?? false, setHost: false }, (response) => {
@@ -162,27 +166,27 @@ export function ask(url: string, path: string, { method, token, headers = [], bo
   return promise;
 }
 
-function parsed(text: string): Answer['json'] {
+function parsed(text: string): HttpResponse['json'] {
   try {
-    return JSON.parse(text) as Answer['json'];
+    return JSON.parse(text) as HttpResponse['json'];
   } catch {
     return {};
   }
 }
 
-export interface Line {
+export interface RawConnection {
   readonly socket: Socket;
   /** What has come so far. */
   readonly text: () => string;
   write(text: string | Buffer): void;
   /** Until what has come holds this. */
-  until(sign: string | RegExp): Promise<string>;
+  waitFor(sign: string | RegExp): Promise<string>;
   /** Until the other side has ended the connection, in whichever way; how long that took, in ms. */
-  ended(): Promise<number>;
+  waitForEnd(): Promise<number>;
 }
 
 /** A connection without manners. */
-export async function dial(port: number, host = '127.0.0.1'): Promise<Line> {
+export async function openConnection(port: number, host = '127.0.0.1'): Promise<RawConnection> {
   const socket = connect({ host, port, allowHalfOpen: true });
   onTestFinished(() => void socket.destroy());
   const start = performance.now();
@@ -217,13 +221,13 @@ export async function dial(port: number, host = '127.0.0.1'): Promise<Line> {
     socket,
     text: () => text,
     write: (more) => void socket.write(more),
-    until: (sign) => when(() => ((typeof sign === 'string' ? text.includes(sign) : sign.test(text)) ? text : undefined)),
-    ended: () => when(() => (over ? performance.now() - start : undefined)),
+    waitFor: (sign) => when(() => ((typeof sign === 'string' ? text.includes(sign) : sign.test(text)) ? text : undefined)),
+    waitForEnd: () => when(() => (over ? performance.now() - start : undefined)),
   };
 }
 
 /** Every address there is; `openapi.test.ts` sees to it that none is left out. */
-export const everyRoute: readonly (readonly [method: string, path: string])[] = [
+export const ALL_ROUTES: readonly (readonly [method: string, path: string])[] = [
   ['POST', '/api/v1/memory/store'],
   ['POST', '/api/v1/memory/forget'],
   ['GET', '/api/v1/memory'],
@@ -274,4 +278,4 @@ export const everyRoute: readonly (readonly [method: string, path: string])[] = 
 ];
 
 /** For what comes to be so by itself, also where the machine has other things to do. */
-export const SOON = { timeout: 45_000, interval: 20 };
+export const EVENTUALLY = { timeout: 45_000, interval: 20 };

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { aHome } from './clients.ts';
+import { createServedHome } from './clients.ts';
 
 export const CLIENT = { client: 'openclaw', subject: 'me' };
 export const CONFIG = `{
@@ -48,7 +48,7 @@ esac
 `;
 
 export async function aHomeWithOpenClaw(text = CONFIG) {
-  const home = await aHome();
+  const home = await createServedHome();
   home.program('openclaw', PROGRAM);
   home.put('writes.mjs', WRITES);
   const config = home.put('.openclaw/openclaw.json', text);

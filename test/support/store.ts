@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
-import type { Clock } from '../../src/core/clock.ts';
-import { environmentSource } from '../../src/core/keys/environment.ts';
-import type { KeySource } from '../../src/core/keys/key-source.ts';
-import { type KeySources, openStore } from '../../src/core/open-store.ts';
-import type { Author, Draft, MemoryStore } from '../../src/core/store.ts';
+import { environmentSource } from '../../src/core/crypto/keys/environment-source.ts';
+import type { KeySource } from '../../src/core/crypto/keys/key-source.ts';
+import { type KeySources, openStore } from '../../src/core/store/open-store.ts';
+import type { Author, EntryDraft, MemoryStore } from '../../src/core/store/store.ts';
+import type { Clock } from '../../src/core/time/clock.ts';
 import { DAY } from './clock.ts';
 
 export const A_KEY = '5e'.repeat(32);
@@ -13,7 +13,7 @@ export const ANOTHER_KEY = 'c4'.repeat(32);
 
 export const anAuthor: Author = { client: 'claude-code', transport: 'mcp', token: 'token-1' };
 
-export const aDraft = (over: Partial<Draft> = {}): Draft => ({
+export const aDraft = (over: Partial<EntryDraft> = {}): EntryDraft => ({
   key: 'preferences/frontend-framework',
   value: 'React over Vue (Konflux project constraint)',
   category: 'preferences',
@@ -34,7 +34,7 @@ export const keyFrom =
 export const withKey = (key = A_KEY): KeySources => keyFrom({ HELMDECK_MEMORY_KEY: key });
 
 /** A source that a test moves through its states by hand. */
-export function handSource(
+export function manualKeySource(
   reading: Awaited<ReturnType<KeySource['read']>>,
 ): KeySource & { set(next: typeof reading): void; asked: number } {
   let present = reading;
@@ -55,7 +55,7 @@ export function handSource(
 }
 
 /** Opens a kept memory that the test closes, or that closes after it. */
-export async function openKeptStore(folder: string, clock: Clock, sources: KeySources = withKey()): Promise<MemoryStore> {
+export async function openFileStore(folder: string, clock: Clock, sources: KeySources = withKey()): Promise<MemoryStore> {
   const store = await openStore({ folder, clock, sources });
   onTestFinished(() => store[Symbol.asyncDispose]());
   return store;

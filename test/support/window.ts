@@ -3,16 +3,16 @@ import chromium from '@sparticuz/chromium';
 import axe, { type AxeResults } from 'axe-core';
 import { type Browser, type BrowserContextOptions, chromium as driver, type Page } from 'playwright-core';
 import { afterAll, expect, onTestFinished } from 'vitest';
-import type { OperationName, Output, Request } from '../../src/contract/operations.ts';
-import type { Caller } from '../../src/core/caller.ts';
-import { systemClock } from '../../src/core/clock.ts';
-import type { Embeddings } from '../../src/core/embeddings.ts';
-import { openStore } from '../../src/core/open-store.ts';
+import type { OperationName, OperationOutput, OperationRequest } from '../../src/contract/operations.ts';
+import type { Caller } from '../../src/core/access/caller.ts';
+import type { Embeddings } from '../../src/core/operations/embeddings-port.ts';
 import type { OwnerSettings } from '../../src/core/operations/memory.ts';
-import type { PacksOptions } from '../../src/core/packs/packs.ts';
-import type { MemoryStore } from '../../src/core/store.ts';
-import type { HandClock } from './clock.ts';
-import { type Over, serve, type Served } from './listener.ts';
+import type { PackServicesOptions } from '../../src/core/packs/pack-services.ts';
+import { openStore } from '../../src/core/store/open-store.ts';
+import type { MemoryStore } from '../../src/core/store/store.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
+import type { ManualClock } from './clock.ts';
+import { type ServeOptions, serve, type ServedMemory } from './listener.ts';
 import { aCaller } from './memory.ts';
 import { withKey } from './store.ts';
 import { tempFolder } from './temp-folder.ts';
@@ -21,35 +21,37 @@ const PAGES = 'out/renderer';
 
 interface Options extends Pick<BrowserContextOptions, 'viewport' | 'colorScheme' | 'forcedColors'> {
   /** Set by hand, for the memory and the page alike; unless given, both follow the system's. */
-  readonly clock?: HandClock;
+  readonly clock?: ManualClock;
   /** A memory that is there already. */
   readonly store?: MemoryStore;
   /** What is in the memory before the window opens. */
-  readonly filled?: (as: As) => Promise<unknown>;
+  readonly seed?: (as: As) => Promise<unknown>;
   /** No program has ever come, so the window begins with its first screen. */
-  readonly unused?: true;
-  readonly packs?: Omit<PacksOptions, 'store' | 'clock'>;
+  readonly firstRun?: true;
+  readonly packs?: Omit<PackServicesOptions, 'store' | 'clock'>;
   readonly settings?: OwnerSettings;
-  readonly clients?: Over['clients'];
+  readonly clients?: ServeOptions['clients'];
   readonly embeddings?: Embeddings;
-  readonly updates?: Over['updates'];
+  readonly updates?: ServeOptions['updates'];
   /** In px; browsers begin with 16. */
-  readonly textSize?: number;
+  readonly fontSize?: number;
   /** Done to the page before it loads. */
-  readonly before?: (page: Page, served: Served) => Promise<unknown>;
+  readonly before?: (page: Page, served: ServedMemory) => Promise<unknown>;
   /** What the page may complain about: a refusal shows in its console. */
-  readonly mayComplain?: RegExp;
+  readonly allowedErrors?: RegExp;
 }
 
-type As = (caller?: Partial<Caller>) => <Name extends OperationName>(name: Name, input: Request<Name>) => Promise<Output<Name>>;
+type As = (
+  caller?: Partial<Caller>,
+) => <Name extends OperationName>(name: Name, input: OperationRequest<Name>) => Promise<OperationOutput<Name>>;
 
 export interface OpenedWindow {
   readonly page: Page;
-  readonly served: Served;
+  readonly served: ServedMemory;
   /** Asks the same memory as an agent would. */
   readonly as: As;
   /** Time passes for the memory and the page. */
-  readonly pass: (ms: number) => Promise<void>;
+  readonly advance: (ms: number) => Promise<void>;
   /** Every address that the page asked for, without those of the first load. */
   readonly requests: readonly string[];
 }
@@ -73,16 +75,16 @@ afterAll(async () => (await opening)?.close());
 export async function openWindow({
   clock,
   store: given,
-  filled,
-  unused,
+  seed: filled,
+  firstRun: unused,
   packs,
   settings,
   clients,
   embeddings,
   updates,
-  textSize,
+  fontSize: textSize,
   before,
-  mayComplain,
+  allowedErrors: mayComplain,
   ...looks
 }: Options = {}): Promise<OpenedWindow> {
   const store = given ?? (await openStore({ folder: tempFolder(), clock: clock ?? systemClock, sources: withKey() }));
@@ -91,7 +93,7 @@ export async function openWindow({
   const served = await serve({
     store,
     clock: clock ?? systemClock,
-    pages: PAGES,
+    windowFolder: PAGES,
     ...(packs && { packs }),
     ...(settings && { settings }),
     ...(clients && { clients }),
@@ -123,7 +125,7 @@ export async function openWindow({
     const session = await context.newCDPSession(page);
     await session.send('Page.setFontSizes', { fontSizes: { standard: textSize, fixed: (textSize * 13) / 16 } });
   }
-  const complaints = complaintsOf(page);
+  const complaints = collectPageErrors(page);
   onTestFinished(() => expect(complaints.filter((text) => mayComplain?.test(text) !== true)).toEqual([]));
   await before?.(page, served);
   await page.goto(served.listener.windowLink() ?? '');
@@ -137,8 +139,8 @@ export async function openWindow({
     served,
     as,
     requests,
-    async pass(ms) {
-      await clock?.pass(ms);
+    async advance(ms) {
+      await clock?.advance(ms);
       await page.clock.fastForward(ms);
       if (clock) await page.clock.setFixedTime(clock.now());
     },
@@ -146,7 +148,7 @@ export async function openWindow({
 }
 
 /** Whatever went wrong in the page, as it comes. */
-export function complaintsOf(page: Page): string[] {
+export function collectPageErrors(page: Page): string[] {
   const complaints: string[] = [];
   page.on('console', (message) => {
     if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
@@ -157,7 +159,7 @@ export function complaintsOf(page: Page): string[] {
 }
 
 /** The rules of accessibility that are broken as the page stands, a line each; only one of them, if it is named. */
-export async function broken(page: Page, only?: string): Promise<string[]> {
+export async function accessibilityViolations(page: Page, only?: string): Promise<string[]> {
   // As text: the page's policy lets no script in by an element.
   await page.evaluate(axe.source);
   const options = only === undefined ? {} : { runOnly: [only] };

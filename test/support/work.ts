@@ -1,5 +1,5 @@
 /** What it costs this thread to do it, in milliseconds: what else the machine does meanwhile does not count. */
-export function workOf(run: () => unknown): number {
+export function measureCpu(run: () => unknown): number {
   const before = process.threadCpuUsage();
   run();
   const { user, system } = process.threadCpuUsage(before);
@@ -7,9 +7,9 @@ export function workOf(run: () => unknown): number {
 }
 
 /** The best of a few tries, or the first that is good enough. */
-export function bestWorkOf(run: () => unknown, enough = 0): number {
+export function measureBestCpu(run: () => unknown, enough = 0): number {
   let least = Infinity;
-  for (let turn = 0; turn < 5 && least >= enough; turn += 1) least = Math.min(least, workOf(run));
+  for (let turn = 0; turn < 5 && least >= enough; turn += 1) least = Math.min(least, measureCpu(run));
   return least;
 }
 
@@ -18,8 +18,8 @@ const TEXT = 'it was the best of times, it was the worst of times; '.repeat(4000
 const USUAL_MS = 3.6;
 
 /** How many times slower the machine is at this moment, told by work that has nothing to do with ours. */
-export const slowness = (): number =>
-  Math.max(1, bestWorkOf(() => [...TEXT.matchAll(/[a-z]+(?=\W+(?:best|worst)\b)/g)].length + checksum(TEXT)) / USUAL_MS);
+export const machineSlowness = (): number =>
+  Math.max(1, measureBestCpu(() => [...TEXT.matchAll(/[a-z]+(?=\W+(?:best|worst)\b)/g)].length + checksum(TEXT)) / USUAL_MS);
 
 function checksum(text: string): number {
   let sum = 0;
@@ -33,7 +33,7 @@ const TICK_MS = 10;
  * How long one waits for it, in milliseconds, without what a busy machine kept this thread from running: of the ticks of a clock
  * that it missed, what it did not work through itself.
  */
-export async function waitOf(run: () => Promise<unknown>): Promise<number> {
+export async function measureWait(run: () => Promise<unknown>): Promise<number> {
   const from = performance.now();
   let last = from;
   let worked = process.threadCpuUsage();

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Activity } from '../../contract/history.ts';
 import { ACTIVITY_TTL } from '../../contract/limits.ts';
-import { authorOf, type Caller } from '../caller.ts';
-import { signatures } from '../signatures.ts';
-import type { Entry, Note, WriteOutcome } from '../store.ts';
-import { time } from '../time.ts';
+import { authorOf, type Caller } from '../access/caller.ts';
+import { signatures } from '../store/signatures.ts';
+import type { Entry, ActivityNote, WriteOutcome } from '../store/store.ts';
+import { formatTime } from '../time/format-time.ts';
 
 type Row = Activity['activity'][number];
 type About = Pick<Row, 'key' | 'scope' | 'target'>;
@@ -12,7 +12,7 @@ type About = Pick<Row, 'key' | 'scope' | 'target'>;
 type Kept = Pick<Row, 'operation'> & About & WriteOutcome;
 
 /** What is kept about a write or a forget, besides who and when. */
-export const noteOf = (caller: Caller, operation: Row['operation'], about: About): Note => {
+export const noteOf = (caller: Caller, operation: Row['operation'], about: About): ActivityNote => {
   const valueOf = (outcome?: WriteOutcome): string => JSON.stringify({ operation, ...about, ...outcome } satisfies Kept);
   return {
     key: randomUUID(),
@@ -21,7 +21,7 @@ export const noteOf = (caller: Caller, operation: Row['operation'], about: About
     tags: [],
     author: authorOf(caller),
     lifetime: ACTIVITY_TTL * 1000,
-    completed: valueOf,
+    valueFor: valueOf,
   };
 };
 
@@ -29,20 +29,20 @@ export const noteOf = (caller: Caller, operation: Row['operation'], about: About
 const parse = ({ value }: Entry): Kept => JSON.parse(value) as Kept;
 
 /** What a row says was written: the key, and the moment that the fact itself bears. */
-export function writtenIn(entry: Entry): { readonly key: string | undefined; readonly at: number } {
+export function writeOf(entry: Entry): { readonly key: string | undefined; readonly at: number } {
   const { key, written = entry.updatedAt } = parse(entry);
   return { key, at: written };
 }
 
-export function readNote(entry: Entry): Omit<Row, 'id'> {
+export function activityRowOf(entry: Entry): Omit<Row, 'id'> {
   const { operation, key, scope, target, shortened } = parse(entry);
   return {
-    at: time(entry.updatedAt),
+    at: formatTime(entry.updatedAt),
     operation,
     ...signatures(entry.author),
     ...(key !== undefined && { key }),
     ...(scope !== undefined && { scope }),
     ...(target !== undefined && { target }),
-    ...(shortened && { shortened: { from: time(shortened.from), to: time(shortened.to) } }),
+    ...(shortened && { shortened: { from: formatTime(shortened.from), to: formatTime(shortened.to) } }),
   };
 }

@@ -1,12 +1,12 @@
-import { bring } from './bring.ts';
 import { clients } from './clients.ts';
 import { credentials } from './credentials.ts';
 import { embeddings } from './embeddings.ts';
 import { facts } from './facts.ts';
-import { find } from './find.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 import { packs } from './packs.ts';
 import { pipelines } from './pipelines.ts';
+import { previewImport } from './preview-import.ts';
+import { search } from './search.ts';
 import { settings } from './settings.ts';
 import { transfer } from './transfer.ts';
 import { undo } from './undo.ts';
@@ -17,10 +17,10 @@ import { windowSessions } from './window-sessions.ts';
 
 export const createMemory = (deps: MemoryDeps): Memory => ({
   ...facts(deps),
-  ...find(deps),
+  ...search(deps),
   ...views(deps),
   ...transfer(deps),
-  ...bring(deps),
+  ...previewImport(deps),
   ...packs(deps),
   ...credentials(deps),
   ...embeddings(deps),

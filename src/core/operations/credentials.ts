@@ -12,7 +12,7 @@ export const credentials = ({
   },
 
   async dropCredential(_caller, { name }) {
-    await kept.drop(name);
+    await kept.delete(name);
     return { name };
   },
 });

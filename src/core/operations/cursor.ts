@@ -1,13 +1,13 @@
 import { Failure } from '../../contract/failure.ts';
-import type { Cursor, PageQuery } from '../store.ts';
+import type { EntryCursor, PageQuery } from '../store/store.ts';
 
 type Sort = PageQuery['sort'];
 
 /** Two numbers and the order they belong to; it says nothing that the page before did not show. */
-export const spellCursor = ({ at, row }: Cursor, sort: Sort): string =>
+export const encodeCursor = ({ at, row }: EntryCursor, sort: Sort): string =>
   Buffer.from(JSON.stringify([sort, at, row])).toString('base64url');
 
-export function readCursor(text: string, sort: Sort): Cursor {
+export function decodeCursor(text: string, sort: Sort): EntryCursor {
   try {
     const [order, at, row, ...rest] = JSON.parse(Buffer.from(text, 'base64url').toString()) as unknown[];
     if (order === sort && isPlace(at) && isPlace(row) && rest.length === 0) return { at, row };

@@ -1,4 +1,4 @@
-import type { Embedded } from '../../contract/embeddings.ts';
+import type { EmbedResponse } from '../../contract/embeddings.ts';
 import { Failure } from '../../contract/failure.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 
@@ -9,7 +9,7 @@ type Embeds = Pick<
 
 /** Vectors for whoever may read a memory; all else about embeddings is the owner's. */
 export const embeddings = ({ embeddings: port, clock }: MemoryDeps): Embeds => ({
-  async embed({ subject }, { model, input, encoding_format: format, dimensions }, { signal }): Promise<Embedded> {
+  async embed({ subject }, { model, input, encoding_format: format, dimensions }, { signal }): Promise<EmbedResponse> {
     if (withoutTag(model) !== withoutTag(port.model) && port.model !== '') {
       throw new Failure('invalid_input', `model must be ${port.model}, which is the one that is set here; send it.`);
     }
@@ -36,7 +36,7 @@ export const embeddings = ({ embeddings: port, clock }: MemoryDeps): Embeds => (
   embeddings: () => port.report(),
 
   async setEmbeddings(_caller, choice) {
-    await port.choose(choice);
+    await port.configure(choice);
     return port.report();
   },
 

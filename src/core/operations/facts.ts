@@ -1,35 +1,37 @@
 import type { FactDetail, FactSummary } from '../../contract/fact.ts';
 import { Failure } from '../../contract/failure.ts';
 import { spellScope } from '../../contract/forget.ts';
-import { type Caller, authorOf, graceFor, namespaceOf } from '../caller.ts';
-import { isResponsible } from '../entry.ts';
-import { selectionOf } from '../scope.ts';
-import { signatures } from '../signatures.ts';
-import { type Entry, type Space, STEP_BYTES, type WholeFact } from '../store.ts';
-import { time } from '../time.ts';
-import { wholePage } from '../whole-page.ts';
+import { type Caller, authorOf, shorteningGraceFor, namespaceOf } from '../access/caller.ts';
+import { collectPage } from '../store/collect-page.ts';
+import { isWrittenFor } from '../store/entry.ts';
+import { selectionOf } from '../store/scope.ts';
+import { signatures } from '../store/signatures.ts';
+import { type Entry, type Space, STEP_BYTES, type FactWithHistory } from '../store/store.ts';
+import { formatTime } from '../time/format-time.ts';
 import { noteOf } from './activity.ts';
-import { spellCursor, readCursor } from './cursor.ts';
-import { refuseSecrets } from './discretion.ts';
+import { encodeCursor, decodeCursor } from './cursor.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
+import { refuseSecrets } from './refuse-secrets.ts';
 
 type Facts = Pick<Memory, 'remember' | 'recall' | 'list' | 'patch' | 'forget' | 'undoForget' | 'history'>;
 
 /** What callers do with facts. */
-export const facts = ({ store, turns, secrets, forgotten }: MemoryDeps): Facts => ({
+export const facts = ({ store, scheduler: turns, secrets, forgotten }: MemoryDeps): Facts => ({
   async remember(caller, { key, value, category, tags, ttl_seconds: ttl }) {
     const warning = refuseSecrets(secrets, { value, key, tags, category });
-    const draft = { key, value, category, tags, author: authorOf(caller), lifetime: ttl * 1000, ...graceFor(caller) };
+    const draft = { key, value, category, tags, author: authorOf(caller), lifetime: ttl * 1000, ...shorteningGraceFor(caller) };
     const latest = store.now() + draft.lifetime;
     const { status, entry } = await store.space(namespaceOf(caller), 'fact').put(draft, noteOf(caller, 'remember', { key }));
     const longer = entry.expiresAt > latest + SLACK_MS ? STAYS_LONGER : undefined;
-    const notes = [warning, longer, store.status().kept === 'memory' ? NOT_KEPT : undefined].filter((each) => each !== undefined);
+    const notes = [warning, longer, store.status().kept === 'memory' ? RAM_ONLY_NOTE : undefined].filter(
+      (each) => each !== undefined,
+    );
     return {
       key: entry.key,
       category: entry.category,
       tags: [...entry.tags],
       status,
-      expires_at: time(entry.expiresAt),
+      expires_at: formatTime(entry.expiresAt),
       ...(notes.length > 0 && { note: notes.join(' ') }),
     };
   },
@@ -37,7 +39,7 @@ export const facts = ({ store, turns, secrets, forgotten }: MemoryDeps): Facts =
   async recall(caller, { key }) {
     const entry = await store.space(namespaceOf(caller), 'fact').get(key);
     if (!entry) throw unknownKey();
-    return detail(entry);
+    return factDetail(entry);
   },
 
   async list(caller, filter) {
@@ -47,7 +49,7 @@ export const facts = ({ store, turns, secrets, forgotten }: MemoryDeps): Facts =
     const matches = ({ key, tags, author }: Entry): boolean =>
       (prefix === undefined || key.startsWith(prefix)) &&
       (tag === undefined || tags.includes(tag)) &&
-      (client === undefined || isResponsible(author, client));
+      (client === undefined || isWrittenFor(author, client));
     const narrowed = prefix !== undefined || tag !== undefined || client !== undefined;
     const expiresBefore = within === undefined ? undefined : store.now() + within * 1000 + 1;
     const query = {
@@ -56,14 +58,14 @@ export const facts = ({ store, turns, secrets, forgotten }: MemoryDeps): Facts =
       ...(category !== undefined && { category }),
       ...(expiresBefore !== undefined && { expiresBefore }),
       ...(narrowed && { matches }),
-      ...(cursor !== undefined && { after: readCursor(cursor, sort) }),
+      ...(cursor !== undefined && { after: decodeCursor(cursor, sort) }),
     };
     // Keys, tags and clients are sealed, so the store opens what may fit. Of values no more are sent than one step opens.
-    const steps = { between: () => turns.next(caller.subject), ...(values && { enough: STEP_BYTES }) };
-    const { entries, next } = await wholePage(space, query, steps);
+    const steps = { between: () => turns.yieldTurn(caller.subject), ...(values && { enough: STEP_BYTES }) };
+    const { entries, next } = await collectPage(space, query, steps);
     return {
-      facts: entries.map((entry) => (values ? detail(entry) : summary(entry))),
-      ...(next && { next_cursor: spellCursor(next, sort) }),
+      facts: entries.map((entry) => (values ? factDetail(entry) : summary(entry))),
+      ...(next && { next_cursor: encodeCursor(next, sort) }),
     };
   },
 
@@ -74,7 +76,7 @@ export const facts = ({ store, turns, secrets, forgotten }: MemoryDeps): Facts =
       ...(category !== undefined && { category }),
       ...(tags && { tags }),
       ...(ttl !== undefined && { lifetime: ttl * 1000 }),
-      ...graceFor(caller),
+      ...shorteningGraceFor(caller),
     };
     const entry = await store.space(namespaceOf(caller), 'fact').change(key, change, noteOf(caller, 'patch', { key }));
     if (!entry) throw unknownKey();
@@ -85,7 +87,7 @@ export const facts = ({ store, turns, secrets, forgotten }: MemoryDeps): Facts =
     const { subject, session } = caller;
     const selection = { ...selectionOf(scope), ...(session !== undefined && { session }) };
     const spelled = spellScope(scope);
-    const between = (): Promise<void> => turns.next(subject);
+    const between = (): Promise<void> => turns.yieldTurn(subject);
     if (dry) {
       const deleted = await store.countMatching(subject, selection, between);
       return { scope: spelled, deleted, purged: false, older_backups: store.upkeep?.backups().length ?? 0, dry_run: true };
@@ -96,9 +98,9 @@ export const facts = ({ store, turns, secrets, forgotten }: MemoryDeps): Facts =
     const space = store.space(namespaceOf(caller), 'fact');
     const fact = scope.kind === 'key' && isWindow(caller) ? await wholeFact(space, scope.name) : undefined;
     // What this forget covers, an earlier one must not bring back.
-    forgotten.drop(subject, scope.kind === 'key' ? scope.name : undefined);
+    forgotten.discard(subject, scope.kind === 'key' ? scope.name : undefined);
     const { deleted, purged, olderBackups } = await store.forget(subject, selection, note, between);
-    const undo = fact && deleted > 0 ? forgotten.hold({ namespace: namespaceOf(caller), fact, at }) : undefined;
+    const undo = fact && deleted > 0 ? forgotten.add({ namespace: namespaceOf(caller), fact, at }) : undefined;
     return { scope: spelled, deleted, purged, older_backups: olderBackups, ...(undo !== undefined && { undo }) };
   },
 
@@ -108,10 +110,10 @@ export const facts = ({ store, turns, secrets, forgotten }: MemoryDeps): Facts =
     if (!held) throw new Failure('not_found', 'It is too late to undo this; the fact is forgotten for good.');
     const { namespace, fact, at } = held;
     const note = noteOf(caller, 'undoForget', { key: fact.entry.key });
-    const isBack = await store.space(namespace, 'fact').putBack(fact, at, note);
+    const isBack = await store.space(namespace, 'fact').restoreForgotten(fact, at, note);
     if (!isBack)
       throw new Failure('not_found', 'The fact has expired, or another was stored under its key; nothing was changed.');
-    forgotten.drop(caller.subject, fact.entry.key);
+    forgotten.discard(caller.subject, fact.entry.key);
     return summary(fact.entry);
   },
 
@@ -126,8 +128,8 @@ export const facts = ({ store, turns, secrets, forgotten }: MemoryDeps): Facts =
         category,
         tags: [...tags],
         ...signatures(author),
-        written_at: time(updatedAt),
-        expires_at: time(expiresAt),
+        written_at: formatTime(updatedAt),
+        expires_at: formatTime(expiresAt),
       })),
     };
   },
@@ -136,12 +138,12 @@ export const facts = ({ store, turns, secrets, forgotten }: MemoryDeps): Facts =
 /** No agent comes by this door, whatever its token is good for. */
 const isWindow = ({ transport }: Caller): boolean => transport === 'window';
 
-async function wholeFact(space: Space, key: string): Promise<WholeFact | undefined> {
+async function wholeFact(space: Space, key: string): Promise<FactWithHistory | undefined> {
   const [entry, versions] = await Promise.all([space.get(key), space.history(key)]);
   return entry && { entry, versions };
 }
 
-export const NOT_KEPT = 'This memory has no key, so it is kept in RAM only and gone when the program ends; tell its owner.';
+export const RAM_ONLY_NOTE = 'This memory has no key, so it is kept in RAM only and gone when the program ends; tell its owner.';
 
 /** The write may have waited since the moment was read. */
 const SLACK_MS = 60_000;
@@ -153,12 +155,12 @@ const summary = ({ key, category, tags, author, createdAt, updatedAt, expiresAt 
   category,
   tags: [...tags],
   ...signatures(author),
-  created_at: time(createdAt),
-  updated_at: time(updatedAt),
-  expires_at: time(expiresAt),
+  created_at: formatTime(createdAt),
+  updated_at: formatTime(updatedAt),
+  expires_at: formatTime(expiresAt),
 });
 
-export const detail = (entry: Entry): FactDetail => ({ ...summary(entry), value: entry.value });
+export const factDetail = (entry: Entry): FactDetail => ({ ...summary(entry), value: entry.value });
 
 /** A key that was never there, has expired or was forgotten: nobody can tell which. */
 const unknownKey = (): Failure =>

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { PackDetail, PackSummary } from '../../contract/pack.ts';
-import { type Pack, toolOf } from '../packs/pack.ts';
+import { type Pack, toolNameOf } from '../packs/pack.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 
 /** What packs can be asked. */
@@ -30,7 +30,7 @@ function summaryOf(pack: Pack): PackSummary {
     version,
     title,
     description,
-    tool: toolOf(pack),
+    tool: toolNameOf(pack),
     own: pack.own !== undefined,
     ...(memory?.cache === true && memory.ttl !== undefined && { cache_seconds: memory.ttl }),
     ...(unavailable !== undefined && { unavailable }),

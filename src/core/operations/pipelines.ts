@@ -1,15 +1,15 @@
-import { type PipelineDetail, shownText } from '../../contract/pipeline.ts';
-import type { Definer } from '../authorship.ts';
-import type { Caller } from '../caller.ts';
-import { inputNames } from '../pipelines/definition.ts';
-import type { Kept, PipelineChange } from '../pipelines/definitions.ts';
-import { adoptionNeeded } from '../pipelines/pipelines.ts';
-import type { Note } from '../store.ts';
-import { time } from '../time.ts';
+import { type PipelineDetail, displayText } from '../../contract/pipeline.ts';
+import type { DefinitionAuthor } from '../access/authorship.ts';
+import type { Caller } from '../access/caller.ts';
+import type { AttributedDefinition, PipelineChange } from '../pipelines/definition-store.ts';
+import { whyAdoptionNeeded } from '../pipelines/pipeline-runner.ts';
+import { inputNames } from '../pipelines/validate-definition.ts';
+import type { ActivityNote } from '../store/store.ts';
+import { formatTime } from '../time/format-time.ts';
 import { noteOf } from './activity.ts';
-import { refuseSecretsIn } from './discretion.ts';
-import { NOT_KEPT } from './facts.ts';
+import { RAM_ONLY_NOTE } from './facts.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
+import { refuseSecretsIn } from './refuse-secrets.ts';
 
 type OfPipelines = Pick<
   Memory,
@@ -28,14 +28,14 @@ type OfPipelines = Pick<
 /** What pipelines can be asked. */
 export const pipelines = ({ store, secrets, packs: { pipelines: all, authorship } }: MemoryDeps): OfPipelines => ({
   async pipelines(caller) {
-    const stands = await authorship.standing(caller);
+    const stands = await authorship.runnableBy(caller);
     return {
       pipelines: (await all.definitions.all(caller.subject)).map((kept) => {
         const { id, title, description, steps } = kept.definition;
         return {
           id,
-          ...(title !== undefined && { title: shownText(title) }),
-          ...(description !== undefined && { description: shownText(description) }),
+          ...(title !== undefined && { title: displayText(title) }),
+          ...(description !== undefined && { description: displayText(description) }),
           inputs: inputNames(kept.definition),
           steps: steps.length,
           ...heading(kept, stands),
@@ -46,25 +46,25 @@ export const pipelines = ({ store, secrets, packs: { pipelines: all, authorship 
 
   async pipeline(caller, { id }) {
     const kept = await all.definitions.get(caller.subject, id);
-    return { ...kept.definition, ...heading(kept, await authorship.standing(caller)) };
+    return { ...kept.definition, ...heading(kept, await authorship.runnableBy(caller)) };
   },
 
   async createPipeline(caller, definition) {
-    all.refuseUnrunnable(definition);
+    all.validate(definition);
     const warning = refuseSecretsIn(secrets, definition);
     const { status, expiresAt } = await all.definitions.put(caller, definition, notesOf(caller));
-    const notes = [warning, store.status().kept === 'memory' ? NOT_KEPT : undefined].filter((each) => each !== undefined);
+    const notes = [warning, store.status().kept === 'memory' ? RAM_ONLY_NOTE : undefined].filter((each) => each !== undefined);
     return {
       id: definition.id,
       status,
-      expires_at: time(expiresAt),
+      expires_at: formatTime(expiresAt),
       ...(notes.length > 0 && { note: notes.join(' ') }),
     };
   },
 
   async adoptPipeline(caller, { id, updated_at: seen }) {
     const kept = await all.definitions.adopt(caller, id, seen);
-    const { expires_at: _expires, ...rest } = heading(kept, await authorship.standing(caller));
+    const { expires_at: _expires, ...rest } = heading(kept, await authorship.runnableBy(caller));
     return { id, ...rest };
   },
 
@@ -73,30 +73,30 @@ export const pipelines = ({ store, secrets, packs: { pipelines: all, authorship 
     return { id, deleted: true };
   },
 
-  runPipeline: (caller, input, during) => all.run(caller, input, during),
-  finishPipeline: (caller, input, during) => all.finish(caller, input, during),
-  pipelineRuns: async (caller, { limit }) => ({ runs: await all.runs(caller, limit) }),
-  pipelineRun: (caller, { run_id: runId }) => all.show(caller, runId),
-  cancelPipelineRun: (caller, { run_id: runId }) => all.cancel(caller, runId),
+  runPipeline: (caller, input, during) => all.startRun(caller, input, during),
+  finishPipeline: (caller, input, during) => all.runToEnd(caller, input, during),
+  pipelineRuns: async (caller, { limit }) => ({ runs: await all.listRuns(caller, limit) }),
+  pipelineRun: (caller, { run_id: runId }) => all.getRun(caller, runId),
+  cancelPipelineRun: (caller, { run_id: runId }) => all.cancelRun(caller, runId),
 });
 
 /** The record of activity names the pipeline. */
 export const notesOf =
   (caller: Caller) =>
-  (operation: PipelineChange, id: string): Note =>
+  (operation: PipelineChange, id: string): ActivityNote =>
     noteOf(caller, operation, { target: id });
 
 type Heading = Pick<PipelineDetail, 'client' | 'by_owner' | 'first_written_by' | 'needs_adoption' | 'updated_at' | 'expires_at'>;
 
-function heading(kept: Kept, stands: (author: Definer) => boolean): Heading {
-  const { author, wrote, updatedAt, expiresAt } = kept;
-  const why = adoptionNeeded(kept, stands);
+function heading(kept: AttributedDefinition, stands: (author: DefinitionAuthor) => boolean): Heading {
+  const { author, originalClient: wrote, updatedAt, expiresAt } = kept;
+  const why = whyAdoptionNeeded(kept, stands);
   return {
     client: author.client,
     ...(author.owner && { by_owner: true }),
     ...(wrote !== undefined && { first_written_by: wrote }),
     ...(why !== undefined && { needs_adoption: why }),
-    updated_at: time(updatedAt),
-    expires_at: time(expiresAt),
+    updated_at: formatTime(updatedAt),
+    expires_at: formatTime(expiresAt),
   };
 }

@@ -4,7 +4,7 @@ export const settings = ({ store, settings: owner, program }: MemoryDeps): Pick<
   async settings({ subject }) {
     const { used, most } = await store.usage(subject);
     return {
-      ...owner.told(),
+      ...owner.snapshot(),
       ...(program.updates && { updates: program.updates.host }),
       quota: {
         facts: { used: used.facts, most: most.facts },

@@ -1,17 +1,17 @@
-import { explain } from '../../contract/explain.ts';
+import { explainIssue } from '../../contract/explain.ts';
 import { Failure } from '../../contract/failure.ts';
-import type { Of } from '../../contract/later.ts';
+import type { SchemaOutput } from '../../contract/lazy.ts';
 import { SHORTENING_GRACE, TTL } from '../../contract/limits.ts';
 import { ImportLine, type ImportReceipt } from '../../contract/transfer.ts';
-import { authorOf, type Caller, namespaceOf } from '../caller.ts';
-import { sameContent } from '../entry.ts';
-import type { Draft, Space } from '../store.ts';
-import { time } from '../time.ts';
+import { authorOf, type Caller, namespaceOf } from '../access/caller.ts';
+import { sameContent } from '../store/entry.ts';
+import type { EntryDraft, Space } from '../store/store.ts';
+import { formatTime } from '../time/format-time.ts';
 import { noteOf } from './activity.ts';
-import { readCursor, spellCursor } from './cursor.ts';
-import { refuseSecrets } from './discretion.ts';
-import { detail } from './facts.ts';
+import { decodeCursor, encodeCursor } from './cursor.ts';
+import { factDetail } from './facts.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
+import { refuseSecrets } from './refuse-secrets.ts';
 
 type Transfer = Pick<Memory, 'export' | 'import'>;
 type Outcome = 'created' | 'updated' | 'unchanged' | 'dropped' | Failure;
@@ -20,23 +20,23 @@ type Written = NonNullable<ImportReceipt['written']>;
 const SLICE = 64 * 1024;
 
 /** Facts on their way to another place and back. */
-export const transfer = ({ store, turns, secrets }: MemoryDeps): Transfer => ({
+export const transfer = ({ store, scheduler: turns, secrets }: MemoryDeps): Transfer => ({
   async export(caller, { limit, cursor }) {
     const { entries, next } = await store.space(namespaceOf(caller), 'fact').page({
       sort: 'oldest',
       limit,
-      ...(cursor !== undefined && { after: readCursor(cursor, 'oldest') }),
+      ...(cursor !== undefined && { after: decodeCursor(cursor, 'oldest') }),
     });
-    return { facts: entries.map(detail), ...(next && { next_cursor: spellCursor(next, 'oldest') }) };
+    return { facts: entries.map(factDetail), ...(next && { next_cursor: encodeCursor(next, 'oldest') }) };
   },
 
   async import(caller, { lines, first_line: first, dry_run: dry }) {
     const space = store.space(namespaceOf(caller), 'fact');
-    const foreseen = new Map<string, Draft>();
+    const foreseen = new Map<string, EntryDraft>();
     const moments: number[] = [];
     const outcomes: { line: number; outcome: Outcome }[] = [];
     for (const slice of slicesOf(lines)) {
-      if (outcomes.length > 0) await turns.next(caller.subject);
+      if (outcomes.length > 0) await turns.yieldTurn(caller.subject);
       const imported = slice.map(async ([index, line]) => ({
         line: first + index,
         outcome: await importOne(line).catch(asOutcome),
@@ -76,7 +76,7 @@ function* slicesOf(lines: readonly string[]): Generator<[number, string][]> {
   if (slice.length > 0) yield slice;
 }
 
-type Line = Of<typeof ImportLine>;
+type Line = SchemaOutput<typeof ImportLine>;
 
 function readLine(line: string): Line {
   let json: unknown;
@@ -86,18 +86,22 @@ function readLine(line: string): Line {
     throw new Failure('invalid_input', 'The line is not JSON; send one JSON object a line, as an export writes them.');
   }
   const parsed = ImportLine().safeParse(json);
-  if (!parsed.success) throw new Failure('invalid_input', explain(parsed.error, json));
+  if (!parsed.success) throw new Failure('invalid_input', explainIssue(parsed.error, json));
   return parsed.data;
 }
 
 /** Time goes on while facts travel: they keep their end, and none gets more than a year. A file ends no fact of another client soon, whoever imports it. */
-function draftOf(caller: Caller, { key, value, category, tags, expires_at: end, ttl_seconds: ttl }: Line, now: number): Draft {
+function draftOf(
+  caller: Caller,
+  { key, value, category, tags, expires_at: end, ttl_seconds: ttl }: Line,
+  now: number,
+): EntryDraft {
   const lifetime = end === undefined ? (ttl ?? TTL.default) * 1000 : Math.min(Date.parse(end) - now, TTL.max * 1000);
   return { key, value, category, tags, author: authorOf(caller), lifetime, grace: SHORTENING_GRACE * 1000 };
 }
 
 /** As if the lines before had been written. */
-async function foresee(space: Space, draft: Draft, foreseen: Map<string, Draft>): Promise<Outcome> {
+async function foresee(space: Space, draft: EntryDraft, foreseen: Map<string, EntryDraft>): Promise<Outcome> {
   const earlier = foreseen.get(draft.key);
   foreseen.set(draft.key, draft);
   const before = earlier ?? (await space.get(draft.key));
@@ -125,6 +129,6 @@ function counted(outcomes: readonly { line: number; outcome: Outcome }[]): Impor
 /** A request holds few lines, so its moments fit into one call. */
 const writtenAt = (moments: readonly number[], { client }: Caller): Written => ({
   client,
-  since: time(Math.min(...moments)),
-  until: time(Math.max(...moments)),
+  since: formatTime(Math.min(...moments)),
+  until: formatTime(Math.max(...moments)),
 });

@@ -1,8 +1,8 @@
-import { namespaceOf } from '../caller.ts';
-import type { Cursor, Reverted, Space } from '../store.ts';
-import { isUnwanted } from '../undo.ts';
-import { noteOf, writtenIn } from './activity.ts';
-import { readCursor } from './cursor.ts';
+import { namespaceOf } from '../access/caller.ts';
+import type { EntryCursor, RevertOutcome, Space } from '../store/store.ts';
+import { isInUndoRange } from '../store/undo.ts';
+import { noteOf, writeOf } from './activity.ts';
+import { decodeCursor } from './cursor.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 import { notesOf } from './pipelines.ts';
 
@@ -10,21 +10,21 @@ import { notesOf } from './pipelines.ts';
 const SLICE = 24;
 
 /** Takes back what one client wrote: one name and one moment say what. */
-export const undo = ({ store, turns, packs: { pipelines } }: MemoryDeps): Pick<Memory, 'undo'> => ({
+export const undo = ({ store, scheduler: turns, packs: { pipelines } }: MemoryDeps): Pick<Memory, 'undo'> => ({
   async undo(caller, { client, since, from, until, dry_run: dry }) {
-    const between = (): Promise<void> => turns.next(caller.subject);
+    const between = (): Promise<void> => turns.yieldTurn(caller.subject);
     const space = store.space(namespaceOf(caller), 'fact');
     const unwanted = { client, since: Date.parse(since), ...(until !== undefined && { until: Date.parse(until) }) };
     const spared =
       from === undefined ? undefined : await writtenBefore(store.space(namespaceOf(caller), 'activity'), client, from, between);
-    const count = { removed: 0, restored: 0, skipped: 0, untouched: 0 } satisfies Record<Reverted, number>;
+    const count = { removed: 0, restored: 0, skipped: 0, untouched: 0 } satisfies Record<RevertOutcome, number>;
     const skipped: string[] = [];
     const sinceOf = (key: string): number => Math.max(unwanted.since, (spared?.get(key) ?? 0) + 1);
-    let after: Cursor | undefined;
+    let after: EntryCursor | undefined;
     do {
       // From the newest backwards: what is put back becomes newer, and is not met again.
       const { entries, next } = await space.page({ sort: 'updated', limit: SLICE, ...(after && { after }) });
-      const suspect = entries.filter((entry) => isUnwanted(entry, unwanted));
+      const suspect = entries.filter((entry) => isInUndoRange(entry, unwanted));
       const reverted = await Promise.all(
         suspect.map(async ({ key }) => ({
           key,
@@ -68,12 +68,12 @@ async function writtenBefore(
   between: () => Promise<void>,
 ): Promise<ReadonlyMap<string, number>> {
   const written = new Map<string, number>();
-  const begin = readCursor(row, 'updated');
-  let after: Cursor | undefined = begin;
+  const begin = decodeCursor(row, 'updated');
+  let after: EntryCursor | undefined = begin;
   while (after && after.at >= begin.at - DRIFT_MS) {
     const { entries, next } = await record.page({ sort: 'updated', limit: SLICE, after });
     for (const entry of entries.filter(({ author }) => author.client === client)) {
-      const { key, at } = writtenIn(entry);
+      const { key, at } = writeOf(entry);
       if (key !== undefined) written.set(key, Math.max(at, written.get(key) ?? 0));
     }
     after = next;

@@ -1,6 +1,6 @@
 import { Failure } from '../../contract/failure.ts';
-import { isNewer } from '../versions.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
+import { isNewer } from './versions.ts';
 
 const ALONE = 'Nobody waits for this any more; ask again.';
 

@@ -1,7 +1,7 @@
 import { CLOCK_TOLERANCE_MS } from '../../contract/clock.ts';
 import { Failure } from '../../contract/failure.ts';
-import type { Upkeep } from '../store.ts';
-import { time } from '../time.ts';
+import type { Upkeep } from '../store/store.ts';
+import { formatTime } from '../time/format-time.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 
 type OfTheOwner = Pick<
@@ -51,10 +51,10 @@ export const upkeep = ({ store, tokens, packs, clock }: MemoryDeps): OfTheOwner 
     makeRecoveryKey: async () => ({ recovery_key: await kept().makeRecoveryKey() }),
     async backup() {
       const { file, at, broken } = await kept().backup();
-      return { file, at: time(at), broken };
+      return { file, at: formatTime(at), broken };
     },
     backups: async () => ({
-      backups: (store.upkeep?.backups() ?? []).map(({ file, at }) => ({ file, at: time(at) })),
+      backups: (store.upkeep?.backups() ?? []).map(({ file, at }) => ({ file, at: formatTime(at) })),
       recovery_key: store.upkeep?.recoverable ?? false,
     }),
     async trustClock(_caller, { time: checked, dry_run }) {
@@ -62,10 +62,10 @@ export const upkeep = ({ store, tokens, packs, clock }: MemoryDeps): OfTheOwner 
       if (Math.abs(Date.parse(checked) - machine) > CLOCK_TOLERANCE_MS) {
         throw new Failure(
           'invalid_input',
-          `time must match the clock of this machine, which says ${time(machine)}; check the clock again.`,
+          `time must match the clock of this machine, which says ${formatTime(machine)}; check the clock again.`,
         );
       }
-      const expired = await store.expiredFacts();
+      const expired = await store.countExpiredFacts();
       if (!dry_run) await store.trustClock();
       return { clock: store.status().clock, expired };
     },

@@ -1,19 +1,19 @@
 import { Failure } from '../../contract/failure.ts';
 import { CONTEXT, EXPIRING_SOON, OVERVIEW } from '../../contract/limits.ts';
-import type { Context } from '../../contract/projection.ts';
-import { type Caller, namespaceOf, permits } from '../caller.ts';
-import { signatures } from '../signatures.ts';
-import type { Entry, Namespace, Overview } from '../store.ts';
-import { time } from '../time.ts';
-import { wholePage } from '../whole-page.ts';
-import { readNote } from './activity.ts';
-import { readCursor, spellCursor } from './cursor.ts';
+import type { Context } from '../../contract/views.ts';
+import { type Caller, namespaceOf, hasScope } from '../access/caller.ts';
+import { collectPage } from '../store/collect-page.ts';
+import { signatures } from '../store/signatures.ts';
+import type { Entry, Namespace, Overview } from '../store/store.ts';
+import { formatTime } from '../time/format-time.ts';
+import { activityRowOf } from './activity.ts';
+import { decodeCursor, encodeCursor } from './cursor.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 
 type Views = Pick<Memory, 'myMemory' | 'myDefaults' | 'context' | 'callers' | 'activity' | 'status'>;
 
 /** What a memory looks like as a whole. */
-export const views = ({ store, turns, embeddings, program, packs: { defaults } }: MemoryDeps): Views => ({
+export const views = ({ store, scheduler: turns, embeddings, program, packs: { defaults } }: MemoryDeps): Views => ({
   async myMemory(caller) {
     const { categories, more } = await store.space(namespaceOf(caller), 'fact').overview(OVERVIEW);
     const summary = {
@@ -33,7 +33,7 @@ export const views = ({ store, turns, embeddings, program, packs: { defaults } }
   async context(caller) {
     const space = store.space(namespaceOf(caller), 'fact');
     const newest = { sort: 'updated', limit: CONTEXT.facts } as const;
-    const { entries, next } = await wholePage(space, newest, { between: () => turns.next(caller.subject) });
+    const { entries, next } = await collectPage(space, newest, { between: () => turns.yieldTurn(caller.subject) });
     const fitting = withinBytes(entries);
     const partial = fitting.length < entries.length || next !== undefined;
     return {
@@ -46,7 +46,7 @@ export const views = ({ store, turns, embeddings, program, packs: { defaults } }
 
   async callers(caller) {
     const all = await store.namespaces();
-    if (permits(caller, 'admin')) {
+    if (hasScope(caller, 'admin')) {
       return { callers: all.map(({ namespace, count }) => ({ namespace: nameOf(namespace), count })) };
     }
     const own = nameOf(namespaceOf(caller));
@@ -54,14 +54,15 @@ export const views = ({ store, turns, embeddings, program, packs: { defaults } }
   },
 
   async activity(caller, { limit, cursor, all }) {
-    if (all && !permits(caller, 'admin')) throw new Failure('insufficient_scope', 'Only an admin may ask for the record of all.');
+    if (all && !hasScope(caller, 'admin'))
+      throw new Failure('insufficient_scope', 'Only an admin may ask for the record of all.');
     const whose = all ? (await store.namespaces('activity')).map(({ namespace }) => namespace) : [namespaceOf(caller)];
-    const after = cursor === undefined ? undefined : readCursor(cursor, 'updated');
+    const after = cursor === undefined ? undefined : decodeCursor(cursor, 'updated');
     const rows = await Promise.all(
       whose.map(async (namespace) => {
         const query = { sort: 'updated', limit: limit + 1, ...(after && { after }) } as const;
-        const between = (): Promise<void> => turns.next(caller.subject);
-        const { entries, rows: named } = await wholePage(store.space(namespace, 'activity'), query, { between });
+        const between = (): Promise<void> => turns.yieldTurn(caller.subject);
+        const { entries, rows: named } = await collectPage(store.space(namespace, 'activity'), query, { between });
         return entries.map((entry, index) => ({
           entry,
           namespace,
@@ -73,17 +74,17 @@ export const views = ({ store, turns, embeddings, program, packs: { defaults } }
     const last = newest.length > limit ? newest[limit - 1] : undefined;
     return {
       activity: newest.slice(0, limit).map(({ entry, namespace, place }) => ({
-        id: spellCursor(place, 'updated'),
-        ...readNote(entry),
+        id: encodeCursor(place, 'updated'),
+        ...activityRowOf(entry),
         ...(all && { namespace: nameOf(namespace) }),
       })),
-      ...(last && { next_cursor: spellCursor(last.place, 'updated') }),
+      ...(last && { next_cursor: encodeCursor(last.place, 'updated') }),
     };
   },
 
   async status(caller) {
     const space = store.space(namespaceOf(caller), 'fact');
-    const [facts, soon] = await Promise.all([space.count(), space.countEnding(store.now() + EXPIRING_SOON * 1000 + 1)]);
+    const [facts, soon] = await Promise.all([space.count(), space.countExpiringBefore(store.now() + EXPIRING_SOON * 1000 + 1)]);
     return {
       versions: { program: program.version, node: process.versions.node },
       listener: program.listening(),
@@ -99,7 +100,7 @@ const NOTHING_YET = 'Nothing is remembered yet, or what was has expired or been 
 
 const heading = (caller: Caller, now: number): { scope: string; fetched_at: string } => ({
   scope: `caller=${nameOf(namespaceOf(caller))}`,
-  fetched_at: time(now),
+  fetched_at: formatTime(now),
 });
 
 /** A subject holds no colon, so nobody can be taken for another's session. */
@@ -142,7 +143,7 @@ const byCategory = (entries: readonly Entry[]): Context['categories'] =>
       key,
       value,
       ...signatures(author),
-      updated_at: time(updatedAt),
-      expires_at: time(expiresAt),
+      updated_at: formatTime(updatedAt),
+      expires_at: formatTime(expiresAt),
     })),
   }));

@@ -1,21 +1,21 @@
 import * as z from 'zod';
 import { Failure } from '../../contract/failure.ts';
-import { later, type Of } from '../../contract/later.ts';
-import { LEARNABLE, PACK } from '../../contract/limits.ts';
+import { lazy, type SchemaOutput } from '../../contract/lazy.ts';
+import { LEARNABLE_INPUTS, PACK } from '../../contract/limits.ts';
 import { Finding } from '../../contract/pack.ts';
-import { isAtHand } from '../../contract/status.ts';
-import { authorOf, type Caller } from '../caller.ts';
-import { findSecret } from '../secret-guard.ts';
-import type { Author, Entry, MemoryStore } from '../store.ts';
-import type { Hook } from './hook.ts';
+import { isKeyAvailable } from '../../contract/status.ts';
+import { authorOf, type Caller } from '../access/caller.ts';
+import { findSecret } from '../operations/secret-guard.ts';
+import type { Author, Entry, MemoryStore } from '../store/store.ts';
+import type { PackHook } from './hook.ts';
 
 /** What learning needs of an input is short. */
 const LEARNED_CHARACTERS = 200;
 
-const Learned = later(() => z.record(z.string(), z.string()).exactOptional());
+const Learned = lazy(() => z.record(z.string(), z.string()).exactOptional());
 
 /** One run, as it is kept. */
-const PackRow = later(() =>
+const PackRow = lazy(() =>
   z.object({
     pack: z.string(),
     version: z.string(),
@@ -26,9 +26,9 @@ const PackRow = later(() =>
     findings: z.array(Finding()).exactOptional(),
   }),
 );
-type PackRow = Of<typeof PackRow>;
+type PackRow = SchemaOutput<typeof PackRow>;
 
-const PipelineRow = later(() =>
+const PipelineRow = lazy(() =>
   z.object({
     pipeline: z.string(),
     run_id: z.string(),
@@ -39,7 +39,7 @@ const PipelineRow = later(() =>
     learn_inputs: Learned(),
   }),
 );
-type PipelineRow = Of<typeof PipelineRow>;
+type PipelineRow = SchemaOutput<typeof PipelineRow>;
 
 const AUDIT_CATEGORIES = { pack: 'pack_history', pipeline: 'pipeline_history' } as const;
 
@@ -55,11 +55,11 @@ export interface AuditRow {
   readonly inputs: Readonly<Record<string, string>>;
   readonly findings: readonly Finding[];
   /** Orders rows of the same second. */
-  readonly moment: string;
+  readonly sequence: string;
 }
 
 /** Undefined for what is no such row. */
-export function readRow({ key, value, category }: Entry): AuditRow | undefined {
+export function parseAuditRow({ key, value, category }: Entry): AuditRow | undefined {
   const moment = key.slice(key.lastIndexOf('/') + 1);
   const parsed: unknown = JSON.parse(value);
   if (category === AUDIT_CATEGORIES.pack) {
@@ -86,12 +86,12 @@ export function readRow({ key, value, category }: Entry): AuditRow | undefined {
   );
 }
 
-const common = (row: PackRow | PipelineRow, moment: string) => ({
+const common = (row: PackRow | PipelineRow, sequence: string) => ({
   outcome: row.outcome,
   at: row.at_unix,
   durationMs: row.duration_ms,
   inputs: row.learn_inputs ?? {},
-  moment,
+  sequence,
 });
 
 /** Writes the record of what ran. Only the engine does: what an agent stores can never stand here. */
@@ -104,18 +104,18 @@ export class Audit {
   }
 
   /** What cannot be recorded is not run. */
-  refuseUnrecorded(): void {
+  requireRecordable(): void {
     const { key } = this.#store.status();
-    if (isAtHand(key)) return;
+    if (isKeyAvailable(key)) return;
     throw new Failure('key_unavailable', `The key of this memory is not at hand, so a run could not be recorded. ${key.remedy}`);
   }
 
-  async keepPack(caller: Caller, row: Omit<PackRow, 'at_unix'>): Promise<void> {
+  async recordPackRun(caller: Caller, row: Omit<PackRow, 'at_unix'>): Promise<void> {
     await this.#keep(caller.subject, authorOf(caller), 'pack', row.pack, row);
   }
 
   /** The author is handed in: of a run that an earlier start began there is no caller any more. */
-  async keepPipeline(subject: string, author: Author, row: Omit<PipelineRow, 'at_unix'>): Promise<void> {
+  async recordPipelineRun(subject: string, author: Author, row: Omit<PipelineRow, 'at_unix'>): Promise<void> {
     await this.#keep(subject, author, 'pipeline', row.pipeline, row);
   }
 
@@ -127,7 +127,7 @@ export class Audit {
       category: AUDIT_CATEGORIES[what],
       tags: [],
       author,
-      lifetime: PACK.auditTtl * 1000,
+      lifetime: PACK.recordTtl * 1000,
     });
   }
 
@@ -140,17 +140,17 @@ export class Audit {
 }
 
 /** The row of every run but the memory packs' and `route`'s, cancelled ones included (R-PACK-06). */
-export const auditHook = (audit: Audit): Hook => ({
+export const auditHook = (audit: Audit): PackHook => ({
   before({ pack }) {
-    if (!pack.unaudited) audit.refuseUnrecorded();
+    if (!pack.unaudited) audit.requireRecordable();
     return undefined;
   },
 
   async after({ pack, caller, input }, { outcome, output, durationMs }) {
     if (pack.unaudited) return;
-    const inputs = learnable(input);
+    const inputs = learnableInputs(input);
     const findings = findingsIn(output);
-    await audit.keepPack(caller, {
+    await audit.recordPackRun(caller, {
       pack: pack.name,
       version: pack.version,
       outcome,
@@ -162,10 +162,10 @@ export const auditHook = (audit: Audit): Hook => ({
 });
 
 /** Non-empty texts at the top, of fields that say something about taste; never what looks like a credential. */
-export function learnable(input: unknown): Record<string, string> | undefined {
+export function learnableInputs(input: unknown): Record<string, string> | undefined {
   if (typeof input !== 'object' || input === null) return undefined;
   const fields: [string, string][] = [];
-  for (const name of LEARNABLE) {
+  for (const name of LEARNABLE_INPUTS) {
     const value: unknown = Object.hasOwn(input, name) ? (input as Record<string, unknown>)[name] : undefined;
     if (typeof value !== 'string' || value === '' || value.length > LEARNED_CHARACTERS || findSecret(value)) continue;
     fields.push([name, value]);
@@ -173,7 +173,7 @@ export function learnable(input: unknown): Record<string, string> | undefined {
   return fields.length > 0 ? Object.fromEntries(fields) : undefined;
 }
 
-const Findings = later(() => z.object({ findings: z.array(z.unknown()) }));
+const Findings = lazy(() => z.object({ findings: z.array(z.unknown()) }));
 
 function findingsIn(output: unknown): Finding[] {
   const { data } = Findings().safeParse(output);

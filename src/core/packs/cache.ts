@@ -1,15 +1,15 @@
 import { hash } from 'node:crypto';
 import { Failure } from '../../contract/failure.ts';
 import { PACK } from '../../contract/limits.ts';
-import { authorOf } from '../caller.ts';
-import { findSecret } from '../secret-guard.ts';
-import type { Entry, MemoryStore } from '../store.ts';
-import { canonical } from './canonical.ts';
-import type { Ending, Hook, Ready, Run } from './hook.ts';
+import { authorOf } from '../access/caller.ts';
+import { findSecret } from '../operations/secret-guard.ts';
+import type { Entry, MemoryStore } from '../store/store.ts';
+import { canonicalJson } from './canonical-json.ts';
+import type { RunResult, PackHook, CachedResult, HookRun } from './hook.ts';
 import type { Credential } from './pack.ts';
 
 /** What those get who asked the same while it was being answered. `own`: one may not share it, so each asks for itself. */
-type Landed = { readonly ready: Ready } | { readonly failure: Failure } | 'own' | 'cut short';
+type Landed = { readonly ready: CachedResult } | { readonly failure: Failure } | 'own' | 'cut short';
 
 /** A question that is being answered. */
 interface Flight {
@@ -23,16 +23,16 @@ interface Flight {
  * Gives an answer again to whoever asks the same: the same subject with the same credential, of the same version of the same
  * pack (R-PACK-03). It lies in a key space of its own, where no fact can plant one.
  */
-export function cacheHook(store: MemoryStore): Hook {
+export function cacheHook(store: MemoryStore): PackHook {
   const flights = new Map<string, Flight>();
-  const answering = new WeakMap<Run, Flight>();
+  const answering = new WeakMap<HookRun, Flight>();
 
-  const kept = async ({ caller: { subject } }: Run, key: string): Promise<Ready | undefined> => {
+  const kept = async ({ caller: { subject } }: HookRun, key: string): Promise<CachedResult | undefined> => {
     const entry = await store.space({ subject }, 'cache').get(key);
-    return entry && { output: (JSON.parse(entry.value) as { output: unknown }).output, until: entry.expiresAt };
+    return entry && { output: (JSON.parse(entry.value) as { output: unknown }).output, expiresAt: entry.expiresAt };
   };
 
-  const lookUp = async (run: Run): Promise<Ready | undefined> => {
+  const lookUp = async (run: HookRun): Promise<CachedResult | undefined> => {
     const key = keyOf(run);
     if (key === undefined) return undefined;
     const place = `${run.caller.subject}:${key}`;
@@ -57,12 +57,12 @@ export function cacheHook(store: MemoryStore): Hook {
     return undefined;
   };
 
-  const keep = async (run: Run, key: string, ending: Ending): Promise<Landed> => {
+  const keep = async (run: HookRun, key: string, ending: RunResult): Promise<Landed> => {
     if (ending.failure) return run.context.signal.aborted ? 'cut short' : { failure: ending.failure };
     const value = JSON.stringify({ output: ending.output });
     const { credential } = run.context;
-    if (run.forThisOnce || credential?.ended === true || Buffer.byteLength(value) > PACK.cacheBytes) return 'own';
-    if (findSecret(value) || repeatsCredential(value, credential) || holdsPrivateHeaders(value)) return 'own';
+    if (run.uncacheable || credential?.revoked === true || Buffer.byteLength(value) > PACK.cacheBytes) return 'own';
+    if (findSecret(value) || containsCredential(value, credential) || holdsPrivateHeaders(value)) return 'own';
     const { entry } = await store.space({ subject: run.caller.subject }, 'cache').put({
       key,
       value,
@@ -71,12 +71,12 @@ export function cacheHook(store: MemoryStore): Hook {
       author: authorOf(run.caller),
       lifetime: lifetimeOf(run),
     });
-    return { ready: { output: ending.output, until: entry.expiresAt } };
+    return { ready: { output: ending.output, expiresAt: entry.expiresAt } };
   };
 
   return {
     before: (run) => {
-      const { cache, fresh } = run.pack.memory ?? {};
+      const { cache, bypassesCache: fresh } = run.pack.memory ?? {};
       return cache === true && fresh?.(run.input) !== true ? lookUp(run) : undefined;
     },
 
@@ -102,28 +102,28 @@ const holdsPrivateHeaders = (json: string): boolean =>
   /set-cookie/i.test(json) || /cache-control[\\"'\s:,=[]{1,12}[^\\"'\n]{0,200}(?:no-store|no-cache|private)/i.test(json);
 
 /** The one that was sent is known for what it is, whatever it looks like. */
-export const repeatsCredential = (json: string, credential: Credential | undefined): boolean =>
+export const containsCredential = (json: string, credential: Credential | undefined): boolean =>
   credential !== undefined && json.includes(JSON.stringify(credential.secret).slice(1, -1));
 
 /** Of every subject, whatever credential it was asked with. */
-export async function forgetAnswers(store: MemoryStore, packs: readonly string[]): Promise<void> {
+export async function forgetCachedOutputs(store: MemoryStore, packs: readonly string[]): Promise<void> {
   const matches = ({ key }: Entry): boolean => packs.some((name) => key.startsWith(`${name}/`));
   const subjects = new Set((await store.namespaces('cache')).map(({ namespace }) => namespace.subject));
   for (const subject of subjects) await store.forget(subject, { kinds: ['cache'], matches });
 }
 
 /** Under the pack's name, by which it is forgotten. Undefined where two questions could not be told apart. */
-function keyOf({ pack: { name, version, own }, input, context: { credential } }: Run): string | undefined {
-  const question = canonical({ version, revision: own?.revision, credential: credential?.id, input });
+function keyOf({ pack: { name, version, own }, input, context: { credential } }: HookRun): string | undefined {
+  const question = canonicalJson({ version, revision: own?.revision, credential: credential?.id, input });
   return question === undefined ? undefined : `${name}/${hash('sha256', question)}`;
 }
 
-function lifetimeOf({ pack: { memory } }: Run): number {
+function lifetimeOf({ pack: { memory } }: HookRun): number {
   return (memory?.ttl ?? 0) * 1000;
 }
 
 /** An answer without an end would be given for ever. */
-export function refuseEndless(name: string, memory: { readonly cache?: true; readonly ttl?: number } | undefined): void {
+export function requireCacheTtl(name: string, memory: { readonly cache?: true; readonly ttl?: number } | undefined): void {
   if (memory?.cache !== true) return;
   const { ttl = 0 } = memory;
   if (Number.isInteger(ttl) && ttl >= 1 && ttl <= PACK.cacheTtl) return;

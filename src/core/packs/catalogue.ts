@@ -1,7 +1,7 @@
 import { Failure } from '../../contract/failure.ts';
 import { PACK_NAME, PACK_VERSION } from '../../contract/pack.ts';
-import { refuseEndless } from './cache.ts';
-import { type Pack, toolOf } from './pack.ts';
+import { requireCacheTtl } from './cache.ts';
+import { type Pack, toolNameOf } from './pack.ts';
 
 /** The packs there are, by name. */
 export class Catalogue {
@@ -13,8 +13,8 @@ export class Catalogue {
     if (!PACK_NAME.test(pack.name) || !PACK_VERSION.test(pack.version)) {
       throw new Failure('invalid_input', 'A pack needs a name such as weather.today and a version such as 1.0.0; mend both.');
     }
-    refuseEndless(pack.name, pack.memory);
-    const tool = toolOf(pack);
+    requireCacheTtl(pack.name, pack.memory);
+    const tool = toolNameOf(pack);
     const other = this.#tools.get(tool);
     if (other !== undefined) {
       throw new Failure('invalid_input', `${pack.name} has the name of ${other}, or the same as a tool; give it another.`);

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { DEFAULTS } from '../../contract/limits.ts';
-import type { MyDefaults } from '../../contract/projection.ts';
-import { requireKey } from '../require-key.ts';
-import type { Entry, EntryChange, MemoryStore } from '../store.ts';
-import { type AuditRow, readRow } from './audit.ts';
+import { MY_DEFAULTS } from '../../contract/limits.ts';
+import type { MyDefaults } from '../../contract/views.ts';
+import { requireKey } from '../crypto/require-key.ts';
+import type { Entry, EntryEvent, MemoryStore } from '../store/store.ts';
+import { type AuditRow, parseAuditRow } from './audit.ts';
 
 /** Rows opened in one turn: few enough that nobody waiting behind them notices. */
 const SLICE = 50;
@@ -41,7 +41,7 @@ export class Defaults implements Disposable {
 
   constructor(store: MemoryStore) {
     this.#store = store;
-    this.#following = store.follow((change) => this.#hear(change));
+    this.#following = store.onEntryEvent((change) => this.#hear(change));
   }
 
   async of(subject: string): Promise<Learned> {
@@ -91,7 +91,7 @@ export class Defaults implements Disposable {
     }
   }
 
-  #hear(change: EntryChange): void {
+  #hear(change: EntryEvent): void {
     // Everything known was opened with the key.
     if (change.what === 'doubt') this.#shelves.clear();
     else if (change.what === 'gone') {
@@ -104,7 +104,7 @@ export class Defaults implements Disposable {
 }
 
 function add(shelf: Shelf, row: number, entry: Entry): void {
-  const known = readRow(entry);
+  const known = parseAuditRow(entry);
   if (!known) return;
   drop(shelf, row);
   const findings = known.findings.map(({ code, severity }) => {
@@ -134,14 +134,14 @@ const nameOf = (code: string, severity: string): string => JSON.stringify([code,
 /** Habits come from what succeeded, findings from whatever ran. */
 function learn(shelf: Shelf): Learned {
   const rows = [...shelf.rows.values()];
-  const newest = rows.toSorted((one, other) => (one.moment < other.moment ? 1 : -1));
+  const newest = rows.toSorted((one, other) => (one.sequence < other.sequence ? 1 : -1));
   const habits = (kind: Known['kind']) => habitsOf(rows.filter((row) => row.kind === kind && row.succeeded));
   const findings = mostCommon(shelf.findings.values());
   return {
     packs: habits('pack').map(({ count, ...habit }) => ({ ...habit, calls: count })),
     pipelines: habits('pipeline').map(({ count, ...habit }) => ({ ...habit, runs: count })),
     ...(findings.length > 0 && { common_findings: findings }),
-    recent: newest.slice(0, DEFAULTS.recent).map(({ kind, id, outcome, at, durationMs }) => ({
+    recent: newest.slice(0, MY_DEFAULTS.recent).map(({ kind, id, outcome, at, durationMs }) => ({
       kind,
       id,
       outcome,
@@ -162,7 +162,7 @@ function habitsOf(rows: readonly Known[]) {
     .toSorted(
       (one, other) => other.count - one.count || other.last_used_unix - one.last_used_unix || (one.id < other.id ? -1 : 1),
     )
-    .slice(0, DEFAULTS.each);
+    .slice(0, MY_DEFAULTS.each);
   return ranked.map((habit) => {
     const inputs = usualInputs(rows.filter(({ id }) => id === habit.id));
     return { ...habit, ...(inputs && { common_inputs: inputs }) };
@@ -195,11 +195,11 @@ function mostFrequent(values: ReadonlyMap<string, number>): string {
 function mostCommon(findings: Iterable<Finding>): Finding[] {
   const most: Finding[] = [];
   for (const finding of findings) {
-    const last = most[DEFAULTS.findings - 1];
+    const last = most[MY_DEFAULTS.findings - 1];
     if (last && commoner(last, finding) <= 0) continue;
     const place = most.findIndex((other) => commoner(finding, other) < 0);
     most.splice(place < 0 ? most.length : place, 0, { ...finding });
-    most.length = Math.min(most.length, DEFAULTS.findings);
+    most.length = Math.min(most.length, MY_DEFAULTS.findings);
   }
   return most;
 }

@@ -1,16 +1,16 @@
 import type * as z from 'zod';
 import type { ConsentEffect } from '../../contract/effect.ts';
-import { explain } from '../../contract/explain.ts';
+import { explainIssue } from '../../contract/explain.ts';
 import { asFailure, Failure } from '../../contract/failure.ts';
 import { PACK } from '../../contract/limits.ts';
-import type { Result, RunPackInput } from '../../contract/pack.ts';
-import type { Caller } from '../caller.ts';
-import type { Clock } from '../clock.ts';
-import { askConsent, type During } from '../during.ts';
-import { time } from '../time.ts';
+import type { PackResult, RunPackInput } from '../../contract/pack.ts';
+import type { Caller } from '../access/caller.ts';
+import { askConsent, type CallContext } from '../operations/call-context.ts';
+import type { Clock } from '../time/clock.ts';
+import { formatTime } from '../time/format-time.ts';
 import type { Catalogue } from './catalogue.ts';
-import type { Ending, Hook, Ready, Run } from './hook.ts';
-import type { Artifact, Artifacts, Pack } from './pack.ts';
+import type { RunResult, PackHook, CachedResult, HookRun } from './hook.ts';
+import type { Artifact, ArtifactStore, Pack } from './pack.ts';
 
 /** More than that are not left to be written down behind their answers. */
 const MOST_NOTED = 256;
@@ -18,7 +18,7 @@ const MOST_NOTED = 256;
 interface Deps {
   readonly catalogue: Catalogue;
   /** In this order before a run, and in the opposite one after it. */
-  readonly hooks: readonly Hook[];
+  readonly hooks: readonly PackHook[];
   readonly clock: Clock;
   /** What a pack says while it runs. */
   readonly log?: (pack: string, text: string) => void;
@@ -31,19 +31,19 @@ interface Asked {
   readonly caller: Caller;
   readonly session: string | undefined;
   readonly input: unknown;
-  readonly during: During;
+  readonly during: CallContext;
 }
 
 type Outcome = Answered | { readonly failure: Failure };
 
 interface Answered {
-  readonly ready: Ready | undefined;
+  readonly ready: CachedResult | undefined;
   readonly output: unknown;
   readonly artifacts: readonly Artifact[];
 }
 
 /** Runs packs: input, hooks before, handler, output, hooks after. What goes wrong in one is told in the words of the failure table. */
-export class Engine {
+export class PackEngine {
   readonly catalogue: Catalogue;
   readonly #deps: Deps;
   readonly #underWay = new Map<string, number>();
@@ -56,7 +56,7 @@ export class Engine {
     this.catalogue = deps.catalogue;
   }
 
-  async run(caller: Caller, { name, input: given, session }: RunPackInput, during: During = {}): Promise<Result> {
+  async run(caller: Caller, { name, input: given, session }: RunPackInput, during: CallContext = {}): Promise<PackResult> {
     const pack = this.catalogue.find(name);
     const unavailable = pack.unavailable?.();
     if (unavailable !== undefined) throw new Failure('handler_failed', unavailable);
@@ -72,22 +72,22 @@ export class Engine {
   }
 
   /** What runs for a token ends when nobody may come with that any more (R-PACK-32). */
-  endRunsOf(token: string, why: Failure): void {
+  cancelRunsOf(token: string, why: Failure): void {
     for (const { caller, limit } of this.#running) if (caller.token === token) limit.cancel(why);
   }
 
   /** Ends every run and withholds its answer, also one that is only being recorded (R-LOCK-03). */
-  endAllRuns(why: Failure): void {
+  cancelAllRuns(why: Failure): void {
     for (const { limit } of this.#running) limit.withhold(why);
   }
 
-  async #run({ pack, caller, session, input, during }: Asked): Promise<Result> {
+  async #run({ pack, caller, session, input, during }: Asked): Promise<PackResult> {
     const { clock, hooks } = this.#deps;
     const began = clock.steady();
     using limit = timeLimit(clock, pack, during.signal);
     using _running = this.#listed({ caller, limit });
     const run = this.#begin({ pack, caller, session, input, during }, limit);
-    const begun: Hook[] = [];
+    const begun: PackHook[] = [];
     const outcome = await this.#outcome(run, hooks, begun, limit.signal);
     const durationMs = Math.max(0, Math.round(clock.steady() - began));
     const noted = this.#after(run, begun, endingOf(outcome, durationMs));
@@ -101,14 +101,14 @@ export class Engine {
       version: pack.version,
       output,
       cached: ready !== undefined,
-      ...(ready && { cached_until: time(ready.until) }),
+      ...(ready && { cached_until: formatTime(ready.expiresAt) }),
       ...(artifacts.length > 0 && { artifacts: [...artifacts] }),
       duration_ms: durationMs,
       ...(session !== undefined && { session_id: session }),
     };
   }
 
-  #begin({ pack, caller, session, input, during }: Asked, limit: TimeLimit): Run {
+  #begin({ pack, caller, session, input, during }: Asked, limit: TimeLimit): HookRun {
     const { log } = this.#deps;
     const { signal } = limit;
     const { consent } = during;
@@ -118,7 +118,7 @@ export class Engine {
       caller,
       ...(session !== undefined && { session }),
       input,
-      get forThisOnce() {
+      get uncacheable() {
         return forThisOnce;
       },
       context: {
@@ -126,7 +126,7 @@ export class Engine {
         caller,
         ...(session !== undefined && { session }),
         signal,
-        during: { signal, ...(consent && { consent: (request) => limit.suspended(() => consent(request)) }) },
+        callContext: { signal, ...(consent && { consent: (request) => limit.suspended(() => consent(request)) }) },
         progress(done, of, saying) {
           // A handler may ignore its signal and go on.
           if (!signal.aborted) during.progress?.(done, of, saying);
@@ -139,7 +139,7 @@ export class Engine {
     };
   }
 
-  async #outcome(run: Run, hooks: readonly Hook[], begun: Hook[], signal: AbortSignal): Promise<Outcome> {
+  async #outcome(run: HookRun, hooks: readonly PackHook[], begun: PackHook[], signal: AbortSignal): Promise<Outcome> {
     try {
       for (const hook of hooks) {
         begun.push(hook);
@@ -163,7 +163,7 @@ export class Engine {
   }
 
   /** Never fails: nobody may wait for it. */
-  async #after(run: Run, begun: readonly Hook[], ending: Ending): Promise<void> {
+  async #after(run: HookRun, begun: readonly PackHook[], ending: RunResult): Promise<void> {
     this.#noting += 1;
     for (const hook of begun.toReversed()) {
       try {
@@ -201,15 +201,15 @@ export class Engine {
 }
 
 /** The memory packs have none here: what they ask of the memory is decided where it is performed. */
-function effectOfPack({ asksOutside, own, changes }: Pack): ConsentEffect | undefined {
-  if (asksOutside) return 'discloses';
+function effectOfPack({ usesNetwork, own, changes }: Pack): ConsentEffect | undefined {
+  if (usesNetwork) return 'discloses';
   return own && changes === 'destroys' ? 'destroys' : undefined;
 }
 
 /** Our own schemas bring their words with them; others' are told with the library's, and with where. */
 function explainInput({ own }: Pack, error: z.ZodError): string {
   const [first] = error.issues;
-  if (!own || first === undefined) return explain(error);
+  if (!own || first === undefined) return explainIssue(error);
   const field = first.path.map(String).join('.') || 'The request';
   const what = first.code === 'unrecognized_keys' ? 'has a field that the pack does not know' : `does not fit: ${first.message}`;
   return `${field} ${what}; compare it with the input schema of the pack.`;
@@ -233,7 +233,7 @@ interface TimeLimit extends Disposable {
   readonly withheld: Failure | undefined;
 }
 
-function timeLimit(clock: Clock, { name, seconds = PACK.time }: Pack, given: AbortSignal | undefined): TimeLimit {
+function timeLimit(clock: Clock, { name, seconds = PACK.timeout }: Pack, given: AbortSignal | undefined): TimeLimit {
   const controller = new AbortController();
   let withheld: Failure | undefined;
   const cancel = (why?: Failure): void => controller.abort(new Cancelled(why));
@@ -283,7 +283,7 @@ function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
 }
 
 /** What was made is told with the answer, and the answer without it would be another: it is for this once. */
-function noting({ pack, context }: Run, place: Artifacts, made: Artifact[]): Artifacts {
+function noting({ pack, context }: HookRun, place: ArtifactStore, made: Artifact[]): ArtifactStore {
   return {
     async put(name, mediaType, body) {
       try {
@@ -326,10 +326,10 @@ const asHandlerFailure = (error: unknown): Failure =>
     ? error
     : new Failure('handler_failed', 'The pack failed in a way that its author did not foresee; tell them.', { cause: error });
 
-function endingOf(outcome: Outcome, durationMs: number): Ending {
+function endingOf(outcome: Outcome, durationMs: number): RunResult {
   if ('failure' in outcome) {
     const { failure } = outcome;
     return { outcome: failure instanceof Cancelled ? 'cancelled' : failure.code, failure, durationMs };
   }
-  return { outcome: 'ok', output: outcome.output, ...(outcome.ready && { cachedUntil: outcome.ready.until }), durationMs };
+  return { outcome: 'ok', output: outcome.output, ...(outcome.ready && { cachedUntil: outcome.ready.expiresAt }), durationMs };
 }

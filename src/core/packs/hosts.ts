@@ -1,6 +1,6 @@
 /** Who outside may be asked. */
-export interface Hosts {
-  includes(name: string, port: number): boolean;
+export interface HostAllowlist {
+  allows(name: string, port: number): boolean;
   /** What its owner can do about a host that is missing. */
   readonly remedy: string;
 }
@@ -14,12 +14,12 @@ const NAME = new RegExp(`^(${LABEL}\\.)+(?!\\d+$|0x)${LABEL}$`);
 export const isHostName = (name: string): boolean => name.length <= 253 && NAME.test(name);
 
 /** `name`, or `*.name` for all below it, each with a port unless it is the usual one. Undefined where one is not so. */
-export function hostsOf(listed: readonly string[], remedy: string): Hosts | undefined {
+export function parseHostAllowlist(listed: readonly string[], remedy: string): HostAllowlist | undefined {
   const hosts = listed.map(parse);
   if (!hosts.every((host) => host !== undefined)) return undefined;
   return {
     remedy,
-    includes: (name, port) =>
+    allows: (name, port) =>
       hosts.some((host) => host.port === port && (host.below ? name.endsWith(`.${host.name}`) : name === host.name)),
   };
 }

@@ -2,11 +2,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../contract/failure.ts';
 import { CATEGORY, CONTEXT, KEY_BYTES, PAGE, TTL, VALUE_BYTES } from '../../contract/limits.ts';
 import { fitsBytes } from '../../contract/text.ts';
-import { authorOf, type Caller } from '../caller.ts';
-import { findSecret } from '../secret-guard.ts';
-import type { Entry, MemoryStore, Namespace, Space } from '../store.ts';
-import { time } from '../time.ts';
-import type { Pack, PackMemory, Remembered } from './pack.ts';
+import { authorOf, type Caller } from '../access/caller.ts';
+import { findSecret } from '../operations/secret-guard.ts';
+import type { Entry, MemoryStore, Namespace, Space } from '../store/store.ts';
+import { formatTime } from '../time/format-time.ts';
+import type { Pack, PackMemory, PackMemoryEntry } from './pack.ts';
 
 interface Deps {
   readonly store: MemoryStore;
@@ -16,24 +16,24 @@ interface Deps {
 }
 
 /** Keys stand under the pack's name, which its handler never sees: what one pack keeps no other can read or plant. */
-export function packMemory({ store, pack, caller, namespace }: Deps): PackMemory {
+export function createPackMemory({ store, pack, caller, namespace }: Deps): PackMemory {
   const space: Space = store.space(namespace, 'pack');
   const prefix = `${pack.name}/`;
   const { subject, session } = namespace;
 
-  const shown = (entry: Entry): Remembered => ({ ...summary(entry), value: JSON.parse(entry.value) as unknown });
-  const summary = ({ key, category, tags, updatedAt, expiresAt }: Entry): Omit<Remembered, 'value'> => ({
+  const shown = (entry: Entry): PackMemoryEntry => ({ ...summary(entry), value: JSON.parse(entry.value) as unknown });
+  const summary = ({ key, category, tags, updatedAt, expiresAt }: Entry): Omit<PackMemoryEntry, 'value'> => ({
     key: key.slice(prefix.length),
     category,
     tags,
-    updated_at: time(updatedAt),
-    expires_at: time(expiresAt),
+    updated_at: formatTime(updatedAt),
+    expires_at: formatTime(expiresAt),
   });
 
   async function* newest(begin: string): AsyncGenerator<Entry> {
     const matches = ({ key }: Entry): boolean => key.startsWith(prefix + begin);
     for (let after = {}; ;) {
-      const { entries, next } = await space.page({ sort: 'updated', limit: PAGE.most, matches, ...after });
+      const { entries, next } = await space.page({ sort: 'updated', limit: PAGE.max, matches, ...after });
       yield* entries;
       if (!next) return;
       after = { after: next };
@@ -72,7 +72,7 @@ export function packMemory({ store, pack, caller, namespace }: Deps): PackMemory
     },
 
     async list(begin = '') {
-      const found: Omit<Remembered, 'value'>[] = [];
+      const found: Omit<PackMemoryEntry, 'value'>[] = [];
       for await (const entry of newest(begin)) found.push(summary(entry));
       return found;
     },
@@ -83,7 +83,7 @@ export function packMemory({ store, pack, caller, namespace }: Deps): PackMemory
     },
 
     async context() {
-      const entries: Remembered[] = [];
+      const entries: PackMemoryEntry[] = [];
       let left: number = CONTEXT.bytes;
       for await (const entry of newest('')) {
         left -= Buffer.byteLength(entry.value);

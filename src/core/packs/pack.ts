@@ -1,14 +1,14 @@
 import type * as z from 'zod';
-import type { Result } from '../../contract/pack.ts';
-import type { Caller } from '../caller.ts';
-import type { During } from '../during.ts';
+import type { PackResult } from '../../contract/pack.ts';
+import type { Caller } from '../access/caller.ts';
+import type { CallContext } from '../operations/call-context.ts';
 
 /** What a pack wants from memory. Nothing of it happens unless it is asked for here. */
 interface MemoryOptions {
   /** Keep answers, and give them again to the same question. */
   readonly cache?: true;
   /** Whether this question wants an answer of its own, that is neither given again nor waited for by others. */
-  readonly fresh?: (input: unknown) => boolean;
+  readonly bypassesCache?: (input: unknown) => boolean;
   /** Keep each answer in the pack's own memory too, under `captured/`: the last one for each question. */
   readonly capture?: true;
   /** How long an answer is kept, in seconds; also the lifetime of what the pack stores, unless it says otherwise. */
@@ -25,7 +25,7 @@ interface StoreOptions {
 }
 
 /** What a pack remembered. */
-export interface Remembered {
+export interface PackMemoryEntry {
   readonly key: string;
   /** As it was stored: anything that JSON can hold. */
   readonly value: unknown;
@@ -40,13 +40,13 @@ export interface PackMemory {
   /** Whose: `subject`, or `subject:session`. */
   readonly namespace: string;
   store(key: string, value: unknown, options?: StoreOptions): Promise<void>;
-  recall(key: string): Promise<Remembered | undefined>;
+  recall(key: string): Promise<PackMemoryEntry | undefined>;
   /** Those whose key begins so, newest first. */
-  list(prefix?: string): Promise<readonly Omit<Remembered, 'value'>[]>;
+  list(prefix?: string): Promise<readonly Omit<PackMemoryEntry, 'value'>[]>;
   /** Whether there was something to forget. */
   delete(key: string): Promise<boolean>;
   /** The newest, by category, to begin with; at most 50 and 32 kB. */
-  context(): Promise<{ readonly categories: readonly { readonly name: string; readonly entries: readonly Remembered[] }[] }>;
+  context(): Promise<{ readonly categories: readonly { readonly name: string; readonly entries: readonly PackMemoryEntry[] }[] }>;
 }
 
 /** A secret of the owner's. Its id tells it from every other and says nothing about it. */
@@ -54,16 +54,16 @@ export interface Credential {
   readonly id: string;
   readonly secret: string;
   /** Replaced, removed or refused since it was read: no answer that it opened is kept any more. */
-  readonly ended?: boolean;
+  readonly revoked?: boolean;
   /** To be called when its service refuses it: what was kept with it is forgotten. */
-  readonly refused?: () => Promise<void>;
+  readonly reportRejected?: () => Promise<void>;
 }
 
 /** Something that a run made beside its answer, such as a picture, as its caller is told of it. */
-export type Artifact = NonNullable<Result['artifacts']>[number];
+export type Artifact = NonNullable<PackResult['artifacts']>[number];
 
 /** Where such things are put. */
-export interface Artifacts {
+export interface ArtifactStore {
   put(name: string, mediaType: string, body: Uint8Array): Promise<Artifact>;
 }
 
@@ -78,11 +78,11 @@ export interface ExecutionContext<Input = unknown> {
   /** Bound to the caller, the session and this pack; undefined while no store can be used. */
   readonly memory?: PackMemory;
   /** Undefined unless a hook gave a place for them: this program has none of its own. */
-  readonly artifacts?: Artifacts;
+  readonly artifacts?: ArtifactStore;
   /** Of the kind that the pack named, if its owner has given one. */
   readonly credential?: Credential;
   /** A pack that calls `perform` hands this on, so that giving up and the owner's consent reach the nested call. */
-  readonly during: During;
+  readonly callContext: CallContext;
   readonly progress: (done: number, of?: number, saying?: string) => void;
   readonly log: (text: string) => void;
   /** This answer is for this once: private, or bound to a moment. */
@@ -107,7 +107,7 @@ interface Described {
   /** Whether it changes anything beyond its own memory. */
   readonly changes?: 'nothing' | 'adds' | 'destroys';
   /** Whether it asks anybody outside this machine. */
-  readonly asksOutside?: boolean;
+  readonly usesNetwork?: boolean;
   /** The memory packs and `route` leave no row of their runs. */
   readonly unaudited?: true;
   /** One of the owner's own; another revision is another pack to the cache. */
@@ -137,4 +137,4 @@ export const definePack = <Input extends z.ZodType, Output extends z.ZodType>(pa
   pack as Typed<Input, Output> & { readonly handler: Pack['handler'] };
 
 /** A tool's name has no dots; our own packs are known without their group. */
-export const toolOf = ({ name }: Pick<Pack, 'name'>): string => name.replace(/^helmdeck\./, '').replaceAll('.', '_');
+export const toolNameOf = ({ name }: Pick<Pack, 'name'>): string => name.replace(/^helmdeck\./, '').replaceAll('.', '_');

@@ -1,9 +1,9 @@
 import { Failure } from '../../contract/failure.ts';
 import { PACK } from '../../contract/limits.ts';
-import type { Clock } from '../clock.ts';
-import type { MemoryStore } from '../store.ts';
+import type { MemoryStore } from '../store/store.ts';
+import type { Clock } from '../time/clock.ts';
 
-const REST_MS = PACK.sessionRest * 1000;
+const REST_MS = PACK.sessionIdle * 1000;
 
 interface Session {
   readonly subject: string;
@@ -12,7 +12,7 @@ interface Session {
 }
 
 /** Sessions of packs: opened by their first use, ended by their owner or by an hour of rest, and with them their working memory. */
-export class Sessions implements Disposable {
+export class PackSessions implements Disposable {
   readonly #store: MemoryStore;
   readonly #clock: Clock;
   readonly #trouble: () => void;
@@ -29,17 +29,17 @@ export class Sessions implements Disposable {
 
   /** Before the first of all is opened, what an earlier start left goes: a session of the same name has no part in it. */
   async open(subject: string, id: string): Promise<void> {
-    this.#first ??= this.clear();
+    this.#first ??= this.endLeftovers();
     try {
       await this.#first;
     } catch (error) {
       this.#first = undefined;
       throw error;
     }
-    this.use(subject, id);
+    this.touch(subject, id);
   }
 
-  use(subject: string, id: string): void {
+  touch(subject: string, id: string): void {
     const name = nameOf(subject, id);
     const known = this.#open.get(name);
     if (!known && this.#countOf(subject) >= PACK.sessions) {
@@ -58,7 +58,7 @@ export class Sessions implements Disposable {
   }
 
   /** What sessions of an earlier start left behind: none of them is open any more. */
-  async clear(): Promise<void> {
+  async endLeftovers(): Promise<void> {
     for (const { namespace } of await this.#store.namespaces('pack')) {
       const { subject, session } = namespace;
       if (session !== undefined && !this.#open.has(nameOf(subject, session))) await this.end(subject, session);

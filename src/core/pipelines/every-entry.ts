@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Entry, Space } from '../store.ts';
+import type { Entry, Space } from '../store/store.ts';
 
 /** Every entry of a category, the one written last first. Opens so many in one turn. */
-export async function* everyEntry(space: Space, category: string, limit: number): AsyncGenerator<Entry> {
+export async function* allEntries(space: Space, category: string, limit: number): AsyncGenerator<Entry> {
   for (let after = {}; ;) {
     const { entries, next } = await space.page({ sort: 'updated', category, limit, ...after });
     yield* entries;

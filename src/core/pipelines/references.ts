@@ -7,7 +7,7 @@ export type Reference =
   | { readonly to: 'output'; readonly step: string; readonly path: readonly string[]; readonly spelled: string };
 
 /** Undefined where there is nothing, as an input that was left out. */
-export type LookUp = (reference: Reference) => unknown;
+export type ReferenceLookup = (reference: Reference) => unknown;
 
 const OPENING = '${{';
 const PLACE = /\$\{\{[ \t]{0,8}([A-Za-z0-9_.-]{1,256})[ \t]{0,8}\}\}/g;
@@ -22,9 +22,10 @@ export function referencesIn(value: unknown): (Reference | 'unreadable')[] {
 }
 
 /** Whether one stands where nothing is filled in: in the name of a field. */
-export const namesOpen = (value: unknown): boolean =>
+export const hasReferenceInFieldName = (value: unknown): boolean =>
   isObject(value) &&
-  ((!Array.isArray(value) && Object.keys(value).some((name) => name.includes(OPENING))) || partsOf(value).some(namesOpen));
+  ((!Array.isArray(value) && Object.keys(value).some((name) => name.includes(OPENING))) ||
+    partsOf(value).some(hasReferenceInFieldName));
 
 function read(spelled: string): Reference | undefined {
   const [root, name, output, ...path] = spelled.split('.');
@@ -38,12 +39,12 @@ function read(spelled: string): Reference | undefined {
  * The value with what its references stand for. One that is a whole text keeps its type; within a longer text it becomes
  * text. What was left out is left out of objects too.
  */
-export function fill(value: unknown, lookUp: LookUp): unknown {
+export function fillReferences(value: unknown, lookUp: ReferenceLookup): unknown {
   return filler(lookUp)(value);
 }
 
 /** Few references can stand for very much, again and again. */
-function filler(lookUp: LookUp): (value: unknown) => unknown {
+function filler(lookUp: ReferenceLookup): (value: unknown) => unknown {
   let left: number = PIPELINE.inputBytes;
   const known = new Map<string, { value: unknown; text: string; bytes: number }>();
   const take = (spelled: string): { value: unknown; text: string } => {
@@ -77,7 +78,7 @@ function filler(lookUp: LookUp): (value: unknown) => unknown {
 }
 
 /** What lies at the path; undefined where there is nothing. Only what JSON shows can be reached. */
-export function at(value: unknown, path: readonly string[]): unknown {
+export function valueAt(value: unknown, path: readonly string[]): unknown {
   let found = value;
   for (const part of path) {
     const within = Array.isArray(found) ? /^\d{1,6}$/.test(part) : isObject(found) && Object.hasOwn(found, part);

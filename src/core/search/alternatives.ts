@@ -1,9 +1,9 @@
-import { isDense } from './characters.ts';
-import { editsBetween, sharedHead } from './likeness.ts';
-import { BEGINNING, spelled, type Vocabulary } from './vocabulary.ts';
+import { isUnspaced } from './characters.ts';
+import { editDistance, commonPrefixLength } from './edit-distance.ts';
+import { TERM_START, gramsOfTerm, type Vocabulary } from './vocabulary.ts';
 
 /** How a word of a question stands in a fact. */
-export type Manner = 'same' | 'joined' | 'form' | 'beginning' | 'part' | 'alike';
+export type MatchKind = 'same' | 'joined' | 'form' | 'beginning' | 'part' | 'alike';
 
 /** A term that can stand for a word of a question. */
 export interface Alternative {
@@ -11,7 +11,7 @@ export interface Alternative {
   readonly term: string;
   /** 1 for the word itself. */
   readonly weight: number;
-  readonly manner: Manner;
+  readonly kind: MatchKind;
 }
 
 const FORM = 0.8;
@@ -29,9 +29,9 @@ const MOST_SCANNED = 2000;
 /** What a word may stand for: itself and its forms, then words that hold it, and, when all fails, words like it. */
 export function alternativesOf(word: string, vocabulary: Vocabulary): Alternative[] {
   const sure = sameWord(word, vocabulary);
-  if (isDense(word)) return sure.length > 0 || Array.from(word).length > 1 ? sure : holding(word, vocabulary);
+  if (isUnspaced(word)) return sure.length > 0 || Array.from(word).length > 1 ? sure : holding(word, vocabulary);
   const near = nearby(word, vocabulary);
-  const explained = sure.length > 0 || near.some(({ manner }) => manner !== 'part' || word.length >= LONG_PART);
+  const explained = sure.length > 0 || near.some(({ kind: manner }) => manner !== 'part' || word.length >= LONG_PART);
   const misspelt = explained ? [] : alike(word, vocabulary);
   if (near.length === 0 && misspelt.length === 0) return sure;
   const rest = [...near, ...misspelt];
@@ -61,17 +61,17 @@ function best(alternatives: readonly Alternative[], except: readonly Alternative
 /** Itself and its forms: all that a word which says little may stand for. */
 export function sameWord(word: string, vocabulary: Vocabulary): Alternative[] {
   const id = vocabulary.find(word);
-  const same: Alternative[] = id === undefined ? [] : [{ id, term: word, weight: 1, manner: 'same' }];
-  const kin = vocabulary.kin(word, id);
-  for (const other of kin) same.push({ id: other, term: vocabulary.text(other), weight: FORM, manner: 'form' });
+  const same: Alternative[] = id === undefined ? [] : [{ id, term: word, weight: 1, kind: 'same' }];
+  const kin = vocabulary.withSameStem(word, id);
+  for (const other of kin) same.push({ id: other, term: vocabulary.text(other), weight: FORM, kind: 'form' });
   return same;
 }
 
 /** A single character of a dense script, among the pairs it stands in. */
 const holding = (word: string, vocabulary: Vocabulary): Alternative[] =>
   vocabulary
-    .with(word, MOST_SCANNED)
-    .map((id): Alternative => ({ id, term: vocabulary.text(id), weight: 0.9, manner: 'part' }))
+    .withGram(word, MOST_SCANNED)
+    .map((id): Alternative => ({ id, term: vocabulary.text(id), weight: 0.9, kind: 'part' }))
     .filter(({ term }) => term.includes(word));
 
 /**
@@ -81,12 +81,12 @@ const holding = (word: string, vocabulary: Vocabulary): Alternative[] =>
 function nearby(word: string, vocabulary: Vocabulary): Alternative[] {
   if (word.length < 2) return [];
   const head = word.slice(0, Math.max(4, word.length - 3));
-  const pieces = word.length === 2 ? [BEGINNING + word] : digit.test(word) ? [word.slice(0, 3)] : spelled(head).slice(1, -1);
+  const pieces = word.length === 2 ? [TERM_START + word] : digit.test(word) ? [word.slice(0, 3)] : gramsOfTerm(head).slice(1, -1);
   const alternatives: Alternative[] = [];
-  for (const id of vocabulary.like(word, rarestOf(pieces, vocabulary), MOST_SCANNED)) {
+  for (const id of vocabulary.similarTo(word, rarestOf(pieces, vocabulary), MOST_SCANNED)) {
     const term = vocabulary.text(id);
     const { weight, manner } = nearness(word, term);
-    if (weight > 0) alternatives.push({ id, term, weight, manner });
+    if (weight > 0) alternatives.push({ id, term, weight, kind: manner });
   }
   return alternatives;
 }
@@ -94,14 +94,14 @@ function nearby(word: string, vocabulary: Vocabulary): Alternative[] {
 function rarestOf(pieces: readonly string[], vocabulary: Vocabulary): string {
   let [rarest, least] = ['', Infinity];
   for (const piece of pieces) {
-    const count = vocabulary.countWith(piece);
+    const count = vocabulary.countWithGram(piece);
     if (count < least) [rarest, least] = [piece, count];
   }
   return rarest;
 }
 
-function nearness(word: string, term: string): { weight: number; manner: Manner } {
-  const shared = sharedHead(word, term);
+function nearness(word: string, term: string): { weight: number; manner: MatchKind } {
+  const shared = commonPrefixLength(word, term);
   const longer = Math.max(word.length, term.length);
   if (shared === word.length) return { weight: 0.45 + 0.45 * (word.length / longer), manner: 'beginning' };
   if (shared >= 4 && longer - shared <= 4 && shared / longer >= 0.55) {
@@ -126,18 +126,18 @@ const digits = /^[\d.]+$/;
 function alike(word: string, vocabulary: Vocabulary): Alternative[] {
   if (word.length < SHORTEST_MISSPELT || digits.test(word)) return [];
   const most = word.length >= TWO_EDITS ? 2 : 1;
-  const pieces = new Set(spelled(word));
+  const pieces = new Set(gramsOfTerm(word));
   const common = new Map<number, number>();
   for (const piece of pieces) {
-    for (const id of vocabulary.with(piece, MOST_SCANNED)) common.set(id, (common.get(id) ?? 0) + 1);
+    for (const id of vocabulary.withGram(piece, MOST_SCANNED)) common.set(id, (common.get(id) ?? 0) + 1);
   }
   const likeliest = [...common].toSorted(([, one], [, other]) => other - one).slice(0, MOST_COMPARED);
   const found = likeliest.flatMap(([id, count]): Alternative[] => {
     const term = vocabulary.text(id);
     if (term.length < SHORTEST_MISSPELT) return [];
-    const edits = editsBetween(word, term, most);
+    const edits = editDistance(word, term, most);
     const weight = edits <= most ? 0.8 - edits / word.length : (0.65 * 2 * count) / (pieces.size + term.length);
-    return edits <= most || weight >= LEAST_ALIKE ? [{ id, term, weight, manner: 'alike' }] : [];
+    return edits <= most || weight >= LEAST_ALIKE ? [{ id, term, weight, kind: 'alike' }] : [];
   });
   return best(found, []).slice(0, MOST_ALIKE);
 }

@@ -1,17 +1,17 @@
-import { later } from '../../contract/later.ts';
+import { lazy } from '../../contract/lazy.ts';
 
 /** What a UTF-16 unit is to a reader of words. */
-export const GAP = 0;
-export const SMALL = 1;
-export const CAPITAL = 2;
+export const SEPARATOR = 0;
+export const LOWER = 1;
+export const UPPER = 2;
 export const DIGIT = 3;
 /** Of a script that leaves no blanks between words; a pictograph is one too. */
-export const DENSE = 4;
+export const UNSPACED = 4;
 /** Belongs to whatever stands before it. */
 export const MARK = 5;
 
 /** The classes of a script are long lists, and nobody waits for them before there is a text to read. */
-const classes = later(() => ({
+const classes = lazy(() => ({
   dense:
     /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}\p{Extended_Pictographic}]/u,
   letter: /[\p{L}\p{Extended_Pictographic}]/u,
@@ -25,16 +25,16 @@ function kindOf(point: number): number {
   const character = String.fromCodePoint(point);
   if (mark.test(character)) return MARK;
   if (letter.test(character)) {
-    if (dense.test(character)) return DENSE;
-    return capital.test(character) ? CAPITAL : SMALL;
+    if (dense.test(character)) return UNSPACED;
+    return capital.test(character) ? UPPER : LOWER;
   }
-  return digit.test(character) ? DIGIT : GAP;
+  return digit.test(character) ? DIGIT : SEPARATOR;
 }
 
 const UNKNOWN = 255;
 /** Filled as characters are met, because asking five patterns about each of 65 536 would delay the start. */
-const kinds = new Uint8Array(0x10000).fill(UNKNOWN).fill(GAP, 0, 0x80);
-kinds.fill(DIGIT, 0x30, 0x3a).fill(CAPITAL, 0x41, 0x5b).fill(SMALL, 0x61, 0x7b);
+const kinds = new Uint8Array(0x10000).fill(UNKNOWN).fill(SEPARATOR, 0, 0x80);
+kinds.fill(DIGIT, 0x30, 0x3a).fill(UPPER, 0x41, 0x5b).fill(LOWER, 0x61, 0x7b);
 
 /** What a unit of ASCII is, of which nearly all texts are made. */
 export const asciiKinds: Readonly<Uint8Array> = kinds.subarray(0, 0x80);
@@ -43,7 +43,7 @@ const isHigh = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;
 const isLow = (unit: number): boolean => unit >= 0xdc00 && unit < 0xe000;
 
 /** What stands at a place. The second half of a pair is a mark: it goes with the first. */
-export function kindAt(text: string, at: number): number {
+export function characterKindAt(text: string, at: number): number {
   const unit = text.charCodeAt(at);
   const known = kinds[unit] ?? UNKNOWN;
   if (known !== UNKNOWN) return known;
@@ -54,8 +54,8 @@ export function kindAt(text: string, at: number): number {
   return kind;
 }
 
-export const isDense = (term: string): boolean => kindAt(term, 0) === DENSE;
+export const isUnspaced = (term: string): boolean => characterKindAt(term, 0) === UNSPACED;
 
 /** Moves a cut back so that it does not fall inside a character. */
-export const beforeCharacter = (text: string, at: number): number =>
+export const characterBoundary = (text: string, at: number): number =>
   at > 0 && at < text.length && isLow(text.charCodeAt(at)) && isHigh(text.charCodeAt(at - 1)) ? at - 1 : at;

@@ -1,14 +1,14 @@
-import type { Question } from './question.ts';
-import type { Reading } from './reading.ts';
+import type { FactMatch } from './fact-reader.ts';
+import type { ParsedQuery } from './parsed-query.ts';
 
 const MOST_WORDS = 8;
 
 /** Which words were found where, for a person to read: `"deploy" in key, value; "kubernetes" for "kuberntes" in value`. */
-export function explain({ words }: Question, { phrase, findings }: Reading): string {
+export function explainHit({ words }: ParsedQuery, { phrase, findings }: FactMatch): string {
   const all = [...findings];
   const telling = all.filter(([word]) => words[word]?.small === false);
   const told = telling.length > 0 ? telling : all;
-  told.sort(([one], [other]) => (words[other]?.worth ?? 0) - (words[one]?.worth ?? 0));
+  told.sort(([one], [other]) => (words[other]?.weight ?? 0) - (words[one]?.weight ?? 0));
   let why = phrase === undefined ? '' : `exact phrase in ${phrase}`;
   for (const [word, { term, fields }] of told.slice(0, MOST_WORDS)) {
     const asked = words[word]?.term ?? '';

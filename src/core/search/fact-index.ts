@@ -1,18 +1,18 @@
 import { CATEGORY as DEFAULT_CATEGORY } from '../../contract/limits.ts';
-import { Categories } from './categories.ts';
-import { Chains, NONE } from './chains.ts';
-import { reaching } from './columns.ts';
-import { hash, SECRET } from './hash.ts';
-import { Names } from './names.ts';
-import { Postings } from './postings.ts';
-import { Texts } from './texts.ts';
+import { CategoryTable } from './category-table.ts';
+import { HashChains, NOT_FOUND } from './hash-chains.ts';
+import { hash, HASH_SEED } from './hash.ts';
+import { NameTable } from './name-table.ts';
+import { PostingLists } from './posting-lists.ts';
+import { TextPages } from './text-pages.ts';
+import { growTo } from './typed-arrays.ts';
 import { Vocabulary } from './vocabulary.ts';
-import { type Hearer, readWords } from './words.ts';
+import { type WordHandler, readWords } from './words.ts';
 
-export type Id = number | string;
+export type FactId = number | string;
 
 /** What can be searched of a fact. */
-export interface Searchable {
+export interface SearchableFact {
   readonly key: string;
   readonly category: string;
   readonly tags: readonly string[];
@@ -28,19 +28,19 @@ export interface Searchable {
 }
 
 /** A name that a fact may have to have. */
-export interface Named {
+export interface NameFilter {
   readonly tag?: string | undefined;
   readonly client?: string | undefined;
 }
 
 /** A fact as it was told. */
-export interface Told {
-  readonly id: Id;
-  readonly fact: Searchable & { readonly expiresAt: number; readonly client: string };
+export interface IndexedFact {
+  readonly id: FactId;
+  readonly fact: SearchableFact & { readonly expiresAt: number; readonly client: string };
 }
 
 /** Nobody chose the default category, so its words say nothing about a fact: else "what do I use" would find all of `user_facts`. */
-export const isChosen = (category: string): boolean => category !== DEFAULT_CATEGORY.default;
+export const isExplicitCategory = (category: string): boolean => category !== DEFAULT_CATEGORY.default;
 
 /** How much a word counts where it stands: the key names the fact, a category is shared by many. */
 const KEY = 2.2;
@@ -57,27 +57,27 @@ const SATURATION = 0.8;
 const MOST_TERMS = 4096;
 
 /** A posting is the number of a fact and, in its lowest byte, how much the term weighs there. */
-export const WEIGHTS = 256;
+export const WEIGHT_LEVELS = 256;
 const MOST_FACTS = 1 << 24;
 const NOWHERE = 0xffffffff;
 
 /** Facts by number, and for each term the facts it stands in. A number is free again once no list holds it. */
 export class FactIndex {
   readonly vocabulary = new Vocabulary();
-  readonly #postings = new Postings({
-    lives: (posting) => this.lives(posting >>> 8),
+  readonly #postings = new PostingLists({
+    isLive: (posting) => this.isLive(posting >>> 8),
     left: (posting) => this.#leave(posting >>> 8),
   });
-  readonly #texts = new Texts((fact, address) => {
+  readonly #texts = new TextPages((fact, address) => {
     this.#addresses[fact] = address;
   });
-  readonly #numbers = new Chains();
+  readonly #numbers = new HashChains();
   readonly #terms = new Terms(this.vocabulary);
   #top = 0;
   readonly #spare: number[] = [];
-  readonly #categories = new Categories();
-  readonly tags = new Names();
-  readonly clients = new Names();
+  readonly #categories = new CategoryTable();
+  readonly tags = new NameTable();
+  readonly clients = new NameTable();
   #addresses = new Uint32Array(0);
   #updatedAt = new Float64Array(0);
   #expiresAt = new Float64Array(0);
@@ -106,7 +106,7 @@ export class FactIndex {
     );
   }
 
-  add(id: Id, fact: Searchable): void {
+  add(id: FactId, fact: SearchableFact): void {
     this.remove(id);
     const number = this.#spare.pop() ?? this.#top++;
     if (number >= MOST_FACTS) throw new RangeError('There are more facts than can be told apart.');
@@ -114,34 +114,34 @@ export class FactIndex {
     const spelled = id === fact.key ? '' : spell(id);
     const { client = '', definedBy = '' } = fact;
     const texts = [fact.key, spelled, client, definedBy, JSON.stringify(fact.tags), fact.value];
-    this.#addresses[number] = this.#texts.keep(number, texts);
+    this.#addresses[number] = this.#texts.add(number, texts);
     const writers = clientMark(client) | (definedBy === '' ? 0 : clientMark(definedBy));
     this.#marks[number] = fact.tags.reduce((marks, tag) => marks | tagMark(tag), writers);
-    for (const tag of fact.tags) this.tags.enter(tag);
-    this.clients.enter(client);
-    this.#numbers.add(number, hash(spell(id), SECRET));
+    for (const tag of fact.tags) this.tags.retain(tag);
+    this.clients.retain(client);
+    this.#numbers.add(number, hash(spell(id), HASH_SEED));
     this.#updatedAt[number] = fact.updatedAt;
     this.#expiresAt[number] = fact.expiresAt ?? Infinity;
-    this.#category[number] = this.#categories.enter(fact.category);
+    this.#category[number] = this.#categories.retain(fact.category);
     this.#held[number] = this.#terms.weigh(fact, true, (term, weight) => {
-      this.#postings.add(term, number * WEIGHTS + Math.round((WEIGHTS - 1) * (weight / (weight + SATURATION))));
+      this.#postings.add(term, number * WEIGHT_LEVELS + Math.round((WEIGHT_LEVELS - 1) * (weight / (weight + SATURATION))));
     });
   }
 
   /** False when there is no such fact. */
-  remove(id: Id): boolean {
+  remove(id: FactId): boolean {
     const number = this.#find(id);
     if (number === undefined) return false;
-    const { fact } = this.told(number);
-    for (const tag of fact.tags) this.tags.leave(tag);
-    this.clients.leave(fact.client ?? '');
+    const { fact } = this.factAt(number);
+    for (const tag of fact.tags) this.tags.release(tag);
+    this.clients.release(fact.client ?? '');
     this.#numbers.remove(number);
-    this.#texts.drop(this.#addresses[number] ?? 0);
+    this.#texts.remove(this.#addresses[number] ?? 0);
     this.#addresses[number] = NOWHERE;
-    this.#categories.leave(this.#category[number] ?? 0);
+    this.#categories.release(this.#category[number] ?? 0);
     const terms = this.#terms.weigh(fact, false, (term) => {
-      this.#postings.bury(term);
-      if (this.#postings.size(term) === 0) this.vocabulary.unlearn(term);
+      this.#postings.markDead(term);
+      if (this.#postings.size(term) === 0) this.vocabulary.remove(term);
     });
     if (terms === 0) this.#spare.push(number);
     return true;
@@ -156,16 +156,16 @@ export class FactIndex {
     this.vocabulary.clear();
   }
 
-  has(id: Id): boolean {
+  has(id: FactId): boolean {
     return this.#find(id) !== undefined;
   }
 
   /** False for a number that is free, or will be. */
-  lives(number: number): boolean {
+  isLive(number: number): boolean {
     return this.#addresses[number] !== NOWHERE;
   }
 
-  idOf(number: number): Id {
+  idOf(number: number): FactId {
     const [key = '', spelled = ''] = this.#texts.read(this.#addresses[number] ?? 0, 2);
     return spelled === '' ? key : unspell(spelled);
   }
@@ -178,7 +178,7 @@ export class FactIndex {
     return this.#expiresAt[number] ?? 0;
   }
 
-  told(number: number): Told {
+  factAt(number: number): IndexedFact {
     const texts = this.#texts.read(this.#addresses[number] ?? 0);
     const [key = '', spelled = '', client = '', definedBy = '', tagged = '', value = ''] = texts;
     const tags = JSON.parse(tagged) as string[];
@@ -189,7 +189,7 @@ export class FactIndex {
   }
 
   /** Tells the facts that have these names. */
-  having({ tag, client }: Named): (number: number) => boolean {
+  matchesNames({ tag, client }: NameFilter): (number: number) => boolean {
     const marks = (tag === undefined ? 0 : tagMark(tag)) | (client === undefined ? 0 : clientMark(client));
     return (number) => {
       if (((this.#marks[number] ?? 0) & marks) !== marks) return false;
@@ -201,7 +201,7 @@ export class FactIndex {
     };
   }
 
-  isIn(number: number, category: number): boolean {
+  isInCategory(number: number, category: number): boolean {
     return this.#category[number] === category;
   }
 
@@ -216,7 +216,7 @@ export class FactIndex {
   }
 
   /** Shows the newest postings of a term, at most so many, in `postings`; says how many. */
-  read(term: number, most: number): number {
+  readPostings(term: number, most: number): number {
     return this.#postings.read(term, most);
   }
 
@@ -225,18 +225,18 @@ export class FactIndex {
   }
 
   #makeRoom(number: number): void {
-    this.#addresses = reaching(this.#addresses, number);
-    this.#updatedAt = reaching(this.#updatedAt, number);
-    this.#expiresAt = reaching(this.#expiresAt, number);
-    this.#category = reaching(this.#category, number);
-    this.#marks = reaching(this.#marks, number);
-    this.#held = reaching(this.#held, number);
+    this.#addresses = growTo(this.#addresses, number);
+    this.#updatedAt = growTo(this.#updatedAt, number);
+    this.#expiresAt = growTo(this.#expiresAt, number);
+    this.#category = growTo(this.#category, number);
+    this.#marks = growTo(this.#marks, number);
+    this.#held = growTo(this.#held, number);
   }
 
-  #find(id: Id): number | undefined {
-    let number = this.#numbers.first(hash(spell(id), SECRET));
-    while (number !== NONE && this.idOf(number) !== id) number = this.#numbers.after(number);
-    return number === NONE ? undefined : number;
+  #find(id: FactId): number | undefined {
+    let number = this.#numbers.first(hash(spell(id), HASH_SEED));
+    while (number !== NOT_FOUND && this.idOf(number) !== id) number = this.#numbers.after(number);
+    return number === NOT_FOUND ? undefined : number;
   }
 
   #leave(number: number): void {
@@ -247,15 +247,15 @@ export class FactIndex {
 }
 
 /** The number 7 is not the text "7". */
-const spell = (id: Id): string => (typeof id === 'number' ? `#${id}` : `=${id}`);
-const unspell = (spelled: string): Id => (spelled.startsWith('#') ? Number(spelled.slice(1)) : spelled.slice(1));
+const spell = (id: FactId): string => (typeof id === 'number' ? `#${id}` : `=${id}`);
+const unspell = (spelled: string): FactId => (spelled.startsWith('#') ? Number(spelled.slice(1)) : spelled.slice(1));
 
-const markOf = (name: string): number => 1 << (hash(name, SECRET) & 31);
+const markOf = (name: string): number => 1 << (hash(name, HASH_SEED) & 31);
 const tagMark = (tag: string): number => markOf(`tag ${tag}`);
 const clientMark = (client: string): number => markOf(`client ${client}`);
 
 /** Tells the terms of one fact after the other, and how much it is about each. Nothing is made for a term that is known. */
-class Terms implements Hearer {
+class Terms implements WordHandler {
   readonly #vocabulary: Vocabulary;
   #learning = false;
   /** Where a term stands in the columns below, counted from one; for all others nothing. */
@@ -276,11 +276,11 @@ class Terms implements Hearer {
   }
 
   /** Says how many. Of a fact that is not to be learned all are known. */
-  weigh({ key, category, tags, value }: Searchable, learning: boolean, tell: (term: number, weight: number) => void): number {
+  weigh({ key, category, tags, value }: SearchableFact, learning: boolean, tell: (term: number, weight: number) => void): number {
     this.#forget();
     this.#learning = learning;
     this.#read(key, () => KEY);
-    if (isChosen(category)) this.#read(category, () => CATEGORY);
+    if (isExplicitCategory(category)) this.#read(category, () => CATEGORY);
     for (const tag of tags) this.#read(tag, () => TAG);
     this.#read(value, (words) => 1 / (1 - LENGTH_MATTERS + (LENGTH_MATTERS * words) / USUAL_WORDS));
     for (let place = 0; place < this.#count; place += 1) {
@@ -289,19 +289,19 @@ class Terms implements Hearer {
     return this.#count;
   }
 
-  hear(source: string, from: number, to: number): void {
+  onWord(source: string, from: number, to: number): void {
     this.#words += 1;
     const known = this.#vocabulary.find(source, from, to);
     const place = known === undefined ? 0 : (this.#places[known] ?? 0);
     if (place > 0) this.#said[place - 1] = (this.#said[place - 1] ?? 0) + 1;
     else if (this.#count < MOST_TERMS) {
-      const term = known ?? (this.#learning ? this.#vocabulary.learn(source.slice(from, to)) : undefined);
+      const term = known ?? (this.#learning ? this.#vocabulary.add(source.slice(from, to)) : undefined);
       if (term !== undefined) this.#enter(term);
     }
   }
 
   #enter(term: number): void {
-    if (term >= this.#places.length) this.#places = reaching(this.#places, term);
+    if (term >= this.#places.length) this.#places = growTo(this.#places, term);
     this.#terms[this.#count] = term;
     this.#weights[this.#count] = 0;
     this.#said[this.#count] = 1;

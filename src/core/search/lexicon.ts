@@ -1,7 +1,7 @@
-import { Chains, NONE } from './chains.ts';
-import { beforeCharacter } from './characters.ts';
-import { reaching } from './columns.ts';
-import { hash, SECRET } from './hash.ts';
+import { characterBoundary } from './characters.ts';
+import { HashChains, NOT_FOUND } from './hash-chains.ts';
+import { hash, HASH_SEED } from './hash.ts';
+import { growTo } from './typed-arrays.ts';
 import { TERM_UNITS } from './words.ts';
 
 const PAGE = 1 << 15;
@@ -22,7 +22,7 @@ export class Lexicon {
   readonly #free: number[][] = Array.from({ length: MOST_BYTES + 1 }, () => []);
   #addresses = new Uint32Array(0);
   #lengths = new Uint8Array(0);
-  readonly #chains = new Chains();
+  readonly #chains = new HashChains();
   readonly #spare: number[] = [];
   #used = 0;
 
@@ -41,21 +41,21 @@ export class Lexicon {
 
   /** The number of what stands there in a text. */
   find(text: string, from = 0, to = text.length): number | undefined {
-    let id = this.#chains.first(hash(text, SECRET, from, to));
-    while (id !== NONE && !this.#is(id, text, from, to)) id = this.#chains.after(id);
-    return id === NONE ? undefined : id;
+    let id = this.#chains.first(hash(text, HASH_SEED, from, to));
+    while (id !== NOT_FOUND && !this.#is(id, text, from, to)) id = this.#chains.after(id);
+    return id === NOT_FOUND ? undefined : id;
   }
 
   /** The number of a term that has none yet; it is at most `TERM_UNITS` long. */
   add(term: string): number {
     const id = this.#spare.pop() ?? this.#used++;
-    this.#addresses = reaching(this.#addresses, id);
-    this.#lengths = reaching(this.#lengths, id);
+    this.#addresses = growTo(this.#addresses, id);
+    this.#lengths = growTo(this.#lengths, id);
     const length = sought.write(term);
     this.#addresses[id] = this.#take(length);
     this.#lengths[id] = length;
     sought.copy(this.#pageOf(id), this.#at(id), 0, length);
-    this.#chains.add(id, hash(term, SECRET));
+    this.#chains.add(id, hash(term, HASH_SEED));
     return id;
   }
 
@@ -66,16 +66,16 @@ export class Lexicon {
   /** Of the first so many, the terms that begin as much like a word, or hold it: few do, and only those are worth a string. */
   like(word: string, much: number, ids: Uint32Array, count: number): number[] {
     const length = sought.write(word);
-    const head = word.length <= much ? length : Buffer.byteLength(word.slice(0, beforeCharacter(word, much)));
-    const like: number[] = [];
+    const head = word.length <= much ? length : Buffer.byteLength(word.slice(0, characterBoundary(word, much)));
+    const findSimilar: number[] = [];
     for (let index = 0; index < count; index += 1) {
       const id = ids[index] ?? 0;
       const page = this.#pageOf(id);
       const start = this.#at(id);
       const end = start + this.#length(id);
-      if (standsAt(page, start, end, head) || standsBehind(page, start, end, length)) like.push(id);
+      if (standsAt(page, start, end, head) || standsBehind(page, start, end, length)) findSimilar.push(id);
     }
-    return like;
+    return findSimilar;
   }
 
   /** Takes the term away and overwrites it. The number stays taken until `recycle`. */

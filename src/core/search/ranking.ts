@@ -1,9 +1,9 @@
 import type { Alternative } from './alternatives.ts';
-import { reaching } from './columns.ts';
-import { type FactIndex, WEIGHTS } from './fact-index.ts';
-import type { Question } from './question.ts';
+import { type FactIndex, WEIGHT_LEVELS } from './fact-index.ts';
+import type { ParsedQuery } from './parsed-query.ts';
+import { growTo } from './typed-arrays.ts';
 
-export interface Candidate {
+export interface RankedFact {
   /** The fact's number. */
   readonly number: number;
   /** How much of what the question is worth it has, 0 to 1. */
@@ -13,7 +13,7 @@ export interface Candidate {
 }
 
 /** Which facts may be found. */
-export type Wanted = (number: number) => boolean;
+export type FactPredicate = (number: number) => boolean;
 
 /**
  * Adds up what each fact has of a question's words. The rarest come first; once as many postings as allowed have been
@@ -41,8 +41,8 @@ export class Ranking {
   }
 
   /** The best of the wanted facts, the best first; among equals the newest. */
-  best(question: Question, wanted: Wanted, most: number, postings: number): Candidate[] {
-    this.#places = reaching(this.#places, this.#facts.top);
+  best(question: ParsedQuery, wanted: FactPredicate, most: number, postings: number): RankedFact[] {
+    this.#places = growTo(this.#places, this.#facts.top);
     try {
       const whole = this.#add(question, postings);
       const chosen = this.#choose(wanted, most, question.ideal);
@@ -58,9 +58,9 @@ export class Ranking {
    * The best for each that may stand for a single word: there is nothing to add up, because a word counts once, as the surest of
    * them. So whatever is among the best for the word is among the best for one of these.
    */
-  bestOfEach(alternatives: readonly Alternative[], wanted: Wanted, most: number, postings: number): Candidate[][] {
+  bestOfEach(alternatives: readonly Alternative[], wanted: FactPredicate, most: number, postings: number): RankedFact[][] {
     let left = postings;
-    const lists: Candidate[][] = [];
+    const lists: RankedFact[][] = [];
     for (const alternative of alternatives) {
       if (left <= 0 && lists.some((list) => list.length === most)) break;
       lists.push(this.#bestOf(alternative, wanted, most, Math.max(left, most)));
@@ -69,28 +69,30 @@ export class Ranking {
     return lists;
   }
 
-  #bestOf(term: Alternative, wanted: Wanted, most: number, read: number): Candidate[] {
+  #bestOf(term: Alternative, wanted: FactPredicate, most: number, read: number): RankedFact[] {
     const { id, weight } = term;
     const best = new Best(this.#facts, most);
-    const count = this.#facts.read(id, read);
+    const count = this.#facts.readPostings(id, read);
     const { postings } = this.#facts;
     for (let seen = 0; seen < count; seen += 1) {
       const posting = postings[fromEitherEnd(seen, count)] ?? 0;
-      best.offer(posting >>> 8, posting % WEIGHTS, wanted);
+      best.offer(posting >>> 8, posting % WEIGHT_LEVELS, wanted);
     }
     const sorted = best.sorted();
     if (sorted.length < most && count < this.#facts.count(id)) return this.#bestOf(term, wanted, most, Infinity);
-    return sorted.map(({ number, sum }) => ({ number, share: (weight * sum) / (WEIGHTS - 1), words: 1 }));
+    return sorted.map(({ number, sum }) => ({ number, share: (weight * sum) / (WEIGHT_LEVELS - 1), words: 1 }));
   }
 
   /** Whether nothing was left unread. */
-  #add({ words }: Question, postings: number): boolean {
-    const rarestFirst = words.map((word, index) => ({ word, index })).toSorted((one, other) => other.word.worth - one.word.worth);
+  #add({ words }: ParsedQuery, postings: number): boolean {
+    const rarestFirst = words
+      .map((word, index) => ({ word, index }))
+      .toSorted((one, other) => other.word.weight - one.word.weight);
     let left = postings;
     for (const { word, index } of rarestFirst) {
       for (const { id, weight } of word.alternatives) {
         if (left <= 0) return false;
-        const listed = this.#addTerm(id, weight * word.worth, index + 1, left);
+        const listed = this.#addTerm(id, weight * word.weight, index + 1, left);
         if (listed < this.#facts.count(id)) return false;
         left -= listed;
       }
@@ -99,17 +101,17 @@ export class Ranking {
   }
 
   #addTerm(term: number, worth: number, word: number, most: number): number {
-    const listed = this.#facts.read(term, most);
+    const listed = this.#facts.readPostings(term, most);
     this.#makeRoom(this.#count + listed);
     const { postings } = this.#facts;
     const [places, numbers, sums] = [this.#places, this.#numbers, this.#sums];
     const [latest, latestWord, words] = [this.#latest, this.#latestWord, this.#words];
-    const full = worth / (WEIGHTS - 1);
+    const full = worth / (WEIGHT_LEVELS - 1);
     let count = this.#count;
     for (let index = 0; index < listed; index += 1) {
       const posting = postings[index] ?? 0;
       const number = posting >>> 8;
-      const gain = full * (posting % WEIGHTS);
+      const gain = full * (posting % WEIGHT_LEVELS);
       const place = places[number] ?? 0;
       const at = place - 1;
       if (place === 0) {
@@ -137,14 +139,14 @@ export class Ranking {
 
   #makeRoom(count: number): void {
     if (count <= this.#numbers.length) return;
-    this.#numbers = reaching(this.#numbers, count);
-    this.#sums = reaching(this.#sums, count);
-    this.#latest = reaching(this.#latest, count);
-    this.#latestWord = reaching(this.#latestWord, count);
-    this.#words = reaching(this.#words, count);
+    this.#numbers = growTo(this.#numbers, count);
+    this.#sums = growTo(this.#sums, count);
+    this.#latest = growTo(this.#latest, count);
+    this.#latestWord = growTo(this.#latestWord, count);
+    this.#words = growTo(this.#words, count);
   }
 
-  #choose(wanted: Wanted, most: number, ideal: number): Candidate[] {
+  #choose(wanted: FactPredicate, most: number, ideal: number): RankedFact[] {
     const best = new Best(this.#facts, most);
     for (let seen = 0; seen < this.#count; seen += 1) {
       const at = fromEitherEnd(seen, this.#count);
@@ -158,7 +160,7 @@ export class Ranking {
   }
 
   /** The newest of the wanted facts, the newest first. */
-  newest(wanted: Wanted, most: number): number[] {
+  newest(wanted: FactPredicate, most: number): number[] {
     const best = new Best(this.#facts, most);
     const { top } = this.#facts;
     for (let seen = 0; seen < top; seen += 1) best.offer(fromEitherEnd(seen, top), 0, wanted);
@@ -188,17 +190,17 @@ class Best {
     this.#most = most;
   }
 
-  offer(number: number, sum: number, wanted: Wanted): void {
+  offer(number: number, sum: number, wanted: FactPredicate): void {
     if (sum < this.#least) return;
     const moment = this.#facts.updatedAt(number);
     if (sum === this.#least && moment < this.#oldest) return;
     this.#take(number, sum, moment, wanted);
   }
 
-  #take(number: number, sum: number, moment: number, wanted: Wanted): void {
+  #take(number: number, sum: number, moment: number, wanted: FactPredicate): void {
     const full = this.#numbers.length === this.#most;
     if (full && !this.#beats(0, number, sum, moment)) return;
-    if (!this.#facts.lives(number) || !wanted(number)) return;
+    if (!this.#facts.isLive(number) || !wanted(number)) return;
     if (full) this.#sink(number, sum, moment);
     else this.#rise(number, sum, moment);
     if (this.#numbers.length < this.#most) return;

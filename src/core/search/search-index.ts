@@ -1,19 +1,19 @@
-import { FactIndex, type Id, type Named, type Searchable } from './fact-index.ts';
-import { fuse, type Hit, Inquiry } from './inquiry.ts';
-import type { NameCount } from './names.ts';
-import { Ranking, type Wanted } from './ranking.ts';
+import { FactIndex, type FactId, type NameFilter, type SearchableFact } from './fact-index.ts';
+import type { NameCount } from './name-table.ts';
+import { Ranking, type FactPredicate } from './ranking.ts';
+import { fuseHits, type Hit, SearchRun } from './search-run.ts';
 
-export type { Id, Searchable } from './fact-index.ts';
-export type { Hit } from './inquiry.ts';
+export type { FactId, SearchableFact } from './fact-index.ts';
+export type { Hit } from './search-run.ts';
 
-export interface Search extends Filter {
+export interface SearchQuery extends Filter {
   /** Several texts ask the same in other words: their hits are fused. A blank one lists the newest. */
   readonly text: string | readonly string[];
   readonly limit: number;
 }
 
 /** Which facts may be found: those of which all of it holds. */
-interface Filter extends Named {
+interface Filter extends NameFilter {
   readonly category?: string;
   /** Only what ends before this moment. */
   readonly expiresBefore?: number;
@@ -39,16 +39,16 @@ export class SearchIndex {
   }
 
   /** Replaces what was told under the same id. */
-  add(fact: Searchable & { readonly id: Id }): void {
+  add(fact: SearchableFact & { readonly id: FactId }): void {
     this.#facts.add(fact.id, fact);
   }
 
-  has(id: Id): boolean {
+  has(id: FactId): boolean {
     return this.#facts.has(id);
   }
 
   /** False when it was never told of it. */
-  remove(id: Id): boolean {
+  remove(id: FactId): boolean {
     return this.#facts.remove(id);
   }
 
@@ -65,30 +65,30 @@ export class SearchIndex {
   }
 
   /** Best first; among equals the newest. */
-  search({ text, limit, ...filter }: Search): Hit[] {
+  search({ text, limit, ...filter }: SearchQuery): Hit[] {
     const texts = typeof text === 'string' ? [text] : [...new Set(text)];
     const asked = texts.filter((one) => one.trim() !== '');
     const tests = this.#tests(filter);
     if (tests === undefined) return [];
-    const wanted: Wanted = (fact) => tests.every((holds) => holds(fact));
+    const wanted: FactPredicate = (fact) => tests.every((holds) => holds(fact));
     const narrowed = tests.length > 1;
-    const inquiry = new Inquiry({ facts: this.#facts, ranking: this.#ranking, wanted, narrowed, limit, texts: asked.length });
+    const inquiry = new SearchRun({ facts: this.#facts, ranking: this.#ranking, wanted, narrowed, limit, texts: asked.length });
     const [only, ...more] = asked;
     if (only === undefined) return inquiry.newest();
-    return more.length === 0 ? inquiry.ask(only) : fuse(asked.map((one) => inquiry.ask(one))).slice(0, limit);
+    return more.length === 0 ? inquiry.search(only) : fuseHits(asked.map((one) => inquiry.search(one))).slice(0, limit);
   }
 
   /** Undefined when nothing can be: no fact is in that category. */
-  #tests({ category, tag, client, expiresBefore, now = -Infinity }: Filter): Wanted[] | undefined {
+  #tests({ category, tag, client, expiresBefore, now = -Infinity }: Filter): FactPredicate[] | undefined {
     const facts = this.#facts;
-    const tests: Wanted[] = [(fact) => facts.expiresAt(fact) > now];
+    const tests: FactPredicate[] = [(fact) => facts.expiresAt(fact) > now];
     if (expiresBefore !== undefined) tests.push((fact) => facts.expiresAt(fact) < expiresBefore);
     if (category !== undefined) {
       const number = facts.findCategory(category);
       if (number === undefined) return undefined;
-      tests.push((fact) => facts.isIn(fact, number));
+      tests.push((fact) => facts.isInCategory(fact, number));
     }
-    if (tag !== undefined || client !== undefined) tests.push(facts.having({ tag, client }));
+    if (tag !== undefined || client !== undefined) tests.push(facts.matchesNames({ tag, client }));
     return tests;
   }
 }

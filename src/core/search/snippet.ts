@@ -1,5 +1,5 @@
-import { beforeCharacter } from './characters.ts';
-import type { Span } from './reading.ts';
+import { characterBoundary } from './characters.ts';
+import type { Span } from './fact-reader.ts';
 
 export interface Snippet {
   readonly text: string;
@@ -47,11 +47,11 @@ function densest(spans: readonly Span[], most: number): { first: number; last: n
 function afterBlank(value: string, at: number, latest: number): number {
   const most = Math.min(at + REACH, latest);
   for (let place = at; place < most; place += 1) if (blank.test(value.charAt(place))) return place + 1;
-  return beforeCharacter(value, at);
+  return characterBoundary(value, at);
 }
 
 function beforeBlank(value: string, at: number, earliest: number): number {
   const least = Math.max(at - REACH, earliest);
   for (let place = at; place > least; place -= 1) if (blank.test(value.charAt(place))) return place;
-  return beforeCharacter(value, at);
+  return characterBoundary(value, at);
 }

@@ -1,9 +1,9 @@
-import { isDense } from './characters.ts';
-import { reaching } from './columns.ts';
+import { isUnspaced } from './characters.ts';
 import { hash } from './hash.ts';
 import { Lexicon } from './lexicon.ts';
-import { Postings } from './postings.ts';
+import { PostingLists } from './posting-lists.ts';
 import { stemOf } from './stem.ts';
+import { growTo } from './typed-arrays.ts';
 
 const STEMS = 1 << 15;
 const GRAMS = 1 << 15;
@@ -11,7 +11,7 @@ const HEAD_PIECES = 2;
 /** Words that begin with as much in common may be one word. */
 const HEAD = 4;
 /** Stand before and behind a term, so that its beginning and its end are told from its middle. */
-export const BEGINNING = '\u0002';
+export const TERM_START = '\u0002';
 const END = '\u0003';
 
 /**
@@ -23,12 +23,12 @@ export class Vocabulary {
   /** How many lists of grams still hold a term. */
   #held = new Uint16Array(0);
   #alive = new Uint8Array(0);
-  readonly #grams = new Postings({
-    lives: (id) => this.#alive[id] === 1,
+  readonly #grams = new PostingLists({
+    isLive: (id) => this.#alive[id] === 1,
     left: (id) => this.#leave(id),
   });
-  readonly #stems = new Postings({
-    lives: (id) => this.#alive[id] === 1,
+  readonly #stems = new PostingLists({
+    isLive: (id) => this.#alive[id] === 1,
     left: (id) => this.#leave(id),
   });
 
@@ -53,12 +53,12 @@ export class Vocabulary {
     return this.#lexicon.text(id);
   }
 
-  learn(term: string): number {
+  add(term: string): number {
     const known = this.#lexicon.find(term);
     if (known !== undefined) return known;
     const id = this.#lexicon.add(term);
-    this.#held = reaching(this.#held, id);
-    this.#alive = reaching(this.#alive, id);
+    this.#held = growTo(this.#held, id);
+    this.#alive = growTo(this.#alive, id);
     this.#alive[id] = 1;
     const grams = gramsOf(term);
     for (const gram of grams) this.#grams.add(gram, id);
@@ -68,16 +68,16 @@ export class Vocabulary {
     return id;
   }
 
-  unlearn(id: number): void {
+  remove(id: number): void {
     const term = this.#lexicon.text(id);
     this.#alive[id] = 0;
     this.#lexicon.erase(id);
-    for (const gram of gramsOf(term)) this.#grams.bury(gram);
-    if (hasStem(term)) this.#stems.bury(stemNumber(stemOf(term)));
+    for (const gram of gramsOf(term)) this.#grams.markDead(gram);
+    if (hasStem(term)) this.#stems.markDead(stemNumber(stemOf(term)));
   }
 
   /** Other terms with the same stem as a term, which may be none of these itself. */
-  kin(term: string, self: number | undefined): number[] {
+  withSameStem(term: string, self: number | undefined): number[] {
     if (!hasStem(term)) return [];
     const stem = stemOf(term);
     // All but the last letter of a stem stands in its forms as it is.
@@ -87,17 +87,17 @@ export class Vocabulary {
   }
 
   /** How many terms may hold this gram; others of the same hash are counted with them. */
-  countWith(gram: string): number {
+  countWithGram(gram: string): number {
     return this.#grams.size(gramNumber(gram));
   }
 
   /** Terms that may hold this gram, the newest so many. */
-  with(gram: string, most: number): number[] {
+  withGram(gram: string, most: number): number[] {
     return this.#living(gramNumber(gram), most);
   }
 
   /** Of these, those that begin as a word does, or hold it. */
-  like(word: string, gram: string, most: number): number[] {
+  similarTo(word: string, gram: string, most: number): number[] {
     return this.#like(word, HEAD, this.#grams, gramNumber(gram), most);
   }
 
@@ -105,7 +105,7 @@ export class Vocabulary {
     this.#lexicon.clear();
   }
 
-  #like(word: string, much: number, lists: Postings, list: number, most: number): number[] {
+  #like(word: string, much: number, lists: PostingLists, list: number, most: number): number[] {
     const count = lists.read(list, most);
     return this.#lexicon.like(word, much, lists.entries, count).filter((id) => this.#alive[id] === 1);
   }
@@ -130,16 +130,16 @@ export class Vocabulary {
 const gramNumber = (gram: string): number => hash(gram) % GRAMS;
 
 /** Neither numbers nor names with numbers in them have other forms, nor does a script without letters. */
-const hasStem = (term: string): boolean => !isDense(term) && !digit.test(term);
+const hasStem = (term: string): boolean => !isUnspaced(term) && !digit.test(term);
 
 const stemNumber = (stem: string): number => hash(stem) % STEMS;
 
 const digit = /\d/;
 
 /** Three characters each, with the ends marked; a script of many characters is found by every single one. */
-export function spelled(term: string): string[] {
-  if (isDense(term)) return Array.from(term);
-  const marked = BEGINNING + term + END;
+export function gramsOfTerm(term: string): string[] {
+  if (isUnspaced(term)) return Array.from(term);
+  const marked = TERM_START + term + END;
   const pieces: string[] = [];
   for (let at = 0; at + 3 <= marked.length; at += 1) pieces.push(marked.slice(at, at + 3));
   return pieces;
@@ -148,7 +148,7 @@ export function spelled(term: string): string[] {
 /** What a term is listed under. Names with numbers in them are often in one fact only, and are asked for from their beginning. */
 function gramsOf(term: string): number[] {
   const numbers: number[] = [];
-  const pieces = spelled(term);
+  const pieces = gramsOfTerm(term);
   const most = digit.test(term) ? Math.min(HEAD_PIECES, pieces.length) : pieces.length;
   for (let at = 0; at < most; at += 1) {
     const number = gramNumber(pieces[at] ?? '');

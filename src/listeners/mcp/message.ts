@@ -1,5 +1,5 @@
 import type { InitializeRequest, JSONRPCRequest, RequestId } from '@modelcontextprotocol/sdk/types.js';
-import { ProtocolError, refusal, type RpcRefusal } from './rpc.ts';
+import { ProtocolError, rpcErrorResponse, type RpcErrorResponse } from './rpc.ts';
 import type { Sdk } from './sdk.ts';
 
 type Params = NonNullable<JSONRPCRequest['params']>;
@@ -24,10 +24,10 @@ interface Answered {
 
 interface Broken {
   readonly kind: 'broken';
-  readonly answer: RpcRefusal;
+  readonly answer: RpcErrorResponse;
 }
 
-export type Message = Called | Told | Answered | Broken;
+export type RpcMessage = Called | Told | Answered | Broken;
 
 /** Messages in one body. More are no use to a client, and each is work before any of them is answered. */
 const MOST_IN_A_BATCH = 100;
@@ -36,7 +36,7 @@ const MOST_IN_A_BATCH = 100;
 const BATCHING: ReadonlySet<string> = new Set(['2024-10-07', '2024-11-05', '2025-03-26']);
 
 /** What a body holds: one message, or a batch of them where the protocol of the session knows batches. */
-export function readBatch(body: readonly unknown[], version: string | undefined, sdk: Sdk): Message[] {
+export function readBatch(body: readonly unknown[], version: string | undefined, sdk: Sdk): RpcMessage[] {
   if (version === undefined || !BATCHING.has(version)) {
     throw new ProtocolError('malformed', 'This protocol version knows no batches; send one JSON-RPC message at a time.');
   }
@@ -54,7 +54,7 @@ export function readBatch(body: readonly unknown[], version: string | undefined,
  * The SDK drops what it does not recognise, and whoever sent it waits for ever. So nothing is handed to it that it could not
  * answer: what is broken is refused here, by the SDK's own schemas where they are the rule.
  */
-export function readMessage(value: unknown, sdk: Sdk): Message {
+export function readMessage(value: unknown, sdk: Sdk): RpcMessage {
   if (!isObject(value) || value['jsonrpc'] !== '2.0') {
     return broken(null, 'malformed', 'This is not a JSON-RPC 2.0 message; send an object with jsonrpc, id, method and params.');
   }
@@ -86,7 +86,7 @@ function atOnce(params: Params): Params {
   return rest;
 }
 
-function readAnswer(value: Record<string, unknown>): Message {
+function readAnswer(value: Record<string, unknown>): RpcMessage {
   if ('result' in value || 'error' in value) return { kind: 'answer' };
   return broken(
     isId(value['id']) ? value['id'] : null,
@@ -105,5 +105,5 @@ const isId = (id: unknown): id is RequestId => typeof id === 'string' || (typeof
 
 const broken = (id: RequestId | null, kind: 'malformed' | 'unfit', message: string): Broken => ({
   kind: 'broken',
-  answer: refusal(id, new ProtocolError(kind, message)),
+  answer: rpcErrorResponse(id, new ProtocolError(kind, message)),
 });

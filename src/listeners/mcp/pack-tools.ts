@@ -1,11 +1,11 @@
-import { Result } from '../../contract/pack.ts';
-import { type Caller, permits } from '../../core/caller.ts';
-import type { During } from '../../core/during.ts';
+import { PackResult } from '../../contract/pack.ts';
+import { type Caller, hasScope } from '../../core/access/caller.ts';
+import type { CallContext } from '../../core/operations/call-context.ts';
+import type { Perform } from '../../core/operations/perform.ts';
 import type { Catalogue } from '../../core/packs/catalogue.ts';
-import { type Pack, toolOf } from '../../core/packs/pack.ts';
-import type { Perform } from '../../core/perform.ts';
-import { inputSchema, outputSchema } from './schema.ts';
-import { PREFIX } from './tools.ts';
+import { type Pack, toolNameOf } from '../../core/packs/pack.ts';
+import { toolInputSchema, toolOutputSchema } from './tool-schema.ts';
+import { SERVER_NAME_PREFIX } from './tools.ts';
 
 /** What the program asks itself by way of a pack answers as a tool does, without a result around it. */
 const OURS = 'helmdeck.';
@@ -19,7 +19,7 @@ interface Call {
   readonly given: unknown;
   /** As the request's `_meta` has it. */
   readonly session: unknown;
-  readonly during: During;
+  readonly during: CallContext;
 }
 
 /** Packs as tools, for whoever may run them (R-MCP-11). */
@@ -44,13 +44,13 @@ export class PackTools {
   }
 
   names(caller: Caller): string[] {
-    return this.#packs(caller).map(toolOf);
+    return this.#packs(caller).map(toolNameOf);
   }
 
   /** By the name of the tool or of the pack, also with our own in front. To whom it may not be shown it is still told why not. */
   find(name: string): Pack | undefined {
-    const wanted = new Set([name, name.replace(PREFIX, '')]);
-    return this.#all().find((pack) => wanted.has(toolOf(pack)) || wanted.has(pack.name));
+    const wanted = new Set([name, name.replace(SERVER_NAME_PREFIX, '')]);
+    return this.#all().find((pack) => wanted.has(toolNameOf(pack)) || wanted.has(pack.name));
   }
 
   async call({ pack, caller, given, session, during }: Call): Promise<object> {
@@ -60,30 +60,32 @@ export class PackTools {
   }
 
   #packs(caller: Caller): readonly Pack[] {
-    return permits(caller, 'packs:run') ? this.#all().filter(({ off }) => !off) : [];
+    return hasScope(caller, 'packs:run') ? this.#all().filter(({ off }) => !off) : [];
   }
 
   #all(): readonly Pack[] {
-    return this.#catalogue.all.filter((pack) => !this.#isTaken(toolOf(pack)));
+    return this.#catalogue.all.filter((pack) => !this.#isTaken(toolNameOf(pack)));
   }
 }
 
 const isOurs = ({ name }: Pack): boolean => name.startsWith(OURS);
 
 function listed(pack: Pack): object {
-  const { title, description, input, output, changes = 'nothing', asksOutside = false } = pack;
-  const answer = isOurs(pack) ? output : Result().extend({ output: output.describe(Result().shape.output.description ?? '') });
+  const { title, description, input, output, changes = 'nothing', usesNetwork = false } = pack;
+  const answer = isOurs(pack)
+    ? output
+    : PackResult().extend({ output: output.describe(PackResult().shape.output.description ?? '') });
   return {
-    name: toolOf(pack),
+    name: toolNameOf(pack),
     title,
     description,
-    inputSchema: { ...inputSchema(input), type: 'object' },
-    outputSchema: { ...outputSchema(answer, SAID), type: 'object' },
+    inputSchema: { ...toolInputSchema(input), type: 'object' },
+    outputSchema: { ...toolOutputSchema(answer, SAID), type: 'object' },
     annotations: {
       readOnlyHint: changes === 'nothing',
       destructiveHint: changes === 'destroys',
       idempotentHint: changes === 'nothing',
-      openWorldHint: asksOutside,
+      openWorldHint: usesNetwork,
     },
   };
 }

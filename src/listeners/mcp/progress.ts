@@ -1,6 +1,6 @@
 import type { RequestId } from '@modelcontextprotocol/sdk/types.js';
-import type { Clock } from '../../core/clock.ts';
-import type { During } from '../../core/during.ts';
+import type { CallContext } from '../../core/operations/call-context.ts';
+import type { Clock } from '../../core/time/clock.ts';
 import type { Session } from './session.ts';
 
 /** One call is told of no more often. */
@@ -17,14 +17,14 @@ interface Called {
 }
 
 /** A call as a pack sees it: whoever asked with a progress token hears how far it is (R-PACK-27). */
-export function duringCall({ session, number, token, signal, clock }: Called): During {
+export function callContextOf({ session, number, token, signal, clock }: Called): CallContext {
   // Many may be under way at once, over as many connections.
   const asker = signal;
-  if (token === undefined) return { asker, signal };
+  if (token === undefined) return { requester: asker, signal };
   let furthest = -Infinity;
   let toldAt = -Infinity;
   return {
-    asker,
+    requester: asker,
     signal,
     progress(done, of, saying) {
       const now = clock.steady();
@@ -32,7 +32,7 @@ export function duringCall({ session, number, token, signal, clock }: Called): D
       if (!Number.isFinite(done) || done <= furthest || now - toldAt < PAUSE_MS) return;
       furthest = done;
       toldAt = now;
-      session.progress(Number(number), {
+      session.sendProgress(Number(number), {
         progressToken: token,
         progress: done,
         ...(of !== undefined && Number.isFinite(of) && { total: of }),

@@ -1,23 +1,23 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Failure } from '../../contract/failure.ts';
-import { ALWAYS, answer, end } from '../answer.ts';
-import type { Bodies } from '../body.ts';
-import type { Exchange, Route } from '../routes.ts';
-import type { Streams } from '../streams.ts';
-import { EventStream } from './event-stream.ts';
+import { EventStream } from '../event-stream.ts';
+import type { BodyReader } from '../request-body.ts';
+import { SECURITY_HEADERS, sendJson, endResponse } from '../response.ts';
+import type { Exchange, Route } from '../router.ts';
+import type { StreamRegistry } from '../stream-registry.ts';
 import { readBatch, readMessage } from './message.ts';
-import { ProtocolError, refusal } from './rpc.ts';
+import { ProtocolError, rpcErrorResponse } from './rpc.ts';
 import { loadSdk, type Sdk } from './sdk.ts';
-import type { Session, Tell } from './session.ts';
-import type { Sessions } from './sessions.ts';
+import type { SessionRegistry } from './session-registry.ts';
+import type { Session, SendBeforeResponse } from './session.ts';
 
 interface Deps {
   /** Where the server is reached over streamable HTTP; HTTP with SSE is below it. */
   readonly path: string;
   readonly transport: string;
-  readonly sessions: Sessions;
-  readonly streams: Streams;
-  readonly bodies: Bodies;
+  readonly sessions: SessionRegistry;
+  readonly streams: StreamRegistry;
+  readonly bodies: BodyReader;
 }
 
 /** Both ways over HTTP to one MCP server (R-MCP-01). */
@@ -35,13 +35,13 @@ function streamable({ path, transport, sessions, streams, bodies }: Deps): Route
       if (alone?.kind === 'request' && alone.method === 'initialize') {
         // Also within a session: whoever begins anew gets a new one.
         const session = await sessions.open(exchange, 'http');
-        const [greeting] = await session.ask([alone]);
+        const [greeting] = await session.request([alone]);
         return greeting && send(response, 200, greeting, ['Mcp-Session-Id', session.id]);
       }
       const session = sessionOf(sessions, exchange);
       requireVersion(request, sdk);
       const aside = new Aside(streams, exchange, session);
-      const answers = await session.ask(alone ? [alone] : readBatch(body as unknown[], session.version, sdk), aside.tell);
+      const answers = await session.request(alone ? [alone] : readBatch(body as unknown[], session.version, sdk), aside.tell);
       if (aside.stream) return aside.end(answers);
       if (answers[0] === undefined) return sendNothing(response, 202);
       return send(response, 200, alone ? answers[0] : answers);
@@ -50,8 +50,8 @@ function streamable({ path, transport, sessions, streams, bodies }: Deps): Route
       const session = sessionOf(sessions, exchange);
       requireVersion(exchange.request, await loadSdk());
       const last = Number(exchange.request.headers['last-event-id'] ?? NaN);
-      const stream = follow(streams, exchange, (ended) => session.leave(ended));
-      session.listen(stream, ...(Number.isSafeInteger(last) ? [last] : []));
+      const stream = follow(streams, exchange, (ended) => session.detachStream(ended));
+      session.attachStream(stream, ...(Number.isSafeInteger(last) ? [last] : []));
     }),
     route('DELETE', path, transport, async (exchange) => {
       await sessionOf(sessions, exchange).close();
@@ -62,21 +62,21 @@ function streamable({ path, transport, sessions, streams, bodies }: Deps): Route
 
 /** What is told of a request before it is answered. The first word of it makes a stream of the answer. */
 class Aside {
-  readonly #streams: Streams;
+  readonly #streams: StreamRegistry;
   readonly #exchange: Exchange;
   readonly #session: Session;
   #refused = false;
   stream: EventStream | undefined;
 
-  constructor(streams: Streams, exchange: Exchange, session: Session) {
+  constructor(streams: StreamRegistry, exchange: Exchange, session: Session) {
     this.#streams = streams;
     this.#exchange = exchange;
     this.#session = session;
   }
 
-  readonly tell: Tell = (text) => {
+  readonly tell: SendBeforeResponse = (text) => {
     this.stream ??= this.#open();
-    this.stream?.offer('message', text);
+    this.stream?.sendIfRoom('message', text);
     return this.stream !== undefined;
   };
 
@@ -113,7 +113,7 @@ function withSse({ path, transport, sessions, streams, bodies }: Deps): Route[] 
         const close = (): void => void session.close();
         const stream = follow(streams, exchange, close, close);
         stream.send('endpoint', `${path}/sse/message?sessionId=${session.id}`);
-        session.listen(stream);
+        session.attachStream(stream);
       } catch (error) {
         await session.close();
         throw error;
@@ -128,7 +128,7 @@ function withSse({ path, transport, sessions, streams, bodies }: Deps): Route[] 
       if (alone?.kind === 'broken') return send(response, 400, alone.answer);
       const messages = alone ? [alone] : readBatch(body as unknown[], session.version, sdk);
       sendNothing(response, 202);
-      for (const message of messages) session.hear(message, (reply) => reply && session.say(reply));
+      for (const message of messages) session.receive(message, (reply) => reply && session.sendOnStream(reply));
     }),
   ];
 }
@@ -149,15 +149,15 @@ const route = (
       await handle(exchange);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      send(exchange.response, error.http, refusal(null, error));
+      send(exchange.response, error.httpStatus, rpcErrorResponse(null, error));
     }
     return undefined;
   },
 });
 
-async function read(bodies: Bodies, { request, response, caller }: Exchange): Promise<unknown> {
+async function read(bodies: BodyReader, { request, response, caller }: Exchange): Promise<unknown> {
   try {
-    return await bodies.json(request, response, caller.subject);
+    return await bodies.readJson(request, response, caller.subject);
   } catch (error) {
     // What has come whole and is no JSON; the rest is the connection's affair.
     if (error instanceof Failure && error.code === 'invalid_input' && request.complete) {
@@ -167,7 +167,7 @@ async function read(bodies: Bodies, { request, response, caller }: Exchange): Pr
   }
 }
 
-function sessionOf(sessions: Sessions, exchange: Exchange): Session {
+function sessionOf(sessions: SessionRegistry, exchange: Exchange): Session {
   const id = exchange.request.headers['mcp-session-id'];
   if (typeof id === 'string') return sessions.find(id, exchange, 'http');
   throw new ProtocolError(
@@ -187,13 +187,13 @@ function requireVersion({ headers }: IncomingMessage, { SUPPORTED_PROTOCOL_VERSI
 
 /** A stream that ends with its token, with the program, or when its reader goes. */
 function follow(
-  streams: Streams,
+  streams: StreamRegistry,
   exchange: Exchange,
   closed: (stream: EventStream) => void,
   stop = (stream: EventStream) => stream.end(),
 ): EventStream {
   const { response } = exchange;
-  const held = streams.open(exchange, { end: () => stop(stream), rest: () => stream.rest() });
+  const held = streams.open(exchange, { end: () => stop(stream), keepAlive: () => stream.keepAlive() });
   const stream = new EventStream(response);
   const over = (): void => {
     held[Symbol.dispose]();
@@ -206,11 +206,11 @@ function follow(
 }
 
 const send = (response: ServerResponse, status: number, body: object, more: readonly string[] = []): void => {
-  if (!response.destroyed) answer(response, status, JSON.stringify(body), more);
+  if (!response.destroyed) sendJson(response, status, JSON.stringify(body), more);
 };
 
 function sendNothing(response: ServerResponse, status: 202 | 204): void {
   if (response.destroyed) return;
-  response.writeHead(status, [...ALWAYS, ...(status === 202 ? ['Content-Length', '0'] : [])]);
-  end(response);
+  response.writeHead(status, [...SECURITY_HEADERS, ...(status === 202 ? ['Content-Length', '0'] : [])]);
+  endResponse(response);
 }

@@ -9,12 +9,12 @@ import type {
   RequestId,
 } from '@modelcontextprotocol/sdk/types.js';
 import { Failure } from '../../contract/failure.ts';
-import type { Caller } from '../../core/caller.ts';
-import type { EventStream } from './event-stream.ts';
-import type { Message } from './message.ts';
-import { refusal, type RpcRefusal } from './rpc.ts';
+import type { Caller } from '../../core/access/caller.ts';
+import type { EventStream } from '../event-stream.ts';
+import type { RpcMessage } from './message.ts';
+import { rpcErrorResponse, type RpcErrorResponse } from './rpc.ts';
 
-export type Answer = JSONRPCMessage | RpcRefusal;
+export type RpcResponse = JSONRPCMessage | RpcErrorResponse;
 
 /** Requests of one session that are not answered yet. */
 const MOST_PENDING = 256;
@@ -23,21 +23,21 @@ interface Pending {
   /** As the client numbered it. */
   readonly id: RequestId;
   readonly method: string;
-  readonly take: (answer: Answer | undefined) => void;
-  readonly tell: Tell;
+  readonly take: (answer: RpcResponse | undefined) => void;
+  readonly tell: SendBeforeResponse;
 }
 
 /** Says something about a request on the way that its answer will go. False where there is no such way. */
-export type Tell = (text: string) => boolean;
+export type SendBeforeResponse = (text: string) => boolean;
 
-const nowhere: Tell = () => false;
+const nowhere: SendBeforeResponse = () => false;
 
 /** Answers go back with the question, or by the stream that opened the session: whoever mixes them would wait for ever. */
-export type Way = 'http' | 'sse';
+export type TransportKind = 'http' | 'sse';
 
-export interface Owner {
+export interface SessionOwner {
   readonly caller: Caller;
-  readonly way: Way;
+  readonly transportKind: TransportKind;
   /** Tells the token from every other, also from one with the same id. */
   readonly token: string;
 }
@@ -48,7 +48,7 @@ export interface Owner {
  */
 export class Session implements Transport {
   readonly id = randomBytes(24).toString('base64url');
-  readonly owner: Owner;
+  readonly owner: SessionOwner;
   /** What its client wants to hear of. */
   readonly subscriptions = new Set<string>();
   /** Steady milliseconds. */
@@ -68,22 +68,22 @@ export class Session implements Transport {
   readonly #over: () => void;
   #ended = false;
 
-  constructor(owner: Owner, now: number, over: () => void) {
+  constructor(owner: SessionOwner, now: number, over: () => void) {
     this.owner = owner;
     this.usedAt = now;
     this.#over = over;
   }
 
   get busy(): boolean {
-    return this.#pending.size > 0 || this.#stream?.open === true;
+    return this.#pending.size > 0 || this.#stream?.isOpen === true;
   }
 
   /** Hands messages to the SDK; fulfils with the answers, in the order in which they are ready, when all are there. */
-  async ask(messages: readonly Message[], tell = nowhere): Promise<Answer[]> {
-    const answers: Answer[] = [];
+  async request(messages: readonly RpcMessage[], tell = nowhere): Promise<RpcResponse[]> {
+    const answers: RpcResponse[] = [];
     const { promise, resolve } = Promise.withResolvers<void>();
     let waiting = 1;
-    const take = (answer: Answer | undefined): void => {
+    const take = (answer: RpcResponse | undefined): void => {
       if (answer) answers.push(answer);
       waiting -= 1;
       if (waiting === 0) resolve();
@@ -91,7 +91,7 @@ export class Session implements Transport {
     for (const message of messages) {
       if (message.kind === 'request') waiting += 1;
       if (message.kind === 'broken') answers.push(message.answer);
-      else this.hear(message, take, tell);
+      else this.receive(message, take, tell);
     }
     take(undefined);
     await promise;
@@ -99,12 +99,12 @@ export class Session implements Transport {
   }
 
   /** `take` gets the answer to a request, or nothing if its client took the request back. */
-  hear(message: Message, take: (answer: Answer | undefined) => void, tell = nowhere): void {
+  receive(message: RpcMessage, take: (answer: RpcResponse | undefined) => void, tell = nowhere): void {
     if (message.kind === 'notification') this.#note(message.method, message.params);
     if (message.kind !== 'request') return;
     const { id, method, params } = message;
-    if (this.#ended) return take(refusal(id, gone()));
-    if (this.#pending.size >= MOST_PENDING) return take(refusal(id, tooMany()));
+    if (this.#ended) return take(rpcErrorResponse(id, gone()));
+    if (this.#pending.size >= MOST_PENDING) return take(rpcErrorResponse(id, tooMany()));
     this.#asked += 1;
     this.#pending.set(this.#asked, { id, method, take, tell });
     const request: JSONRPCRequest = { jsonrpc: '2.0', id: this.#asked, method, ...(params && { params }) };
@@ -112,40 +112,40 @@ export class Session implements Transport {
   }
 
   /** Where what nobody asked for goes from now on. What a reader has not heard yet comes first; `last` is what they heard last. */
-  listen(stream: EventStream, last = this.#heard): void {
+  attachStream(stream: EventStream, last = this.#heard): void {
     this.#stream?.end();
     this.#stream = stream;
     for (const [text, number] of this.#news) if (number > last) stream.send('message', text, number);
     this.#heard = this.#said;
   }
 
-  leave(stream: EventStream): void {
+  detachStream(stream: EventStream): void {
     if (this.#stream === stream) this.#stream = undefined;
   }
 
   /** An answer, where answers go by the stream. */
-  say(answer: Answer): void {
+  sendOnStream(answer: RpcResponse): void {
     this.#stream?.send('message', JSON.stringify(answer));
   }
 
   /** Tells the client something it did not ask for, now or when it listens again. */
-  tell(notification: JSONRPCNotification): void {
+  notify(notification: JSONRPCNotification): void {
     const text = JSON.stringify(notification);
     this.#said += 1;
     // Its last time is what counts.
     this.#news.delete(text);
     this.#news.set(text, this.#said);
-    if (!this.#stream?.open) return;
+    if (!this.#stream?.isOpen) return;
     this.#stream.send('message', text, this.#said);
     this.#heard = this.#said;
   }
 
   /** How far a request is, as long as it is not answered. It is told now or never: the next is worth more. */
-  progress(number: number, params: Progress & { readonly progressToken: ProgressToken }): void {
+  sendProgress(number: number, params: Progress & { readonly progressToken: ProgressToken }): void {
     const pending = this.#pending.get(number);
     if (!pending) return;
     const text = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params });
-    if (!pending.tell(text)) this.#stream?.offer('message', text);
+    if (!pending.tell(text)) this.#stream?.sendIfRoom('message', text);
   }
 
   async start(): Promise<void> {
@@ -155,7 +155,7 @@ export class Session implements Transport {
   async send(message: JSONRPCMessage): Promise<void> {
     if ('method' in message) {
       // This server asks its clients nothing.
-      if (!('id' in message)) this.tell(message);
+      if (!('id' in message)) this.notify(message);
       return;
     }
     const number = Number(message.id);
@@ -172,7 +172,7 @@ export class Session implements Transport {
     this.#ended = true;
     const pending = [...this.#pending.values()];
     this.#pending.clear();
-    for (const { id, take } of pending) take(refusal(id, gone()));
+    for (const { id, take } of pending) take(rpcErrorResponse(id, gone()));
     this.#stream?.end();
     this.onclose?.();
     this.#over();

@@ -1,5 +1,5 @@
 import { Failure } from '../../contract/failure.ts';
-import { editsBetween } from '../../core/search/likeness.ts';
+import { editDistance } from '../../core/search/edit-distance.ts';
 
 /** Typing mistakes up to which a name still suggests a tool. */
 const MISTAKES = 2;
@@ -9,7 +9,7 @@ const LONGEST = 128;
  * A tool failure and not a protocol error (ADR 0068): most clients show a model only the results of its calls, and a model that
  * reads which tools there are corrects itself.
  */
-export function unknownTool(asked: string, tools: readonly string[]): Failure {
+export function unknownToolFailure(asked: string, tools: readonly string[]): Failure {
   const near = similarTool(asked, tools);
   const hint = near === undefined ? '' : ` Did you mean ${near}?`;
   return new Failure('not_found', `There is no such tool.${hint} The tools are ${tools.join(', ')}.`);
@@ -22,7 +22,7 @@ function similarTool(asked: string, tools: readonly string[]): string | undefine
   const known = tools.map((name) => ({ name, spelled: normalized(name) }));
   return (
     known.find(({ spelled }) => spelled === typed || typed.endsWith(`_${spelled}`) || spelled.endsWith(`_${typed}`)) ??
-    known.find(({ spelled }) => editsBetween(spelled, typed, MISTAKES) <= MISTAKES)
+    known.find(({ spelled }) => editDistance(spelled, typed, MISTAKES) <= MISTAKES)
   )?.name;
 }
 

@@ -1,9 +1,9 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { WindowSession } from '../../contract/window-session.ts';
-import type { Clock } from '../../core/clock.ts';
-import type { WindowSessions as ListedSessions } from '../../core/operations/memory.ts';
-import { time } from '../../core/time.ts';
-import { browserOf } from './browser.ts';
+import type { WindowSessionPort as ListedSessions } from '../../core/operations/memory.ts';
+import type { Clock } from '../../core/time/clock.ts';
+import { formatTime } from '../../core/time/format-time.ts';
+import { browserNameOf } from './browser-name.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -33,7 +33,7 @@ interface Session {
  * page's own storage, because cookies go to every port of this machine. Both are held as digests: comparing those takes the
  * same time whatever was sent. They live in RAM alone, so a restart ends them all.
  */
-export class WindowSessions implements ListedSessions {
+export class WindowSessionStore implements ListedSessions {
   readonly #clock: Clock;
   readonly #onEnd: () => void;
   /** Digest of the link, and when it ends, in steady milliseconds. */
@@ -46,7 +46,7 @@ export class WindowSessions implements ListedSessions {
     this.#onEnd = onEnd;
   }
 
-  newLink(): string {
+  createLink(): string {
     const now = this.#clock.steady();
     for (const [link, end] of this.#links) if (end <= now) this.#links.delete(link);
     const link = randomBytes(32).toString('base64url');
@@ -65,7 +65,7 @@ export class WindowSessions implements ListedSessions {
     const now = this.#clock.now();
     this.#sessions.set(digestOf(session), {
       id: randomBytes(6).toString('hex'),
-      browser: browserOf(userAgent),
+      browser: browserNameOf(userAgent),
       openedAt: now,
       usedAt: now,
       opened: steady,
@@ -89,7 +89,7 @@ export class WindowSessions implements ListedSessions {
   }
 
   /** The same, of one that only listens. */
-  stands(session: string): boolean {
+  isOpen(session: string): boolean {
     const found = this.#sessions.get(digestOf(session));
     return found !== undefined && this.#isOpen(found);
   }
@@ -101,9 +101,9 @@ export class WindowSessions implements ListedSessions {
       .map(({ id, browser, openedAt, usedAt }) => ({
         id,
         browser,
-        opened_at: time(openedAt),
-        last_used_at: time(usedAt),
-        expires_at: time(openedAt + LIFETIME_MS),
+        opened_at: formatTime(openedAt),
+        last_used_at: formatTime(usedAt),
+        expires_at: formatTime(openedAt + LIFETIME_MS),
       }));
   }
 

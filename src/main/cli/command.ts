@@ -1,4 +1,4 @@
-import type { Desk } from './desk.ts';
+import type { CommandContext } from './command-context.ts';
 
 export interface Argument {
   readonly says: string;
@@ -48,15 +48,15 @@ interface Spec<A extends Arguments, O extends Options> {
   /** Without the name of the program. */
   readonly examples?: readonly string[];
   /** The exit code, or nothing when it was done. */
-  readonly run: (typed: Typed<A, O>, desk: Desk) => Promise<number | void>;
+  readonly run: (typed: Typed<A, O>, desk: CommandContext) => Promise<number | void>;
 }
 
 /** A command as the parser, the help and the documentation see it. */
 export interface Command extends Omit<Spec<Arguments, Options>, 'run'> {
-  readonly run: (typed: Read, desk: Desk) => Promise<number | void>;
+  readonly run: (typed: ParsedArguments, desk: CommandContext) => Promise<number | void>;
 }
 
-export interface Read {
+export interface ParsedArguments {
   readonly arguments: Readonly<Record<string, string | undefined>>;
   readonly options: Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 }

@@ -1,4 +1,4 @@
-import { withProgramCall } from '../../contract/program-call.ts';
+import { withCliCommand } from '../../contract/cli-command.ts';
 import { command, type Group } from './command.ts';
 import { clockStatus, clockTrust } from './commands/clock.ts';
 import { connect, disconnect } from './commands/connect.ts';
@@ -25,7 +25,7 @@ import { exportFacts, importFacts, salvageFacts } from './commands/transfer.ts';
 import { backup, restore, verify } from './commands/upkeep.ts';
 import { context, activity, callers, memory } from './commands/views.ts';
 import { window, windowEnd, windowList } from './commands/window.ts';
-import { helpOn } from './help.ts';
+import { formatHelp } from './help.ts';
 
 const help = command({
   name: 'help',
@@ -34,7 +34,7 @@ const help = command({
     topic: { says: 'What to tell about.', optional: true, rest: true },
   },
   async run({ arguments: { topic = '' } }, desk) {
-    await desk.terminal.say(...helpOn(groups, topic).map(withProgramCall));
+    await desk.terminal.print(...formatHelp(groups, topic).map(withCliCommand));
   },
 });
 

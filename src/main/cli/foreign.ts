@@ -1,20 +1,20 @@
-import type { Source } from '../../contract/bring.ts';
 import { Failure } from '../../contract/failure.ts';
-import { SOURCES } from '../../contract/limits.ts';
+import type { ImportSource } from '../../contract/import-preview.ts';
+import { IMPORT_SOURCES } from '../../contract/limits.ts';
 import { UsageError } from './usage-error.ts';
 
 /** More than any memory that people have made by talking; it is held in memory as a whole. */
 const MOST_READ = 16 * 1024 * 1024;
 
-export function sourceNamed(name: string | undefined): Source | undefined {
+export function parseSource(name: string | undefined): ImportSource | undefined {
   if (name === undefined) return undefined;
-  const source = SOURCES.find((known) => known === name);
+  const source = IMPORT_SOURCES.find((known) => known === name);
   if (source !== undefined) return source;
-  throw new UsageError(`--from must be one of ${SOURCES.join(', ')}.`, 'import');
+  throw new UsageError(`--from must be one of ${IMPORT_SOURCES.join(', ')}.`, 'import');
 }
 
 /** How it begins, and all of it. */
-export async function peeked(chunks: AsyncIterable<Buffer>): Promise<{ begins: string; chunks: AsyncIterable<Buffer> }> {
+export async function peekStart(chunks: AsyncIterable<Buffer>): Promise<{ begins: string; chunks: AsyncIterable<Buffer> }> {
   const reading = chunks[Symbol.asyncIterator]();
   const first = await reading.next();
   const begins = first.done === true ? '' : first.value.subarray(0, 4096).toString();
@@ -32,7 +32,7 @@ export const isForeign = (begins: string, file: string): boolean =>
   (/\.(?:md|mdc|markdown|txt)$/i.test(file) ||
     /^\uFEFF?\s*[[{][\s[{]*"(?:type"\s*:\s*"(?:entity|relation)"|entities"|relations")/.test(begins));
 
-export async function textOf(chunks: AsyncIterable<Buffer>): Promise<string> {
+export async function readText(chunks: AsyncIterable<Buffer>): Promise<string> {
   const parts: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of chunks) {

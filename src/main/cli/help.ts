@@ -1,8 +1,8 @@
 import type { Argument, Command, Group, Option } from './command.ts';
 import { exits } from './exit-codes.ts';
-import { wrapped } from './layout.ts';
+import { wrap } from './layout.ts';
 import { UsageError } from './usage-error.ts';
-import { common, spell } from './usage.ts';
+import { commonOptions, formatUsage } from './usage.ts';
 
 export const PROGRAM = 'helmdeck-memory';
 const WIDTH = 100;
@@ -10,7 +10,7 @@ const WIDTH = 100;
 /** From an empty folder to a fact that is remembered and recalled. */
 const FIRST_STEPS = ['key init', 'remember editor "Helix, everywhere"', 'recall editor'];
 
-export function helpOn(groups: readonly Group[], topic: string): string[] {
+export function formatHelp(groups: readonly Group[], topic: string): string[] {
   if (topic === '') return overview(groups);
   if (topic === 'exit-codes') return exitCodes();
   const commands = groups.flatMap((group) => group.commands);
@@ -33,7 +33,7 @@ const overview = (groups: readonly Group[]): string[] => [
 ];
 
 const rowsOf = (commands: readonly Command[]): string[] => {
-  const usages = commands.map((one) => `  ${spell(one).replace(' [options]', '')}`);
+  const usages = commands.map((one) => `  ${formatUsage(one).replace(' [options]', '')}`);
   const width = 30;
   return commands.map(({ says }, at) => `${(usages[at] ?? '').padEnd(width)}  ${says}`);
 };
@@ -41,12 +41,12 @@ const rowsOf = (commands: readonly Command[]): string[] => {
 function about(command: Command): string[] {
   const { says, arguments: args = {}, options = {}, more = [], examples = [] } = command;
   return [
-    `${PROGRAM} ${spell(command)}`,
+    `${PROGRAM} ${formatUsage(command)}`,
     '',
     says,
-    ...more.flatMap((paragraph) => ['', ...wrapped(paragraph, WIDTH)]),
+    ...more.flatMap((paragraph) => ['', ...wrap(paragraph, WIDTH)]),
     '',
-    ...defined([...argumentRows(args), ...optionRows({ ...options, ...common })]),
+    ...defined([...argumentRows(args), ...optionRows({ ...options, ...commonOptions })]),
     ...(examples.length > 0 ? ['', 'Examples:', ...examples.map((line) => `  ${asTyped(line)}`)] : []),
   ];
 }
@@ -63,7 +63,7 @@ const asTyped = (example: string): string => (example.includes(`${PROGRAM} `) ? 
 function defined(rows: readonly (readonly [string, string])[]): string[] {
   const width = Math.max(...rows.map(([term]) => term.length));
   return rows.flatMap(([term, says]) =>
-    wrapped(says, WIDTH - width - 4).map((line, at) => `  ${(at === 0 ? term : '').padEnd(width)}  ${line}`),
+    wrap(says, WIDTH - width - 4).map((line, at) => `  ${(at === 0 ? term : '').padEnd(width)}  ${line}`),
   );
 }
 

@@ -1,32 +1,36 @@
-import { TRANSFER } from '../../contract/limits.ts';
+import { IMPORT_REQUEST } from '../../contract/limits.ts';
 import type { ImportReceipt } from '../../contract/transfer.ts';
-import type { Desk } from './desk.ts';
-import { counted } from './layout.ts';
-import type { NumberedLine } from './lines.ts';
-import type { MemoryAtHand } from './memory-at-hand.ts';
+import type { CommandContext } from './command-context.ts';
+import { formatCount } from './layout.ts';
+import type { MemoryConnection } from './memory-connection.ts';
+import type { NumberedLine } from './split-lines.ts';
 
 /** As JSON within JSON a batch grows, and a request holds 1 MiB. */
 const BATCH_BYTES = 900 * 1024;
 /** Of what was refused or left out; the rest is counted. */
-export const ERRORS_TOLD = 20;
+export const ERRORS_SHOWN = 20;
 
 /** Every way to write many facts ends here. */
-export async function importLines(lines: AsyncIterable<NumberedLine>, dry: boolean, desk: Desk): Promise<ImportReceipt> {
+export async function importLines(
+  lines: AsyncIterable<NumberedLine>,
+  dry: boolean,
+  desk: CommandContext,
+): Promise<ImportReceipt> {
   const total: ImportReceipt = { created: 0, updated: 0, unchanged: 0, dropped: 0, errors: [] };
   let upTo = 0;
-  using progress = desk.terminal.working('Importing…');
+  using progress = desk.terminal.showProgress('Importing…');
   try {
     for await (const batch of batchesOf(lines)) {
       if (desk.interrupted.aborted) throw desk.interrupted.reason;
       // Opened when there is something to import: until then it is free for whoever writes the lines.
       await importBatch(await desk.memory(), batch, { dry, total });
       upTo = batch.at(-1)?.number ?? upTo;
-      progress.update(`Importing… ${counted(upTo, 'line')}`);
+      progress.update(`Importing… ${formatCount(upTo, 'line')}`);
     }
   } catch (error) {
     progress[Symbol.dispose]();
     if (desk.interrupted.aborted || upTo > 0) {
-      desk.terminal.tell(`It ended early: ${counted(upTo, 'line')} were read. Import the same file again to go on.`);
+      desk.terminal.printToStderr(`It ended early: ${formatCount(upTo, 'line')} were read. Import the same file again to go on.`);
     }
     throw error;
   }
@@ -38,7 +42,7 @@ async function* batchesOf(lines: AsyncIterable<NumberedLine>): AsyncGenerator<re
   let bytes = 0;
   for await (const line of lines) {
     const size = Buffer.byteLength(JSON.stringify(line.text ?? ''));
-    if (batch.length === TRANSFER.lines || (bytes + size > BATCH_BYTES && batch.length > 0)) {
+    if (batch.length === IMPORT_REQUEST.lines || (bytes + size > BATCH_BYTES && batch.length > 0)) {
       yield batch;
       batch = [];
       bytes = 0;
@@ -50,7 +54,7 @@ async function* batchesOf(lines: AsyncIterable<NumberedLine>): AsyncGenerator<re
 }
 
 async function importBatch(
-  memory: MemoryAtHand,
+  memory: MemoryConnection,
   batch: readonly NumberedLine[],
   { dry, total }: { dry: boolean; total: ImportReceipt },
 ): Promise<void> {
@@ -73,19 +77,19 @@ async function importBatch(
 
 const isTooLong = (text: string): boolean => Buffer.byteLength(JSON.stringify(text)) > BATCH_BYTES;
 
-export function summary({ created, updated, unchanged, dropped, errors }: ImportReceipt, dry: boolean): string {
+export function formatReceipt({ created, updated, unchanged, dropped, errors }: ImportReceipt, dry: boolean): string {
   const parts = [
     `${created} new`,
     `${updated} changed`,
     `${unchanged} known already`,
     ...(dropped > 0 ? [`${dropped} dropped with less than an hour left`] : []),
-    ...(errors.length > 0 ? [`${counted(errors.length, 'line')} refused`] : []),
+    ...(errors.length > 0 ? [`${formatCount(errors.length, 'line')} refused`] : []),
   ];
   return `${dry ? 'Would import' : 'Imported'}: ${parts.join(', ')}.`;
 }
 
-export function tellErrors(desk: Desk, errors: ImportReceipt['errors']): void {
-  desk.terminal.tell(...errors.slice(0, ERRORS_TOLD).map(({ line, message }) => `Line ${line}: ${message}`));
-  if (errors.length > ERRORS_TOLD)
-    desk.terminal.tell(`and ${counted(errors.length - ERRORS_TOLD, 'more line')}; --json tells all of them.`);
+export function printErrors(desk: CommandContext, errors: ImportReceipt['errors']): void {
+  desk.terminal.printToStderr(...errors.slice(0, ERRORS_SHOWN).map(({ line, message }) => `Line ${line}: ${message}`));
+  if (errors.length > ERRORS_SHOWN)
+    desk.terminal.printToStderr(`and ${formatCount(errors.length - ERRORS_SHOWN, 'more line')}; --json tells all of them.`);
 }

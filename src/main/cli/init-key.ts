@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
 import type { KeyState, StoreStatus } from '../../contract/status.ts';
-import { systemClock } from '../../core/clock.ts';
-import { MEMORY_FILE } from '../../core/database.ts';
-import { keychainSource } from '../../core/keys/keychain.ts';
-import { keySources } from '../../core/keys/sources.ts';
-import { type KeySources, openStore } from '../../core/open-store.ts';
-import type { Config, Machine } from '../config.ts';
+import { keySources } from '../../core/crypto/keys/key-sources.ts';
+import { keychainSource } from '../../core/crypto/keys/keychain.ts';
+import { MEMORY_FILE } from '../../core/store/database.ts';
+import { type KeySources, openStore } from '../../core/store/open-store.ts';
+import { systemClock } from '../../core/time/clock.ts';
+import type { Config, HostMachine } from '../config/config.ts';
 import { keyFileOf, newKeyFile } from './key-file.ts';
-import { refuseNamedKey } from './named-key.ts';
+import { rejectKeyInEnvironment } from './named-key.ts';
 
 interface MadeKey {
   readonly source: string;
@@ -21,8 +21,8 @@ interface MadeKey {
  * The first key of a memory. It is the store that makes it, as at the first start of a desktop, so everything that keeps a
  * key from being made over another holds here too.
  */
-export async function initKey({ folder }: Config, environment: Machine['environment'], file: boolean): Promise<MadeKey> {
-  refuseNamedKey(environment);
+export async function initKey({ folder }: Config, environment: HostMachine['environment'], file: boolean): Promise<MadeKey> {
+  rejectKeyInEnvironment(environment);
   const before = await statusWith(folder, keySources({ environment, folder, desktop: false }));
   if (before.key.at === 'ok') {
     throw new Failure(

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
-import { writeFirst } from '../../core/files.ts';
-import { fileSource } from '../../core/keys/file.ts';
-import type { KeySource } from '../../core/keys/key-source.ts';
+import { fileSource } from '../../core/crypto/keys/file-source.ts';
+import type { KeySource } from '../../core/crypto/keys/key-source.ts';
+import { writeNewFile } from '../../core/file/files.ts';
 
 export const keyFileOf = (folder: string): string => join(folder, 'memory.key');
 
@@ -13,9 +13,9 @@ export function newKeyFile(folder: string): KeySource {
     name: source.name,
     createsOnFirstStart: true,
     read: (slot) => source.read(slot),
-    async keep(slot, key) {
-      if (slot !== 'current') return source.keep(slot, key);
-      writeFirst(keyFileOf(folder), `${key.toString('hex')}\n`);
+    async save(slot, key) {
+      if (slot !== 'current') return source.save(slot, key);
+      writeNewFile(keyFileOf(folder), `${key.toString('hex')}\n`);
       const back = await source.read(slot);
       if (back.at === 'found' && back.key.equals(key)) return;
       throw new Failure('key_unavailable', 'The key file did not read back as it was written; check the disk and try again.');

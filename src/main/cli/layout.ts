@@ -2,7 +2,7 @@
  * What agents stored may hold codes that move the cursor, recolour or rename a terminal, or turn the direction of a line:
  * shown as they are they could make one text look like another. They are shown as what they are (line ends and tabs stay).
  */
-export const visible = (text: string): string =>
+export const escapeControls = (text: string): string =>
   text
     .replaceAll('\r\n', '\n')
     .replace(
@@ -14,7 +14,7 @@ export const visible = (text: string): string =>
 export const jsonText = (value: unknown): string => escaped(JSON.stringify(value));
 
 /** JSON for people, over several lines. */
-export const jsonLines = (value: unknown): string => escaped(JSON.stringify(value, null, 2));
+export const prettyJson = (value: unknown): string => escaped(JSON.stringify(value, null, 2));
 
 const escaped = (json: string): string =>
   json.replace(
@@ -45,10 +45,10 @@ export function columns(rows: readonly (readonly string[])[]): string[] {
   );
 }
 
-export const indented = (text: string, by = '  '): string[] => text.split('\n').map((line) => (line === '' ? '' : by + line));
+export const indent = (text: string, by = '  '): string[] => text.split('\n').map((line) => (line === '' ? '' : by + line));
 
 /** Breaks between words; a word that is longer than the line stays whole. */
-export function wrapped(text: string, width: number): string[] {
+export function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(' ')) {
     const last = lines.at(-1);
@@ -59,9 +59,9 @@ export function wrapped(text: string, width: number): string[] {
 }
 
 /** "1 fact", "2 facts". */
-export const counted = (count: number, one: string, many = `${one}s`): string =>
+export const formatCount = (count: number, one: string, many = `${one}s`): string =>
   `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
 
 /** The client that wrote something, and the one whose pipeline made it write. */
-export const writerOf = ({ client, defined_by: definer }: { client: string; defined_by?: string | undefined }): string =>
-  visible(definer === undefined ? client : `${client} by a pipeline of ${definer}`);
+export const formatWriter = ({ client, defined_by: definer }: { client: string; defined_by?: string | undefined }): string =>
+  escapeControls(definer === undefined ? client : `${client} by a pipeline of ${definer}`);

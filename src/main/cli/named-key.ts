@@ -1,8 +1,8 @@
 import { Failure } from '../../contract/failure.ts';
-import type { Machine } from '../config.ts';
+import type { HostMachine } from '../config/config.ts';
 
 /** Where the environment names a key nothing else is asked, and one that was made here would never be used. */
-export function refuseNamedKey(environment: Machine['environment']): void {
+export function rejectKeyInEnvironment(environment: HostMachine['environment']): void {
   const named = ['HELMDECK_MEMORY_KEY', 'HELMDECK_MEMORY_KEY_FILE'].find((name) => environment[name] !== undefined);
   if (named === undefined) return;
   throw new Failure(

@@ -1,17 +1,17 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import { addAbortSignal, type Readable, Writable } from 'node:stream';
+import { withCliCommand } from '../../contract/cli-command.ts';
 import { Failure } from '../../contract/failure.ts';
-import { withProgramCall } from '../../contract/program-call.ts';
 
-export interface Streams {
+export interface StandardStreams {
   readonly stdin: Readable & { isTTY?: boolean };
   readonly stdout: Writable & { isTTY?: boolean };
   readonly stderr: Writable & { isTTY?: boolean };
 }
 
 /** Whoever read our output has gone, as `head` does when it has seen enough. That is no failure. */
-export class ReaderGone extends Error {}
+export class OutputClosed extends Error {}
 
 const DIM = '\u001b[2m';
 const PLAIN = '\u001b[0m';
@@ -19,12 +19,12 @@ const CLEAR_LINE = '\r\u001b[K';
 
 /** What a person or a script sees of us, and what we read from them. */
 export class Terminal {
-  readonly #streams: Streams;
+  readonly #streams: StandardStreams;
   readonly #colours: boolean;
   readonly #interrupted: AbortSignal;
   #gone: Error | undefined;
 
-  constructor(streams: Streams, { noColour, interrupted }: { noColour: boolean; interrupted: AbortSignal }) {
+  constructor(streams: StandardStreams, { noColour, interrupted }: { noColour: boolean; interrupted: AbortSignal }) {
     this.#streams = streams;
     this.#colours = streams.stdout.isTTY === true && !noColour;
     this.#interrupted = interrupted;
@@ -34,25 +34,25 @@ export class Terminal {
   }
 
   /** Whether a person sees what we say; else a pipe or a file takes it. */
-  get watched(): boolean {
+  get outputIsTerminal(): boolean {
     return this.#streams.stdout.isTTY === true;
   }
 
   /** Whether there is a person to ask. */
-  get answers(): boolean {
+  get canAsk(): boolean {
     return this.#streams.stdin.isTTY === true && this.#streams.stderr.isTTY === true;
   }
 
-  get typed(): boolean {
+  get inputIsTerminal(): boolean {
     return this.#streams.stdin.isTTY === true;
   }
 
-  quiet(text: string): string {
+  dim(text: string): string {
     return this.#colours ? DIM + text + PLAIN : text;
   }
 
   /** Fulfils when a pipe has taken it: a long answer never gathers in memory. */
-  async say(...lines: readonly string[]): Promise<void> {
+  async print(...lines: readonly string[]): Promise<void> {
     if (lines.length === 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#streams.stdout.write(`${lines.join('\n')}\n`, (error) => {
@@ -61,17 +61,17 @@ export class Terminal {
     });
     await promise;
     if (!this.#gone) return;
-    if ('code' in this.#gone && this.#gone.code === 'EPIPE') throw new ReaderGone();
+    if ('code' in this.#gone && this.#gone.code === 'EPIPE') throw new OutputClosed();
     throw new Failure('disk_full', 'The answer could not be written; check the disk that it goes to.', { cause: this.#gone });
   }
 
   /** Beside the answer: what a pipe must not swallow. */
-  tell(...lines: readonly string[]): void {
-    if (lines.length > 0) this.#streams.stderr.write(`${lines.map(withProgramCall).join('\n')}\n`);
+  printToStderr(...lines: readonly string[]): void {
+    if (lines.length > 0) this.#streams.stderr.write(`${lines.map(withCliCommand).join('\n')}\n`);
   }
 
   /** Until all that was said has left us. */
-  async emptied(): Promise<void> {
+  async flush(): Promise<void> {
     const { stdout, stderr } = this.#streams;
     await Promise.all([stdout, stderr].map((stream) => new Promise<void>((resolve) => stream.write('', () => resolve()))));
   }
@@ -91,7 +91,7 @@ export class Terminal {
   }
 
   /** The same without showing what is typed. */
-  async askUnseen(question: string): Promise<string> {
+  async askHidden(question: string): Promise<string> {
     const { stdin, stderr } = this.#streams;
     stderr.write(question);
     // Only a line reader that draws the line itself keeps the terminal from showing it; what it draws goes nowhere.
@@ -129,7 +129,7 @@ export class Terminal {
   }
 
   /** Says that something goes on, where a person would wonder. It is gone again when it has ended. */
-  working(text: string): Disposable & { update(text: string): void } {
+  showProgress(text: string): Disposable & { update(text: string): void } {
     const { stderr } = this.#streams;
     let shown = '';
     const show = (now: string): void => {

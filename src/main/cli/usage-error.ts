@@ -2,10 +2,10 @@
 export class UsageError extends Error {
   override readonly name = 'UsageError';
   /** Where the help continues: the name of a command, or nothing. */
-  readonly about: string;
+  readonly helpTopic: string;
 
   constructor(message: string, about = '') {
     super(message);
-    this.about = about;
+    this.helpTopic = about;
   }
 }

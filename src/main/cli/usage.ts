@@ -1,21 +1,21 @@
 import { parseArgs } from 'node:util';
-import type { Command, Group, Option, Read } from './command.ts';
+import type { Command, Group, Option, ParsedArguments } from './command.ts';
 import { UsageError } from './usage-error.ts';
 
 /** Understood everywhere, also before the command. */
-export const common: Readonly<Record<string, Option>> = {
+export const commonOptions: Readonly<Record<string, Option>> = {
   json: { says: 'Answers as JSON, for scripts; errors too.' },
   help: { says: 'Tells about a command instead of running it; also -h.' },
 };
 
-export type Asked =
+export type ParsedCommandLine =
   | { readonly to: 'help'; readonly topic: string }
   | { readonly to: 'version' }
-  | { readonly to: 'run'; readonly command: Command; readonly typed: Read };
+  | { readonly to: 'run'; readonly command: Command; readonly typed: ParsedArguments };
 
 export const wantsJson = (args: readonly string[]): boolean => beforeEnd(args).includes('--json');
 
-export function readCommandLine(groups: readonly Group[], args: readonly string[]): Asked {
+export function parseCommandLine(groups: readonly Group[], args: readonly string[]): ParsedCommandLine {
   const commands = groups.flatMap((group) => group.commands);
   const start = args.findIndex((arg) => !arg.startsWith('-'));
   const leading = start === -1 ? args : args.slice(0, start);
@@ -40,7 +40,7 @@ export function readCommandLine(groups: readonly Group[], args: readonly string[
 }
 
 /** How the command is written: its name, its arguments, and that there are options. */
-export function spell({ name, arguments: args = {}, options = {} }: Command): string {
+export function formatUsage({ name, arguments: args = {}, options = {} }: Command): string {
   const named = Object.entries(args).map(([arg, { optional }]) => (optional ? `[${arg}]` : `<${arg}>`));
   return [name, ...named, ...(Object.keys(options).length > 0 ? ['[options]'] : [])].join(' ');
 }
@@ -69,9 +69,9 @@ function unknownCommand(commands: readonly Command[], words: readonly string[], 
   return new UsageError(`There is no command ${typed}${near === undefined ? '.' : `; did you mean ${near}?`}`);
 }
 
-function readArguments(command: Command, args: readonly string[]): Read {
+function readArguments(command: Command, args: readonly string[]): ParsedArguments {
   const { name: about, arguments: known = {}, options: own = {} } = command;
-  const options = { ...own, ...common };
+  const options = { ...own, ...commonOptions };
   const refuse = (message: string): UsageError => new UsageError(message, about);
   const { tokens } = parseArgs({
     args: [...args],
@@ -106,11 +106,11 @@ function readArguments(command: Command, args: readonly string[]): Read {
   }
   const names = Object.keys(known);
   const missing = names.find((name, index) => !known[name]?.optional && words[index] === undefined);
-  if (missing !== undefined) throw refuse(`${missing} is missing: ${spell(command)}.`);
+  if (missing !== undefined) throw refuse(`${missing} is missing: ${formatUsage(command)}.`);
   const takesRest = Object.values(known).some(({ rest }) => rest);
   if (words.length > names.length && !takesRest) {
     const quoting = names.length > 0 ? '; text with blanks goes in quotes' : '';
-    throw refuse(`There is more than ${about} takes${quoting}: ${spell(command)}.`);
+    throw refuse(`There is more than ${about} takes${quoting}: ${formatUsage(command)}.`);
   }
   return {
     arguments: Object.fromEntries(

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Machine } from '../config.ts';
+import type { HostMachine } from '../config/config.ts';
 import type { Connector, Look, Surroundings } from './connector.ts';
 import { ENTRY } from './connector.ts';
 import { jsonClient } from './json-client.ts';
@@ -40,7 +40,7 @@ export const claudeDesktop: Connector = {
 };
 
 /** Where it may keep its configuration, the place that it looks at first before the others. */
-function foldersOf(around: Machine): readonly [string, ...string[]] {
+function foldersOf(around: HostMachine): readonly [string, ...string[]] {
   const usual = join(applicationData(around), 'Claude');
   if (around.platform !== 'win32') return [usual];
   const [first, ...others] = packagesOf(around).map((folder) => join(folder, 'LocalCache', 'Roaming', 'Claude'));
@@ -51,7 +51,7 @@ function foldersOf(around: Machine): readonly [string, ...string[]] {
  * Installed as a package (MSIX), as it is since February 2026, it sees files of its own in the place of those in %APPDATA%, and
  * those only where it has none (anthropics/claude-code issues 25579 and 26073).
  */
-const packagesOf = (around: Machine): string[] => {
+const packagesOf = (around: HostMachine): string[] => {
   const packages = join(localOf(around), 'Packages');
   return namesIn(packages)
     .toSorted()
@@ -59,9 +59,9 @@ const packagesOf = (around: Machine): string[] => {
     .map((name) => join(packages, name));
 };
 
-const localOf = (around: Machine): string => around.environment['LOCALAPPDATA'] ?? join(around.home(), 'AppData', 'Local');
+const localOf = (around: HostMachine): string => around.environment['LOCALAPPDATA'] ?? join(around.home(), 'AppData', 'Local');
 
-function configOf(around: Machine): string {
+function configOf(around: HostMachine): string {
   const folders = foldersOf(around);
   return join(folders.find((folder) => existsSync(join(folder, CONFIG))) ?? folders[0], CONFIG);
 }
@@ -75,7 +75,7 @@ function isInstalled(around: Surroundings): boolean {
 }
 
 /** How our bundle stands in it; undefined where it is not. */
-function bundleIn(around: Machine): Look | undefined {
+function bundleIn(around: HostMachine): Look | undefined {
   for (const folder of foldersOf(around)) {
     const id = namesIn(join(folder, 'Claude Extensions'))
       .toSorted()

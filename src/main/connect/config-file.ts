@@ -20,7 +20,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
-import { codeOf, syncFolder } from '../../core/files.ts';
+import { errorCodeOf, syncFolder } from '../../core/file/files.ts';
 
 /** Configurations of people are a hundredth of it; what a program has let grow further is not for us to rewrite. */
 const MOST_BYTES = 16 * 1024 * 1024;
@@ -97,8 +97,9 @@ function targetOf(path: string): string | undefined {
   try {
     return realpathSync(path);
   } catch (cause) {
-    if (codeOf(cause) === 'ENOTDIR') throw refused(`${path} cannot be there, because one of its folders is a file.`, cause);
-    if (codeOf(cause) !== 'ENOENT') throw refused(`${path} cannot be read: a link in it leads in a circle, or nowhere.`, cause);
+    if (errorCodeOf(cause) === 'ENOTDIR') throw refused(`${path} cannot be there, because one of its folders is a file.`, cause);
+    if (errorCodeOf(cause) !== 'ENOENT')
+      throw refused(`${path} cannot be read: a link in it leads in a circle, or nowhere.`, cause);
     if (lstatSync(path, { throwIfNoEntry: false }))
       throw refused(`${path} is a link to nothing; mend or remove it first.`, cause);
     return undefined;

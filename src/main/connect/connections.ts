@@ -11,14 +11,14 @@ import type {
   DisconnectClientInput,
   DisconnectReceipt,
   PlanConnectionInput,
-  Verification,
+  ClientVerification,
   VerifyClientInput,
 } from '../../contract/client.ts';
 import { Failure } from '../../contract/failure.ts';
 import { MintInput, type TokenList } from '../../contract/token.ts';
-import type { Clients } from '../../core/clients.ts';
-import { time } from '../../core/time.ts';
-import type { Tokens } from '../../core/tokens.ts';
+import type { TokenRegistry } from '../../core/access/token-registry.ts';
+import type { ClientConnections } from '../../core/operations/clients-port.ts';
+import { formatTime } from '../../core/time/format-time.ts';
 import { Changes, editsOf, naming, namingFiles, pathsOf } from './changes.ts';
 import { digestOf, isOpen, keepMode, readConfigFile, requireWritable } from './config-file.ts';
 import type { Connector, EditStep, Entry, Held, Look, Offer, Step, Surroundings } from './connector.ts';
@@ -37,7 +37,7 @@ const OWN_NODE = 'It runs on the Node of this client, which cannot be started fr
 interface Deps {
   readonly connectors: readonly Connector[];
   readonly around: Surroundings;
-  readonly tokens: Pick<Tokens, 'mint' | 'list' | 'revoke'>;
+  readonly tokens: Pick<TokenRegistry, 'mint' | 'list' | 'revoke'>;
   readonly folder: string;
   readonly now: () => number;
   /** Hears how all of them stand whenever that was looked at, and after one was connected or disconnected. */
@@ -50,7 +50,7 @@ type TokenRow = TokenList['tokens'][number];
  * Connects programs of others, and knows how they stand. Their files get what is ours and lose nothing; what was there before is
  * kept until they are disconnected.
  */
-export class Connections implements Clients {
+export class Connections implements ClientConnections {
   readonly #deps: Deps;
   readonly #records: Records;
   #working: Promise<unknown> = Promise.resolve();
@@ -140,7 +140,7 @@ export class Connections implements Clients {
     });
   }
 
-  async verify({ client }: VerifyClientInput): Promise<Verification> {
+  async verify({ client }: VerifyClientInput): Promise<ClientVerification> {
     const connector = this.#connector(client);
     const look = await this.#look(connector);
     if (look.at === 'present' && connector.verify) return connector.verify(this.#deps.around, this.#deps.folder);
@@ -321,7 +321,7 @@ export class Connections implements Clients {
       config,
       state: state === 'connected' && over ? 'no_token' : state,
       ...(why !== undefined && { why }),
-      ...(record ? { subject: record.subject, connected_at: time(record.at) } : shown && { subject: shown.subject }),
+      ...(record ? { subject: record.subject, connected_at: formatTime(record.at) } : shown && { subject: shown.subject }),
       ...(shown && { token: tokenOf(shown) }),
     };
   }

@@ -1,6 +1,6 @@
-import type { Verification } from '../../contract/client.ts';
+import type { ClientVerification } from '../../contract/client.ts';
 import type { TokenScope } from '../../contract/token.ts';
-import type { Machine } from '../config.ts';
+import type { HostMachine } from '../config/config.ts';
 
 /** How our entry is called in every client's configuration. */
 export const ENTRY = 'helmdeck';
@@ -20,7 +20,7 @@ export interface Ran {
 }
 
 /** The machine as connectors see it. */
-export interface Surroundings extends Machine {
+export interface Surroundings extends HostMachine {
   /** Where installers put programs, for who was started without a shell's PATH. */
   places(): readonly string[];
   /** Never through a shell, with nothing of ours in its environment, and not for ever. */
@@ -141,5 +141,5 @@ export interface Connector {
   /** Opened, it has the client ask its owner whether to add the entry: without a token, as the entry is. */
   link?(entry: Entry): string;
   /** For one that starts nothing which could be tried: asks as the client will, but only a program that has proved to be ours. */
-  verify?(around: Surroundings, folder: string): Promise<Verification>;
+  verify?(around: Surroundings, folder: string): Promise<ClientVerification>;
 }

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { basename, join, sep } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
-import { writeDurably } from '../../core/files.ts';
+import { writeDurableFile } from '../../core/file/files.ts';
 import type { Connector, Entry, Surroundings } from './connector.ts';
 import { findProgram, isSafe, isTrustedFile } from './programs.ts';
 
@@ -57,7 +57,7 @@ const isOurBridge = (path: string): boolean =>
 export function placeBridge(folder: string): void {
   const bridge = bridgeText();
   const place = join(folder, BRIDGE);
-  if (!existsSync(place) || readFileSync(place, 'utf8') !== bridge) writeDurably(place, bridge);
+  if (!existsSync(place) || readFileSync(place, 'utf8') !== bridge) writeDurableFile(place, bridge);
 }
 
 const bridgeText = (): string => readFileSync(bundled('stdio-bridge', BRIDGE), 'utf8');

@@ -1,15 +1,15 @@
 import { readdirSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
-import type { Machine } from '../config.ts';
+import type { HostMachine } from '../config/config.ts';
 
 /** What a client takes for its own folder; a relative one would be another for us than it is for the client. */
-export function folderNamed({ environment }: Machine, name: string): string | undefined {
+export function folderNamed({ environment }: HostMachine, name: string): string | undefined {
   const said = environment[name] ?? '';
   return isAbsolute(said) ? said : undefined;
 }
 
 /** Where programs with windows keep what belongs to one person. */
-export function applicationData(around: Machine): string {
+export function applicationData(around: HostMachine): string {
   const { environment, platform } = around;
   const home = around.home();
   if (platform === 'darwin') return join(home, 'Library', 'Application Support');

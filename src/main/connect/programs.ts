@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
-import type { Machine } from '../config.ts';
-import { untrustedPlaceOf } from '../trusted-path.ts';
+import type { HostMachine } from '../config/config.ts';
+import { findUntrustedPath } from '../trusted-path.ts';
 import type { Ran, Surroundings } from './connector.ts';
 import { namesIn } from './places.ts';
 
@@ -24,9 +24,9 @@ export function findProgram(
 }
 
 /** A relative folder would be one of wherever we were started. */
-const pathOf = ({ environment }: Machine): string[] => (environment['PATH'] ?? '').split(delimiter).filter(isAbsolute);
+const pathOf = ({ environment }: HostMachine): string[] => (environment['PATH'] ?? '').split(delimiter).filter(isAbsolute);
 
-function usualPlaces(around: Machine): string[] {
+function usualPlaces(around: HostMachine): string[] {
   if (around.platform === 'win32') {
     const { ProgramFiles, LOCALAPPDATA } = around.environment;
     return [ProgramFiles && join(ProgramFiles, 'nodejs'), LOCALAPPDATA && join(LOCALAPPDATA, 'Programs')].filter(
@@ -53,7 +53,7 @@ export const isSafe = (path: string): boolean =>
 
 export function isTrustedFile(path: string): boolean {
   try {
-    return statSync(path).isFile() && untrustedPlaceOf(path) === undefined;
+    return statSync(path).isFile() && findUntrustedPath(path) === undefined;
   } catch {
     return false;
   }
@@ -84,7 +84,7 @@ function described(file: string): { version?: unknown } {
 }
 
 /** What a program of others' is started with. Keys of ours stand in our environment; none of it goes along. */
-export const environmentFor = ({ environment }: Machine): Record<string, string> =>
+export const environmentFor = ({ environment }: HostMachine): Record<string, string> =>
   Object.fromEntries(
     Object.entries(environment).filter(
       (pair): pair is [string, string] =>
@@ -95,7 +95,7 @@ export const environmentFor = ({ environment }: Machine): Record<string, string>
     ),
   );
 
-export const surroundingsOf = (machine: Machine, places = () => usualPlaces(machine)): Surroundings => ({
+export const surroundingsOf = (machine: HostMachine, places = () => usualPlaces(machine)): Surroundings => ({
   places,
   environment: machine.environment,
   platform: machine.platform,

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path';
 import * as z from 'zod';
 import { Failure } from '../../contract/failure.ts';
-import { writeDurably } from '../../core/files.ts';
-import { readPrivately } from '../../listeners/private-file.ts';
+import { writeDurableFile } from '../../core/file/files.ts';
+import { readPrivateFile } from '../../listeners/private-file.ts';
 
 const Entry = z.object({ command: z.string(), args: z.array(z.string()), env: z.record(z.string(), z.string()) });
 
@@ -49,7 +49,7 @@ export class Records {
   keepToken(client: string, token: string | undefined): void {
     this.#prepare();
     if (token === undefined) rmSync(this.tokenFile(client), { force: true });
-    else writeDurably(this.tokenFile(client), `${token}\n`);
+    else writeDurableFile(this.tokenFile(client), `${token}\n`);
   }
 
   /** Of the token that is kept; undefined where there is none, or none of ours. */
@@ -84,13 +84,13 @@ export class Records {
 
   keep(client: string, record: Record): void {
     this.#prepare();
-    writeDurably(this.#file(client), JSON.stringify(record, undefined, 2));
+    writeDurableFile(this.#file(client), JSON.stringify(record, undefined, 2));
   }
 
   /** What a file held, by its digest. */
   keepBytes(client: string, digest: string, bytes: Buffer): void {
     this.#prepare();
-    writeDurably(this.#bytesFile(client, digest), bytes.toString('base64'));
+    writeDurableFile(this.#bytesFile(client, digest), bytes.toString('base64'));
   }
 
   bytes(client: string, digest: string): Buffer | undefined {
@@ -117,7 +117,7 @@ export class Records {
 
   #read(path: string): string | undefined {
     try {
-      return readPrivately(path);
+      return readPrivateFile(path);
     } catch (cause) {
       throw new Failure(
         'store_unavailable',

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import type { Verification } from '../../contract/client.ts';
+import type { ClientVerification } from '../../contract/client.ts';
 import { Failure } from '../../contract/failure.ts';
 import type { Entry, Surroundings } from './connector.ts';
 import { ownProgramOf } from './launch.ts';
@@ -33,7 +33,7 @@ interface Talk {
 }
 
 /** Starts what a client would start, and asks for something that leaves no trace. */
-export async function verify(entry: Entry, around: Surroundings): Promise<Verification> {
+export async function verify(entry: Entry, around: Surroundings): Promise<ClientVerification> {
   let tools = 0;
   try {
     return await converse(entry, around, async (talk) => {

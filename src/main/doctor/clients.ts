@@ -1,10 +1,10 @@
 import type { ClientRow } from '../../contract/client.ts';
-import type { MemoryAtHand } from '../cli/memory-at-hand.ts';
-import { minuteOf } from '../cli/times.ts';
+import type { MemoryConnection } from '../cli/memory-connection.ts';
+import { formatMinute } from '../cli/times.ts';
 import { type Finding, ok, warn } from './finding.ts';
 
 /** How the agents stand that were connected once; of the others there is nothing to say. */
-export async function clientFindings(memory: MemoryAtHand): Promise<Finding[]> {
+export async function clientFindings(memory: MemoryConnection): Promise<Finding[]> {
   const { clients } = await memory.call('clients', {});
   return clients.filter(({ subject }) => subject !== undefined).map(findingOf);
 }
@@ -20,4 +20,5 @@ function findingOf({ id, name, state, why, token }: ClientRow): Finding {
   return warn('agent', `${name} wiped its entry, so it does not reach this memory.`, again);
 }
 
-const usedAt = (at: string | undefined): string => (at === undefined ? 'was not there yet' : `was last there at ${minuteOf(at)}`);
+const usedAt = (at: string | undefined): string =>
+  at === undefined ? 'was not there yet' : `was last there at ${formatMinute(at)}`;

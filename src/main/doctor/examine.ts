@@ -1,7 +1,7 @@
-import type { MemoryAtHand } from '../cli/memory-at-hand.ts';
-import { type Config, type Machine, readConfig } from '../config.ts';
-import { readSettings, type Settings } from '../settings-file.ts';
-import { unreachableProgram } from '../unreachable.ts';
+import type { MemoryConnection } from '../cli/memory-connection.ts';
+import { type Config, type HostMachine, readConfig } from '../config/config.ts';
+import { readSettings, type LoadedSettings } from '../config/settings-file.ts';
+import { readUnreachable } from '../unreachable.ts';
 import { type Finding, refusal } from './finding.ts';
 import { folderFindings } from './folder.ts';
 import { listenerFindings } from './listener.ts';
@@ -10,16 +10,16 @@ import { memoryFindings } from './memory.ts';
 import { packFindings } from './packs.ts';
 
 interface Patient {
-  readonly machine: Machine;
+  readonly machine: HostMachine;
   /** The memory as every command finds it. */
-  readonly memory: () => Promise<MemoryAtHand>;
+  readonly memory: () => Promise<MemoryConnection>;
   readonly now: number;
 }
 
 /** Everything that is known to keep a memory from working, in the order in which one rests on the other. */
 export async function examine({ machine, memory, now }: Patient): Promise<Finding[]> {
   const first = [nodeFinding(process.version), await keychainFinding()];
-  let settings: Settings;
+  let settings: LoadedSettings;
   let config: Config;
   try {
     settings = readSettings(machine);
@@ -34,6 +34,6 @@ export async function examine({ machine, memory, now }: Patient): Promise<Findin
   const { running, findings } = await listenerFindings(config);
   const { environment } = settings;
   // What holds the memory and accepts no connections has been told, with the remedy.
-  const stored = unreachableProgram(folder) ? [] : await memoryFindings({ config, environment, running, memory, now });
+  const stored = readUnreachable(folder) ? [] : await memoryFindings({ config, environment, running, memory, now });
   return [...first, ...place, ...findings, ...stored, ...(await packFindings(config))];
 }

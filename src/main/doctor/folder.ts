@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, type Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { packFolderOf } from '../own-packs/file.ts';
+import { packFolderOf } from '../own-packs/pack-file.ts';
 import { bad, type Finding, ok } from './finding.ts';
 
 const SHOWN = 5;

@@ -2,22 +2,22 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { type Address, readAddress, spellAddress } from '../../listeners/address.ts';
-import { findProgram, publisherOn } from '../../listeners/endpoint.ts';
-import { holderOf } from '../../listeners/port-holder.ts';
-import type { Config } from '../config.ts';
-import { unreachableProgram } from '../unreachable.ts';
+import { type ListenAddress, parseListenAddress, formatListenAddress } from '../../listeners/address.ts';
+import { findOwnerClient, publisherPid } from '../../listeners/endpoint.ts';
+import { describePortHolder } from '../../listeners/port.ts';
+import type { Config } from '../config/config.ts';
+import { readUnreachable } from '../unreachable.ts';
 import { bad, type Finding, ok, refusal, warn } from './finding.ts';
 
 /** Whether the program runs, and if not, whether it could listen. */
 export async function listenerFindings({ folder, address }: Config): Promise<{ running: boolean; findings: Finding[] }> {
   try {
-    using program = await findProgram(folder);
+    using program = await findOwnerClient(folder);
     if (program) return { running: true, findings: [ok('program', `It runs at ${program.url} (process ${program.pid}).`)] };
   } catch (error) {
     return { running: false, findings: [refusal('program', error), ...(await portFindings(folder, address))] };
   }
-  const unreachable = unreachableProgram(folder);
+  const unreachable = readUnreachable(folder);
   if (unreachable) {
     const { pid, at, why } = unreachable;
     const says = at === 'paused' ? 'paused' : `not reachable${why === undefined ? '' : `: ${why}`}`;
@@ -36,13 +36,13 @@ export async function listenerFindings({ folder, address }: Config): Promise<{ r
 
 async function portFindings(folder: string, asked: string): Promise<Finding[]> {
   try {
-    const address = readAddress(asked);
-    const where = spellAddress(address);
+    const address = parseListenAddress(asked);
+    const where = formatListenAddress(address);
     const trouble = await whyTaken(address);
     if (trouble === undefined) return [ok('port', `${where} is free.`)];
     if (trouble !== 'EADDRINUSE')
       return [bad('port', `This user may not listen on ${where}.`, 'Set HELMDECK_ADDR to another port.')];
-    const holder = holderOf(address, publisherOn(folder, address.port));
+    const holder = describePortHolder(address, publisherPid(folder, address.port));
     return [bad('port', `${where} is taken by ${holder}.`, 'End it, or set HELMDECK_ADDR to another port.')];
   } catch (error) {
     return [refusal('port', error)];
@@ -50,7 +50,7 @@ async function portFindings(folder: string, asked: string): Promise<Finding[]> {
 }
 
 /** Listens there for a moment; that alone is sure. */
-async function whyTaken(address: Address): Promise<string | undefined> {
+async function whyTaken(address: ListenAddress): Promise<string | undefined> {
   const server = createServer((socket) => socket.destroy());
   try {
     server.listen({ ...address, exclusive: true });

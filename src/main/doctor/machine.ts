@@ -1,11 +1,11 @@
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { credentialsHandedIn } from '../../core/keys/handed-in-credentials.ts';
-import { loadKeychain } from '../../core/keys/keychain.ts';
-import { tokenSecret } from '../../core/keys/token-secret.ts';
-import type { Machine } from '../config.ts';
-import type { Settings } from '../settings-file.ts';
-import { isSetting } from '../settings.ts';
+import { loadKeychain } from '../../core/crypto/keys/keychain.ts';
+import { readProvidedCredentials } from '../../core/crypto/keys/provided-credentials.ts';
+import { readTokenSecret } from '../../core/crypto/keys/token-secret.ts';
+import type { HostMachine } from '../config/config.ts';
+import type { LoadedSettings } from '../config/settings-file.ts';
+import { isSettingName } from '../config/settings-table.ts';
 import { bad, type Finding, ok, refusal, warn } from './finding.ts';
 
 const LEAST_NODE = 24;
@@ -32,9 +32,9 @@ export async function keychainFinding(load = loadKeychain): Promise<Finding> {
   );
 }
 
-export function settingsFindings({ file, environment }: Settings, machine: Machine): Finding[] {
+export function settingsFindings({ file, environment }: LoadedSettings, machine: HostMachine): Finding[] {
   const strange = Object.keys(machine.environment).filter(
-    (name) => name.startsWith('HELMDECK_') && !isSetting(name) && !BESIDE.has(name),
+    (name) => name.startsWith('HELMDECK_') && !isSettingName(name) && !BESIDE.has(name),
   );
   const where = file === undefined ? 'The environment alone; there is no config.json.' : `The environment, and ${file}.`;
   return [
@@ -55,10 +55,10 @@ export function settingsFindings({ file, environment }: Settings, machine: Machi
   ];
 }
 
-function secretFindings(environment: Machine['environment']): Finding[] {
+function secretFindings(environment: HostMachine['environment']): Finding[] {
   try {
-    tokenSecret(environment);
-    credentialsHandedIn(environment);
+    readTokenSecret(environment);
+    readProvidedCredentials(environment);
     return [];
   } catch (error) {
     return [refusal('settings', error)];

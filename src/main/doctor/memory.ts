@@ -1,24 +1,24 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Output } from '../../contract/operations.ts';
-import { MEMORY_FILE } from '../../core/database.ts';
-import { environmentSource } from '../../core/keys/environment.ts';
-import { fileSource } from '../../core/keys/file.ts';
-import { counted } from '../cli/layout.ts';
-import type { MemoryAtHand } from '../cli/memory-at-hand.ts';
-import { minuteOf } from '../cli/times.ts';
-import type { Config, Machine } from '../config.ts';
+import type { OperationOutput } from '../../contract/operations.ts';
+import { environmentSource } from '../../core/crypto/keys/environment-source.ts';
+import { fileSource } from '../../core/crypto/keys/file-source.ts';
+import { MEMORY_FILE } from '../../core/store/database.ts';
+import { formatCount } from '../cli/layout.ts';
+import type { MemoryConnection } from '../cli/memory-connection.ts';
+import { formatMinute } from '../cli/times.ts';
+import type { Config, HostMachine } from '../config/config.ts';
 import { clientFindings } from './clients.ts';
 import { bad, type Finding, ok, refusal, warn } from './finding.ts';
 import { lockHolder } from './lock-holder.ts';
 
-type Status = Output<'status'>['store'];
+type Status = OperationOutput<'status'>['store'];
 
 interface Asked {
   readonly config: Config;
-  readonly environment: Machine['environment'];
+  readonly environment: HostMachine['environment'];
   readonly running: boolean;
-  readonly memory: () => Promise<MemoryAtHand>;
+  readonly memory: () => Promise<MemoryConnection>;
   readonly now: number;
 }
 
@@ -86,19 +86,20 @@ function clockFindings(clock: Status['clock']): Finding[] {
 
 const sentence = (text: string): string => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 
-async function entryFindings(memory: MemoryAtHand): Promise<Finding[]> {
+async function entryFindings(memory: MemoryConnection): Promise<Finding[]> {
   const { entries, broken, structure } = await memory.call('verify', {});
-  if (broken === 0 && structure.length === 0) return [ok('entries', `All ${counted(entries, 'entry', 'entries')} are whole.`)];
+  if (broken === 0 && structure.length === 0)
+    return [ok('entries', `All ${formatCount(entries, 'entry', 'entries')} are whole.`)];
   const restore = 'Restore a backup with: helmdeck-memory restore <file>, after helmdeck-memory export of what is there.';
   return [
     ...(broken > 0
-      ? [bad('entries', `${counted(broken, 'entry', 'entries')} with a broken seal are left out of every answer.`, restore)]
+      ? [bad('entries', `${formatCount(broken, 'entry', 'entries')} with a broken seal are left out of every answer.`, restore)]
       : []),
     ...(structure.length > 0 ? [bad('file', `Its structure is damaged: ${structure.slice(0, 3).join(', ')}.`, restore)] : []),
   ];
 }
 
-async function waysBack(memory: MemoryAtHand, now: number, facts: number): Promise<Finding[]> {
+async function waysBack(memory: MemoryConnection, now: number, facts: number): Promise<Finding[]> {
   const { backups, recovery_key: recoverable } = await memory.call('backups', {});
   return [backupFinding(backups[0], now, facts), recoverable ? ok('recovery', 'A recovery key was made.') : UNRECOVERABLE];
 }
@@ -106,7 +107,7 @@ async function waysBack(memory: MemoryAtHand, now: number, facts: number): Promi
 function backupFinding(newest: { at: string } | undefined, now: number, facts: number): Finding {
   const make = 'Make one with: helmdeck-memory backup';
   if (!newest) return facts > 0 ? warn('backup', 'There is none.', make) : ok('backup', 'There is none, and nothing to lose.');
-  const says = `The newest is of ${minuteOf(newest.at)}.`;
+  const says = `The newest is of ${formatMinute(newest.at)}.`;
   return Date.parse(newest.at) < now - MONTH_MS ? warn('backup', says, make) : ok('backup', says);
 }
 

@@ -1,14 +1,14 @@
-import type { Config } from '../config.ts';
-import { confinement } from '../own-packs/confinement.ts';
+import type { Config } from '../config/config.ts';
+import { findConfinement } from '../own-packs/confinement.ts';
 import { OwnPacks } from '../own-packs/own-packs.ts';
 import { canBeNode } from '../own-packs/runtime.ts';
-import { catalogueBesideOwnPacks } from '../packs.ts';
+import { createReservedCatalogue } from '../packs.ts';
 import { bad, type Finding, ok, warn } from './finding.ts';
 
 /** The listed packs, loaded as at the next start. */
 export async function packFindings({ folder, packs: listed, fetchHosts }: Config): Promise<Finding[]> {
   using own = new OwnPacks();
-  const { packs, skipped } = await own.load(folder, listed, catalogueBesideOwnPacks(fetchHosts));
+  const { packs, skipped } = await own.load(folder, listed, createReservedCatalogue(fetchHosts));
   return [
     ...(canBeNode() ? [await confinementFinding(listed.length > 0)] : []),
     ...packs.map(({ name, version }) => ok('packs', `${name} ${version} can be run.`)),
@@ -18,7 +18,7 @@ export async function packFindings({ folder, packs: listed, fetchHosts }: Config
 
 /** What keeps own packs from the rest of the machine. Only an owner who runs any is asked to install something. */
 async function confinementFinding(inUse: boolean): Promise<Finding> {
-  const { name } = await confinement();
+  const { name } = await findConfinement();
   if (name !== 'none') return ok('packs', `Packs of your own are confined by ${name}, and by Node.`);
   const says = 'Packs of your own are confined by Node alone.';
   if (!inUse || process.platform !== 'linux') return ok('packs', says);

@@ -47,7 +47,7 @@ const openV6 = listOf([OPEN_V6], 'ipv6');
 const closedV6 = listOf(CLOSED_V6, 'ipv6');
 
 /** Whether it is an address on the internet, and nothing but that. A zone, as in fe80::1%eth0, is of this machine. */
-export function isPublic(address: string): boolean {
+export function isPublicAddress(address: string): boolean {
   if (isIPv4(address)) return !closedV4.check(address, 'ipv4');
   if (!isIPv6(address) || address.includes('%')) return false;
   return openV6.check(address, 'ipv6') && !closedV6.check(address, 'ipv6');

@@ -2,12 +2,12 @@ import { lookup } from 'node:dns/promises';
 import { connect, type Socket } from 'node:net';
 import { Failure } from '../../contract/failure.ts';
 import { EGRESS } from '../../contract/limits.ts';
-import { type Clock, systemClock } from '../../core/clock.ts';
-import { type Egress, type Errand, isForThisOnce, type Reply } from '../../core/packs/egress.ts';
-import { isPublic } from './addresses.ts';
-import { type Answer, exchange, secured } from './exchange.ts';
-import { type Patience, patienceFor } from './patience.ts';
-import { portOf, redirectOf, targetOf } from './target.ts';
+import { type Egress, type EgressRequest, forbidsCaching, type EgressResponse } from '../../core/packs/egress.ts';
+import { type Clock, systemClock } from '../../core/time/clock.ts';
+import { isPublicAddress } from './addresses.ts';
+import { type HttpsResponse, sendRequest, startTls } from './https-request.ts';
+import { portOf, parseRedirect, parseTarget } from './target.ts';
+import { type EgressTimeouts, createTimeouts } from './timeouts.ts';
 
 /** The product and nothing about who uses it, or on what. */
 const USER_AGENT = 'Helmdeck-Memory';
@@ -32,14 +32,14 @@ interface Deps extends Network {
 
 /** The way out (R-PACK-14): no proxy, no cookie, no connection that is used again. */
 export function createEgress({ resolve = addressesOf, dial = connectTo, ca, clock = systemClock }: Deps = {}): Egress {
-  async function publicAddresses(name: string, { signal }: Patience): Promise<readonly string[]> {
+  async function publicAddresses(name: string, { signal }: EgressTimeouts): Promise<readonly string[]> {
     const addresses = await orAborted(signal, resolve(name)).catch(because(signal, `${name} cannot be found`));
     // One that leads inside is enough: such a name is not what its owner listed, or its owner is not who they seem.
-    if (addresses.length > 0 && addresses.every(isPublic)) return addresses;
+    if (addresses.length > 0 && addresses.every(isPublicAddress)) return addresses;
     throw new Failure('handler_failed', `${name} does not lead to public addresses alone, so it is not asked; check the name.`);
   }
 
-  async function reached(url: URL, addresses: readonly string[], { signal }: Patience): Promise<Socket> {
+  async function reached(url: URL, addresses: readonly string[], { signal }: EgressTimeouts): Promise<Socket> {
     let cause: unknown;
     for (const address of addresses.slice(0, MOST_ADDRESSES)) {
       signal.throwIfAborted();
@@ -54,44 +54,48 @@ export function createEgress({ resolve = addressesOf, dial = connectTo, ca, cloc
     return because(signal, `${url.hostname} cannot be reached`)(cause);
   }
 
-  async function ask(url: URL, { headers, most = EGRESS.bytes, cut = false }: Errand, patience: Patience): Promise<Answer> {
+  async function ask(
+    url: URL,
+    { headers, maxBytes: most = EGRESS.bytes, truncate: cut = false }: EgressRequest,
+    patience: EgressTimeouts,
+  ): Promise<HttpsResponse> {
     const { signal } = patience;
     const addresses = await publicAddresses(url.hostname, patience);
-    patience.heard();
+    patience.resetIdle();
     const socket = await reached(url, addresses, patience);
     try {
-      patience.heard();
-      const line = await secured(socket, url.hostname, ca).catch(
+      patience.resetIdle();
+      const line = await startTls(socket, url.hostname, ca).catch(
         because(signal, `${url.hostname} cannot prove who it is, or breaks off while it does`),
       );
-      patience.heard();
+      patience.resetIdle();
       const sent = { ...headers, Host: url.host, 'User-Agent': USER_AGENT, 'Accept-Encoding': 'identity' };
-      const bounds = { most: Math.min(most, EGRESS.bytes), cut, heard: () => patience.heard() };
-      return await exchange(line, url, sent, bounds).catch(because(signal, `${url.hostname} broke off its answer`));
+      const bounds = { most: Math.min(most, EGRESS.bytes), cut, heard: () => patience.resetIdle() };
+      return await sendRequest(line, url, sent, bounds).catch(because(signal, `${url.hostname} broke off its answer`));
     } finally {
       socket.destroy();
     }
   }
 
   return {
-    async get(errand): Promise<Reply> {
+    async get(errand): Promise<EgressResponse> {
       errand.signal.throwIfAborted();
-      let url = targetOf(errand.url, errand.hosts);
-      using patience = patienceFor(url.hostname, clock, errand.signal);
+      let url = parseTarget(errand.url, errand.hosts);
+      using patience = createTimeouts(url.hostname, clock, errand.signal);
       let { headers = {} } = errand;
       let forThisOnce = false;
       for (let redirects = 0; ; redirects += 1) {
         const answer = await ask(url, { ...errand, headers }, patience);
-        forThisOnce ||= isForThisOnce(answer.headers);
+        forThisOnce ||= forbidsCaching(answer.headers);
         const location = REDIRECTS.has(answer.status) ? answer.headers.get('location') : undefined;
-        if (location === undefined) return { ...answer, url: url.href, forThisOnce };
+        if (location === undefined) return { ...answer, url: url.href, uncacheable: forThisOnce };
         if (redirects === EGRESS.redirects) {
           throw new Failure(
             'handler_failed',
             `${url.hostname} redirects for the ${redirects + 1}th time; ask for the page it leads to.`,
           );
         }
-        const next = redirectOf(location, url, errand.hosts);
+        const next = parseRedirect(location, url, errand.hosts);
         // What was meant for one host is no other's, also when that one leads back.
         if (next.host !== url.host) headers = {};
         url = next;

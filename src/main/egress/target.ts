@@ -1,11 +1,11 @@
 import { Failure } from '../../contract/failure.ts';
-import { type Hosts, HTTPS_PORT, isHostName } from '../../core/packs/hosts.ts';
+import { type HostAllowlist, HTTPS_PORT, isHostName } from '../../core/packs/hosts.ts';
 
 /** What the parser of addresses would take out or turn round without a word. */
 const CROOKED = /[\s\p{Cc}\\]/u;
 
 /** The address that a pack was asked for, or a refusal. */
-export function targetOf(text: string, hosts: Hosts): URL {
+export function parseTarget(text: string, hosts: HostAllowlist): URL {
   const why = /^https:\/\/[^/?#]/i.test(text) ? undefined : 'must begin with https:// and a host; write it so';
   const url = why === undefined && !CROOKED.test(text) ? URL.parse(text) : null;
   const wrong = why ?? (url ? whyNot(url, hosts) : 'is no address that can be read; write it as https://docs.example.com/page');
@@ -14,7 +14,7 @@ export function targetOf(text: string, hosts: Hosts): URL {
 }
 
 /** Where an answer leads. It is looked at like an address that was sent: whoever answers may want to reach what they cannot. */
-export function redirectOf(location: string, from: URL, hosts: Hosts): URL {
+export function parseRedirect(location: string, from: URL, hosts: HostAllowlist): URL {
   const url = CROOKED.test(location) ? null : URL.parse(location, from.href);
   const wrong = url ? whyNot(url, hosts) : 'is no address that can be read; ask for another page';
   if (url && wrong === undefined) return withoutFragment(url);
@@ -23,12 +23,12 @@ export function redirectOf(location: string, from: URL, hosts: Hosts): URL {
 
 export const portOf = ({ port }: URL): number => Number(port || HTTPS_PORT);
 
-function whyNot(url: URL, hosts: Hosts): string | undefined {
+function whyNot(url: URL, hosts: HostAllowlist): string | undefined {
   if (url.protocol !== 'https:') return 'does not begin with https://; ask for one that does';
   if (url.username !== '' || url.password !== '') return 'holds a name or a password; leave them out';
   // Numbers in any spelling have become an address here, which names no host.
   if (!isHostName(url.hostname)) return 'must name a host with a full name, such as docs.example.com, and no number';
-  if (hosts.includes(url.hostname, portOf(url))) return undefined;
+  if (hosts.allows(url.hostname, portOf(url))) return undefined;
   return `is at ${url.host}, which is not among the hosts that may be asked; ${hosts.remedy}`;
 }
 

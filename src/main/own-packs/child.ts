@@ -6,7 +6,7 @@ import os from 'node:os';
 import { dirname, join } from 'node:path';
 import v8 from 'node:v8';
 import vm from 'node:vm';
-import type { Said, Task } from './messages.ts';
+import type { PackMessage, PackTask } from './messages.ts';
 import type { Realm } from './realm/host.ts';
 
 // The process of one run of one own pack. It imports nothing of the program, because the program's files are not readable here.
@@ -29,7 +29,7 @@ const context = vm.createContext(vm.constants.DONT_CONTEXTIFY, { codeGeneration:
 const library = await loadLibrary();
 const { realm } = library.namespace as unknown as { realm: Realm };
 // Taken before the pack runs, which can change what belongs to its realm.
-const { start, loaded, hear, fire, fail, refuseImport } = realm;
+const { start, packLoaded: loaded, receive: hear, fireTimer: fire, fail, refuseImport } = realm;
 
 let heard = '';
 let begun = false;
@@ -44,7 +44,7 @@ channel.setEncoding('utf8').on('data', (text: string) => {
 });
 
 async function begin(line: string): Promise<void> {
-  const { name, source } = JSON.parse(line) as Task;
+  const { name, source } = JSON.parse(line) as PackTask;
   // Called as functions: an emitter would hand in the process as `this`.
   const failed = (error: unknown): void => fail(error);
   process.on('uncaughtException', failed).on('unhandledRejection', failed);
@@ -66,7 +66,7 @@ async function begin(line: string): Promise<void> {
     // Nothing of the pack has run, so this error is Node's. A syntax error does not tell where; the command does.
     const { message } = error as Error;
     const said = error instanceof Error && error.name !== 'SyntaxError' ? message : `${message}; run node --check on the file`;
-    write(JSON.stringify({ is: 'failed', code: 'handler_failed', message: said } satisfies Said));
+    write(JSON.stringify({ is: 'failed', code: 'handler_failed', message: said } satisfies PackMessage));
     return;
   }
   // Neither the outcome nor the error is looked at on this side: a getter would run the pack's code with arguments of ours.

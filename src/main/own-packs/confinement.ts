@@ -10,11 +10,11 @@ import { inElectron, nodeEnvironment } from './runtime.ts';
 export interface Confinement {
   readonly name: 'bubblewrap' | 'seatbelt' | 'none';
   /** The command to start instead, which can read these files and what Node needs. */
-  readonly around: (command: readonly string[], files: readonly string[]) => readonly string[];
+  readonly wrap: (command: readonly string[], files: readonly string[]) => readonly string[];
 }
 
 /** @internal Nothing at all, as on a machine without any. */
-export const NO_CONFINEMENT: Confinement = { name: 'none', around: (command) => command };
+export const NO_CONFINEMENT: Confinement = { name: 'none', wrap: (command) => command };
 
 /** Where distributions install it. Not searched in PATH, where others may have put a program of the same name. */
 const BUBBLEWRAP = ['/usr/bin/bwrap', '/bin/bwrap', '/run/current-system/sw/bin/bwrap'];
@@ -36,7 +36,7 @@ const LIBRARIES = [
 /** Linux: own namespaces for processes, network, users and the rest, no capabilities, and a read-only root without our files. */
 const bubblewrap = (program: string): Confinement => ({
   name: 'bubblewrap',
-  around: (command, files) => [
+  wrap: (command, files) => [
     program,
     '--unshare-all',
     '--die-with-parent',
@@ -56,7 +56,7 @@ const bubblewrap = (program: string): Confinement => ({
 /** macOS: everything is denied but to read what Node needs. Written from Apple's profiles and not yet tried on a Mac. */
 const seatbelt: Confinement = {
   name: 'seatbelt',
-  around(command, files) {
+  wrap(command, files) {
     const subpaths = ['/usr/lib', '/System', '/opt/homebrew', '/usr/local/Cellar', '/usr/local/opt', '/usr/local/lib'];
     const readable = [...subpaths, nodeFiles(), ...files].map((path) => `(subpath ${JSON.stringify(path)})`).join(' ');
     const profile = [
@@ -79,10 +79,10 @@ const nodeFiles = (): string => (inElectron ? dirname(process.execPath) : proces
 let found: Promise<Confinement> | undefined;
 
 /** The confinement that works on this machine, tried once: an installed program may be forbidden to confine anything. */
-export const confinement = (): Promise<Confinement> => (found ??= probe());
+export const findConfinement = (): Promise<Confinement> => (found ??= probe());
 
 async function probe(): Promise<Confinement> {
-  for (const candidate of candidates()) if (await confines(candidate)) return candidate;
+  for (const candidate of candidates()) if (await isEffective(candidate)) return candidate;
   return NO_CONFINEMENT;
 }
 
@@ -112,7 +112,7 @@ const socket = require('node:net').connect(Number(port), '127.0.0.1');
 socket.on('connect', () => process.exit(4)).on('error', () => process.stdout.write(${JSON.stringify(CONFINED)}));`;
 
 /** @internal Whether it starts Node, and then keeps it from a file and a port of ours. */
-export async function confines({ around }: Confinement): Promise<boolean> {
+export async function isEffective({ wrap: around }: Confinement): Promise<boolean> {
   const folder = mkdtempSync(join(tmpdir(), 'helmdeck-trial-'));
   const file = join(folder, 'file');
   const server = createServer((socket) => socket.destroy());

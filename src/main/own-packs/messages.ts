@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { later, type Of } from '../../contract/later.ts';
+import { lazy, type SchemaOutput } from '../../contract/lazy.ts';
 import { CATEGORY, PACK, TTL } from '../../contract/limits.ts';
 import { PackVersion } from '../../contract/pack.ts';
 
 /** What a process is started for: the first line that it reads. It is given the text that was read, and reads no file itself. */
-export type Task = Described | Running;
+export type PackTask = Described | Running;
 
 interface Described {
   readonly to: 'describe';
@@ -24,15 +24,15 @@ interface Running {
 }
 
 /** What the process hears besides its task. */
-export type Heard =
+export type ProgramMessage =
   | { readonly is: 'answer'; readonly id: number; readonly value?: unknown }
   | { readonly is: 'refusal'; readonly id: number; readonly message: string }
   | { readonly is: 'abort' };
 
-const JsonSchema = later(() => z.record(z.string(), z.unknown()));
+const JsonSchema = lazy(() => z.record(z.string(), z.unknown()));
 
 /** A pack as its file describes it. */
-export const Description = later(() =>
+export const PackDescription = lazy(() =>
   z.strictObject({
     version: PackVersion(),
     title: z.string().trim().min(1).max(100),
@@ -47,16 +47,16 @@ export const Description = later(() =>
         category: z.string().regex(CATEGORY.pattern).exactOptional(),
       })
       .exactOptional(),
-    seconds: z.int().min(1).max(PACK.longest).exactOptional(),
+    seconds: z.int().min(1).max(PACK.maxTimeout).exactOptional(),
     intents: z.array(z.string().min(1).max(100)).max(20).exactOptional(),
     changes: z.enum(['nothing', 'adds', 'destroys']).exactOptional(),
     hosts: z.array(z.string().max(260)).min(1).max(32).exactOptional(),
   }),
 );
-export type Description = Of<typeof Description>;
+export type PackDescription = SchemaOutput<typeof PackDescription>;
 
 /** What the process says. It runs somebody's code, so nothing it says is believed before it fits here. */
-export const Said = later(() =>
+export const PackMessage = lazy(() =>
   z.discriminatedUnion('is', [
     z.object({ is: z.literal('described'), pack: z.unknown() }),
     z.object({ is: z.literal('done'), output: z.unknown() }),
@@ -78,4 +78,4 @@ export const Said = later(() =>
     z.object({ is: z.literal('ask'), id: z.int().min(0), what: z.string(), with: z.array(z.unknown()) }),
   ]),
 );
-export type Said = Of<typeof Said>;
+export type PackMessage = SchemaOutput<typeof PackMessage>;

@@ -1,20 +1,20 @@
 import type * as z from 'zod';
 import { asFailure, Failure } from '../../contract/failure.ts';
-import { type Clock, systemClock } from '../../core/clock.ts';
-import { refuseEndless } from '../../core/packs/cache.ts';
+import { requireCacheTtl } from '../../core/packs/cache.ts';
 import { Catalogue } from '../../core/packs/catalogue.ts';
 import type { Egress } from '../../core/packs/egress.ts';
-import { hostsOf } from '../../core/packs/hosts.ts';
+import { parseHostAllowlist } from '../../core/packs/hosts.ts';
 import type { ExecutionContext, Pack } from '../../core/packs/pack.ts';
-import { wayOut } from '../packs.ts';
-import { answerFor, type Outside } from './answers.ts';
-import { confinement, type Confinement } from './confinement.ts';
-import { converse } from './conversation.ts';
-import { type PackFile, readListed } from './file.ts';
-import { launch, type Launched } from './launch.ts';
-import { Description, type Task } from './messages.ts';
-import { oneLine } from './one-line.ts';
-import { Places } from './places.ts';
+import { type Clock, systemClock } from '../../core/time/clock.ts';
+import { createLazyEgress } from '../packs.ts';
+import { findConfinement, type Confinement } from './confinement.ts';
+import { createMessageHandler, type NetworkAccess } from './message-handler.ts';
+import { PackDescription, type PackTask } from './messages.ts';
+import { type PackFile, readListedPack } from './pack-file.ts';
+import { launchPackProcess, type PackProcess } from './pack-process.ts';
+import { ProcessSlots } from './process-slots.ts';
+import { runTask } from './run-task.ts';
+import { toSafeLine } from './safe-line.ts';
 import { schemaFrom } from './schema.ts';
 
 /** To say what it is. Then it has asked nobody yet, so it is quick unless something is wrong. */
@@ -22,7 +22,7 @@ const DESCRIBING_MS = 10_000;
 /** No subject is called so. */
 const NOBODY = '';
 
-export interface Skipped {
+export interface SkippedPack {
   readonly name: string;
   readonly why: string;
 }
@@ -32,19 +32,23 @@ export interface OwnPacksOptions {
   /** How `fetch` of a pack leaves the machine. */
   readonly egress?: Egress;
   /** What the operating system puts around each process. */
-  readonly confined?: () => Promise<Confinement>;
+  readonly findConfinement?: () => Promise<Confinement>;
 }
 
 /** Packs of the owner's own. Each run is a process, and none outlives this. */
 export class OwnPacks implements Disposable {
-  readonly #under = new Set<Launched>();
-  readonly #places = new Places();
+  readonly #under = new Set<PackProcess>();
+  readonly #places = new ProcessSlots();
   readonly #clock: Clock;
   readonly #egress: Egress;
   readonly #confinement: () => Promise<Confinement>;
   #closed = false;
 
-  constructor({ clock = systemClock, egress = wayOut({ clock }), confined = confinement }: OwnPacksOptions = {}) {
+  constructor({
+    clock = systemClock,
+    egress = createLazyEgress({ clock }),
+    findConfinement: confined = findConfinement,
+  }: OwnPacksOptions = {}) {
     this.#clock = clock;
     this.#egress = egress;
     this.#confinement = confined;
@@ -55,11 +59,11 @@ export class OwnPacks implements Disposable {
     folder: string,
     names: readonly string[],
     catalogue = new Catalogue(),
-  ): Promise<{ packs: readonly Pack[]; skipped: readonly Skipped[] }> {
+  ): Promise<{ packs: readonly Pack[]; skipped: readonly SkippedPack[] }> {
     const found = await Promise.all(
       [...new Set(names)].map(async (name) => {
         try {
-          return await this.describe(readListed(folder, name));
+          return await this.describe(readListedPack(folder, name));
         } catch (error) {
           return { name, why: error instanceof Failure ? error.message : `${name} cannot be taken; check its file.` };
         }
@@ -75,7 +79,7 @@ export class OwnPacks implements Disposable {
   async describe(file: PackFile): Promise<Pack> {
     const { name, source, revision } = file;
     // Many that are listed are not many processes at a start.
-    using _place = await this.#places.take(NOBODY, new AbortController().signal);
+    using _place = await this.#places.acquire(NOBODY, new AbortController().signal);
     const tooLong = new AbortController();
     using _limit = this.#clock.after(DESCRIBING_MS, () => tooLong.abort());
     const said = await this.#converse({ to: 'describe', name, source }, tooLong.signal, () => undefined).catch(
@@ -84,19 +88,19 @@ export class OwnPacks implements Disposable {
         throw new Failure('timeout', `${name} does not come to say what it is; what takes long belongs into its handler.`);
       },
     );
-    if (said.is === 'failed') throw new Failure('handler_failed', `${name}: ${oneLine(said.message)}`);
-    const { success, data, error } = Description().safeParse(said.is === 'described' ? said.pack : undefined);
-    if (!success) throw new Failure('invalid_input', `${name}: ${oneLine(whatIsWrong(error))}`);
+    if (said.is === 'failed') throw new Failure('handler_failed', `${name}: ${toSafeLine(said.message)}`);
+    const { success, data, error } = PackDescription().safeParse(said.is === 'described' ? said.pack : undefined);
+    if (!success) throw new Failure('invalid_input', `${name}: ${toSafeLine(whatIsWrong(error))}`);
     const { input, output, hosts: named = [], ...rest } = data;
-    refuseEndless(name, rest.memory);
-    const hosts = hostsOf(named, `add it to hosts in ${name}.mjs`);
+    requireCacheTtl(name, rest.memory);
+    const hosts = parseHostAllowlist(named, `add it to hosts in ${name}.mjs`);
     if (!hosts) throw new Failure('invalid_input', `${name}: hosts must be names, such as api.example.com or *.example.com.`);
     if (input['type'] !== 'object') throw new Failure('invalid_input', `${name}: its input must be z.object({ … }).`);
     return {
       ...rest,
       name,
       own: { revision, hosts: named },
-      asksOutside: named.length > 0,
+      usesNetwork: named.length > 0,
       input: readable(name, input),
       output: readable(name, output),
       handler: (context) => this.#run(file, { egress: this.#egress, hosts }, context),
@@ -108,11 +112,11 @@ export class OwnPacks implements Disposable {
     for (const process of this.#under) process.kill();
   }
 
-  async #run({ name, source }: PackFile, outside: Outside, context: ExecutionContext): Promise<unknown> {
+  async #run({ name, source }: PackFile, outside: NetworkAccess, context: ExecutionContext): Promise<unknown> {
     const { input, caller, session, signal, memory } = context;
-    using _place = await this.#places.take(caller.subject, signal);
+    using _place = await this.#places.acquire(caller.subject, signal);
     const refusals = new Map<number, Failure>();
-    const task: Task = {
+    const task: PackTask = {
       to: 'run',
       name,
       source,
@@ -121,25 +125,25 @@ export class OwnPacks implements Disposable {
       ...(session !== undefined && { session }),
       ...(memory && { memory: memory.namespace }),
     };
-    const said = await this.#converse(task, signal, answerFor(context, outside, refusals));
+    const said = await this.#converse(task, signal, createMessageHandler(context, outside, refusals));
     if (said.is === 'done') return said.output;
     if (said.is === 'described') throw new Failure('handler_failed', `${name} answered what was not asked; tell its author.`);
     // What the memory refused is told in its own words.
     const refused = said.refused === undefined ? undefined : refusals.get(said.refused);
     if (refused) throw refused;
     const remedy = said.code === 'invalid_input' ? '; compare it with the input schema of the pack.' : '';
-    throw new Failure(said.code, `${remedy === '' ? `${name}: ` : ''}${oneLine(said.message)}${remedy}`);
+    throw new Failure(said.code, `${remedy === '' ? `${name}: ` : ''}${toSafeLine(said.message)}${remedy}`);
   }
 
-  async #converse(task: Task, signal: AbortSignal, hear: Parameters<typeof converse>[0]['hear']): ReturnType<typeof converse> {
+  async #converse(task: PackTask, signal: AbortSignal, hear: Parameters<typeof runTask>[0]['hear']): ReturnType<typeof runTask> {
     if (this.#closed) throw closing();
     const confined = await this.#confinement();
     // Closed or given up while the confinement was tried.
     if (this.#closed) throw closing();
-    const process = launch(confined);
+    const process = launchPackProcess(confined);
     this.#under.add(process);
     try {
-      return await converse({ process, task, signal, hear });
+      return await runTask({ process, task, signal, hear });
     } finally {
       this.#under.delete(process);
     }
@@ -149,7 +153,7 @@ export class OwnPacks implements Disposable {
 const closing = (): Failure => new Failure('handler_failed', 'The program is ending; ask again when it runs.');
 
 /** Adds packs to the catalogue, and returns those that it refuses, with the reason. */
-function addTo(catalogue: Catalogue, packs: readonly Pack[]): readonly Skipped[] {
+function addTo(catalogue: Catalogue, packs: readonly Pack[]): readonly SkippedPack[] {
   return packs.flatMap((pack) => {
     try {
       catalogue.add(pack);

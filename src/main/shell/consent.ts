@@ -1,17 +1,17 @@
 import type { ApproveOllamaInput } from '../../contract/embeddings.ts';
 import { Failure } from '../../contract/failure.ts';
 import { type Scope, spellScope } from '../../contract/forget.ts';
-import type { Input, Request } from '../../contract/operations.ts';
-import type { Caller } from '../../core/caller.ts';
-import type { Clock } from '../../core/clock.ts';
-import type { During } from '../../core/during.ts';
-import type { Perform } from '../../core/perform.ts';
+import type { OperationInput, OperationRequest } from '../../contract/operations.ts';
+import type { Caller } from '../../core/access/caller.ts';
+import type { CallContext } from '../../core/operations/call-context.ts';
+import type { Perform } from '../../core/operations/perform.ts';
+import type { Clock } from '../../core/time/clock.ts';
 
-type Consent = NonNullable<During['consent']>;
+type Consent = NonNullable<CallContext['consent']>;
 type ConsentRequest = Parameters<Consent>[0];
 
 /** What the owner is asked in a dialog of the system, which no page can answer. */
-export interface Question {
+export interface ConsentQuestion {
   readonly message: string;
   readonly detail: string;
   /** What its button says. */
@@ -24,7 +24,7 @@ interface Deps {
   /** Without a consent of its own: it only reads what the question has to name. */
   readonly perform: Perform;
   readonly clock: Clock;
-  readonly agrees: (question: Question) => Promise<boolean>;
+  readonly askOwner: (question: ConsentQuestion) => Promise<boolean>;
 }
 
 /**
@@ -41,7 +41,7 @@ const WAITING = 8;
 const SHOWN = 5;
 
 /** Asks the owner of the desktop, one question at a time. */
-export function desktopConsent({ perform, clock, agrees }: Deps): Consent {
+export function desktopConsent({ perform, clock, askOwner: agrees }: Deps): Consent {
   let losses: readonly number[] = [];
   let last: Promise<unknown> = Promise.resolve();
   let waiting = 0;
@@ -77,7 +77,7 @@ const losesOneFact = ({ name, input }: ConsentRequest): boolean =>
   (name === 'forget' && input.scope.kind === 'key') || name === 'remember' || name === 'patch';
 
 /** Undefined where nothing would be lost or given away. An effect that has no words of its own here is asked about by its name. */
-async function questionFor(request: ConsentRequest, perform: Perform): Promise<Question | undefined> {
+async function questionFor(request: ConsentRequest, perform: Perform): Promise<ConsentQuestion | undefined> {
   const { caller, name, input } = request;
   // The default asks about every other effect by its name.
   // oxlint-disable-next-line typescript/switch-exhaustiveness-check
@@ -219,13 +219,13 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<Q
   }
 }
 
-const questionForOneMore = (key: string): Question => ({
+const questionForOneMore = (key: string): ConsentQuestion => ({
   message: 'Keep removing facts one by one?',
   detail: `${SINGLE_LOSSES} facts were forgotten, or set to expire within 7 days, in the last ten minutes. Next: ${shortened(key)}`,
   yes: 'Continue',
 });
 
-async function questionForForget(caller: Caller, scope: Scope, perform: Perform): Promise<Question> {
+async function questionForForget(caller: Caller, scope: Scope, perform: Perform): Promise<ConsentQuestion> {
   if (scope.kind === 'key') {
     return questionForOneMore(scope.name);
   }
@@ -243,7 +243,11 @@ async function questionForForget(caller: Caller, scope: Scope, perform: Perform)
   };
 }
 
-async function questionForUndo(caller: Caller, input: Input<'undo'>, perform: Perform): Promise<Question | undefined> {
+async function questionForUndo(
+  caller: Caller,
+  input: OperationInput<'undo'>,
+  perform: Perform,
+): Promise<ConsentQuestion | undefined> {
   const { removed, restored } = await perform(caller, 'undo', { ...input, dry_run: true });
   if (removed + restored === 0) return undefined;
   return {
@@ -257,7 +261,7 @@ async function questionForOllama(
   caller: Caller,
   { hash }: ReturnType<ReturnType<typeof ApproveOllamaInput>['parse']>,
   perform: Perform,
-): Promise<Question> {
+): Promise<ConsentQuestion> {
   const { ollama } = await perform(caller, 'embeddings', {});
   // A hash that was not shown is not approved, even where such a program would be found.
   if (ollama?.sha256 !== hash) throw new Failure('invalid_input', NOT_SHOWN);
@@ -277,7 +281,7 @@ async function firstKeys(caller: Caller, scope: Scope, perform: Perform): Promis
 }
 
 /** The filter that lists the facts of a scope; undefined for scopes of other entries. */
-function filterOf(scope: Scope): Pick<Request<'list'>, 'prefix' | 'category' | 'tag' | 'client'> | undefined {
+function filterOf(scope: Scope): Pick<OperationRequest<'list'>, 'prefix' | 'category' | 'tag' | 'client'> | undefined {
   switch (scope.kind) {
     case 'all':
     case 'facts':
@@ -302,7 +306,7 @@ function shortened(text: string, most = 80): string {
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
 }
 
-const SCOPES: Readonly<Record<Input<'mintToken'>['scopes'][number], string>> = {
+const SCOPES: Readonly<Record<OperationInput<'mintToken'>['scopes'][number], string>> = {
   'memory:read': 'read the memory',
   'memory:write': 'write and forget',
   'packs:run': 'run packs',

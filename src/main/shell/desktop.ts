@@ -5,25 +5,25 @@ import type { ClientRow } from '../../contract/client.ts';
 import { asFailure, Failure } from '../../contract/failure.ts';
 import type { ListeningState } from '../../contract/status.ts';
 import type { DesktopCalls } from '../../contract/window.ts';
-import { theWindow } from '../../listeners/window/crossing.ts';
-import type { Program } from '../assemble.ts';
-import type { Build } from '../build.ts';
-import { builtBundle, builtPages } from '../built-pages.ts';
-import type { Config } from '../config.ts';
-import type { Settings } from '../settings-file.ts';
+import { windowCaller } from '../../listeners/window/window-result.ts';
+import type { RunningProgram } from '../assemble.ts';
+import type { BuildInfo } from '../build-info.ts';
+import { findBuiltBundle, findBuiltPages } from '../built-pages.ts';
+import type { Config } from '../config/config.ts';
+import type { LoadedSettings } from '../config/settings-file.ts';
 import { accentStyle } from './accent.ts';
-import type { AtLogin, Calls } from './calls.ts';
-import type { Question } from './consent.ts';
-import { type Bound, bindWindow } from './ipc.ts';
-import { Kept } from './kept.ts';
+import type { ConsentQuestion } from './consent.ts';
+import { DesktopState } from './desktop-state.ts';
+import { type WindowBinding, bindWindow } from './ipc.ts';
 import { startAtLogin, startsAtLogin, wasStartedAtLogin } from './login.ts';
-import { showMenu } from './menu.ts';
+import { setApplicationMenu } from './menu.ts';
 import { servePages } from './pages.ts';
-import { holdShortcut, type Shortcut } from './shortcut.ts';
+import { registerShortcut, type Shortcut } from './shortcut.ts';
 import { onAccentChange, systemAccent } from './system-accent.ts';
 import { hasTrayHost } from './tray-host.ts';
 import type { TrayAction, TrayState } from './tray-menu.ts';
 import { MemoryTray } from './tray.ts';
+import type { AtLogin, WindowCall } from './window-calls.ts';
 import { createWindow } from './window.ts';
 
 const MCP = '/api/v1/mcp';
@@ -34,7 +34,7 @@ const WINDOW_MS = 1000;
 /** For its script to go over. */
 const READ_MS = 25;
 
-const LOSING: Question = {
+const LOSING: ConsentQuestion = {
   message: 'What you typed in the window is not saved.',
   detail: 'It is nowhere but in the window, and goes with it.',
   yes: 'Quit and Lose It',
@@ -43,8 +43,8 @@ const LOSING: Question = {
 
 interface Options {
   readonly config: Config;
-  readonly settings: Settings;
-  readonly build: Build;
+  readonly settings: LoadedSettings;
+  readonly build: BuildInfo;
   /** Where the built files and the icons lie. */
   readonly root: string;
 }
@@ -53,20 +53,23 @@ type Modules = Awaited<ReturnType<typeof load>>;
 
 /** All but the shell: the window waits for none of it. */
 async function load() {
-  const [{ assemble }, { callsOf }] = await Promise.all([import('../assemble.ts'), import('./calls.ts')]);
+  const [{ assemble }, { createWindowCalls: callsOf }] = await Promise.all([
+    import('../assemble.ts'),
+    import('./window-calls.ts'),
+  ]);
   return { assemble, callsOf };
 }
 
 /** The program, its icon and its window. What opens last closes first. */
 export class Desktop implements AsyncDisposable {
   readonly #options: Options;
-  readonly #kept: Kept;
+  readonly #kept: DesktopState;
   readonly #opened = new AsyncDisposableStack();
-  readonly #calls = Promise.withResolvers<Calls>();
-  #program: Promise<Program> | undefined;
-  #running: Program | undefined;
+  readonly #calls = Promise.withResolvers<WindowCall>();
+  #program: Promise<RunningProgram> | undefined;
+  #running: RunningProgram | undefined;
   #window: BrowserWindow | undefined;
-  #bound: Bound | undefined;
+  #bound: WindowBinding | undefined;
   #tray: MemoryTray | undefined;
   #startsAtLogin: boolean | undefined;
   #shortcut: Shortcut | undefined;
@@ -87,7 +90,7 @@ export class Desktop implements AsyncDisposable {
 
   constructor(options: Options) {
     this.#options = options;
-    this.#kept = new Kept(options.config.folder);
+    this.#kept = new DesktopState(options.config.folder);
     this.#hearTheSystem();
   }
 
@@ -100,11 +103,11 @@ export class Desktop implements AsyncDisposable {
       copyright: 'It asks nobody for a newer version by itself. Settings, in its window, say more.',
     });
     if (this.#quitting) return;
-    const pages = builtPages();
+    const pages = findBuiltPages();
     if (pages === undefined) throw new Failure('store_unavailable', 'The window was not built; run npm run build.');
     const served = servePages(session.defaultSession, pages, () => accentStyle(systemAccent()));
     this.#bound = this.#opened.use(bindWindow({ calls: this.#calls.promise, window: () => this.#window }));
-    this.#opened.use(onAccentChange(() => this.#bound?.tell({ namespace: '', kind: 'accent' })));
+    this.#opened.use(onAccentChange(() => this.#bound?.notify({ namespace: '', kind: 'accent' })));
     if (!(wasStartedAtLogin(process.argv) && this.#kept.choices.startsHidden)) this.open();
     // The page is read through this process and made in one of its own: in that time there is something to do here.
     await this.#windowFirst(served.then(() => wait(READ_MS)));
@@ -117,11 +120,11 @@ export class Desktop implements AsyncDisposable {
     if (this.#quitting) return;
     this.#running = this.#opened.use(program);
     // Its first facts are asked for by now, and are answered sooner than what comes next is done.
-    await this.#windowFirst(this.#bound.answered);
+    await this.#windowFirst(this.#bound.firstAnswer);
     if (this.#quitting) return;
     this.#startsAtLogin = startsAtLogin();
     const { shortcut } = this.#options.config;
-    if (shortcut !== undefined) this.#shortcut = this.#opened.use(holdShortcut(shortcut, () => this.open()));
+    if (shortcut !== undefined) this.#shortcut = this.#opened.use(registerShortcut(shortcut, () => this.open()));
     this.#tray = this.#opened.use(
       new MemoryTray({
         icons: join(root, 'build/icons'),
@@ -175,7 +178,7 @@ export class Desktop implements AsyncDisposable {
     if (this.#window) await Promise.race([step, wait(WINDOW_MS)]);
   }
 
-  async #assemble({ assemble, callsOf }: Modules): Promise<Program> {
+  async #assemble({ assemble, callsOf }: Modules): Promise<RunningProgram> {
     const { config, settings, build } = this.#options;
     const onListening = (): void => this.#listeningChanged();
     const onKey = (): void => this.#keyChanged();
@@ -191,22 +194,22 @@ export class Desktop implements AsyncDisposable {
           listening: async () => listening.state,
           resumeListening: () => this.#resume(program),
           async showBundle() {
-            shell.showItemInFolder(builtBundle());
+            shell.showItemInFolder(findBuiltBundle());
             return { shown: true };
           },
           atLogin: async () => this.#atLogin(),
         },
         chooseAtLogin: (choice) => this.#chooseAtLogin(choice),
-        holdsUnsaved: (unsaved) => (this.#unsaved = unsaved),
-        agrees: (question) => this.#agrees(question),
+        setUnsaved: (unsaved) => (this.#unsaved = unsaved),
+        askOwner: (question) => this.#agrees(question),
       }),
     );
     return program;
   }
 
-  #hear(program: Program): void {
+  #hear(program: RunningProgram): void {
     const changes = program.store.onChange(({ namespace: { subject, session: own }, kind }) => {
-      if (own === undefined) this.#bound?.tell({ namespace: subject, kind });
+      if (own === undefined) this.#bound?.notify({ namespace: subject, kind });
       this.#show();
     });
     this.#opened.use(changes);
@@ -267,7 +270,7 @@ export class Desktop implements AsyncDisposable {
     });
     window.on('close', (event) => {
       event.preventDefault();
-      this.#kept.keep({ place: window.getNormalBounds() });
+      this.#kept.update({ place: window.getNormalBounds() });
       void this.#putAway(window);
     });
     window.once('closed', () => (this.#window = undefined));
@@ -278,7 +281,7 @@ export class Desktop implements AsyncDisposable {
   /** At the end nobody asks the page: one that is still being made would never answer. */
   #leave(): void {
     if (!this.#window) return;
-    this.#kept.keep({ place: this.#window.getNormalBounds() });
+    this.#kept.update({ place: this.#window.getNormalBounds() });
     this.#window.destroy();
   }
 
@@ -302,11 +305,11 @@ export class Desktop implements AsyncDisposable {
       defaultId: 0,
       cancelId: 0,
     });
-    this.#kept.keep({ told: true });
+    this.#kept.update({ told: true });
     return response === 0;
   }
 
-  async #agrees({ message, detail, yes, no = 'Cancel' }: Question): Promise<boolean> {
+  async #agrees({ message, detail, yes, no = 'Cancel' }: ConsentQuestion): Promise<boolean> {
     return (await this.#dialog({ type: 'warning', message, detail, buttons: [no, yes], defaultId: 0, cancelId: 0 })) === 1;
   }
 
@@ -316,7 +319,7 @@ export class Desktop implements AsyncDisposable {
     return response;
   }
 
-  #state({ store, listening, sidecar }: Program): TrayState {
+  #state({ store, listening, sidecar }: RunningProgram): TrayState {
     const { key, file } = store.status();
     const { startsHidden } = this.#kept.choices;
     return {
@@ -333,7 +336,7 @@ export class Desktop implements AsyncDisposable {
 
   /** Nobody tells that an agent's file has changed. It is looked at when its owner may come, and never by the clock. */
   #lookAtAgents(): void {
-    void this.#running?.perform(theWindow('me'), 'clients', {}).catch(() => undefined);
+    void this.#running?.perform(windowCaller('me'), 'clients', {}).catch(() => undefined);
   }
 
   #agentsStand(clients: readonly ClientRow[]): void {
@@ -350,22 +353,22 @@ export class Desktop implements AsyncDisposable {
     if (shown === this.#told) return;
     this.#told = shown;
     this.#tray.show(state);
-    showMenu(state, (action) => void this.#act(program, action));
+    setApplicationMenu(state, (action) => void this.#act(program, action));
   }
 
   #listeningChanged(): void {
     this.#show();
-    this.#bound?.tell({ namespace: '', kind: 'listening' });
+    this.#bound?.notify({ namespace: '', kind: 'listening' });
   }
 
   #keyChanged(): void {
     this.#show();
-    this.#bound?.tell({ namespace: '', kind: 'key' });
+    this.#bound?.notify({ namespace: '', kind: 'key' });
   }
 
   #embeddingsChanged(): void {
     this.#show();
-    this.#bound?.tell({ namespace: '', kind: 'embeddings' });
+    this.#bound?.notify({ namespace: '', kind: 'embeddings' });
   }
 
   #atLogin(): DesktopCalls['atLogin'] {
@@ -378,20 +381,20 @@ export class Desktop implements AsyncDisposable {
       startAtLogin(starts);
       this.#startsAtLogin = startsAtLogin();
     }
-    if (hidden !== undefined) this.#kept.keep({ startsHidden: hidden });
+    if (hidden !== undefined) this.#kept.update({ startsHidden: hidden });
     this.#show();
-    this.#bound?.tell({ namespace: '', kind: 'login' });
+    this.#bound?.notify({ namespace: '', kind: 'login' });
     return this.#atLogin();
   }
 
   /** A port that is taken is a state, which icon and window show, and no end. */
-  async #resume({ listening }: Program): Promise<ListeningState> {
+  async #resume({ listening }: RunningProgram): Promise<ListeningState> {
     await listening.resume().catch(() => undefined);
     return listening.state;
   }
 
   /** What its owner picked in icon or menu. */
-  async #act(program: Program, action: TrayAction): Promise<void> {
+  async #act(program: RunningProgram, action: TrayAction): Promise<void> {
     try {
       await this.#do(program, action);
     } catch (error) {
@@ -403,7 +406,7 @@ export class Desktop implements AsyncDisposable {
     this.#show();
   }
 
-  async #do(program: Program, action: TrayAction): Promise<void> {
+  async #do(program: RunningProgram, action: TrayAction): Promise<void> {
     const { perform, listening, sidecar } = program;
     switch (action) {
       case 'open':
@@ -418,13 +421,13 @@ export class Desktop implements AsyncDisposable {
       case 'lock':
       case 'unlock':
         // Where it fails, the state says why.
-        await perform(theWindow('me'), action, {}).catch(() => undefined);
+        await perform(windowCaller('me'), action, {}).catch(() => undefined);
         break;
       case 'copy-address':
         if (listening.state.at === 'listening') void clipboard.writeText(listening.state.url + MCP);
         break;
       case 'toggle-embeddings':
-        await sidecar.choose({ on: sidecar.state.at === 'off' });
+        await sidecar.configure({ on: sidecar.state.at === 'off' });
         break;
       case 'toggle-login':
         this.#chooseAtLogin({ starts: this.#startsAtLogin !== true });

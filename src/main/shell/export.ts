@@ -1,15 +1,15 @@
 import { chmodSync } from 'node:fs';
 import type { DownloadItem } from 'electron';
-import { HOME } from './pages.ts';
+import { WINDOW_URL } from './pages.ts';
 
-const OURS = `blob:${HOME}`;
+const OURS = `blob:${WINDOW_URL}`;
 const NAME = /^helmdeck-memory-[\w.-]+\.jsonl$/;
 
 /**
  * The window's export is the one thing that leaves by a download: what our own page made, to where its owner says in a dialog of the
  * system, under a name that opens nothing. Every other download ends here.
  */
-export function letOutExport(event: { preventDefault(): void }, item: DownloadItem): void {
+export function allowOnlyExport(event: { preventDefault(): void }, item: DownloadItem): void {
   if (!item.getURL().startsWith(OURS)) {
     event.preventDefault();
     return;

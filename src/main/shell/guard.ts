@@ -1,9 +1,9 @@
 import { app, type WebContents } from 'electron';
-import { letOutExport } from './export.ts';
+import { allowOnlyExport } from './export.ts';
 import { SCHEME } from './pages.ts';
 
 /** Whatever is shown goes nowhere and asks for nothing: no navigation, no further windows, no permissions, no requests, and no download but its export. */
-export function fence(): void {
+export function restrictWebContents(): void {
   app.on('web-contents-created', (_event, contents) => fenceIn(contents));
 }
 
@@ -20,7 +20,7 @@ function fenceIn(contents: WebContents): void {
   session.setPermissionRequestHandler((_contents, permission, answer) => answer(isAllowed(permission)));
   session.setPermissionCheckHandler((_contents, permission) => isAllowed(permission));
   session.setDevicePermissionHandler(() => false);
-  session.on('will-download', letOutExport);
+  session.on('will-download', allowOnlyExport);
   // Behind the policy of the page, for what a page does not decide.
   session.webRequest.onBeforeRequest(({ url }, answer) => answer({ cancel: !LOCAL.has(new URL(url).protocol) }));
 }

@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { app } from 'electron';
 import { Failure } from '../../contract/failure.ts';
-import { writePrivately } from '../../core/files.ts';
+import { writePrivateFile } from '../../core/file/files.ts';
 import { desktopEntry } from './desktop-entry.ts';
 
 /** Says to the program that its owner did not start it by hand. */
@@ -26,7 +26,7 @@ export function startAtLogin(starts: boolean): void {
 
 function writeEntry(): void {
   mkdirSync(dirname(autostartFile()), { recursive: true });
-  writePrivately(autostartFile(), desktopEntry([...command(), AT_LOGIN]));
+  writePrivateFile(autostartFile(), desktopEntry([...command(), AT_LOGIN]));
 }
 
 function orSay(change: () => void): void {

@@ -1,14 +1,14 @@
 import { Menu, type MenuItemConstructorOptions } from 'electron';
 import { type TrayAction, type TrayState, trayMenu } from './tray-menu.ts';
-import { asTemplate } from './tray.ts';
+import { toMenuItem } from './tray.ts';
 
 /**
  * The window's menu bar: all that the tray offers, for whoever has no tray, and the keys that a system brings to every window only
  * through a menu.
  */
-export function showMenu(state: TrayState, act: (action: TrayAction) => void): void {
+export function setApplicationMenu(state: TrayState, act: (action: TrayAction) => void): void {
   const own = trayMenu(state).map((item): MenuItemConstructorOptions => {
-    const template = asTemplate(item, act);
+    const template = toMenuItem(item, act);
     return item !== 'line' && item.does === 'quit' ? { ...template, accelerator: 'CmdOrCtrl+Q' } : template;
   });
   Menu.setApplicationMenu(

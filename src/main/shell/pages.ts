@@ -1,12 +1,12 @@
 import { protocol, type Session } from 'electron';
-import { readPages } from '../../listeners/window/pages.ts';
-import { POLICY } from '../../listeners/window/policy.ts';
+import { CONTENT_SECURITY_POLICY } from '../../listeners/window/content-security-policy.ts';
+import { readStaticFiles } from '../../listeners/window/static-files.ts';
 
 export const SCHEME = 'helmdeck-window';
-export const HOME = `${SCHEME}://window/`;
+export const WINDOW_URL = `${SCHEME}://window/`;
 
 /** Before the application is ready: a scheme with an origin of its own, which a file has not. */
-export function announceScheme(): void {
+export function registerScheme(): void {
   protocol.registerSchemesAsPrivileged([{ scheme: SCHEME, privileges: { standard: true, secure: true, supportFetchAPI: true } }]);
 }
 
@@ -18,14 +18,18 @@ const ACCENT = '/accent.css';
  * script was asked for.
  */
 export function servePages(session: Session, folder: string, accent: () => string): Promise<void> {
-  const pages = readPages(folder);
+  const pages = readStaticFiles(folder);
   const { promise, resolve } = Promise.withResolvers<void>();
   session.protocol.handle(SCHEME, ({ url, method }) => {
     const { host, pathname } = new URL(url);
     const page = host === 'window' && method === 'GET' ? pages.get(pathname) : undefined;
     if (!page) return new Response('', { status: 404 });
     if (page.type.startsWith('text/javascript')) resolve();
-    const headers = { 'Content-Type': page.type, 'Content-Security-Policy': POLICY, 'X-Content-Type-Options': 'nosniff' };
+    const headers = {
+      'Content-Type': page.type,
+      'Content-Security-Policy': CONTENT_SECURITY_POLICY,
+      'X-Content-Type-Options': 'nosniff',
+    };
     return new Response(pathname === ACCENT ? accent() : new Uint8Array(page.bytes), { headers });
   });
   return promise;

@@ -7,7 +7,7 @@ export interface Shortcut {
 }
 
 /** What the owner set, held until the end. Another program may have the keys, and some desktops give none away. */
-export function holdShortcut(keys: string, open: () => void): Shortcut & Disposable {
+export function registerShortcut(keys: string, open: () => void): Shortcut & Disposable {
   const works = took(keys, open);
   return {
     keys,

@@ -1,4 +1,4 @@
-import { type FileState, isAtHand, type KeyState, type ListeningState, type SidecarState } from '../../contract/status.ts';
+import { type FileState, isKeyAvailable, type KeyState, type ListeningState, type SidecarState } from '../../contract/status.ts';
 import type { Shortcut } from './shortcut.ts';
 
 /** All that the tray tells and offers, from what is true at the moment. */
@@ -16,7 +16,7 @@ export interface TrayState {
   readonly wiped: readonly string[];
 }
 
-export type Mood = 'on' | 'paused' | 'locked' | 'needs-you';
+export type TrayIcon = 'on' | 'paused' | 'locked' | 'needs-you';
 
 export type TrayAction =
   | 'open'
@@ -33,7 +33,7 @@ export type TrayAction =
 export type TrayItem = { readonly label: string; readonly does?: TrayAction; readonly checked?: boolean } | 'line';
 
 /** What its owner can see from the corner of an eye. */
-export function moodOf({ listening, key, file, wiped }: TrayState): Mood {
+export function trayIconOf({ listening, key, file, wiped }: TrayState): TrayIcon {
   if (key.at === 'locked') return 'locked';
   if (file.at === 'failed' || listening.at === 'failed' || key.at !== 'ok' || wiped.length > 0) return 'needs-you';
   return listening.at === 'paused' ? 'paused' : 'on';
@@ -101,7 +101,7 @@ const atLogin = (starts: boolean, hidden: boolean): readonly TrayItem[] => [
 export function statusLine({ listening, key, file, wiped }: TrayState): string {
   if (file.at === 'failed') return `The memory file cannot be used: ${file.why}`;
   if (key.at === 'locked') return 'Locked. Agents read and write nothing.';
-  if (!isAtHand(key)) return `The key is ${key.at}. Open Memory to see what to do.`;
+  if (!isKeyAvailable(key)) return `The key is ${key.at}. Open Memory to see what to do.`;
   if (listening.at === 'failed') return `Agents cannot come: ${listening.why}`;
   if (listening.at === 'paused') return `Paused. Agents cannot reach this memory.${wipedLine(wiped)}`;
   const kept = key.at === 'ephemeral' ? ' Nothing is kept.' : '';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { Menu, type MenuItemConstructorOptions, nativeImage, Tray } from 'electron';
-import { type Mood, moodOf, statusLine, type TrayAction, type TrayItem, trayMenu, type TrayState } from './tray-menu.ts';
+import { type TrayIcon, trayIconOf, statusLine, type TrayAction, type TrayItem, trayMenu, type TrayState } from './tray-menu.ts';
 
 interface Deps {
   /** Where the icons lie. */
@@ -18,22 +18,22 @@ export class MemoryTray implements Disposable {
   constructor({ icons, state, act }: Deps) {
     this.#icons = icons;
     this.#act = act;
-    this.#tray = new Tray(this.#icon(moodOf(state)));
+    this.#tray = new Tray(this.#icon(trayIconOf(state)));
     this.#tray.on('click', () => act('open'));
     this.show(state);
   }
 
   show(state: TrayState): void {
-    this.#tray.setImage(this.#icon(moodOf(state)));
+    this.#tray.setImage(this.#icon(trayIconOf(state)));
     this.#tray.setToolTip(`Helmdeck Memory: ${statusLine(state)}`);
-    this.#tray.setContextMenu(Menu.buildFromTemplate(trayMenu(state).map((item) => asTemplate(item, this.#act))));
+    this.#tray.setContextMenu(Menu.buildFromTemplate(trayMenu(state).map((item) => toMenuItem(item, this.#act))));
   }
 
   [Symbol.dispose](): void {
     this.#tray.destroy();
   }
 
-  #icon(mood: Mood) {
+  #icon(mood: TrayIcon) {
     const suffix = process.platform === 'darwin' ? 'Template' : '';
     const image = nativeImage.createFromPath(join(this.#icons, `tray-${mood}${suffix}.png`));
     image.setTemplateImage(process.platform === 'darwin');
@@ -41,7 +41,7 @@ export class MemoryTray implements Disposable {
   }
 }
 
-export function asTemplate(item: TrayItem, act: (action: TrayAction) => void): MenuItemConstructorOptions {
+export function toMenuItem(item: TrayItem, act: (action: TrayAction) => void): MenuItemConstructorOptions {
   if (item === 'line') return { type: 'separator' };
   const { label, does, checked } = item;
   return {

@@ -1,15 +1,15 @@
 import { BrowserWindow, Menu, screen } from 'electron';
+import { isReachable, type WindowBounds } from './desktop-state.ts';
 import { editItems } from './edit-items.ts';
-import { isReachable, type Place } from './kept.ts';
-import { HOME } from './pages.ts';
-import { type Page, webPreferences } from './web-preferences.ts';
+import { WINDOW_URL } from './pages.ts';
+import { type PageOptions, webPreferences } from './web-preferences.ts';
 
 const SIZE = { width: 920, height: 620, minWidth: 640, minHeight: 420 };
 const RELOAD_MS = 10_000;
 
-interface Options extends Page {
+interface Options extends PageOptions {
   /** Where it stood last. */
-  readonly place: Place | undefined;
+  readonly place: WindowBounds | undefined;
 }
 
 /** The one window, not shown yet. */
@@ -39,6 +39,6 @@ export function createWindow(options: Options): BrowserWindow {
       if (!window.isDestroyed()) window.reload();
     });
   });
-  void window.loadURL(HOME);
+  void window.loadURL(WINDOW_URL);
   return window;
 }

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { constants, createReadStream, realpathSync, statSync } from 'node:fs';
 import { posix, win32 } from 'node:path';
-import type { Machine } from '../config.ts';
-import { untrustedPlaceOf } from '../trusted-path.ts';
-import { Trouble } from './trouble.ts';
+import type { HostMachine } from '../config/config.ts';
+import { findUntrustedPath } from '../trusted-path.ts';
+import { SidecarFailure } from './sidecar-failure.ts';
 
 /** Exactly one program: another one of the same name is another one. */
-export interface Binary {
+export interface OllamaBinary {
   readonly path: string;
   readonly size: number;
   readonly sha256: string;
@@ -16,7 +16,7 @@ export interface Binary {
  * Where Ollama lies when its own installers put it there. Never what PATH leads to: a program that can write one folder of it
  * would decide what runs as us (R-EMB-03).
  */
-export function usualPlaces(machine: Machine): readonly string[] {
+export function defaultPaths(machine: HostMachine): readonly string[] {
   const { platform, environment } = machine;
   if (platform === 'darwin') {
     return [
@@ -53,26 +53,29 @@ const howToGet = (platform: NodeJS.Platform): string =>
   `Get it from ${SOURCES[platform] ?? 'https://ollama.com/download'}, or say with HELMDECK_OLLAMA where it lies; then: helmdeck-memory embeddings on`;
 
 /** The first of them that is there. What is wrong with it is a trouble; a second one does not step in for it. */
-export async function findBinary(paths: readonly string[], platform: NodeJS.Platform): Promise<Binary> {
+export async function findBinary(paths: readonly string[], platform: NodeJS.Platform): Promise<OllamaBinary> {
   try {
     return await lookedAt(paths, platform);
   } catch (cause) {
-    if (cause instanceof Trouble) throw cause;
+    if (cause instanceof SidecarFailure) throw cause;
     const why = 'What lies where Ollama should be cannot be read by you.';
-    throw new Trouble('not_installed', { why, remedy: howToGet(platform) }, { cause });
+    throw new SidecarFailure('not_installed', { why, remedy: howToGet(platform) }, { cause });
   }
 }
 
-async function lookedAt(paths: readonly string[], platform: NodeJS.Platform): Promise<Binary> {
+async function lookedAt(paths: readonly string[], platform: NodeJS.Platform): Promise<OllamaBinary> {
   const path = paths.find((one) => statSync(one, { throwIfNoEntry: false }));
-  if (path === undefined) throw new Trouble('not_installed', { remedy: howToGet(platform) });
+  if (path === undefined) throw new SidecarFailure('not_installed', { remedy: howToGet(platform) });
   const real = realpathSync(path);
   // Windows tells owners and rights by lists that Node does not read; there the hash stands alone.
-  const unsafe = untrustedPlaceOf(path);
-  if (unsafe !== undefined) throw new Trouble('unsafe', { path: unsafe });
+  const unsafe = findUntrustedPath(path);
+  if (unsafe !== undefined) throw new SidecarFailure('unsafe', { path: unsafe });
   const stats = statSync(real);
   if (!stats.isFile() || (platform !== 'win32' && (stats.mode & constants.S_IXUSR) === 0)) {
-    throw new Trouble('not_installed', { why: 'What lies where Ollama should be is no program.', remedy: howToGet(platform) });
+    throw new SidecarFailure('not_installed', {
+      why: 'What lies where Ollama should be is no program.',
+      remedy: howToGet(platform),
+    });
   }
   return { path: real, size: stats.size, sha256: await hashOf(real) };
 }
@@ -84,7 +87,7 @@ async function hashOf(path: string): Promise<string> {
 }
 
 /** A user without a home has none of its places. */
-function within(machine: Machine, place: (home: string) => string): readonly string[] {
+function within(machine: HostMachine, place: (home: string) => string): readonly string[] {
   try {
     return [place(machine.home())];
   } catch {

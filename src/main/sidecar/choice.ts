@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
-import { later, type Of } from '../../contract/later.ts';
-import { writeDurably } from '../../core/files.ts';
+import { lazy, type SchemaOutput } from '../../contract/lazy.ts';
+import { writeDurableFile } from '../../core/file/files.ts';
 
-const Choice = later(() =>
+const Choice = lazy(() =>
   z.strictObject({
     on: z.boolean(),
     adopt: z.boolean(),
@@ -12,13 +12,13 @@ const Choice = later(() =>
   }),
 );
 /** What the owner chose, kept beside the memory and in force from start to start. */
-export type Choice = Of<typeof Choice>;
+export type EmbeddingsChoice = SchemaOutput<typeof Choice>;
 
-const NOTHING: Choice = { on: false, adopt: false };
+const NOTHING: EmbeddingsChoice = { on: false, adopt: false };
 const FILE = 'embeddings.json';
 
 /** What cannot be read asks for nothing: then embeddings are off, and nothing is approved. */
-export function readChoice(folder: string): Choice {
+export function readChoice(folder: string): EmbeddingsChoice {
   try {
     const kept: unknown = JSON.parse(readFileSync(join(folder, FILE), 'utf8'));
     return Choice().parse(kept);
@@ -27,5 +27,5 @@ export function readChoice(folder: string): Choice {
   }
 }
 
-export const keepChoice = (folder: string, choice: Choice): void =>
-  writeDurably(join(folder, FILE), `${JSON.stringify(choice, null, 2)}\n`);
+export const saveChoice = (folder: string, choice: EmbeddingsChoice): void =>
+  writeDurableFile(join(folder, FILE), `${JSON.stringify(choice, null, 2)}\n`);

@@ -1,5 +1,5 @@
-import type { Clock } from '../../core/clock.ts';
-import { leftAlone, tooLong } from './states.ts';
+import type { Clock } from '../../core/time/clock.ts';
+import { embeddingAbandoned, embeddingTimedOut } from './states.ts';
 
 interface Limit extends Disposable {
   /** Aborted with the failure that says why. */
@@ -7,12 +7,12 @@ interface Limit extends Disposable {
 }
 
 /** How long a question is worked on: until its time is over, or whoever asked gives up. */
-export function limitOf(clock: Clock, ms: number, given: AbortSignal | undefined): Limit {
+export function requestTimeout(clock: Clock, ms: number, given: AbortSignal | undefined): Limit {
   const controller = new AbortController();
-  const giveUp = (): void => controller.abort(leftAlone());
+  const giveUp = (): void => controller.abort(embeddingAbandoned());
   if (given?.aborted) giveUp();
   else given?.addEventListener('abort', giveUp, { once: true });
-  const timer = clock.after(ms, () => controller.abort(tooLong(Math.round(ms / 1000))));
+  const timer = clock.after(ms, () => controller.abort(embeddingTimedOut(Math.round(ms / 1000))));
   return {
     signal: controller.signal,
     [Symbol.dispose]() {

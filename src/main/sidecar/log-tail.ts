@@ -1,4 +1,4 @@
-import { findSecret } from '../../core/secret-guard.ts';
+import { findSecret } from '../../core/operations/secret-guard.ts';
 
 const LINES = 40;
 const CHARACTERS = 300;
@@ -22,7 +22,7 @@ export class LogTail {
   }
 
   /** Whether that was within bounds. */
-  hear(chunk: Buffer): boolean {
+  append(chunk: Buffer): boolean {
     const now = this.#now();
     if (now - this.#since >= MINUTE_MS) {
       this.#since = now;
@@ -44,7 +44,7 @@ export class LogTail {
   }
 
   #take(line: string): void {
-    const told = tellable(line);
+    const told = safeLogLine(line);
     if (told === undefined) {
       this.#others += line === '' ? 0 : 1;
       return;
@@ -70,7 +70,7 @@ const ANOTHER_END = /^(Error|panic|fatal error): /;
  * What its fields say is left out, for they may repeat a question; its own sentences do not.
  * @internal
  */
-export function tellable(line: string): string | undefined {
+export function safeLogLine(line: string): string | undefined {
   const text = line.slice(0, 4 * CHARACTERS).replaceAll(/[^ -~]/g, '');
   const told = toldOf(text)?.slice(0, CHARACTERS);
   return told === undefined || findSecret(told) ? undefined : told;

@@ -21,5 +21,5 @@ export const knownModel = (name: string): Known | undefined => {
 };
 
 /** Ollama lists a model that was named without a tag as its latest. */
-export const isAmong = (name: string, names: readonly string[]): boolean =>
+export const includesModel = (name: string, names: readonly string[]): boolean =>
   names.includes(name) || (!name.includes(':') && names.includes(`${name}:latest`));

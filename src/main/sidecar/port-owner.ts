@@ -10,8 +10,8 @@ export type PortOwner = 'it' | 'another' | 'nobody';
 export async function ownerOf(port: number, pid: number): Promise<PortOwner> {
   const { platform } = process;
   if (platform === 'linux') return onLinux(port, pid);
-  if (platform === 'win32') return among(inNetstat(await outputOf(NETSTAT, ['-ano', '-p', 'TCP']), port), pid);
-  return among(inLsof(await outputOf(LSOF, ['-nP', `-iTCP:${port}`, '-sTCP:LISTEN', '-Fp'])), pid);
+  if (platform === 'win32') return among(pidsInNetstat(await outputOf(NETSTAT, ['-ano', '-p', 'TCP']), port), pid);
+  return among(pidsInLsof(await outputOf(LSOF, ['-nP', `-iTCP:${port}`, '-sTCP:LISTEN', '-Fp'])), pid);
 }
 
 /**
@@ -19,7 +19,7 @@ export async function ownerOf(port: number, pid: number): Promise<PortOwner> {
  * this machine can then be sent what was meant for an Ollama that does not run. Windows does not tell this to everybody, so
  * there it is not asked (R-EMB-07).
  */
-export async function isOfOurUsers(port: number): Promise<boolean> {
+export async function isOwnedByTrustedUser(port: number): Promise<boolean> {
   const { platform } = process;
   if (platform === 'win32') return true;
   const users =
@@ -82,7 +82,7 @@ function among(pids: readonly number[], pid: number): PortOwner {
  * A process a line, each begun with p.
  * @internal
  */
-export const inLsof = (text: string): number[] => [...text.matchAll(/^p(\d+)$/gm)].map(([, pid]) => Number(pid));
+export const pidsInLsof = (text: string): number[] => [...text.matchAll(/^p(\d+)$/gm)].map(([, pid]) => Number(pid));
 
 /**
  * The user of each, behind u.
@@ -101,7 +101,7 @@ export const serviceUsers = (passwd: string): number[] =>
  * By the columns, since the words of states are in the language of the machine: who listens is connected to nobody.
  * @internal
  */
-export const inNetstat = (text: string, port: number): number[] =>
+export const pidsInNetstat = (text: string, port: number): number[] =>
   text
     .split('\n')
     .map((row) => row.trim().split(/\s+/))

@@ -4,41 +4,41 @@ import type { EmbeddingsReport, SetEmbeddingsInput } from '../../contract/embedd
 import { Failure } from '../../contract/failure.ts';
 import { EMBEDDING } from '../../contract/limits.ts';
 import type { SidecarState } from '../../contract/status.ts';
-import type { Clock } from '../../core/clock.ts';
-import type { Embeddings, Vectors } from '../../core/embeddings.ts';
-import { time } from '../../core/time.ts';
-import type { Machine, OllamaSettings } from '../config.ts';
-import { adopted } from './adopted.ts';
-import { type Choice, keepChoice, readChoice } from './choice.ts';
-import { fetchModel, pullTrouble, refuseWithoutRoom } from './fetch-model.ts';
-import { Fitting } from './fitting.ts';
-import { Installed, isApproved } from './installed.ts';
-import { Life } from './life.ts';
-import { limitOf } from './limit.ts';
-import { Line } from './line.ts';
-import { isAmong, knownModel } from './models.ts';
-import { startOwn } from './own.ts';
+import type { Embeddings, Vectors } from '../../core/operations/embeddings-port.ts';
+import type { Clock } from '../../core/time/clock.ts';
+import { formatTime } from '../../core/time/format-time.ts';
+import type { HostMachine, OllamaSettings } from '../config/config.ts';
+import { createAdoptedClient } from './adopted.ts';
+import { type EmbeddingsChoice, saveChoice, readChoice } from './choice.ts';
+import { EmbeddingQueue } from './embedding-queue.ts';
+import { DimensionCheck } from './fitting.ts';
+import { InstalledOllama, isApproved } from './installed.ts';
+import { requestTimeout } from './limit.ts';
+import { includesModel, knownModel } from './models.ts';
+import { ModelNotFound, type OllamaClient } from './ollama-client.ts';
+import { OllamaRun } from './ollama-run.ts';
 import { freePort } from './port-owner.ts';
-import { ASLEEP, failed, isWell, noModel, OFF, refusalOf, unapproved } from './states.ts';
-import { TIMES, type Times } from './times.ts';
-import { Trouble } from './trouble.ts';
-import { isOlder, LEAST_VERSION } from './version.ts';
-import { NotThere, type OllamaWire } from './wire.ts';
+import { pullModel, asPullFailure, requireDiskSpace } from './pull-model.ts';
+import { SidecarFailure } from './sidecar-failure.ts';
+import { startOwnOllama } from './start-own.ts';
+import { ASLEEP, failedState, isHealthy, noModelState, OFF, failureOf, unapprovedState } from './states.ts';
+import { SIDECAR_TIMEOUTS, type SidecarTimeouts } from './timeouts.ts';
+import { isOlder, MINIMUM_VERSION } from './version.ts';
 
 /** So many answers of one life may be failures of Ollama's own; one alone may be the fault of what was asked. */
 const BROKEN = 3;
 /** Ollama itself is well, so it goes on, and the model can be fetched by it. */
 const STAYS: ReadonlySet<string> = new Set(['pull_failed', 'wrong_dimension']);
 
-export interface Options {
+export interface SidecarOptions {
   readonly folder: string;
   readonly clock: Clock;
   readonly settings: OllamaSettings;
-  readonly machine: Machine;
-  readonly hear?: ((state: SidecarState) => void) | undefined;
-  readonly times?: Partial<Times>;
+  readonly machine: HostMachine;
+  readonly onStateChange?: ((state: SidecarState) => void) | undefined;
+  readonly timeouts?: Partial<SidecarTimeouts>;
   /** Another choice of ports, for a test that has one taken. */
-  readonly port?: () => Promise<number>;
+  readonly choosePort?: () => Promise<number>;
 }
 
 /**
@@ -46,27 +46,27 @@ export interface Options {
  * other time: on and idle it does nothing at all.
  */
 export class Sidecar implements Embeddings, AsyncDisposable {
-  readonly #options: Options;
-  readonly #times: Times;
-  readonly #installed: Installed;
-  readonly #fitting: Fitting;
-  readonly #line = new Line();
-  #choice: Choice;
+  readonly #options: SidecarOptions;
+  readonly #times: SidecarTimeouts;
+  readonly #installed: InstalledOllama;
+  readonly #fitting: DimensionCheck;
+  readonly #line = new EmbeddingQueue();
+  #choice: EmbeddingsChoice;
   #state: SidecarState;
   /** Whether the program runs that serves what is embedded. */
   #awake = false;
-  #life: Life | undefined;
+  #life: OllamaRun | undefined;
   #ending: Promise<void> = Promise.resolve();
   #turn: Promise<void> = Promise.resolve();
   #again: Disposable | undefined;
   #failures = 0;
   #unsafe: string | undefined;
 
-  constructor(options: Options) {
+  constructor(options: SidecarOptions) {
     this.#options = options;
-    this.#times = { ...TIMES, ...options.times };
-    this.#installed = new Installed(options);
-    this.#fitting = new Fitting(options.settings.model);
+    this.#times = { ...SIDECAR_TIMEOUTS, ...options.timeouts };
+    this.#installed = new InstalledOllama(options);
+    this.#fitting = new DimensionCheck(options.settings.model);
     this.#choice = readChoice(options.folder);
     this.#state = this.#choice.on ? ASLEEP : OFF;
   }
@@ -85,7 +85,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     if (this.#choice.on) this.#begin();
   }
 
-  choose(choice: SetEmbeddingsInput): Promise<void> {
+  configure(choice: SetEmbeddingsInput): Promise<void> {
     return this.#inTurn(() => this.#choose(choice));
   }
 
@@ -94,15 +94,15 @@ export class Sidecar implements Embeddings, AsyncDisposable {
   }
 
   async pull(): Promise<void> {
-    await this.#life?.cancelled();
+    await this.#life?.awaitCancelledPull();
     if (this.#fetches()) return;
     // Another Ollama keeps its models where we do not know.
-    if (!this.#choice.adopt) refuseWithoutRoom(this.model, (await this.report()).free);
+    if (!this.#choice.adopt) requireDiskSpace(this.model, (await this.report()).free);
     // It may have ended meanwhile, or somebody else may have begun.
     const life = this.#life;
-    if (this.#fetches() || !life?.wire) return;
+    if (this.#fetches() || !life?.client) return;
     this.#become({ at: 'pulling', model: this.model, done: 0, of: 0 });
-    void this.#fetch(life, life.wire);
+    void this.#fetch(life, life.client);
   }
 
   async cancelPull(): Promise<void> {
@@ -111,14 +111,14 @@ export class Sidecar implements Embeddings, AsyncDisposable {
 
   async embed(subject: string, texts: readonly string[], signal?: AbortSignal): Promise<Vectors> {
     const { clock } = this.#options;
-    if (this.#state.at !== 'ready') throw refusalOf(this.#state, clock);
-    using _place = this.#line.enter(subject);
-    using limit = limitOf(clock, this.#times.question, signal);
+    if (this.#state.at !== 'ready') throw failureOf(this.#state, clock);
+    using _place = this.#line.reserve(subject);
+    using limit = requestTimeout(clock, this.#times.request, signal);
     const vectors: (readonly number[])[] = [];
     let tokens = 0;
     for (let at = 0; at < texts.length; at += EMBEDDING.batch) {
       const some = texts.slice(at, at + EMBEDDING.batch);
-      const part = await this.#line.inTurn(subject, limit.signal, () => this.#embedSome(some, limit.signal));
+      const part = await this.#line.runInTurn(subject, limit.signal, () => this.#embedSome(some, limit.signal));
       vectors.push(...part.vectors);
       tokens += part.tokens;
     }
@@ -161,7 +161,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
 
   async #choose({ on, adopt = this.#choice.adopt }: SetEmbeddingsInput): Promise<void> {
     const same = on && this.#choice.on && adopt === this.#choice.adopt;
-    if (same && isWell(this.#state)) {
+    if (same && isHealthy(this.#state)) {
       await this.#lookForModel();
       return;
     }
@@ -178,7 +178,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
   async #approve(sha256: string): Promise<void> {
     this.#unsafe = undefined;
     const binary = await this.#installed.find().catch((error: unknown) => {
-      throw error instanceof Trouble ? refusalOf(failed(error)) : error;
+      throw error instanceof SidecarFailure ? failureOf(failedState(error)) : error;
     });
     if (binary.sha256 !== sha256) {
       throw new Failure(
@@ -192,92 +192,92 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     this.#begin();
   }
 
-  #keep(choice: Choice): void {
-    keepChoice(this.#options.folder, choice);
+  #keep(choice: EmbeddingsChoice): void {
+    saveChoice(this.#options.folder, choice);
     this.#choice = choice;
   }
 
   #become(state: SidecarState): void {
     this.#state = state;
-    this.#options.hear?.(state);
+    this.#options.onStateChange?.(state);
   }
 
   #begin(): void {
-    const life = new Life(this.#options.clock, this.#life?.log);
+    const life = new OllamaRun(this.#options.clock, this.#life?.log);
     this.#life = life;
     this.#become({ at: 'starting' });
     void this.#live(life);
   }
 
-  async #live(life: Life): Promise<void> {
+  async #live(life: OllamaRun): Promise<void> {
     const { settings, clock } = this.#options;
     try {
       await this.#ending;
       life.signal.throwIfAborted();
-      life.wire = this.#choice.adopt ? adopted(settings.url, clock) : await this.#startOwn(life);
-      if (life.wire) await this.#look(life, life.wire);
+      life.client = this.#choice.adopt ? createAdoptedClient(settings.url, clock) : await this.#startOwn(life);
+      if (life.client) await this.#look(life, life.client);
     } catch (error) {
       this.#fail(life, error);
     }
   }
 
   /** Undefined where the owner has to be asked first. */
-  async #startOwn(life: Life): Promise<OllamaWire | undefined> {
-    const { folder, clock, machine, port: choosePort = freePort } = this.#options;
+  async #startOwn(life: OllamaRun): Promise<OllamaClient | undefined> {
+    const { folder, clock, machine, choosePort = freePort } = this.#options;
     this.#unsafe = undefined;
     const binary = await this.#installed.find();
     life.signal.throwIfAborted();
     if (!isApproved(binary, this.#choice)) {
-      this.#become(unapproved(this.#choice.approved !== undefined));
+      this.#become(unapprovedState(this.#choice.approved !== undefined));
       return undefined;
     }
     const port = await choosePort();
     life.signal.throwIfAborted();
-    const onEnd = (why: Trouble): void => this.#fail(life, why);
-    return startOwn(life, { path: binary.path, port, folder, clock, machine, times: this.#times, onEnd });
+    const onEnd = (why: SidecarFailure): void => this.#fail(life, why);
+    return startOwnOllama(life, { path: binary.path, port, folder, clock, machine, times: this.#times, onEnd });
   }
 
   /** Whether it is new enough and has the model. */
-  async #look(life: Life, wire: OllamaWire): Promise<void> {
-    const { look } = this.#times;
+  async #look(life: OllamaRun, wire: OllamaClient): Promise<void> {
+    const { check: look } = this.#times;
     life.version = await wire.version(look, life.signal);
-    if (isOlder(life.version, LEAST_VERSION)) throw new Trouble('too_old');
+    if (isOlder(life.version, MINIMUM_VERSION)) throw new SidecarFailure('too_old');
     const names = await wire.models(look, life.signal);
     if (this.#life !== life) return;
-    life.wellSince = this.#options.clock.steady();
+    life.healthySince = this.#options.clock.steady();
     const { model } = this;
     const whose = this.#choice.adopt ? 'adopted' : 'own';
-    this.#become(isAmong(model, names) ? { at: 'ready', model, whose } : noModel(model));
+    this.#become(includesModel(model, names) ? { at: 'ready', model, whose } : noModelState(model));
   }
 
   /** Its owner may have fetched it by hand, which nobody tells. */
   async #lookForModel(): Promise<void> {
     const life = this.#life;
-    if (this.#state.at !== 'no_model' || !life?.wire) return;
-    await this.#look(life, life.wire).catch((error: unknown) => this.#fail(life, error));
+    if (this.#state.at !== 'no_model' || !life?.client) return;
+    await this.#look(life, life.client).catch((error: unknown) => this.#fail(life, error));
   }
 
   /** Whether it does already; throws where it cannot. A life that failed is still shown, and fetches nothing any more. */
   #fetches(): boolean {
     const { at } = this.#state;
-    if (!this.#life?.wire || this.#life.signal.aborted || at === 'starting') throw refusalOf(this.#state, this.#options.clock);
+    if (!this.#life?.client || this.#life.signal.aborted || at === 'starting') throw failureOf(this.#state, this.#options.clock);
     return at === 'pulling';
   }
 
-  async #fetch(life: Life, wire: OllamaWire): Promise<void> {
+  async #fetch(life: OllamaRun, wire: OllamaClient): Promise<void> {
     const { model } = this;
     const cancel = life.beginPull();
     try {
-      for await (const far of fetchModel(wire, {
+      for await (const far of pullModel(wire, {
         model,
         clock: this.#options.clock,
-        patienceMs: this.#times.pull,
+        patienceMs: this.#times.pullIdle,
         cancel,
       })) {
         if (this.#life === life) this.#become({ at: 'pulling', model, ...far });
       }
     } catch (error) {
-      if (!life.signal.aborted && !cancel.aborted) this.#fail(life, pullTrouble(error));
+      if (!life.signal.aborted && !cancel.aborted) this.#fail(life, asPullFailure(error));
     }
     if (this.#state.at === 'pulling' && this.#life === life)
       await this.#look(life, wire).catch((error: unknown) => this.#fail(life, error));
@@ -288,11 +288,11 @@ export class Sidecar implements Embeddings, AsyncDisposable {
   async #embedSome(texts: readonly string[], signal: AbortSignal): Promise<Vectors> {
     const life = this.#life;
     // It may have changed while this waited for its turn.
-    if (this.#state.at !== 'ready' || !life?.wire) throw refusalOf(this.#state, this.#options.clock);
+    if (this.#state.at !== 'ready' || !life?.client) throw failureOf(this.#state, this.#options.clock);
     try {
-      const answer = await life.wire.embed(this.model, texts, this.#times.embed, life.until(signal));
+      const answer = await life.client.embed(this.model, texts, this.#times.embed, life.withSignal(signal));
       this.#fitting.require(answer.vectors, texts.length);
-      life.broken = 0;
+      life.failedResponses = 0;
       return answer;
     } catch (error) {
       signal.throwIfAborted();
@@ -300,50 +300,51 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     }
   }
 
-  #whyNot(life: Life, error: unknown): Failure {
-    if (this.#life !== life || life.signal.aborted) return refusalOf(this.#state, this.#options.clock);
-    if (error instanceof NotThere) {
-      this.#become(noModel(this.model));
-      return refusalOf(this.#state);
+  #whyNot(life: OllamaRun, error: unknown): Failure {
+    if (this.#life !== life || life.signal.aborted) return failureOf(this.#state, this.#options.clock);
+    if (error instanceof ModelNotFound) {
+      this.#become(noModelState(this.model));
+      return failureOf(this.#state);
     }
-    if (error instanceof Trouble && error.trouble === 'broken' && (life.broken += 1) < BROKEN) {
-      return refusalOf(failed(error));
+    if (error instanceof SidecarFailure && error.code === 'broken' && (life.failedResponses += 1) < BROKEN) {
+      return failureOf(failedState(error));
     }
     this.#fail(life, error);
-    return refusalOf(this.#state, this.#options.clock);
+    return failureOf(this.#state, this.#options.clock);
   }
 
-  #fail(life: Life, error: unknown): void {
+  #fail(life: OllamaRun, error: unknown): void {
     // What failed in a life that is over concerns nobody.
     if (this.#life !== life || life.signal.aborted) return;
     // One that was ended for it fails whatever is asked at that moment.
-    const trouble = life.flooded ? new Trouble('flooding') : this.#asTrouble(error);
+    const trouble = life.logFlooded ? new SidecarFailure('flooding') : this.#asTrouble(error);
     this.#unsafe = trouble.path;
     const { clock } = this.#options;
-    if (life.wire && STAYS.has(trouble.trouble)) {
-      this.#become(failed(trouble));
+    if (life.client && STAYS.has(trouble.code)) {
+      this.#become(failedState(trouble));
       return;
     }
-    if (life.wellSince !== undefined && clock.steady() - life.wellSince >= this.#times.settled) this.#failures = 0;
+    if (life.healthySince !== undefined && clock.steady() - life.healthySince >= this.#times.resetFailuresAfter)
+      this.#failures = 0;
     void this.#endLife(life);
-    if (trouble.lasting) {
-      this.#become(failed(trouble));
+    if (trouble.permanent) {
+      this.#become(failedState(trouble));
       return;
     }
-    const { again } = this.#times;
+    const { retryDelays: again } = this.#times;
     const ms = again[Math.min(this.#failures, again.length - 1)] ?? 0;
     this.#failures += 1;
     this.#again = clock.after(ms, () => {
       this.#again = undefined;
       this.#begin();
     });
-    this.#become({ ...failed(trouble), retry_at: time(clock.now() + ms) });
+    this.#become({ ...failedState(trouble), retry_at: formatTime(clock.now() + ms) });
   }
 
-  #asTrouble(error: unknown): Trouble {
-    if (error instanceof Trouble) return error;
-    if (error instanceof NotThere) return new Trouble('broken');
-    return new Trouble(this.#choice.adopt ? 'gone' : 'crashed', {}, { cause: error });
+  #asTrouble(error: unknown): SidecarFailure {
+    if (error instanceof SidecarFailure) return error;
+    if (error instanceof ModelNotFound) return new SidecarFailure('broken');
+    return new SidecarFailure(this.#choice.adopt ? 'gone' : 'crashed', {}, { cause: error });
   }
 
   async #end(): Promise<void> {
@@ -356,7 +357,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
   }
 
   /** The next one begins when nothing of this one is left. */
-  #endLife(life: Life): Promise<void> {
+  #endLife(life: OllamaRun): Promise<void> {
     return (this.#ending = Promise.all([this.#ending, life.end()]).then(() => undefined));
   }
 }

@@ -1,7 +1,7 @@
 import { Failure } from '../../contract/failure.ts';
 import type { SidecarState } from '../../contract/status.ts';
-import type { Clock } from '../../core/clock.ts';
-import type { Trouble } from './trouble.ts';
+import type { Clock } from '../../core/time/clock.ts';
+import type { SidecarFailure } from './sidecar-failure.ts';
 
 export const OFF: SidecarState = { at: 'off' };
 
@@ -14,26 +14,26 @@ const APPROVE =
   'Ollama was found; look at its path and SHA-256 with helmdeck-memory embeddings status, and approve it with: helmdeck-memory embeddings approve';
 const CHANGED = `This is not the Ollama that you approved. If you updated it, approve it anew: helmdeck-memory embeddings approve`;
 
-export const unapproved = (changed: boolean): SidecarState => ({
+export const unapprovedState = (changed: boolean): SidecarState => ({
   at: 'unapproved',
   changed,
   remedy: changed ? CHANGED : APPROVE,
 });
 
-export const noModel = (model: string): SidecarState => ({
+export const noModelState = (model: string): SidecarState => ({
   at: 'no_model',
   model,
   remedy: 'Fetch the model once: helmdeck-memory embeddings pull',
 });
 
-export const failed = ({ trouble, why, remedy }: Trouble) => ({ at: 'failed', trouble, why, remedy }) as const;
+export const failedState = ({ code: trouble, why, remedy }: SidecarFailure) => ({ at: 'failed', trouble, why, remedy }) as const;
 
 /** States that turning on again would only disturb. */
-export const isWell = ({ at }: SidecarState): boolean => WELL.has(at);
+export const isHealthy = ({ at }: SidecarState): boolean => WELL.has(at);
 const WELL: ReadonlySet<SidecarState['at']> = new Set(['starting', 'ready', 'pulling', 'no_model', 'asleep']);
 
 /** What a state means to whoever asks for something that it does not allow. */
-export function refusalOf(state: SidecarState, clock?: Clock): Failure {
+export function failureOf(state: SidecarState, clock?: Clock): Failure {
   switch (state.at) {
     case 'off':
       return unavailable('Embeddings are off; the owner turns them on with: helmdeck-memory embeddings on');
@@ -55,10 +55,10 @@ export function refusalOf(state: SidecarState, clock?: Clock): Failure {
   }
 }
 
-export const tooLong = (seconds: number): Failure =>
+export const embeddingTimedOut = (seconds: number): Failure =>
   unavailable(`These texts were not embedded within ${seconds} s; send fewer at once, or try again later.`);
 
-export const leftAlone = (): Failure => unavailable('Nobody waits for this any more; ask again.');
+export const embeddingAbandoned = (): Failure => unavailable('Nobody waits for this any more; ask again.');
 
 const unavailable = (message: string, retryAfter?: number): Failure =>
   new Failure('embeddings_unavailable', message, retryAfter === undefined ? {} : { retryAfter });

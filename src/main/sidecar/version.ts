@@ -1,5 +1,5 @@
 /** The oldest Ollama without a hole that is known in what we use: reading and fetching models. */
-export const LEAST_VERSION = '0.35.0';
+export const MINIMUM_VERSION = '0.35.0';
 
 const PARTS = /^(\d+)\.(\d+)\.(\d+)(.*)$/;
 /** What was built from a release and some changes more, as git tells it, or in another way. */

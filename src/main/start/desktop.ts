@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
 /** How the desktop program ended, or why there was none. */
-export type Ran = { readonly at: 'ended'; readonly code: number } | { readonly at: 'died'; readonly why: string };
+export type DesktopExit = { readonly at: 'ended'; readonly code: number } | { readonly at: 'died'; readonly why: string };
 
 interface Running {
   readonly electron: string;
@@ -18,7 +18,7 @@ const STARTED = /^Helmdeck Memory (is running|runs already)/;
 const REFUSED = /^Helmdeck Memory cannot start/;
 
 /** The same terminal; what ends this process ends the program, and the other way round. */
-export function runDesktop({ electron, root, environment }: Running): Promise<Ran> {
+export function runDesktop({ electron, root, environment }: Running): Promise<DesktopExit> {
   // Some editors set it in their terminals; Electron would be a bare Node.
   const { ELECTRON_RUN_AS_NODE: _, ...rest } = environment;
   const child = spawn(electron, [root], { env: rest, stdio: ['inherit', 'pipe', 'pipe'] });
@@ -39,7 +39,7 @@ export function runDesktop({ electron, root, environment }: Running): Promise<Ra
     if (process.platform !== 'win32') child.kill(signal);
   };
   for (const signal of SIGNALS) process.on(signal, pass);
-  const { promise, resolve } = Promise.withResolvers<Ran>();
+  const { promise, resolve } = Promise.withResolvers<DesktopExit>();
   child.once('error', ({ message }) => resolve({ at: 'died', why: message }));
   child.once('close', (code, signal) => {
     const how = signal === null ? `exit code ${code}` : signal;

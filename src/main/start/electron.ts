@@ -31,7 +31,7 @@ interface Fetching {
   readonly progress: (bytes: number) => void;
   readonly environment: Environment;
   /** Milliseconds: until the first byte, between two, and in all. */
-  readonly patience?: { readonly first: number; readonly next: number; readonly all: number };
+  readonly timeouts?: { readonly first: number; readonly next: number; readonly all: number };
 }
 
 const PATIENCE = { first: 8000, next: 30_000, all: 15 * 60_000 };
@@ -39,7 +39,7 @@ const LOOK_MS = 250;
 
 /** Fetches the binary. The result says why that could not be; a host that cannot be reached is given up within seconds. */
 export async function fetchElectron(fetching: Fetching): Promise<string | undefined> {
-  const { installer, into, progress, environment, patience = PATIENCE } = fetching;
+  const { installer, into, progress, environment, timeouts: patience = PATIENCE } = fetching;
   // What is under way lies in a folder of its own: there one sees how much came, and nothing is left behind.
   using temp = mkdtempDisposableSync(join(tmpdir(), 'helmdeck-electron-'));
   const child = spawn(process.execPath, [installer], {

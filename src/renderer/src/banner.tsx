@@ -1,6 +1,6 @@
 import { type Query, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import type { Status } from '../../contract/projection.ts';
+import type { Status } from '../../contract/views.ts';
 import { useAway } from './away.ts';
 import { ClockBanner } from './clock-banner.tsx';
 import { askDesktop } from './desktop-bridge.ts';

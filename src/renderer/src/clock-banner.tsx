@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { Status } from '../../contract/projection.ts';
+import type { Status } from '../../contract/views.ts';
 import { useIsAsked, useMemory } from './memory-context.tsx';
 import { Told } from './notice.tsx';
 import { sentence } from './standing.ts';

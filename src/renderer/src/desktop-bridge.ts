@@ -1,8 +1,8 @@
 import { Failure } from '../../contract/failure.ts';
-import type { Bridge, DesktopCalls, Pipe } from '../../contract/window.ts';
+import type { Bridge, DesktopCalls, PreloadBridge } from '../../contract/window.ts';
 
 /** The window in Electron: what the preload put there, and the way to give up a call. */
-export const desktopBridge = (pipe: Pipe): Bridge => ({
+export const desktopBridge = (pipe: PreloadBridge): Bridge => ({
   place: pipe.place,
   onChange: pipe.onChange,
   call(subject, name, input, signal) {

@@ -1,7 +1,7 @@
-import type { Pipe } from '../../contract/window.ts';
+import type { PreloadBridge } from '../../contract/window.ts';
 
 /** The style sheet with the owner's own colour is read before anything is shown, and again when they choose another. */
-export function followAccent(pipe: Pick<Pipe, 'onChange'>): void {
+export function followAccent(pipe: Pick<PreloadBridge, 'onChange'>): void {
   let times = 0;
   pipe.onChange((change) => {
     if (change?.kind !== 'accent') return;

@@ -1,4 +1,4 @@
-import type { Bridge, Crossed, WindowChange } from '../../contract/window.ts';
+import type { Bridge, BridgeResponse, WindowChange } from '../../contract/window.ts';
 
 const SESSION = 'session';
 
@@ -48,21 +48,24 @@ async function followLink(): Promise<string | undefined> {
 }
 
 /** What is refused before it reaches the memory is spelled as on every other route. */
-async function crossed(answer: Response): Promise<Crossed> {
-  const body = (await answer.json().catch(() => undefined)) as Crossed | { error: RefusedCode; message: string } | undefined;
+async function crossed(answer: Response): Promise<BridgeResponse> {
+  const body = (await answer.json().catch(() => undefined)) as
+    | BridgeResponse
+    | { error: RefusedCode; message: string }
+    | undefined;
   if (body === undefined) return away();
   return 'ok' in body ? body : { ok: false, code: body.error, message: body.message };
 }
 
-type RefusedCode = Extract<Crossed, { ok: false }>['code'];
+type RefusedCode = Extract<BridgeResponse, { ok: false }>['code'];
 
-const away = (): Crossed => ({
+const away = (): BridgeResponse => ({
   ok: false,
   code: 'store_unavailable',
   message: 'Helmdeck Memory is not running; start it, and open its window by the new link.',
 });
 
-const givenUp = (): Crossed => ({
+const givenUp = (): BridgeResponse => ({
   ok: false,
   code: 'handler_failed',
   message: 'It was cancelled; start it again if it is still wanted.',

@@ -1,7 +1,7 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import type { Pipe } from '../../contract/window.ts';
+import type { PreloadBridge } from '../../contract/window.ts';
 import { App } from './app.tsx';
 import { Closed } from './closed.tsx';
 import { desktopBridge } from './desktop-bridge.ts';
@@ -14,7 +14,7 @@ import './theme.css';
 declare global {
   interface Window {
     /** Put there by the preload; in a browser there is none. */
-    readonly helmdeck?: Pipe;
+    readonly helmdeck?: PreloadBridge;
   }
 }
 

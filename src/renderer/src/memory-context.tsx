@@ -1,14 +1,14 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { createContext, type ReactNode, useContext, useEffect, useMemo } from 'react';
-import type { OperationName, Output, Request } from '../../contract/operations.ts';
-import type { Bridge, Client } from '../../contract/window.ts';
+import type { OperationName, OperationOutput, OperationRequest } from '../../contract/operations.ts';
+import type { Bridge, MemoryClient } from '../../contract/window.ts';
 import { clientOf } from './memory.ts';
 
 interface OpenMemory {
   readonly bridge: Bridge;
   /** Whose memory is open. */
   readonly subject: string;
-  readonly ask: Client;
+  readonly ask: MemoryClient;
 }
 
 const Context = createContext<OpenMemory | undefined>(undefined);
@@ -56,9 +56,9 @@ export function useMemory(): OpenMemory {
 export const useIsAsked = (): boolean => useMemory().bridge.place === 'desktop';
 
 /** What an operation answers, kept until something in this memory changes. */
-export function useAsked<Name extends OperationName>(name: Name, input: Request<Name>, enabled = true) {
+export function useAsked<Name extends OperationName>(name: Name, input: OperationRequest<Name>, enabled = true) {
   const { ask, subject } = useMemory();
-  return useQuery<Output<Name>>({
+  return useQuery<OperationOutput<Name>>({
     queryKey: [subject, name, input],
     queryFn: () => ask(name, input),
     enabled,

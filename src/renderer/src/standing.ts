@@ -1,4 +1,4 @@
-import type { Status } from '../../contract/projection.ts';
+import type { Status } from '../../contract/views.ts';
 
 type Key = Status['store']['key'];
 

@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect } from 'react';
-import type { OperationName, Output, Request } from '../../contract/operations.ts';
+import type { OperationName, OperationOutput, OperationRequest } from '../../contract/operations.ts';
 import { useAsked, useMemory } from './memory-context.tsx';
 
 /** For so long after the last sign of life somebody is taken to be there. */
@@ -18,9 +18,9 @@ for (const sign of ['pointermove', 'pointerdown', 'keydown', 'focus']) addEventL
  */
 export function useWatched<Name extends OperationName>(
   name: Name,
-  input: Request<Name>,
+  input: OperationRequest<Name>,
   /** In how many milliseconds to look again, by what is known; undefined for not at all. */
-  interval: (known: Output<Name> | undefined) => number | undefined,
+  interval: (known: OperationOutput<Name> | undefined) => number | undefined,
   enabled = true,
 ) {
   const { subject } = useMemory();

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../../src/contract/failure.ts';
 import { DAY } from '../../support/clock.ts';
-import { aCaller, openMemory, theOwner } from '../../support/memory.ts';
+import { aCaller, openTestMemory, theOwner } from '../../support/memory.ts';
 
 /** Few words with traps in them, so that facts and scopes meet often: case, wildcards, one the beginning of the other. */
 const words = ['a', 'A', 'a/', 'a/b', 'a%', 'a_b', '%', '_', '*', 'ab', '\\', 'é', 'a:b', "a'b", 'all'];
@@ -52,7 +52,7 @@ function isNamed(fact: Fact, spelled: string): boolean {
 
 describe('forgetting by name (R-FORGET-01, R-FORGET-02)', () => {
   test('takes exactly what is named, says how much before and after, and leaves the rest and everybody else alone', async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     const other = memory.as(aCaller({ subject: 'other' }));
     for (const key of words) await other('remember', { key, value: 'of another', tags: words.slice(0, 3) });
     await fc.assert(
@@ -95,7 +95,7 @@ describe('forgetting by name (R-FORGET-01, R-FORGET-02)', () => {
   test.each(['', 'key:', 'key: ', 'everything', 'ALL', ' all', 'fact', 'keys:a', 'key', ':', 'category:'])(
     '"%s" is no scope, and forgets nothing (R-FORGET-03)',
     async (spelled) => {
-      const memory = await openMemory();
+      const memory = await openTestMemory();
       const me = memory.as(aCaller());
       await me('remember', { key: 'k', value: 'v' });
       await expect(me('forget', { scope: spelled })).rejects.toMatchObject({
@@ -108,7 +108,7 @@ describe('forgetting by name (R-FORGET-01, R-FORGET-02)', () => {
   );
 
   const locked = async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     await memory.as(aCaller())('remember', { key: 'k', value: 'v', ttl_seconds: (30 * DAY) / 1000 });
     await memory.as(theOwner)('lock', {});
     return memory.as(theOwner);

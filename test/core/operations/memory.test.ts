@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { Output } from '../../../src/contract/operations.ts';
+import type { OperationOutput } from '../../../src/contract/operations.ts';
 import { DAY, HOUR, MINUTE, START } from '../../support/clock.ts';
-import { aCaller, type OpenedMemory, openMemory, theOwner } from '../../support/memory.ts';
+import { aCaller, type TestMemory, openTestMemory, theOwner } from '../../support/memory.ts';
 
 const credential = `ghp_${'a1B2c3D4e5'.repeat(3)}F6g7h8`;
 
@@ -10,7 +10,7 @@ const iso = (ms: number): string => new Date(ms).toISOString();
 
 describe('the life of a fact', () => {
   test('is remembered, found, changed, taken back, renewed, forgotten, and every step says who did it (R-VIEW-01, R-VIEW-05, R-OPS-07, R-OPS-08, R-FORGET-04)', async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     const claude = memory.as(aCaller());
     const codex = memory.as(aCaller({ client: 'codex', token: 'token-2' }));
     const key = 'preferences/frontend-framework';
@@ -39,7 +39,7 @@ describe('the life of a fact', () => {
     });
 
     // It changes its mind about it; nothing is overwritten in silence.
-    await memory.clock.pass(HOUR);
+    await memory.clock.advance(HOUR);
     expect(await codex('remember', { key, value: 'Svelte', category: 'preferences' })).toMatchObject({ status: 'updated' });
     expect(await claude('history', { key })).toEqual({
       key,
@@ -96,7 +96,7 @@ describe('the life of a fact', () => {
 
     // Of forgetting all one row is left, that says who and when, also when nothing was left to forget.
     for (let turn = 0; turn < 2; turn += 1) {
-      await memory.clock.pass(MINUTE);
+      await memory.clock.advance(MINUTE);
       await owner('forget', { scope: 'all' });
       expect(await owner('activity', {})).toEqual({
         activity: [
@@ -107,7 +107,7 @@ describe('the life of a fact', () => {
   });
 
   test('one that nobody renews is gone at its end, on every way to it (R-TIME-01)', async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     const me = memory.as(aCaller());
     await me('remember', { key: 'short', value: 'an hour', ttl_seconds: 3600 });
     memory.clock.jump(HOUR);
@@ -151,7 +151,7 @@ describe('who may ask what (R-OPS-11)', () => {
     ...writing.map((name) => ({ name, scope: 'memory:write' as const })),
     ...owning.map((name) => ({ name, scope: 'admin' as const })),
   ])('$name needs $scope, and is refused before its input is looked at', async ({ name, scope }) => {
-    const { perform } = await openMemory({ keyless: true });
+    const { perform } = await openTestMemory({ keyless: true });
     const others = (['memory:read', 'memory:write', 'packs:run'] as const).filter((one) => one !== scope);
     await expect(perform(aCaller({ may: others }), name, 42)).rejects.toMatchObject({
       code: 'insufficient_scope',
@@ -162,18 +162,18 @@ describe('who may ask what (R-OPS-11)', () => {
   });
 
   test.each(['', 'constructor', 'toString', '__proto__', 'Remember', 'remember '])('there is no operation "%s"', async (name) => {
-    const { perform } = await openMemory({ keyless: true });
+    const { perform } = await openTestMemory({ keyless: true });
     await expect(perform(theOwner, name, {})).rejects.toMatchObject({ code: 'not_found' });
   });
 
   test('what a request says about its author counts for nothing (R-ISO-02)', async () => {
-    const { perform } = await openMemory();
+    const { perform } = await openTestMemory();
     const forged = { key: 'k', value: 'v', client: 'codex', subject: 'somebody', namespace: 'somebody' };
     await expect(perform(aCaller(), 'remember', forged)).rejects.toMatchObject({ code: 'invalid_input' });
   });
 
   test('nobody sees another subject, or learns that there is one (R-ISO-01, R-OPS-09)', async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     const ada = memory.as(aCaller({ subject: 'ada' }));
     const bob = memory.as(aCaller({ subject: 'bob' }));
     await ada('remember', { key: 'k', value: 'of ada' });
@@ -193,7 +193,7 @@ describe('who may ask what (R-OPS-11)', () => {
   });
 
   test('a session keeps to itself, also when it forgets (R-ISO-04)', async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     const me = memory.as(aCaller());
     const inSession = memory.as(aCaller({ session: 's1' }));
     await me('remember', { key: 'k', value: 'lasting' });
@@ -208,7 +208,7 @@ describe('who may ask what (R-OPS-11)', () => {
 
 describe('listing', () => {
   const filled = async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     const claude = memory.as(aCaller());
     const codex = memory.as(aCaller({ client: 'codex' }));
     for (let index = 0; index < 130; index += 1) {
@@ -220,7 +220,7 @@ describe('listing', () => {
         tags: index % 7 === 0 ? ['seven', '100%_\\'] : [],
         ttl_seconds: 3600 + (130 - index) * 60,
       });
-      await memory.clock.pass(1000);
+      await memory.clock.advance(1000);
     }
     return memory;
   };
@@ -263,7 +263,7 @@ describe('listing', () => {
   });
 
   test('ends a page sooner where values are long, and all pages together still hold every fact once (R-STORE-10)', async () => {
-    const { as } = await openMemory();
+    const { as } = await openTestMemory();
     const me = as(aCaller());
     const value = 'x'.repeat(60_000);
     const all = Array.from({ length: 60 }, (_, index) => `k${index}`);
@@ -302,7 +302,7 @@ describe('listing', () => {
     Buffer.from('["updated",1,2,3]').toString('base64url'),
     Buffer.from('["expires",1,2]').toString('base64url'),
   ])('a cursor that is not of this list is refused: "%s"', async (cursor) => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     await expect(memory.as(aCaller())('list', { cursor })).rejects.toMatchObject({
       code: 'invalid_input',
       message: expect.stringMatching(/^cursor/),
@@ -312,7 +312,7 @@ describe('listing', () => {
 
 describe('context (R-OPS-10)', () => {
   test('is the newest 50 by category, with at most 32 kB of values', async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     const me = memory.as(aCaller());
     for (let index = 0; index < 55; index += 1) {
       await me('remember', {
@@ -320,7 +320,7 @@ describe('context (R-OPS-10)', () => {
         value: 'x'.repeat(index === 54 ? 31_990 : 5),
         category: index % 2 ? 'odd' : 'even',
       });
-      await memory.clock.pass(1);
+      await memory.clock.advance(1);
     }
     const context = await me('context', {});
     expect(context.partial).toBe(true);
@@ -335,15 +335,15 @@ describe('context (R-OPS-10)', () => {
 
 describe('an import tells how it is taken back (R-BRING-07)', () => {
   test('and undo takes back exactly that, and nothing that the same hand wrote before or after', async () => {
-    const { as, clock } = await openMemory();
+    const { as, clock } = await openTestMemory();
     const owner = as(theOwner);
     await owner('remember', { key: 'before', value: 'b' });
-    await clock.pass(MINUTE);
+    await clock.advance(MINUTE);
     const lines = ['before', 'edited', 'one', 'two'].map((key) => JSON.stringify({ key, value: 'imported' }));
     const { written } = await owner('import', { lines });
     const since = new Date(START + MINUTE).toISOString();
     expect(written).toEqual({ client: 'command-line', since, until: expect.any(String) });
-    await clock.pass(HOUR);
+    await clock.advance(HOUR);
     await owner('remember', { key: 'after', value: 'a' });
     await owner('remember', { key: 'edited', value: 'by hand' });
     const which = written ?? { client: '', since };
@@ -359,7 +359,7 @@ describe('an import tells how it is taken back (R-BRING-07)', () => {
   });
 
   test('unless it wrote nothing', async () => {
-    const { as } = await openMemory();
+    const { as } = await openTestMemory();
     const lines = ['{"key":"a","value":"b"}'];
     expect(await as(theOwner)('import', { lines, dry_run: true })).not.toHaveProperty('written');
     await as(theOwner)('import', { lines });
@@ -368,7 +368,7 @@ describe('an import tells how it is taken back (R-BRING-07)', () => {
 });
 
 describe('export and import (R-OPS-06)', () => {
-  const exported = async (memory: OpenedMemory, limit: number) => {
+  const exported = async (memory: TestMemory, limit: number) => {
     const ask = memory.as(aCaller());
     const lines: string[] = [];
     for (let cursor: string | undefined; ;) {
@@ -380,13 +380,13 @@ describe('export and import (R-OPS-06)', () => {
   };
 
   test('brings every fact to another memory, in its order and for the time it had left', async () => {
-    const [from, to] = [await openMemory(), await openMemory()];
+    const [from, to] = [await openTestMemory(), await openTestMemory()];
     const me = from.as(aCaller());
     for (let index = 0; index < 25; index += 1) {
       await me('remember', { key: `k${index}`, value: `v${index}\n"quoted" ünïcode 🎈`, tags: ['t'], ttl_seconds: 7200 + index });
-      await from.clock.pass(1);
+      await from.clock.advance(1);
     }
-    await to.clock.pass(HOUR / 2);
+    await to.clock.advance(HOUR / 2);
     const lines = await exported(from, 10);
     expect(lines).toHaveLength(25);
     const importer = to.as(aCaller({ client: 'importer' }));
@@ -411,7 +411,7 @@ describe('export and import (R-OPS-06)', () => {
   });
 
   test('foresees what the lines would do one after the other', async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     const me = memory.as(aCaller());
     await me('remember', { key: 'a', value: '1' });
     const lines = ['{"key":"a","value":"1"}', '{"key":"a","value":"2"}', '{"key":"b","value":"1"}', '{"key":"b","value":"1"}'];
@@ -421,7 +421,7 @@ describe('export and import (R-OPS-06)', () => {
   });
 
   test('foresees what is refused, word for word (R-SEEK-04)', async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     const me = memory.as(aCaller());
     const facts = [
       { key: 'a', value: `the token is ${credential}` },
@@ -438,7 +438,7 @@ describe('export and import (R-OPS-06)', () => {
   });
 
   test('tells of every line by its number, and lets the others in', async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     const soon = iso(memory.clock.now() + HOUR - 1);
     const lines = [
       '{"key":"a","value":"1"}',
@@ -470,7 +470,7 @@ describe('export and import (R-OPS-06)', () => {
   });
 
   test('gives nobody more than a year (R-TIME-02)', async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     const me = memory.as(aCaller());
     await me('import', { lines: [JSON.stringify({ key: 'k', value: 'v', expires_at: iso(START + 9000 * DAY) })] });
     expect((await me('recall', { key: 'k' })).expires_at).toBe(iso(START + 365 * DAY));
@@ -484,7 +484,7 @@ describe('one who asks for much (R-HTTP-14)', () => {
     { what: 'imports', name: 'import', input: { lines: Array.from({ length: 500 }, (_, index) => line(index)) }, facts: 0 },
     { what: 'looks through everything', name: 'list', input: { tag: 'nowhere' }, facts: 2000 },
   ] as const)('and $what lets another ask meanwhile', async ({ name, input, facts }) => {
-    const { as } = await openMemory();
+    const { as } = await openTestMemory();
     const [greedy, modest] = [as(aCaller()), as(aCaller({ subject: 'modest' }))];
     await modest('remember', { key: 'mine', value: 'short' });
     for (let first = 0; first < facts; first += 500)
@@ -500,14 +500,14 @@ describe('one who asks for much (R-HTTP-14)', () => {
 
 describe('taking back what a client wrote (R-OPS-07)', () => {
   test('removes what it made, restores what it changed, leaves the rest, and says what it could not', async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     const good = memory.as(aCaller());
     const bad = memory.as(aCaller({ client: 'bad' }));
     const owner = memory.as(theOwner);
     await bad('remember', { key: 'before the moment', value: 'stays' });
     for (const key of ['changed', 'changed twice', 'mended since', 'retagged']) await good('remember', { key, value: 'good' });
     await good('remember', { key: 'lost', value: 'good', ttl_seconds: 3600 });
-    await memory.clock.pass(MINUTE);
+    await memory.clock.advance(MINUTE);
     const since = iso(memory.clock.now());
     await bad('remember', { key: 'made', value: 'bad' });
     await bad('remember', { key: 'made', value: 'worse' });
@@ -519,7 +519,7 @@ describe('taking back what a client wrote (R-OPS-07)', () => {
     await good('remember', { key: 'mended since', value: 'mended' });
     await bad('remember', { key: 'lost', value: 'bad' });
     // The version before has ended meanwhile.
-    await memory.clock.pass(HOUR);
+    await memory.clock.advance(HOUR);
 
     const asked = { client: 'bad', since };
     expect(await owner('undo', { ...asked, dry_run: true })).toEqual({
@@ -552,10 +552,10 @@ describe('taking back what a client wrote (R-OPS-07)', () => {
 
 describe('undo after undo (R-OPS-07)', () => {
   const scene = async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     const by = (client: string) => memory.as(aCaller({ client }));
     const moment = async (): Promise<string> => {
-      await memory.clock.pass(MINUTE);
+      await memory.clock.advance(MINUTE);
       return iso(memory.clock.now());
     };
     return { memory, by, moment, owner: memory.as(theOwner), key: 'k' };
@@ -595,7 +595,7 @@ describe('undo after undo (R-OPS-07)', () => {
 
 describe('limits', () => {
   test('a subject that holds too much hears so, others do not, and forgetting makes room (R-FACT-16)', async () => {
-    const memory = await openMemory({ quota: { facts: 3, bytes: 1_000_000 } });
+    const memory = await openTestMemory({ quota: { facts: 3, bytes: 1_000_000 } });
     const me = memory.as(aCaller());
     const all = await Promise.allSettled([1, 2, 3, 4, 5].map((n) => me('remember', { key: `k${n}`, value: 'v' })));
     expect(all.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected']);
@@ -609,7 +609,7 @@ describe('limits', () => {
   });
 
   test('a request larger than the limit goes through once, and asking what would happen costs nothing (R-FACT-17)', async () => {
-    const memory = await openMemory({ writesPerMinute: 2 });
+    const memory = await openTestMemory({ writesPerMinute: 2 });
     const me = memory.as(aCaller());
     const lines = [1, 2, 3, 4].map((n) => `{"key":"k${n}","value":"v"}`);
     for (let turn = 0; turn < 5; turn += 1) await me('import', { lines, dry_run: true });
@@ -618,19 +618,19 @@ describe('limits', () => {
   });
 
   test('writes in a minute are limited for each token, when the owner says so (R-FACT-17)', async () => {
-    const memory = await openMemory({ writesPerMinute: 3 });
+    const memory = await openTestMemory({ writesPerMinute: 3 });
     const me = memory.as(aCaller());
     await me('import', { lines: ['{"key":"a","value":"1"}', '{"key":"b","value":"1"}'] });
     await me('remember', { key: 'c', value: '1' });
     await expect(me('forget', { scope: 'key:c' })).rejects.toMatchObject({ code: 'rate_limited', retryAfter: 60 });
     expect((await me('list', {})).facts).toHaveLength(3);
     await memory.as(aCaller({ token: 'token-2' }))('remember', { key: 'd', value: '1' });
-    await memory.clock.pass(MINUTE);
+    await memory.clock.advance(MINUTE);
     await me('forget', { scope: 'key:c' });
   });
 
   test('a credential is refused in value, key, tags and category, with a pointer to where it belongs (R-FACT-18)', async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     const me = memory.as(aCaller());
     const secret = credential;
     for (const [field, fact] of Object.entries({
@@ -655,22 +655,22 @@ describe('limits', () => {
     });
     await expect(me('remember', { key: 'wifi/password', value: 'Tr0ub4dor33' })).rejects.toMatchObject({ code: 'invalid_input' });
     expect((await me('import', { lines: [JSON.stringify({ key: 'k', value: secret })] })).errors).toHaveLength(1);
-    const lenient = (await openMemory({ secrets: 'warn' })).as(aCaller());
+    const lenient = (await openTestMemory({ secrets: 'warn' })).as(aCaller());
     expect((await lenient('remember', { key: 'k', value: secret })).note).toMatch(/^value looks like/);
   });
 
   test('a memory without a key says with every answer that it keeps nothing (R-KEY-12)', async () => {
-    const memory = await openMemory({ keyless: true });
+    const memory = await openTestMemory({ keyless: true });
     expect((await memory.as(aCaller())('remember', { key: 'k', value: 'v' })).note).toMatch(/gone when the program ends/);
   });
 });
 
 describe('what the owner asks', () => {
   test('sees the record of all, page by page, which nobody else may (R-OPS-08)', async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     for (const [turn, subject] of ['ada', 'bob', 'ada', 'bob', 'ada'].entries()) {
       await memory.as(aCaller({ subject }))('remember', { key: `k${turn}`, value: 'v' });
-      await memory.clock.pass(1);
+      await memory.clock.advance(1);
     }
     const owner = memory.as(theOwner);
     const seen: string[] = [];
@@ -688,13 +688,13 @@ describe('what the owner asks', () => {
   test.each([{ keyless: false }, { keyless: true }])(
     'and leaves none out of pages of which one step opens only a part (R-REST-12, R-STORE-10), keyless: $keyless',
     async ({ keyless }) => {
-      const memory = await openMemory({ keyless });
+      const memory = await openTestMemory({ keyless });
       const written = Array.from({ length: 300 }, (_, turn) => `${turn}/${'k'.repeat(500)}`);
       for (const key of written) {
         for (const subject of ['ada', 'bob']) await memory.as(aCaller({ subject }))('remember', { key, value: 'v' });
-        await memory.clock.pass(1);
+        await memory.clock.advance(1);
       }
-      const walk = async (ask: (input: object) => Promise<Output<'activity'>>): Promise<unknown[]> => {
+      const walk = async (ask: (input: object) => Promise<OperationOutput<'activity'>>): Promise<unknown[]> => {
         const seen: unknown[] = [];
         for (let cursor: string | undefined; ;) {
           const page = await ask({ limit: 200, ...(cursor && { cursor }) });
@@ -712,7 +712,7 @@ describe('what the owner asks', () => {
   );
 
   test('locks, and unlocks; meanwhile everybody hears why (R-KEY-04, R-KEY-08)', async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     const [me, owner] = [memory.as(aCaller()), memory.as(theOwner)];
     await me('remember', { key: 'k', value: 'v' });
     expect((await owner('lock', {})).key.at).toBe('locked');
@@ -724,7 +724,7 @@ describe('what the owner asks', () => {
   });
 
   test('makes backups and verifies', async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     const [me, owner] = [memory.as(aCaller()), memory.as(theOwner)];
     await me('remember', { key: 'k', value: 'v' });
     const { file, broken } = await owner('backup', {});
@@ -740,7 +740,7 @@ describe('what the owner asks', () => {
   test.each(['rotateKey', 'makeRecoveryKey', 'backup', 'verify'] as const)(
     '%s of a memory in RAM is refused with the remedy',
     async (name) => {
-      const memory = await openMemory({ keyless: true });
+      const memory = await openTestMemory({ keyless: true });
       await expect(memory.as(theOwner)(name, {})).rejects.toMatchObject({ code: 'store_unavailable' });
     },
   );
@@ -748,7 +748,7 @@ describe('what the owner asks', () => {
 
 describe('whoever listens (R-OPS-12)', () => {
   test('hears what changed where, once a turn, when it is durable, and nothing else', async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     const [me, other] = [memory.as(aCaller()), memory.as(aCaller({ subject: 'other' }))];
     const heard: string[] = [];
     const listening = memory.store.onChange(({ namespace, kind }) => heard.push(`${namespace.subject} ${kind}`));
@@ -764,7 +764,7 @@ describe('whoever listens (R-OPS-12)', () => {
     await me('forget', { scope: 'key:nothing' });
     await expect(me('patch', { key: 'nothing', tags: [] })).rejects.toMatchObject({ code: 'not_found' });
     expect(await settle()).toEqual([]);
-    await memory.clock.pass(HOUR);
+    await memory.clock.advance(HOUR);
     expect(await settle()).toEqual(['me fact']);
     listening[Symbol.dispose]();
     await other('forget', { scope: 'facts' });

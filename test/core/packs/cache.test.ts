@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { Failure } from '../../../src/contract/failure.ts';
-import { canonical } from '../../../src/core/packs/canonical.ts';
-import type { Credentials } from '../../../src/core/packs/credentials.ts';
+import { canonicalJson } from '../../../src/core/packs/canonical-json.ts';
+import type { CredentialProvider } from '../../../src/core/packs/credentials.ts';
 import type { ExecutionContext, Pack } from '../../../src/core/packs/pack.ts';
 import { MINUTE } from '../../support/clock.ts';
-import { aCaller, openMemory } from '../../support/memory.ts';
+import { aCaller, openTestMemory } from '../../support/memory.ts';
 import { aPack, CREDENTIAL } from '../../support/packs.ts';
 
 const me = aCaller();
@@ -21,8 +21,8 @@ function counting(
   return { pack, counter };
 }
 
-const opened = async (pack: Pack, credentials?: Credentials) => {
-  const memory = await openMemory({ packs: { packs: [pack], ...(credentials && { credentials }) } });
+const opened = async (pack: Pack, credentials?: CredentialProvider) => {
+  const memory = await openTestMemory({ packs: { packs: [pack], ...(credentials && { credentials }) } });
   const ask = (input: object = {}, caller = me) => memory.as(caller)('runPack', { name: 'test.echo', input: { ...input } });
   return { ...memory, ask };
 };
@@ -41,20 +41,20 @@ describe('the cache of answers', () => {
   });
 
   test('knows the same question in any order of its fields (R-PACK-03)', () => {
-    const one = canonical({ b: 1, a: { d: [1, { y: 2, x: 3 }], c: undefined } });
+    const one = canonicalJson({ b: 1, a: { d: [1, { y: 2, x: 3 }], c: undefined } });
     expect(one).toBe('{"a":{"d":[1,{"x":3,"y":2}]},"b":1}');
-    expect(canonical({ a: { d: [1, { x: 3, y: 2 }] }, b: 1 })).toBe(one);
-    expect(canonical({ a: [1, 2] })).not.toBe(canonical({ a: [2, 1] }));
-    expect(canonical({ a: '1' })).not.toBe(canonical({ a: 1 }));
+    expect(canonicalJson({ a: { d: [1, { x: 3, y: 2 }] }, b: 1 })).toBe(one);
+    expect(canonicalJson({ a: [1, 2] })).not.toBe(canonicalJson({ a: [2, 1] }));
+    expect(canonicalJson({ a: '1' })).not.toBe(canonicalJson({ a: 1 }));
     // A sorted copy must not lose a field that is called like a part of every object.
-    expect(canonical(JSON.parse('{"__proto__":{"b":1},"a":2}'))).not.toBe(canonical({ a: 2 }));
+    expect(canonicalJson(JSON.parse('{"__proto__":{"b":1},"a":2}'))).not.toBe(canonicalJson({ a: 2 }));
   });
 
   test('takes no two questions for one, whatever a schema made of them (R-PACK-03)', async () => {
     for (const odd of [new Map([['a', 1]]), new Set([1]), Number.NaN, -Infinity, 5n, [() => 1], { deep: new Map() }]) {
-      expect(canonical({ odd })).toBeUndefined();
+      expect(canonicalJson({ odd })).toBeUndefined();
     }
-    expect(canonical({ at: new Date(0) })).toBe('{"at":"1970-01-01T00:00:00.000Z"}');
+    expect(canonicalJson({ at: new Date(0) })).toBe('{"at":"1970-01-01T00:00:00.000Z"}');
     const { pack, counter } = counting(undefined, {
       input: z.strictObject({ what: z.string().transform((text) => new Map([['what', text]])) }),
     });
@@ -93,9 +93,9 @@ describe('the cache of answers', () => {
     const { pack, counter } = counting();
     const { ask, clock } = await opened(pack);
     await ask();
-    await clock.pass(5 * MINUTE - 1);
+    await clock.advance(5 * MINUTE - 1);
     expect(await ask()).toMatchObject({ cached: true });
-    await clock.pass(1);
+    await clock.advance(1);
     expect(await ask()).toMatchObject({ cached: false });
     expect(counter.asked).toBe(2);
   });
@@ -128,7 +128,7 @@ describe('the cache of answers', () => {
     const again = async (over: Partial<Pack>) => {
       const { folder } = first;
       await first.store[Symbol.asyncDispose]();
-      const memory = await openMemory({ folder, clock: first.clock, packs: { packs: [{ ...pack, ...over }] } });
+      const memory = await openTestMemory({ folder, clock: first.clock, packs: { packs: [{ ...pack, ...over }] } });
       const answer = await memory.as(me)('runPack', { name: 'test.echo' });
       await memory.store[Symbol.asyncDispose]();
       return answer.cached;
@@ -291,10 +291,10 @@ describe('the same question at once', () => {
     const { ask, clock } = await opened(pack);
     const first = ask().catch((error: unknown) => error);
     await soon();
-    await clock.pass(20_000);
+    await clock.advance(20_000);
     const second = ask();
     await soon();
-    await clock.pass(10_000);
+    await clock.advance(10_000);
     expect(await first).toMatchObject({ code: 'timeout' });
     open();
     expect(await second).toMatchObject({ output: { said: '2' } });
@@ -303,7 +303,7 @@ describe('the same question at once', () => {
 
   test('is asked by each who wants an answer of their own', async () => {
     const { pack, counter, open } = held((_context, asked) => ({ said: `${asked}` }), {
-      memory: { ...CACHED, fresh: (input) => (input as { what: string }).what === 'mine' },
+      memory: { ...CACHED, bypassesCache: (input) => (input as { what: string }).what === 'mine' },
     });
     const { ask, store } = await opened(pack);
     const answers = [ask({ what: 'mine' }), ask({ what: 'mine' })];

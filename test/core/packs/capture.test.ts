@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ExecutionContext, Pack } from '../../../src/core/packs/pack.ts';
 import { HOUR } from '../../support/clock.ts';
-import { aCaller, openMemory } from '../../support/memory.ts';
+import { aCaller, openTestMemory } from '../../support/memory.ts';
 import { aPack, CREDENTIAL } from '../../support/packs.ts';
 
 const me = aCaller();
@@ -18,7 +18,7 @@ const counting = async ({ input: { what }, memory, doNotCache }: ExecutionContex
 };
 
 async function opened(memory: Pack['memory']) {
-  const { as, store, clock } = await openMemory({ packs: { packs: [aPack(counting, memory ? { memory } : {})] } });
+  const { as, store, clock } = await openTestMemory({ packs: { packs: [aPack(counting, memory ? { memory } : {})] } });
   const ask = async (what: string, { caller = me, session = '' } = {}) => {
     const { output } = await as(caller)('runPack', { name: 'test.echo', input: { what }, ...(session !== '' && { session }) });
     return (output as { said: string }).said;
@@ -55,9 +55,9 @@ describe('what a pack answered, in its own memory (R-PACK-30)', () => {
   test('is not written again by an answer from the cache', async () => {
     const { ask, kept, clock } = await opened({ capture: true, cache: true, ttl: 7200 });
     await ask('one');
-    await clock.pass(HOUR);
+    await clock.advance(HOUR);
     await ask('one');
-    await clock.pass(HOUR);
+    await clock.advance(HOUR);
     // It ends when its answer was due to.
     expect(await kept()).toEqual([]);
   });
@@ -69,7 +69,7 @@ describe('what a pack answered, in its own memory (R-PACK-30)', () => {
     expect(await ask('mine')).toBe('0 mine');
     expect(await ask('theirs', { caller: aCaller({ subject: 'another' }) })).toBe('0 theirs');
     expect(await kept()).toEqual(['mine']);
-    await clock.pass(HOUR);
+    await clock.advance(HOUR);
     expect(await ask('new', { session: 's1' })).toBe('0 new');
   });
 });

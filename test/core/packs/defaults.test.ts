@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { DAY, START } from '../../support/clock.ts';
-import { aCaller, openMemory, type OpenedMemory } from '../../support/memory.ts';
+import { aCaller, openTestMemory, type TestMemory } from '../../support/memory.ts';
 import { aPack } from '../../support/packs.ts';
 import { anAuthor } from '../../support/store.ts';
 
@@ -18,8 +18,8 @@ interface Row {
 }
 
 /** Rows as the engine writes them, in the order of their keys. */
-async function filled(rows: readonly Row[], memory?: OpenedMemory): Promise<OpenedMemory> {
-  const opened = memory ?? (await openMemory());
+async function filled(rows: readonly Row[], memory?: TestMemory): Promise<TestMemory> {
+  const opened = memory ?? (await openTestMemory());
   for (const [index, { pack, pipeline, outcome, at = index, learn, findings }] of rows.entries()) {
     const kind = pipeline === undefined ? 'pack' : 'pipeline';
     const common = {
@@ -51,7 +51,7 @@ const times = (count: number, row: Row): Row[] => Array.from({ length: count }, 
 
 describe('my defaults', () => {
   test('say why there is nothing, with lists that are never null (R-VIEW-03)', async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     expect(await memory.as(me)('myDefaults', {})).toEqual({
       scope: 'caller=me',
       fetched_at: new Date(START).toISOString(),
@@ -215,7 +215,7 @@ test('what packs are run with and what they find is learned (R-VIEW-02, R-VIEW-0
     if (persona === 'mute') throw new Error('nothing to say');
     return { said: voice ?? '', findings: [{ code: 'too-loud', severity: 'low' }] };
   });
-  const memory = await openMemory({ packs: { packs: [{ ...pack, input: z.record(z.string(), z.unknown()) }] } });
+  const memory = await openTestMemory({ packs: { packs: [{ ...pack, input: z.record(z.string(), z.unknown()) }] } });
   const run = (input: Record<string, unknown>) =>
     memory
       .as(me)('runPack', { name: 'test.echo', input })

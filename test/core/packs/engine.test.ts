@@ -2,16 +2,16 @@ import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { Failure } from '../../../src/contract/failure.ts';
 import { PACK } from '../../../src/contract/limits.ts';
-import type { Hook } from '../../../src/core/packs/hook.ts';
+import type { PackHook } from '../../../src/core/packs/hook.ts';
 import { definePack, type Pack } from '../../../src/core/packs/pack.ts';
 import { SECOND } from '../../support/clock.ts';
-import { aCaller, openMemory } from '../../support/memory.ts';
+import { aCaller, openTestMemory } from '../../support/memory.ts';
 import { aPack, CREDENTIAL } from '../../support/packs.ts';
 
 const me = aCaller();
 
-const opened = async (pack: Pack, hooks: readonly Hook[] = []) => {
-  const memory = await openMemory({ packs: { packs: [pack], hooks } });
+const opened = async (pack: Pack, hooks: readonly PackHook[] = []) => {
+  const memory = await openTestMemory({ packs: { packs: [pack], hooks } });
   return { ...memory, run: (input: object = {}) => memory.as(me)('runPack', { name: 'test.echo', input: { ...input } }) };
 };
 
@@ -56,7 +56,7 @@ describe('a run whose token ends', () => {
     const signal = await started;
     await tokens.revoke({ id: other.id, unrecorded: false });
     expect(signal.aborted).toBe(false);
-    await clock.pass(30 * SECOND);
+    await clock.advance(30 * SECOND);
     expect(await late).toMatchObject({ code: 'timeout' });
   });
 });
@@ -82,7 +82,7 @@ describe('running a pack', () => {
     const { run, clock } = await opened(
       aPack(async () => {
         clock.jump(-5000);
-        await clock.pass(250);
+        await clock.advance(250);
         return { said: 'late' };
       }),
     );
@@ -90,13 +90,13 @@ describe('running a pack', () => {
   });
 
   test('is for tokens that may run packs', async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     const reader = memory.as(aCaller({ may: ['memory:read', 'memory:write'] }));
     await expect(reader('runPack', { name: 'test.echo' })).rejects.toMatchObject({ code: 'insufficient_scope' });
   });
 
   test('names no pack that is not there', async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     await expect(memory.as(me)('runPack', { name: 'no.such' })).rejects.toMatchObject({ code: 'not_found' });
     await expect(memory.as(me)('pack', { name: 'no.such' })).rejects.toMatchObject({ code: 'not_found' });
   });
@@ -146,7 +146,7 @@ describe('running a pack', () => {
     });
     const { run, clock } = await opened({ ...pack, seconds: 5 });
     const answer = run().catch((error: unknown) => error);
-    await clock.pass(5 * SECOND);
+    await clock.advance(5 * SECOND);
     expect(await answer).toMatchObject({ code: 'timeout' });
     expect(signal?.aborted).toBe(true);
   });
@@ -202,10 +202,10 @@ describe('running a pack', () => {
 });
 
 describe('hooks', () => {
-  const tracing = (heard: string[], name: string, answer?: object): Hook => ({
+  const tracing = (heard: string[], name: string, answer?: object): PackHook => ({
     before({ pack }) {
       heard.push(`${name} before ${pack.name}`);
-      return answer && { output: answer, until: 0 };
+      return answer && { output: answer, expiresAt: 0 };
     },
     after: (_run, { outcome }) => void heard.push(`${name} after ${outcome}`),
   });
@@ -294,7 +294,7 @@ describe('artifacts', () => {
     },
     { memory: { cache: true, ttl: 60 } },
   );
-  const place = (put: () => Promise<typeof picture>): Hook => ({
+  const place = (put: () => Promise<typeof picture>): PackHook => ({
     before: ({ context }) => void (context.artifacts = { put }),
   });
 
@@ -387,7 +387,7 @@ describe('the record of runs', () => {
   });
 
   test('has no rows of the memory packs', async () => {
-    const memory = await openMemory();
+    const memory = await openTestMemory();
     const may = memory.as(me);
     await may('runPack', { name: 'helmdeck.memory_store', input: { key: 'a', value: 'b' } });
     expect(await may('recall', { key: 'a' })).toMatchObject({ value: 'b', client: 'claude-code' });
@@ -411,7 +411,7 @@ describe('the record of runs', () => {
 });
 
 test('the memory packs ask as their caller, who may not write (R-OPS-11)', async () => {
-  const memory = await openMemory();
+  const memory = await openTestMemory();
   const runner = memory.as(aCaller({ may: ['packs:run'] }));
   const store = runner('runPack', { name: 'helmdeck.memory_store', input: { key: 'a', value: 'b' } });
   await expect(store).rejects.toMatchObject({ code: 'insufficient_scope' });
@@ -459,7 +459,7 @@ describe('an answer that is given again (R-PACK-29)', () => {
     await run();
     await run();
     await store[Symbol.asyncDispose]();
-    const again = await openMemory({ folder, clock });
+    const again = await openTestMemory({ folder, clock });
     expect(await again.store.space({ subject: 'me' }, 'audit').count()).toBe(2);
   });
 });
@@ -473,7 +473,7 @@ describe('the catalogue', () => {
     ['answers that are kept for ever', { memory: { cache: true } as const }],
     ['answers that are kept for two days', { memory: { cache: true, ttl: 2 * 86_400 } as const }],
   ])('takes no pack with %s', async (_what, over) => {
-    const memory = openMemory({ packs: { packs: [aPack(() => ({ said: '' }), over)] } });
+    const memory = openTestMemory({ packs: { packs: [aPack(() => ({ said: '' }), over)] } });
     await expect(memory).rejects.toMatchObject({ code: 'invalid_input' });
   });
 
@@ -483,7 +483,7 @@ describe('the catalogue', () => {
       { ...pack, name: 'a.b_c' },
       { ...pack, name: 'a_b.c' },
     ];
-    await expect(openMemory({ packs: { packs } })).rejects.toMatchObject({ code: 'invalid_input' });
+    await expect(openTestMemory({ packs: { packs } })).rejects.toMatchObject({ code: 'invalid_input' });
   });
 
   test('shows each pack with its schemas', async () => {

@@ -1,32 +1,32 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Output } from '../../../src/contract/operations.ts';
-import { keychainItems } from '../../../src/core/keys/keychain.ts';
-import { GitHub } from '../../../src/core/packs/builtin/github-api.ts';
+import type { OperationOutput } from '../../../src/contract/operations.ts';
+import { openKeychainItems } from '../../../src/core/crypto/keys/keychain.ts';
+import { GitHubClient } from '../../../src/core/packs/builtin/github-api.ts';
 import { githubPacks } from '../../../src/core/packs/builtin/github.ts';
-import { handClock, MINUTE, SECOND } from '../../support/clock.ts';
-import { keychain } from '../../support/keychain.ts';
-import { aCaller, openMemory, type OpenedMemory, theOwner } from '../../support/memory.ts';
-import { type Outside, outside, PUBLIC } from '../../support/outside.ts';
+import { manualClock, MINUTE, SECOND } from '../../support/clock.ts';
+import { type FakeInternet, startFakeInternet, PUBLIC_IPV4 } from '../../support/fake-internet.ts';
+import { fakeKeychain } from '../../support/keychain.ts';
+import { aCaller, openTestMemory, type TestMemory, theOwner } from '../../support/memory.ts';
 import { CREDENTIAL } from '../../support/packs.ts';
 
-let world: Outside;
-let memory: OpenedMemory;
+let world: FakeInternet;
+let memory: TestMemory;
 
 /** A memory whose owner has handed this token in, or keeps one in the keychain, or has none. */
 async function open(token?: string): Promise<void> {
-  const clock = handClock();
-  world = await outside({ clock });
-  const chain = keychain();
+  const clock = manualClock();
+  world = await startFakeInternet({ clock });
+  const chain = fakeKeychain();
   const handedIn = token === undefined ? {} : { github: token };
-  memory = await openMemory({
+  memory = await openTestMemory({
     clock,
-    packs: { packs: githubPacks(new GitHub({ egress: world.egress, clock })) },
-    credentials: { handedIn, keychain: keychainItems('the credential', { load: async () => chain }) },
+    packs: { packs: githubPacks(new GitHubClient({ egress: world.egress, clock })) },
+    credentials: { provided: handedIn, keychain: openKeychainItems('the credential', { load: async () => chain }) },
   });
 }
 
-type Result = Output<'runPack'>;
+type Result = OperationOutput<'runPack'>;
 
 const run = (name: string, input: object, caller = aCaller()): Promise<Result> =>
   memory.as(caller)('runPack', { name, input: { ...input } });
@@ -64,7 +64,7 @@ const told = (number: number) => ({
 });
 
 const answer = (answering: (request: IncomingMessage, response: ServerResponse) => void): void =>
-  world.answer('api.github.com', answering);
+  world.respond('api.github.com', answering);
 const json = (response: ServerResponse, body: unknown, headers: Record<string, string> = {}): void =>
   void response.writeHead(200, { 'Content-Type': 'application/json; charset=utf-8', ...headers }).end(JSON.stringify(body));
 const fails = (status: number, headers: Record<string, string> = {}): void =>
@@ -76,13 +76,13 @@ describe('github.list_issues', () => {
   test('tells what is useful of issues, and leaves pull requests out', async () => {
     answer((_, response) => json(response, [issue(3), issue(2, { pull_request: { url: 'x' } }), issue(1, { user: null })]));
     expect((await list({})).output).toEqual({ repo: 'octo/demo', issues: [told(3), { ...told(1), author: 'ghost' }] });
-    expect(world.dialled).toEqual([`${PUBLIC} 443`]);
+    expect(world.connections).toEqual([`${PUBLIC_IPV4} 443`]);
   });
 
   test('asks GitHub as its documentation wants it, with every part of the question escaped', async () => {
     answer((_, response) => json(response, []));
     await list({ state: 'all', labels: ['good first issue', 'a&state=closed'], since: '2026-05-01T00:00:00Z', limit: 7 });
-    expect(world.asked).toMatchObject([
+    expect(world.requests).toMatchObject([
       {
         method: 'GET',
         url: 'https://api.github.com/repos/octo/demo/issues?state=all&per_page=14&labels=good+first+issue%2Ca%26state%3Dclosed&since=2026-05-01T00%3A00%3A00Z',
@@ -93,7 +93,7 @@ describe('github.list_issues', () => {
         },
       },
     ]);
-    expect(world.asked[0]?.headers.authorization).toBeUndefined();
+    expect(world.requests[0]?.headers.authorization).toBeUndefined();
   });
 
   test('follows its pages up to the limit, and says when there are more', async () => {
@@ -113,7 +113,7 @@ describe('github.list_issues', () => {
     expect(await numbers(3)).toEqual([[2, 3, 4], true]);
     expect(await numbers(8)).toEqual([[2, 3, 4, 5, 6, 7, 8, 9], undefined]);
     expect(await numbers(500)).toEqual([[2, 3, 4, 5, 6, 7, 8, 9], undefined]);
-    expect(world.asked).toHaveLength(2 + 4 + 4);
+    expect(world.requests).toHaveLength(2 + 4 + 4);
   });
 
   test('ends where pages never do', async () => {
@@ -121,7 +121,7 @@ describe('github.list_issues', () => {
       json(response, [issue(1, { pull_request: {} })], { Link: '<https://api.github.com/x?page=2>; rel="next"' }),
     );
     expect((await list({})).output).toEqual({ repo: 'octo/demo', issues: [], more: true });
-    expect(world.asked).toHaveLength(20);
+    expect(world.requests).toHaveLength(20);
   });
 
   test.each([
@@ -136,8 +136,8 @@ describe('github.list_issues', () => {
       code: 'handler_failed',
       message: expect.stringContaining('another host') as string,
     });
-    expect(world.asked).toHaveLength(1);
-    expect(world.trapped()).toBe(0);
+    expect(world.requests).toHaveLength(1);
+    expect(world.trappedConnections()).toBe(0);
   });
 
   // prettier-ignore
@@ -152,7 +152,7 @@ describe('github.list_issues', () => {
         message: expect.stringContaining('owner/name') as string,
       });
     }
-    expect(world.dialled).toEqual([]);
+    expect(world.connections).toEqual([]);
   });
 
   test.each([
@@ -173,9 +173,9 @@ describe('github.list_issues', () => {
     expect(await list({})).toMatchObject({ cached: false });
     expect(await list({ state: 'open', limit: 30 })).toMatchObject({ cached: true, output: { issues: [told(1)] } });
     expect(await list({}, aCaller({ subject: 'other' }))).toMatchObject({ cached: false });
-    await memory.clock.pass(5 * MINUTE);
+    await memory.clock.advance(5 * MINUTE);
     expect(await list({})).toMatchObject({ cached: false });
-    expect(world.asked).toHaveLength(3);
+    expect(world.requests).toHaveLength(3);
   });
 
   test('is one question for fifty who ask at once, in whatever order (R-PACK-05)', async () => {
@@ -186,7 +186,7 @@ describe('github.list_issues', () => {
     ] as const;
     const all = await Promise.all(Array.from({ length: 50 }, (_each, index) => list(inputs[index % 2] ?? {})));
     expect(all.filter(({ cached }) => cached)).toHaveLength(49);
-    expect(world.asked).toHaveLength(1);
+    expect(world.requests).toHaveLength(1);
   });
 
   test('keeps nothing that GitHub marks as private, or that looks like a credential (R-PACK-04)', async () => {
@@ -207,7 +207,7 @@ describe('github.get_issue', () => {
     answer(({ url }, response) => json(response, issue(7, url?.endsWith('/8') ? { pull_request: {}, body: null } : {})));
     expect((await get({ number: 7 })).output).toEqual({ repo: 'octo/demo', ...told(7), body: 'It does not work.' });
     expect((await get({ number: 8 })).output).toMatchObject({ body: '', pull_request: true });
-    expect(world.asked.map(({ url }) => url)).toEqual(
+    expect(world.requests.map(({ url }) => url)).toEqual(
       [7, 8].map((number) => `https://api.github.com/repos/octo/demo/issues/${number}`),
     );
   });
@@ -227,9 +227,9 @@ describe('github.get_issue', () => {
             .end(),
     );
     expect(await get({ number: 7 })).toMatchObject({ output: { number: 7 } });
-    expect(world.asked.map(({ headers }) => headers.authorization)).toEqual([`Bearer ${CREDENTIAL}`, `Bearer ${CREDENTIAL}`]);
+    expect(world.requests.map(({ headers }) => headers.authorization)).toEqual([`Bearer ${CREDENTIAL}`, `Bearer ${CREDENTIAL}`]);
     await expect(get({ number: 8 })).rejects.toMatchObject({ code: 'handler_failed' });
-    expect(world.asked).toHaveLength(3);
+    expect(world.requests).toHaveLength(3);
   });
 
   test.each([0, -1, 1.5, '7', 2 ** 31])('takes no number such as %j', async (number) => {
@@ -278,7 +278,7 @@ describe('when GitHub refuses', () => {
     }
     expect(JSON.stringify(heard)).not.toContain(CREDENTIAL.slice(4));
     expect(
-      world.asked.every(({ headers, url }) => !url.includes(CREDENTIAL) && headers.authorization === `Bearer ${CREDENTIAL}`),
+      world.requests.every(({ headers, url }) => !url.includes(CREDENTIAL) && headers.authorization === `Bearer ${CREDENTIAL}`),
     ).toBe(true);
   });
 });
@@ -311,12 +311,12 @@ describe('the limits of GitHub (R-PACK-17)', () => {
     };
     await expect(list({})).rejects.toMatchObject({ ...exhausted, retryAfter: rest });
     answer((_, response) => json(response, [issue(1)]));
-    await memory.clock.pass(rest * SECOND - 1);
+    await memory.clock.advance(rest * SECOND - 1);
     await expect(list({})).rejects.toMatchObject({ ...exhausted, retryAfter: 1 });
     await expect(get({ number: 1 })).rejects.toMatchObject(exhausted);
     await expect(list({}, aCaller({ subject: 'other' }))).rejects.toMatchObject(exhausted);
-    expect(world.asked).toHaveLength(1);
-    await memory.clock.pass(1);
+    expect(world.requests).toHaveLength(1);
+    await memory.clock.advance(1);
     expect(await list({})).toMatchObject({ output: { issues: [told(1)] } });
   });
 
@@ -324,8 +324,8 @@ describe('the limits of GitHub (R-PACK-17)', () => {
     answer((_, response) => json(response, [issue(1)], resets(599)));
     expect(await list({})).toMatchObject({ output: { issues: [told(1)] } });
     await expect(get({ number: 1 })).rejects.toMatchObject({ code: 'handler_failed', retryAfter: 600 });
-    expect(world.asked).toHaveLength(1);
-    await memory.clock.pass(600 * SECOND);
+    expect(world.requests).toHaveLength(1);
+    await memory.clock.advance(600 * SECOND);
     answer((_, response) => json(response, issue(1)));
     expect(await get({ number: 1 })).toMatchObject({ output: { number: 1 } });
   });
@@ -335,7 +335,7 @@ describe('the limits of GitHub (R-PACK-17)', () => {
       json(response, [issue(1)], { ...resets(599), Link: '<https://api.github.com/x?page=2>; rel="next"' }),
     );
     expect(await list({})).toMatchObject({ output: { issues: [told(1)], more: true } });
-    expect(world.asked).toHaveLength(1);
+    expect(world.requests).toHaveLength(1);
     await expect(list({})).rejects.toMatchObject({ retryAfter: 600 });
   });
 
@@ -343,7 +343,7 @@ describe('the limits of GitHub (R-PACK-17)', () => {
     fails(403, { 'X-RateLimit-Remaining': '12', 'X-RateLimit-Reset': '1' });
     await expect(list({})).rejects.toThrow(/does not show this/);
     await expect(list({})).rejects.toThrow(/does not show this/);
-    expect(world.asked).toHaveLength(2);
+    expect(world.requests).toHaveLength(2);
   });
 
   test('what was kept is still answered meanwhile', async () => {
@@ -361,11 +361,11 @@ describe('the limits of GitHub (R-PACK-17)', () => {
     await set('first-token');
     await expect(list({})).rejects.toThrow(/for the credential that its owner set is reached/);
     await expect(list({})).rejects.toThrow(/is reached/);
-    expect(world.asked).toHaveLength(2);
+    expect(world.requests).toHaveLength(2);
     await set('second-token');
     answer((_, response) => json(response, [issue(1)]));
     expect(await list({})).toMatchObject({ output: { issues: [told(1)] } });
-    expect(world.asked.map(({ headers }) => headers.authorization)).toEqual([
+    expect(world.requests.map(({ headers }) => headers.authorization)).toEqual([
       undefined,
       'Bearer first-token',
       'Bearer second-token',
@@ -379,6 +379,6 @@ describe('the limits of GitHub (R-PACK-17)', () => {
         : json(response, [issue(1)], { Link: '<https://api.github.com/x?page=2>; rel="next"' }),
     );
     await expect(list({})).rejects.toThrow(/limit of GitHub/);
-    expect(world.asked).toHaveLength(2);
+    expect(world.requests).toHaveLength(2);
   });
 });

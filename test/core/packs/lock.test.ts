@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { During } from '../../../src/core/during.ts';
-import type { Hook } from '../../../src/core/packs/hook.ts';
+import type { CallContext } from '../../../src/core/operations/call-context.ts';
+import type { PackHook } from '../../../src/core/packs/hook.ts';
 import type { Pack } from '../../../src/core/packs/pack.ts';
 import { DAY } from '../../support/clock.ts';
-import { aCaller, openMemory, type OpenedMemory, theOwner } from '../../support/memory.ts';
+import { aCaller, openTestMemory, type TestMemory, theOwner } from '../../support/memory.ts';
 import { aPack } from '../../support/packs.ts';
 
 const me = aCaller();
@@ -28,13 +28,13 @@ function heldPack(over: Partial<Pack> = {}) {
   return { pack, begun: begun.promise, answer: () => held.resolve({ said: 'opened before the lock' }) };
 }
 
-const start = (memory: OpenedMemory, during?: During) =>
+const start = (memory: TestMemory, during?: CallContext) =>
   memory.perform(me, 'runPack', { name: 'test.held', input: { what: 'x' } }, during);
 
 describe('a locked memory (R-LOCK-03)', () => {
   test('ends packs that run, tells nothing of how far they are, and withholds their answers', async () => {
     const { pack, begun, answer } = heldPack();
-    const memory = await openMemory({ packs: { packs: [pack] } });
+    const memory = await openTestMemory({ packs: { packs: [pack] } });
     const told: unknown[] = [];
     const running = start(memory, { progress: (...said) => told.push(said) });
     const failure = failureOf(running);
@@ -48,13 +48,13 @@ describe('a locked memory (R-LOCK-03)', () => {
   test('withholds an answer that is only being recorded', async () => {
     const recording = Promise.withResolvers<void>();
     const recorded = Promise.withResolvers<void>();
-    const slow: Hook = {
+    const slow: PackHook = {
       after() {
         recording.resolve();
         return recorded.promise;
       },
     };
-    const memory = await openMemory({
+    const memory = await openTestMemory({
       packs: { packs: [aPack(() => ({ said: 'opened' }), { name: 'test.held' })], hooks: [slow] },
     });
     const running = start(memory);
@@ -67,7 +67,7 @@ describe('a locked memory (R-LOCK-03)', () => {
 
   test('answers nobody who waits for the answer to the same question', async () => {
     const { pack, begun, answer } = heldPack({ memory: { cache: true, ttl: DAY / 1000 } });
-    const memory = await openMemory({ packs: { packs: [pack] } });
+    const memory = await openTestMemory({ packs: { packs: [pack] } });
     const both = [start(memory), start(memory)].map(failureOf);
     await begun;
     await memory.as(theOwner)('lock', {});
@@ -79,7 +79,7 @@ describe('a locked memory (R-LOCK-03)', () => {
   test('shows no run of a pipeline and no output of its steps, also while a step goes on', async () => {
     const { pack, begun, answer } = heldPack();
     const echo = aPack(({ input: { what } }) => ({ said: what }));
-    const memory = await openMemory({ packs: { packs: [echo, pack] } });
+    const memory = await openTestMemory({ packs: { packs: [echo, pack] } });
     const steps = [
       { id: 'first', pack: 'test.echo', input: { what: 'opened before the lock' } },
       { id: 'second', pack: 'test.held', input: { what: '${{ steps.first.output.said }}' } },
@@ -108,7 +108,7 @@ describe('a locked memory (R-LOCK-03)', () => {
 
   test('goes on with no step of a pipeline when it is unlocked at once', async () => {
     const { pack, begun, answer } = heldPack();
-    const memory = await openMemory({ packs: { packs: [pack] } });
+    const memory = await openTestMemory({ packs: { packs: [pack] } });
     const steps = [
       { id: 'first', pack: 'test.held' },
       { id: 'second', pack: 'helmdeck.memory_store', input: { key: 'late', value: '${{ steps.first.output.said }}' } },
@@ -128,7 +128,7 @@ describe('a locked memory (R-LOCK-03)', () => {
   });
 
   test('tells no habits that it learned before, also to who asked before the lock', async () => {
-    const memory = await openMemory({ packs: { packs: [aPack(() => ({ said: '' }))] } });
+    const memory = await openTestMemory({ packs: { packs: [aPack(() => ({ said: '' }))] } });
     await memory.as(me)('runPack', { name: 'test.echo', input: {} });
     const asked = memory.as(me)('myDefaults', {});
     const failure = failureOf(asked);

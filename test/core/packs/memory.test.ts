@@ -1,20 +1,20 @@
 import { describe, expect, test } from 'vitest';
 import type { ExecutionContext, Pack, PackMemory } from '../../../src/core/packs/pack.ts';
-import { Sessions } from '../../../src/core/packs/sessions.ts';
-import type { Quota } from '../../../src/core/store.ts';
-import { handClock, HOUR, MINUTE } from '../../support/clock.ts';
-import { aCaller, openMemory, type OpenedMemory } from '../../support/memory.ts';
+import { PackSessions } from '../../../src/core/packs/sessions.ts';
+import type { Quota } from '../../../src/core/store/store.ts';
+import { manualClock, HOUR, MINUTE } from '../../support/clock.ts';
+import { aCaller, openTestMemory, type TestMemory } from '../../support/memory.ts';
 import { aPack, CREDENTIAL } from '../../support/packs.ts';
 
 const me = aCaller();
 
 /** Runs what a test wants within a pack that has a memory. */
-async function opened(options: Pack['memory'] = {}, quota?: Quota, again: Partial<Pick<OpenedMemory, 'folder' | 'clock'>> = {}) {
+async function opened(options: Pack['memory'] = {}, quota?: Quota, again: Partial<Pick<TestMemory, 'folder' | 'clock'>> = {}) {
   let task: (context: ExecutionContext) => unknown = () => undefined;
   const over = options === undefined ? {} : { memory: options };
   const handler = async (context: ExecutionContext) => ({ said: '', seen: (await task(context)) ?? null });
   const packs = [aPack(handler, over), aPack(handler, { ...over, name: 'other.pack' })];
-  const memory = await openMemory({ packs: { packs }, ...(quota && { quota }), ...again });
+  const memory = await openTestMemory({ packs: { packs }, ...(quota && { quota }), ...again });
   const within = async (todo: (context: ExecutionContext) => unknown, { caller = me, session = '', name = 'test.echo' } = {}) => {
     task = todo;
     const { output } = await memory.as(caller)('runPack', { name, ...(session !== '' && { session }) });
@@ -31,13 +31,13 @@ const of = ({ memory }: ExecutionContext): PackMemory => {
 describe("a pack's memory", () => {
   test('is undefined for a pack that does not ask for it (R-PACK-01, R-PACK-02)', async () => {
     const { packs } = { packs: [aPack(({ memory }) => ({ said: typeof memory }))] };
-    const memory = await openMemory({ packs: { packs } });
+    const memory = await openTestMemory({ packs: { packs } });
     expect(await memory.as(me)('runPack', { name: 'test.echo' })).toMatchObject({ output: { said: 'undefined' } });
   });
 
   test('is undefined while no store can be used, for a pack that runs all the same (R-PACK-01)', async () => {
     const pack = aPack(({ memory: own }) => ({ said: typeof own }), { memory: {}, unaudited: true });
-    const memory = await openMemory({ packs: { packs: [pack] } });
+    const memory = await openTestMemory({ packs: { packs: [pack] } });
     const run = () => memory.as(me)('runPack', { name: 'test.echo' });
     expect(await run()).toMatchObject({ output: { said: 'object' } });
     memory.store.lock();
@@ -87,9 +87,9 @@ describe("a pack's memory", () => {
   test('outlives the run and not its lifetime', async () => {
     const { within, clock } = await opened({ ttl: 60 });
     await within((context) => of(context).store('a', 1));
-    await clock.pass(59_999);
+    await clock.advance(59_999);
     expect(await within((context) => of(context).recall('a'))).toMatchObject({ value: 1 });
-    await clock.pass(1);
+    await clock.advance(1);
     expect(await within((context) => of(context).list())).toEqual([]);
   });
 
@@ -97,7 +97,7 @@ describe("a pack's memory", () => {
     const { within, clock } = await opened();
     for (const key of ['runs/1', 'other', 'runs/2']) {
       await within((context) => of(context).store(key, key));
-      await clock.pass(1);
+      await clock.advance(1);
     }
     const listed = (await within((context) => of(context).list('runs/'))) as object[];
     expect(listed).toMatchObject([{ key: 'runs/2' }, { key: 'runs/1' }]);
@@ -120,7 +120,7 @@ describe("a pack's memory", () => {
     const { within, clock } = await opened({ category: 'runs' });
     for (let turn = 0; turn < 60; turn += 1) {
       await within((context) => of(context).store(`k${turn}`, turn, turn === 59 ? { category: 'last' } : {}));
-      await clock.pass(1);
+      await clock.advance(1);
     }
     const { categories } = (await within((context) => of(context).context())) as Awaited<ReturnType<PackMemory['context']>>;
     expect(categories.map(({ name, entries }) => [name, entries.length, entries[0]?.key])).toEqual([
@@ -211,11 +211,11 @@ describe('a session', () => {
     const { within, store, clock } = await opened();
     const left = () => store.space({ subject: 'me', session: 's1' }, 'pack').count();
     await within((context) => of(context).store('a', 1), { session: 's1' });
-    await clock.pass(59 * MINUTE);
+    await clock.advance(59 * MINUTE);
     await within(() => undefined, { session: 's1' });
-    await clock.pass(59 * MINUTE);
+    await clock.advance(59 * MINUTE);
     expect(await left()).toBe(1);
-    await clock.pass(MINUTE);
+    await clock.advance(MINUTE);
     await expect.poll(left).toBe(0);
   });
 
@@ -238,7 +238,7 @@ describe('a session', () => {
     await expect(run('one-more')).rejects.toMatchObject({ code: 'session_unavailable' });
     await run('one', aCaller({ subject: 'you' }));
     await run('s0');
-    await clock.pass(HOUR);
+    await clock.advance(HOUR);
     await run('one-more');
   });
 
@@ -247,8 +247,8 @@ describe('a session', () => {
     await within((context) => of(context).store('a', 1), { session: 's1' });
     await within((context) => of(context).store('a', 1));
     // As after a start: nothing is open yet.
-    using anew = new Sessions(store, handClock(), () => undefined);
-    await anew.clear();
+    using anew = new PackSessions(store, manualClock(), () => undefined);
+    await anew.endLeftovers();
     expect(await store.space({ subject: 'me', session: 's1' }, 'pack').count()).toBe(0);
     expect(await store.space({ subject: 'me' }, 'pack').count()).toBe(1);
   });

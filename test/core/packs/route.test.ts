@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
-import type { Caller } from '../../../src/core/caller.ts';
+import type { Caller } from '../../../src/core/access/caller.ts';
 import type { Pack } from '../../../src/core/packs/pack.ts';
 import { MEMORY_TOOLS } from '../../../src/listeners/mcp/tools.ts';
-import { aCaller, openMemory, type OpenedMemory } from '../../support/memory.ts';
+import { aCaller, openTestMemory, type TestMemory } from '../../support/memory.ts';
 import { aPack } from '../../support/packs.ts';
 
 const me = aCaller();
@@ -75,13 +75,13 @@ interface Answer {
   reasoning: string;
 }
 
-const filled = async (): Promise<OpenedMemory> => {
-  const memory = await openMemory({ packs: { packs: [...packs, aPack(() => ({ said: '' }))] } });
+const filled = async (): Promise<TestMemory> => {
+  const memory = await openTestMemory({ packs: { packs: [...packs, aPack(() => ({ said: '' }))] } });
   for (const pipeline of pipelines) await memory.as(me)('createPipeline', { ...pipeline, steps: [step] });
   return memory;
 };
 
-const route = async (memory: OpenedMemory, intent: string, context?: string, caller: Caller = me): Promise<Answer> => {
+const route = async (memory: TestMemory, intent: string, context?: string, caller: Caller = me): Promise<Answer> => {
   const input = { user_intent: intent, ...(context !== undefined && { context }) };
   const { output } = await memory.as(caller)('runPack', { name: 'helmdeck.route', input });
   return output as Answer;
@@ -94,7 +94,7 @@ test('what it says of a pipeline ends as a sentence does', async () => {
 });
 
 test('never explains a match with an empty phrase (R-PACK-11)', async () => {
-  const memory = await openMemory({ packs: { packs: [aPack(() => ({ said: '' }))] } });
+  const memory = await openTestMemory({ packs: { packs: [aPack(() => ({ said: '' }))] } });
   await memory.as(me)('createPipeline', { id: 'quokka-census', steps: [step] });
   await memory.as(me)('createPipeline', { id: 'numbat', title: '...', description: 'Counts quokka and census.', steps: [step] });
   const { recommendation, alternatives } = await route(memory, 'quokka census');
@@ -290,7 +290,7 @@ describe('a recommendation', () => {
 
   test('runs nothing and leaves no row (R-PACK-06, R-PACK-11)', async () => {
     let ran = 0;
-    const memory = await openMemory({
+    const memory = await openTestMemory({
       packs: { packs: [aPack(() => ({ said: `${(ran += 1)}` }), { intents: ['echo a word'] })] },
     });
     const before = (await memory.store.space({ subject: 'me' }, 'audit').page({ sort: 'updated', limit: 10 })).entries;
@@ -335,7 +335,7 @@ describe('a recommendation', () => {
 
   test('lets habit decide between two that fit alike, and not beyond', async () => {
     const twin = { title: 'Draw', description: '', intents: ['draw a picture'] };
-    const memory = await openMemory({
+    const memory = await openTestMemory({
       packs: { packs: [pack({ ...twin, name: 'draw.a' }), pack({ ...twin, name: 'draw.b' }), ...packs] },
     });
     expect(await route(memory, 'draw a picture')).toMatchObject({ recommendation: { id: 'draw.a' } });
@@ -370,14 +370,14 @@ describe('a recommendation', () => {
   test.each([{}, { user_intent: '' }, { user_intent: ' ' }, { user_intent: 'x'.repeat(1001) }, { user_intent: 'x', more: 1 }])(
     'is not made for %j',
     async (input) => {
-      const memory = await openMemory();
+      const memory = await openTestMemory();
       const asked = memory.as(me)('runPack', { name: 'helmdeck.route', input });
       await expect(asked).rejects.toMatchObject({ code: 'invalid_input' });
     },
   );
 
   test('takes little time among many long descriptions', async () => {
-    const memory = await openMemory({ packs: { packs: [aPack(() => ({ said: '' }))] } });
+    const memory = await openTestMemory({ packs: { packs: [aPack(() => ({ said: '' }))] } });
     const description = 'Words and more words, about nothing. '.repeat(50);
     for (let index = 0; index < 100; index += 1) {
       await memory.as(me)('createPipeline', { id: `p${index}`, title: `Pipeline ${index}`, description, steps: [step] });

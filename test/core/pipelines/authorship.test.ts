@@ -1,15 +1,15 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { Request } from '../../../src/contract/operations.ts';
+import type { OperationRequest } from '../../../src/contract/operations.ts';
 import type { PipelineRun } from '../../../src/contract/pipeline.ts';
 import type { TokenScope } from '../../../src/contract/token.ts';
-import type { Caller } from '../../../src/core/caller.ts';
+import type { Caller } from '../../../src/core/access/caller.ts';
 import type { Pack } from '../../../src/core/packs/pack.ts';
 import { DAY, SECOND } from '../../support/clock.ts';
-import { aCaller, openMemory, type OpenedMemory, theOwner } from '../../support/memory.ts';
+import { aCaller, openTestMemory, type TestMemory, theOwner } from '../../support/memory.ts';
 import { aPack } from '../../support/packs.ts';
 
-type Definition = Request<'createPipeline'>;
+type Definition = OperationRequest<'createPipeline'>;
 
 const echo = aPack(({ input: { what } }) => ({ said: what }));
 
@@ -24,7 +24,7 @@ const USUAL: readonly TokenScope[] = ['memory:read', 'memory:write', 'packs:run'
 
 /** A memory with clients that came in by real tokens. */
 async function opened(...packs: readonly Pack[]) {
-  const memory = await openMemory({ packs: { packs: packs.length > 0 ? packs : [echo] } });
+  const memory = await openTestMemory({ packs: { packs: packs.length > 0 ? packs : [echo] } });
   const client = async (name: string, scopes = USUAL, subject = 'me') => {
     const made = await memory.tokens.mint({ name, client: name, subject, scopes: [...scopes], days: 30 });
     return { id: made.id, caller: await memory.tokens.verify(made.token, 'rest') };
@@ -32,7 +32,7 @@ async function opened(...packs: readonly Pack[]) {
   return { ...memory, client, owner: memory.as(theOwner) };
 }
 
-async function ended({ as }: Pick<OpenedMemory, 'as'>, caller: Caller, runId: string): Promise<PipelineRun> {
+async function ended({ as }: Pick<TestMemory, 'as'>, caller: Caller, runId: string): Promise<PipelineRun> {
   for (;;) {
     const run = await as(caller)('pipelineRun', { run_id: runId });
     if (run.status !== 'running') return run;
@@ -40,7 +40,7 @@ async function ended({ as }: Pick<OpenedMemory, 'as'>, caller: Caller, runId: st
   }
 }
 
-const runAs = async (memory: OpenedMemory, caller: Caller, id = 'note'): Promise<PipelineRun> =>
+const runAs = async (memory: TestMemory, caller: Caller, id = 'note'): Promise<PipelineRun> =>
   await ended(memory, caller, (await memory.as(caller)('runPipeline', { id })).run_id);
 
 describe('the rights of a pipeline (R-DEFINE-02)', () => {
@@ -82,7 +82,7 @@ describe('the rights of a pipeline (R-DEFINE-02)', () => {
   test.each<[what: string, take: (memory: Awaited<ReturnType<typeof opened>>, id: string) => Promise<unknown>]>([
     ['revoked', ({ owner }, id) => owner('revokeToken', { id })],
     ['paused', ({ owner }, id) => owner('pauseToken', { id, paused: true })],
-    ['expired', ({ clock }) => clock.pass(31 * DAY)],
+    ['expired', ({ clock }) => clock.advance(31 * DAY)],
   ])('are none when every token of the author is %s, and the pipeline says so', async (_what, take) => {
     const memory = await opened();
     const { id, caller: author } = await memory.client('author');
@@ -138,11 +138,11 @@ describe('the rights of a pipeline (R-DEFINE-02)', () => {
     const made = await memory.tokens.mint({ name: 'a', client: 'author', subject: 'me', scopes: [...USUAL], days: 1 });
     const author = await memory.tokens.verify(made.token, 'rest');
     const { caller: runner } = await memory.client('runner');
-    await memory.clock.pass(DAY - SECOND);
+    await memory.clock.advance(DAY - SECOND);
     await memory.as(author)('createPipeline', writes({ steps: [{ id: 'wait', pack: 'test.slow' }, ...writes().steps] }));
     const { run_id: run } = await memory.as(runner)('runPipeline', { id: 'note' });
     await begun.promise;
-    await memory.clock.pass(2 * SECOND);
+    await memory.clock.advance(2 * SECOND);
     held.resolve({ said: '' });
     expect(await ended(memory, runner, run)).toMatchObject({
       steps: [{ status: 'succeeded' }, { status: 'failed' }],
@@ -270,7 +270,7 @@ describe('what a pipeline writes is signed by both (R-DEFINE-03)', () => {
     const { caller: author } = await memory.client('author');
     const { caller: runner } = await memory.client('runner');
     await memory.as(runner)('remember', { key: 'planted', value: 'before' });
-    await memory.clock.pass(SECOND);
+    await memory.clock.advance(SECOND);
     const since = new Date(memory.clock.now()).toISOString();
     await memory.as(author)(
       'createPipeline',
@@ -337,7 +337,7 @@ describe('what a pipeline writes is signed by both (R-DEFINE-03)', () => {
     const { tokens, store, folder, clock } = await written();
     await tokens[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
-    const again = await openMemory({ folder, clock, packs: { packs: [echo] } });
+    const again = await openTestMemory({ folder, clock, packs: { packs: [echo] } });
     expect(await again.as(theOwner)('recall', { key: 'planted' })).toMatchObject(both);
     expect(await again.as(theOwner)('verify', {})).toMatchObject({ broken: 0 });
   });
@@ -359,7 +359,7 @@ describe('adoption (R-DEFINE-04)', () => {
     await memory.as(author)('createPipeline', writes());
     await memory.owner('revokeToken', { id });
     const { updated_at } = await memory.owner('pipeline', { id: 'note' });
-    await memory.clock.pass(SECOND);
+    await memory.clock.advance(SECOND);
     const adopted = await memory.owner('adoptPipeline', { id: 'note', updated_at });
     expect(adopted).toMatchObject({ id: 'note', client: 'command-line', by_owner: true, first_written_by: 'author' });
     expect(adopted).not.toHaveProperty('needs_adoption');
@@ -418,14 +418,14 @@ describe('adoption (R-DEFINE-04)', () => {
 });
 
 describe('undo of what a client did to pipelines (R-OPS-07)', () => {
-  const since = (memory: Pick<OpenedMemory, 'clock'>): string => new Date(memory.clock.now()).toISOString();
+  const since = (memory: Pick<TestMemory, 'clock'>): string => new Date(memory.clock.now()).toISOString();
 
   test('deletes what it made, and changes back what it replaced, also twice', async () => {
     const memory = await opened();
     const { caller: author } = await memory.client('author');
     const may = memory.as(author);
     await may('createPipeline', writes({ title: 'First' }));
-    await memory.clock.pass(SECOND);
+    await memory.clock.advance(SECOND);
     const start = since(memory);
     await may('createPipeline', writes({ title: 'Second' }));
     await may('createPipeline', writes({ title: 'Third' }));
@@ -448,7 +448,7 @@ describe('undo of what a client did to pipelines (R-OPS-07)', () => {
     const { caller: author } = await memory.client('author');
     await memory.as(author)('createPipeline', writes());
     const { updated_at } = await memory.owner('pipeline', { id: 'note' });
-    await memory.clock.pass(SECOND);
+    await memory.clock.advance(SECOND);
     const start = since(memory);
     await memory.owner('adoptPipeline', { id: 'note', updated_at });
     expect(await memory.owner('undo', { client: 'command-line', since: start })).toMatchObject({
@@ -478,7 +478,7 @@ describe('undo of what a client did to pipelines (R-OPS-07)', () => {
     const memory = await opened();
     const { caller: author } = await memory.client('author');
     await memory.as(author)('createPipeline', writes({ title: 'The one before' }));
-    await memory.clock.pass(SECOND);
+    await memory.clock.advance(SECOND);
     const start = since(memory);
     for (let count = 1; count <= 20; count += 1) await memory.as(author)('createPipeline', writes({ title: `${count}` }));
     const dry = { client: 'author', since: start, dry_run: true };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { at, fill, isShallow, referencesIn } from '../../../src/core/pipelines/references.ts';
-import { workOf } from '../../support/work.ts';
+import { valueAt, fillReferences, isShallow, referencesIn } from '../../../src/core/pipelines/references.ts';
+import { measureCpu } from '../../support/work.ts';
 
 const spelled = (value: unknown) =>
   referencesIn(value).map((reference) => (reference === 'unreadable' ? reference : reference.spelled));
@@ -28,7 +28,7 @@ describe('references', () => {
 
   test('are found in a text of nothing else in little time', () => {
     const text = `\${{${' '.repeat(100)}`.repeat(10_000);
-    expect(workOf(() => expect(referencesIn(text)).toEqual(['unreadable']))).toBeLessThan(500);
+    expect(measureCpu(() => expect(referencesIn(text)).toEqual(['unreadable']))).toBeLessThan(500);
   });
 });
 
@@ -40,7 +40,7 @@ describe('filling in', () => {
     'inputs.nothing': null,
     'inputs.braces': '${{ inputs.text }} $& $1',
   };
-  const filled = (value: unknown) => fill(value, ({ spelled: name }) => known[name]);
+  const filled = (value: unknown) => fillReferences(value, ({ spelled: name }) => known[name]);
 
   test.each<[what: string, value: unknown, becomes: unknown]>([
     ['a whole text keeps the type', { a: '${{ inputs.number }}', b: '${{ inputs.list }}' }, { a: 5, b: [1, { a: 'b' }] }],
@@ -58,16 +58,16 @@ describe('filling in', () => {
   });
 
   test('makes no object of another kind', () => {
-    const made = fill(JSON.parse('{"__proto__":{"polluted":"${{ inputs.x }}"}}'), () => 1) as object;
+    const made = fillReferences(JSON.parse('{"__proto__":{"polluted":"${{ inputs.x }}"}}'), () => 1) as object;
     expect(Object.getPrototypeOf(made)).toBe(Object.prototype);
     expect(Object.keys(made)).toEqual(['__proto__']);
   });
 
   test('ends where references stand for too much', () => {
     const big = 'x'.repeat(600 * 1024);
-    expect(fill('${{ inputs.a }}', () => big)).toBe(big);
-    expect(() => fill(['${{ inputs.a }}', '${{ inputs.a }}'], () => big)).toThrow(/1024 KiB/);
-    expect(() => fill('${{ inputs.a }}'.repeat(5000), () => big)).toThrow(/1024 KiB/);
+    expect(fillReferences('${{ inputs.a }}', () => big)).toBe(big);
+    expect(() => fillReferences(['${{ inputs.a }}', '${{ inputs.a }}'], () => big)).toThrow(/1024 KiB/);
+    expect(() => fillReferences('${{ inputs.a }}'.repeat(5000), () => big)).toThrow(/1024 KiB/);
   });
 });
 
@@ -91,11 +91,11 @@ describe('what lies at a path', () => {
     ['list.map', undefined],
     ['other', undefined],
   ])('%s is %j', (path, found) => {
-    expect(at(value, path.split('.'))).toEqual(found);
+    expect(valueAt(value, path.split('.'))).toEqual(found);
   });
 
   test('without a path it is the whole', () => {
-    expect(at(value, [])).toBe(value);
+    expect(valueAt(value, [])).toBe(value);
   });
 });
 

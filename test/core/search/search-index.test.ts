@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type Hit, type Id, type Searchable, SearchIndex } from '../../../src/core/search/search-index.ts';
-import { workOf } from '../../support/work.ts';
+import { type Hit, type FactId, type SearchableFact, SearchIndex } from '../../../src/core/search/search-index.ts';
+import { measureCpu } from '../../support/work.ts';
 
 let index: SearchIndex;
 
@@ -10,12 +10,12 @@ beforeEach(() => {
 });
 
 /** A fact whose key says nothing, so that only the value is found. */
-function tell(id: Id, value: string, more: Partial<Searchable> = {}): void {
+function tell(id: FactId, value: string, more: Partial<SearchableFact> = {}): void {
   index.add({ id, key: `k${String(id)}`, category: 'user_facts', tags: [], value, updatedAt: 0, ...more });
 }
 
 const find = (text: string | readonly string[], limit = 10): Hit[] => index.search({ text, limit });
-const ids = (text: string | readonly string[]): Id[] => find(text).map(({ id }) => id);
+const ids = (text: string | readonly string[]): FactId[] => find(text).map(({ id }) => id);
 
 describe('the default category (R-SEEK-08)', () => {
   beforeEach(() => {
@@ -60,7 +60,7 @@ describe('what is found', () => {
     { asked: 'cart', value: 'calls useCart() twice', as: 'a part of a name' },
     { asked: 'data base', value: 'The database is SQLite', as: 'two words written as one' },
     { asked: '2.18', value: 'runs api 2.18.0', as: 'the beginning of a version' },
-    { asked: 'store.ts', value: 'see src/core/store.ts', as: 'the end of a path' },
+    { asked: 'store.ts', value: 'see src/core/store/store.ts', as: 'the end of a path' },
     { asked: 'obsid', value: 'Notes in Obsidian', as: 'the beginning of a word' },
     { asked: 'versicherung', value: 'Krankenversicherung bei der TK', as: 'a part of a word' },
     { asked: 'kuberntes', value: 'Deployed to Kubernetes', as: 'a misspelt word' },
@@ -183,7 +183,7 @@ describe('the order', () => {
   test('what a filter leaves is found, however many texts share what may be read of the lists', () => {
     for (let id = 0; id < 6000; id += 1) tell(id, 'deploy', { tags: [id < 3 ? 'seldom' : 'often'], updatedAt: id });
     const text = ['deploy', ...Array.from('abcdefghijklmnopqrstuvwx', (letter) => letter.repeat(9))];
-    const found = (): Id[] => index.search({ text, limit: 10, tag: 'seldom' }).map(({ id }) => id);
+    const found = (): FactId[] => index.search({ text, limit: 10, tag: 'seldom' }).map(({ id }) => id);
     expect(found()).toEqual([2, 1, 0]);
     for (let id = 0; id < 6000; id += 1) tell(id, 'deploy deploys', { tags: [id < 3 ? 'seldom' : 'often'], updatedAt: id });
     expect(found()).toEqual([2, 1, 0]);
@@ -298,7 +298,7 @@ describe('which facts', () => {
     tell(1, 'same', { tags: ['ops', 'tools'], client: 'codex', updatedAt: 1, expiresAt: 10 });
     tell(2, 'same', { tags: ['tools'], client: 'claude-code', updatedAt: 2, expiresAt: 20 });
     tell(3, 'same', { tags: ['tool'] });
-    const those = (filter: object): Id[] =>
+    const those = (filter: object): FactId[] =>
       ['same', ''].flatMap((text) => index.search({ text, limit: 9, ...filter }).map(({ id }) => id));
     expect(those({ tag: 'tools' })).toEqual([2, 1, 2, 1]);
     expect(those({ tag: 'Tools' })).toEqual([]);
@@ -326,7 +326,7 @@ describe('which facts', () => {
       const value = lasting ? 'lantern and much more beside it' : 'lantern';
       tell(id, value, { updatedAt: id, expiresAt: lasting ? 101 : 100 });
     }
-    const at = (now: number, text: string): Id[] => index.search({ text, limit: 5, now }).map(({ id }) => id);
+    const at = (now: number, text: string): FactId[] => index.search({ text, limit: 5, now }).map(({ id }) => id);
     expect(at(100, 'lantern')).toEqual([2, 1, 0]);
     expect(at(100, '')).toEqual([2, 1, 0]);
     expect(at(101, 'lantern')).toEqual([]);
@@ -434,6 +434,6 @@ describe('the work of a search has an end', () => {
   ])('over large facts too: a thousand characters of $of', ({ text }) => {
     for (let id = 0; id < 40; id += 1) tell(id, `${text} `.repeat(64).slice(0, 65_000));
     const questions = Array.from({ length: 32 }, (_, at) => `${text.slice(0, 990)} ${at}`);
-    expect(workOf(() => find(questions))).toBeLessThan(2000);
+    expect(measureCpu(() => find(questions))).toBeLessThan(2000);
   });
 });

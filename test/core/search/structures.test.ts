@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import { Chains, NONE } from '../../../src/core/search/chains.ts';
-import { beforeCharacter } from '../../../src/core/search/characters.ts';
+import { characterBoundary } from '../../../src/core/search/characters.ts';
 import { FactIndex } from '../../../src/core/search/fact-index.ts';
+import { HashChains, NOT_FOUND } from '../../../src/core/search/hash-chains.ts';
 import { Lexicon } from '../../../src/core/search/lexicon.ts';
-import { Names } from '../../../src/core/search/names.ts';
-import { Postings } from '../../../src/core/search/postings.ts';
-import { Texts } from '../../../src/core/search/texts.ts';
-import { spelled, Vocabulary } from '../../../src/core/search/vocabulary.ts';
+import { NameTable } from '../../../src/core/search/name-table.ts';
+import { PostingLists } from '../../../src/core/search/posting-lists.ts';
+import { TextPages } from '../../../src/core/search/text-pages.ts';
+import { gramsOfTerm, Vocabulary } from '../../../src/core/search/vocabulary.ts';
 
 describe('lists of numbers', () => {
   test('hold what was put on them and has not died, whatever the order', () => {
@@ -15,7 +15,7 @@ describe('lists of numbers', () => {
       fc.property(fc.array(fc.tuple(fc.nat(3), fc.boolean()), { maxLength: 4000 }), (steps) => {
         const living = new Map<number, number>();
         const left: number[] = [];
-        const lists = new Postings({ lives: (entry) => living.has(entry), left: (entry) => left.push(entry) });
+        const lists = new PostingLists({ isLive: (entry) => living.has(entry), left: (entry) => left.push(entry) });
         let next = 0;
         let died = 0;
         for (const [list, grow] of steps) {
@@ -26,7 +26,7 @@ describe('lists of numbers', () => {
             next += 1;
           } else {
             living.delete(oldest);
-            lists.bury(list);
+            lists.markDead(list);
             died += 1;
           }
         }
@@ -45,7 +45,7 @@ describe('lists of numbers', () => {
   });
 
   test('give their newest entries first', () => {
-    const lists = new Postings({ lives: () => true, left: () => {} });
+    const lists = new PostingLists({ isLive: () => true, left: () => {} });
     for (let entry = 0; entry < 5000; entry += 1) lists.add(7, entry);
     const count = lists.read(7, 1500);
     expect([...lists.entries.subarray(0, count)].toSorted((one, other) => one - other)).toEqual(
@@ -55,7 +55,7 @@ describe('lists of numbers', () => {
 
   test('give back the room of what has died', () => {
     const living = new Set<number>();
-    const lists = new Postings({ lives: (entry) => living.has(entry), left: () => {} });
+    const lists = new PostingLists({ isLive: (entry) => living.has(entry), left: () => {} });
     const fill = (): void => {
       for (let entry = 0; entry < 20_000; entry += 1) {
         living.add(entry);
@@ -63,7 +63,7 @@ describe('lists of numbers', () => {
       }
       for (let entry = 0; entry < 20_000; entry += 1) {
         living.delete(entry);
-        lists.bury(entry % 5);
+        lists.markDead(entry % 5);
       }
     };
     fill();
@@ -77,12 +77,12 @@ test('names are counted as long as something has them, and take no room after th
   const name = fc.string({ unit: 'grapheme', maxLength: 12 });
   fc.assert(
     fc.property(fc.array(fc.tuple(name, fc.boolean()), { maxLength: 600 }), (steps) => {
-      const names = new Names();
+      const names = new NameTable();
       const model = new Map<string, number>();
       for (const [one, comes] of [...steps, ...steps.toReversed()]) {
         const known = model.get(one) ?? 0;
-        if (comes) names.enter(one);
-        else names.leave(one);
+        if (comes) names.retain(one);
+        else names.release(one);
         if (comes) model.set(one, known + 1);
         else if (known > 1) model.set(one, known - 1);
         else model.delete(one);
@@ -92,10 +92,10 @@ test('names are counted as long as something has them, and take no room after th
       expect(told.map(({ count }) => count)).toEqual([...model.values()].toSorted((one, other) => other - one));
     }),
   );
-  const names = new Names();
+  const names = new NameTable();
   for (let round = 0; round < 20; round += 1) {
-    for (let one = 0; one < 1000; one += 1) names.enter(`a longer name ${one}`);
-    for (let one = 0; one < 1000; one += 1) names.leave(`a longer name ${one}`);
+    for (let one = 0; one < 1000; one += 1) names.retain(`a longer name ${one}`);
+    for (let one = 0; one < 1000; one += 1) names.release(`a longer name ${one}`);
   }
   expect(names.bytes).toBeLessThan(1 << 18);
 });
@@ -132,17 +132,17 @@ test('of terms with a piece in common, those are told that begin like a word or 
   fc.assert(
     fc.property(fc.uniqueArray(term, { maxLength: 30 }), fc.array(fc.nat(29)), term, (terms, gone, word) => {
       const vocabulary = new Vocabulary();
-      for (const one of terms) vocabulary.learn(one);
+      for (const one of terms) vocabulary.add(one);
       for (const at of new Set(gone)) {
         const id = vocabulary.find(terms[at] ?? '');
-        if (id !== undefined) vocabulary.unlearn(id);
+        if (id !== undefined) vocabulary.remove(id);
       }
-      for (const piece of spelled(word)) {
+      for (const piece of gramsOfTerm(word)) {
         const textsOf = (ids: readonly number[]): string[] => ids.map((id) => vocabulary.text(id)).toSorted();
-        const all = textsOf(vocabulary.with(piece, Infinity));
-        const head = word.slice(0, beforeCharacter(word, 4));
+        const all = textsOf(vocabulary.withGram(piece, Infinity));
+        const head = word.slice(0, characterBoundary(word, 4));
         const expected = all.filter((one) => one.startsWith(head) || one.includes(word));
-        expect(textsOf(vocabulary.like(word, piece, Infinity))).toEqual(expected);
+        expect(textsOf(vocabulary.similarTo(word, piece, Infinity))).toEqual(expected);
       }
     }),
     { numRuns: 300 },
@@ -151,13 +151,13 @@ test('of terms with a piece in common, those are told that begin like a word or 
 
 test('texts are read as they were kept, wherever they were moved, and leave their room', () => {
   const addresses = new Map<number, number>();
-  const texts = new Texts((owner, address) => addresses.set(owner, address));
+  const texts = new TextPages((owner, address) => addresses.set(owner, address));
   const textOf = (owner: number): string[] => [`${owner}`, 'ü'.repeat(owner % 30_000)];
   for (let owner = 0; owner < 2000; owner += 1) {
-    addresses.set(owner, texts.keep(owner, textOf(owner)));
+    addresses.set(owner, texts.add(owner, textOf(owner)));
     const gone = owner - 20;
     if (gone < 0 || gone % 10 === 0) continue;
-    texts.drop(addresses.get(gone) ?? 0);
+    texts.remove(addresses.get(gone) ?? 0);
     addresses.delete(gone);
   }
   for (const [owner, address] of addresses) expect(texts.read(address)).toEqual(textOf(owner));
@@ -186,9 +186,9 @@ describe('an index whose facts are all gone', () => {
   test('is not misled by a fact that could not be told to its end', () => {
     const index = new FactIndex();
     const fact = { category: 'facts', tags: [], updatedAt: 1 };
-    const learn = vi.spyOn(index.vocabulary, 'learn').mockImplementation((term) => {
+    const learn = vi.spyOn(index.vocabulary, 'add').mockImplementation((term) => {
       if (term === 'gamma') throw new RangeError('There is no room.');
-      return Vocabulary.prototype.learn.call(index.vocabulary, term);
+      return Vocabulary.prototype.add.call(index.vocabulary, term);
     });
     expect(() => index.add(1, { ...fact, key: 'one', value: 'alpha beta gamma' })).toThrow(RangeError);
     learn.mockRestore();
@@ -208,9 +208,9 @@ describe('an index whose facts are all gone', () => {
 });
 
 test('a hash table that was cleared tells nothing of what was in it', () => {
-  const chains = new Chains();
+  const chains = new HashChains();
   for (let number = 0; number < 1000; number += 1) chains.add(number, number * 7919 + 1);
   expect(chains.first(7920)).toBe(1);
   chains.clear();
-  for (let number = 0; number < 1000; number += 1) expect(chains.first(number * 7919 + 1)).toBe(NONE);
+  for (let number = 0; number < 1000; number += 1) expect(chains.first(number * 7919 + 1)).toBe(NOT_FOUND);
 });

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { plain } from '../../../src/core/search/plain.ts';
+import { foldText } from '../../../src/core/search/fold-text.ts';
 import { stemOf } from '../../../src/core/search/stem.ts';
-import { Sieve, TERM_UNITS, wordsOf } from '../../../src/core/search/words.ts';
-import { workOf } from '../../support/work.ts';
+import { TermFilter, TERM_UNITS, wordsOf } from '../../../src/core/search/words.ts';
+import { measureCpu } from '../../support/work.ts';
 
 const parts = (text: string): string =>
   wordsOf(text)
@@ -22,7 +22,7 @@ describe('a text is read as words', () => {
     { text: "l'école de Kadıköy'de", gives: 'l ecole de kadikoy de' },
     { text: '  … — ()', gives: '' },
     { text: 'mail jo@example.org', gives: 'mail jo example org' },
-    { text: 'src/core/store.ts', gives: 'src core store ts' },
+    { text: 'src/core/store/store.ts', gives: 'src core store ts' },
     { text: 'नमस्ते दुनिया', gives: 'नमस्ते दुनिया' },
     { text: 'القَهْوَة', gives: 'القهوه' },
     { text: 'ＦＵＬＬ　Ｗｉｄｔｈ', gives: 'full width' },
@@ -92,8 +92,8 @@ describe('a text is read as words', () => {
         const text = texts.join(' ');
         const all = wordsOf(text);
         const terms = new Set(chosen.flatMap((at) => all[at]?.term ?? []));
-        const sieve = new Sieve();
-        for (const term of terms) sieve.letThrough(term);
+        const sieve = new TermFilter();
+        for (const term of terms) sieve.add(term);
         const looked = (words: typeof all): typeof all => words.filter(({ term }) => terms.has(term));
         expect(looked(wordsOf(text, sieve))).toEqual(looked(all));
       }),
@@ -101,8 +101,8 @@ describe('a text is read as words', () => {
   });
 
   test('and passes over most of the rest', () => {
-    const sieve = new Sieve();
-    sieve.letThrough('lantern');
+    const sieve = new TermFilter();
+    sieve.add('lantern');
     expect(wordsOf('the red lantern hangs there', sieve).map(({ term }) => term)).toEqual(['lantern']);
   });
 
@@ -110,7 +110,7 @@ describe('a text is read as words', () => {
     'in time that grows with its length: many of %j',
     (unit) => {
       const text = unit.repeat(65_536 / unit.length);
-      expect(workOf(() => wordsOf(text))).toBeLessThan(500);
+      expect(measureCpu(() => wordsOf(text))).toBeLessThan(500);
     },
   );
 });
@@ -132,13 +132,13 @@ describe('what is written alike is found alike', () => {
     ['한국', '한국'],
     ['ﬁn', 'fin'],
   ])('%s is %s', (text, folded) => {
-    expect(plain(text)).toBe(folded);
+    expect(foldText(text)).toBe(folded);
   });
 
   test('and what is folded stays as it is', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (text) => {
-        expect(plain(plain(text))).toBe(plain(text));
+        expect(foldText(foldText(text))).toBe(foldText(text));
       }),
     );
   });

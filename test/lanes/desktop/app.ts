@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type * as Electron from 'electron';
 import { _electron, type ElectronApplication, type Locator, type Page } from 'playwright-core';
-import type { Crossed } from '../../../src/contract/window.ts';
-import { findProgram } from '../../../src/listeners/endpoint.ts';
+import type { BridgeResponse } from '../../../src/contract/window.ts';
+import { findOwnerClient } from '../../../src/listeners/endpoint.ts';
 
 export const ELECTRON = process.env['HELMDECK_TEST_ELECTRON'] ?? '';
 export const ROOT = join(import.meta.dirname, '../../..');
@@ -94,9 +94,9 @@ export const rows = (page: Page, name = /./): Locator =>
   page.getByRole('listbox', { name: 'Facts' }).getByRole('option', { name });
 
 /** As the window itself asks. */
-export const askFrom = (page: Page, ...asked: readonly unknown[]): Promise<Crossed> =>
+export const askFrom = (page: Page, ...asked: readonly unknown[]): Promise<BridgeResponse> =>
   page.evaluate((given) => {
-    const { helmdeck } = globalThis as unknown as { helmdeck: { call(...all: readonly unknown[]): Promise<Crossed> } };
+    const { helmdeck } = globalThis as unknown as { helmdeck: { call(...all: readonly unknown[]): Promise<BridgeResponse> } };
     return helmdeck.call(...given);
   }, asked);
 
@@ -232,7 +232,7 @@ export async function answerDialogs(app: ElectronApplication, response: number):
 
 /** An agent of the owner's, with a token of its own. */
 export async function anAgent(folder: string, client = 'lane'): Promise<{ client: Client; url: string } & AsyncDisposable> {
-  const program = await findProgram(join(folder, 'data'));
+  const program = await findOwnerClient(join(folder, 'data'));
   if (!program) throw new Error('Nobody listens.');
   const { token } = await program.call('mintToken', { name: client, client });
   const { url } = program;

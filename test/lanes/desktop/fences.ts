@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import fc from 'fast-check';
 import { failures } from '../../../src/contract/failure.ts';
-import type { Crossed } from '../../../src/contract/window.ts';
+import type { BridgeResponse } from '../../../src/contract/window.ts';
 import type { Check } from '../faults/lane.ts';
 import { act, aFolder, answerDialogs, args, askFrom, eventually, known, must, ROOT, start } from './app.ts';
 
@@ -82,7 +82,9 @@ export const fences: readonly Check[] = [
       );
       const answers = await page.evaluate(
         async (all) => {
-          const { helmdeck } = globalThis as unknown as { helmdeck: { call(...given: readonly unknown[]): Promise<Crossed> } };
+          const { helmdeck } = globalThis as unknown as {
+            helmdeck: { call(...given: readonly unknown[]): Promise<BridgeResponse> };
+          };
           const out: string[] = [];
           for (const given of all) {
             try {
@@ -171,7 +173,7 @@ export const fences: readonly Check[] = [
       );
       must(
         `another window is refused (${JSON.stringify(fromAnother)})`,
-        (fromAnother as Crossed & { code?: string }).code === 'forbidden_origin',
+        (fromAnother as BridgeResponse & { code?: string }).code === 'forbidden_origin',
       );
       must('the window is not', (await askFrom(page, 'me', 'status', {})).ok);
       await app.close();

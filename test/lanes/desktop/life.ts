@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { ElectronApplication, Page } from 'playwright-core';
-import type { Settings } from '../../../src/contract/settings.ts';
+import type { SettingsReport } from '../../../src/contract/settings.ts';
 import { template } from '../../../src/main/own-packs/template.ts';
 import { type Check, Missing } from '../faults/lane.ts';
 import {
@@ -131,7 +131,7 @@ export const life: readonly Check[] = [
       const { app, page } = await start(given);
       const crossed = await askFrom(page, 'me', 'settings', {});
       await app.close();
-      const { file, settings } = (crossed.ok ? crossed.value : {}) as Settings;
+      const { file, settings } = (crossed.ok ? crossed.value : {}) as SettingsReport;
       const of = (name: string) => settings.find((row) => row.name === name)?.from;
       must(`the file is named (${file})`, file === join(given.folder, 'data/config.json'));
       must('each says where it stands', of('HELMDECK_QUOTA_FACTS') === 'file' && of('HELMDECK_ADDR') === 'environment');

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { flipFuses, FuseV1Options, FuseVersion, getCurrentFuseWire } from '@electron/fuses';
-import type { Mood } from '../../../src/main/shell/tray-menu.ts';
+import type { TrayIcon } from '../../../src/main/shell/tray-menu.ts';
 import type { Check } from '../faults/lane.ts';
 import {
   aFolder,
@@ -50,7 +50,7 @@ const MAY = [
   /^\/node_modules\/keytar\/(package\.json|LICENSE\.md|lib\/keytar\.js|prebuilds\/linux-\w+\/keytar\.node)$/,
 ];
 
-const MOODS = ['on', 'paused', 'locked', 'needs-you'] as const satisfies readonly Mood[];
+const MOODS = ['on', 'paused', 'locked', 'needs-you'] as const satisfies readonly TrayIcon[];
 
 /** What is released, and that it runs. */
 export const packed: readonly Check[] = [

@@ -1,6 +1,6 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileSource } from '../../../src/core/keys/file.ts';
+import { fileSource } from '../../../src/core/crypto/keys/file-source.ts';
 import { killAfter, runWorker, startWorker } from './child.ts';
 import { Disk } from './disk.ts';
 import { type Check, mustBeEmpty } from './lane.ts';

@@ -1,8 +1,8 @@
-import { systemClock } from '../../../src/core/clock.ts';
-import { environmentSource } from '../../../src/core/keys/environment.ts';
-import type { KeySource } from '../../../src/core/keys/key-source.ts';
-import { openStore } from '../../../src/core/open-store.ts';
-import type { Author, MemoryStore } from '../../../src/core/store.ts';
+import { environmentSource } from '../../../src/core/crypto/keys/environment-source.ts';
+import type { KeySource } from '../../../src/core/crypto/keys/key-source.ts';
+import { openStore } from '../../../src/core/store/open-store.ts';
+import type { Author, MemoryStore } from '../../../src/core/store/store.ts';
+import { systemClock } from '../../../src/core/time/clock.ts';
 
 /** The owner of everything that the lane writes. */
 export const OWNER = 'the-owner';

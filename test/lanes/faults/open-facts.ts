@@ -1,8 +1,8 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { open } from '../../../src/core/cipher.ts';
-import { KeyRing, SealingKey } from '../../../src/core/key-ring.ts';
+import { openEntry } from '../../../src/core/crypto/cipher.ts';
+import { KeyRing, SealingKey } from '../../../src/core/crypto/key-ring.ts';
 
 /** Looks at files as an attacker with the key does: what SQLite opens, and what stands in the raw bytes. */
 
@@ -47,7 +47,7 @@ function opens(ring: KeyRing, row: SealedRow): boolean {
   const { subject, session } = row;
   const namespace = session ? { subject: subject ?? 'me', session } : { subject: subject ?? 'me' };
   try {
-    open(
+    openEntry(
       ring,
       {
         namespace,

@@ -1,4 +1,4 @@
-import type { Entry, MemoryStore } from '../../../src/core/store.ts';
+import type { Entry, MemoryStore } from '../../../src/core/store/store.ts';
 import { AUTHOR, LIFETIME, OWNER } from './memory.ts';
 import type { Random } from './random.ts';
 

@@ -1,4 +1,4 @@
-import type { MemoryStore } from '../../../src/core/store.ts';
+import type { MemoryStore } from '../../../src/core/store/store.ts';
 import { after, factsOf, type Held, isHeld, type Line, type Op, writtenBy } from './ops.ts';
 
 interface Key {

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { fileSource } from '../../../src/core/keys/file.ts';
-import { prepareFolder } from '../../../src/core/prepare-folder.ts';
+import { fileSource } from '../../../src/core/crypto/keys/file-source.ts';
+import { prepareFolder } from '../../../src/core/file/prepare-folder.ts';
 import { type Check, mustBeEmpty } from './lane.ts';
 import { AUTHOR, LIFETIME, openKeptStore } from './memory.ts';
 import { filesIn, keysIn, lookThrough, needlesIn } from './open-facts.ts';
@@ -88,7 +88,7 @@ export const upkeepKilled: Check = {
 async function fill(folder: string): Promise<Buffer> {
   prepareFolder(folder);
   const source = fileSource(folder);
-  await source.keep('current', Buffer.from('5e'.repeat(32), 'hex'));
+  await source.save('current', Buffer.from('5e'.repeat(32), 'hex'));
   await using store = await openKeptStore(folder, source);
   const facts = store.space({ subject: 'me' }, 'fact');
   const put = (index: number) =>

@@ -1,10 +1,10 @@
 import { describe, expect, test, vi } from 'vitest';
 import { Failure } from '../../../src/contract/failure.ts';
 import type { TokenScope } from '../../../src/contract/token.ts';
-import { handClock, SECOND } from '../../support/clock.ts';
+import { manualClock, SECOND } from '../../support/clock.ts';
 import { serve } from '../../support/listener.ts';
 import { aPack } from '../../support/packs.ts';
-import { agent, open, rpcErrorOf, said } from './agent.ts';
+import { connectClient, openSession, rpcErrorOf, toolResultOf } from './mcp-client.ts';
 
 interface Listed {
   readonly name: string;
@@ -17,9 +17,9 @@ interface Listed {
 
 async function listed(): Promise<{ tools: Listed[]; bytes: number; instructions: string }> {
   const served = await serve();
-  const session = await open(served, await served.token());
+  const session = await openSession(served, await served.token());
   const { json, text } = await session.post({ jsonrpc: '2.0', id: 2, method: 'tools/list' });
-  const greeting = await agent(served, await served.token());
+  const greeting = await connectClient(served, await served.token());
   const { tools } = json['result'] as { tools: Listed[] };
   return { tools, bytes: Buffer.byteLength(text), instructions: greeting.getInstructions() ?? '' };
 }
@@ -75,8 +75,8 @@ describe('the list of tools', () => {
     expect(bytes).toBeLessThanOrEqual(7500);
     expect(Buffer.byteLength(instructions)).toBeLessThan(1024);
     const served = await serve();
-    const client = await agent(served, await served.token());
-    const receipt = said(
+    const client = await connectClient(served, await served.token());
+    const receipt = toolResultOf(
       await client.callTool({ name: 'memory_store', arguments: { key: 'preferences/editor', value: 'Helix' } }),
     );
     // This memory is in RAM only, and says so.
@@ -89,13 +89,13 @@ describe('my-memory of 50 facts in 8 categories', () => {
   const CATEGORIES = ['preferences', 'project_context', 'decisions', 'infrastructure', 'people', 'code', 'travel', 'health'];
 
   async function summaryOf(keyOf: (category: string, index: number) => string) {
-    const clock = handClock();
+    const clock = manualClock();
     const served = await serve({ clock });
     const token = await served.token();
-    const { call, post: send } = await open(served, token);
+    const { call, post: send } = await openSession(served, token);
     for (let index = 0; index < 50; index += 1) {
       const category = CATEGORIES[index % CATEGORIES.length] ?? '';
-      await clock.pass(SECOND);
+      await clock.advance(SECOND);
       await call('memory_store', { key: keyOf(category, index), value: `${index}`, category });
     }
     const read = { jsonrpc: '2.0', id: 3, method: 'resources/read', params: { uri: 'helmdeck://my-memory' } };
@@ -139,7 +139,7 @@ test.each(['memory_store', 'helmdeck.memory_store', 'helmdeck__memory_store', 'h
   'a tool answers to the name %s (R-MCP-03)',
   async (name) => {
     const served = await serve();
-    const { call } = await open(served, await served.token());
+    const { call } = await openSession(served, await served.token());
     expect((await call(name, { key: 'a', value: 'b' })).json).toMatchObject({
       result: { structuredContent: { status: 'created' } },
     });
@@ -150,10 +150,10 @@ test.each(['memory_steal', 'helmdeck.helmdeck.memory_store', 'toString', '__prot
   'a tool %j is not there: the call fails and lists the tools (R-ERR-05)',
   async (name) => {
     const served = await serve();
-    const { call } = await open(served, await served.token());
+    const { call } = await openSession(served, await served.token());
     const answer = await call(name, {});
     expect(answer).toMatchObject({ status: 200, json: { result: { isError: true } } });
-    const { error, message } = said(answer.json['result']);
+    const { error, message } = toolResultOf(answer.json['result']);
     expect(error).toBe('not_found');
     expect(message).toMatch(/^There is no such tool\..* The tools are memory_search, .*, memory_forget\.$/);
     expect(message).not.toMatch(/steal|toString|__proto__/);
@@ -171,15 +171,15 @@ test.each([
   ['memory_hsitory', 'memory_history'],
 ])('a model that calls %s is told of %s (R-ERR-05, R-MCP-03)', async (name, near) => {
   const served = await serve();
-  const { call } = await open(served, await served.token());
-  expect(said((await call(name, {})).json['result'])['message']).toContain(`Did you mean ${near}?`);
+  const { call } = await openSession(served, await served.token());
+  expect(toolResultOf((await call(name, {})).json['result'])['message']).toContain(`Did you mean ${near}?`);
 });
 
 test('a token that may run packs is told of these too, and another is not (R-ERR-05, R-MCP-11)', async () => {
   const served = await serve({ packs: { packs: [aPack(() => ({ said: '' }))] } });
   const told = async (scopes: TokenScope[]) => {
-    const { call } = await open(served, await served.token('me', scopes));
-    return said((await call('test_ecko', {})).json['result'])['message'];
+    const { call } = await openSession(served, await served.token('me', scopes));
+    return toolResultOf((await call('test_ecko', {})).json['result'])['message'];
   };
   expect(await told(['memory:read', 'packs:run'])).toContain('Did you mean test_echo?');
   expect(await told(['memory:read'])).not.toContain('test_echo');
@@ -189,7 +189,7 @@ test.each([{}, { name: 7 }, { name: null }, { name: ['memory_store'] }])(
   'a call with params %j names no tool, which the protocol refuses',
   async (params) => {
     const served = await serve();
-    const { post: send } = await open(served, await served.token());
+    const { post: send } = await openSession(served, await served.token());
     const answer = await send({ jsonrpc: '2.0', id: 2, method: 'tools/call', params });
     expect(rpcErrorOf(answer)).toEqual({ code: -32602, message: expect.stringMatching(/^name must be/) as string });
   },
@@ -198,11 +198,11 @@ test.each([{}, { name: 7 }, { name: null }, { name: ['memory_store'] }])(
 describe('a tool that fails', () => {
   const failing = async (failure: unknown) => {
     const served = await serve({
-      around: () => async () => {
+      wrapPerform: () => async () => {
         throw failure;
       },
     });
-    const { call } = await open(served, await served.token());
+    const { call } = await openSession(served, await served.token());
     return (await call('memory_recall', { key: 'a' })).json['result'];
   };
 
@@ -219,7 +219,7 @@ describe('a tool that fails', () => {
   test('by accident tells nothing of it (R-ERR-03, R-ERR-05)', async () => {
     const result = await failing(new Error('/home/me/secret'));
     expect(JSON.stringify(result)).not.toMatch(/secret/);
-    expect(said(result)).toMatchObject({ error: 'internal' });
+    expect(toolResultOf(result)).toMatchObject({ error: 'internal' });
   });
 
   test.each([
@@ -232,10 +232,10 @@ describe('a tool that fails', () => {
     ['memory_search', { query: 7 }, /query/],
   ])('because %s was given %j says what to do (R-ERR-05)', async (name, given, names) => {
     const served = await serve();
-    const { call } = await open(served, await served.token());
+    const { call } = await openSession(served, await served.token());
     const { result } = (await call(name, given as object)).json as { result: { isError: boolean } };
     expect(result.isError).toBe(true);
-    expect(said(result)).toEqual({ error: 'invalid_input', message: expect.stringMatching(names) });
+    expect(toolResultOf(result)).toEqual({ error: 'invalid_input', message: expect.stringMatching(names) });
   });
 
   test.each([
@@ -244,8 +244,8 @@ describe('a tool that fails', () => {
     ['memory_recall', { key: 7 }, ['memory:write']],
   ] as const)('for want of a scope: %s does not even look at %j (R-OPS-11)', async (name, given, scopes) => {
     const served = await serve();
-    const { call } = await open(served, await served.token('me', [...scopes]));
-    expect(said((await call(name, given)).json['result'])).toMatchObject({ error: 'insufficient_scope' });
+    const { call } = await openSession(served, await served.token('me', [...scopes]));
+    expect(toolResultOf((await call(name, given)).json['result'])).toMatchObject({ error: 'insufficient_scope' });
   });
 });
 
@@ -253,11 +253,11 @@ test('what nobody foresaw leaves a line for whoever has to find out (R-ERR-03)',
   const log = vi.fn<(trouble: object) => void>();
   const served = await serve({
     log,
-    around: () => async () => {
+    wrapPerform: () => async () => {
       throw new Error('/home/me/secret');
     },
   });
-  const session = await open(served, await served.token());
+  const session = await openSession(served, await served.token());
   await session.call('memory_recall', { key: 'a' });
   await session.post({ jsonrpc: '2.0', id: 3, method: 'resources/read', params: { uri: 'helmdeck://context' } });
   await session.call('memory_nothing', {});
@@ -266,7 +266,7 @@ test('what nobody foresaw leaves a line for whoever has to find out (R-ERR-03)',
 
 test('every write bears the client and the door it came by (R-ISO-02)', async () => {
   const served = await serve();
-  const client = await agent(served, await served.token('me', ['memory:read', 'memory:write'], 'OpenClaw'));
+  const client = await connectClient(served, await served.token('me', ['memory:read', 'memory:write'], 'OpenClaw'));
   await client.callTool({ name: 'memory_store', arguments: { key: 'a', value: 'b' } });
   const [entry] = (await served.store.space({ subject: 'me' }, 'fact').page({ sort: 'updated', limit: 1 })).entries;
   expect(entry?.author).toMatchObject({ client: 'OpenClaw', transport: 'mcp' });

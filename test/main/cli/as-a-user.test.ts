@@ -8,7 +8,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { nodes } from './nodes.ts';
-import { typed } from './typing.ts';
+import { runCli } from './run-cli.ts';
 
 /** What is installed: our own files, but nothing that was built, for other tests build that anew meanwhile. */
 let commands: string;
@@ -79,7 +79,7 @@ describe('in a shell', () => {
 
   test('a reader that has seen enough is no failure, and a full disk is one', async () => {
     const lines = Array.from({ length: 3000 }, (_, index) => JSON.stringify({ key: `k${index}`, value: 'x'.repeat(200) }));
-    await typed(['import', '-'], { folder, input: lines.join('\n') });
+    await runCli(['import', '-'], { folder, input: lines.join('\n') });
     expect(shell('set -e; helmdeck-memory list --all --json --values | head -n 1')).toEqual({
       status: 0,
       out: expect.stringMatching(/^\{.*\}\n$/) as string,
@@ -156,7 +156,7 @@ describe.each(nodes)('with $name', ({ node }) => {
     expect(seen()).not.toContain(secret);
     child.stdin.end();
     expect((await once(child, 'close'))[0]).toBe(0);
-    expect((await typed(['recall', 'quietly'], { folder })).out).toBe(`${secret}\n`);
+    expect((await runCli(['recall', 'quietly'], { folder })).out).toBe(`${secret}\n`);
   });
 });
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { tempFolder } from '../../support/temp-folder.ts';
-import { typed } from './typing.ts';
+import { runCli } from './run-cli.ts';
 
 test.each([
   { args: ['renew', 'x', '--ttl', '30m'], says: '--ttl must be from an hour (1h) to a year (365d), or 0 for the usual 90d.' },
@@ -12,7 +12,7 @@ test.each([
   { args: ['search', 'x', '--limit', '101'], says: '--limit must be a whole number from 1 to 100.' },
   { args: ['token', 'mint', 'x', '--days', '366'], says: '--days must be a whole number from 1 to 365.' },
 ])('$args is refused in words of the command line', async ({ args, says }) => {
-  const { code, err } = await typed(args, { folder: tempFolder() });
+  const { code, err } = await runCli(args, { folder: tempFolder() });
   expect({ code, err }).toEqual({ code: 1, err: `${says}\n` });
 });
 
@@ -22,7 +22,7 @@ test.each([
   { args: ['undo', '', '--since', '2h'], says: /^client is missing/ },
   { args: ['restore', '/nowhere/memory.db'], says: /^There is no file/ },
 ])('$args is refused for what it says before anybody is asked whether it is meant', async ({ args, says }) => {
-  const { code, err } = await typed(args, { folder: tempFolder() });
+  const { code, err } = await runCli(args, { folder: tempFolder() });
   expect(code).toBe(1);
   expect(err).toMatch(says);
 });

@@ -1,21 +1,21 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { aHome } from '../../support/clients.ts';
+import { createServedHome } from '../../support/clients.ts';
 import { A_KEY } from '../../support/store.ts';
-import { typed } from './typing.ts';
+import { runCli } from './run-cli.ts';
 
 const CODEX = '# mine\nmodel = "gpt-5"\n';
 
 async function aDesk() {
-  const home = await aHome();
+  const home = await createServedHome();
   const path = home.put('.codex/config.toml', CODEX);
   const { folder } = home.served;
   return {
     ...home,
     path,
     now: () => readFileSync(path, 'utf8'),
-    say: (args: readonly string[], more: Parameters<typeof typed>[1] = {}) => typed(args, { folder, ...more }),
+    say: (args: readonly string[], more: Parameters<typeof runCli>[1] = {}) => runCli(args, { folder, ...more }),
   };
 }
 
@@ -114,19 +114,21 @@ test('where no program runs it connects all the same, and says that it has to be
   const { home, put, path } = await aDesk();
   const folder = join(home, 'data');
   const environment = { HELMDECK_MEMORY_KEY: A_KEY, HOME: home, PATH: join(home, 'bin') };
-  const done = await typed(['connect', 'codex', '--yes'], { folder, environment });
+  const done = await runCli(['connect', 'codex', '--yes'], { folder, environment });
   expect(done).toMatchObject({
     code: 0,
     out: expect.stringMatching(/does not come through yet\. Helmdeck Memory is not running/),
   });
   expect(readFileSync(path, 'utf8')).toMatch(JSON.stringify(folder));
-  expect((await typed(['connect'], { folder, environment })).out).toMatch(/codex\s+connected \(stdio\)\s+never used\s+me/);
-  expect((await typed(['disconnect', 'codex'], { folder, environment })).code).toBe(0);
+  expect((await runCli(['connect'], { folder, environment })).out).toMatch(/codex\s+connected \(stdio\)\s+never used\s+me/);
+  expect((await runCli(['disconnect', 'codex'], { folder, environment })).code).toBe(0);
   expect(readFileSync(path, 'utf8')).toBe(CODEX);
   // Nothing would be kept of it without a key.
   put('.codex/config.toml', CODEX);
-  expect(await typed(['connect', 'codex', '--yes'], { folder: join(home, 'other'), environment: { HOME: home } })).toMatchObject({
-    code: 4,
-  });
+  expect(await runCli(['connect', 'codex', '--yes'], { folder: join(home, 'other'), environment: { HOME: home } })).toMatchObject(
+    {
+      code: 4,
+    },
+  );
   expect(readFileSync(path, 'utf8')).toBe(CODEX);
 });

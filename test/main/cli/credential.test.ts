@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
-import { type Said, typed } from './typing.ts';
+import { type CommandResult, runCli } from './run-cli.ts';
 
 /** The keychain of this system must not be met. */
 const keychain = vi.hoisted(() => ({ there: true, items: new Map<string, string>() }));
@@ -26,8 +26,8 @@ const DESKTOP = { HELMDECK_MEMORY_KEY: A_KEY, DISPLAY: ':0' };
 const PACKS = 'for github.get_issue, github.list_issues';
 
 let folder: string;
-const say = (args: readonly string[], over: Parameters<typeof typed>[1] = {}): Promise<Said> =>
-  typed(args, { folder, environment: DESKTOP, ...over });
+const say = (args: readonly string[], over: Parameters<typeof runCli>[1] = {}): Promise<CommandResult> =>
+  runCli(args, { folder, environment: DESKTOP, ...over });
 const held = (): string[] => [...keychain.items].filter(([name]) => name.includes('credential github')).map(([, text]) => text);
 
 beforeEach(() => {

@@ -4,12 +4,12 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { lockFolder } from '../../../src/core/folder.ts';
+import { lockFolder } from '../../../src/core/file/folder.ts';
 import type { Finding } from '../../../src/main/doctor/finding.ts';
 import { keychainFinding, nodeFinding } from '../../../src/main/doctor/machine.ts';
 import { A_KEY, ANOTHER_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
-import { typed } from './typing.ts';
+import { runCli } from './run-cli.ts';
 
 let folder: string;
 const keyFile = () => join(folder, '..', 'key');
@@ -24,7 +24,7 @@ const environment = (more: Record<string, string> = {}) => ({
   HELMDECK_ADDR: '127.0.0.1:0',
   ...more,
 });
-const say = (args: string[], more?: Record<string, string>) => typed(args, { folder, environment: environment(more) });
+const say = (args: string[], more?: Record<string, string>) => runCli(args, { folder, environment: environment(more) });
 
 async function examined(more?: Record<string, string>) {
   const { code, out, err } = await say(['doctor', '--json'], more);
@@ -166,7 +166,7 @@ describe('the doctor', () => {
   test('has nothing against a key in a configuration file that only its owner can read', async () => {
     mkdirSync(folder, { mode: 0o700 });
     writeFileSync(join(folder, 'config.json'), JSON.stringify({ HELMDECK_MEMORY_KEY: A_KEY }), { mode: 0o600 });
-    const { out } = await typed(['doctor', '--json'], { folder, environment: { HELMDECK_ADDR: '127.0.0.1:0' } });
+    const { out } = await runCli(['doctor', '--json'], { folder, environment: { HELMDECK_ADDR: '127.0.0.1:0' } });
     expect(JSON.parse(out)).toMatchObject({ ok: true });
     expect(out).not.toMatch(/where your other programs can see it/);
     expect(out).toContain(`The environment, and ${join(folder, 'config.json')}.`);

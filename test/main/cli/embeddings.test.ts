@@ -2,13 +2,13 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { assemble } from '../../../src/main/assemble.ts';
-import { readConfig } from '../../../src/main/config.ts';
-import { SOON } from '../../support/listener.ts';
+import { readConfig } from '../../../src/main/config/config.ts';
+import { EVENTUALLY } from '../../support/listener.ts';
 import { isAlive, type StandIn } from '../../support/ollama-program.ts';
-import { standIn } from '../../support/ollama.ts';
+import { createStandIn } from '../../support/ollama.ts';
 import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
-import { type Said, typed } from './typing.ts';
+import { type CommandResult, runCli } from './run-cli.ts';
 
 async function aProgram(ollama: StandIn, more: Record<string, string> = {}) {
   const environment = {
@@ -19,8 +19,8 @@ async function aProgram(ollama: StandIn, more: Record<string, string> = {}) {
     HELMDECK_OLLAMA: ollama.path,
   };
   const folder = environment.HELMDECK_DATA_DIR;
-  const say = (args: readonly string[], over: Parameters<typeof typed>[1] = {}): Promise<Said> =>
-    typed(args, { folder, environment, ...over });
+  const say = (args: readonly string[], over: Parameters<typeof runCli>[1] = {}): Promise<CommandResult> =>
+    runCli(args, { folder, environment, ...over });
   const start = async () => {
     const config = readConfig({ environment, platform: process.platform, home: () => '/nowhere' });
     const program = await assemble(config, { environment, desktop: false, version: '1.2.3' });
@@ -33,7 +33,7 @@ async function aProgram(ollama: StandIn, more: Record<string, string> = {}) {
 
 describe('embeddings in the command line', () => {
   test('are turned on, approved, fetched, tried and turned off (R-EMB-01, R-EMB-06, R-EMB-07)', async () => {
-    const ollama = standIn({ models: [], quick: false, pullMs: 40 });
+    const ollama = createStandIn({ models: [], quick: false, pullMs: 40 });
     const { say, start } = await aProgram(ollama);
 
     // Without the program it is a wish, and is kept as one.
@@ -45,7 +45,7 @@ describe('embeddings in the command line', () => {
     });
 
     const program = await start();
-    await vi.waitFor(() => expect(program.sidecar.state).toMatchObject({ at: 'unapproved' }), SOON);
+    await vi.waitFor(() => expect(program.sidecar.state).toMatchObject({ at: 'unapproved' }), EVENTUALLY);
     expect(await say(['embeddings', 'approve'])).toMatchObject({ code: 2, err: expect.stringContaining('--yes') });
     const no = await say(['embeddings', 'approve'], { terminal: true, input: 'n\n' });
     expect(no.err + no.out).toMatch(/SHA-256 [0-9a-f]{64}/);
@@ -62,7 +62,7 @@ describe('embeddings in the command line', () => {
 
     const near = await say(['embeddings', 'test', 'when do we ship new versions?', 'we deploy on Tuesdays', '--json']);
     const far = await say(['embeddings', 'test', 'when do we ship new versions?', 'the cat sleeps', '--json']);
-    const nearness = ({ out }: Said): number => (JSON.parse(out) as { nearness: number }).nearness;
+    const nearness = ({ out }: CommandResult): number => (JSON.parse(out) as { nearness: number }).nearness;
     expect(nearness(near)).toBeGreaterThan(nearness(far) + 0.1);
     expect(JSON.parse((await say(['status', '--json'])).out)).toMatchObject({ embeddings: { at: 'ready', whose: 'own' } });
 
@@ -73,7 +73,7 @@ describe('embeddings in the command line', () => {
   });
 
   test('have OpenClaw search through them only while they are there, and say what becomes of its search without (R-EMB-10)', async () => {
-    const ollama = standIn();
+    const ollama = createStandIn();
     const home = tempFolder();
     const config = join(home, '.openclaw/openclaw.json');
     mkdirSync(join(home, '.openclaw'));
@@ -81,7 +81,7 @@ describe('embeddings in the command line', () => {
     const { say, start } = await aProgram(ollama, { OPENCLAW_HOME: home, HELMDECK_EMBEDDINGS_MODEL: 'all-minilm' });
     const program = await start();
     expect((await say(['embeddings', 'on'])).code).toBe(5);
-    await vi.waitFor(() => expect(program.sidecar.state).toMatchObject({ at: 'unapproved' }), SOON);
+    await vi.waitFor(() => expect(program.sidecar.state).toMatchObject({ at: 'unapproved' }), EVENTUALLY);
     const [early, shown] = [
       await say(['embeddings', 'openclaw', 'on', '--yes']),
       await say(['embeddings', 'openclaw', 'on', '--show']),

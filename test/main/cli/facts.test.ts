@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { A_KEY, ANOTHER_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
-import { type Said, typed } from './typing.ts';
+import { type CommandResult, runCli } from './run-cli.ts';
 
 let folder: string;
-const say = (...args: string[]): Promise<Said> => typed(args, { folder });
+const say = (...args: string[]): Promise<CommandResult> => runCli(args, { folder });
 const answered = async (...args: string[]): Promise<unknown> => JSON.parse((await say(...args, '--json')).out);
 
 beforeEach(() => {
@@ -35,7 +35,7 @@ describe('remembering', () => {
     { how: 'nothing', value: [] },
   ])('reads the value from standard input for $how, every line of it', async ({ value }) => {
     const input = 'first "line"\n\t$second\\n 日本\n';
-    expect(await typed(['remember', 'note', ...value], { folder, input })).toMatchObject({ code: 0, err: '' });
+    expect(await runCli(['remember', 'note', ...value], { folder, input })).toMatchObject({ code: 0, err: '' });
     expect((await say('recall', 'note')).out).toBe(input);
     expect(await answered('recall', 'note')).toMatchObject({ value: input.trim() });
   });
@@ -46,14 +46,14 @@ describe('remembering', () => {
     { why: 'far too much', input: Buffer.alloc(2_000_000, 'x'), says: /^value is longer than 64 KiB/ },
     { why: 'no text', input: Buffer.from([0xff, 0xfe, 0x00]), says: /^value is not UTF-8/ },
   ])('refuses $why from standard input in one sentence', async ({ input, says }) => {
-    const { code, out, err } = await typed(['remember', 'note'], { folder, input });
+    const { code, out, err } = await runCli(['remember', 'note'], { folder, input });
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toMatch(says);
     expect(err.trim().split('\n')).toHaveLength(1);
   });
 
   test('tells a person at a terminal to type', async () => {
-    expect(await typed(['remember', 'note'], { folder, input: 'typed\n', terminal: true })).toMatchObject({
+    expect(await runCli(['remember', 'note'], { folder, input: 'typed\n', terminal: true })).toMatchObject({
       code: 0,
       err: expect.stringMatching(/^Type the value/) as string,
     });
@@ -113,7 +113,7 @@ describe('searching', () => {
     const lines = Array.from({ length: 4000 }, (_, index) =>
       JSON.stringify({ key: `k${index}`, value: `word${index} `.repeat(30) }),
     );
-    await typed(['import', '-'], { folder, input: lines.join('\n') });
+    await runCli(['import', '-'], { folder, input: lines.join('\n') });
     expect(await say('search', 'word17')).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/^k17 /) as string });
   });
 });
@@ -123,11 +123,11 @@ describe('recalling', () => {
     await say('remember', 'editor', 'Helix\u001b[2J', '--tag', 'tools');
     await say('remember', 'editor', 'Helix\u001b[2J', '--tag', 'tools', '--tag', 'cli');
     expect((await say('recall', 'editor')).out).toBe('Helix\u001b[2J\n');
-    const seen = await typed(['recall', 'editor'], { folder, terminal: true });
+    const seen = await runCli(['recall', 'editor'], { folder, terminal: true });
     expect(seen.out).toMatch(/^editor\n\n {2}Helix\\u\{1b\}\[2J\n\n/);
     expect(seen.out).toContain('\u001b[2mtags      #tools #cli\u001b[0m');
     expect(seen.out).toMatch(/written {3}\d{4}-\d\d-\d\d \d\d:\d\d by command-line/);
-    const plain = await typed(['recall', 'editor'], {
+    const plain = await runCli(['recall', 'editor'], {
       folder,
       terminal: true,
       environment: { HELMDECK_MEMORY_KEY: A_KEY, NO_COLOR: '1' },
@@ -177,7 +177,7 @@ describe('lists', () => {
 
   test('go on beyond one page', async () => {
     const lines = Array.from({ length: 450 }, (_, index) => JSON.stringify({ key: `k${index}`, value: 'v' }));
-    await typed(['import', '-'], { folder, input: lines.join('\n') });
+    await runCli(['import', '-'], { folder, input: lines.join('\n') });
     expect((await say('list', '--all', '--json')).out.match(/\n/g)).toHaveLength(450);
     expect(((await answered('list', '--limit', '300')) as { facts: unknown[] }).facts).toHaveLength(300);
     expect((await say('activity', '--limit', '250')).out.match(/\n/g)).toHaveLength(250);
@@ -187,7 +187,7 @@ describe('lists', () => {
 test('a fact is renewed without its value', async () => {
   await say('remember', 'editor', 'Helix', '--tag', 'a');
   const late = { folder, now: Date.now() };
-  expect((await typed(['renew', 'editor', '--ttl', '30d', '--category', 'tools'], late)).out).toMatch(
+  expect((await runCli(['renew', 'editor', '--ttl', '30d', '--category', 'tools'], late)).out).toMatch(
     /^editor {2}tools {2}30 days left .* {2}#a\n$/,
   );
   expect(await answered('renew', 'editor', '--untag', '--ttl', '0')).toMatchObject({ tags: [], category: 'tools' });
@@ -216,10 +216,10 @@ describe('forgetting', () => {
     await remembered();
     const question = 'Forget 2 entries? [y/N] ';
     for (const input of ['n\n', '\n', '', 'yesterday\n']) {
-      const { code, out, err } = await typed(['forget', 'category:mine'], { folder, terminal: true, input });
+      const { code, out, err } = await runCli(['forget', 'category:mine'], { folder, terminal: true, input });
       expect({ code, out, err }).toEqual({ code: 1, out: '', err: `${question}Nothing was changed.\n` });
     }
-    const meant = await typed(['forget', 'category:mine'], { folder, terminal: true, input: 'y\n' });
+    const meant = await runCli(['forget', 'category:mine'], { folder, terminal: true, input: 'y\n' });
     expect(meant).toMatchObject({ code: 0, out: 'Forgot 2 entries.\n', err: question });
   });
 
@@ -244,7 +244,8 @@ describe('forgetting', () => {
 
   test('works by kind and category when the key is lost, and the rest says so with exit code 4 (R-FORGET-11)', async () => {
     await remembered();
-    const lost = (...args: string[]): Promise<Said> => typed(args, { folder, environment: { HELMDECK_MEMORY_KEY: ANOTHER_KEY } });
+    const lost = (...args: string[]): Promise<CommandResult> =>
+      runCli(args, { folder, environment: { HELMDECK_MEMORY_KEY: ANOTHER_KEY } });
     expect(await lost('key', 'status')).toMatchObject({ code: 4, out: expect.stringMatching(/^mismatch: /) as string });
     expect(await lost('forget', 'key:a')).toMatchObject({
       code: 4,
@@ -253,7 +254,12 @@ describe('forgetting', () => {
     });
     expect(await lost('forget', 'category:Mine', '--yes')).toMatchObject({ code: 0, out: 'Forgot 2 entries.\n' });
     expect(
-      await typed(['forget', 'all'], { folder, terminal: true, input: 'y\n', environment: { HELMDECK_MEMORY_KEY: ANOTHER_KEY } }),
+      await runCli(['forget', 'all'], {
+        folder,
+        terminal: true,
+        input: 'y\n',
+        environment: { HELMDECK_MEMORY_KEY: ANOTHER_KEY },
+      }),
     ).toMatchObject({ code: 0 });
     expect((await say('list')).out).toBe('');
   });
@@ -268,7 +274,7 @@ test('what one program wrote is taken back', async () => {
   const undo = ['undo', 'command-line', '--since', since];
   expect((await say(...undo, '--dry-run')).out).toBe('1 fact would be forgotten, and 1 changed back.\n');
   expect((await say(...undo, '--until', since, '--dry-run')).out).toBe('0 facts would be forgotten, and 0 changed back.\n');
-  expect(await typed(undo, { folder, terminal: true, input: 'n\n' })).toMatchObject({
+  expect(await runCli(undo, { folder, terminal: true, input: 'n\n' })).toMatchObject({
     code: 1,
     err: expect.stringMatching(/^Forget 1 fact that command-line made, and change 1 fact back\? \[y\/N\] Nothing/) as string,
   });
@@ -308,7 +314,7 @@ test('the overviews say what there is, for a person and for a script', async () 
 
 describe('a limit that is reached is exit code 6', () => {
   const limited = (environment: Record<string, string>, args: string[], input = '') =>
-    typed(args, { folder, input, environment: { HELMDECK_MEMORY_KEY: A_KEY, ...environment } });
+    runCli(args, { folder, input, environment: { HELMDECK_MEMORY_KEY: A_KEY, ...environment } });
 
   test('of facts (R-FACT-16)', async () => {
     await say('remember', 'a', 'v');

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { Interrupted } from '../../../src/main/cli/interrupted.ts';
 import { A_KEY, ANOTHER_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
-import { type Said, typed } from './typing.ts';
+import { type CommandResult, runCli } from './run-cli.ts';
 
 /** The keychain of this system must not be met, and here it can be in any state. */
 const keychain = vi.hoisted(() => ({ at: 'absent' as 'absent' | 'open' | 'locked', items: new Map<string, string>() }));
@@ -29,7 +29,7 @@ let folder: string;
 /** As in a session with a keychain to meet. */
 const SESSION = { DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nowhere' };
 
-const say = (...args: string[]): Promise<Said> => typed(args, { folder, environment: SESSION });
+const say = (...args: string[]): Promise<CommandResult> => runCli(args, { folder, environment: SESSION });
 const keyFile = (): string => join(folder, 'memory.key');
 
 beforeEach(() => {
@@ -45,7 +45,7 @@ describe('a memory without a key', () => {
       ['import', '-'],
       ['token', 'mint', 'cursor'],
     ]) {
-      const { code, out, err } = await typed(args, { folder, environment: SESSION, input: '{"key":"k","value":"v"}' });
+      const { code, out, err } = await runCli(args, { folder, environment: SESSION, input: '{"key":"k","value":"v"}' });
       expect({ code, out }).toEqual({ code: 4, out: '' });
       expect(err).toMatch(/^There is no key yet, so nothing would be kept; .*helmdeck-memory key init/);
     }
@@ -144,7 +144,7 @@ describe('key init', () => {
   });
 
   test('never makes a key for a memory that was sealed with another (R-KEY-04)', async () => {
-    await typed(['remember', 'k', 'v'], { folder });
+    await runCli(['remember', 'k', 'v'], { folder });
     for (const args of [['--file'], []]) {
       keychain.at = 'open';
       expect(await say('key', 'init', ...args)).toMatchObject({
@@ -154,11 +154,11 @@ describe('key init', () => {
     }
     expect(existsSync(keyFile())).toBe(false);
     expect([...keychain.items.keys()].filter((name) => name.includes('master-key'))).toEqual([]);
-    expect((await typed(['recall', 'k'], { folder })).out).toBe('v\n');
+    expect((await runCli(['recall', 'k'], { folder })).out).toBe('v\n');
   });
 
   test('makes none that would never be used, beside one in the environment', async () => {
-    expect(await typed(['key', 'init', '--file'], { folder })).toMatchObject({
+    expect(await runCli(['key', 'init', '--file'], { folder })).toMatchObject({
       code: 1,
       err: expect.stringMatching(/^HELMDECK_MEMORY_KEY is set/) as string,
     });
@@ -169,9 +169,9 @@ test.each([
   { why: 'malformed', key: 'not-a-key-5e5e', at: 'HELMDECK_MEMORY_KEY must hold' },
   { why: 'another', key: ANOTHER_KEY, at: 'mismatch' },
 ])('a key that is $why is told with exit code 4, and never shown (R-KEY-02, R-KEY-07)', async ({ key, at }) => {
-  await typed(['remember', 'k', 'v'], { folder });
+  await runCli(['remember', 'k', 'v'], { folder });
   for (const args of [['key', 'status'], ['status'], ['recall', 'k']]) {
-    const { code, out, err } = await typed(args, { folder, environment: { HELMDECK_MEMORY_KEY: key } });
+    const { code, out, err } = await runCli(args, { folder, environment: { HELMDECK_MEMORY_KEY: key } });
     expect(code).toBe(4);
     expect(out + err).toContain(at);
     expect(out + err).not.toContain(key);
@@ -189,20 +189,23 @@ test('rotating moves everything under a new key (R-KEY-09)', async () => {
   });
   expect(readFileSync(keyFile(), 'utf8')).not.toBe(before);
   expect((await say('recall', 'k')).out).toBe('v\n');
-  expect((await typed(['key', 'rotate'], { folder, environment: SESSION, terminal: true })).err).toContain('Rotating the key…');
+  expect((await runCli(['key', 'rotate'], { folder, environment: SESSION, terminal: true })).err).toContain('Rotating the key…');
   expect(JSON.parse((await say('key', 'rotate', '--json')).out)).toEqual({ key: { at: 'ok', source: 'the key file' } });
 });
 
 test('a rotation that is interrupted loses nothing, and the next one brings it to its end (R-KEY-09)', async () => {
   await say('key', 'init', '--file');
   const lines = Array.from({ length: 4000 }, (_, index) => JSON.stringify({ key: `k${index}`, value: 'v' }));
-  await typed(['import', '-'], { folder, environment: SESSION, input: lines.join('\n') });
+  await runCli(['import', '-'], { folder, environment: SESSION, input: lines.join('\n') });
   const interruption = new AbortController();
   const hear = (err: string): void => {
     if (/ of [1-9]/.test(err)) interruption.abort(new Interrupted(130));
   };
   const on = { folder, environment: SESSION, terminal: true };
-  expect(await typed(['key', 'rotate'], { ...on, hear, interrupted: interruption.signal })).toMatchObject({ code: 130, out: '' });
+  expect(await runCli(['key', 'rotate'], { ...on, hear, interrupted: interruption.signal })).toMatchObject({
+    code: 130,
+    out: '',
+  });
   expect(await say('key', 'status')).toMatchObject({ code: 0, out: expect.stringMatching(/being rotated: \d/) as string });
   expect((await say('recall', 'k3999')).out).toBe('v\n');
   expect(await say('key', 'rotate')).toEqual({ code: 0, out: 'The rotation that had been begun has ended.\n', err: '' });
@@ -221,12 +224,12 @@ describe('the recovery key', () => {
     writeFileSync(keyFile(), `${ANOTHER_KEY}\n`);
     expect(await say('recall', 'k')).toMatchObject({ code: 4 });
     const use = { folder, environment: SESSION };
-    expect(await typed(['key', 'recovery', '--use'], { ...use, input: `${words}\n` })).toMatchObject({
+    expect(await runCli(['key', 'recovery', '--use'], { ...use, input: `${words}\n` })).toMatchObject({
       code: 0,
       out: 'The key is back:\nok, in the key file\n',
     });
     expect((await say('recall', 'k')).out).toBe('v\n');
-    const typedIn = await typed(['key', 'recovery', '--use'], { ...use, terminal: true, input: `${words.toLowerCase()}\n` });
+    const typedIn = await runCli(['key', 'recovery', '--use'], { ...use, terminal: true, input: `${words.toLowerCase()}\n` });
     expect(typedIn).toMatchObject({ code: 0, err: 'Recovery key: ' });
   });
 
@@ -234,7 +237,7 @@ describe('the recovery key', () => {
     await say('key', 'init', '--file');
     const words = await recovery();
     const wrong = words.replace(/^.{4}/, '0000');
-    const { code, err } = await typed(['key', 'recovery', '--use'], { folder, environment: SESSION, input: wrong });
+    const { code, err } = await runCli(['key', 'recovery', '--use'], { folder, environment: SESSION, input: wrong });
     expect(code).toBe(1);
     expect(err).not.toContain(wrong.slice(5));
   });
@@ -249,12 +252,12 @@ describe('the recovery key', () => {
       code: 4,
       err: expect.stringMatching(/key recovery --use/) as string,
     });
-    expect(await typed(['key', 'recovery', '--use'], { folder, environment: SESSION, input })).toMatchObject({ code: 4 });
-    expect(await typed(['key', 'recovery', '--use', '--file'], { folder, environment: SESSION, input })).toMatchObject({
+    expect(await runCli(['key', 'recovery', '--use'], { folder, environment: SESSION, input })).toMatchObject({ code: 4 });
+    expect(await runCli(['key', 'recovery', '--use', '--file'], { folder, environment: SESSION, input })).toMatchObject({
       code: 0,
     });
     expect((await say('recall', 'k')).out).toBe('v\n');
-    expect(await typed(['key', 'recovery', '--use', '--file'], { folder, input })).toMatchObject({
+    expect(await runCli(['key', 'recovery', '--use', '--file'], { folder, input })).toMatchObject({
       code: 1,
       err: expect.stringMatching(/is set/) as string,
     });
@@ -262,7 +265,7 @@ describe('the recovery key', () => {
 
   test('that was never made is exit code 3', async () => {
     await say('key', 'init', '--file');
-    expect(await typed(['key', 'recovery', '--use'], { folder, environment: SESSION, input: 'x' })).toMatchObject({ code: 3 });
+    expect(await runCli(['key', 'recovery', '--use'], { folder, environment: SESSION, input: 'x' })).toMatchObject({ code: 3 });
   });
 
   test('opens a backup in another folder, where a key file keeps the key', async () => {
@@ -271,9 +274,9 @@ describe('the recovery key', () => {
     const words = await recovery();
     const { file } = JSON.parse((await say('backup', '--json')).out) as { file: string };
     const there = { folder: join(tempFolder(), 'a new machine'), environment: SESSION };
-    expect(await typed(['restore', file, '--yes', '--recovery'], { ...there, input: words })).toMatchObject({ code: 4 });
-    const { code, out } = await typed(['restore', file, '--yes', '--recovery', '--file'], { ...there, input: words });
+    expect(await runCli(['restore', file, '--yes', '--recovery'], { ...there, input: words })).toMatchObject({ code: 4 });
+    const { code, out } = await runCli(['restore', file, '--yes', '--recovery', '--file'], { ...there, input: words });
     expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/^Restored \d entr/) as string });
-    expect((await typed(['recall', 'k'], there)).out).toBe('v\n');
+    expect((await runCli(['recall', 'k'], there)).out).toBe('v\n');
   });
 });

@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFi
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { tempFolder } from '../../support/temp-folder.ts';
-import { nodes, older } from './nodes.ts';
+import { nodes, olderNode } from './nodes.ts';
 
 const repository = process.cwd();
 
@@ -90,7 +90,7 @@ describe.each(nodes)('the launcher under $name', ({ node }) => {
   });
 });
 
-describe.skipIf(older === undefined)('an older Node', () => {
+describe.skipIf(olderNode === undefined)('an older Node', () => {
   const alone = (): string => {
     const root = join(tempFolder(), 'alone');
     mkdirSync(join(root, 'bin'), { recursive: true });
@@ -102,19 +102,19 @@ describe.skipIf(older === undefined)('an older Node', () => {
   };
 
   test('finds the one that is named, and the one in the PATH', () => {
-    expect(launch(older ?? '', alone(), { environment: { HELMDECK_NODE: process.execPath } })).toMatchObject({
+    expect(launch(olderNode ?? '', alone(), { environment: { HELMDECK_NODE: process.execPath } })).toMatchObject({
       status: 0,
       stderr: '',
       said: { node: process.version },
     });
-    expect(launch(older ?? '', alone(), { path: `/nowhere:${dirname(older ?? '')}:${dirname(process.execPath)}` })).toMatchObject(
-      { status: 0, said: { node: process.version } },
-    );
+    expect(
+      launch(olderNode ?? '', alone(), { path: `/nowhere:${dirname(olderNode ?? '')}:${dirname(process.execPath)}` }),
+    ).toMatchObject({ status: 0, said: { node: process.version } });
   });
 
   test('says in one line that there is none, and how to get one', () => {
     for (const environment of [{}, { HELMDECK_NODE: '/nowhere/node' }]) {
-      const { status, stderr } = launch(older ?? '', alone(), { path: dirname(older ?? ''), environment });
+      const { status, stderr } = launch(olderNode ?? '', alone(), { path: dirname(olderNode ?? ''), environment });
       expect(status).toBe(70);
       expect(stderr).toMatch(/^helmdeck-memory needs Node 24 or newer, this is v\d+.*nodejs\.org.*HELMDECK_NODE=.*\n$/);
       expect(stderr.includes('names none')).toBe('HELMDECK_NODE' in environment);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { failures, type FailureCode } from '../../../src/contract/failure.ts';
 import { exitCodeOf, exits } from '../../../src/main/cli/exit-codes.ts';
-import { columns, counted, indented, jsonText, visible, wrapped } from '../../../src/main/cli/layout.ts';
-import { linesOf } from '../../../src/main/cli/lines.ts';
+import { columns, formatCount, indent, jsonText, escapeControls, wrap } from '../../../src/main/cli/layout.ts';
+import { splitLines } from '../../../src/main/cli/split-lines.ts';
 
 describe('what agents stored', () => {
   test.each([
@@ -13,7 +13,7 @@ describe('what agents stored', () => {
     ['line ends and tabs', 'a\r\nb\n\tc', 'a\nb\n\tc'],
     ['letters of the world', '日本語 naïve 👩‍👩‍👧', '日本語 naïve 👩‍👩‍👧'],
   ])('is shown as what it is: %s', (_why, text, shown) => {
-    expect(visible(text)).toBe(shown);
+    expect(escapeControls(text)).toBe(shown);
   });
 
   test('is the same text again when its JSON is read', () => {
@@ -34,9 +34,9 @@ test('columns stand under one another, also behind wide letters, and lines end w
 });
 
 test('text is indented, wrapped and counted', () => {
-  expect(indented('a\n\nb')).toEqual(['  a', '', '  b']);
-  expect(wrapped('one two three', 8)).toEqual(['one two', 'three']);
-  expect([counted(1, 'entry', 'entries'), counted(1200, 'fact')]).toEqual(['1 entry', '1,200 facts']);
+  expect(indent('a\n\nb')).toEqual(['  a', '', '  b']);
+  expect(wrap('one two three', 8)).toEqual(['one two', 'three']);
+  expect([formatCount(1, 'entry', 'entries'), formatCount(1200, 'fact')]).toEqual(['1 entry', '1,200 facts']);
 });
 
 describe('lines', () => {
@@ -45,7 +45,7 @@ describe('lines', () => {
     const chunks = (async function* () {
       for (const part of parts) yield Buffer.from(part, 'latin1');
     })();
-    for await (const { number, text } of linesOf(chunks, most)) lines.push([number, text]);
+    for await (const { number, text } of splitLines(chunks, most)) lines.push([number, text]);
     return lines;
   };
 

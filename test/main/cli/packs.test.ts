@@ -1,15 +1,15 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { confinement } from '../../../src/main/own-packs/confinement.ts';
+import { findConfinement } from '../../../src/main/own-packs/confinement.ts';
 import { packText, writePack } from '../../support/own-packs.ts';
 import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
-import { waitOf } from '../../support/work.ts';
-import { typed } from './typing.ts';
+import { measureWait } from '../../support/work.ts';
+import { runCli } from './run-cli.ts';
 
 let folder: string;
-const say = (...args: string[]) => typed(args, { folder });
+const say = (...args: string[]) => runCli(args, { folder });
 const file = (name: string): string => join(folder, 'packs', `${name}.mjs`);
 const settings = (): unknown => JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8'));
 
@@ -92,7 +92,7 @@ describe('trying a pack', () => {
   test('takes its input as JSON, from standard input too', async () => {
     mkdirSync(folder, { mode: 0o700 });
     writePack(folder);
-    const { out } = await typed(['pack', 'test', 'test.own', '--input', '-'], { folder, input: '{"what":"piped"}' });
+    const { out } = await runCli(['pack', 'test', 'test.own', '--input', '-'], { folder, input: '{"what":"piped"}' });
     expect(JSON.parse(out)).toEqual({ said: 'piped' });
     for (const input of ['hello', '5', '[]'])
       expect(await say('pack', 'test', 'test.own', '--input', input)).toMatchObject({ code: 2 });
@@ -126,7 +126,7 @@ describe('enabling a pack', () => {
     writePack(folder, 'broken', 'test.broken');
     expect(await say('pack', 'enable', 'test.broken')).toMatchObject({ code: 1 });
     const environment = { HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_PACKS: 'a.b' };
-    expect(await typed(['pack', 'enable', 'test.own'], { folder, environment })).toMatchObject({
+    expect(await runCli(['pack', 'enable', 'test.own'], { folder, environment })).toMatchObject({
       code: 1,
       err: expect.stringMatching(/HELMDECK_PACKS is set in the environment/) as string,
     });
@@ -148,7 +148,7 @@ describe('enabling a pack', () => {
       expect(await say('pack', 'enable', name)).toMatchObject({ code: 1, err: expect.stringMatching(why) as string });
       expect(settings()).toEqual({ HELMDECK_PACKS: ['te_st.own'] });
       const environment = { HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_PACKS: `te_st.own,${name}` };
-      const { code, out } = await typed(['doctor', '--json'], { folder, environment });
+      const { code, out } = await runCli(['doctor', '--json'], { folder, environment });
       expect(code).toBe(1);
       const { findings } = JSON.parse(out) as { findings: { check: string; state: string; says: string }[] };
       expect(findings.filter(({ check, state }) => check === 'packs' && state === 'bad').map(({ says }) => says)).toEqual([
@@ -164,9 +164,9 @@ describe('enabling a pack', () => {
       /may send GET requests to api\.example\.com, \*\.example\.org\./,
     );
     const environment = { HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_PACKS: 'test.own' };
-    const { out } = await typed(['doctor', '--json'], { folder, environment });
+    const { out } = await runCli(['doctor', '--json'], { folder, environment });
     const { findings } = JSON.parse(out) as { findings: { check: string; says: string }[] };
-    const { name } = await confinement();
+    const { name } = await findConfinement();
     const [says] = findings.filter(({ check }) => check === 'packs').map((finding) => finding.says);
     expect(says).toBe(
       name === 'none'
@@ -177,7 +177,7 @@ describe('enabling a pack', () => {
 
   test('is shown as on only where it can run', async () => {
     const environment = { HELMDECK_MEMORY_KEY: A_KEY };
-    const { out } = await typed(['pack', 'list', '--json'], { folder, environment });
+    const { out } = await runCli(['pack', 'list', '--json'], { folder, environment });
     const { packs } = JSON.parse(out) as { packs: { name: string; state: string; why?: string }[] };
     expect(packs.find(({ name }) => name === 'http.fetch')).toMatchObject({
       state: 'off',
@@ -191,7 +191,7 @@ describe('enabling a pack', () => {
     writePack(folder, packText(), 'test.off');
     const environment = { HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_PACKS: 'test.own,test.broken' };
     const ask = async (...args: string[]) =>
-      JSON.parse((await typed([...args, '--json'], { folder, environment })).out) as unknown;
+      JSON.parse((await runCli([...args, '--json'], { folder, environment })).out) as unknown;
     expect(await ask('pack', 'list')).toMatchObject({
       packs: expect.arrayContaining([
         { name: 'test.own', version: '1.0.0', state: 'on' },
@@ -211,16 +211,16 @@ describe('enabling a pack', () => {
         }),
       ]) as unknown,
     });
-    const listed = await typed(['pack', 'list'], { folder, environment });
+    const listed = await runCli(['pack', 'list'], { folder, environment });
     expect(listed.out).toMatch(/^test\.own +1\.0\.0 +on$/m);
-    expect((await typed(['status'], { folder, environment })).out).toMatch(/^packs +test\.broken is skipped: /m);
+    expect((await runCli(['status'], { folder, environment })).out).toMatch(/^packs +test\.broken is skipped: /m);
   });
 
   test('costs those commands nothing that ask for no pack', async () => {
     writePack(folder, packText({ before: 'for (;;);' }));
     const environment = { HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_PACKS: 'test.own' };
-    const waited = await waitOf(async () =>
-      expect(await typed(['remember', 'a', 'one'], { folder, environment })).toMatchObject({ code: 0 }),
+    const waited = await measureWait(async () =>
+      expect(await runCli(['remember', 'a', 'one'], { folder, environment })).toMatchObject({ code: 0 }),
     );
     expect(waited).toBeLessThan(5000);
   });

@@ -2,10 +2,10 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished, test, expect } from 'vitest';
 import { assemble } from '../../../src/main/assemble.ts';
-import { readConfig } from '../../../src/main/config.ts';
+import { readConfig } from '../../../src/main/config/config.ts';
 import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
-import { typed } from './typing.ts';
+import { runCli } from './run-cli.ts';
 
 /** The program as the desktop runs it, with its listener switched off as its tray does. */
 async function paused() {
@@ -21,7 +21,7 @@ async function paused() {
   onTestFinished(end);
   await program.listening.resume();
   await program.listening.pause();
-  return { folder, program, end, say: (...args: string[]) => typed(args, { folder }) };
+  return { folder, program, end, say: (...args: string[]) => runCli(args, { folder }) };
 }
 
 test('status of a paused program says that it is paused, and what to do', async () => {
@@ -57,9 +57,9 @@ test('every other command says so too, at once, and so does the doctor', async (
 
 test('a paused program that was killed is not taken to be there', async () => {
   const folder = tempFolder();
-  await typed(['remember', 'k', 'v'], { folder });
+  await runCli(['remember', 'k', 'v'], { folder });
   // No process has this number.
   writeFileSync(join(folder, 'unreachable.json'), JSON.stringify({ pid: 2 ** 30, at: 'paused' }), { mode: 0o600 });
-  expect((await typed(['status'], { folder })).out).toMatch(/^program +not running$/m);
-  expect((await typed(['recall', 'k'], { folder })).out).toBe('v\n');
+  expect((await runCli(['status'], { folder })).out).toMatch(/^program +not running$/m);
+  expect((await runCli(['recall', 'k'], { folder })).out).toBe('v\n');
 });

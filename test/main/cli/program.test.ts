@@ -1,18 +1,18 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { systemClock } from '../../../src/core/clock.ts';
-import { lockFolder } from '../../../src/core/folder.ts';
-import { prepareFolder } from '../../../src/core/prepare-folder.ts';
-import { type Listener, startListener } from '../../../src/listeners/server.ts';
-import { readConfig } from '../../../src/main/config.ts';
-import { openCore } from '../../../src/main/open-core.ts';
-import { A_KEY, openKeptStore } from '../../support/store.ts';
+import { lockFolder } from '../../../src/core/file/folder.ts';
+import { prepareFolder } from '../../../src/core/file/prepare-folder.ts';
+import { systemClock } from '../../../src/core/time/clock.ts';
+import { type Listener, startListener } from '../../../src/listeners/listener.ts';
+import { readConfig } from '../../../src/main/config/config.ts';
+import { openMemory } from '../../../src/main/open-memory.ts';
+import { A_KEY, openFileStore } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
-import { type Said, typed } from './typing.ts';
+import { type CommandResult, runCli } from './run-cli.ts';
 
 let folder: string;
-const say = (...args: string[]): Promise<Said> => typed(args, { folder });
+const say = (...args: string[]): Promise<CommandResult> => runCli(args, { folder });
 const answered = async (...args: string[]): Promise<unknown> => JSON.parse((await say(...args, '--json')).out);
 
 beforeEach(() => {
@@ -28,7 +28,7 @@ async function startProgram(environment: Record<string, string> = { HELMDECK_MEM
   });
   await using opened = new AsyncDisposableStack();
   const windowSessions = () => listener.windowSessions;
-  const core = opened.use(await openCore(config, { environment, version: '1.2.3', desktop: false, windowSessions }));
+  const core = opened.use(await openMemory(config, { environment, version: '1.2.3', desktop: false, windowSessions }));
   const { perform, tokens, store } = core;
   const listener: Listener = opened.use(
     await startListener({
@@ -37,7 +37,7 @@ async function startProgram(environment: Record<string, string> = { HELMDECK_MEM
       onChange: (hear) => store.onChange(hear),
       folder,
       address: '127.0.0.1:0',
-      pages,
+      windowFolder: pages,
       version: '1.2.3',
       clock: systemClock,
     }),
@@ -55,7 +55,7 @@ test('what the owner writes names the token of the running program, and none whe
   await say('remember', 'asked', 'v');
   const { token } = await tokens.verify(tokens.ownerToken(), 'owner');
   await end();
-  const store = await openKeptStore(folder, systemClock);
+  const store = await openFileStore(folder, systemClock);
   const facts = store.space({ subject: 'me' }, 'fact');
   const author = { client: 'command-line', transport: 'owner' };
   expect((await facts.get('alone'))?.author).toEqual({ ...author, token: '' });
@@ -86,16 +86,16 @@ test('the running program answers, and what it answers is what the memory itself
     ['forget', 'facts', '--dry-run'],
     ['undo', 'command-line', '--since', '1h', '--dry-run', '--yes'],
   ];
-  const ask = async (): Promise<Said[]> => {
+  const ask = async (): Promise<CommandResult[]> => {
     const answers = [];
     const now = Date.now() + 3_600_000;
     for (const question of questions) {
-      answers.push(await typed(question, { folder, now }), await typed([...question, '--json'], { folder, now }));
+      answers.push(await runCli(question, { folder, now }), await runCli([...question, '--json'], { folder, now }));
     }
     return answers;
   };
   // Some answers tell the moment of asking.
-  const still = (said: Said[]): unknown[] =>
+  const still = (said: CommandResult[]): unknown[] =>
     said.map(({ out, ...rest }) => ({ ...rest, out: out.replace(/"(since|fetched_at)":"[^"]*"/, '') }));
   const without = still(await ask());
   const { end } = await startProgram();
@@ -107,10 +107,10 @@ test('the running program answers, and what it answers is what the memory itself
 describe('while the program runs', () => {
   test('facts come and go through it', async () => {
     const { url } = await startProgram();
-    expect(await typed(['remember', 'note', '-'], { folder, input: 'a\nb' })).toMatchObject({ code: 0 });
+    expect(await runCli(['remember', 'note', '-'], { folder, input: 'a\nb' })).toMatchObject({ code: 0 });
     expect((await say('recall', 'note')).out).toBe('a\nb\n');
     const lines = Array.from({ length: 1100 }, (_, index) => JSON.stringify({ key: `k${index}`, value: '"'.repeat(3000) }));
-    expect((await typed(['import', '-'], { folder, input: lines.join('\n') })).out).toBe(
+    expect((await runCli(['import', '-'], { folder, input: lines.join('\n') })).out).toBe(
       'Imported: 1100 new, 0 changed, 0 known already.\n',
     );
     expect((await say('export')).out.match(/\n/g)).toHaveLength(1101);
@@ -171,7 +171,7 @@ describe('while the program runs', () => {
 
   test('one that keeps nothing takes facts, and says so', async () => {
     await startProgram({});
-    expect(await typed(['remember', 'k', 'v'], { folder })).toMatchObject({
+    expect(await runCli(['remember', 'k', 'v'], { folder })).toMatchObject({
       code: 0,
       err: expect.stringMatching(/RAM only/) as string,
     });
@@ -194,7 +194,7 @@ describe('while the program runs', () => {
     ['key', 'recovery', '--use'],
   ])('%s %s %s needs the memory for itself, and says so', async (...args) => {
     await startProgram({});
-    expect(await typed(args, { folder, environment: {} })).toMatchObject({
+    expect(await runCli(args, { folder, environment: {} })).toMatchObject({
       code: 5,
       out: '',
       err: expect.stringMatching(/is running \(process \d+\)/) as string,

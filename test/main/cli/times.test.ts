@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { dayOf, inSeconds, minuteOf, momentOf, timeLeft } from '../../../src/main/cli/times.ts';
+import { formatDay, parseDuration, formatMinute, parseMoment, formatTimeLeft } from '../../../src/main/cli/times.ts';
 
 const NOW = Date.parse('2026-11-18T12:00:00Z');
 const HOUR = 3_600_000;
@@ -20,7 +20,7 @@ test.each([
   ['', undefined],
   ['9'.repeat(13), undefined],
 ])('a time of "%s" is %s seconds', (text, seconds) => {
-  expect(inSeconds(text)).toBe(seconds);
+  expect(parseDuration(text)).toBe(seconds);
 });
 
 describe('a moment', () => {
@@ -32,13 +32,13 @@ describe('a moment', () => {
     ['2026-11-18 09:00', new Date(2026, 10, 18, 9).toISOString()],
     ['2026-11-18', new Date(2026, 10, 18).toISOString()],
   ])('is read from %s', (text, moment) => {
-    expect(momentOf(text, NOW)).toBe(moment);
+    expect(parseMoment(text, NOW)).toBe(moment);
   });
 
   test.each(['2026', 'yesterday', '2026-13-01', '2026-02-30', '2026-11-18T25:00', '18.11.2026', ''])(
     'is not guessed from "%s"',
     (text) => {
-      expect(momentOf(text, NOW)).toBeUndefined();
+      expect(parseMoment(text, NOW)).toBeUndefined();
     },
   );
 });
@@ -54,12 +54,12 @@ describe('the time that is left', () => {
     { ms: 40.5 * 60_000, left: /^41 minutes left/, why: 'the last hours' },
     { ms: 0, left: /^gone since/, why: 'over' },
   ])('is told ($why)', ({ ms, left }) => {
-    expect(timeLeft(inTime(ms), NOW)).toMatch(left);
+    expect(formatTimeLeft(inTime(ms), NOW)).toMatch(left);
   });
 
   test('has its date in the time of this place', () => {
     const local = new Date(at);
-    expect(dayOf(at)).toBe(local.toLocaleDateString('sv-SE'));
-    expect(minuteOf(at)).toBe(`${local.toLocaleDateString('sv-SE')} ${local.toLocaleTimeString('sv-SE').slice(0, 5)}`);
+    expect(formatDay(at)).toBe(local.toLocaleDateString('sv-SE'));
+    expect(formatMinute(at)).toBe(`${local.toLocaleDateString('sv-SE')} ${local.toLocaleTimeString('sv-SE').slice(0, 5)}`);
   });
 });

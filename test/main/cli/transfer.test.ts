@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { Interrupted } from '../../../src/main/cli/interrupted.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
-import { type Said, typed } from './typing.ts';
+import { type CommandResult, runCli } from './run-cli.ts';
 
 let folder: string;
 let file: string;
-const say = (...args: string[]): Promise<Said> => typed(args, { folder });
+const say = (...args: string[]): Promise<CommandResult> => runCli(args, { folder });
 const line = (over: Record<string, unknown> = {}): string => JSON.stringify({ key: 'k', value: 'v', ...over });
 
 beforeEach(() => {
@@ -23,10 +23,10 @@ describe('an export', () => {
     expect(await say('export', file)).toEqual({ code: 0, out: `Exported 2 facts to ${file}, in clear.\n`, err: '' });
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const there = join(tempFolder(), 'other');
-    const imported = await typed(['import', file], { folder: there });
+    const imported = await runCli(['import', file], { folder: there });
     expect(imported).toEqual({ code: 0, out: 'Imported: 2 new, 0 changed, 0 known already.\n', err: '' });
     const facts = async (where: string) =>
-      (await typed(['export'], { folder: where })).out
+      (await runCli(['export'], { folder: where })).out
         .trimEnd()
         .split('\n')
         .map((text) => {
@@ -35,12 +35,12 @@ describe('an export', () => {
         });
     const [here, elsewhere] = [await facts(folder), await facts(there)];
     expect(elsewhere).toEqual(here.map((fact) => ({ ...fact, end: expect.closeTo(fact.end, -1) as number })));
-    expect((await typed(['import', file], { folder: there })).out).toBe('Imported: 0 new, 0 changed, 2 known already.\n');
+    expect((await runCli(['import', file], { folder: there })).out).toBe('Imported: 0 new, 0 changed, 2 known already.\n');
   });
 
   test('goes to standard output in a pipe, a line a fact, however many', async () => {
     const lines = Array.from({ length: 620 }, (_, index) => line({ key: `k${index}` }));
-    await typed(['import', '-'], { folder, input: lines.join('\n') });
+    await runCli(['import', '-'], { folder, input: lines.join('\n') });
     const { out } = await say('export', '-');
     expect(
       out
@@ -60,7 +60,7 @@ describe('an export', () => {
     expect(readFileSync(file, 'utf8')).toBe('mine');
     await say('remember', 'a', 'one');
     const other = `${file}.2`;
-    expect(await typed(['export', other], { folder, environment: { HELMDECK_MEMORY_KEY: 'c4'.repeat(32) } })).toMatchObject({
+    expect(await runCli(['export', other], { folder, environment: { HELMDECK_MEMORY_KEY: 'c4'.repeat(32) } })).toMatchObject({
       code: 4,
     });
     expect(existsSync(other)).toBe(false);
@@ -81,7 +81,7 @@ describe('an import', () => {
       line({ key: 'last' }),
     ];
     const input = Buffer.from(lines.join('\n'), 'latin1');
-    const { code, out, err } = await typed(['import', '-'], { folder, input });
+    const { code, out, err } = await runCli(['import', '-'], { folder, input });
     expect({ code, out }).toEqual({
       code: 1,
       out: 'Imported: 2 new, 0 changed, 0 known already, 1 dropped with less than an hour left, 5 lines refused.\n',
@@ -92,7 +92,7 @@ describe('an import', () => {
         .split('\n')
         .map((text) => text.slice(0, 12)),
     ).toEqual(['Line 3: The ', 'Line 4: key ', 'Line 6: valu', 'Line 7: The ', 'Line 8: The ']);
-    const asJson = await typed(['import', '-', '--json'], { folder, input });
+    const asJson = await runCli(['import', '-', '--json'], { folder, input });
     expect(JSON.parse(asJson.out)).toMatchObject({
       created: 0,
       unchanged: 2,
@@ -103,20 +103,20 @@ describe('an import', () => {
   });
 
   test('tells the first of many errors, and how many more there are', async () => {
-    const { err } = await typed(['import', '-'], { folder, input: 'wrong\n'.repeat(1000) });
+    const { err } = await runCli(['import', '-'], { folder, input: 'wrong\n'.repeat(1000) });
     expect(err.trimEnd().split('\n')).toHaveLength(21);
     expect(err).toMatch(/and 980 more lines; --json tells all of them\.\n$/);
   });
 
   test('only checks with --dry-run', async () => {
-    const { code, out } = await typed(['import', '-', '--dry-run'], { folder, input: line() });
+    const { code, out } = await runCli(['import', '-', '--dry-run'], { folder, input: line() });
     expect({ code, out }).toEqual({ code: 0, out: 'Would import: 1 new, 0 changed, 0 known already.\n' });
     expect(await say('recall', 'k')).toMatchObject({ code: 3 });
   });
 
   test('takes facts as large as they may be, whatever they hold', async () => {
     const lines = Array.from({ length: 30 }, (_, index) => line({ key: `k${index}`, value: `a${'\u0001'.repeat(65_000)}b` }));
-    expect(await typed(['import', '-'], { folder, input: lines.join('\n') })).toMatchObject({
+    expect(await runCli(['import', '-'], { folder, input: lines.join('\n') })).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^Imported: 30 new/) as string,
     });
@@ -149,7 +149,7 @@ describe('an import', () => {
 
     test('can be interrupted while it waits', async () => {
       const interruption = new AbortController();
-      const saying = typed(['import', file], { folder, interrupted: interruption.signal });
+      const saying = runCli(['import', file], { folder, interrupted: interruption.signal });
       interruption.abort(new Interrupted(130));
       expect((await saying).code).toBe(130);
     });
@@ -168,7 +168,7 @@ describe('an import', () => {
     const hear = (err: string): void => {
       if (err.includes('Importing… 1,000 lines')) resolve();
     };
-    const { code, out, err } = await typed(['import', '-'], {
+    const { code, out, err } = await runCli(['import', '-'], {
       folder,
       input,
       terminal: true,
@@ -177,7 +177,7 @@ describe('an import', () => {
     });
     expect({ code, out }).toEqual({ code: 130, out: '' });
     expect(err).toContain('It ended early: 1,000 lines were read. Import the same file again to go on.\n');
-    expect((await typed(['import', '-'], { folder, input: lines.join('\n') })).out).toBe(
+    expect((await runCli(['import', '-'], { folder, input: lines.join('\n') })).out).toBe(
       'Imported: 200 new, 0 changed, 1000 known already.\n',
     );
   });

@@ -4,10 +4,10 @@ import Sqlite from 'better-sqlite3';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
-import { type Said, typed } from './typing.ts';
+import { type CommandResult, runCli } from './run-cli.ts';
 
 let folder: string;
-const say = (...args: string[]): Promise<Said> => typed(args, { folder });
+const say = (...args: string[]): Promise<CommandResult> => runCli(args, { folder });
 const answered = async (...args: string[]): Promise<unknown> => JSON.parse((await say(...args, '--json')).out);
 
 beforeEach(async () => {
@@ -26,7 +26,7 @@ describe('a backup', () => {
     expect(await answered('backup', '--list')).toMatchObject({ backups: [{ file }] });
     await say('forget', 'key:gone');
     await say('remember', 'k', 'changed');
-    expect(await typed(['restore', file], { folder, terminal: true, input: 'n\n' })).toMatchObject({
+    expect(await runCli(['restore', file], { folder, terminal: true, input: 'n\n' })).toMatchObject({
       code: 1,
       out: '',
       err: expect.stringMatching(/\[y\/N\] Nothing was changed/) as string,
@@ -114,7 +114,7 @@ test('tokens are made, listed and revoked', async () => {
     code: 1,
     err: expect.stringMatching(/^scopes/) as string,
   });
-  expect((await typed(['token', 'list'], { folder: join(tempFolder(), 'new') })).err).toMatch(/^There are no tokens; make one/);
+  expect((await runCli(['token', 'list'], { folder: join(tempFolder(), 'new') })).err).toMatch(/^There are no tokens; make one/);
 });
 
 test('a token can be kept where the bridge finds it, for its owner alone (R-MCP-12)', async () => {
@@ -153,7 +153,7 @@ describe('what cannot be used is exit code 5', () => {
   });
 
   test('a setting that cannot be honoured', async () => {
-    expect(await typed(['list'], { folder: 'here', environment: { HELMDECK_MEMORY_KEY: A_KEY } })).toMatchObject({
+    expect(await runCli(['list'], { folder: 'here', environment: { HELMDECK_MEMORY_KEY: A_KEY } })).toMatchObject({
       code: 5,
       err: expect.stringMatching(/^HELMDECK_DATA_DIR must be/) as string,
     });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { groups } from '../../../src/main/cli/commands.ts';
-import { readCommandLine, spell } from '../../../src/main/cli/usage.ts';
-import { typed } from './typing.ts';
+import { parseCommandLine, formatUsage } from '../../../src/main/cli/usage.ts';
+import { runCli } from './run-cli.ts';
 
 const commands = groups.flatMap((group) => group.commands);
 const read = (...args: string[]) => {
-  const asked = readCommandLine(groups, args);
+  const asked = parseCommandLine(groups, args);
   if (asked.to !== 'run') throw new Error(`This asks for ${asked.to}.`);
   return { name: asked.command.name, ...asked.typed };
 };
@@ -56,37 +56,37 @@ describe('a command line', () => {
     { why: 'help on nothing of ours', args: ['help', 'cooking'], says: 'There is no help on cooking' },
     { why: 'a question to nobody', args: ['forget', 'all'], says: 'add --yes if it is' },
   ])('is refused for $why, with exit code 2 and where to read on', async ({ args, says }) => {
-    const { code, out, err } = await typed(args, { folder: 'never opened' });
+    const { code, out, err } = await runCli(args, { folder: 'never opened' });
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toContain(says);
     expect(err).toMatch(/\nSee: helmdeck-memory help[\w ]*\n$/);
-    const asJson = await typed(['--json', ...args], { folder: 'never opened' });
+    const asJson = await runCli(['--json', ...args], { folder: 'never opened' });
     expect(JSON.parse(asJson.err)).toMatchObject({ error: 'usage', message: expect.stringContaining(says) as string });
   });
 
   test('never repeats what may be a secret behind an option', async () => {
-    expect((await typed(['--key=sesame', 'list'])).err).not.toContain('sesame');
-    expect((await typed(['list', '--key=sesame'])).err).not.toContain('sesame');
+    expect((await runCli(['--key=sesame', 'list'])).err).not.toContain('sesame');
+    expect((await runCli(['list', '--key=sesame'])).err).not.toContain('sesame');
   });
 });
 
 describe('help', () => {
   test('is the first thing shown, and where nothing was asked it is no success', async () => {
-    const { code, out } = await typed(['--help']);
-    expect({ code, out }).toEqual({ code: 0, out: (await typed(['help'])).out });
-    expect(await typed([])).toEqual({ code: 2, out: '', err: out });
+    const { code, out } = await runCli(['--help']);
+    expect({ code, out }).toEqual({ code: 0, out: (await runCli(['help'])).out });
+    expect(await runCli([])).toEqual({ code: 2, out: '', err: out });
     for (const { name } of commands) expect(out).toContain(`  ${name}`);
     for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(110);
   });
 
   test.each(commands.map((command) => ({ name: command.name, command })))('tells about $name', async ({ command }) => {
     const words = command.name.split(' ');
-    const { code, out } = await typed(['help', ...words]);
+    const { code, out } = await runCli(['help', ...words]);
     expect(code).toBe(0);
-    expect(out).toContain(`helmdeck-memory ${spell(command)}\n`);
+    expect(out).toContain(`helmdeck-memory ${formatUsage(command)}\n`);
     for (const option of Object.keys(command.options ?? {})) expect(out).toContain(`--${option}`);
-    expect(await typed([...words, '--help'])).toEqual({ code, out, err: '' });
-    expect(await typed([...words, 'some', '-h', '--wrong'])).toEqual({ code, out, err: '' });
+    expect(await runCli([...words, '--help'])).toEqual({ code, out, err: '' });
+    expect(await runCli([...words, 'some', '-h', '--wrong'])).toEqual({ code, out, err: '' });
   });
 
   test('has examples that are command lines', () => {
@@ -102,17 +102,17 @@ describe('help', () => {
   });
 
   test('tells about a family of commands, and the exit codes', async () => {
-    expect((await typed(['help', 'key'])).out).toMatch(/key init.*\n.*key status/);
-    expect((await typed(['token', '--help'])).out).toMatch(/token mint/);
-    expect((await typed(['help', 'exit-codes'])).out).toMatch(/^ {2}0 .*\n[^]* 130 /);
+    expect((await runCli(['help', 'key'])).out).toMatch(/key init.*\n.*key status/);
+    expect((await runCli(['token', '--help'])).out).toMatch(/token mint/);
+    expect((await runCli(['help', 'exit-codes'])).out).toMatch(/^ {2}0 .*\n[^]* 130 /);
   });
 
   test('says which version this is', async () => {
-    expect(await typed(['--version'])).toEqual({ code: 0, out: '1.2.3\n', err: '' });
-    expect((await typed(['--json', '--version'])).out).toBe('{"version":"1.2.3"}\n');
+    expect(await runCli(['--version'])).toEqual({ code: 0, out: '1.2.3\n', err: '' });
+    expect((await runCli(['--json', '--version'])).out).toBe('{"version":"1.2.3"}\n');
   });
 
   test('warns that others can see a value that stands on the command line', async () => {
-    expect((await typed(['help', 'remember'])).out.replaceAll(/\s+/g, ' ')).toMatch(/seen by other users.*standard input/);
+    expect((await runCli(['help', 'remember'])).out.replaceAll(/\s+/g, ' ')).toMatch(/seen by other users.*standard input/);
   });
 });

@@ -5,7 +5,7 @@ import { claudeDesktop } from '../../../src/main/connect/claude-desktop.ts';
 import { codex } from '../../../src/main/connect/codex.ts';
 import { entryFor } from '../../../src/main/connect/launch.ts';
 import { surroundingsOf } from '../../../src/main/connect/programs.ts';
-import { aHome as aHomeOfClients } from '../../support/clients.ts';
+import { createServedHome as aHomeOfClients } from '../../support/clients.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 const CONFIG = 'claude_desktop_config.json';

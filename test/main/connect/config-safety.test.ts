@@ -6,7 +6,7 @@ import { codex } from '../../../src/main/connect/codex.ts';
 import { whileUnchanged } from '../../../src/main/connect/config-file.ts';
 import type { Connector } from '../../../src/main/connect/connector.ts';
 import { geminiCli } from '../../../src/main/connect/gemini-cli.ts';
-import { aHome } from '../../support/clients.ts';
+import { createServedHome } from '../../support/clients.ts';
 
 interface Sample {
   readonly name: string;
@@ -127,7 +127,7 @@ describe.each([
   { kind: 'TOML', connector: codex, file: '.codex/config.toml', samples: tomlSamples, servers: 'mcp_servers', read: readToml },
 ])('configurations in $kind', ({ connector, file, samples, servers, read }) => {
   test(`are merged minimally and put back byte for byte, ${samples.length} of them (R-CONN-01, R-CONN-03)`, async () => {
-    const { connections, home } = await aHome({ connectors: [there(connector)] });
+    const { connections, home } = await createServedHome({ connectors: [there(connector)] });
     const path = join(home, file);
     mkdirSync(dirname(path));
     const client = connector.id;
@@ -236,7 +236,7 @@ describe.each([
   },
 ])('configurations in $kind that cannot be changed safely', ({ connector, file, broken }) => {
   test(`are refused with a reason and not touched, ${broken.length} of them (R-CONN-06)`, async () => {
-    const { connections, home, served } = await aHome({ connectors: [there(connector)] });
+    const { connections, home, served } = await createServedHome({ connectors: [there(connector)] });
     const path = join(home, file);
     mkdirSync(dirname(path));
     for (const text of broken) {
@@ -253,7 +253,7 @@ describe.each([
 });
 
 test('a configuration may be large, and one beyond all measure is left alone (R-CONN-06)', async () => {
-  const { connections, put } = await aHome({ connectors: [there(geminiCli)] });
+  const { connections, put } = await createServedHome({ connectors: [there(geminiCli)] });
   const large = `{\n${Array.from({ length: 60_000 }, (_, index) => `  "setting ${index}": { "value": ${index} },`).join('\n')}\n  "z": 1\n}\n`;
   const path = put('.gemini/settings.json', large);
   await connections.connect({ client: 'gemini-cli', subject: 'me' });
@@ -269,7 +269,7 @@ test('a configuration may be large, and one beyond all measure is left alone (R-
 });
 
 test('a configuration is read again only when it has changed (R-CONN-04)', async () => {
-  const { put, home } = await aHome();
+  const { put, home } = await createServedHome();
   let read = 0;
   const lengthOf = whileUnchanged((text) => {
     read += 1;
@@ -288,11 +288,11 @@ test('a configuration is read again only when it has changed (R-CONN-04)', async
 });
 
 test('links that lead in a circle, and folders in the place of a file, are refused (R-CONN-06)', async () => {
-  const { connections, home } = await aHome({ connectors: [there(geminiCli)] });
+  const { connections, home } = await createServedHome({ connectors: [there(geminiCli)] });
   const ask = () => connections.plan({ client: 'gemini-cli', subject: 'me' });
   mkdirSync(join(home, '.gemini/settings.json'), { recursive: true });
   await expect(ask()).rejects.toMatchObject({ code: 'invalid_input', message: expect.stringMatching(/not a plain file/) });
-  const other = await aHome({ connectors: [there(codex)] });
+  const other = await createServedHome({ connectors: [there(codex)] });
   mkdirSync(join(other.home, '.codex'));
   symlinkSync('config.toml', join(other.home, '.codex/config.toml'));
   other.program('codex', 'exit 0');

@@ -18,7 +18,7 @@ import { codex } from '../../../src/main/connect/codex.ts';
 import { replaceConfigFile } from '../../../src/main/connect/config-file.ts';
 import type { Look } from '../../../src/main/connect/connector.ts';
 import { surroundingsOf } from '../../../src/main/connect/programs.ts';
-import { aHome } from '../../support/clients.ts';
+import { createServedHome } from '../../support/clients.ts';
 import { aCaller } from '../../support/memory.ts';
 
 const CLAUDE = '{\n  "theme": "dark",\n  "mcpServers": {\n    "other": { "command": "x" }\n  }\n}\n';
@@ -34,7 +34,7 @@ const all = [
 test.each(all)(
   '$client is connected, tried, and disconnected without a trace (R-CONN-02, R-CONN-03, R-CONN-08, R-CONN-10)',
   async ({ client, file, text }) => {
-    const { connections, put, row, served } = await aHome();
+    const { connections, put, row, served } = await createServedHome();
     const path = put(file, text, 0o640);
     expect(await row(client)).toMatchObject({ state: 'not_connected', installed: true, transport: 'stdio', config: path });
     const plan = await connections.plan({ client, subject: 'me' });
@@ -67,7 +67,7 @@ test.each(all)(
 );
 
 test('what was not there goes again, folder and all', async () => {
-  const { connections, program, home } = await aHome();
+  const { connections, program, home } = await createServedHome();
   program('codex', 'exit 1');
   await connections.connect({ client: 'codex', subject: 'me' });
   expect(readFileSync(join(home, '.codex/config.toml'), 'utf8')).toMatch(/^\[mcp_servers\.helmdeck\]\ncommand = /);
@@ -77,7 +77,7 @@ test('what was not there goes again, folder and all', async () => {
 });
 
 test('an entry that was wiped is noticed, and put back (R-CONN-04)', async () => {
-  const { connections, put, row, served } = await aHome();
+  const { connections, put, row, served } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   const first = await connections.connect({ client: 'claude-code', subject: 'me' });
   writeFileSync(path, '{"wiped":true}');
@@ -93,7 +93,7 @@ test('an entry that was wiped is noticed, and put back (R-CONN-04)', async () =>
 });
 
 test('what others changed since stays when ours goes (R-CONN-03)', async () => {
-  const { connections, put } = await aHome();
+  const { connections, put } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   await connections.connect({ client: 'claude-code', subject: 'me' });
   const since = readFileSync(path, 'utf8').replace('"dark"', '"light"');
@@ -110,7 +110,7 @@ test('what others changed since stays when ours goes (R-CONN-03)', async () => {
 });
 
 test('a file that was deleted since is not said to have been changed (R-CONN-03)', async () => {
-  const { connections, put } = await aHome();
+  const { connections, put } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   await connections.connect({ client: 'claude-code', subject: 'me' });
   rmSync(path);
@@ -119,7 +119,7 @@ test('a file that was deleted since is not said to have been changed (R-CONN-03)
 });
 
 test('a plan whose files have changed since is not carried out (R-CONN-05)', async () => {
-  const { connections, put, served } = await aHome();
+  const { connections, put, served } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   const { basis } = await connections.plan({ client: 'claude-code', subject: 'me' });
   writeFileSync(path, '{}');
@@ -132,14 +132,14 @@ test('a plan whose files have changed since is not carried out (R-CONN-05)', asy
 });
 
 test('what another program writes in that very moment is not written over (R-CONN-05)', async () => {
-  const { put } = await aHome();
+  const { put } = await createServedHome();
   const path = put('x.json', 'new');
   expect(() => replaceConfigFile(path, 'the digest of what was read before', Buffer.from('ours'))).toThrow(/another program/);
   expect(readFileSync(path, 'utf8')).toBe('new');
 });
 
 test('behind a link the file itself is changed, and the link stays (R-CONN-06)', async () => {
-  const { connections, put, home } = await aHome();
+  const { connections, put, home } = await createServedHome();
   const real = put('dotfiles/claude.json', CLAUDE, 0o600);
   const link = join(home, '.claude.json');
   symlinkSync('dotfiles/claude.json', link);
@@ -153,7 +153,7 @@ test('behind a link the file itself is changed, and the link stays (R-CONN-06)',
 });
 
 test('what cannot be changed safely is refused with the reason, and left as it is (R-CONN-06)', async () => {
-  const { connections, put, served, home, row } = await aHome();
+  const { connections, put, served, home, row } = await createServedHome();
   const refused = async (why: RegExp): Promise<void> => {
     const held = (): string =>
       existsSync(join(home, '.claude.json')) ? readFileSync(join(home, '.claude.json'), 'hex') : 'nothing';
@@ -186,7 +186,7 @@ test('what cannot be changed safely is refused with the reason, and left as it i
 });
 
 test('in a folder that nobody may write nothing is made, nor below it (R-CONN-06)', async () => {
-  const { connections, home, program, served } = await aHome();
+  const { connections, home, program, served } = await createServedHome();
   program('codex', 'exit 1');
   program('claude', 'exit 1');
   chmodSync(home, 0o555);
@@ -201,7 +201,7 @@ test('in a folder that nobody may write nothing is made, nor below it (R-CONN-06
 });
 
 test('its own command makes the first configuration, with nothing of ours in its environment (R-CONN-07)', async () => {
-  const { connections, program, home } = await aHome();
+  const { connections, program, home } = await createServedHome();
   const path = join(home, '.claude.json');
   program(
     'claude',
@@ -239,7 +239,7 @@ test('its own command makes the first configuration, with nothing of ours in its
 });
 
 test('where there is a configuration its own command is not asked: it takes seconds, and may lose what is written in them (R-CONN-07)', async () => {
-  const { connections, put, program, home } = await aHome();
+  const { connections, put, program, home } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   program('claude', 'touch "$HOME/ran"');
   expect((await connections.plan({ client: 'claude-code', subject: 'me' })).commands).toEqual([]);
@@ -249,7 +249,7 @@ test('where there is a configuration its own command is not asked: it takes seco
 });
 
 test('a program that everybody can write is not run (R-CONN-07)', async () => {
-  const { connections, program, home } = await aHome();
+  const { connections, program, home } = await createServedHome();
   program('claude', 'touch "$HOME/ran"', 0o777);
   await expect(connections.connect({ client: 'claude-code', subject: 'me' })).rejects.toMatchObject({
     code: 'invalid_input',
@@ -259,7 +259,7 @@ test('a program that everybody can write is not run (R-CONN-07)', async () => {
 });
 
 test('an entry of that name that somebody else put there is told apart, and comes back (R-CONN-04)', async () => {
-  const { connections, put, row } = await aHome();
+  const { connections, put, row } = await createServedHome();
   const text = '{ "mcpServers": { "helmdeck": { "url": "http://127.0.0.1:7345/api/v1/mcp" } } }';
   const path = put('.claude.json', text);
   expect(await row('claude-code')).toMatchObject({ state: 'differs' });
@@ -284,7 +284,7 @@ test.each([
   },
 ])('an entry that was replaced comes back also in a file that others changed since: $file (R-CONN-03)', async (sample) => {
   const { client, file, text, kept } = sample;
-  const { connections, put, row } = await aHome();
+  const { connections, put, row } = await createServedHome();
   const path = put(file, text);
   await connections.connect({ client, subject: 'me' });
   const changed = (from: string, to: string): void => {
@@ -316,7 +316,7 @@ test.each([
   },
 ])('$client, connected by hand as README says, is known, and gets its token back (R-CONN-03, R-CONN-04)', async (sample) => {
   const { client, file, text } = sample;
-  const { connections, put, row, served } = await aHome();
+  const { connections, put, row, served } = await createServedHome();
   const path = put(file, text);
   expect(await row(client)).toMatchObject({ state: 'broken', why: expect.stringMatching(/token has gone/) });
   const own = await served.tokens.mint({ name: client, client, subject: 'work', days: 30, scopes: ['memory:read'] });
@@ -342,7 +342,7 @@ test.each([
 test.each(['{ "command": "mine", "args": ["precious"] }', '{ "url": "http://127.0.0.1:7345/api/v1/mcp" }'])(
   'an entry of that name that we never replaced is not ours to take out: %s (R-CONN-03)',
   async (entry) => {
-    const { connections, put } = await aHome();
+    const { connections, put } = await createServedHome();
     const text = `{ "mcpServers": { "helmdeck": ${entry} } }`;
     const path = put('.claude.json', text);
     await expect(connections.disconnect({ client: 'claude-code' })).rejects.toMatchObject({
@@ -354,7 +354,7 @@ test.each(['{ "command": "mine", "args": ["precious"] }', '{ "url": "http://127.
 );
 
 test('an entry of ours whose record has gone is taken out all the same (R-CONN-03)', async () => {
-  const { connections, put, served } = await aHome();
+  const { connections, put, served } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   await connections.connect({ client: 'claude-code', subject: 'me' });
   rmSync(join(served.folder, 'clients'), { recursive: true });
@@ -363,7 +363,7 @@ test('an entry of ours whose record has gone is taken out all the same (R-CONN-0
 });
 
 test('a file keeps its mode when a program writes a new one in its place (R-CONN-01, R-CONN-07)', async () => {
-  const { connections, put, program } = await aHome();
+  const { connections, put, program } = await createServedHome();
   const path = put('.codex/config.toml', CODEX, 0o640);
   program('codex', `cp "${path}" "${path}.new" && chmod 600 "${path}.new" && mv "${path}.new" "${path}"`);
   await connections.connect({ client: 'codex', subject: 'me' });
@@ -374,7 +374,7 @@ test('a file keeps its mode when a program writes a new one in its place (R-CONN
 });
 
 test('a folder that is named with no absolute path is none that we and the client would agree on', async () => {
-  const { around, put, home } = await aHome();
+  const { around, put, home } = await createServedHome();
   put('.codex/config.toml', CODEX);
   for (const folder of ['', 'relative'])
     for (const [connector, name, file] of [
@@ -387,7 +387,7 @@ test('a folder that is named with no absolute path is none that we and the clien
 });
 
 test('clients share one memory, unless one is given its own (R-CONN-08)', async () => {
-  const { connections, put, served, row } = await aHome();
+  const { connections, put, served, row } = await createServedHome();
   put('.claude.json', CLAUDE);
   put('.codex/config.toml', CODEX);
   put('.gemini/settings.json', GEMINI);
@@ -415,7 +415,7 @@ test('clients share one memory, unless one is given its own (R-CONN-08)', async 
 });
 
 test('a paused client is refused until it is let in again, and a revoked one for good (R-CONN-09)', async () => {
-  const { connections, put, served, row } = await aHome();
+  const { connections, put, served, row } = await createServedHome();
   put('.claude.json', CLAUDE);
   const { token } = await connections.connect({ client: 'claude-code', subject: 'me' });
   await served.tokens.pause({ id: token, paused: true });
@@ -433,7 +433,7 @@ test('a paused client is refused until it is let in again, and a revoked one for
 });
 
 test('only our own bridge is started to try an entry, with nothing that others put beside it (R-CONN-10)', async () => {
-  const { connections, put, served, home } = await aHome();
+  const { connections, put, served, home } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   const proof = join(home, 'it-ran');
   await connections.connect({ client: 'claude-code', subject: 'me' });
@@ -470,7 +470,7 @@ test('only our own bridge is started to try an entry, with nothing that others p
 });
 
 test('what its client would start and is not there any more is said (R-CONN-04)', async () => {
-  const { connections, put, served, row } = await aHome();
+  const { connections, put, served, row } = await createServedHome();
   put('.claude.json', CLAUDE);
   await connections.connect({ client: 'claude-code', subject: 'me' });
   rmSync(join(served.folder, 'helmdeck-memory-mcp.mjs'));
@@ -481,7 +481,7 @@ test('what its client would start and is not there any more is said (R-CONN-04)'
 });
 
 test('a token file that was deleted is said, and a new one made (R-CONN-04)', async () => {
-  const { connections, put, served, row } = await aHome();
+  const { connections, put, served, row } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   const { token } = await connections.connect({ client: 'claude-code', subject: 'me' });
   const file = join(served.folder, 'clients', 'claude-code.token');
@@ -502,7 +502,7 @@ test('a token file that was deleted is said, and a new one made (R-CONN-04)', as
 });
 
 test('two that connect at once do not undo each other, and two plans of one file are one too many (R-CONN-05)', async () => {
-  const { connections, put, row, served } = await aHome();
+  const { connections, put, row, served } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   put('.codex/config.toml', CODEX);
   const { basis } = await connections.plan({ client: 'claude-code', subject: 'me' });
@@ -521,7 +521,7 @@ test('two that connect at once do not undo each other, and two plans of one file
 });
 
 test('our entry, changed by somebody since, is told apart and goes all the same (R-CONN-03, R-CONN-04)', async () => {
-  const { connections, put, row } = await aHome();
+  const { connections, put, row } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   await connections.connect({ client: 'claude-code', subject: 'me' });
   put('.claude.json', readFileSync(path, 'utf8').replace('"--client"', '"--client", "x"'));
@@ -531,7 +531,7 @@ test('our entry, changed by somebody since, is told apart and goes all the same 
 });
 
 test('a file that was broken since is named when it is to be put right (R-CONN-06)', async () => {
-  const { connections, put } = await aHome();
+  const { connections, put } = await createServedHome();
   put('.codex/config.toml', CODEX);
   await connections.connect({ client: 'codex', subject: 'me' });
   const path = put('.codex/config.toml', '[');
@@ -539,7 +539,7 @@ test('a file that was broken since is named when it is to be put right (R-CONN-0
 });
 
 test('what its owner has added to our entry stays when it is connected anew (R-CONN-01)', async () => {
-  const { connections, put, row } = await aHome();
+  const { connections, put, row } = await createServedHome();
   const gemini = put('.gemini/settings.json', '{}');
   const toml = put('.codex/config.toml', CODEX);
   for (const client of ['gemini-cli', 'codex']) await connections.connect({ client, subject: 'me' });
@@ -581,7 +581,7 @@ test.each([
   'what its owner has added beside ours and to its environment stays, and is no other entry: $client (R-CONN-01)',
   async (one) => {
     const { client, file, of, add, command, gone } = one;
-    const { connections, put, row } = await aHome();
+    const { connections, put, row } = await createServedHome();
     const path = put(file, '');
     await connections.connect({ client, subject: 'me' });
     const own = readFileSync(path, 'utf8').replace(of, add + of);
@@ -619,7 +619,7 @@ test.each([
     'MINE = "a"',
   ],
 ])('an entry of ours in TOML gets its new keys however it is spelled: %s %s %s (R-CONN-01)', async (...lines) => {
-  const { connections, put, row } = await aHome();
+  const { connections, put, row } = await createServedHome();
   const path = put('.codex/config.toml', `${lines.join('\n')}\n\n[tui]\nx = 1`);
   await connections.connect({ client: 'codex', subject: 'me' });
   expect(await row('codex')).toMatchObject({ state: 'connected' });
@@ -634,7 +634,7 @@ test.each([
 });
 
 test('a home of any name holds clients that are connected and disconnected (R-CONN-03, R-CONN-10)', async () => {
-  const { connections, put, program, home } = await aHome({ called: `A da's "höme" $(x) \`y\` 家 \\n` });
+  const { connections, put, program, home } = await createServedHome({ folderName: `A da's "höme" $(x) \`y\` 家 \\n` });
   put('.claude.json', CLAUDE);
   put('.codex/config.toml', CODEX);
   put('.cursor/mcp.json', '{}');
@@ -650,14 +650,14 @@ test('a home of any name holds clients that are connected and disconnected (R-CO
 });
 
 test('what lies where versions of Node would is no reason to show no client', async () => {
-  const { put } = await aHome();
+  const { put } = await createServedHome();
   const home = dirname(put('.nvm/versions/node', 'a file'));
   const machine = { environment: {}, platform: process.platform, home: () => join(home, '../..') };
   expect(surroundingsOf(machine).places()).toContain('/usr/bin');
 });
 
 test('what is kept of a connection and cannot be read is said, and no other client is hidden by it (R-CONN-04)', async () => {
-  const { connections, put, served, row } = await aHome();
+  const { connections, put, served, row } = await createServedHome();
   put('.claude.json', CLAUDE);
   const path = put('.codex/config.toml', CODEX);
   await connections.connect({ client: 'codex', subject: 'me' });
@@ -678,7 +678,7 @@ test('what is kept of a connection and cannot be read is said, and no other clie
 });
 
 test('one that was never connected cannot be disconnected, and one that nobody knows is not found', async () => {
-  const { connections, put } = await aHome();
+  const { connections, put } = await createServedHome();
   put('.claude.json', CLAUDE);
   await expect(connections.disconnect({ client: 'claude-code' })).rejects.toMatchObject({ code: 'not_found' });
   await expect(connections.plan({ client: 'nobody', subject: 'me' })).rejects.toMatchObject({ code: 'not_found' });
@@ -687,7 +687,7 @@ test('one that was never connected cannot be disconnected, and one that nobody k
 describe('a connection that fails half-way', () => {
   /** A client with a second file of its own, and a program that may refuse. */
   const both = async (look: () => Look) => {
-    const home = await aHome({
+    const home = await createServedHome({
       connectors: [
         {
           id: 'both',

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { cursor } from '../../../src/main/connect/cursor.ts';
 import { surroundingsOf } from '../../../src/main/connect/programs.ts';
 import { vscode } from '../../../src/main/connect/vscode.ts';
-import { aHome } from '../../support/clients.ts';
+import { createServedHome } from '../../support/clients.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 const CODE = '.config/Code/User/mcp.json';
@@ -15,7 +15,7 @@ describe.each([
   { client: 'vscode', file: CODE, servers: 'servers' },
 ])('$client (R-BUNDLE-06)', ({ client, file, servers }) => {
   test('is connected by its file, tried, and disconnected without a trace', async () => {
-    const { connections, put, row } = await aHome();
+    const { connections, put, row } = await createServedHome();
     const path = put(file, BEFORE);
     expect(await row(client)).toMatchObject({ state: 'not_connected', config: path });
     const done = await connections.connect({ client, subject: 'me' });
@@ -29,7 +29,7 @@ describe.each([
   });
 
   test('is known by its folder alone, and then gets a file', async () => {
-    const { connections, home, put, row } = await aHome();
+    const { connections, home, put, row } = await createServedHome();
     mkdirSync(join(home, file, '..'), { recursive: true });
     put('elsewhere', '');
     expect(await row(client)).toMatchObject({ state: 'not_connected' });
@@ -38,7 +38,7 @@ describe.each([
   });
 
   test('has a link that adds the same entry elsewhere, without a token', async () => {
-    const { connections, put, served } = await aHome();
+    const { connections, put, served } = await createServedHome();
     put(file, BEFORE);
     const { link = '' } = await connections.plan({ client, subject: 'me' });
     await connections.connect({ client, subject: 'me' });
@@ -62,7 +62,7 @@ describe.each([
 });
 
 test('where Visual Studio Code has no file yet and can make it, it is asked to (R-BUNDLE-06)', async () => {
-  const { connections, home, program } = await aHome();
+  const { connections, home, program } = await createServedHome();
   const path = join(home, CODE);
   mkdirSync(dirname(path), { recursive: true });
   program(

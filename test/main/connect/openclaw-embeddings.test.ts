@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Connector } from '../../../src/main/connect/connector.ts';
 import { openClawEmbeddings } from '../../../src/main/connect/openclaw/embeddings.ts';
-import { aHome } from '../../support/clients.ts';
-import { ask } from '../../support/listener.ts';
+import { createServedHome } from '../../support/clients.ts';
+import { sendRequest } from '../../support/listener.ts';
 
 // As any client is connected, by the memory of its owner.
 const CLIENT = { client: 'openclaw-embeddings', subject: 'me' };
@@ -19,7 +19,7 @@ const CONFIG = `{
 `;
 
 async function aHomeWithOpenClaw(version: string, text = CONFIG, connectors?: readonly Connector[]) {
-  const home = await aHome(connectors && { connectors });
+  const home = await createServedHome(connectors && { connectors });
   home.put('lib/node_modules/openclaw/package.json', JSON.stringify({ name: 'openclaw', version }));
   home.put('lib/node_modules/openclaw/openclaw', '#!/bin/sh\n', 0o755);
   mkdirSync(`${home.home}/bin`, { recursive: true });
@@ -54,13 +54,13 @@ describe("OpenClaw's own search by meaning (R-EMB-10)", () => {
         'remember',
         { key: 'a', value: 'b' },
       );
-      expect((await ask(served.url, '/api/v1/memory/facts', { token })).json['facts']).toEqual([]);
-      expect((await ask(served.url, '/api/v1/memory/store', { token, body: { key: 'a', value: 'b' } })).status).toBe(403);
+      expect((await sendRequest(served.url, '/api/v1/memory/facts', { token })).json['facts']).toEqual([]);
+      expect((await sendRequest(served.url, '/api/v1/memory/store', { token, body: { key: 'a', value: 'b' } })).status).toBe(403);
 
       const again = await connections.plan(CLIENT);
       expect(JSON.stringify(again)).not.toContain(token);
       await connections.connect(CLIENT);
-      expect((await ask(served.url, '/api/v1/status', { token })).status).toBe(401);
+      expect((await sendRequest(served.url, '/api/v1/status', { token })).status).toBe(401);
       await connections.disconnect(CLIENT);
       expect(text()).toBe(CONFIG);
     },

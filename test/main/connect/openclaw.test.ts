@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { installArgs } from '../../../src/main/connect/openclaw/plugin.ts';
-import { aHome } from '../../support/clients.ts';
+import { createServedHome } from '../../support/clients.ts';
 import { aHomeWithOpenClaw, CLIENT, CONFIG } from '../../support/openclaw.ts';
 
 const read = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
@@ -287,7 +287,7 @@ test('R-CLAW-12 what OpenClaw keeps of its own memory is not touched, whatever s
 });
 
 test('R-CLAW-10 it is found where its own settings say, and asked by the words that its version knows', async () => {
-  const { around, home, put, row } = await aHome();
+  const { around, home, put, row } = await createServedHome();
   const environment = around.environment as Record<string, string>;
   expect(await row('openclaw')).toMatchObject({ installed: false });
   environment['OPENCLAW_STATE_DIR'] = join(home, 'elsewhere');

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Finding } from '../../../src/main/doctor/finding.ts';
 import { examineOpenClaw } from '../../../src/main/doctor/openclaw.ts';
-import { aHome } from '../../support/clients.ts';
+import { createServedHome } from '../../support/clients.ts';
 import { aCaller } from '../../support/memory.ts';
 import { aHomeWithOpenClaw, CLIENT } from '../../support/openclaw.ts';
 
@@ -26,7 +26,7 @@ describe('the doctor of OpenClaw (R-CLAW-13)', () => {
   });
 
   test('says that it is not there, not connected, or lacks its plugin, and what to do', async () => {
-    const none = await aHome();
+    const none = await createServedHome();
     expect(await examineOpenClaw(none.around, none.served.folder)).toMatchObject([
       { state: 'bad', remedy: expect.stringContaining('Install it') },
     ]);

@@ -3,39 +3,39 @@ import { createServer, type ServerResponse, setGlobalProxyFromEnv } from 'node:h
 import { type AddressInfo, createServer as createTcpServer, Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { Errand, Reply } from '../../../src/core/packs/egress.ts';
-import { hostsOf } from '../../../src/core/packs/hosts.ts';
+import type { EgressRequest, EgressResponse } from '../../../src/core/packs/egress.ts';
+import { parseHostAllowlist } from '../../../src/core/packs/hosts.ts';
 import { createEgress } from '../../../src/main/egress/egress.ts';
-import { type HandClock, handClock, SECOND } from '../../support/clock.ts';
-import { type Outside, outside, PUBLIC, PUBLIC_V6 } from '../../support/outside.ts';
+import { type ManualClock, manualClock, SECOND } from '../../support/clock.ts';
+import { type FakeInternet, startFakeInternet, PUBLIC_IPV4, PUBLIC_IPV6 } from '../../support/fake-internet.ts';
 
-const HOSTS = hostsOf(['*.example.com', '*.example.org', 'docs.example.com:8443'], 'ask its owner')!;
+const HOSTS = parseHostAllowlist(['*.example.com', '*.example.org', 'docs.example.com:8443'], 'ask its owner')!;
 
-let world: Outside;
-let clock: HandClock;
+let world: FakeInternet;
+let clock: ManualClock;
 
 beforeEach(async () => {
-  clock = handClock();
-  world = await outside({ clock });
+  clock = manualClock();
+  world = await startFakeInternet({ clock });
 });
 
-const get = (url: string, over: Partial<Errand> = {}): Promise<Reply> =>
+const get = (url: string, over: Partial<EgressRequest> = {}): Promise<EgressResponse> =>
   world.egress.get({ url, hosts: HOSTS, signal: new AbortController().signal, ...over });
 
 /** A server that says nothing of HTTP but these bytes. */
 const raw = (host: string, ...bytes: (string | Buffer)[]): void =>
-  world.answer(host, ({ socket }) => bytes.forEach((more) => socket.write(more)));
+  world.respond(host, ({ socket }) => bytes.forEach((more) => socket.write(more)));
 
 const seen = async (condition: () => boolean): Promise<void> => {
   await expect.poll(condition, { interval: 5, timeout: 45_000 }).toBe(true);
 };
 
 /** What is told to whoever waits, once it is told. */
-const failing = (reply: Promise<Reply>): Promise<unknown> => reply.catch((error: unknown) => error);
+const failing = (reply: Promise<EgressResponse>): Promise<unknown> => reply.catch((error: unknown) => error);
 
 describe('the way out (R-PACK-14)', () => {
   test('asks over TLS by GET, says who it is, and nothing else of this machine', async () => {
-    world.answer('docs.example.com', (_, response) => response.setHeader('X-One', ['a', 'b']).end('hello'));
+    world.respond('docs.example.com', (_, response) => response.setHeader('X-One', ['a', 'b']).end('hello'));
     const reply = await get('https://docs.example.com/a%20b?q=1&r=%26#part', { headers: { Accept: 'text/plain' } });
     expect({ ...reply, body: reply.body.toString() }).toMatchObject({
       url: 'https://docs.example.com/a%20b?q=1&r=%26',
@@ -45,7 +45,7 @@ describe('the way out (R-PACK-14)', () => {
       forThisOnce: false,
     });
     expect(reply.headers.get('x-one')).toBe('a, b');
-    expect(world.asked).toEqual([
+    expect(world.requests).toEqual([
       {
         method: 'GET',
         url: 'https://docs.example.com/a%20b?q=1&r=%26',
@@ -58,25 +58,25 @@ describe('the way out (R-PACK-14)', () => {
         },
       },
     ]);
-    expect(world.dialled).toEqual([`${PUBLIC} 443`]);
+    expect(world.connections).toEqual([`${PUBLIC_IPV4} 443`]);
   });
 
   test('goes to another port only where the list names it', async () => {
-    world.answer('docs.example.com:8443', (_, response) => response.end('there'));
+    world.respond('docs.example.com:8443', (_, response) => response.end('there'));
     expect((await get('https://docs.example.com:8443/')).body.toString()).toBe('there');
-    expect(world.dialled).toEqual([`${PUBLIC} 8443`]);
+    expect(world.connections).toEqual([`${PUBLIC_IPV4} 8443`]);
   });
 
   test('takes the next address of a name where one does not answer', async () => {
-    world.names.set('docs.example.com', [['1.1.1.1', PUBLIC_V6]]);
-    world.answer('docs.example.com', (_, response) => response.end('hello'));
+    world.names.set('docs.example.com', [['1.1.1.1', PUBLIC_IPV6]]);
+    world.respond('docs.example.com', (_, response) => response.end('hello'));
     // The trap hangs up before it has proved anything, and that is not asked twice; one that is not there is.
     const dial = (address: string, port: number): Socket =>
-      address === PUBLIC_V6 ? world.network.dial(address, port) : refused(world.network.dial(address, port));
+      address === PUBLIC_IPV6 ? world.network.dial(address, port) : refused(world.network.dial(address, port));
     const egress = createEgress({ ...world.network, dial, clock });
     const reply = await egress.get({ url: 'https://docs.example.com/', hosts: HOSTS, signal: new AbortController().signal });
     expect(reply.body.toString()).toBe('hello');
-    expect(world.dialled).toEqual(['1.1.1.1 443', `${PUBLIC_V6} 443`]);
+    expect(world.connections).toEqual(['1.1.1.1 443', `${PUBLIC_IPV6} 443`]);
   });
 
   test('goes by no proxy of the environment, and trusts nobody because a variable says so', async () => {
@@ -97,7 +97,7 @@ describe('the way out (R-PACK-14)', () => {
       restore();
       proxy.close();
     });
-    world.answer('docs.example.com', (_, response) => response.end('hello'));
+    world.respond('docs.example.com', (_, response) => response.end('hello'));
     expect((await get('https://docs.example.com/')).body.toString()).toBe('hello');
     const { resolve, dial } = world.network;
     const believing = createEgress({ resolve, dial, clock });
@@ -105,14 +105,14 @@ describe('the way out (R-PACK-14)', () => {
       believing.get({ url: 'https://docs.example.com/', hosts: HOSTS, signal: new AbortController().signal }),
     ).rejects.toMatchObject({ code: 'handler_failed', message: expect.stringContaining('cannot prove who it is') as string });
     expect(proxied).toBe(0);
-    expect(world.asked).toHaveLength(1);
+    expect(world.requests).toHaveLength(1);
   });
 
   test('keeps no cookie', async () => {
-    world.answer('docs.example.com', (_, response) => response.setHeader('Set-Cookie', 'a=b').end());
+    world.respond('docs.example.com', (_, response) => response.setHeader('Set-Cookie', 'a=b').end());
     await get('https://docs.example.com/');
     await get('https://docs.example.com/');
-    expect(world.asked.map(({ headers }) => headers.cookie)).toEqual([undefined, undefined]);
+    expect(world.requests.map(({ headers }) => headers.cookie)).toEqual([undefined, undefined]);
   });
 
   test.each([
@@ -126,11 +126,11 @@ describe('the way out (R-PACK-14)', () => {
     { says: 'X-Other: no-store', once: false },
   ])('an answer with $says is for this once: $once, by a redirect too (R-PACK-04)', async ({ says, once: forThisOnce }) => {
     const [name = '', value = ''] = says.split(': ');
-    world.answer('docs.example.com', (_, response) => response.setHeader(name, value).end());
-    world.answer('old.example.com', (_, response) =>
+    world.respond('docs.example.com', (_, response) => response.setHeader(name, value).end());
+    world.respond('old.example.com', (_, response) =>
       response.writeHead(302, { Location: 'https://new.example.com/', [name]: value }).end(),
     );
-    world.answer('new.example.com', (_, response) => response.end());
+    world.respond('new.example.com', (_, response) => response.end());
     expect(await get('https://docs.example.com/')).toMatchObject({ forThisOnce });
     expect(await get('https://old.example.com/')).toMatchObject({ url: 'https://new.example.com/', forThisOnce });
   });
@@ -187,7 +187,7 @@ describe('an address that is refused before anything is connected to (R-PACK-14)
     ['https://dоcs.example.net/', 'not among the hosts'],
   ])('%j', async (url, why) => {
     await expect(get(url)).rejects.toMatchObject({ code: 'invalid_input', message: expect.stringContaining(why) as string });
-    expect([world.trapped(), world.dialled, world.asked]).toEqual([0, [], []]);
+    expect([world.trappedConnections(), world.connections, world.requests]).toEqual([0, [], []]);
   });
 });
 
@@ -228,7 +228,7 @@ const INSIDE = [
 describe('a name that leads inside reaches nothing (R-PACK-14)', () => {
   test('whatever would reach it is seen', async () => {
     world.network.dial('10.0.0.1', 443).on('error', () => undefined);
-    await expect.poll(world.trapped).toBe(1);
+    await expect.poll(world.trappedConnections).toBe(1);
   });
 
   test.each(INSIDE)('to %s', async (address) => {
@@ -237,28 +237,28 @@ describe('a name that leads inside reaches nothing (R-PACK-14)', () => {
       code: 'handler_failed',
       message: 'docs.example.com does not lead to public addresses alone, so it is not asked; check the name.',
     });
-    expect([world.trapped(), world.dialled, world.asked]).toEqual([0, [], []]);
+    expect([world.trappedConnections(), world.connections, world.requests]).toEqual([0, [], []]);
   });
 
   test.each([
-    ['public first', [PUBLIC, '10.0.0.1']],
-    ['public last', ['10.0.0.1', PUBLIC]],
-    ['mapped among public ones', [PUBLIC_V6, PUBLIC, '::ffff:10.0.0.1']],
+    ['public first', [PUBLIC_IPV4, '10.0.0.1']],
+    ['public last', ['10.0.0.1', PUBLIC_IPV4]],
+    ['mapped among public ones', [PUBLIC_IPV6, PUBLIC_IPV4, '::ffff:10.0.0.1']],
     ['nothing at all', []],
   ])('to both inside and outside: %s', async (_, addresses) => {
     world.names.set('docs.example.com', [addresses]);
     await expect(get('https://docs.example.com/')).rejects.toMatchObject({ code: 'handler_failed' });
-    expect([world.trapped(), world.dialled, world.asked]).toEqual([0, [], []]);
+    expect([world.trappedConnections(), world.connections, world.requests]).toEqual([0, [], []]);
   });
 
   test('to the outside once and inside from then on (rebinding): it is resolved once, and what was checked is dialled', async () => {
-    world.names.set('docs.example.com', [[PUBLIC], ['127.0.0.1']]);
-    world.answer('docs.example.com', (_, response) => response.end('hello'));
+    world.names.set('docs.example.com', [[PUBLIC_IPV4], ['127.0.0.1']]);
+    world.respond('docs.example.com', (_, response) => response.end('hello'));
     expect((await get('https://docs.example.com/')).body.toString()).toBe('hello');
-    expect(world.dialled).toEqual([`${PUBLIC} 443`]);
+    expect(world.connections).toEqual([`${PUBLIC_IPV4} 443`]);
     await expect(get('https://docs.example.com/')).rejects.toMatchObject({ code: 'handler_failed' });
-    expect(world.dialled).toHaveLength(1);
-    expect(world.trapped()).toBe(0);
+    expect(world.connections).toHaveLength(1);
+    expect(world.trappedConnections()).toBe(0);
   });
 
   test('by the resolver of this system, too', async () => {
@@ -268,7 +268,7 @@ describe('a name that leads inside reaches nothing (R-PACK-14)', () => {
     await once(inside, 'listening');
     onTestFinished(() => void inside.close());
     const { port } = inside.address() as AddressInfo;
-    const hosts = { includes: () => true, remedy: '' };
+    const hosts = { allows: () => true, remedy: '' };
     const egress = createEgress();
     // Resolvers answer names below localhost with this machine, or not at all.
     for (const url of [`https://a.localhost:${port}/`, `https://127.0.0.1:${port}/`, `https://localhost:${port}/`]) {
@@ -280,15 +280,15 @@ describe('a name that leads inside reaches nothing (R-PACK-14)', () => {
 
 describe('a redirect (R-PACK-14)', () => {
   const redirect = (host: string, to: string, status = 302): void =>
-    world.answer(host, (_, response) => response.writeHead(status, { Location: to }).end('moved'));
+    world.respond(host, (_, response) => response.writeHead(status, { Location: to }).end('moved'));
 
   test.each([301, 302, 303, 307, 308])('by %i is followed, within a host with what its caller sent', async (status) => {
-    world.answer('docs.example.com', ({ url }, response) =>
+    world.respond('docs.example.com', ({ url }, response) =>
       url === '/old' ? response.writeHead(status, { Location: 'new#part' }).end() : response.end('new'),
     );
     const reply = await get('https://docs.example.com/old', { headers: { Authorization: 'Bearer abc' } });
     expect(reply).toMatchObject({ url: 'https://docs.example.com/new', status: 200 });
-    expect(world.asked.map(({ method, headers }) => [method, headers.authorization])).toEqual([
+    expect(world.requests.map(({ method, headers }) => [method, headers.authorization])).toEqual([
       ['GET', 'Bearer abc'],
       ['GET', 'Bearer abc'],
     ]);
@@ -296,15 +296,15 @@ describe('a redirect (R-PACK-14)', () => {
 
   test('to another host takes nothing along that the caller sent, not even when it leads back', async () => {
     redirect('docs.example.com', 'https://other.example.org/');
-    world.answer('other.example.org', (_, response) => response.writeHead(302, { Location: 'https://www.example.com/' }).end());
-    world.answer('www.example.com', ({ url }, response) =>
+    world.respond('other.example.org', (_, response) => response.writeHead(302, { Location: 'https://www.example.com/' }).end());
+    world.respond('www.example.com', ({ url }, response) =>
       url === '/' ? response.writeHead(302, { Location: 'https://docs.example.com:8443/' }).end() : response.end(),
     );
-    world.answer('docs.example.com:8443', (_, response) => response.end('end'));
+    world.respond('docs.example.com:8443', (_, response) => response.end('end'));
     const headers = { Authorization: 'Bearer abc', Cookie: 'a=b', Accept: 'text/plain', 'X-Own': 'c' };
     expect((await get('https://docs.example.com/', { headers })).url).toBe('https://docs.example.com:8443/');
-    expect(world.asked).toHaveLength(4);
-    for (const { headers: sent } of world.asked.slice(1)) {
+    expect(world.requests).toHaveLength(4);
+    for (const { headers: sent } of world.requests.slice(1)) {
       expect(Object.keys(sent).toSorted()).toEqual(['accept-encoding', 'connection', 'host', 'user-agent']);
     }
   });
@@ -329,7 +329,7 @@ describe('a redirect (R-PACK-14)', () => {
       code: 'handler_failed',
       message: expect.stringContaining(why) as string,
     });
-    expect([world.trapped(), world.asked.length]).toEqual([0, 1]);
+    expect([world.trappedConnections(), world.requests.length]).toEqual([0, 1]);
   });
 
   test('to a listed name that leads inside reaches nothing, however long the chain', async () => {
@@ -340,19 +340,19 @@ describe('a redirect (R-PACK-14)', () => {
       world.names.set('inside.example.com', [[address]]);
       await expect(get('https://a.example.com/')).rejects.toMatchObject({ code: 'handler_failed' });
     }
-    expect(world.trapped()).toBe(0);
-    expect(new Set(world.dialled)).toEqual(new Set([`${PUBLIC} 443`]));
+    expect(world.trappedConnections()).toBe(0);
+    expect(new Set(world.connections)).toEqual(new Set([`${PUBLIC_IPV4} 443`]));
   });
 
   test('to itself, whose name leads inside the second time, reaches nothing', async () => {
-    world.names.set('docs.example.com', [[PUBLIC], ['10.0.0.1']]);
+    world.names.set('docs.example.com', [[PUBLIC_IPV4], ['10.0.0.1']]);
     redirect('docs.example.com', '/again');
     await expect(get('https://docs.example.com/')).rejects.toMatchObject({ code: 'handler_failed' });
-    expect([world.trapped(), world.asked.length]).toEqual([0, 1]);
+    expect([world.trappedConnections(), world.requests.length]).toEqual([0, 1]);
   });
 
   test('is followed five times and not a sixth', async () => {
-    world.answer('docs.example.com', ({ url = '' }, response) => {
+    world.respond('docs.example.com', ({ url = '' }, response) => {
       const left = Number(url.slice(1));
       if (left > 0) response.writeHead(302, { Location: `/${left - 1}` }).end();
       else response.end('there');
@@ -361,7 +361,7 @@ describe('a redirect (R-PACK-14)', () => {
     await expect(get('https://docs.example.com/6')).rejects.toMatchObject({
       message: expect.stringContaining('6th time') as string,
     });
-    expect(world.asked).toHaveLength(6 + 6);
+    expect(world.requests).toHaveLength(6 + 6);
   });
 });
 
@@ -369,18 +369,18 @@ describe('an answer that asks too much (R-PACK-14)', () => {
   const MOST = 1024 * 1024;
 
   test('is taken up to a mebibyte, and refused or cut beyond', async () => {
-    world.answer('docs.example.com', ({ url = '' }, response) => response.end(Buffer.alloc(Number(url.slice(1)), 'x')));
+    world.respond('docs.example.com', ({ url = '' }, response) => response.end(Buffer.alloc(Number(url.slice(1)), 'x')));
     expect((await get(`https://docs.example.com/${MOST}`)).body).toHaveLength(MOST);
     await expect(get(`https://docs.example.com/${MOST + 1}`)).rejects.toMatchObject({
       code: 'handler_failed',
       message: 'docs.example.com answers with more than 1,048,576 bytes; ask for less.',
     });
-    expect(await get(`https://docs.example.com/${MOST + 1}`, { cut: true, most: 10 })).toMatchObject({
+    expect(await get(`https://docs.example.com/${MOST + 1}`, { truncate: true, maxBytes: 10 })).toMatchObject({
       body: Buffer.alloc(10, 'x'),
       cut: true,
     });
     // Nobody can ask for more than that.
-    await expect(get(`https://docs.example.com/${MOST + 1}`, { most: 10 * MOST })).rejects.toMatchObject({
+    await expect(get(`https://docs.example.com/${MOST + 1}`, { maxBytes: 10 * MOST })).rejects.toMatchObject({
       code: 'handler_failed',
     });
   });
@@ -390,13 +390,13 @@ describe('an answer that asks too much (R-PACK-14)', () => {
     const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
     raw('docs.example.com', head, pieces(20_000), '0\r\n\r\n');
     expect((await get('https://docs.example.com/')).body.equals(Buffer.alloc(20_000, 'a'))).toBe(true);
-    expect((await get('https://docs.example.com/', { most: 100, cut: true })).body).toHaveLength(100);
+    expect((await get('https://docs.example.com/', { maxBytes: 100, truncate: true })).body).toHaveLength(100);
   });
 
   test('without an end is left where the bytes are full', async () => {
     let sent = 0;
     let gone = false;
-    world.answer('docs.example.com', (_, response) => {
+    world.respond('docs.example.com', (_, response) => {
       const more = (): void => {
         while (response.writable && response.write(Buffer.alloc(65_536, 'x'))) sent += 65_536;
       };
@@ -411,7 +411,7 @@ describe('an answer that asks too much (R-PACK-14)', () => {
   });
 
   test('in packed form is refused, however small', async () => {
-    world.answer('docs.example.com', (_, response) =>
+    world.respond('docs.example.com', (_, response) =>
       response.setHeader('Content-Encoding', 'gzip').end(gzipSync(Buffer.alloc(64 * MOST))),
     );
     await expect(get('https://docs.example.com/')).rejects.toMatchObject({
@@ -431,7 +431,7 @@ describe('an answer that asks too much (R-PACK-14)', () => {
 
   test('with headers without end is refused when they are too many', async () => {
     let line: Socket | undefined;
-    world.answer('docs.example.com', ({ socket }) => {
+    world.respond('docs.example.com', ({ socket }) => {
       line = socket;
       socket.write('HTTP/1.1 200 OK\r\n');
       const more = (): void => void (socket.writable && socket.write('X-More: and more\r\n', () => setImmediate(more)));
@@ -451,9 +451,9 @@ describe('an answer that asks too much (R-PACK-14)', () => {
 
   test('that is no HTTP, or breaks off, is told as such', async () => {
     raw('noise.example.com', 'SSH-2.0-OpenSSH_9.6\r\n');
-    world.answer('short.example.com', ({ socket }) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhal'));
-    world.answer('gone.example.com', ({ socket }) => socket.destroy());
-    world.answer('upgrade.example.com', ({ socket }) =>
+    world.respond('short.example.com', ({ socket }) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhal'));
+    world.respond('gone.example.com', ({ socket }) => socket.destroy());
+    world.respond('upgrade.example.com', ({ socket }) =>
       socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'),
     );
     for (const name of ['noise', 'short', 'gone', 'upgrade']) {
@@ -465,12 +465,12 @@ describe('an answer that asks too much (R-PACK-14)', () => {
   });
 
   test('of somebody else than its name is refused before a word is said', async () => {
-    const hosts = hostsOf(['docs.example.net'], '')!;
+    const hosts = parseHostAllowlist(['docs.example.net'], '')!;
     await expect(get('https://docs.example.net/', { hosts, headers: { Authorization: 'Bearer abc' } })).rejects.toMatchObject({
       code: 'handler_failed',
       message: 'docs.example.net cannot prove who it is, or breaks off while it does; try again later.',
     });
-    expect(world.asked).toEqual([]);
+    expect(world.requests).toEqual([]);
   });
 });
 
@@ -479,7 +479,7 @@ describe('patience (R-PACK-14)', () => {
 
   test('ends after 10 s of silence: before the headers, and in the body', async () => {
     let line: Socket | undefined;
-    world.answer('docs.example.com', ({ socket, url }, response) => {
+    world.respond('docs.example.com', ({ socket, url }, response) => {
       line = socket;
       if (url === '/body') response.writeHead(200).write('beginning');
     });
@@ -487,16 +487,16 @@ describe('patience (R-PACK-14)', () => {
       line = undefined;
       const told = failing(get(`https://docs.example.com${path}`));
       await seen(() => line !== undefined);
-      await clock.pass(11 * SECOND);
+      await clock.advance(11 * SECOND);
       expect(await told, path).toMatchObject(timeout('was silent for 10'));
       await seen(() => line?.destroyed === true);
     }
-    expect(clock.waiting).toBe(0);
+    expect(clock.pendingTimers).toBe(0);
   });
 
   test('ends after 20 s in all, however often something comes', async () => {
     let answering: ServerResponse | undefined;
-    world.answer('docs.example.com', (_, response) => {
+    world.respond('docs.example.com', (_, response) => {
       response.writeHead(200).write('.');
       answering = response;
     });
@@ -505,7 +505,7 @@ describe('patience (R-PACK-14)', () => {
     for (let second = 0; second < 21; second += 1) {
       answering?.write('.');
       await new Promise((resolve) => setTimeout(resolve, 5));
-      await clock.pass(SECOND);
+      await clock.advance(SECOND);
     }
     expect(await told).toMatchObject(timeout('took longer than 20'));
   });
@@ -513,7 +513,7 @@ describe('patience (R-PACK-14)', () => {
   test('ends for a name that is never found, and an address that never answers', async () => {
     const errand = { url: 'https://docs.example.com/', hosts: HOSTS, signal: new AbortController().signal };
     const unfound = failing(createEgress({ ...world.network, resolve: () => new Promise(() => undefined), clock }).get(errand));
-    await clock.pass(11 * SECOND);
+    await clock.advance(11 * SECOND);
     expect(await unfound).toMatchObject(timeout('was silent for 10'));
     let dialled = false;
     const dial = (): Socket => {
@@ -523,12 +523,12 @@ describe('patience (R-PACK-14)', () => {
     };
     const unanswered = failing(createEgress({ ...world.network, dial, clock }).get(errand));
     await seen(() => dialled);
-    await clock.pass(5 * SECOND);
+    await clock.advance(5 * SECOND);
     expect(await unanswered).toMatchObject({
       code: 'handler_failed',
       message: 'docs.example.com cannot be reached; try again later.',
     });
-    expect(clock.waiting).toBe(0);
+    expect(clock.pendingTimers).toBe(0);
   });
 
   test('ends when the caller gives up: before, while a name is looked up, and in the middle of an answer', async () => {
@@ -539,9 +539,9 @@ describe('patience (R-PACK-14)', () => {
     const unfound = failing(never.get({ url: 'https://docs.example.com/', hosts: HOSTS, signal: looking.signal }));
     looking.abort(reason);
     expect(await unfound).toBe(reason);
-    expect(world.dialled).toEqual([]);
+    expect(world.connections).toEqual([]);
     let line: Socket | undefined;
-    world.answer('docs.example.com', ({ socket }, response) => {
+    world.respond('docs.example.com', ({ socket }, response) => {
       line = socket;
       response.writeHead(200).write('beginning');
     });
@@ -551,7 +551,7 @@ describe('patience (R-PACK-14)', () => {
     controller.abort(reason);
     expect(await told).toBe(reason);
     await seen(() => line?.destroyed === true);
-    expect(clock.waiting).toBe(0);
+    expect(clock.pendingTimers).toBe(0);
   });
 });
 

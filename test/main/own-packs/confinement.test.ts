@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { confines, confinement, NO_CONFINEMENT } from '../../../src/main/own-packs/confinement.ts';
-import { handClock } from '../../support/clock.ts';
-import { outside } from '../../support/outside.ts';
-import { openWithOwn, packText } from '../../support/own-packs.ts';
+import { isEffective, findConfinement, NO_CONFINEMENT } from '../../../src/main/own-packs/confinement.ts';
+import { manualClock } from '../../support/clock.ts';
+import { startFakeInternet } from '../../support/fake-internet.ts';
+import { openMemoryWithOwnPack, packText } from '../../support/own-packs.ts';
 import { packProcesses } from '../../support/pack-process.ts';
 import { A_KEY } from '../../support/store.ts';
 
-const system = await confinement();
+const system = await findConfinement();
 const linux = process.platform === 'linux';
 
 describe("the process of a pack of the owner's own", () => {
@@ -19,9 +19,9 @@ describe("the process of a pack of the owner's own", () => {
     vi.stubEnv('HELMDECK_MEMORY_KEY', A_KEY);
     vi.stubEnv('DBUS_SESSION_BUS_ADDRESS', 'unix:path=/run/user/1/bus');
     onTestFinished(() => void vi.unstubAllEnvs());
-    const { run, logged, own } = await openWithOwn(
+    const { run, logged, own } = await openMemoryWithOwnPack(
       { handler: `ec.log('runs'); await new Promise(() => undefined);` },
-      { confined: () => Promise.resolve(confined) },
+      { findConfinement: () => Promise.resolve(confined) },
     );
     void run().catch(() => undefined);
     await vi.waitUntil(() => logged.length > 0, 10_000);
@@ -49,7 +49,7 @@ describe("the process of a pack of the owner's own", () => {
     ['a module of Node', `import 'node:crypto';`],
     ['itself', `import 'pack:test.own.mjs';`],
   ])('cannot import %s (R-PACK-34)', async (_what, before) => {
-    await expect(openWithOwn(packText({ before }))).rejects.toMatchObject({
+    await expect(openMemoryWithOwnPack(packText({ before }))).rejects.toMatchObject({
       message: expect.stringMatching(/A pack can import only helmdeck-memory\/pack; it is one file/) as string,
     });
   });
@@ -57,19 +57,19 @@ describe("the process of a pack of the owner's own", () => {
 
 describe('the confinement of the system (R-PACK-34)', () => {
   test('is not believed to work because it starts a program', async () => {
-    expect(await confines(NO_CONFINEMENT)).toBe(false);
-    expect(await confines({ name: 'bubblewrap', around: () => ['/bin/true'] })).toBe(false);
+    expect(await isEffective(NO_CONFINEMENT)).toBe(false);
+    expect(await isEffective({ name: 'bubblewrap', wrap: () => ['/bin/true'] })).toBe(false);
   });
 
   test('is not used where it does not start one', async () => {
-    expect(await confines({ name: 'bubblewrap', around: () => ['/nowhere/bwrap'] })).toBe(false);
-    expect(await confines({ name: 'bubblewrap', around: () => ['/bin/false'] })).toBe(false);
+    expect(await isEffective({ name: 'bubblewrap', wrap: () => ['/nowhere/bwrap'] })).toBe(false);
+    expect(await isEffective({ name: 'bubblewrap', wrap: () => ['/bin/false'] })).toBe(false);
   });
 });
 
 describe('a pack can use', () => {
   test('what docs/packs.md lists, beside the language', async () => {
-    const { run } = await openWithOwn({
+    const { run } = await openMemoryWithOwnPack({
       handler: `
         const address = new URL('/find?q=a%20b#top', 'https://example.com:8443');
         address.searchParams.append('page', 2);
@@ -106,7 +106,7 @@ describe('a pack can use', () => {
   });
 
   test('schemas that need an address or base64', async () => {
-    const { run } = await openWithOwn({
+    const { run } = await openMemoryWithOwnPack({
       input: `what: z.url().default('https://example.com/'), coded: z.base64().default('YQ==')`,
       handler: 'return { said: input.what + input.coded };',
     });
@@ -121,11 +121,11 @@ describe('fetch of a pack', () => {
   const hosts = `hosts: ['api.example.com'],`;
 
   test('asks the hosts that the pack names, and no others (R-PACK-14, R-PACK-34)', async () => {
-    const internet = await outside();
-    const { egress, asked } = internet;
-    internet.answer('api.example.com', (_request, response) => response.setHeader('content-type', 'text/plain').end('weather'));
-    internet.answer('other.example.com', (_request, response) => response.end('other'));
-    const { run } = await openWithOwn({ more: hosts, handler: fetching }, { egress });
+    const internet = await startFakeInternet();
+    const { egress, requests: asked } = internet;
+    internet.respond('api.example.com', (_request, response) => response.setHeader('content-type', 'text/plain').end('weather'));
+    internet.respond('other.example.com', (_request, response) => response.end('other'));
+    const { run } = await openMemoryWithOwnPack({ more: hosts, handler: fetching }, { egress });
     expect(await run({ what: 'https://api.example.com/today' })).toMatchObject({
       output: { said: '[true,200,"text/plain",null,"weather"]' },
     });
@@ -138,8 +138,8 @@ describe('fetch of a pack', () => {
   });
 
   test('is refused without hosts, with another method, and with headers that are ours', async () => {
-    const { egress, asked } = await outside();
-    const none = await openWithOwn({ handler: fetching }, { egress });
+    const { egress, requests: asked } = await startFakeInternet();
+    const none = await openMemoryWithOwnPack({ handler: fetching }, { egress });
     await expect(none.run({ what: 'https://api.example.com/' })).rejects.toMatchObject({
       message: expect.stringMatching(/not among the hosts that may be asked; add it to hosts in test\.own\.mjs/) as string,
     });
@@ -149,7 +149,7 @@ describe('fetch of a pack', () => {
       `{ headers: { Host: 'x' } }`,
       `{ headers: { 'X-A': 'a\\r\\nb' } }`,
     ]) {
-      const { run } = await openWithOwn(
+      const { run } = await openMemoryWithOwnPack(
         { more: hosts, handler: `await fetch('https://api.example.com/', ${options}); return { said: '' };` },
         { egress },
       );
@@ -164,14 +164,14 @@ describe('fetch of a pack', () => {
     ['sets a cookie', 'set-cookie', 'session=1'],
     ['is marked private', 'cache-control', 'private, max-age=60'],
   ])('makes an answer that %s one that is not kept (R-PACK-04)', async (_what, name, value) => {
-    const internet = await outside();
+    const internet = await startFakeInternet();
     const { egress } = internet;
-    internet.answer('api.example.com', (request, response) => {
+    internet.respond('api.example.com', (request, response) => {
       if (request.url === '/marked') response.setHeader(name, value);
       response.end('page');
     });
     const more = `${hosts} memory: { cache: true, ttl: 60 },`;
-    const { run } = await openWithOwn({ more, handler: fetching }, { egress, clock: handClock() });
+    const { run } = await openMemoryWithOwnPack({ more, handler: fetching }, { egress, clock: manualClock() });
     await run({ what: 'https://api.example.com/plain' });
     expect(await run({ what: 'https://api.example.com/plain' })).toMatchObject({ cached: true });
     await run({ what: 'https://api.example.com/marked' });

@@ -6,7 +6,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Confinement, confinement, NO_CONFINEMENT } from '../../../src/main/own-packs/confinement.ts';
+import { type Confinement, findConfinement, NO_CONFINEMENT } from '../../../src/main/own-packs/confinement.ts';
 import { OwnPacks } from '../../../src/main/own-packs/own-packs.ts';
 import { packText } from '../../support/own-packs.ts';
 import { type Escape, escapes, REACH } from './escapes.ts';
@@ -56,7 +56,7 @@ const ways = `const ways = { ${escapes.map(({ name, code }) => `${JSON.stringify
 
 /** In plain Node, with an operating system around it or none. */
 const inNode =
-  ({ name }: Escape, { around }: Confinement = NO_CONFINEMENT) =>
+  ({ name }: Escape, { wrap: around }: Confinement = NO_CONFINEMENT) =>
   async (place: Place): Promise<string> => {
     const program = join(tempFolder(), 'program.mjs');
     writeFileSync(
@@ -109,7 +109,7 @@ describe.skipIf(process.platform === 'win32')('in plain Node', () => {
   });
 });
 
-const system = await confinement();
+const system = await findConfinement();
 
 describe.skipIf(system.name === 'none')(
   'the confinement of the system alone, around plain Node, lets none of these out (R-PACK-34):',
@@ -136,7 +136,7 @@ describe.each([
 
   beforeAll(async () => {
     if (absent) return;
-    using own = new OwnPacks({ confined: () => Promise.resolve(confined) });
+    using own = new OwnPacks({ findConfinement: () => Promise.resolve(confined) });
     const text = packText({
       before: REACH + ways,
       input: 'name: z.string(), place: z.any()',

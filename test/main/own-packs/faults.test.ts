@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { confinement } from '../../../src/main/own-packs/confinement.ts';
+import { findConfinement } from '../../../src/main/own-packs/confinement.ts';
 import { SECOND } from '../../support/clock.ts';
 import { aCaller } from '../../support/memory.ts';
-import { openWithOwn, OWN, packText, writePack } from '../../support/own-packs.ts';
+import { openMemoryWithOwnPack, OWN_PACK, packText, writePack } from '../../support/own-packs.ts';
 import { packProcesses } from '../../support/pack-process.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -72,7 +72,7 @@ const faults: [what: string, handler: string, code: string, says: RegExp][] = [
 
 describe('a pack that (R-PACK-08, R-PACK-10)', () => {
   test.each(faults)('%s fails that run, and the next one goes well', async (_what, handler, code, says) => {
-    const { run, as } = await openWithOwn({
+    const { run, as } = await openMemoryWithOwnPack({
       more: 'memory: {},',
       handler: `if (input.what === 'well') return { said: 'well' };\n${handler}`,
     });
@@ -94,19 +94,19 @@ describe('a pack that (R-PACK-08, R-PACK-10)', () => {
       const until = performance.now() + 20_000;
       for (let peak = peakOf(pid); peak > 0 && performance.now() < until; peak = peakOf(pid)) most = Math.max(most, peak);
     };
-    const { run } = await openWithOwn({ handler }, { hear: busy });
+    const { run } = await openMemoryWithOwnPack({ handler }, { hear: busy });
     await expect(run()).rejects.toMatchObject({ code: 'handler_failed' });
     expect(most).toBeGreaterThan(256 * 1024);
     expect(most).toBeLessThan(1024 * 1024);
   });
 
   test('answers what JSON cannot hold is told so', async () => {
-    const { run } = await openWithOwn({ output: 'z.unknown()', handler: 'return { a: 1n };' });
+    const { run } = await openMemoryWithOwnPack({ output: 'z.unknown()', handler: 'return { a: 1n };' });
     await expect(run()).rejects.toMatchObject({ code: 'invalid_output' });
   });
 
   test('talks much is heard in part, and answers', async () => {
-    const { run, logged } = await openWithOwn({
+    const { run, logged } = await openMemoryWithOwnPack({
       handler: `for (let n = 0; n < 50_000; n += 1) { ec.log('x'); ec.progress(n); } return { said: 'done' };`,
     });
     expect(await run()).toMatchObject({ output: { said: 'done' } });
@@ -114,7 +114,7 @@ describe('a pack that (R-PACK-08, R-PACK-10)', () => {
   });
 
   test('loops without end is ended at its time', async () => {
-    const { run, clock, logged } = await openWithOwn({
+    const { run, clock, logged } = await openMemoryWithOwnPack({
       more: 'seconds: 2,',
       handler: 'ec.log("runs"); await 1; for (;;);',
     });
@@ -123,18 +123,18 @@ describe('a pack that (R-PACK-08, R-PACK-10)', () => {
     const [pid = ''] = packProcesses();
     expect(pid).not.toBe('');
     expect(lives(pid)).toBe(true);
-    await clock.pass(2 * SECOND);
+    await clock.advance(2 * SECOND);
     expect(await answer).toMatchObject({ code: 'timeout' });
     await vi.waitUntil(() => !lives(pid), 5000);
   });
 
   test('is given up is told, and ended a moment later', async () => {
-    const memory = await openWithOwn({
+    const memory = await openMemoryWithOwnPack({
       handler: `ec.log("runs"); ec.signal.addEventListener('abort', () => ec.log('told')); ${FOR_EVER}`,
     });
     const giveUp = new AbortController();
     const answer = memory
-      .perform(aCaller(), 'runPack', { name: OWN }, { signal: giveUp.signal })
+      .perform(aCaller(), 'runPack', { name: OWN_PACK }, { signal: giveUp.signal })
       .catch((error: unknown) => error);
     await vi.waitUntil(() => memory.logged.length > 0, 10_000);
     const [pid = ''] = packProcesses();
@@ -148,7 +148,7 @@ describe('a pack that (R-PACK-08, R-PACK-10)', () => {
 
 describe.skipIf(process.platform === 'win32')('no process of a pack outlives the program (R-PACK-21)', () => {
   test('when it closes', async () => {
-    const { run, own, logged } = await openWithOwn({ handler: 'ec.log("runs"); await 1; for (;;);' });
+    const { run, own, logged } = await openMemoryWithOwnPack({ handler: 'ec.log("runs"); await 1; for (;;);' });
     const answer = run().catch((error: unknown) => error);
     await vi.waitUntil(() => logged.length > 0, 10_000);
     const [pid = ''] = packProcesses();
@@ -166,8 +166,8 @@ describe.skipIf(process.platform === 'win32')('no process of a pack outlives the
     writeFileSync(
       program,
       `import { OwnPacks } from ${from('src/main/own-packs/own-packs.ts')};
-       import { readListed } from ${from('src/main/own-packs/file.ts')};
-       const pack = await new OwnPacks().describe(readListed(${JSON.stringify(folder)}, '${OWN}'));
+       import { readListed } from ${from('src/main/own-packs/pack-file.ts')};
+       const pack = await new OwnPacks().describe(readListed(${JSON.stringify(folder)}, '${OWN_PACK}'));
        await pack.handler({ input: {}, caller: { subject: 'me', client: 'x' }, signal: new AbortController().signal, log: console.log } as never);`,
     );
     const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -177,7 +177,7 @@ describe.skipIf(process.platform === 'win32')('no process of a pack outlives the
     expect(lives(pid)).toBe(true);
     const group = groupOf(pid);
     // It, its guard and what confines it, where the system tells.
-    expect(membersOf(group)).toBe(linux ? ((await confinement()).name === 'none' ? 2 : 4) : 0);
+    expect(membersOf(group)).toBe(linux ? ((await findConfinement()).name === 'none' ? 2 : 4) : 0);
     child.kill(signal);
     await vi.waitUntil(() => !lives(pid), 5000);
     // Also the shell that waited for it has gone.
@@ -185,7 +185,7 @@ describe.skipIf(process.platform === 'win32')('no process of a pack outlives the
   });
 
   test('and none is left behind by those that came to their end', async () => {
-    const { run } = await openWithOwn({ handler: `ec.log("runs"); return { said: 'done' };` });
+    const { run } = await openMemoryWithOwnPack({ handler: `ec.log("runs"); return { said: 'done' };` });
     await run();
     await vi.waitUntil(() => packProcesses().length === 0, 5000);
     expect(packProcesses()).toEqual([]);

@@ -1,12 +1,12 @@
 import { chmodSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { readConfig } from '../../../src/main/config.ts';
-import { openCore } from '../../../src/main/open-core.ts';
+import { readConfig } from '../../../src/main/config/config.ts';
+import { openMemory } from '../../../src/main/open-memory.ts';
 import { OwnPacks } from '../../../src/main/own-packs/own-packs.ts';
-import { handClock, SECOND } from '../../support/clock.ts';
+import { manualClock, SECOND } from '../../support/clock.ts';
 import { theOwner } from '../../support/memory.ts';
-import { OWN, packText, writePack } from '../../support/own-packs.ts';
+import { OWN_PACK, packText, writePack } from '../../support/own-packs.ts';
 import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -17,7 +17,7 @@ beforeEach(() => {
   mkdirSync(folder, { mode: 0o700 });
 });
 
-const why = async (name = OWN): Promise<string | undefined> => {
+const why = async (name = OWN_PACK): Promise<string | undefined> => {
   using own = new OwnPacks();
   const { packs, skipped } = await own.load(folder, [name]);
   expect(packs.length + skipped.length).toBe(1);
@@ -60,9 +60,9 @@ describe('a file that is no pack is skipped, and it is said why', () => {
   ])('because it %s', async (_what, text, says) => {
     writePack(folder, text);
     // The length of a lifetime is what the catalogue looks at.
-    const core = await openCore(
+    const core = await openMemory(
       readConfig({
-        environment: { HELMDECK_DATA_DIR: folder, HELMDECK_PACKS: OWN },
+        environment: { HELMDECK_DATA_DIR: folder, HELMDECK_PACKS: OWN_PACK },
         platform: process.platform,
         home: () => '/nowhere',
       }),
@@ -71,17 +71,17 @@ describe('a file that is no pack is skipped, and it is said why', () => {
     await core.loadPacks();
     const { packs, skipped = [] } = await core.perform(theOwner, 'packs', {});
     await core[Symbol.asyncDispose]();
-    expect(packs.map(({ name }) => name)).not.toContain(OWN);
-    expect(skipped).toEqual([{ name: OWN, why: expect.stringMatching(says) as string }]);
+    expect(packs.map(({ name }) => name)).not.toContain(OWN_PACK);
+    expect(skipped).toEqual([{ name: OWN_PACK, why: expect.stringMatching(says) as string }]);
   });
 
   test('because it never comes to say what it is', async () => {
     writePack(folder, packText({ before: 'for (;;);' }));
-    const clock = handClock();
+    const clock = manualClock();
     using own = new OwnPacks({ clock });
-    const loaded = own.load(folder, [OWN]);
-    await vi.waitUntil(() => clock.waiting > 0);
-    await clock.pass(10 * SECOND);
+    const loaded = own.load(folder, [OWN_PACK]);
+    await vi.waitUntil(() => clock.pendingTimers > 0);
+    await clock.advance(10 * SECOND);
     expect((await loaded).skipped).toMatchObject([{ why: expect.stringContaining('does not come to say') as string }]);
   });
 
@@ -155,13 +155,13 @@ describe('packs that are listed', () => {
     writePack(folder);
     const own = new OwnPacks();
     own[Symbol.dispose]();
-    expect(await own.load(folder, [OWN])).toMatchObject({ packs: [], skipped: [{ name: OWN }] });
+    expect(await own.load(folder, [OWN_PACK])).toMatchObject({ packs: [], skipped: [{ name: OWN_PACK }] });
   });
 
   test('never take the place of another as a tool', async () => {
     for (const name of ['a_b.c', 'a.b_c']) writePack(folder, packText(), name);
     const environment = { HELMDECK_DATA_DIR: folder, HELMDECK_PACKS: 'a_b.c,a.b_c' };
-    await using core = await openCore(readConfig({ environment, platform: process.platform, home: () => '/nowhere' }), {
+    await using core = await openMemory(readConfig({ environment, platform: process.platform, home: () => '/nowhere' }), {
       environment: { HELMDECK_MEMORY_KEY: A_KEY },
       version: '1.2.3',
       desktop: false,
@@ -179,7 +179,7 @@ describe('packs that are listed', () => {
   test('may have a second name, which is another pack', async () => {
     linkSync(writePack(folder), join(folder, 'packs', 'test.other.mjs'));
     using own = new OwnPacks();
-    expect((await own.load(folder, [OWN, 'test.other'])).packs).toHaveLength(2);
+    expect((await own.load(folder, [OWN_PACK, 'test.other'])).packs).toHaveLength(2);
   });
 });
 

@@ -1,23 +1,28 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readListed } from '../../../src/main/own-packs/file.ts';
+import { readListedPack } from '../../../src/main/own-packs/pack-file.ts';
 import { SECOND } from '../../support/clock.ts';
-import { aCaller, openMemory } from '../../support/memory.ts';
-import { openWithOwn, OWN, packText } from '../../support/own-packs.ts';
+import { aCaller, openTestMemory } from '../../support/memory.ts';
+import { openMemoryWithOwnPack, OWN_PACK, packText } from '../../support/own-packs.ts';
 import { CREDENTIAL } from '../../support/packs.ts';
 
 describe("a pack of the owner's own (R-PACK-10)", () => {
   test('is run like every other, and is known as own', async () => {
-    const { run, as } = await openWithOwn();
-    expect(await run({ what: 'hello' })).toMatchObject({ pack: OWN, version: '1.0.0', output: { said: 'hello' }, cached: false });
+    const { run, as } = await openMemoryWithOwnPack();
+    expect(await run({ what: 'hello' })).toMatchObject({
+      pack: OWN_PACK,
+      version: '1.0.0',
+      output: { said: 'hello' },
+      cached: false,
+    });
     expect(await run()).toMatchObject({ output: { said: 'nothing' } });
     const { packs } = await as(aCaller())('packs', {});
-    expect(packs.find(({ name }) => name === OWN)).toMatchObject({ own: true, tool: 'test_own', title: 'Own' });
+    expect(packs.find(({ name }) => name === OWN_PACK)).toMatchObject({ own: true, tool: 'test_own', title: 'Own' });
   });
 
   test('hears who asks, in which session, and no more about them', async () => {
-    const { run } = await openWithOwn({
+    const { run } = await openMemoryWithOwnPack({
       handler: 'return { said: JSON.stringify({ caller: ec.caller, session: ec.session, fields: Object.keys(ec) }) };',
     });
     const { output } = await run({}, 's1');
@@ -30,10 +35,10 @@ describe("a pack of the owner's own (R-PACK-10)", () => {
 
   test('says how far it is, logs, and prints into the same log', async () => {
     const heard: unknown[] = [];
-    const { perform, logged } = await openWithOwn({
+    const { perform, logged } = await openMemoryWithOwnPack({
       handler: `ec.progress(1, 2, 'half'); ec.progress(2); ec.log('a'); console.log('b', { c: 1 }); return { said: '' };`,
     });
-    await perform(aCaller(), 'runPack', { name: OWN }, { progress: (...said) => void heard.push(said) });
+    await perform(aCaller(), 'runPack', { name: OWN_PACK }, { progress: (...said) => void heard.push(said) });
     expect(heard).toEqual([
       [1, 2, 'half'],
       [2, undefined, undefined],
@@ -42,7 +47,7 @@ describe("a pack of the owner's own (R-PACK-10)", () => {
   });
 
   test('prints whatever it looks at, also what JSON cannot hold', async () => {
-    const { run, logged } = await openWithOwn({
+    const { run, logged } = await openMemoryWithOwnPack({
       handler: `const ring = {}; ring.ring = ring; console.log(ring, 5n, undefined); console.error(new Error('odd').message); return { said: '' };`,
     });
     expect(await run()).toMatchObject({ output: { said: '' } });
@@ -50,7 +55,7 @@ describe("a pack of the owner's own (R-PACK-10)", () => {
   });
 
   test('remembers for its caller and its session, as packs do', async () => {
-    const { as } = await openWithOwn({
+    const { as } = await openMemoryWithOwnPack({
       more: 'memory: { ttl: 7200, category: "notes" },',
       handler: `
         const before = await ec.memory.recall('k');
@@ -62,7 +67,7 @@ describe("a pack of the owner's own (R-PACK-10)", () => {
         return { said: JSON.stringify([ec.memory.namespace, key, tags, value, category, categories.length, gone]) };`,
     });
     const said = async (subject: string, session?: string) => {
-      const asked = { name: OWN, ...(session !== undefined && { session }) };
+      const asked = { name: OWN_PACK, ...(session !== undefined && { session }) };
       return JSON.parse(((await as(aCaller({ subject }))('runPack', asked)).output as { said: string }).said) as unknown;
     };
     const told = (namespace: string, n: number) => [namespace, 'k', ['t'], { n }, 'notes', 1, [false, true]];
@@ -73,7 +78,7 @@ describe("a pack of the owner's own (R-PACK-10)", () => {
   });
 
   test('finds what it answered before where it asks for that (R-PACK-30)', async () => {
-    const { run } = await openWithOwn({
+    const { run } = await openMemoryWithOwnPack({
       more: 'memory: { capture: true },',
       handler: `const [before] = await ec.memory.list('captured/');
         return { said: input.what + ((await ec.memory.recall(before?.key ?? '-'))?.value.said ?? '') };`,
@@ -83,7 +88,7 @@ describe("a pack of the owner's own (R-PACK-10)", () => {
   });
 
   test('asks its memory many things at once', async () => {
-    const { run } = await openWithOwn({
+    const { run } = await openMemoryWithOwnPack({
       more: 'memory: {},',
       handler: `
         await Promise.all(Array.from({ length: 200 }, (_, n) => ec.memory.store('k' + n, n)));
@@ -100,12 +105,15 @@ describe("a pack of the owner's own (R-PACK-10)", () => {
     ['a misspelt option', `'k', 1, { tll: 5 }`, /store takes a key/],
     ['no key', `5, 1`, /store takes a key/],
   ])('is told why its memory does not take %s', async (_what, given, why) => {
-    const { run } = await openWithOwn({ more: 'memory: {},', handler: `await ec.memory.store(${given}); return { said: '' };` });
+    const { run } = await openMemoryWithOwnPack({
+      more: 'memory: {},',
+      handler: `await ec.memory.store(${given}); return { said: '' };`,
+    });
     await expect(run()).rejects.toMatchObject({ code: 'handler_failed', message: expect.stringMatching(why) as string });
   });
 
   test('fails with what its memory refused, and may handle it', async () => {
-    const { run, logged } = await openWithOwn({
+    const { run, logged } = await openMemoryWithOwnPack({
       more: 'memory: {},',
       handler: `
         const store = () => ec.memory.store('', 1);
@@ -124,7 +132,7 @@ describe("a pack of the owner's own (R-PACK-10)", () => {
 
 describe('its cache', () => {
   test('gives an answer again, unless the pack says that it is for this once', async () => {
-    const { run } = await openWithOwn({
+    const { run } = await openMemoryWithOwnPack({
       more: 'memory: { cache: true, ttl: 60 },',
       handler: `if (input.what === 'once') ec.doNotCache(); return { said: String(Math.random()) };`,
     });
@@ -136,23 +144,26 @@ describe('its cache', () => {
 
   test('knows another text of the same version as another pack (R-PACK-18)', async () => {
     const more = 'memory: { cache: true, ttl: 60 },';
-    const { run, folder, own, pack, store, clock } = await openWithOwn({ more, handler: `return { said: 'one' };` });
+    const { run, folder, own, pack, store, clock } = await openMemoryWithOwnPack({ more, handler: `return { said: 'one' };` });
     await run();
-    const path = join(folder, 'packs', `${OWN}.mjs`);
+    const path = join(folder, 'packs', `${OWN_PACK}.mjs`);
     writeFileSync(path, readFileSync(path, 'utf8').replace("'one'", "'two'"));
     expect(await run({ what: 'other' })).toMatchObject({ output: { said: 'one' } });
-    const changed = await own.describe(readListed(folder, OWN));
+    const changed = await own.describe(readListedPack(folder, OWN_PACK));
     expect(changed.own?.revision).not.toBe(pack.own?.revision);
-    const { createPacks } = await import('../../../src/core/packs/packs.ts');
+    const { createPackServices: createPacks } = await import('../../../src/core/packs/pack-services.ts');
     using packs = createPacks({ store, clock, packs: [changed] });
-    expect(await packs.engine.run(aCaller(), { name: OWN, input: {} })).toMatchObject({ cached: false, output: { said: 'two' } });
+    expect(await packs.engine.run(aCaller(), { name: OWN_PACK, input: {} })).toMatchObject({
+      cached: false,
+      output: { said: 'two' },
+    });
   });
 });
 
 describe('its schemas', () => {
   test('are shown as they were written', async () => {
-    const { as } = await openWithOwn({ input: `what: z.string().regex(/^[a-z]+$/).max(5).describe('A word.')` });
-    const { input_schema: shown } = await as(aCaller())('pack', { name: OWN });
+    const { as } = await openMemoryWithOwnPack({ input: `what: z.string().regex(/^[a-z]+$/).max(5).describe('A word.')` });
+    const { input_schema: shown } = await as(aCaller())('pack', { name: OWN_PACK });
     expect(shown).toMatchObject({
       type: 'object',
       properties: { what: { type: 'string', pattern: '^[a-z]+$', maxLength: 5, description: 'A word.' } },
@@ -177,21 +188,21 @@ describe('its schemas', () => {
       /^what does not fit: is taken/,
     ],
   ])('refuse input for %s', async (_what, input, given, message) => {
-    const { run } = await openWithOwn({ input });
+    const { run } = await openMemoryWithOwnPack({ input });
     await expect(run(given)).rejects.toMatchObject({ code: 'invalid_input', message: expect.stringMatching(message) as string });
   });
 
   test('hold nobody else up with a pattern that takes for ever (R-PACK-19)', async () => {
-    const { run, clock, as } = await openWithOwn({ input: `what: z.string().regex(/^(a+)+$/)`, more: 'seconds: 5,' });
+    const { run, clock, as } = await openMemoryWithOwnPack({ input: `what: z.string().regex(/^(a+)+$/)`, more: 'seconds: 5,' });
     const answer = run({ what: `${'a'.repeat(60)}!` }).catch((error: unknown) => error);
     // The memory answers while the pattern is looked for.
     expect(await as(aCaller())('list', {})).toMatchObject({ facts: [] });
-    await clock.pass(5 * SECOND);
+    await clock.advance(5 * SECOND);
     expect(await answer).toMatchObject({ code: 'timeout' });
   });
 
   test('hand the handler what they made of the input, once', async () => {
-    const { run } = await openWithOwn({
+    const { run } = await openMemoryWithOwnPack({
       input: `what: z.string().transform((text) => text.length)`,
       handler: 'return { said: typeof input.what + input.what };',
     });
@@ -201,28 +212,28 @@ describe('its schemas', () => {
 
 describe('what its author throws', () => {
   const thrown = async (what: string) => {
-    const { run } = await openWithOwn({ handler: `throw ${what};` });
+    const { run } = await openMemoryWithOwnPack({ handler: `throw ${what};` });
     return await run().catch((error: unknown) => error);
   };
 
   test('reaches whoever asked, in one line, with the line of the file (R-PACK-20)', async () => {
     expect(await thrown(`new Error('Bergen is\\n\\u001b[2Junknown')`)).toMatchObject({
       code: 'handler_failed',
-      message: `${OWN}: Bergen is [2Junknown (line 12)`,
+      message: `${OWN_PACK}: Bergen is [2Junknown (line 12)`,
     });
-    expect(await thrown(`'a text'`)).toMatchObject({ message: `${OWN}: a text` });
+    expect(await thrown(`'a text'`)).toMatchObject({ message: `${OWN_PACK}: a text` });
     expect(await thrown(`new Error('')`)).toMatchObject({ message: expect.stringContaining('(line 12)') as string });
   });
 
   test('is cut, and never holds a credential', async () => {
     expect(((await thrown(`new Error('x'.repeat(5000))`)) as Error).message.length).toBeLessThan(400);
     const { message } = (await thrown(`new Error('refused with ${CREDENTIAL}')`)) as Error;
-    expect(message).toBe(`${OWN}: it says something that looks like a credential, and is not repeated.`);
+    expect(message).toBe(`${OWN_PACK}: it says something that looks like a credential, and is not repeated.`);
   });
 });
 
 test('runs of one subject take turns, so that processes do not fill the machine', async () => {
-  const { as } = await openWithOwn({
+  const { as } = await openMemoryWithOwnPack({
     handler: `
       const began = Date.now();
       await new Promise((resolve) => setTimeout(resolve, 300));
@@ -230,7 +241,7 @@ test('runs of one subject take turns, so that processes do not fill the machine'
   });
   const spans = await Promise.all(
     Array.from({ length: 7 }, async () => {
-      const { output } = await as(aCaller())('runPack', { name: OWN });
+      const { output } = await as(aCaller())('runPack', { name: OWN_PACK });
       return JSON.parse((output as { said: string }).said) as [number, number];
     }),
   );
@@ -239,10 +250,10 @@ test('runs of one subject take turns, so that processes do not fill the machine'
 });
 
 test('whoever gives up while waiting for a turn leaves it to the next', async () => {
-  const memory = await openWithOwn({
+  const memory = await openMemoryWithOwnPack({
     handler: `await new Promise((resolve) => setTimeout(resolve, 400)); return { said: '' };`,
   });
-  const ask = (signal?: AbortSignal) => memory.perform(aCaller(), 'runPack', { name: OWN }, signal ? { signal } : {});
+  const ask = (signal?: AbortSignal) => memory.perform(aCaller(), 'runPack', { name: OWN_PACK }, signal ? { signal } : {});
   const running = Array.from({ length: 4 }, () => ask());
   const giveUp = new AbortController();
   const impatient = ask(giveUp.signal).catch((error: unknown) => error);
@@ -253,6 +264,6 @@ test('whoever gives up while waiting for a turn leaves it to the next', async ()
 });
 
 test('a text that is no pack is no pack in a memory either', async () => {
-  await expect(openWithOwn(packText().replace('handler', 'run'))).rejects.toMatchObject({ code: 'handler_failed' });
-  expect((await openMemory()).packs.skipped).toEqual([]);
+  await expect(openMemoryWithOwnPack(packText().replace('handler', 'run'))).rejects.toMatchObject({ code: 'handler_failed' });
+  expect((await openTestMemory()).packs.skipped).toEqual([]);
 });

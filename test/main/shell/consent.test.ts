@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
 import type { EmbeddingsReport } from '../../../src/contract/embeddings.ts';
-import { noEmbeddings } from '../../../src/core/embeddings.ts';
-import { theWindow } from '../../../src/listeners/window/crossing.ts';
-import { desktopConsent, type Question } from '../../../src/main/shell/consent.ts';
+import { noEmbeddings } from '../../../src/core/operations/embeddings-port.ts';
+import { windowCaller } from '../../../src/listeners/window/window-result.ts';
+import { desktopConsent, type ConsentQuestion } from '../../../src/main/shell/consent.ts';
 import { DAY } from '../../support/clock.ts';
-import { openMemory, theOwner } from '../../support/memory.ts';
+import { openTestMemory, theOwner } from '../../support/memory.ts';
 
 const hash = 'a'.repeat(64);
 
 /** What the owner is asked when the window approves this hash while that Ollama is found. */
-async function approving(ollama: { path: string; sha256?: string } | undefined): Promise<readonly Question[]> {
+async function approving(ollama: { path: string; sha256?: string } | undefined): Promise<readonly ConsentQuestion[]> {
   const approved: string[] = [];
   const report: EmbeddingsReport = {
     state: { at: 'off' },
@@ -26,10 +26,10 @@ async function approving(ollama: { path: string; sha256?: string } | undefined):
     report: async () => report,
     approve: async (sha256: string) => void approved.push(sha256),
   };
-  const { perform, clock } = await openMemory({ embeddings });
-  const asked: Question[] = [];
-  const consent = desktopConsent({ perform, clock, agrees: async (question) => (asked.push(question), true) });
-  await perform(theWindow('me'), 'approveOllama', { hash }, { consent });
+  const { perform, clock } = await openTestMemory({ embeddings });
+  const asked: ConsentQuestion[] = [];
+  const consent = desktopConsent({ perform, clock, askOwner: async (question) => (asked.push(question), true) });
+  await perform(windowCaller('me'), 'approveOllama', { hash }, { consent });
   expect(approved).toEqual([hash]);
   return asked;
 }
@@ -52,13 +52,13 @@ test('what was not shown is not approved, whoever knows its hash (R-DESK-08)', a
 });
 
 test('the clock is trusted after the owner has seen the date and what it costs (R-DESK-08, R-TIME-09)', async () => {
-  const { perform, clock, as } = await openMemory();
+  const { perform, clock, as } = await openTestMemory();
   await as(theOwner)('remember', { key: 'a', value: 'one' });
   clock.jump(400 * DAY);
   const time = new Date(clock.now()).toISOString();
-  const asked: Question[] = [];
-  const consent = desktopConsent({ perform, clock, agrees: async (question) => (asked.push(question), false) });
-  await expect(perform(theWindow('me'), 'trustClock', { time }, { consent })).rejects.toMatchObject({ code: 'declined' });
+  const asked: ConsentQuestion[] = [];
+  const consent = desktopConsent({ perform, clock, askOwner: async (question) => (asked.push(question), false) });
+  await expect(perform(windowCaller('me'), 'trustClock', { time }, { consent })).rejects.toMatchObject({ code: 'declined' });
   expect(asked).toMatchObject([
     { message: `Is it really ${time.slice(0, 10)}?`, detail: expect.stringContaining('One fact has expired') as string },
   ]);

@@ -2,9 +2,9 @@ import { EventEmitter } from 'node:events';
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import { fence } from '../../../src/main/shell/guard.ts';
+import { restrictWebContents } from '../../../src/main/shell/guard.ts';
 import { webPreferences } from '../../../src/main/shell/web-preferences.ts';
-import { app, type Contents, contentsAt } from '../../support/electron.ts';
+import { app, type FakeContents, fakeContents } from '../../support/electron.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 vi.mock('electron', () => import('../../support/electron.ts'));
@@ -27,10 +27,10 @@ const URLS = [
   'smb://host/share',
 ];
 
-function fenced(): Contents {
+function fenced(): FakeContents {
   app.removeAllListeners();
-  fence();
-  const contents = contentsAt('helmdeck-window://window/');
+  restrictWebContents();
+  const contents = fakeContents('helmdeck-window://window/');
   app.emit('web-contents-created', {}, contents.contents);
   return contents;
 }

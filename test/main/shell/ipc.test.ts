@@ -3,14 +3,14 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { failures } from '../../../src/contract/failure.ts';
 import { operations } from '../../../src/contract/operations.ts';
 import type { ListeningState } from '../../../src/contract/status.ts';
-import type { Crossed, Pipe } from '../../../src/contract/window.ts';
-import { callsOf } from '../../../src/main/shell/calls.ts';
-import type { Question } from '../../../src/main/shell/consent.ts';
-import { type Bound, bindWindow } from '../../../src/main/shell/ipc.ts';
+import type { BridgeResponse, PreloadBridge } from '../../../src/contract/window.ts';
+import type { ConsentQuestion } from '../../../src/main/shell/consent.ts';
+import { type WindowBinding, bindWindow } from '../../../src/main/shell/ipc.ts';
+import { createWindowCalls } from '../../../src/main/shell/window-calls.ts';
 import { desktopBridge } from '../../../src/renderer/src/desktop-bridge.ts';
 import { HOUR, MINUTE } from '../../support/clock.ts';
-import { type Contents, contentsAt, invoke } from '../../support/electron.ts';
-import { aCaller, openMemory, type OpenedMemory, theOwner } from '../../support/memory.ts';
+import { type FakeContents, fakeContents, invoke } from '../../support/electron.ts';
+import { aCaller, openTestMemory, type TestMemory, theOwner } from '../../support/memory.ts';
 import { aPack } from '../../support/packs.ts';
 
 vi.mock('electron', () => import('../../support/electron.ts'));
@@ -27,21 +27,21 @@ const waiting = aPack(
   },
   { name: 'test.waiting' },
 );
-const outside = aPack(() => ({ said: 'yes' }), { name: 'test.outside', asksOutside: true });
+const outside = aPack(() => ({ said: 'yes' }), { name: 'test.outside', usesNetwork: true });
 let begun = 0;
 let heard = 0;
 
-let ours: Contents;
-let memory: OpenedMemory;
-let bound: Bound;
-let asked: Question[];
+let ours: FakeContents;
+let memory: TestMemory;
+let bound: WindowBinding;
+let asked: ConsentQuestion[];
 let yes: boolean;
 let unsaved: boolean[];
 let chosen: unknown[];
 
 beforeEach(async () => {
-  ours = contentsAt(HOME);
-  memory = await openMemory({ packs: { packs: [waiting, outside] } });
+  ours = fakeContents(HOME);
+  memory = await openTestMemory({ packs: { packs: [waiting, outside] } });
   asked = [];
   listening = LISTENING;
   yes = false;
@@ -49,7 +49,7 @@ beforeEach(async () => {
   chosen = [];
   begun = 0;
   heard = 0;
-  const calls = callsOf({
+  const calls = createWindowCalls({
     perform: memory.perform,
     desktop: {
       listening: async () => listening,
@@ -58,15 +58,15 @@ beforeEach(async () => {
       atLogin: async () => ({ hidden: false }),
     },
     chooseAtLogin: (choice) => (chosen.push(choice), { starts: choice.starts ?? false, hidden: choice.hidden ?? false }),
-    holdsUnsaved: (given) => void unsaved.push(given),
-    agrees: async (question) => (asked.push(question), yes),
+    setUnsaved: (given) => void unsaved.push(given),
+    askOwner: async (question) => (asked.push(question), yes),
     clock: memory.clock,
   });
   bound = bindWindow({ calls: Promise.resolve(calls), window: () => ours.window });
 });
 afterEach(() => bound[Symbol.dispose]());
 
-const from = ({ contents, frame }: Contents) => ({ sender: contents, senderFrame: frame });
+const from = ({ contents, frame }: FakeContents) => ({ sender: contents, senderFrame: frame });
 const call = (...args: unknown[]): Promise<unknown> => invoke(from(ours), 'call', ...args);
 
 describe('the window', () => {
@@ -82,7 +82,7 @@ describe('the window', () => {
 
   test('tells when it was answered for the first time', async () => {
     let answered = false;
-    void bound.answered.then(() => (answered = true));
+    void bound.firstAnswer.then(() => (answered = true));
     await Promise.resolve();
     expect(answered).toBe(false);
     await call('me', 'list', {});
@@ -90,7 +90,7 @@ describe('the window', () => {
   });
 
   test('hears what it is told (R-DESK-02)', () => {
-    bound.tell({ namespace: 'me', kind: 'fact' });
+    bound.notify({ namespace: 'me', kind: 'fact' });
     expect(ours.sent).toEqual([['changed', { namespace: 'me', kind: 'fact' }]]);
   });
 
@@ -133,9 +133,9 @@ describe('a call that may be given up', () => {
   const run = { name: 'test.waiting' };
 
   test('is, as the window gives it up, and no other is (R-WIN-40)', async () => {
-    const pipe: Pipe = {
+    const pipe: PreloadBridge = {
       place: 'desktop',
-      call: (...given) => call(...given) as Promise<Crossed>,
+      call: (...given) => call(...given) as Promise<BridgeResponse>,
       onChange: () => () => undefined,
     };
     const bridge = desktopBridge(pipe);
@@ -172,11 +172,11 @@ describe('whoever else calls is refused, and nothing happens (R-DESK-11)', () =>
   const outcome = async (answer: unknown) => [answer, ((await call('me', 'recall', { key: 'a' })) as { ok: boolean }).ok];
 
   test('another window with the same page', async () => {
-    expect(await outcome(await invoke(from(contentsAt(HOME)), 'call', ...write))).toEqual([forbidden, false]);
+    expect(await outcome(await invoke(from(fakeContents(HOME)), 'call', ...write))).toEqual([forbidden, false]);
   });
 
   test('a frame inside the window', async () => {
-    const { frame } = contentsAt(HOME);
+    const { frame } = fakeContents(HOME);
     expect(await outcome(await invoke({ sender: ours.contents, senderFrame: frame }, 'call', ...write))).toEqual([
       forbidden,
       false,
@@ -197,7 +197,7 @@ describe('whoever else calls is refused, and nothing happens (R-DESK-11)', () =>
     'helmdeck-window://window.example/',
     'about:blank',
   ])('a page at %s in its place', async (url) => {
-    const here = contentsAt(url);
+    const here = fakeContents(url);
     const { window } = ours;
     Object.assign(window, { webContents: here.contents });
     const answer = await invoke(from(here), 'call', ...write);
@@ -350,7 +350,7 @@ describe('facts that are forgotten one by one (R-DESK-08)', () => {
     ] as const)
       expect(await call('me', name, { key: 'k20', ...more, ...soon })).toMatchObject({ code: 'declined' });
     expect(asked).toHaveLength(2);
-    await memory.clock.pass(2 * HOUR);
+    await memory.clock.advance(2 * HOUR);
     expect(await left()).toBe(1);
     expect(await call('me', 'recall', { key: 'k20' })).toMatchObject({ ok: true });
   });
@@ -358,7 +358,7 @@ describe('facts that are forgotten one by one (R-DESK-08)', () => {
   test('are counted for ten minutes', async () => {
     await remember(21);
     for (let index = 0; index < 20; index += 1) await call('me', 'forget', { scope: `key:k${index}` });
-    await memory.clock.pass(10 * MINUTE);
+    await memory.clock.advance(10 * MINUTE);
     await call('me', 'forget', { scope: 'key:k20' });
     expect(asked).toEqual([]);
     expect(await left()).toBe(0);
@@ -367,9 +367,9 @@ describe('facts that are forgotten one by one (R-DESK-08)', () => {
 
 test('a question waits for the one before it, and no more than eight wait (R-DESK-08)', async () => {
   const codeOf = (error: unknown) => (error as { code: string }).code;
-  const shown: Question[] = [];
+  const shown: ConsentQuestion[] = [];
   const answers: ((agreed: boolean) => void)[] = [];
-  const calls = callsOf({
+  const calls = createWindowCalls({
     perform: memory.perform,
     desktop: {
       listening: async () => LISTENING,
@@ -378,8 +378,8 @@ test('a question waits for the one before it, and no more than eight wait (R-DES
       atLogin: async () => ({ hidden: false }),
     },
     chooseAtLogin: () => ({ hidden: false }),
-    holdsUnsaved: () => undefined,
-    agrees: (question) => (shown.push(question), new Promise((answer) => answers.push(answer))),
+    setUnsaved: () => undefined,
+    askOwner: (question) => (shown.push(question), new Promise((answer) => answers.push(answer))),
   });
   const flood = Array.from({ length: 30 }, () => calls('me', 'forget', { scope: 'all' }).catch((error: unknown) => error));
   await expect.poll(() => answers.length).toBe(1);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { moodOf, type TrayAction, trayMenu, type TrayState } from '../../../src/main/shell/tray-menu.ts';
+import { trayIconOf, type TrayAction, trayMenu, type TrayState } from '../../../src/main/shell/tray-menu.ts';
 
 const on: TrayState = {
   listening: { at: 'listening', url: 'http://127.0.0.1:7345' },
@@ -23,7 +23,7 @@ const says = (state: TrayState): string => {
 };
 
 describe('the icon and its menu (R-DESK-03)', () => {
-  test.each<[string, Partial<TrayState>, ReturnType<typeof moodOf>, string, TrayAction[]]>([
+  test.each<[string, Partial<TrayState>, ReturnType<typeof trayIconOf>, string, TrayAction[]]>([
     ['on', {}, 'on', 'Listening on 127.0.0.1:7345.', ['open', 'copy-address', 'pause', 'lock']],
     ['paused', { listening: { at: 'paused' } }, 'paused', 'Paused. Agents cannot reach this memory.', ['open', 'resume', 'lock']],
     ['locked', { key: locked }, 'locked', 'Locked. Agents read and write nothing.', ['open', 'copy-address', 'pause', 'unlock']],
@@ -65,7 +65,7 @@ describe('the icon and its menu (R-DESK-03)', () => {
     ],
   ])('%s', (_what, over, mood, line, does) => {
     const state = { ...on, ...over };
-    expect(moodOf(state)).toBe(mood);
+    expect(trayIconOf(state)).toBe(mood);
     expect(says(state)).toBe(line);
     expect(offers(state)).toEqual([...does, 'toggle-embeddings', 'toggle-login', 'toggle-hidden', 'quit']);
   });
@@ -74,7 +74,7 @@ describe('the icon and its menu (R-DESK-03)', () => {
     expect(says({ ...on, file: broken, key: locked, listening: taken })).toMatch(/^The memory file/);
     expect(says({ ...on, key: locked, listening: taken })).toMatch(/^Locked/);
     expect(says({ ...on, key: locked, wiped: ['Codex'] })).toMatch(/^Locked/);
-    expect(moodOf({ ...on, key: locked, wiped: ['Codex'] })).toBe('locked');
+    expect(trayIconOf({ ...on, key: locked, wiped: ['Codex'] })).toBe('locked');
   });
 
   test('starting at login is offered where the system can, as two settings (R-DESK-09)', () => {

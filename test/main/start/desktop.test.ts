@@ -2,7 +2,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { runDesktop } from '../../../src/main/start/desktop.ts';
-import { SOON } from '../../support/listener.ts';
+import { EVENTUALLY } from '../../support/listener.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 /** A program in the place of Electron. */
@@ -64,7 +64,7 @@ describe('the desktop program, started from a terminal (R-DESK-12)', () => {
 
   test('ends when its terminal does', async () => {
     const asked = runDesktop(anElectron('trap "exit 0" TERM; echo "Helmdeck Memory is running."; while :; do sleep 0.1; done'));
-    await vi.waitFor(() => expect(console.log).toHaveBeenCalled(), SOON);
+    await vi.waitFor(() => expect(console.log).toHaveBeenCalled(), EVENTUALLY);
     process.emit('SIGTERM', 'SIGTERM');
     expect(await asked).toEqual({ at: 'ended', code: 0 });
   });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { fetchElectron, findElectron } from '../../../src/main/start/electron.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
-import { waitOf } from '../../support/work.ts';
+import { measureWait } from '../../support/work.ts';
 
 function write(root: string, files: Record<string, string>): string {
   for (const [name, text] of Object.entries(files)) {
@@ -58,7 +58,7 @@ describe('fetching it (R-DESK-12)', () => {
       setTimeout(() => { fs.mkdirSync(process.argv[1].replace('install.mjs', 'dist')); }, 1200);
     `);
     const progress = vi.fn<(bytes: number) => void>();
-    expect(await fetchElectron({ installer, into, progress, environment: process.env, patience })).toBeUndefined();
+    expect(await fetchElectron({ installer, into, progress, environment: process.env, timeouts: patience })).toBeUndefined();
     expect(progress.mock.calls).toEqual(expect.arrayContaining([[1000], [2000]]));
     expect(leftovers()).toEqual(before);
   });
@@ -76,7 +76,9 @@ describe('fetching it (R-DESK-12)', () => {
     { what: 'a failure without words', script: 'process.exit(3);', why: 'exit code 3' },
   ])('says why it could not, soon: $what', async ({ script, why, ...short }) => {
     const given = { ...anInstaller(script), environment: process.env, patience: { ...patience, ...short } };
-    const waited = await waitOf(async () => expect(await fetchElectron({ ...given, progress: () => undefined })).toMatch(why));
+    const waited = await measureWait(async () =>
+      expect(await fetchElectron({ ...given, progress: () => undefined })).toMatch(why),
+    );
     expect(waited).toBeLessThan(patience.first);
   });
 
@@ -98,14 +100,14 @@ describe('fetching it (R-DESK-12)', () => {
     };
     const given = { installer: 'node_modules/electron/install.js', into: join(folder, 'dist'), environment };
     const short = { ...patience, first: 5000, next: 15_000 };
-    expect(await fetchElectron({ ...given, progress: () => undefined, patience: short })).toBe('nothing came for 5 seconds');
+    expect(await fetchElectron({ ...given, progress: () => undefined, timeouts: short })).toBe('nothing came for 5 seconds');
     expect(callers.length).toBeGreaterThan(0);
   });
 
   test('is given up when it takes too long', async () => {
     const script = `setInterval(() => fs.appendFileSync(os.tmpdir() + '/part', 'x'), 50);`;
     const all = { ...patience, all: 1200 };
-    const asked = fetchElectron({ ...anInstaller(script), progress: () => undefined, environment: process.env, patience: all });
+    const asked = fetchElectron({ ...anInstaller(script), progress: () => undefined, environment: process.env, timeouts: all });
     expect(await asked).toMatch('it took longer than');
   });
 });

@@ -1,17 +1,17 @@
 import type * as z from 'zod';
 import { Failure } from '../../../contract/failure.ts';
-import type { Clock } from '../../clock.ts';
-import { time } from '../../time.ts';
-import type { Egress, Reply } from '../egress.ts';
-import type { Hosts } from '../hosts.ts';
+import type { Clock } from '../../time/clock.ts';
+import { formatTime } from '../../time/format-time.ts';
+import type { Egress, EgressResponse } from '../egress.ts';
+import type { HostAllowlist } from '../hosts.ts';
 import type { ExecutionContext } from '../pack.ts';
 
 const HOST = 'api.github.com';
-export const API = `https://${HOST}`;
+export const GITHUB_API = `https://${HOST}`;
 
 /** No setting adds to this. */
-const HOSTS: Hosts = {
-  includes: (name, port) => name === HOST && port === 443,
+const HOSTS: HostAllowlist = {
+  allows: (name, port) => name === HOST && port === 443,
   remedy: 'GitHub is asked at its own address alone',
 };
 
@@ -21,16 +21,16 @@ const USUAL_REST = 60;
 /** Its longest window is an hour; a header that says more is not believed. */
 const LONGEST_REST = 3600;
 
-export interface Answer<Data> {
+export interface GitHubResponse<Data> {
   readonly data: Data;
   /** Where the next page is. */
-  readonly next: string | undefined;
+  readonly nextUrl: string | undefined;
   /** Nothing more may be asked for a while. */
-  readonly last: boolean;
+  readonly limitReached: boolean;
 }
 
 /** Questions to GitHub, with what it says about limits and credentials taken to heart (R-PACK-17). */
-export class GitHub {
+export class GitHubClient {
   readonly #egress: Egress;
   readonly #clock: Clock;
   /** Until when, by the steady clock, nobody asks with a credential, by its id. */
@@ -41,7 +41,11 @@ export class GitHub {
     this.#clock = clock;
   }
 
-  async get<Shape extends z.ZodType>(context: ExecutionContext, url: string, shape: Shape): Promise<Answer<z.output<Shape>>> {
+  async get<Shape extends z.ZodType>(
+    context: ExecutionContext,
+    url: string,
+    shape: Shape,
+  ): Promise<GitHubResponse<z.output<Shape>>> {
     const { credential, signal, doNotCache } = context;
     this.#refuseResting(context);
     const reply = await this.#egress.get({
@@ -54,12 +58,12 @@ export class GitHub {
       },
       signal,
     });
-    if (reply.forThisOnce) doNotCache();
+    if (reply.uncacheable) doNotCache();
     const rest = restOf(reply);
     if (rest !== undefined) this.#resting.set(idOf(credential), this.#clock.steady() + rest * SECOND);
     if (reply.status !== 200) throw await this.#failureOf(context, reply.status, rest);
     const { success, data } = shape.safeParse(jsonOf(reply));
-    if (success) return { data, next: nextOf(reply), last: rest !== undefined };
+    if (success) return { data, nextUrl: nextOf(reply), limitReached: rest !== undefined };
     throw new Failure(
       'handler_failed',
       'GitHub answered in a form that this program does not know; look for a newer version of it.',
@@ -75,7 +79,7 @@ export class GitHub {
   async #failureOf({ credential }: ExecutionContext, status: number, rest: number | undefined): Promise<Failure> {
     if (rest !== undefined && LIMITED.has(status)) return this.#exhausted(credential !== undefined, rest * SECOND);
     if (status === 401) {
-      await credential?.refused?.();
+      await credential?.reportRejected?.();
       return failed(
         credential
           ? 'GitHub does not take the credential that its owner set: it is wrong, expired or revoked; they can set another one with: helmdeck-memory credential set github.'
@@ -97,7 +101,7 @@ export class GitHub {
     const remedy = withCredential ? '' : ', or have its owner set one with: helmdeck-memory credential set github';
     return new Failure(
       'handler_failed',
-      `The limit of GitHub ${whose} is reached; ask again after ${time(this.#clock.now() + ms)}${remedy}.`,
+      `The limit of GitHub ${whose} is reached; ask again after ${formatTime(this.#clock.now() + ms)}${remedy}.`,
       { retryAfter: Math.ceil(ms / SECOND) },
     );
   }
@@ -111,7 +115,7 @@ const idOf = (credential: ExecutionContext['credential']): string => credential?
 const LIMITED: ReadonlySet<number> = new Set([403, 429]);
 
 /** Seconds for which GitHub wants no further question. The last that is allowed is answered, and says that it was. */
-function restOf({ status, headers }: Reply): number | undefined {
+function restOf({ status, headers }: EgressResponse): number | undefined {
   const after = LIMITED.has(status) ? seconds(headers.get('retry-after')) : undefined;
   if (after !== undefined) return bounded(after);
   if (headers.get('x-ratelimit-remaining') === '0') {
@@ -129,13 +133,13 @@ const seconds = (text: string | undefined): number | undefined =>
 const bounded = (rest: number): number => Math.min(Math.max(rest, 1), LONGEST_REST);
 
 /** RFC 8288, as GitHub writes it. */
-function nextOf({ headers }: Reply): string | undefined {
+function nextOf({ headers }: EgressResponse): string | undefined {
   const next = /<([^<>\s]{1,2048})>;\s*rel="next"/.exec(headers.get('link') ?? '')?.[1];
-  if (next === undefined || next.startsWith(`${API}/`)) return next;
+  if (next === undefined || next.startsWith(`${GITHUB_API}/`)) return next;
   throw failed('GitHub leads to another host for the rest of the list, which is not asked; ask for fewer issues.');
 }
 
-function jsonOf({ body }: Reply): unknown {
+function jsonOf({ body }: EgressResponse): unknown {
   try {
     return JSON.parse(body.toString('utf8'));
   } catch {

@@ -1,10 +1,10 @@
 import { TextDecoder } from 'node:util';
 import * as z from 'zod';
 import { Failure } from '../../../contract/failure.ts';
-import { later, type Of } from '../../../contract/later.ts';
-import { ask, flag, notText, wholeNumber } from '../../../contract/text.ts';
-import type { Egress, Reply } from '../egress.ts';
-import { hostsOf } from '../hosts.ts';
+import { lazy, type SchemaOutput } from '../../../contract/lazy.ts';
+import { inputObject, flag, notTextError, wholeNumber } from '../../../contract/text.ts';
+import type { Egress, EgressResponse } from '../egress.ts';
+import { parseHostAllowlist } from '../hosts.ts';
 import { definePack, type Pack } from '../pack.ts';
 
 const KIB = 1024;
@@ -13,15 +13,15 @@ const BYTES = { default: 256 * KIB, most: 512 * KIB } as const;
 const MEDIA = String.raw`[a-z0-9*.+-]{1,64}/[a-z0-9*.+-]{1,64}(;q=[01](\.\d{1,3})?)?`;
 const acceptShape = 'must be media types with commas between them, such as text/html, application/json; write it so';
 
-const FetchInput = later(() =>
-  ask(
+const FetchInput = lazy(() =>
+  inputObject(
     {
       url: z
-        .string({ error: notText })
+        .string({ error: notTextError })
         .max(2048, { error: 'is longer than 2,048 characters; ask for a shorter address' })
         .describe('What to fetch: https, on a host that the owner listed.'),
       accept: z
-        .string({ error: notText })
+        .string({ error: notTextError })
         .regex(new RegExp(`^${MEDIA}(, ?${MEDIA}){0,9}$`), { error: acceptShape })
         .exactOptional()
         .describe('Media types to ask for, best first; any unless told.'),
@@ -36,7 +36,7 @@ const FetchInput = later(() =>
   ),
 );
 
-const FetchOutput = later(() =>
+const FetchOutput = lazy(() =>
   z.object({
     url: z.string().describe('The address that answered, after redirects.'),
     status: z.int().describe('The HTTP status; 200 is well.'),
@@ -50,7 +50,7 @@ const REMEDY = 'its owner can list hosts in HELMDECK_FETCH_HOSTS';
 
 /** Off until its owner lists hosts (R-PACK-15). Nothing but the input goes out. */
 export function httpFetch({ egress, hosts: listed }: { egress: Egress; hosts: readonly string[] }): Pack {
-  const hosts = hostsOf(listed, REMEDY);
+  const hosts = parseHostAllowlist(listed, REMEDY);
   if (!hosts)
     throw new Failure('invalid_input', 'A host that http.fetch may ask is no name; compare them with the documentation.');
   return definePack({
@@ -62,9 +62,9 @@ export function httpFetch({ egress, hosts: listed }: { egress: Egress; hosts: re
       'Not for signing in, for sending anything, or for hosts in a private network.',
     intents: ['fetch a page', 'read a url', 'download documentation', 'call an http api'],
     changes: 'nothing',
-    asksOutside: true,
+    usesNetwork: true,
     // Who asks for no kept answer asks by themselves.
-    memory: { cache: true, ttl: 300, fresh: (input) => !(input as Of<typeof FetchInput>).cache },
+    memory: { cache: true, ttl: 300, bypassesCache: (input) => !(input as SchemaOutput<typeof FetchInput>).cache },
     off: listed.length === 0,
     unavailable: () =>
       listed.length > 0
@@ -78,30 +78,30 @@ export function httpFetch({ egress, hosts: listed }: { egress: Egress; hosts: re
     },
     async handler({ input: { url, accept, max_bytes: most }, signal, doNotCache }) {
       const headers = { Accept: accept ?? '*/*' };
-      const reply = await egress.get({ url, hosts, headers, most, cut: true, signal });
-      const { status, forThisOnce } = reply;
+      const reply = await egress.get({ url, hosts, headers, maxBytes: most, truncate: true, signal });
+      const { status, uncacheable: forThisOnce } = reply;
       if (forThisOnce || status < 200 || status > 299) doNotCache();
       return {
         url: reply.url,
         status,
         content_type: typeOf(reply).slice(0, 200),
         text: textOf(reply),
-        ...(reply.cut && { truncated: true as const }),
+        ...(reply.truncated && { truncated: true as const }),
       };
     },
   });
 }
 
-const typeOf = ({ headers }: Reply): string => headers.get('content-type') ?? '';
+const typeOf = ({ headers }: EgressResponse): string => headers.get('content-type') ?? '';
 
 const TEXT =
   /^(text\/|application\/([\w.-]+\+)?(json|xml|yaml|toml|javascript|ecmascript|x-ndjson|x-yaml|x-www-form-urlencoded)\b)/i;
 
 /** As its sender says that it is written. What is no text would be noise to whoever reads it. */
-function textOf(reply: Reply): string {
+function textOf(reply: EgressResponse): string {
   const type = typeOf(reply);
   const [, charset = 'utf-8'] = /;\s*charset="?([\w.:-]{1,40})"?/i.exec(type) ?? [];
-  const { body, cut } = reply;
+  const { body, truncated: cut } = reply;
   const decoder = type === '' || TEXT.test(type) ? decoderOf(charset, type === '') : undefined;
   try {
     // A letter that was cut in two is left out.

@@ -1,6 +1,6 @@
 import { FactInput, FactReceipt } from '../../../contract/fact.ts';
 import { ForgetInput, ForgetReceipt, spellScope } from '../../../contract/forget.ts';
-import type { Perform } from '../../perform.ts';
+import type { Perform } from '../../operations/perform.ts';
 import { definePack, type Pack } from '../pack.ts';
 
 /** Remembering and forgetting as packs, so that pipelines can do both. They go through the one door like everybody. */
@@ -39,7 +39,7 @@ export const memoryPacks = (perform: Perform): readonly Pack[] => [
     get output() {
       return FactReceipt();
     },
-    handler: ({ caller, input, during }) => perform(caller, 'remember', input, during),
+    handler: ({ caller, input, callContext: during }) => perform(caller, 'remember', input, during),
   }),
   definePack({
     name: 'helmdeck.memory_forget',
@@ -68,7 +68,7 @@ export const memoryPacks = (perform: Perform): readonly Pack[] => [
     get output() {
       return ForgetReceipt();
     },
-    handler: ({ caller, input: { scope, dry_run }, during }) =>
+    handler: ({ caller, input: { scope, dry_run }, callContext: during }) =>
       perform(caller, 'forget', { scope: spellScope(scope), dry_run }, during),
   }),
 ];

@@ -1,10 +1,10 @@
 import { wordsOf } from '../../search/words.ts';
-import type { Deed } from './deeds.ts';
-import { phraseOf } from './phrase.ts';
-import { distinct, type Request, type Telling, tellingIn } from './request.ts';
+import type { RequestAction } from './actions.ts';
+import { joinWords } from './phrase.ts';
+import { distinctByStem, type RouteRequest, type ContentWord, contentWordsIn } from './request.ts';
 
 /** Something that may serve a need, as it describes itself. */
-export interface Candidate {
+export interface RouteCandidate {
   readonly kind: 'pack' | 'pipeline' | 'tool';
   readonly id: string;
   readonly name: string;
@@ -15,19 +15,19 @@ export interface Candidate {
   readonly changes?: 'nothing' | 'adds' | 'destroys' | undefined;
 }
 
-export interface Fit<C extends Candidate = Candidate> {
+export interface RankedCandidate<C extends RouteCandidate = RouteCandidate> {
   readonly candidate: C;
   /** 0 to 1. */
-  readonly fit: number;
+  readonly score: number;
   /** Its own words that were asked for. */
-  readonly phrase: string;
+  readonly matchedPhrase: string;
 }
 
 /** What fits less serves something else. */
-export const FITS = 0.58;
+export const FIT_THRESHOLD = 0.58;
 
 /** Of a description, so many characters are read. */
-export const DESCRIPTION = 400;
+export const DESCRIPTION_CHARACTERS = 400;
 
 /** A verb alone says little: many things can be listed. */
 const DEED = 0.5;
@@ -51,66 +51,66 @@ const SCATTERED = 0.9;
 
 interface Phrase {
   readonly text: string;
-  readonly words: readonly Telling[];
+  readonly words: readonly ContentWord[];
   /** Every word in its place, and how many there are. */
   readonly sentence: string;
   readonly length: number;
 }
 
-interface Read<C extends Candidate> {
+interface Read<C extends RouteCandidate> {
   readonly candidate: C;
   readonly phrases: readonly Phrase[];
   readonly stems: ReadonlySet<string>;
   readonly terms: ReadonlySet<string>;
-  readonly deeds: ReadonlySet<Deed>;
+  readonly deeds: ReadonlySet<RequestAction>;
 }
 
 /** How well each candidate serves the request, the best first. The same question has the same answer. */
-export function rank<C extends Candidate>(request: Request, candidates: readonly C[]): Fit<C>[] {
+export function rankCandidates<C extends RouteCandidate>(request: RouteRequest, candidates: readonly C[]): RankedCandidate<C>[] {
   const all = candidates.map(readCandidate);
   const worth = worthIn(all);
   return all
     .map((read) => fitOf(request, read, worth))
-    .toSorted((one, other) => other.fit - one.fit || compare(one.candidate.id, other.candidate.id));
+    .toSorted((one, other) => other.score - one.score || compareIds(one.candidate.id, other.candidate.id));
 }
 
-export const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
+export const compareIds = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 
-function readCandidate<C extends Candidate>(candidate: C): Read<C> {
+function readCandidate<C extends RouteCandidate>(candidate: C): Read<C> {
   const { name, title, intents, description, changes } = candidate;
   // A title or description may be missing or hold no word; such a phrase would explain a match with nothing.
   const texts = [...intents, title, name.replace(/[._-]+/g, ' ')].filter((text) => /[\p{L}\p{N}]/u.test(text));
   const phrases = texts.map(readPhrase);
   const said = phrases.flatMap(({ words }) => words);
-  const words = [...said, ...tellingIn(description.slice(0, DESCRIPTION))];
-  const deeds = said.flatMap(({ deed }) => deed ?? []);
+  const words = [...said, ...contentWordsIn(description.slice(0, DESCRIPTION_CHARACTERS))];
+  const deeds = said.flatMap(({ action: deed }) => deed ?? []);
   return {
     candidate,
     phrases,
     stems: new Set(words.map(({ stem }) => stem)),
     terms: new Set(words.map(({ term }) => term)),
-    deeds: new Set<Deed>(changes === 'nothing' ? ['read'] : deeds),
+    deeds: new Set<RequestAction>(changes === 'nothing' ? ['read'] : deeds),
   };
 }
 
 function readPhrase(text: string): Phrase {
   const all = wordsOf(text).filter(({ parts }) => parts === 0);
-  return { text, words: distinct(tellingIn(text)), sentence: phraseOf(all), length: all.length };
+  return { text, words: distinctByStem(contentWordsIn(text)), sentence: joinWords(all), length: all.length };
 }
 
-type Worth = (word: Telling) => number;
+type Worth = (word: ContentWord) => number;
 
 /** As BM25 has it: the fewer candidates know a word, the more it says. Verbs of one deed mean the same, however rare each is. */
-function worthIn(all: readonly Read<Candidate>[]): Worth {
+function worthIn(all: readonly Read<RouteCandidate>[]): Worth {
   const counts = new Map<string, number>();
   for (const { stems } of all) for (const stem of stems) counts.set(stem, (counts.get(stem) ?? 0) + 1);
-  return ({ stem, deed }) => {
+  return ({ stem, action: deed }) => {
     const count = deed === undefined ? (counts.get(stem) ?? 0) : 1;
     return (deed === undefined ? 1 : DEED) * Math.log(1 + (all.length - count + 0.5) / (count + 0.5));
   };
 }
 
-function fitOf<C extends Candidate>(request: Request, read: Read<C>, worth: Worth): Fit<C> {
+function fitOf<C extends RouteCandidate>(request: RouteRequest, read: Read<C>, worth: Worth): RankedCandidate<C> {
   const { candidate, phrases, stems, deeds } = read;
   const known = shareKnown(request, read, worth);
   let best = {
@@ -123,12 +123,12 @@ function fitOf<C extends Candidate>(request: Request, read: Read<C>, worth: Wort
     const fit = said * (SAID + (1 - SAID) * known);
     if (fit > best.fit) best = { fit, phrase: phrase.text };
   }
-  const another = request.deed !== undefined && deeds.size > 0 && !deeds.has(request.deed);
-  return { candidate, phrase: best.phrase, fit: another ? best.fit * ANOTHER_DEED : best.fit };
+  const another = request.action !== undefined && deeds.size > 0 && !deeds.has(request.action);
+  return { candidate, matchedPhrase: best.phrase, score: another ? best.fit * ANOTHER_DEED : best.fit };
 }
 
 /** How much of a phrase was said. Nothing, where what it is about was not, or only what is around the request said it. */
-function covered({ words, around }: Request, phrase: Phrase, worth: Worth): number {
+function covered({ words, contextWords: around }: RouteRequest, phrase: Phrase, worth: Worth): number {
   // Where a phrase is nothing but a verb, it must be that one, and nothing else may make its sense.
   const verbs = isOfVerbs(phrase);
   if (verbs && phrase.length > phrase.words.length) return 0;
@@ -142,13 +142,13 @@ function covered({ words, around }: Request, phrase: Phrase, worth: Worth): numb
     const here = likeness(word, words, verbs);
     const likest = Math.max(here, AROUND * likeness(word, around, verbs));
     if (here > 0) asked = true;
-    if (likest > 0 && word.deed === undefined) about = true;
+    if (likest > 0 && word.action === undefined) about = true;
     sum += value * likest;
   }
   return asked && about && all > 0 ? sum / all : 0;
 }
 
-const isOfVerbs = ({ words }: Phrase): boolean => words.every(({ deed }) => deed !== undefined);
+const isOfVerbs = ({ words }: Phrase): boolean => words.every(({ action: deed }) => deed !== undefined);
 
 function loneliness(phrase: Phrase): number {
   if (phrase.words.length > 1 || isOfVerbs(phrase)) return 1;
@@ -156,17 +156,17 @@ function loneliness(phrase: Phrase): number {
 }
 
 /** The word itself, a form of it, or a verb that is used for the same. */
-function likeness(word: Telling, among: readonly Telling[], exact: boolean): number {
+function likeness(word: ContentWord, among: readonly ContentWord[], exact: boolean): number {
   const likest = among.map((other) => {
     if (word.term === other.term) return 1;
     if (word.stem === other.stem) return FORM;
-    return !exact && word.deed !== undefined && word.deed === other.deed ? SAME_DEED : 0;
+    return !exact && word.action !== undefined && word.action === other.action ? SAME_DEED : 0;
   });
   return Math.max(0, ...likest);
 }
 
 /** How much of the request the candidate knows. What the request is about may be anything. */
-function shareKnown({ words, details }: Request, { stems, terms }: Read<Candidate>, worth: Worth): number {
+function shareKnown({ words, details }: RouteRequest, { stems, terms }: Read<RouteCandidate>, worth: Worth): number {
   let sum = 0;
   let all = 0;
   for (const word of words) {
@@ -179,7 +179,7 @@ function shareKnown({ words, details }: Request, { stems, terms }: Read<Candidat
 }
 
 /** Two words beside the verb are no accident, if nothing else was asked for. */
-function scattered({ words }: Request, stems: ReadonlySet<string>, known: number): number {
-  const matched = words.filter(({ stem, deed }) => deed === undefined && stems.has(stem));
+function scattered({ words }: RouteRequest, stems: ReadonlySet<string>, known: number): number {
+  const matched = words.filter(({ stem, action: deed }) => deed === undefined && stems.has(stem));
   return matched.length > 1 ? SCATTERED * known ** 2 : 0;
 }

@@ -1,7 +1,7 @@
 import type { ClockState } from '../../../contract/status.ts';
 import { command } from '../command.ts';
 import { exits } from '../exit-codes.ts';
-import { counted } from '../layout.ts';
+import { formatCount } from '../layout.ts';
 import { declined } from './forget.ts';
 
 export const clockStatus = command({
@@ -10,7 +10,7 @@ export const clockStatus = command({
   more: ['The exit code is 1 while the two disagree.'],
   async run(_typed, desk) {
     const { clock } = (await (await desk.memory()).call('status', {})).store;
-    await desk.answer(clock, () => clockLines(clock));
+    await desk.printResult(clock, () => clockLines(clock));
     return clock.at === 'ahead' || clock.at === 'behind' ? exits.failed.code : exits.done.code;
   },
 });
@@ -29,13 +29,13 @@ export const clockTrust = command({
     const time = new Date(desk.now()).toISOString();
     const question = async (): Promise<string> => {
       const { expired } = await memory.call('trustClock', { time, dry_run: true });
-      return `This machine says that it is ${time}. Is that right? ${counted(expired, 'fact')} expired by then will be deleted for good.`;
+      return `This machine says that it is ${time}. Is that right? ${formatCount(expired, 'fact')} expired by then will be deleted for good.`;
     };
     if (!(await desk.confirm(yes, question))) return declined(desk);
     const trusted = await memory.call('trustClock', { time });
-    await desk.answer(trusted, () => [
+    await desk.printResult(trusted, () => [
       'The clock is trusted.',
-      ...(trusted.expired > 0 ? [`${counted(trusted.expired, 'fact')} had expired by it.`] : []),
+      ...(trusted.expired > 0 ? [`${formatCount(trusted.expired, 'fact')} had expired by it.`] : []),
     ]);
     return exits.done.code;
   },

@@ -1,10 +1,10 @@
-import type { ClientRow, ConnectionPlan, Verification } from '../../../contract/client.ts';
-import { withProgramCall } from '../../../contract/program-call.ts';
+import { withCliCommand } from '../../../contract/cli-command.ts';
+import type { ClientRow, ConnectionPlan, ClientVerification } from '../../../contract/client.ts';
+import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
-import type { Desk } from '../desk.ts';
 import { exits } from '../exit-codes.ts';
-import { columns, visible } from '../layout.ts';
-import { minuteOf } from '../times.ts';
+import { columns, escapeControls } from '../layout.ts';
+import { formatMinute } from '../times.ts';
 
 export const connect = command({
   name: 'connect',
@@ -28,15 +28,15 @@ export const connect = command({
     if (tried) return told(desk, client, await memory.call('verifyClient', { client }));
     const wanted = { client, ...(subject !== undefined && { subject }) };
     const plan = await memory.call('planConnection', wanted);
-    if (show) return desk.answer(plan, () => [...planLines(plan), ...linkOf(plan)]);
-    if (!yes && !desk.json) desk.terminal.tell(...planLines(plan));
+    if (show) return desk.printResult(plan, () => [...planLines(plan), ...linkOf(plan)]);
+    if (!yes && !desk.json) desk.terminal.printToStderr(...planLines(plan));
     if (!(await desk.confirm(yes, () => `Connect ${client}?`))) return exits.failed.code;
     const done = await memory.call('connectClient', { ...wanted, basis: plan.basis });
-    await desk.answer(done, () => [
-      `${client} is connected to the memory of ${visible(done.subject)}.`,
-      triedLine(done.verified),
+    await desk.printResult(done, () => [
+      `${client} is connected to the memory of ${escapeControls(done.subject)}.`,
+      verificationLine(done.verified),
       ...(done.afterwards === undefined ? [] : [done.afterwards]),
-      withProgramCall(`Take it back with: helmdeck-memory disconnect ${client}`),
+      withCliCommand(`Take it back with: helmdeck-memory disconnect ${client}`),
     ]);
     return undefined;
   },
@@ -52,34 +52,37 @@ export const disconnect = command({
   examples: ['disconnect claude-code'],
   async run({ arguments: { client } }, desk) {
     const answer = await (await desk.memory()).call('disconnectClient', { client });
-    await desk.answer(answer, () => [
+    await desk.printResult(answer, () => [
       `${client} is not connected any more.`,
       ...answer.files.map(({ path, as_before: asBefore }) =>
-        asBefore ? `${visible(path)} is as it was before.` : `${visible(path)} was changed since; only our entry was taken out.`,
+        asBefore
+          ? `${escapeControls(path)} is as it was before.`
+          : `${escapeControls(path)} was changed since; only our entry was taken out.`,
       ),
     ]);
   },
 });
 
-async function listClients(desk: Desk): Promise<undefined> {
+async function listClients(desk: CommandContext): Promise<undefined> {
   const answer = await (await desk.memory()).call('clients', {});
-  await desk.answer(answer, () =>
+  await desk.printResult(answer, () =>
     columns(answer.clients.map((row) => [row.id, stateOf(row), row.version ?? '', usedOf(row), row.subject ?? ''])),
   );
   if (!desk.json)
-    for (const { name, why } of answer.clients) if (why !== undefined) desk.terminal.tell(`${name}: ${visible(why)}`);
+    for (const { name, why } of answer.clients)
+      if (why !== undefined) desk.terminal.printToStderr(`${name}: ${escapeControls(why)}`);
   return undefined;
 }
 
-async function told(desk: Desk, client: string, verified: Verification): Promise<number> {
-  await desk.answer({ client, ...verified }, () => [triedLine(verified)]);
+async function told(desk: CommandContext, client: string, verified: ClientVerification): Promise<number> {
+  await desk.printResult({ client, ...verified }, () => [verificationLine(verified)]);
   return verified.works ? exits.done.code : exits.failed.code;
 }
 
-export const triedLine = ({ works, why = '', tools }: Verification): string =>
+export const verificationLine = ({ works, why = '', tools }: ClientVerification): string =>
   works
     ? `Tried: it comes through${tools === 0 ? '' : `, and is offered ${tools} tools`}.`
-    : `Tried: it does not come through yet. ${visible(why)}`;
+    : `Tried: it does not come through yet. ${escapeControls(why)}`;
 
 const STATES: Readonly<Record<ClientRow['state'], string>> = {
   not_installed: 'not on this machine',
@@ -98,20 +101,20 @@ const stateOf = ({ state, token, transport }: ClientRow): string => {
 
 function usedOf({ token }: ClientRow): string {
   if (!token) return '';
-  return token.last_used_at === undefined ? 'never used' : `used ${minuteOf(token.last_used_at)}`;
+  return token.last_used_at === undefined ? 'never used' : `used ${formatMinute(token.last_used_at)}`;
 }
 
 const linkOf = ({ link }: ConnectionPlan): string[] =>
-  link === undefined ? [] : ['For another profile of it, once it is connected, open:', visible(link)];
+  link === undefined ? [] : ['For another profile of it, once it is connected, open:', escapeControls(link)];
 
 /** What would be done, as it is shown before. */
 export const planLines = ({ files, commands, afterwards }: ConnectionPlan): string[] => [
   ...files.flatMap(({ path, created, lines, holds_token: holdsToken }) => [
-    `${visible(path)}${created ? ' (new)' : ''}`,
-    ...lines.map(({ sign, text }) => `  ${sign} ${visible(text)}`),
+    `${escapeControls(path)}${created ? ' (new)' : ''}`,
+    ...lines.map(({ sign, text }) => `  ${sign} ${escapeControls(text)}`),
     ...(holdsToken ? ['It comes to hold the token, and then nobody but you may read it.'] : []),
   ]),
   ...(files.length === 0 ? ['Nothing changes in its configuration; it gets a new token.'] : []),
-  ...commands.map(({ program, args }) => `Done by: ${[program, ...args].map(visible).join(' ')}`),
+  ...commands.map(({ program, args }) => `Done by: ${[program, ...args].map(escapeControls).join(' ')}`),
   ...(afterwards === undefined ? [] : [afterwards]),
 ];

@@ -1,7 +1,7 @@
+import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
-import type { Desk } from '../desk.ts';
 import { columns } from '../layout.ts';
-import { minuteOf } from '../times.ts';
+import { formatMinute } from '../times.ts';
 
 const name = { says: 'Which one, by the name in the list, such as github.' };
 
@@ -19,7 +19,7 @@ export const credentialSet = command({
   examples: ['credential set github', 'gh auth token | helmdeck-memory credential set github'],
   async run({ arguments: typed }, desk) {
     const answer = await (await desk.memory()).call('setCredential', { name: typed.name, secret: await secretFrom(desk) });
-    await desk.answer(answer, () => [`The credential ${answer.name} is kept in the OS keychain.`]);
+    await desk.printResult(answer, () => [`The credential ${answer.name} is kept in the OS keychain.`]);
   },
 });
 
@@ -28,11 +28,11 @@ export const credentialList = command({
   says: 'Lists the credentials that packs can use, and where they are; never a secret.',
   async run(_typed, desk) {
     const answer = await (await desk.memory()).call('credentials', {});
-    await desk.answer(answer, () =>
+    await desk.printResult(answer, () =>
       columns(
         answer.credentials.map(({ name: one, kept_in, set_at, packs }) => [
           one,
-          kept_in === undefined ? 'not set' : `in the ${kept_in}${set_at === undefined ? '' : ` since ${minuteOf(set_at)}`}`,
+          kept_in === undefined ? 'not set' : `in the ${kept_in}${set_at === undefined ? '' : ` since ${formatMinute(set_at)}`}`,
           `for ${packs.join(', ')}`,
         ]),
       ),
@@ -47,11 +47,11 @@ export const credentialDrop = command({
   more: ['Revoke it at its service too: whoever has a copy of it can use it until then.'],
   async run({ arguments: typed }, desk) {
     const answer = await (await desk.memory()).call('dropCredential', { name: typed.name });
-    await desk.answer(answer, () => [`The credential ${answer.name} is gone.`]);
+    await desk.printResult(answer, () => [`The credential ${answer.name} is gone.`]);
   },
 });
 
-async function secretFrom({ terminal }: Desk): Promise<string> {
-  if (terminal.typed) return (await terminal.askUnseen('Secret (it is not shown): ')).trim();
+async function secretFrom({ terminal }: CommandContext): Promise<string> {
+  if (terminal.inputIsTerminal) return (await terminal.askHidden('Secret (it is not shown): ')).trim();
   return (await terminal.read(MOST_READ))?.toString().trim() ?? '';
 }

@@ -1,9 +1,9 @@
-import { withProgramCalls } from '../../../contract/program-call.ts';
+import { withCliCommands } from '../../../contract/cli-command.ts';
 import type { Finding } from '../../doctor/finding.ts';
+import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
-import type { Desk } from '../desk.ts';
 import { exits } from '../exit-codes.ts';
-import { visible } from '../layout.ts';
+import { escapeControls } from '../layout.ts';
 import { UsageError } from '../usage-error.ts';
 
 export const doctor = command({
@@ -17,26 +17,26 @@ export const doctor = command({
   examples: ['doctor', 'doctor openclaw', 'doctor --json'],
   async run({ arguments: { agent } }, desk) {
     if (agent !== undefined && agent !== 'openclaw') throw new UsageError('The doctor knows no agent but openclaw.');
-    using progress = desk.terminal.working('Looking…');
-    const findings = withProgramCalls(await (agent === undefined ? ofThis(desk) : ofOpenClaw(desk)));
+    using progress = desk.terminal.showProgress('Looking…');
+    const findings = withCliCommands(await (agent === undefined ? ofThis(desk) : ofOpenClaw(desk)));
     progress[Symbol.dispose]();
     const well = findings.every(({ state }) => state !== 'bad');
-    await desk.answer({ ok: well, findings }, () =>
+    await desk.printResult({ ok: well, findings }, () =>
       findings.flatMap(({ check, state, says, remedy }) => [
-        `${state.padEnd(4)}  ${check.padEnd(8)}  ${visible(says)}`,
-        ...(remedy === undefined ? [] : [`${' '.repeat(16)}${visible(remedy)}`]),
+        `${state.padEnd(4)}  ${check.padEnd(8)}  ${escapeControls(says)}`,
+        ...(remedy === undefined ? [] : [`${' '.repeat(16)}${escapeControls(remedy)}`]),
       ]),
     );
     return well ? exits.done.code : exits.failed.code;
   },
 });
 
-async function ofThis(desk: Desk): Promise<Finding[]> {
+async function ofThis(desk: CommandContext): Promise<Finding[]> {
   const { examine } = await import('../../doctor/examine.ts');
   return examine({ machine: desk.machine, memory: () => desk.memory(), now: desk.now() });
 }
 
-async function ofOpenClaw({ machine, config, environment }: Desk): Promise<Finding[]> {
+async function ofOpenClaw({ machine, config, environment }: CommandContext): Promise<Finding[]> {
   const { examineOpenClaw } = await import('../../doctor/openclaw.ts');
   const { surroundingsOf } = await import('../../connect/programs.ts');
   return examineOpenClaw(surroundingsOf({ ...machine, environment }), config.folder);

@@ -1,15 +1,15 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { withCliCommand } from '../../../contract/cli-command.ts';
 import type { EmbeddingsReport } from '../../../contract/embeddings.ts';
 import { Failure } from '../../../contract/failure.ts';
-import { withProgramCall } from '../../../contract/program-call.ts';
 import type { SidecarState } from '../../../contract/status.ts';
+import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
-import type { Desk } from '../desk.ts';
 import { exits } from '../exit-codes.ts';
-import { columns, visible } from '../layout.ts';
-import type { MemoryAtHand } from '../memory-at-hand.ts';
+import { columns, escapeControls } from '../layout.ts';
+import type { MemoryConnection } from '../memory-connection.ts';
 import { UsageError } from '../usage-error.ts';
-import { planLines, triedLine } from './connect.ts';
+import { planLines, verificationLine } from './connect.ts';
 
 const BETWEEN_MS = 250;
 /** An Ollama that starts is waited for so long; then it is told how it stands. */
@@ -30,7 +30,7 @@ export const embeddingsOn = command({
     const memory = await desk.memory();
     await memory.call('setEmbeddings', { on: true, ...((adopt || own) && { adopt }) });
     const report = await settled(memory);
-    await desk.answer(report, () => linesOf(report));
+    await desk.printResult(report, () => linesOf(report));
     return exitOf(report.state);
   },
 });
@@ -45,7 +45,7 @@ export const embeddingsOff = command({
     const left = clients.some(
       ({ id, state }) => id === OPENCLAW.client && state !== 'not_connected' && state !== 'not_installed',
     );
-    await desk.answer(report, () => [...linesOf(report), ...(left ? ['', WITHOUT_THEM] : [])]);
+    await desk.printResult(report, () => [...linesOf(report), ...(left ? ['', WITHOUT_THEM] : [])]);
   },
 });
 
@@ -54,9 +54,9 @@ export const embeddingsStatus = command({
   says: 'Says where embeddings stand, which Ollama serves them, and what it said last.',
   async run(_typed, desk) {
     const report = await (await desk.memory()).call('embeddings', {});
-    await desk.answer(report, () => [
+    await desk.printResult(report, () => [
       ...linesOf(report),
-      ...(report.log.length > 0 ? ['', 'The end of its log:', ...report.log.map(visible)] : []),
+      ...(report.log.length > 0 ? ['', 'The end of its log:', ...report.log.map(escapeControls)] : []),
     ]);
     return exitOf(report.state);
   },
@@ -73,12 +73,12 @@ export const embeddingsApprove = command({
     if (path === undefined || size === undefined || sha256 === undefined) {
       throw new Failure('not_found', 'No Ollama was found that could be approved; look with: helmdeck-memory embeddings on');
     }
-    const shown = [`path    ${visible(path)}`, `size    ${size.toLocaleString('en-US')} bytes`, `SHA-256 ${sha256}`];
+    const shown = [`path    ${escapeControls(path)}`, `size    ${size.toLocaleString('en-US')} bytes`, `SHA-256 ${sha256}`];
     if (!(await desk.confirm(options.yes, () => [...shown, 'Let the program start exactly this?'].join('\n'))))
       return exits.failed.code;
     await memory.call('approveOllama', { hash: sha256 });
     const report = await settled(memory);
-    await desk.answer(report, () => linesOf(report));
+    await desk.printResult(report, () => linesOf(report));
     return exitOf(report.state);
   },
 });
@@ -94,7 +94,7 @@ export const embeddingsPull = command({
     if (!(await desk.confirm(options.yes, () => `${needs(before)} Fetch it?`))) return exits.failed.code;
     await memory.call('pullModel', {});
     const report = await fetched(memory, desk);
-    await desk.answer(report, () => linesOf(report));
+    await desk.printResult(report, () => linesOf(report));
     return exitOf(report.state);
   },
 });
@@ -106,7 +106,7 @@ export const embeddingsTest = command({
   examples: ['embeddings test "we ship on Fridays" "when do we deploy?"'],
   async run({ arguments: { one, other } }, desk) {
     const answer = await (await desk.memory()).call('testEmbeddings', { one, other });
-    await desk.answer(answer, () => [
+    await desk.printResult(answer, () => [
       `${answer.nearness.toFixed(3)} (vectors of ${answer.dimensions} numbers, in ${answer.duration_ms} ms)`,
     ]);
   },
@@ -126,11 +126,11 @@ export const embeddingsOpenClaw = command({
     const memory = await desk.memory();
     if (turn === 'off') {
       const answer = await memory.call('disconnectClient', { client: OPENCLAW.client });
-      await desk.answer(answer, () => ['OpenClaw searches as it did before.']);
+      await desk.printResult(answer, () => ['OpenClaw searches as it did before.']);
       return undefined;
     }
     const plan = await memory.call('planConnection', OPENCLAW);
-    if (show) return desk.answer(plan, () => planLines(plan));
+    if (show) return desk.printResult(plan, () => planLines(plan));
     const { state } = await memory.call('embeddings', {});
     if (state.at !== 'ready') {
       throw new Failure(
@@ -138,14 +138,14 @@ export const embeddingsOpenClaw = command({
         'There are no embeddings yet, and OpenClaw would find nothing through them; see what is missing with: helmdeck-memory embeddings status',
       );
     }
-    if (!agreed && !desk.json) desk.terminal.tell(...planLines(plan));
+    if (!agreed && !desk.json) desk.terminal.printToStderr(...planLines(plan));
     if (!(await desk.confirm(agreed, () => 'Change it so?'))) return exits.failed.code;
     const done = await memory.call('connectClient', { ...OPENCLAW, basis: plan.basis });
     const { works } = done.verified;
-    await desk.answer(done, () => [
+    await desk.printResult(done, () => [
       works ? 'OpenClaw searches by meaning, through these embeddings.' : 'OpenClaw was told to search through these embeddings.',
-      triedLine(done.verified),
-      ...(works ? [] : [withProgramCall(`To have it search as before: ${PUT_BACK}`)]),
+      verificationLine(done.verified),
+      ...(works ? [] : [withCliCommand(`To have it search as before: ${PUT_BACK}`)]),
       ...(done.afterwards === undefined ? [] : [done.afterwards]),
     ]);
     return works ? undefined : exits.failed.code;
@@ -157,7 +157,7 @@ const PUT_BACK = 'helmdeck-memory embeddings openclaw off';
 const WITHOUT_THEM = `OpenClaw's own memory search goes through them, and is unavailable until they are on again, or until: ${PUT_BACK}`;
 
 /** Until it stands somewhere for a while. */
-async function settled(memory: MemoryAtHand): Promise<EmbeddingsReport> {
+async function settled(memory: MemoryConnection): Promise<EmbeddingsReport> {
   const until = performance.now() + STARTING_MS;
   for (;;) {
     const report = await memory.call('embeddings', {});
@@ -166,7 +166,7 @@ async function settled(memory: MemoryAtHand): Promise<EmbeddingsReport> {
   }
 }
 
-async function fetched(memory: MemoryAtHand, { interrupted, json, terminal }: Desk): Promise<EmbeddingsReport> {
+async function fetched(memory: MemoryConnection, { interrupted, json, terminal }: CommandContext): Promise<EmbeddingsReport> {
   let told = '';
   const cancel = (): void => void memory.call('cancelPull', {}).catch(() => undefined);
   interrupted.addEventListener('abort', cancel, { once: true });
@@ -176,7 +176,7 @@ async function fetched(memory: MemoryAtHand, { interrupted, json, terminal }: De
       if (report.state.at !== 'pulling') return report;
       const { done, of } = report.state;
       const line = of === 0 ? 'Looking for it' : `${inMegabytes(done)} of ${inMegabytes(of)}`;
-      if (line !== told && !json) terminal.tell(line);
+      if (line !== told && !json) terminal.printToStderr(line);
       told = line;
       await wait(BETWEEN_MS, undefined, { signal: interrupted });
     }
@@ -193,7 +193,7 @@ function linesOf({ state, ollama, version, model, adopt, adoptable, on }: Embedd
       ...rest.map((line) => ['', line]),
       ['model', model.name],
       ...(adopt && on ? [['ollama', `the one at ${adoptable}`]] : []),
-      ...(!adopt && ollama ? [['ollama', visible(ollama.path)]] : []),
+      ...(!adopt && ollama ? [['ollama', escapeControls(ollama.path)]] : []),
       ...(!adopt && ollama?.sha256 !== undefined
         ? [['', `SHA-256 ${ollama.sha256}, ${ollama.approved ? 'approved' : 'not approved'}`]]
         : []),

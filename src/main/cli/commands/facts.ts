@@ -1,14 +1,14 @@
 import type { FactDetail, FactList } from '../../../contract/fact.ts';
 import { Failure } from '../../../contract/failure.ts';
 import { PAGE, QUERY, VALUE_BYTES } from '../../../contract/limits.ts';
-import type { Request } from '../../../contract/operations.ts';
-import type { SearchAnswer } from '../../../contract/query.ts';
+import type { OperationRequest } from '../../../contract/operations.ts';
+import type { SearchResponse } from '../../../contract/search.ts';
+import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
-import type { Desk } from '../desk.ts';
-import { columns, indented, jsonText, visible, writerOf } from '../layout.ts';
-import type { MemoryAtHand } from '../memory-at-hand.ts';
-import { minuteOf, timeLeft } from '../times.ts';
-import { lifetimeOf, numberOf, withinOf } from '../values.ts';
+import { columns, indent, jsonText, escapeControls, formatWriter } from '../layout.ts';
+import type { MemoryConnection } from '../memory-connection.ts';
+import { formatMinute, formatTimeLeft } from '../times.ts';
+import { parseLifetime, parseCount, parseExpiryWindow } from '../values.ts';
 
 /** Blanks round a value do not count against it, and are not there to be waited for without end. */
 const MOST_READ = 16 * VALUE_BYTES;
@@ -36,7 +36,7 @@ export const remember = command({
     'remember meeting "Friday at ten" --ttl 4d',
   ],
   async run({ arguments: { key, value }, options: { category, tag, ttl } }, desk) {
-    const seconds = lifetimeOf(ttl);
+    const seconds = parseLifetime(ttl);
     // Read first: while somebody types the memory is free for others.
     const text = value === undefined || value === '-' ? await valueFrom(desk) : value;
     const receipt = await (
@@ -49,8 +49,10 @@ export const remember = command({
       ...(seconds !== undefined && { ttl_seconds: seconds }),
     });
     const did = { created: 'Remembered', updated: 'Changed', unchanged: 'Known already, its time begins anew:' }[receipt.status];
-    await desk.answer(receipt, () => [`${did} ${visible(receipt.key)}, ${timeLeft(receipt.expires_at, desk.now())}`]);
-    if (receipt.note !== undefined && !desk.json) desk.terminal.tell(receipt.note);
+    await desk.printResult(receipt, () => [
+      `${did} ${escapeControls(receipt.key)}, ${formatTimeLeft(receipt.expires_at, desk.now())}`,
+    ]);
+    if (receipt.note !== undefined && !desk.json) desk.terminal.printToStderr(receipt.note);
   },
 });
 
@@ -62,7 +64,7 @@ export const recall = command({
   examples: ['recall preferences/editor', 'recall decisions/database > decision.md'],
   async run({ arguments: { key } }, desk) {
     const fact = await (await desk.memory()).call('recall', { key });
-    await desk.answer(fact, () => (desk.terminal.watched ? factInFull(fact, desk) : [fact.value]));
+    await desk.printResult(fact, () => (desk.terminal.outputIsTerminal ? factInFull(fact, desk) : [fact.value]));
   },
 });
 
@@ -83,8 +85,8 @@ export const list = command({
   examples: ['list --category decisions --values', 'list --expiring-within 7d --sort expires', 'list --all --json'],
   async run({ options }, desk) {
     const { prefix, category, tag, client, sort, all, values } = options;
-    const within = withinOf(options['expiring-within']);
-    const limit = all ? Infinity : (numberOf(options.limit, '--limit') ?? PAGE.default);
+    const within = parseExpiryWindow(options['expiring-within']);
+    const limit = all ? Infinity : (parseCount(options.limit, '--limit') ?? PAGE.default);
     const memory = await desk.memory();
     const facts: FactList['facts'] = [];
     let shown = 0;
@@ -99,18 +101,18 @@ export const list = command({
         // Another order is for the memory to refuse, with the orders that there are.
         ...(sort !== undefined && { sort: sort as 'updated' | 'expires' }),
         ...(cursor !== undefined && { cursor }),
-        limit: Math.min(limit - shown, PAGE.most),
+        limit: Math.min(limit - shown, PAGE.max),
         values,
       });
       shown += page.facts.length;
       cursor = page.next_cursor;
-      if (all) await desk.terminal.say(...(desk.json ? page.facts.map(jsonText) : factLines(page.facts, desk)));
+      if (all) await desk.terminal.print(...(desk.json ? page.facts.map(jsonText) : factLines(page.facts, desk)));
       else facts.push(...page.facts);
     } while (cursor !== undefined && shown < limit);
-    if (!all) await desk.answer({ facts, more: cursor !== undefined }, () => factLines(facts, desk));
+    if (!all) await desk.printResult({ facts, more: cursor !== undefined }, () => factLines(facts, desk));
     if (desk.json) return;
-    if (shown === 0) desk.terminal.tell('No fact is remembered here, or none that fits.');
-    if (cursor !== undefined) desk.terminal.tell('There are more: --all lists all of them, --limit another number.');
+    if (shown === 0) desk.terminal.printToStderr('No fact is remembered here, or none that fits.');
+    if (cursor !== undefined) desk.terminal.printToStderr('There are more: --all lists all of them, --limit another number.');
   },
 });
 
@@ -129,8 +131,8 @@ export const search = command({
   examples: ['search frontend framework', 'search "deploy on friday" --category decisions --limit 3'],
   async run({ arguments: { words }, options }, desk) {
     const { category, tag, client } = options;
-    const within = withinOf(options['expiring-within']);
-    const most = numberOf(options.limit, '--limit', QUERY.most);
+    const within = parseExpiryWindow(options['expiring-within']);
+    const most = parseCount(options.limit, '--limit', QUERY.max);
     const answer = await whole(await desk.memory(), {
       query: words,
       ...(category !== undefined && { category }),
@@ -139,20 +141,20 @@ export const search = command({
       ...(within !== undefined && { expiring_within: within }),
       ...(most !== undefined && { limit: most }),
     });
-    await desk.answer(answer, () =>
+    await desk.printResult(answer, () =>
       answer.hits.flatMap(({ key, category: group, client: writer, updated_at: changed, snippet, expires_at: end }) => [
-        `${visible(key)}  ${desk.terminal.quiet(`${visible(group)}, by ${visible(writer)} ${minuteOf(changed)}, ${timeLeft(end, desk.now())}`)}`,
-        ...indented(visible(snippet)),
+        `${escapeControls(key)}  ${desk.terminal.dim(`${escapeControls(group)}, by ${escapeControls(writer)} ${formatMinute(changed)}, ${formatTimeLeft(end, desk.now())}`)}`,
+        ...indent(escapeControls(snippet)),
       ]),
     );
     if (desk.json) return;
-    if (answer.hits.length === 0) desk.terminal.tell('No fact fits these words; try fewer, or other ones.');
-    if (answer.partial) desk.terminal.tell('Not everything was looked through yet; ask again in a moment.');
+    if (answer.hits.length === 0) desk.terminal.printToStderr('No fact fits these words; try fewer, or other ones.');
+    if (answer.partial) desk.terminal.printToStderr('Not everything was looked through yet; ask again in a moment.');
   },
 });
 
 /** The index is built with the first question; a person waits for it rather than ask twice. */
-async function whole(memory: MemoryAtHand, question: Request<'search'>): Promise<SearchAnswer> {
+async function whole(memory: MemoryConnection, question: OperationRequest<'search'>): Promise<SearchResponse> {
   const until = performance.now() + BUILDING_MS;
   for (;;) {
     const answer = await memory.call('search', question);
@@ -173,7 +175,7 @@ export const renew = command({
   more: ['What is not named stays as it is. To change the value, remember it again.'],
   examples: ['renew preferences/editor --ttl 365d'],
   async run({ arguments: { key }, options: { ttl, category, tag, untag } }, desk) {
-    const seconds = lifetimeOf(ttl);
+    const seconds = parseLifetime(ttl);
     const fact = await (
       await desk.memory()
     ).call('patch', {
@@ -182,7 +184,7 @@ export const renew = command({
       ...(category !== undefined && { category }),
       ...((tag.length > 0 || untag) && { tags: [...tag] }),
     });
-    await desk.answer(fact, () => factLines([fact], desk));
+    await desk.printResult(fact, () => factLines([fact], desk));
   },
 });
 
@@ -192,18 +194,24 @@ export const history = command({
   arguments: { key: { says: 'The exact key.' } },
   async run({ arguments: { key } }, desk) {
     const answer = await (await desk.memory()).call('history', { key });
-    await desk.answer(answer, () =>
+    await desk.printResult(answer, () =>
       answer.versions.flatMap(({ value, category, tags, written_at: written, expires_at: end, ...signed }) => [
-        [minuteOf(written), writerOf(signed), visible(category), ...tagged(tags), timeLeft(end, desk.now())].join('  '),
-        ...indented(visible(value)),
+        [
+          formatMinute(written),
+          formatWriter(signed),
+          escapeControls(category),
+          ...tagged(tags),
+          formatTimeLeft(end, desk.now()),
+        ].join('  '),
+        ...indent(escapeControls(value)),
       ]),
     );
-    if (!desk.json && answer.versions.length === 0) desk.terminal.tell('It was never changed.');
+    if (!desk.json && answer.versions.length === 0) desk.terminal.printToStderr('It was never changed.');
   },
 });
 
-async function valueFrom(desk: Desk): Promise<string> {
-  if (desk.terminal.typed) desk.terminal.tell('Type the value, and end it with Ctrl+D on a line of its own:');
+async function valueFrom(desk: CommandContext): Promise<string> {
+  if (desk.terminal.inputIsTerminal) desk.terminal.printToStderr('Type the value, and end it with Ctrl+D on a line of its own:');
   const bytes = await desk.terminal.read(MOST_READ);
   if (!bytes)
     throw new Failure(
@@ -218,33 +226,39 @@ async function valueFrom(desk: Desk): Promise<string> {
 }
 
 const tagged = (tags: readonly string[]): string[] =>
-  tags.length === 0 ? [] : [tags.map((tag) => `#${visible(tag)}`).join(' ')];
+  tags.length === 0 ? [] : [tags.map((tag) => `#${escapeControls(tag)}`).join(' ')];
 
 function factInFull(
   { key, value, category, tags, created_at, updated_at, expires_at, ...signed }: FactDetail,
-  desk: Desk,
+  desk: CommandContext,
 ): string[] {
   const about = [
-    ['category', visible(category)],
+    ['category', escapeControls(category)],
     ...tagged(tags).map((words) => ['tags', words]),
     [
       'written',
-      `${minuteOf(updated_at)} by ${writerOf(signed)}${created_at === updated_at ? '' : `, first ${minuteOf(created_at)}`}`,
+      `${formatMinute(updated_at)} by ${formatWriter(signed)}${created_at === updated_at ? '' : `, first ${formatMinute(created_at)}`}`,
     ],
-    ['lives', timeLeft(expires_at, desk.now())],
+    ['lives', formatTimeLeft(expires_at, desk.now())],
   ];
-  return [visible(key), '', ...indented(visible(value)), '', ...columns(about).map((line) => desk.terminal.quiet(line))];
+  return [
+    escapeControls(key),
+    '',
+    ...indent(escapeControls(value)),
+    '',
+    ...columns(about).map((line) => desk.terminal.dim(line)),
+  ];
 }
 
-function factLines(facts: FactList['facts'], desk: Desk): string[] {
+function factLines(facts: FactList['facts'], desk: CommandContext): string[] {
   const rows = columns(
     facts.map(({ key, category, tags, expires_at, ...signed }) => [
-      visible(key),
-      visible(category),
-      timeLeft(expires_at, desk.now()),
-      writerOf(signed),
+      escapeControls(key),
+      escapeControls(category),
+      formatTimeLeft(expires_at, desk.now()),
+      formatWriter(signed),
       ...tagged(tags),
     ]),
   );
-  return facts.flatMap(({ value }, at) => [rows[at] ?? '', ...(value === undefined ? [] : indented(visible(value)))]);
+  return facts.flatMap(({ value }, at) => [rows[at] ?? '', ...(value === undefined ? [] : indent(escapeControls(value)))]);
 }

@@ -1,7 +1,7 @@
 import { command } from '../command.ts';
 import { exits } from '../exit-codes.ts';
-import { counted, visible } from '../layout.ts';
-import { timeOf } from '../values.ts';
+import { formatCount, escapeControls } from '../layout.ts';
+import { parseTime } from '../values.ts';
 
 export const forget = command({
   name: 'forget',
@@ -24,19 +24,19 @@ export const forget = command({
     const counting = async () => (await desk.memory()).call('forget', { scope, dry_run: true });
     if (options['dry-run']) {
       const receipt = await counting();
-      await desk.answer(receipt, () => [`${entries(receipt.deleted)} would be forgotten.`]);
+      await desk.printResult(receipt, () => [`${entries(receipt.deleted)} would be forgotten.`]);
       return exits.done.code;
     }
-    await desk.check('forget', { scope });
+    await desk.validateInput('forget', { scope });
     const question = async (): Promise<string> => `Forget ${entries((await counting()).deleted)}?`;
     if (!(await desk.confirm(options.yes || scope.startsWith('key:'), question))) return declined(desk);
     const receipt = await (await desk.memory()).call('forget', { scope });
     const { deleted, purged, older_backups: older } = receipt;
-    await desk.answer(receipt, () => [
+    await desk.printResult(receipt, () => [
       `Forgot ${entries(deleted)}.`,
       ...(purged ? [] : ['Some of their bytes are still in the file; they go as soon as its disk lets them.']),
       ...(deleted > 0 && older > 0
-        ? [`${counted(older, 'older backup')} may still hold sealed copies; a restore forgets them again.`]
+        ? [`${formatCount(older, 'older backup')} may still hold sealed copies; a restore forgets them again.`]
         : []),
     ]);
     return exits.done.code;
@@ -60,38 +60,38 @@ export const undo = command({
   async run({ arguments: { client }, options }, desk) {
     const which = {
       client,
-      since: timeOf(options.since, '--since', desk.now()),
-      ...(options.until !== undefined && { until: timeOf(options.until, '--until', desk.now()) }),
+      since: parseTime(options.since, '--since', desk.now()),
+      ...(options.until !== undefined && { until: parseTime(options.until, '--until', desk.now()) }),
     };
-    await desk.check('undo', which);
+    await desk.validateInput('undo', which);
     const foreseen = async (): Promise<string> => {
       const { removed, restored } = await (await desk.memory()).call('undo', { ...which, dry_run: true });
-      return `${counted(removed, 'fact')} that ${visible(client)} made, and change ${counted(restored, 'fact')} back`;
+      return `${formatCount(removed, 'fact')} that ${escapeControls(client)} made, and change ${formatCount(restored, 'fact')} back`;
     };
     if (!options['dry-run'] && !(await desk.confirm(options.yes, async () => `Forget ${await foreseen()}?`)))
       return declined(desk);
     const receipt = await (await desk.memory()).call('undo', { ...which, dry_run: options['dry-run'] });
     const { removed, restored, skipped, pipelines } = receipt;
-    await desk.answer(receipt, () => [
+    await desk.printResult(receipt, () => [
       options['dry-run']
-        ? `${counted(removed, 'fact')} would be forgotten, and ${restored.toLocaleString('en-US')} changed back.`
-        : `Forgot ${counted(removed, 'fact')}, and changed ${restored.toLocaleString('en-US')} back.`,
-      ...skipped.map((key) => `${visible(key)} stays as it is: what it said before is gone.`),
+        ? `${formatCount(removed, 'fact')} would be forgotten, and ${restored.toLocaleString('en-US')} changed back.`
+        : `Forgot ${formatCount(removed, 'fact')}, and changed ${restored.toLocaleString('en-US')} back.`,
+      ...skipped.map((key) => `${escapeControls(key)} stays as it is: what it said before is gone.`),
       ...(pipelines?.removed ?? []).map(
-        (id) => `Pipeline ${visible(id)}: ${options['dry-run'] ? 'would be deleted' : 'deleted'}.`,
+        (id) => `Pipeline ${escapeControls(id)}: ${options['dry-run'] ? 'would be deleted' : 'deleted'}.`,
       ),
       ...(pipelines?.restored ?? []).map(
-        (id) => `Pipeline ${visible(id)}: ${options['dry-run'] ? 'would be changed' : 'changed'} back.`,
+        (id) => `Pipeline ${escapeControls(id)}: ${options['dry-run'] ? 'would be changed' : 'changed'} back.`,
       ),
-      ...(pipelines?.skipped ?? []).map((id) => `Pipeline ${visible(id)} stays as it is: the version before is gone.`),
+      ...(pipelines?.skipped ?? []).map((id) => `Pipeline ${escapeControls(id)} stays as it is: the version before is gone.`),
     ]);
     return exits.done.code;
   },
 });
 
-const entries = (count: number): string => counted(count, 'entry', 'entries');
+const entries = (count: number): string => formatCount(count, 'entry', 'entries');
 
-export function declined(desk: { terminal: { tell(line: string): void } }): number {
-  desk.terminal.tell('Nothing was changed.');
+export function declined(desk: { terminal: { printToStderr(line: string): void } }): number {
+  desk.terminal.printToStderr('Nothing was changed.');
   return exits.failed.code;
 }

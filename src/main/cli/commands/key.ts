@@ -1,12 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { withCliCommand } from '../../../contract/cli-command.ts';
 import { Failure } from '../../../contract/failure.ts';
-import { withProgramCall } from '../../../contract/program-call.ts';
 import type { KeyState } from '../../../contract/status.ts';
+import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
-import type { Desk } from '../desk.ts';
 import { exits } from '../exit-codes.ts';
-import type { MemoryAtHand } from '../memory-at-hand.ts';
-import { recoveryKeyFrom, recoveryPlaces } from '../recovery.ts';
+import type { MemoryConnection } from '../memory-connection.ts';
+import { readRecoveryKey, recoveryKeySources } from '../recovery.ts';
 
 export const keyInit = command({
   name: 'key init',
@@ -18,14 +18,14 @@ export const keyInit = command({
   ],
   examples: ['key init', 'key init --file'],
   async run({ options: { file } }, desk) {
-    await desk.withoutProgram();
+    await desk.requireNoProgram();
     const { initKey } = await import('../init-key.ts');
     const { source, path, memory } = await initKey(desk.config, desk.environment, file);
-    await desk.answer({ key: { at: 'ok', source }, ...(path !== undefined && { file: path }), memory }, () => [
+    await desk.printResult({ key: { at: 'ok', source }, ...(path !== undefined && { file: path }), memory }, () => [
       `The key is made and kept in ${source}${path === undefined ? '' : ` (${path})`}.`,
       `The memory is ${memory}, sealed.`,
       'Without the key nobody can read it, you included. Make a recovery key now, and write it down:',
-      withProgramCall('  helmdeck-memory key recovery'),
+      withCliCommand('  helmdeck-memory key recovery'),
     ]);
   },
 });
@@ -35,7 +35,7 @@ export const keyStatus = command({
   says: 'Says where the key stands, and what to do if it is not at hand.',
   async run(_typed, desk) {
     const { store } = await (await desk.memory()).call('status', {});
-    await desk.answer({ key: store.key, rotation: store.rotation }, () => [
+    await desk.printResult({ key: store.key, rotation: store.rotation }, () => [
       ...keyLines(store.key),
       ...(store.rotation.at === 'running' ? [`It is being rotated: ${share(store.rotation)}.`] : []),
     ]);
@@ -51,13 +51,13 @@ export const keyRotate = command({
   ],
   async run(_typed, desk) {
     const memory = await desk.memory();
-    using progress = desk.terminal.working('Rotating the key…');
+    using progress = desk.terminal.showProgress('Rotating the key…');
     const show = (text: string): void => progress.update(text);
     // One that was interrupted goes on by itself while the memory is open, and this is what keeps it open.
     const begun = (await memory.call('status', {})).store.rotation.at === 'running';
     const key = begun ? await untilRotated(memory, show) : await rotate(memory, show);
     progress[Symbol.dispose]();
-    await desk.answer({ key }, () => [
+    await desk.printResult({ key }, () => [
       begun ? 'The rotation that had been begun has ended.' : 'The key was rotated: everything is sealed under the new one.',
     ]);
   },
@@ -78,8 +78,10 @@ export const keyRecovery = command({
   async run({ options: { use, file } }, desk) {
     if (use) return useRecoveryKey(desk, file);
     const answer = await (await desk.memory()).call('makeRecoveryKey', {}).catch(orUseIt);
-    await desk.answer(answer, () => (desk.terminal.watched ? ['', `  ${answer.recovery_key}`, ''] : [answer.recovery_key]));
-    if (!desk.json) desk.terminal.tell('Write it down now: it is kept nowhere, and an older one is of no use any more.');
+    await desk.printResult(answer, () =>
+      desk.terminal.outputIsTerminal ? ['', `  ${answer.recovery_key}`, ''] : [answer.recovery_key],
+    );
+    if (!desk.json) desk.terminal.printToStderr('Write it down now: it is kept nowhere, and an older one is of no use any more.');
     return exits.done.code;
   },
 });
@@ -89,7 +91,7 @@ export const lock = command({
   says: 'Has the running program drop the key until it is unlocked.',
   async run(_typed, desk) {
     const report = await (await programOf(desk)).call('lock', {});
-    await desk.answer(report, () => ['The memory is locked.']);
+    await desk.printResult(report, () => ['The memory is locked.']);
   },
 });
 
@@ -98,7 +100,7 @@ export const unlock = command({
   says: 'Has the running program ask for the key again.',
   async run(_typed, desk) {
     const report = await (await programOf(desk)).call('unlock', {});
-    await desk.answer(report, () => (report.key.at === 'ok' ? ['The memory is unlocked.'] : keyLines(report.key)));
+    await desk.printResult(report, () => (report.key.at === 'ok' ? ['The memory is unlocked.'] : keyLines(report.key)));
     return keyExit(report.key);
   },
 });
@@ -110,24 +112,24 @@ export function keyLines(key: KeyState): string[] {
   return ['why' in key ? `${key.at}: ${key.why}` : key.at, key.remedy];
 }
 
-async function programOf(desk: Desk): Promise<MemoryAtHand> {
+async function programOf(desk: CommandContext): Promise<MemoryConnection> {
   const memory = await desk.memory();
   if (memory.program) return memory;
   throw new Failure('store_unavailable', 'Helmdeck Memory is not running, so no program holds the key; there is nothing to do.');
 }
 
-async function useRecoveryKey(desk: Desk, file: boolean): Promise<number> {
-  await desk.withoutProgram();
+async function useRecoveryKey(desk: CommandContext, file: boolean): Promise<number> {
+  await desk.requireNoProgram();
   const { folder } = desk.config;
-  const sources = recoveryPlaces(desk, file);
-  const recoveryKey = await recoveryKeyFrom(desk);
+  const sources = recoveryKeySources(desk, file);
+  const recoveryKey = await readRecoveryKey(desk);
   const [{ recoverKey }, { systemClock }] = await Promise.all([
-    import('../../../core/restore.ts'),
-    import('../../../core/clock.ts'),
+    import('../../../core/upkeep/restore.ts'),
+    import('../../../core/time/clock.ts'),
   ]);
   await recoverKey({ folder, sources, clock: systemClock, recoveryKey });
   const { store } = await (await desk.memory()).call('status', {});
-  await desk.answer({ key: store.key }, () => ['The key is back:', ...keyLines(store.key)]);
+  await desk.printResult({ key: store.key }, () => ['The key is back:', ...keyLines(store.key)]);
   return keyExit(store.key);
 }
 
@@ -145,7 +147,7 @@ const share = ({ done, of }: { done: number; of: number }): string =>
 const LOOK_EVERY_MS = 100;
 
 /** The answer comes when all is done; how far it is stands in the status. */
-async function rotate(memory: MemoryAtHand, show: (text: string) => void): Promise<KeyState> {
+async function rotate(memory: MemoryConnection, show: (text: string) => void): Promise<KeyState> {
   const rotated = memory.call('rotateKey', {});
   let ended = false;
   const watching = watchRotation(memory, show, () => ended).catch(() => undefined);
@@ -154,12 +156,12 @@ async function rotate(memory: MemoryAtHand, show: (text: string) => void): Promi
   return key;
 }
 
-async function untilRotated(memory: MemoryAtHand, show: (text: string) => void): Promise<KeyState> {
+async function untilRotated(memory: MemoryConnection, show: (text: string) => void): Promise<KeyState> {
   await watchRotation(memory, show, () => false);
   return (await memory.call('status', {})).store.key;
 }
 
-async function watchRotation(memory: MemoryAtHand, show: (text: string) => void, ended: () => boolean): Promise<void> {
+async function watchRotation(memory: MemoryConnection, show: (text: string) => void, ended: () => boolean): Promise<void> {
   while (!ended()) {
     const { rotation } = (await memory.call('status', {})).store;
     if (rotation.at === 'none') return;

@@ -1,15 +1,15 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import * as z from 'zod';
+import { withCliCommand } from '../../../contract/cli-command.ts';
 import { Failure } from '../../../contract/failure.ts';
-import type { Result } from '../../../contract/pack.ts';
-import { withProgramCall } from '../../../contract/program-call.ts';
+import type { PackResult } from '../../../contract/pack.ts';
+import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
-import type { Desk } from '../desk.ts';
-import { columns, jsonLines, jsonText, visible } from '../layout.ts';
-import { minuteOf } from '../times.ts';
+import { columns, prettyJson, jsonText, escapeControls } from '../layout.ts';
+import { formatMinute } from '../times.ts';
 import { UsageError } from '../usage-error.ts';
-import { numberOf } from '../values.ts';
+import { parseCount } from '../values.ts';
 
 const NAME = { says: 'The pack, such as weather.today.' };
 const INPUT = { value: '<json>', says: 'What it is asked, as JSON; - reads it from standard input. {} unless told.' };
@@ -37,11 +37,11 @@ export const packList = command({
           state: 'off' as const,
           why: desk.config.packs.includes(name)
             ? 'start the program anew'
-            : withProgramCall(`helmdeck-memory pack enable ${name}`),
+            : withCliCommand(`helmdeck-memory pack enable ${name}`),
         })),
     ];
-    await desk.answer({ packs: rows }, () =>
-      columns(rows.map(({ name, version = '', state, why = '' }) => [visible(name), version, state, visible(why)])),
+    await desk.printResult({ packs: rows }, () =>
+      columns(rows.map(({ name, version = '', state, why = '' }) => [escapeControls(name), version, state, escapeControls(why)])),
     );
   },
 });
@@ -58,8 +58,8 @@ export const packRun = command({
   async run({ arguments: { name }, options: { input, session } }, desk) {
     const asked = { name, input: await inputFrom(desk, input), ...(session !== undefined && { session }) };
     const result = await (await desk.memory()).call('runPack', asked);
-    await desk.answer(result, () => [jsonLines(result.output)]);
-    if (!desk.json) desk.terminal.tell(howItWas(result));
+    await desk.printResult(result, () => [prettyJson(result.output)]);
+    if (!desk.json) desk.terminal.printToStderr(howItWas(result));
   },
 });
 
@@ -70,11 +70,16 @@ export const packNew = command({
   more: ['docs/packs.md tells all that a pack can do.'],
   examples: ['pack new weather.today'],
   async run({ arguments: { name } }, desk) {
-    const [{ packFolderOf, packPathOf, refuseName }, { template }, { writeFirst }, { prepareFolder }] = await Promise.all([
-      import('../../own-packs/file.ts'),
+    const [
+      { packFolderOf, packPathOf, requirePackName: refuseName },
+      { template },
+      { writeNewFile: writeFirst },
+      { prepareFolder },
+    ] = await Promise.all([
+      import('../../own-packs/pack-file.ts'),
       import('../../own-packs/template.ts'),
-      import('../../../core/files.ts'),
-      import('../../../core/prepare-folder.ts'),
+      import('../../../core/file/files.ts'),
+      import('../../../core/file/prepare-folder.ts'),
     ]);
     refuseName(name);
     const { folder } = desk.config;
@@ -87,10 +92,10 @@ export const packNew = command({
         `There is such a pack already; choose another name, or change its file ${name}.mjs in the folder packs.`,
       );
     writeFirst(path, template(name));
-    await desk.answer({ name, path }, () => [
+    await desk.printResult({ name, path }, () => [
       `Made ${path}`,
-      withProgramCall(`Try it:    helmdeck-memory pack test ${name} --input '{"who": "Ada"}' --times 2`),
-      withProgramCall(`Enable it: helmdeck-memory pack enable ${name}`),
+      withCliCommand(`Try it:    helmdeck-memory pack test ${name} --input '{"who": "Ada"}' --times 2`),
+      withCliCommand(`Enable it: helmdeck-memory pack enable ${name}`),
     ]);
   },
 });
@@ -104,19 +109,26 @@ export const packTest = command({
   examples: [`pack test weather.today --input '{"city": "Bergen"}' --times 2`],
   async run({ arguments: { pack: asked }, options }, desk) {
     const input = await inputFrom(desk, options.input);
-    const times = numberOf(options.times, '--times') ?? 1;
-    const [{ OwnPacks }, { readListed, readPack }, { RamStore }, { createPacks }, { systemClock }] = await Promise.all([
+    const times = parseCount(options.times, '--times') ?? 1;
+    const [
+      { OwnPacks },
+      { readListedPack: readListed, readPackFile: readPack },
+      { RamStore },
+      { createPackServices: createPacks },
+      { systemClock },
+    ] = await Promise.all([
       import('../../own-packs/own-packs.ts'),
-      import('../../own-packs/file.ts'),
-      import('../../../core/ram-store.ts'),
-      import('../../../core/packs/packs.ts'),
-      import('../../../core/clock.ts'),
+      import('../../own-packs/pack-file.ts'),
+      import('../../../core/store/ram-store.ts'),
+      import('../../../core/packs/pack-services.ts'),
+      import('../../../core/time/clock.ts'),
     ]);
     const file = /[/\\]|\.mjs$/.test(asked) ? readPack(resolve(asked)) : readListed(desk.config.folder, asked);
     using own = new OwnPacks();
     const pack = await own.describe(file);
     // What goes on below a line of ours stands under its text, and cannot be taken for another.
-    const tell = (line: string): void => desk.terminal.tell(visible(line).replaceAll('\n', `\n${' '.repeat(10)}`));
+    const tell = (line: string): void =>
+      desk.terminal.printToStderr(escapeControls(line).replaceAll('\n', `\n${' '.repeat(10)}`));
     const { engine, ...rest } = createPacks({
       store: new RamStore(systemClock),
       clock: systemClock,
@@ -130,16 +142,16 @@ export const packTest = command({
       progress: (done: number, of?: number, saying = '') =>
         tell(`progress  ${done}${of === undefined ? '' : ` of ${of}`} ${saying}`),
     };
-    const results: Result[] = [];
+    const results: PackResult[] = [];
     for (let run = 0; run < times; run += 1) {
       const result = await engine.run(caller, { name: file.name, input }, during);
       results.push(result);
       if (!desk.json) {
-        await desk.terminal.say(jsonLines(result.output));
-        desk.terminal.tell(howItWas(result));
+        await desk.terminal.print(prettyJson(result.output));
+        desk.terminal.printToStderr(howItWas(result));
       }
     }
-    if (desk.json) await desk.terminal.say(jsonText({ results }));
+    if (desk.json) await desk.terminal.print(jsonText({ results }));
   },
 });
 
@@ -151,11 +163,12 @@ export const packEnable = command({
     'Its name is added to HELMDECK_PACKS in config.json of the data folder. A pack has no files, no keys and no network, but for GET requests to the hosts that it names; these are shown.',
   ],
   async run({ arguments: { name } }, desk) {
-    const [{ OwnPacks }, { catalogueBesideOwnPacks }, { changePacks }] = await Promise.all([
-      import('../../own-packs/own-packs.ts'),
-      import('../../packs.ts'),
-      import('../../own-packs/listing.ts'),
-    ]);
+    const [{ OwnPacks }, { createReservedCatalogue: catalogueBesideOwnPacks }, { updatePackList: changePacks }] =
+      await Promise.all([
+        import('../../own-packs/own-packs.ts'),
+        import('../../packs.ts'),
+        import('../../own-packs/pack-list.ts'),
+      ]);
     const { folder, packs: enabled, fetchHosts } = desk.config;
     using own = new OwnPacks();
     // The others come first, so that of two packs with the same tool name this one is refused.
@@ -165,7 +178,7 @@ export const packEnable = command({
     if (refused) throw new Failure('invalid_input', refused.why);
     const packs = changePacks(desk.machine, (names) => [...new Set([...names, name])]);
     const hosts = loaded.find((pack) => pack.name === name)?.own?.hosts ?? [];
-    await desk.answer({ packs, hosts }, () => [
+    await desk.printResult({ packs, hosts }, () => [
       `${name} is enabled. ${AT_THE_NEXT_START}`,
       hosts.length === 0 ? 'It names no hosts, so it asks nobody outside.' : `It may send GET requests to ${hosts.join(', ')}.`,
     ]);
@@ -180,15 +193,15 @@ export const packDisable = command({
     if (!desk.config.packs.includes(name)) {
       throw new Failure('not_found', 'No such pack of your own is enabled; list them with: helmdeck-memory pack list');
     }
-    const { changePacks } = await import('../../own-packs/listing.ts');
+    const { updatePackList: changePacks } = await import('../../own-packs/pack-list.ts');
     const packs = changePacks(desk.machine, (names) => names.filter((one) => one !== name));
-    await desk.answer({ packs }, () => [`${visible(name)} is disabled. ${AT_THE_NEXT_START}`]);
+    await desk.printResult({ packs }, () => [`${escapeControls(name)} is disabled. ${AT_THE_NEXT_START}`]);
   },
 });
 
 const JsonObject = z.record(z.string(), z.unknown());
 
-async function inputFrom(desk: Desk, text = '{}'): Promise<Record<string, unknown>> {
+async function inputFrom(desk: CommandContext, text = '{}'): Promise<Record<string, unknown>> {
   const given = text === '-' ? ((await desk.terminal.read(MOST_READ))?.toString() ?? '') : text;
   try {
     return JsonObject.parse(JSON.parse(given));
@@ -198,12 +211,12 @@ async function inputFrom(desk: Desk, text = '{}'): Promise<Record<string, unknow
 }
 
 /** Names of the files that stand in the folder, enabled or not. */
-async function filesOf(desk: Desk): Promise<string[]> {
-  const { nameOf, packFolderOf } = await import('../../own-packs/file.ts');
+async function filesOf(desk: CommandContext): Promise<string[]> {
+  const { packNameOf: nameOf, packFolderOf } = await import('../../own-packs/pack-file.ts');
   const path = packFolderOf(desk.config.folder);
   const names = existsSync(path) ? readdirSync(path).filter((name) => name.endsWith('.mjs')) : [];
   return names.map(nameOf).toSorted();
 }
 
-const howItWas = ({ cached, cached_until: until, duration_ms: ms }: Result): string =>
-  cached && until !== undefined ? `Kept from an earlier run, until ${minuteOf(until)}.` : `It took ${ms} ms.`;
+const howItWas = ({ cached, cached_until: until, duration_ms: ms }: PackResult): string =>
+  cached && until !== undefined ? `Kept from an earlier run, until ${formatMinute(until)}.` : `It took ${ms} ms.`;

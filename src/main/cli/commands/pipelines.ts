@@ -2,8 +2,8 @@ import { Failure } from '../../../contract/failure.ts';
 import type { PipelineDetail } from '../../../contract/pipeline.ts';
 import { command } from '../command.ts';
 import { exits } from '../exit-codes.ts';
-import { columns, counted, indented, jsonLines, visible } from '../layout.ts';
-import { minuteOf } from '../times.ts';
+import { columns, formatCount, indent, prettyJson, escapeControls } from '../layout.ts';
+import { formatMinute } from '../times.ts';
 
 const ID = { says: 'The pipeline, by its id in the list.' };
 
@@ -12,17 +12,17 @@ export const pipelineList = command({
   says: 'Lists pipelines with their authors, and why one cannot run.',
   async run(_typed, desk) {
     const answer = await (await desk.memory()).call('pipelines', {});
-    await desk.answer(answer, () =>
+    await desk.printResult(answer, () =>
       columns(
         answer.pipelines.map(({ id, title = '', steps, needs_adoption: why = '', ...about }) => [
-          visible(id),
-          counted(steps, 'step'),
+          escapeControls(id),
+          formatCount(steps, 'step'),
           `by ${authorOf(about)}`,
-          visible(why === '' ? title : why),
+          escapeControls(why === '' ? title : why),
         ]),
       ),
     );
-    if (!desk.json && answer.pipelines.length === 0) desk.terminal.tell('There are no pipelines.');
+    if (!desk.json && answer.pipelines.length === 0) desk.terminal.printToStderr('There are no pipelines.');
   },
 });
 
@@ -32,7 +32,7 @@ export const pipelineShow = command({
   arguments: { id: ID },
   async run({ arguments: { id } }, desk) {
     const pipeline = await (await desk.memory()).call('pipeline', { id });
-    await desk.answer(pipeline, () => inFull(pipeline));
+    await desk.printResult(pipeline, () => inFull(pipeline));
   },
 });
 
@@ -49,27 +49,27 @@ export const pipelineAdopt = command({
     const memory = await desk.memory();
     const pipeline = await memory.call('pipeline', { id });
     if (pipeline.by_owner) throw new Failure('invalid_input', 'This pipeline is yours already; nothing was changed.');
-    if (!desk.json) for (const line of inFull(pipeline)) desk.terminal.tell(line);
-    if (!(await desk.confirm(options.yes, async () => `Adopt this pipeline of ${visible(pipeline.client)}?`))) {
-      desk.terminal.tell('Nothing was changed.');
+    if (!desk.json) for (const line of inFull(pipeline)) desk.terminal.printToStderr(line);
+    if (!(await desk.confirm(options.yes, async () => `Adopt this pipeline of ${escapeControls(pipeline.client)}?`))) {
+      desk.terminal.printToStderr('Nothing was changed.');
       return exits.failed.code;
     }
     const answer = await memory.call('adoptPipeline', { id, updated_at: pipeline.updated_at });
-    await desk.answer(answer, () => [`The pipeline ${visible(id)} is yours now.`]);
+    await desk.printResult(answer, () => [`The pipeline ${escapeControls(id)} is yours now.`]);
     return exits.done.code;
   },
 });
 
 const authorOf = ({ client, by_owner: owned }: Pick<PipelineDetail, 'client' | 'by_owner'>): string =>
-  owned ? 'you' : visible(client);
+  owned ? 'you' : escapeControls(client);
 
 function inFull({ id, title, description, inputs, steps, updated_at: changed, ...about }: PipelineDetail): string[] {
   const { first_written_by: first, needs_adoption: why } = about;
   return [
-    visible(id),
-    `by ${authorOf(about)}${first === undefined ? '' : `, first written by ${visible(first)}`}, changed ${minuteOf(changed)}`,
-    ...(why === undefined ? [] : [visible(why)]),
+    escapeControls(id),
+    `by ${authorOf(about)}${first === undefined ? '' : `, first written by ${escapeControls(first)}`}, changed ${formatMinute(changed)}`,
+    ...(why === undefined ? [] : [escapeControls(why)]),
     '',
-    ...indented(visible(jsonLines({ title, description, inputs, steps }))),
+    ...indent(escapeControls(prettyJson({ title, description, inputs, steps }))),
   ];
 }

@@ -19,9 +19,9 @@ export const serve = command({
       updates,
       ready: (running) => {
         const { url, folder, report } = running;
-        return desk.answer({ url, pid: process.pid, folder }, () => [
+        return desk.printResult({ url, pid: process.pid, folder }, () => [
           ...report,
-          ...windowLines(running, desk.terminal.watched),
+          ...windowLines(running, desk.terminal.outputIsTerminal),
           readyLine(running),
         ]);
       },

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { sayNoFile } from '../../../contract/status.ts';
-import { sayUnreachable, unreachableProgram } from '../../unreachable.ts';
+import { describeFileFailure } from '../../../contract/status.ts';
+import { describeUnreachable, readUnreachable } from '../../unreachable.ts';
 import { command } from '../command.ts';
 import { exits } from '../exit-codes.ts';
-import { columns, counted, visible } from '../layout.ts';
+import { columns, formatCount, escapeControls } from '../layout.ts';
 import { clockLines } from './clock.ts';
 import { keyExit, keyLines } from './key.ts';
 
@@ -14,17 +14,17 @@ export const status = command({
   async run(_typed, desk) {
     const { folder, packs: listed } = desk.config;
     const memory = await desk.memory().catch((error: unknown) => {
-      const unreachable = unreachableProgram(folder);
+      const unreachable = readUnreachable(folder);
       if (unreachable) return unreachable;
       throw error;
     });
     if ('at' in memory) {
-      await desk.answer({ folder, program: memory }, () => [
+      await desk.printResult({ folder, program: memory }, () => [
         ...columns([
           ['program', `running (process ${memory.pid}), ${memory.at === 'paused' ? 'paused' : 'not reachable'}`],
           ['memory', `${join(folder, 'memory.db')}, in use by it`],
         ]),
-        sayUnreachable(memory),
+        describeUnreachable(memory),
       ]);
       return exits.done.code;
     }
@@ -35,7 +35,7 @@ export const status = command({
     const [key = '', ...remedy] = keyLines(store.key);
     const disagrees = store.clock.at === 'ahead' || store.clock.at === 'behind';
     const [clockLine = '', ...clockRemedy] = clockLines(store.clock);
-    await desk.answer({ store, facts, embeddings, folder, program: memory.program ?? null, packs: own, skipped }, () => [
+    await desk.printResult({ store, facts, embeddings, folder, program: memory.program ?? null, packs: own, skipped }, () => [
       ...columns([
         ['program', memory.program ? `running at ${memory.program.url} (process ${memory.program.pid})` : 'not running'],
         ['memory', store.kept === 'file' ? `${join(folder, 'memory.db')}, sealed` : 'in RAM only, gone with the program'],
@@ -50,10 +50,10 @@ export const status = command({
                 embeddings.at === 'failed' ? `${embeddings.why} ${embeddings.remedy}` : embeddings.at.replace('_', ' '),
               ],
             ]),
-        ...skipped.map(({ name, why }) => ['packs', visible(`${name} is skipped: ${why}`)]),
-        ...(store.file.at === 'failed' ? [['file', sayNoFile(store.file)]] : []),
+        ...skipped.map(({ name, why }) => ['packs', escapeControls(`${name} is skipped: ${why}`)]),
+        ...(store.file.at === 'failed' ? [['file', describeFileFailure(store.file)]] : []),
         ...(store.quarantined > 0
-          ? [['damage', `${counted(store.quarantined, 'entry', 'entries')} with a broken seal are left out`]]
+          ? [['damage', `${formatCount(store.quarantined, 'entry', 'entries')} with a broken seal are left out`]]
           : []),
         ...(disagrees ? [['clock', clockLine]] : []),
         ...(store.rotation.at === 'running' ? [['rotation', `${store.rotation.done} of ${store.rotation.of} entries`]] : []),

@@ -1,12 +1,12 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { TOKEN_DAYS, TOKEN_SCOPES } from '../../../contract/limits.ts';
-import { writeDurably } from '../../../core/files.ts';
+import { writeDurableFile } from '../../../core/file/files.ts';
 import { command } from '../command.ts';
-import { columns, visible } from '../layout.ts';
-import { dayOf, minuteOf, timeLeft } from '../times.ts';
+import { columns, escapeControls } from '../layout.ts';
+import { formatDay, formatMinute, formatTimeLeft } from '../times.ts';
 import { UsageError } from '../usage-error.ts';
-import { numberOf } from '../values.ts';
+import { parseCount } from '../values.ts';
 
 /** What may stand as the name of a program. */
 const CLIENT = /^[A-Za-z0-9 ._-]{1,64}$/;
@@ -37,7 +37,7 @@ export const tokenMint = command({
     'token mint "nightly report" --scope memory:read --days 30',
   ],
   async run({ arguments: { name }, options: { client, subject, scope, days, keep } }, desk) {
-    const until = numberOf(days, '--days', TOKEN_DAYS);
+    const until = parseCount(days, '--days', TOKEN_DAYS);
     const program = client ?? (CLIENT.test(name) ? name : undefined);
     if (keep && !FILE.test(program ?? '')) {
       throw new UsageError(
@@ -57,11 +57,11 @@ export const tokenMint = command({
     if (keep) {
       const { token, ...rest } = made;
       const file = keepToken(desk.config.folder, made.client, token);
-      await desk.answer({ ...rest, file }, () => [`The token is kept in ${file}.`]);
-    } else await desk.answer(made, () => [made.token]);
+      await desk.printResult({ ...rest, file }, () => [`The token is kept in ${file}.`]);
+    } else await desk.printResult(made, () => [made.token]);
     if (desk.json) return;
-    desk.terminal.tell(
-      `This token is for ${visible(made.client)} and lives until ${dayOf(made.expires_at)}. ${keep ? 'Revoke' : 'It is not shown again; revoke'} it with: helmdeck-memory token revoke ${made.id}`,
+    desk.terminal.printToStderr(
+      `This token is for ${escapeControls(made.client)} and lives until ${formatDay(made.expires_at)}. ${keep ? 'Revoke' : 'It is not shown again; revoke'} it with: helmdeck-memory token revoke ${made.id}`,
     );
   },
 });
@@ -71,22 +71,22 @@ export const tokenList = command({
   says: 'Lists the tokens that were made here and not revoked.',
   async run(_typed, desk) {
     const answer = await (await desk.memory()).call('tokens', {});
-    await desk.answer(answer, () =>
+    await desk.printResult(answer, () =>
       columns(
         answer.tokens.map(({ id, name, client, subject, scopes, expires_at: end, last_used_at: used, paused }) => [
           id,
-          visible(name),
+          escapeControls(name),
           client,
           subject,
           scopes.join(' '),
-          timeLeft(end, desk.now()),
-          used === undefined ? 'never used' : `used ${minuteOf(used)}`,
+          formatTimeLeft(end, desk.now()),
+          used === undefined ? 'never used' : `used ${formatMinute(used)}`,
           paused ? 'paused' : '',
         ]),
       ),
     );
     if (!desk.json && answer.tokens.length === 0)
-      desk.terminal.tell('There are no tokens; make one with: helmdeck-memory token mint <name>');
+      desk.terminal.printToStderr('There are no tokens; make one with: helmdeck-memory token mint <name>');
   },
 });
 
@@ -97,7 +97,7 @@ export const tokenRevoke = command({
   options: { unrecorded: { says: 'For a token that was made elsewhere with the same secret: its jti.' } },
   async run({ arguments: { id }, options: { unrecorded } }, desk) {
     const answer = await (await desk.memory()).call('revokeToken', { id, unrecorded });
-    await desk.answer(answer, () => [`Revoked ${visible(answer.id)}.`]);
+    await desk.printResult(answer, () => [`Revoked ${escapeControls(answer.id)}.`]);
   },
 });
 
@@ -109,7 +109,7 @@ export const tokenPause = command({
   arguments: { id },
   async run({ arguments: typed }, desk) {
     const answer = await (await desk.memory()).call('pauseToken', { id: typed.id, paused: true });
-    await desk.answer(answer, () => [`Paused ${visible(answer.id)}.`]);
+    await desk.printResult(answer, () => [`Paused ${escapeControls(answer.id)}.`]);
   },
 });
 
@@ -119,7 +119,7 @@ export const tokenResume = command({
   arguments: { id },
   async run({ arguments: typed }, desk) {
     const answer = await (await desk.memory()).call('pauseToken', { id: typed.id, paused: false });
-    await desk.answer(answer, () => [`Let in again ${visible(answer.id)}.`]);
+    await desk.printResult(answer, () => [`Let in again ${escapeControls(answer.id)}.`]);
   },
 });
 
@@ -128,6 +128,6 @@ function keepToken(folder: string, client: string, token: string): string {
   const clients = join(folder, 'clients');
   mkdirSync(clients, { recursive: true, mode: 0o700 });
   const file = join(clients, `${client}.token`);
-  writeDurably(file, `${token}\n`);
+  writeDurableFile(file, `${token}\n`);
   return file;
 }

@@ -2,19 +2,19 @@ import { constants } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { Failure } from '../../../contract/failure.ts';
-import { previewInParts } from '../../../contract/in-parts.ts';
-import { SOURCES } from '../../../contract/limits.ts';
-import { bring, show } from '../bringing.ts';
+import { IMPORT_SOURCES } from '../../../contract/limits.ts';
+import { previewInParts } from '../../../contract/preview-in-parts.ts';
 import { command } from '../command.ts';
 import { exits } from '../exit-codes.ts';
-import { isForeign, peeked, sourceNamed, textOf } from '../foreign.ts';
-import { importLines, summary, tellErrors } from '../import-lines.ts';
-import { counted, jsonText } from '../layout.ts';
-import { linesOf } from '../lines.ts';
-import type { MemoryAtHand } from '../memory-at-hand.ts';
-import { contentOf } from '../named-file.ts';
+import { isForeign, peekStart, parseSource, readText } from '../foreign.ts';
+import { importPreview, showPreview } from '../import-foreign.ts';
+import { importLines, formatReceipt, printErrors } from '../import-lines.ts';
+import { readInputFile } from '../input-file.ts';
+import { formatCount, jsonText } from '../layout.ts';
+import type { MemoryConnection } from '../memory-connection.ts';
+import { splitLines } from '../split-lines.ts';
 import { UsageError } from '../usage-error.ts';
-import { lifetimeOf } from '../values.ts';
+import { parseLifetime } from '../values.ts';
 
 /** The longest line that can hold a fact, every character of it written as an escape. */
 const LONGEST_LINE = 512 * 1024;
@@ -27,18 +27,18 @@ export const exportFacts = command({
   examples: ['export facts.ndjson', 'export | gzip > facts.ndjson.gz'],
   async run({ arguments: { file } }, desk) {
     const memory = await desk.memory();
-    using progress = desk.terminal.working('Exporting…');
+    using progress = desk.terminal.showProgress('Exporting…');
     const count = async (write: (lines: readonly string[]) => Promise<void>): Promise<number> => {
       let facts = 0;
       for await (const page of pagesOf(memory)) {
         await write(page.map(jsonText));
         facts += page.length;
-        progress.update(`Exporting… ${counted(facts, 'fact')}`);
+        progress.update(`Exporting… ${formatCount(facts, 'fact')}`);
       }
       return facts;
     };
     if (file === undefined || file === '-') {
-      await count((lines) => desk.terminal.say(...lines));
+      await count((lines) => desk.terminal.print(...lines));
       return;
     }
     const facts = await intoNewFile(file, (handle) =>
@@ -46,7 +46,7 @@ export const exportFacts = command({
       count((lines) => handle.appendFile(lines.map((line) => `${line}\n`).join(''))),
     );
     progress[Symbol.dispose]();
-    await desk.answer({ file, facts }, () => [`Exported ${counted(facts, 'fact')} to ${file}, in clear.`]);
+    await desk.printResult({ file, facts }, () => [`Exported ${formatCount(facts, 'fact')} to ${file}, in clear.`]);
   },
 });
 
@@ -59,13 +59,13 @@ export const salvageFacts = command({
   ],
   examples: ['salvage facts.ndjson'],
   async run({ arguments: { file } }, desk) {
-    await desk.withoutProgram();
+    await desk.requireNoProgram();
     const { environment } = desk;
     const { folder } = desk.config;
-    const [{ salvage }, { systemClock }, { keySources }, { detail }] = await Promise.all([
-      import('../../../core/salvage.ts'),
-      import('../../../core/clock.ts'),
-      import('../../../core/keys/sources.ts'),
+    const [{ salvage }, { systemClock }, { keySources }, { factDetail: detail }] = await Promise.all([
+      import('../../../core/upkeep/salvage.ts'),
+      import('../../../core/time/clock.ts'),
+      import('../../../core/crypto/keys/key-sources.ts'),
       import('../../../core/operations/facts.ts'),
     ]);
     const sources = keySources({ environment, folder, desktop: false });
@@ -79,9 +79,9 @@ export const salvageFacts = command({
         return { file, facts, broken: found.broken(), unreadable: found.unreadable() };
       }),
     );
-    await desk.answer(saved, () => [
-      `Saved ${counted(saved.facts, 'fact')} to ${file}, in clear.`,
-      ...(saved.broken > 0 ? [`${counted(saved.broken, 'entry', 'entries')} with a broken seal are left out.`] : []),
+    await desk.printResult(saved, () => [
+      `Saved ${formatCount(saved.facts, 'fact')} to ${file}, in clear.`,
+      ...(saved.broken > 0 ? [`${formatCount(saved.broken, 'entry', 'entries')} with a broken seal are left out.`] : []),
       ...(saved.unreadable ? ['A part of the memory could not be read at all.'] : []),
     ]);
   },
@@ -92,7 +92,10 @@ export const importFacts = command({
   says: 'Remembers facts from an export, or from what another memory holds.',
   arguments: { file: { says: 'The file, or - for standard input.' } },
   options: {
-    from: { value: '<source>', says: `What another program wrote: ${SOURCES.join(', ')}. Told from the file where it shows.` },
+    from: {
+      value: '<source>',
+      says: `What another program wrote: ${IMPORT_SOURCES.join(', ')}. Told from the file where it shows.`,
+    },
     category: { value: '<name>', says: 'The group of all facts from another memory.' },
     ttl: { value: '<time>', says: 'How long facts from another memory live; 90d unless told.' },
     'dry-run': { says: 'Shows or checks what would be imported, and changes nothing.' },
@@ -110,11 +113,11 @@ export const importFacts = command({
     'import saved-memories.txt --from chatgpt',
   ],
   async run({ arguments: { file }, options: { from, category, ttl, 'dry-run': dry } }, desk) {
-    const source = sourceNamed(from);
-    const seconds = lifetimeOf(ttl);
-    const { begins, chunks } = await peeked(file === '-' ? desk.terminal.input() : contentOf(file, desk.interrupted));
+    const source = parseSource(from);
+    const seconds = parseLifetime(ttl);
+    const { begins, chunks } = await peekStart(file === '-' ? desk.terminal.input() : readInputFile(file, desk.interrupted));
     if (source !== undefined || isForeign(begins, file)) {
-      const text = await textOf(chunks);
+      const text = await readText(chunks);
       const memory = await desk.memory();
       const preview = await previewInParts((name, input) => memory.call(name, input), {
         text,
@@ -123,7 +126,7 @@ export const importFacts = command({
         ...(category !== undefined && { category }),
         ...(seconds !== undefined && { ttl_seconds: seconds }),
       });
-      return await (dry ? show(preview, desk) : bring(preview, desk));
+      return await (dry ? showPreview(preview, desk) : importPreview(preview, desk));
     }
     if (category !== undefined || seconds !== undefined) {
       throw new UsageError(
@@ -131,14 +134,14 @@ export const importFacts = command({
         'import',
       );
     }
-    const total = await importLines(linesOf(chunks, LONGEST_LINE), dry, desk);
-    await desk.answer({ ...total, ...(dry && { dry_run: true }) }, () => [summary(total, dry)]);
-    if (!desk.json) tellErrors(desk, total.errors);
+    const total = await importLines(splitLines(chunks, LONGEST_LINE), dry, desk);
+    await desk.printResult({ ...total, ...(dry && { dry_run: true }) }, () => [formatReceipt(total, dry)]);
+    if (!desk.json) printErrors(desk, total.errors);
     return total.errors.length > 0 ? exits.failed.code : exits.done.code;
   },
 });
 
-async function* pagesOf(memory: MemoryAtHand) {
+async function* pagesOf(memory: MemoryConnection) {
   let cursor: string | undefined;
   do {
     const page = await memory.call('export', cursor === undefined ? {} : { cursor });

@@ -3,9 +3,9 @@ import { resolve } from 'node:path';
 import { Failure } from '../../../contract/failure.ts';
 import { command } from '../command.ts';
 import { exits } from '../exit-codes.ts';
-import { columns, counted } from '../layout.ts';
-import { recoveryKeyFrom, recoveryPlaces } from '../recovery.ts';
-import { minuteOf } from '../times.ts';
+import { columns, formatCount } from '../layout.ts';
+import { readRecoveryKey, recoveryKeySources } from '../recovery.ts';
+import { formatMinute } from '../times.ts';
 
 export const backup = command({
   name: 'backup',
@@ -18,17 +18,18 @@ export const backup = command({
     const memory = await desk.memory();
     if (list) {
       const { backups } = await memory.call('backups', {});
-      await desk.answer({ backups }, () => columns(backups.map(({ at, file }) => [minuteOf(at), file])));
-      if (!desk.json && backups.length === 0) desk.terminal.tell('There is no backup yet; make one with: helmdeck-memory backup');
+      await desk.printResult({ backups }, () => columns(backups.map(({ at, file }) => [formatMinute(at), file])));
+      if (!desk.json && backups.length === 0)
+        desk.terminal.printToStderr('There is no backup yet; make one with: helmdeck-memory backup');
       return;
     }
-    using progress = desk.terminal.working('Making a backup, and verifying it…');
+    using progress = desk.terminal.showProgress('Making a backup, and verifying it…');
     const made = await memory.call('backup', {});
     progress[Symbol.dispose]();
-    await desk.answer(made, () => [
+    await desk.printResult(made, () => [
       `The backup is made and verified: ${made.file}`,
       ...(made.broken > 0
-        ? [`${counted(made.broken, 'entry', 'entries')} with a broken seal, in the memory as in its copy.`]
+        ? [`${formatCount(made.broken, 'entry', 'entries')} with a broken seal, in the memory as in its copy.`]
         : []),
     ]);
   },
@@ -40,16 +41,18 @@ export const verify = command({
   more: ['The exit code is 1 when damage is found.'],
   async run(_typed, desk) {
     const memory = await desk.memory();
-    using progress = desk.terminal.working('Verifying every entry…');
+    using progress = desk.terminal.showProgress('Verifying every entry…');
     const found = await memory.call('verify', {});
     progress[Symbol.dispose]();
     const { entries, broken, structure } = found;
     const sound = broken === 0 && structure.length === 0;
-    await desk.answer(found, () => [
+    await desk.printResult(found, () => [
       ...(sound
-        ? [`All is whole: ${counted(entries, 'entry', 'entries')}.`]
-        : [`${counted(entries, 'entry', 'entries')} verified.`]),
-      ...(broken > 0 ? [`${counted(broken, 'entry', 'entries')} with a broken seal; they are left out of every answer.`] : []),
+        ? [`All is whole: ${formatCount(entries, 'entry', 'entries')}.`]
+        : [`${formatCount(entries, 'entry', 'entries')} verified.`]),
+      ...(broken > 0
+        ? [`${formatCount(broken, 'entry', 'entries')} with a broken seal; they are left out of every answer.`]
+        : []),
       ...structure.map((what) => `The file: ${what}`),
     ]);
     return sound ? exits.done.code : exits.failed.code;
@@ -73,22 +76,22 @@ export const restore = command({
     'restore /media/stick/memory.db --recovery',
   ],
   async run({ arguments: { file: backupFile }, options: { yes, recovery, file } }, desk) {
-    await desk.withoutProgram();
+    await desk.requireNoProgram();
     const { folder } = desk.config;
     const path = resolve(backupFile);
     if (!existsSync(path))
       throw new Failure('invalid_input', `There is no file ${path}. List the backups with: helmdeck-memory backup --list`);
-    const sources = recoveryPlaces(desk, recovery && file);
+    const sources = recoveryKeySources(desk, recovery && file);
     if (!(await desk.confirm(yes, () => 'Put this backup in the place of the present memory, which is kept with the backups?'))) {
-      desk.terminal.tell('Nothing was changed.');
+      desk.terminal.printToStderr('Nothing was changed.');
       return exits.failed.code;
     }
-    const recoveryKey = recovery ? await recoveryKeyFrom(desk) : undefined;
+    const recoveryKey = recovery ? await readRecoveryKey(desk) : undefined;
     const [{ restoreBackup }, { systemClock }] = await Promise.all([
-      import('../../../core/restore.ts'),
-      import('../../../core/clock.ts'),
+      import('../../../core/upkeep/restore.ts'),
+      import('../../../core/time/clock.ts'),
     ]);
-    using progress = desk.terminal.working('Restoring…');
+    using progress = desk.terminal.showProgress('Restoring…');
     const restored = await restoreBackup({
       folder,
       backup: path,
@@ -97,7 +100,14 @@ export const restore = command({
       ...(recoveryKey !== undefined && { recoveryKey }),
     });
     progress[Symbol.dispose]();
-    const { entries, keptForgotten, broken, before, revokedTokens, forgottenSince } = restored;
+    const {
+      entries,
+      stillForgotten: keptForgotten,
+      broken,
+      replacedMemory: before,
+      revokedTokens,
+      readReplacedMemory: forgottenSince,
+    } = restored;
     const answer = {
       entries,
       kept_forgotten: keptForgotten,
@@ -106,10 +116,10 @@ export const restore = command({
       revoked_tokens: revokedTokens,
       forgotten_since: forgottenSince,
     };
-    await desk.answer(answer, () => [
-      `Restored ${counted(entries, 'entry', 'entries')}.`,
-      ...(keptForgotten > 0 ? [`${counted(keptForgotten, 'entry', 'entries')} stay forgotten.`] : []),
-      ...(broken > 0 ? [`${counted(broken, 'entry', 'entries')} have a broken seal.`] : []),
+    await desk.printResult(answer, () => [
+      `Restored ${formatCount(entries, 'entry', 'entries')}.`,
+      ...(keptForgotten > 0 ? [`${formatCount(keptForgotten, 'entry', 'entries')} stay forgotten.`] : []),
+      ...(broken > 0 ? [`${formatCount(broken, 'entry', 'entries')} have a broken seal.`] : []),
       ...(forgottenSince
         ? []
         : [
@@ -117,7 +127,7 @@ export const restore = command({
           ]),
       ...(revokedTokens > 0
         ? [
-            `${counted(revokedTokens, 'token')} made after the backup ${revokedTokens === 1 ? 'was' : 'were'} revoked, because the key of the memory before is not here. Connect those agents again.`,
+            `${formatCount(revokedTokens, 'token')} made after the backup ${revokedTokens === 1 ? 'was' : 'were'} revoked, because the key of the memory before is not here. Connect those agents again.`,
           ]
         : []),
       ...(before === undefined ? [] : [`What stood here before is ${before}`]),

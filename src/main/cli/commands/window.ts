@@ -1,9 +1,9 @@
 import { Failure } from '../../../contract/failure.ts';
 import type { OwnerClient } from '../../../listeners/owner-client.ts';
+import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
-import type { Desk } from '../desk.ts';
-import { columns, visible } from '../layout.ts';
-import { minuteOf, timeLeft } from '../times.ts';
+import { columns, escapeControls } from '../layout.ts';
+import { formatMinute, formatTimeLeft } from '../times.ts';
 
 export const windowList = command({
   name: 'window list',
@@ -11,18 +11,18 @@ export const windowList = command({
   async run(_typed, desk) {
     using program = await running(desk);
     const answer = await program.call('windowSessions', {});
-    await desk.answer(answer, () =>
+    await desk.printResult(answer, () =>
       columns(
         answer.sessions.map(({ id, browser, opened_at: opened, last_used_at: used, expires_at: end }) => [
           id,
-          visible(browser),
-          `opened ${minuteOf(opened)}`,
-          `used ${minuteOf(used)}`,
-          timeLeft(end, desk.now()),
+          escapeControls(browser),
+          `opened ${formatMinute(opened)}`,
+          `used ${formatMinute(used)}`,
+          formatTimeLeft(end, desk.now()),
         ]),
       ),
     );
-    if (!desk.json && answer.sessions.length === 0) desk.terminal.tell('No browser has the window open.');
+    if (!desk.json && answer.sessions.length === 0) desk.terminal.printToStderr('No browser has the window open.');
   },
 });
 
@@ -34,7 +34,7 @@ export const windowEnd = command({
   async run({ arguments: { id } }, desk) {
     using program = await running(desk);
     const answer = await program.call('endWindowSession', { id });
-    await desk.answer(answer, () => [`Ended ${answer.id}.`]);
+    await desk.printResult(answer, () => [`Ended ${answer.id}.`]);
   },
 });
 
@@ -48,13 +48,13 @@ export const window = command({
   async run(_typed, desk) {
     using program = await running(desk);
     const link = await program.windowLink();
-    await desk.answer({ link }, () => [link]);
+    await desk.printResult({ link }, () => [link]);
   },
 });
 
 /** Sessions and links live in the program alone. */
-async function running(desk: Desk): Promise<OwnerClient> {
-  const { findProgram } = await import('../../../listeners/endpoint.ts');
+async function running(desk: CommandContext): Promise<OwnerClient> {
+  const { findOwnerClient: findProgram } = await import('../../../listeners/endpoint.ts');
   const program = await findProgram(desk.config.folder);
   if (program) return program;
   throw new Failure('store_unavailable', 'Helmdeck Memory is not running; start it with helmdeck-memory serve, and try again.');

@@ -1,7 +1,7 @@
 import { Failure } from '../../../contract/failure.ts';
-import { wayTo } from '../../../listeners/endpoint.ts';
-import { ProvedAgent } from '../../../listeners/owner-client.ts';
-import { OLLAMA } from '../../config.ts';
+import { findEndpoint } from '../../../listeners/endpoint.ts';
+import { ProvedHttpAgent } from '../../../listeners/owner-client.ts';
+import { OLLAMA_DEFAULTS } from '../../config/config.ts';
 import { readConfigFile } from '../config-file.ts';
 import type { Connector, EditStep, Look, Surroundings } from '../connector.ts';
 import { json5 } from '../json-text.ts';
@@ -34,7 +34,7 @@ export const openClawEmbeddings: Connector = {
     return text !== undefined && isOurs(text, searchOf(around)) ? { at: 'present' } : { at: 'absent' };
   },
   outdated(around, folder) {
-    const way = wayTo(folder);
+    const way = findEndpoint(folder);
     return way && told(around, 'baseUrl') !== endpointOf(way.url) ? MOVED : undefined;
   },
   async connect(around, { folder, token }) {
@@ -78,10 +78,10 @@ function searchOf(around: Surroundings): readonly string[] {
   return year > 2026 || (year === 2026 && month >= 8) ? SEARCH : SEARCH_BEFORE;
 }
 
-const modelOf = ({ environment }: Surroundings): string => environment['HELMDECK_EMBEDDINGS_MODEL'] ?? OLLAMA.model;
+const modelOf = ({ environment }: Surroundings): string => environment['HELMDECK_EMBEDDINGS_MODEL'] ?? OLLAMA_DEFAULTS.model;
 
 function addressIn(folder: string): string {
-  const way = wayTo(folder);
+  const way = findEndpoint(folder);
   if (way) return way.url;
   throw new Failure(
     'session_unavailable',
@@ -135,9 +135,9 @@ const isEmpty = (value: unknown): boolean => typeof value === 'object' && value 
 
 /** Why it does not come through; undefined when it does. */
 async function ask(token: string, folder: string, body: object): Promise<string | undefined> {
-  const way = wayTo(folder);
+  const way = findEndpoint(folder);
   if (!way) return 'Nobody answers at the address that it was told; start the program, or let agents in.';
-  const agent = new ProvedAgent(way.connect);
+  const agent = new ProvedHttpAgent(way.connect);
   try {
     return await post(`${endpointOf(way.url)}/embeddings`, { agent, token, body });
   } catch (error) {
@@ -148,12 +148,12 @@ async function ask(token: string, folder: string, body: object): Promise<string 
 }
 
 interface Question {
-  readonly agent: ProvedAgent;
+  readonly agent: ProvedHttpAgent;
   readonly token: string;
   readonly body: object;
 }
 
-/** Asked for like this for the reason that stands in src/listeners/server.ts. */
+/** Asked for like this for the reason that stands in src/listeners/listener.ts. */
 function post(address: string, { agent, token, body }: Question): Promise<string | undefined> {
   const { request } = process.getBuiltinModule('node:http');
   const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();

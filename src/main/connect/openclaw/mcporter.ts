@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import type { Machine } from '../../config.ts';
+import type { HostMachine } from '../../config/config.ts';
 import { readConfigFile } from '../config-file.ts';
 import { ENTRY, type EditStep, type Entry, type Held } from '../connector.ts';
 import { entryOf } from '../json-client.ts';
@@ -12,11 +12,11 @@ import { startsBridge } from '../launch.ts';
 const SERVER = ['mcpServers', ENTRY];
 
 /** Our setting, and the variable that scripts for OpenClaw set for the same. Either one keeps us out. */
-export const wantsMcporter = ({ environment }: Machine): boolean =>
+export const wantsMcporter = ({ environment }: HostMachine): boolean =>
   environment['HELMDECK_OPENCLAW_QMD'] !== 'off' && environment['OPENCLAW_QMD_ENABLED'] !== 'false';
 
 /** The first that mcporter reads, or the one that it reads wherever it is started. */
-function mcporterConfig(around: Machine): string {
+function mcporterConfig(around: HostMachine): string {
   const { MCPORTER_CONFIG = '', XDG_CONFIG_HOME = '' } = around.environment;
   if (isAbsolute(MCPORTER_CONFIG)) return MCPORTER_CONFIG;
   const own = join(around.home(), '.mcporter');
@@ -29,7 +29,7 @@ function mcporterConfig(around: Machine): string {
 export const mcporterEntry = ({ command, args, env }: Entry): Entry => ({ command, args: [...args, '--qmd'], env });
 
 /** How it stands there: ours, another's, or not at all. */
-export function lookAtMcporter(around: Machine, entry: Entry): { path: string; at: 'ours' | 'other' | 'absent' } {
+export function lookAtMcporter(around: HostMachine, entry: Entry): { path: string; at: 'ours' | 'other' | 'absent' } {
   const path = mcporterConfig(around);
   const text = readConfigFile(path)?.text;
   const value = text === undefined ? undefined : valueAt(text, SERVER);
@@ -37,13 +37,13 @@ export function lookAtMcporter(around: Machine, entry: Entry): { path: string; a
   return { path, at: isDeepStrictEqual(value, mcporterEntry(entry)) ? 'ours' : 'other' };
 }
 
-export const registered = (around: Machine, entry: Entry): EditStep => ({
+export const registered = (around: HostMachine, entry: Entry): EditStep => ({
   does: 'edit',
   path: mcporterConfig(around),
   edit: (before = '') => setValue(before, SERVER, mcporterEntry(entry)),
 });
 
-export function unregistered(around: Machine, held: Held): EditStep {
+export function unregistered(around: HostMachine, held: Held): EditStep {
   const path = mcporterConfig(around);
   const edit = (before?: string): string | undefined => {
     if (before === undefined) return undefined;

@@ -1,6 +1,6 @@
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { Failure } from '../../../contract/failure.ts';
-import type { Machine } from '../../config.ts';
+import type { HostMachine } from '../../config/config.ts';
 import type { Detected, Ran, Surroundings } from '../connector.ts';
 import { detectProgram } from '../detect.ts';
 
@@ -18,7 +18,7 @@ export function findOpenClaw(around: Surroundings): OpenClaw {
   return { ...detectProgram(around, { program: 'openclaw', places: [join(state, 'bin')], config }), state };
 }
 
-function placeIn({ environment }: Machine, name: string, home: string): string | undefined {
+function placeIn({ environment }: HostMachine, name: string, home: string): string | undefined {
   const said = environment[name]?.trim() ?? '';
   const path = said === '~' || /^~[/\\]/.test(said) ? join(home, said.slice(1)) : said;
   // A relative one would be another folder for us than it is for OpenClaw.

@@ -1,5 +1,5 @@
-import type { Heard, Said } from '../messages.ts';
-import { host } from './host.ts';
+import type { ProgramMessage, PackMessage } from '../messages.ts';
+import { callHost } from './host.ts';
 
 /** Requests to the program at once; further ones wait. */
 const AT_ONCE = 16;
@@ -24,11 +24,11 @@ export async function askProgram(what: string, ...given: unknown[]): Promise<unk
   asked += 1;
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   answers.set(id, { resolve, reject });
-  host('say', JSON.stringify({ is: 'ask', id, what, with: given } satisfies Said));
+  callHost('say', JSON.stringify({ is: 'ask', id, what, with: given } satisfies PackMessage));
   return await promise;
 }
 
-export function hearAnswer(heard: Exclude<Heard, { is: 'abort' }>): void {
+export function hearAnswer(heard: Exclude<ProgramMessage, { is: 'abort' }>): void {
   const answer = answers.get(heard.id);
   answers.delete(heard.id);
   waiting.shift()?.();

@@ -2,7 +2,7 @@ import type { Signal } from './abort.ts';
 import { askProgram } from './ask.ts';
 
 /** What the program answers to a request for a page. */
-export interface Fetched {
+export interface FetchResult {
   readonly url: string;
   readonly status: number;
   readonly headers: readonly (readonly [name: string, value: string])[];
@@ -27,7 +27,7 @@ export async function fetch(url: unknown, { method = 'GET', headers = {}, body, 
   signal?.throwIfAborted();
   const pairs = Symbol.iterator in headers ? [...headers] : Object.entries(headers);
   const sent = Object.fromEntries(pairs.map(([name, value]) => [String(name), String(value)]));
-  const asked = askProgram('fetch', String(url), sent) as Promise<Fetched>;
+  const asked = askProgram('fetch', String(url), sent) as Promise<FetchResult>;
   return responseOf(await (signal ? beforeAborted(signal, asked) : asked));
 }
 
@@ -42,7 +42,7 @@ async function beforeAborted<Value>(signal: Signal, value: Promise<Value>): Prom
   }
 }
 
-function responseOf({ url, status, headers, text }: Fetched): object {
+function responseOf({ url, status, headers, text }: FetchResult): object {
   const named = new Map(headers);
   return {
     url,

@@ -9,11 +9,11 @@ export interface Realm {
   /** Before the pack is loaded: makes the globals, and takes the task that the process was started for. */
   readonly start: (call: HostCall, task: string) => void;
   /** The file has been evaluated; this is its default export. */
-  readonly loaded: (pack: unknown) => void;
+  readonly packLoaded: (pack: unknown) => void;
   /** A line from the program. */
-  readonly hear: (line: string) => void;
+  readonly receive: (line: string) => void;
   /** A timer has come to its time. */
-  readonly fire: (id: number) => void;
+  readonly fireTimer: (id: number) => void;
   /** The pack threw outside its handler, or could not be loaded. */
   readonly fail: (error: unknown) => void;
   /** What `import()` throws, made here so that no error of the process gets into the realm. */
@@ -22,12 +22,12 @@ export interface Realm {
 
 let call: HostCall | undefined;
 
-export function connect(given: HostCall): void {
+export function connectHost(given: HostCall): void {
   call = given;
 }
 
 /** Errors of the process stay there: the realm throws its own. */
-export function host(operation: string, text: string): string {
+export function callHost(operation: string, text: string): string {
   let answer: string | undefined;
   try {
     answer = call?.(operation, text);

@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import type { Heard, Said, Task } from '../messages.ts';
+import type { ProgramMessage, PackMessage, PackTask } from '../messages.ts';
 import { Controller, Signal } from './abort.ts';
 import { askProgram, hearAnswer, Refused } from './ask.ts';
 import { fetch } from './fetch.ts';
-import { connect, host, type Realm } from './host.ts';
-import { shown } from './shown.ts';
+import { formatLogValues } from './format-log.ts';
+import { connectHost, callHost, type Realm } from './host.ts';
 import { atob, btoa, crypto, Decoder, Encoder } from './text.ts';
 import { clearTimer, fire, queueMicrotask, setImmediate, setInterval, setTimeout } from './timers.ts';
 import { Address, SearchParams } from './url.ts';
@@ -34,15 +34,15 @@ class Misfit extends Error {
 }
 
 const giveUp = new Controller();
-let task: Task | undefined;
+let task: PackTask | undefined;
 
-const say = (message: Said): void => void host('say', JSON.stringify(message));
+const say = (message: PackMessage): void => void callHost('say', JSON.stringify(message));
 
 export const realm: Realm = {
   start(call, line) {
-    connect(call);
-    task = JSON.parse(line) as Task;
-    const print = (...parts: unknown[]): void => log(shown(parts));
+    connectHost(call);
+    task = JSON.parse(line) as PackTask;
+    const print = (...parts: unknown[]): void => log(formatLogValues(parts));
     const globals = {
       AbortController: Controller,
       AbortSignal: Signal,
@@ -68,17 +68,17 @@ export const realm: Realm = {
     Reflect.deleteProperty(globalThis, 'WebAssembly');
   },
 
-  loaded(pack) {
+  packLoaded(pack) {
     if (task) attend(pack, task).catch(fail);
   },
 
-  hear(line) {
-    const heard = JSON.parse(line) as Heard;
+  receive(line) {
+    const heard = JSON.parse(line) as ProgramMessage;
     if (heard.is === 'abort') giveUp.abort();
     else hearAnswer(heard);
   },
 
-  fire,
+  fireTimer: fire,
   fail,
 
   refuseImport() {
@@ -86,7 +86,7 @@ export const realm: Realm = {
   },
 };
 
-async function attend(pack: unknown, given: Task): Promise<void> {
+async function attend(pack: unknown, given: PackTask): Promise<void> {
   if (!isPack(pack)) {
     throw new Error(`The file must say: export default definePack({ … }), with input and output by z, and a handler`);
   }
@@ -118,7 +118,7 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Record<string, unk
   }
 }
 
-async function run(pack: OwnPack, { input: given, caller, session, memory }: Extract<Task, { to: 'run' }>): Promise<unknown> {
+async function run(pack: OwnPack, { input: given, caller, session, memory }: Extract<PackTask, { to: 'run' }>): Promise<unknown> {
   const input = await fitting(pack.input, given, 'invalid_input');
   let progressed = 0;
   const context = {

@@ -1,4 +1,4 @@
-import { host } from './host.ts';
+import { callHost } from './host.ts';
 
 /** The bytes of a text as the letters U+0000 to U+00FF, which is how bytes cross to the process. */
 function lettersOf(bytes: ArrayBufferView | ArrayBuffer): string {
@@ -17,7 +17,7 @@ export class Encoder {
   readonly encoding = 'utf-8';
 
   encode(text: unknown = ''): Uint8Array {
-    return bytesOf(host('encode', String(text)));
+    return bytesOf(callHost('encode', String(text)));
   }
 }
 
@@ -26,12 +26,12 @@ export class Decoder {
   readonly encoding = 'utf-8';
 
   decode(bytes: ArrayBufferView | ArrayBuffer = new Uint8Array()): string {
-    return host('decode', lettersOf(bytes));
+    return callHost('decode', lettersOf(bytes));
   }
 }
 
 export const atob = (text: unknown): string => {
-  const answer = host('atob', String(text));
+  const answer = callHost('atob', String(text));
   if (answer === '-') throw new TypeError('The string to be decoded is not correctly encoded.');
   return answer.slice(1);
 };
@@ -39,17 +39,17 @@ export const atob = (text: unknown): string => {
 export const btoa = (text: unknown): string => {
   const letters = String(text);
   if (/[^\0-\xff]/.test(letters)) throw new TypeError('btoa takes the letters U+0000 to U+00FF alone');
-  return host('btoa', letters);
+  return callHost('btoa', letters);
 };
 
 const HASHES = ['SHA-1', 'SHA-256', 'SHA-384', 'SHA-512'];
 
 export const crypto = {
-  randomUUID: (): string => host('uuid', ''),
+  randomUUID: (): string => callHost('uuid', ''),
 
   getRandomValues<Numbers extends ArrayBufferView>(numbers: Numbers): Numbers {
     if (numbers.byteLength > 65_536) throw new RangeError('getRandomValues fills at most 65,536 bytes');
-    const bytes = bytesOf(host('random', String(numbers.byteLength)));
+    const bytes = bytesOf(callHost('random', String(numbers.byteLength)));
     new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength).set(bytes);
     return numbers;
   },
@@ -59,7 +59,7 @@ export const crypto = {
     async digest(algorithm: unknown, bytes: ArrayBufferView | ArrayBuffer): Promise<ArrayBuffer> {
       const name = String(algorithm).toUpperCase();
       if (!HASHES.includes(name)) throw new TypeError(`digest knows ${HASHES.join(', ')}`);
-      return bytesOf(host(name, lettersOf(bytes))).buffer;
+      return bytesOf(callHost(name, lettersOf(bytes))).buffer;
     },
   },
 };

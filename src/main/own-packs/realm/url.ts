@@ -1,4 +1,4 @@
-import { host } from './host.ts';
+import { callHost } from './host.ts';
 
 type Pair = [name: string, value: string];
 type Given = readonly [name: unknown, value: unknown];
@@ -13,7 +13,7 @@ const asText = (value: unknown): string => String(value);
 /** The process parses, so an address means here what it means to the program. */
 function partsOf(text: unknown, base?: unknown, [field, value] = NO_CHANGE): Parts | undefined {
   const given = { text: String(text), ...(base !== undefined && { base: asText(base) }), field, value };
-  const answer = host('url', JSON.stringify(given));
+  const answer = callHost('url', JSON.stringify(given));
   return answer === '' ? undefined : (JSON.parse(answer) as Parts);
 }
 
@@ -27,7 +27,7 @@ export class SearchParams {
       const pairs = Symbol.iterator in from ? [...(from as Iterable<Given>)] : (Object.entries(from) as Given[]);
       this.#pairs = pairs.map(([name, value]) => [String(name), String(value)]);
     } else {
-      this.#pairs = JSON.parse(host('pairs', String(from))) as Pair[];
+      this.#pairs = JSON.parse(callHost('pairs', String(from))) as Pair[];
     }
   }
 
@@ -87,7 +87,7 @@ export class SearchParams {
   }
 
   toString(): string {
-    return host('query', JSON.stringify(this.#pairs));
+    return callHost('query', JSON.stringify(this.#pairs));
   }
 
   #become(pairs: Pair[]): void {

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { Output } from '../../../contract/operations.ts';
+import type { OperationOutput } from '../../../contract/operations.ts';
 import { useDoing } from '../doing.ts';
 import { useMemory } from '../memory-context.tsx';
 import { Confirm } from '../ui/confirm.tsx';
@@ -18,7 +18,7 @@ export function OpenClaw({ ready }: { ready: boolean }) {
   const lookAgain = useFreshLook();
   const doing = useDoing();
   const { data } = useWatched('clients', {}, () => undefined);
-  const [plan, setPlan] = useState<Output<'planConnection'>>();
+  const [plan, setPlan] = useState<OperationOutput<'planConnection'>>();
   const [why, setWhy] = useState<string>();
   const row = data?.clients.find(({ id }) => id === OPENCLAW.client);
   const off = row?.state === 'not_connected';

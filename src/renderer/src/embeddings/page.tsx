@@ -1,5 +1,5 @@
 import { type FormEvent, useState } from 'react';
-import type { Output } from '../../../contract/operations.ts';
+import type { OperationOutput } from '../../../contract/operations.ts';
 import { useDoing } from '../doing.ts';
 import { useMemory } from '../memory-context.tsx';
 import { useActions } from '../ui/actions.tsx';
@@ -11,7 +11,7 @@ import { When } from '../ui/when.tsx';
 import { useFreshLook, useWatched } from '../watched.ts';
 import { OpenClaw } from './openclaw.tsx';
 
-type Report = Output<'embeddings'>;
+type Report = OperationOutput<'embeddings'>;
 type State = Report['state'];
 
 /** On its way somewhere, so it is looked at often. */
@@ -263,7 +263,7 @@ function Nearness() {
   const { busy, failure, run } = useDoing({ one: 'One sentence', other: 'Another sentence' });
   const [one, setOne] = useState('');
   const [other, setOther] = useState('');
-  const [answer, setAnswer] = useState<Output<'testEmbeddings'>>();
+  const [answer, setAnswer] = useState<OperationOutput<'testEmbeddings'>>();
   const onSubmit = (event: FormEvent): void => {
     event.preventDefault();
     void run(async () => setAnswer(await ask('testEmbeddings', { one, other })));

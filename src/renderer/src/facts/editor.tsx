@@ -80,7 +80,7 @@ export function FactEditor({ draft, present, gone, keep }: Props) {
         <input autoComplete="off" value={draft.category} onChange={({ target }) => keep({ ...draft, category: target.value })} />
       </label>
       <label>
-        Tags, one a line, at most {TAGS.most}
+        Tags, one a line, at most {TAGS.max}
         <textarea rows={3} value={draft.tags} onChange={({ target }) => keep({ ...draft, tags: target.value })} />
       </label>
       {failure !== undefined && (

@@ -1,6 +1,6 @@
 import type { FactDetail } from '../../../contract/fact.ts';
 import { TTL } from '../../../contract/limits.ts';
-import type { Client } from '../../../contract/window.ts';
+import type { MemoryClient } from '../../../contract/window.ts';
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
@@ -20,7 +20,7 @@ const within = (seconds: number): number => Math.max(TTL.min, Math.min(TTL.max, 
 export const secondsLeft = (end: string, now: number): number => within(Math.round((Date.parse(end) - now) / 1000));
 
 /** The same of a fact as it is now: what is shown of it may be older than a change of its lifetime. */
-export async function secondsLeftOf(ask: Client, shown: Pick<FactDetail, 'key' | 'expires_at'>): Promise<number> {
+export async function secondsLeftOf(ask: MemoryClient, shown: Pick<FactDetail, 'key' | 'expires_at'>): Promise<number> {
   const { expires_at: end } = await ask('recall', { key: shown.key }).catch(() => shown);
   return secondsLeft(end, Date.now());
 }

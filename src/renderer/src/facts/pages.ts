@@ -1,6 +1,6 @@
-import type { Output } from '../../../contract/operations.ts';
+import type { OperationOutput } from '../../../contract/operations.ts';
 
-type Answer = Output<'list'>;
+type Answer = OperationOutput<'list'>;
 
 export interface Row {
   readonly key: string;

@@ -1,6 +1,6 @@
 import { useQueries } from '@tanstack/react-query';
 import { useCallback, useMemo, useState } from 'react';
-import type { Client } from '../../../contract/window.ts';
+import type { MemoryClient } from '../../../contract/window.ts';
 import { useAsked, useMemory } from '../memory-context.tsx';
 import type { FactsFilter } from '../place.ts';
 import { type Pages, pagesInSight, type Row, rowsOf, UNREAD, withAnswer } from './pages.ts';
@@ -44,14 +44,14 @@ export function useRows({ filter, sort, words }: Wanted) {
 }
 
 /** One page of a list, by the place behind which it begins. */
-const pageOf = (ask: Client, subject: string, filter: FactsFilter, sort: Sort, start: string) => ({
+const pageOf = (ask: MemoryClient, subject: string, filter: FactsFilter, sort: Sort, start: string) => ({
   queryKey: [subject, 'list', filter, sort, start],
   queryFn: () =>
     ask('list', { ...filter, sort, limit: start === '' ? FIRST_PAGE : PAGE, ...(start !== '' && { cursor: start }) }),
 });
 
 /** What the window begins with, asked before anything else is made or asked: an overview of a large memory takes longer than its newest facts. */
-export const newestOf = (ask: Client, subject: string) => pageOf(ask, subject, {}, 'updated', '');
+export const newestOf = (ask: MemoryClient, subject: string) => pageOf(ask, subject, {}, 'updated', '');
 
 /**
  * A list, page by page. When something changes, only the first page and those in sight are read again: a long list would take

@@ -1,5 +1,5 @@
 import { useRef, useState } from 'react';
-import type { Result } from '../../../contract/pack.ts';
+import type { PackResult } from '../../../contract/pack.ts';
 import { useDoing } from '../doing.ts';
 import { useAsked, useMemory } from '../memory-context.tsx';
 import { fullDate, lasting } from '../time.ts';
@@ -14,7 +14,7 @@ export function PackPage({ name, back }: { name: string; back: () => void }) {
   const { ask } = useMemory();
   const { data: pack, error } = useAsked('pack', { name });
   const { busy, failure, run } = useDoing();
-  const [result, setResult] = useState<Result>();
+  const [result, setResult] = useState<PackResult>();
   const [forgetScope, dialog] = useForgetScope();
   const stop = useRef(new AbortController());
   const start = (input: Record<string, unknown>): void => {
@@ -70,7 +70,7 @@ export function PackPage({ name, back }: { name: string; back: () => void }) {
   );
 }
 
-function Answered({ result: { output, cached, cached_until: until, duration_ms: ms } }: { result: Result }) {
+function Answered({ result: { output, cached, cached_until: until, duration_ms: ms } }: { result: PackResult }) {
   return (
     <>
       <p>

@@ -1,7 +1,7 @@
 import { type FormEvent, useRef, useState } from 'react';
-import type { Preview, Source } from '../../../contract/bring.ts';
-import { previewInParts } from '../../../contract/in-parts.ts';
-import { SOURCES, TTL } from '../../../contract/limits.ts';
+import type { ImportPreview, ImportSource } from '../../../contract/import-preview.ts';
+import { IMPORT_SOURCES, TTL } from '../../../contract/limits.ts';
+import { previewInParts } from '../../../contract/preview-in-parts.ts';
 import { useDoing } from '../doing.ts';
 import { PRESETS } from '../facts/lifetime.ts';
 import { useMemory } from '../memory-context.tsx';
@@ -12,7 +12,7 @@ import { Failed } from '../ui/refused.tsx';
 import { TextField } from '../ui/text-field.tsx';
 import './bring.css';
 
-const NAMES: Readonly<Record<Source, string>> = {
+const NAMES: Readonly<Record<ImportSource, string>> = {
   'mcp-memory': 'MCP memory server (memory.json)',
   markdown: 'CLAUDE.md, AGENTS.md, GEMINI.md or other Markdown',
   'basic-memory': 'basic-memory note',
@@ -27,7 +27,7 @@ const MOST_BYTES = 16 * 1024 * 1024;
 
 interface Props {
   readonly close: () => void;
-  readonly take: (facts: Preview['facts']) => void;
+  readonly take: (facts: ImportPreview['facts']) => void;
 }
 
 /** What another memory holds, looked at fact by fact before any of it is written. */
@@ -39,7 +39,7 @@ export function Bring({ close, take }: Props) {
   const [from, setFrom] = useState('');
   const [category, setCategory] = useState('');
   const [ttl, setTtl] = useState<number>(TTL.default);
-  const [preview, setPreview] = useState<Preview>();
+  const [preview, setPreview] = useState<ImportPreview>();
   const picker = useRef<HTMLInputElement>(null);
   const choose = (chosen: File): void =>
     void run(async () => {
@@ -51,7 +51,7 @@ export function Bring({ close, take }: Props) {
   const look = (event: FormEvent): void => {
     event.preventDefault();
     void run(async () => {
-      const source = SOURCES.find((known) => known === from);
+      const source = IMPORT_SOURCES.find((known) => known === from);
       setPreview(
         await previewInParts(ask, {
           text,
@@ -77,7 +77,7 @@ export function Bring({ close, take }: Props) {
           {(about) => (
             <select {...about} value={from} onChange={({ target }) => setFrom(target.value)}>
               <option value="">Tell from the text</option>
-              {SOURCES.map((source) => (
+              {IMPORT_SOURCES.map((source) => (
                 <option key={source} value={source}>
                   {NAMES[source]}
                 </option>
@@ -153,7 +153,7 @@ export function Bring({ close, take }: Props) {
   );
 }
 
-function Choice({ preview, back, take }: { preview: Preview; back: () => void; take: Props['take'] }) {
+function Choice({ preview, back, take }: { preview: ImportPreview; back: () => void; take: Props['take'] }) {
   const { from, facts, left_out: left } = preview;
   const [not, setNot] = useState<ReadonlySet<string>>(new Set());
   const [shown, setShown] = useState(ROWS);
@@ -226,7 +226,7 @@ function Choice({ preview, back, take }: { preview: Preview; back: () => void; t
   );
 }
 
-function LeftOut({ left }: { left: Preview['left_out'] }) {
+function LeftOut({ left }: { left: ImportPreview['left_out'] }) {
   const [shown, setShown] = useState(ROWS);
   return (
     <details open={left.some(({ why }) => why === 'secret' || why === 'invalid')}>

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { Output } from '../../../contract/operations.ts';
+import type { OperationOutput } from '../../../contract/operations.ts';
 import { useDoing } from '../doing.ts';
 import { useAsked, useMemory } from '../memory-context.tsx';
 import { useActions } from '../ui/actions.tsx';
@@ -17,8 +17,8 @@ export function SafetySection() {
   const { data: settings } = useAsked('settings', {});
   const copying = useDoing();
   const verifying = useDoing();
-  const [made, setMade] = useState<Output<'backup'>>();
-  const [verified, setVerified] = useState<Output<'verify'>>();
+  const [made, setMade] = useState<OperationOutput<'backup'>>();
+  const [verified, setVerified] = useState<OperationOutput<'verify'>>();
   const backUp = (): void =>
     void copying.run(async () => {
       setMade(await ask('backup', {}));
@@ -68,9 +68,9 @@ export function SafetySection() {
   );
 }
 
-const sound = ({ broken, structure }: Output<'verify'>): boolean => broken === 0 && structure.length === 0;
+const sound = ({ broken, structure }: OperationOutput<'verify'>): boolean => broken === 0 && structure.length === 0;
 
-function verdictOf(verified: Output<'verify'>): string {
+function verdictOf(verified: OperationOutput<'verify'>): string {
   const { entries, broken, structure } = verified;
   if (sound(verified)) return `All ${counted(entries, 'entry')} are whole.`;
   const parts = [

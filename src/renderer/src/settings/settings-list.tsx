@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { SettingRow, Settings } from '../../../contract/settings.ts';
+import type { SettingRow, SettingsReport } from '../../../contract/settings.ts';
 import { useMemory } from '../memory-context.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { Labelled } from '../ui/labelled.tsx';
@@ -48,7 +48,7 @@ const SAID: Readonly<Record<string, Said>> = {
 };
 
 /** Settings are read at a start: what can be changed here is written to the file, the rest is shown with the name by which it is set. */
-export function SettingsList({ settings: { folder, file, settings } }: { settings: Settings }) {
+export function SettingsList({ settings: { folder, file, settings } }: { settings: SettingsReport }) {
   const [changing, setChanging] = useState<SettingRow>();
   const said = settings.filter(({ name }) => SAID[name]);
   const [set, unset] = [true, false].map((isSet) =>

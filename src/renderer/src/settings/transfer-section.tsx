@@ -1,5 +1,5 @@
 import { useRef, useState } from 'react';
-import type { BroughtFact } from '../../../contract/bring.ts';
+import type { PreviewedFact } from '../../../contract/import-preview.ts';
 import { useDoing } from '../doing.ts';
 import { useAsked, useMemory } from '../memory-context.tsx';
 import { useActions } from '../ui/actions.tsx';
@@ -71,7 +71,7 @@ export function TransferSection() {
       );
       setDone(told(report));
     });
-  const bring = (facts: readonly BroughtFact[]): void => {
+  const bring = (facts: readonly PreviewedFact[]): void => {
     setDialog(undefined);
     const lines = facts.map(({ line: _line, note: _note, ...fact }) => JSON.stringify(fact));
     // The lines that were read, not those that we made.

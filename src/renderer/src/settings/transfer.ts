@@ -1,6 +1,6 @@
-import { TRANSFER } from '../../../contract/limits.ts';
+import { IMPORT_REQUEST } from '../../../contract/limits.ts';
 import type { ImportReceipt } from '../../../contract/transfer.ts';
-import type { Client } from '../../../contract/window.ts';
+import type { MemoryClient } from '../../../contract/window.ts';
 
 /** What one request may hold, with room for what stands around the lines. */
 const BATCH_BYTES = 512 * 1024;
@@ -15,7 +15,7 @@ interface Batch {
 export type Report = Omit<ImportReceipt, 'dry_run'>;
 
 /** Every fact as a line, the oldest first, as the command line writes them too. */
-export async function exportAll(ask: Client, told: (done: number) => void): Promise<Blob> {
+export async function exportAll(ask: MemoryClient, told: (done: number) => void): Promise<Blob> {
   const parts: string[] = [];
   let done = 0;
   for (let cursor: string | undefined; ;) {
@@ -35,7 +35,7 @@ interface Import {
 }
 
 /** What could be imported, or was until it was stopped. Lines that are wrong are told and left out. */
-export async function importAll(ask: Client, lines: readonly string[], { dry, told, signal }: Import): Promise<Report> {
+export async function importAll(ask: MemoryClient, lines: readonly string[], { dry, told, signal }: Import): Promise<Report> {
   const total: Report = { created: 0, updated: 0, unchanged: 0, dropped: 0, errors: [] };
   for (const { first, lines: batch } of batchesOf(lines)) {
     if (signal.aborted) return total;
@@ -57,7 +57,7 @@ function* batchesOf(lines: readonly string[]): Generator<Batch> {
   let bytes = 0;
   for (const [index, line] of lines.entries()) {
     const size = sizeOf(line);
-    if (index > first && (index - first === TRANSFER.lines || bytes + size > BATCH_BYTES)) {
+    if (index > first && (index - first === IMPORT_REQUEST.lines || bytes + size > BATCH_BYTES)) {
       yield { first: first + 1, lines: lines.slice(first, index) };
       first = index;
       bytes = 0;

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { Output } from '../../../contract/operations.ts';
+import type { OperationOutput } from '../../../contract/operations.ts';
 import { useDoing } from '../doing.ts';
 import { useAsked, useMemory } from '../memory-context.tsx';
 import { useActions } from '../ui/actions.tsx';
@@ -25,7 +25,7 @@ export function VersionSection({ place }: { place: string | undefined }) {
 function Check({ place }: { place: string }) {
   const { ask } = useMemory();
   const { busy, failure, run } = useDoing();
-  const [found, setFound] = useState<Output<'checkForUpdates'>>();
+  const [found, setFound] = useState<OperationOutput<'checkForUpdates'>>();
   const check = (): void => {
     setFound(undefined);
     void run(async () => setFound(await ask('checkForUpdates', {})));

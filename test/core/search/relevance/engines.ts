@@ -1,12 +1,12 @@
 import Database from 'better-sqlite3';
-import { type Searchable, SearchIndex } from '../../../../src/core/search/search-index.ts';
+import { type SearchableFact, SearchIndex } from '../../../../src/core/search/search-index.ts';
 
 /** Answers a question with keys, the best first. */
 export type Engine = (text: string, limit: number) => string[];
 
-export type EngineOver = (facts: readonly Searchable[]) => Engine;
+export type EngineOver = (facts: readonly SearchableFact[]) => Engine;
 
-export function ours(facts: readonly Searchable[]): Engine {
+export function ours(facts: readonly SearchableFact[]): Engine {
   const index = new SearchIndex();
   for (const fact of facts) index.add({ id: fact.key, ...fact });
   return (text, limit) => index.search({ text, limit }).map(({ fact }) => fact.key);
@@ -24,7 +24,12 @@ const piecesOf = (word: string): string[] =>
 const OURS = '2.2, 0.7, 1.4, 1';
 const EQUAL = '1, 1, 1, 1';
 
-function fullText(facts: readonly Searchable[], tokenizer: string, spell: (words: string[]) => string[], weights = OURS): Engine {
+function fullText(
+  facts: readonly SearchableFact[],
+  tokenizer: string,
+  spell: (words: string[]) => string[],
+  weights = OURS,
+): Engine {
   const db = new Database(':memory:');
   db.exec(`CREATE VIRTUAL TABLE fact USING fts5(key, category, tags, value, tokenize = "${tokenizer}")`);
   const insert = db.prepare('INSERT INTO fact (key, category, tags, value) VALUES (?, ?, ?, ?)');
@@ -39,7 +44,7 @@ function fullText(facts: readonly Searchable[], tokenizer: string, spell: (words
 }
 
 /** How many of the words stand somewhere in the fact, in any letter case; the whole question counts as three more. */
-function substring(facts: readonly Searchable[]): Engine {
+function substring(facts: readonly SearchableFact[]): Engine {
   const texts = facts.map(({ key, category, tags, value }) => ({
     key,
     text: [key, category, ...tags, value].join('\n').toLowerCase(),

@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { fileSource } from '../../../../src/core/keys/file.ts';
+import { fileSource } from '../../../../src/core/crypto/keys/file-source.ts';
 import { openKeptStore } from '../memory.ts';
 import type { Tell } from '../worker.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { asFailure } from '../../../../src/contract/failure.ts';
 import { HISTORY_VERSIONS, VALUE_BYTES } from '../../../../src/contract/limits.ts';
-import type { Draft, MemoryStore } from '../../../../src/core/store.ts';
+import type { EntryDraft, MemoryStore } from '../../../../src/core/store/store.ts';
 import { openKeptStore, OWNER } from '../memory.ts';
 import { factsOf, type Line, nextOp, type Op } from '../ops.ts';
 import { Oracle } from '../oracle.ts';
@@ -125,7 +125,7 @@ export async function fillTheDisk({ disk, seed }: Given, tell: Tell): Promise<vo
   });
 }
 
-const aDraft = (key: string): Omit<Draft, 'value'> => ({
+const aDraft = (key: string): Omit<EntryDraft, 'value'> => ({
   key,
   category: 'user_facts',
   tags: [],

@@ -1,8 +1,8 @@
 import { dirname } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
-import { copyBeforeMigration } from '../../../../src/core/backup.ts';
-import { openDatabase } from '../../../../src/core/database.ts';
-import { type Migration, migrations } from '../../../../src/core/migrations/index.ts';
+import { openDatabase } from '../../../../src/core/store/database.ts';
+import { type Migration, migrations } from '../../../../src/core/store/migrations/index.ts';
+import { copyBeforeMigration } from '../../../../src/core/upkeep/backup.ts';
 import type { Tell } from '../worker.ts';
 
 /** A step like those to come: it adds, moves and removes, and every one of its statements can be the last. */

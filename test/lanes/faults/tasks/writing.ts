@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { asFailure } from '../../../../src/contract/failure.ts';
-import type { MemoryStore } from '../../../../src/core/store.ts';
+import type { MemoryStore } from '../../../../src/core/store/store.ts';
 import { AUTHOR, LIFETIME, openKeptStore, OWNER } from '../memory.ts';
 import { factsOf, type Held, isHeld, type Load, nextOp, type Op, perform, valueOf, WRITERS, writtenBy } from '../ops.ts';
 import { type Random, randomFrom } from '../random.ts';

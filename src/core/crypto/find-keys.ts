@@ -1,0 +1,110 @@
+import { randomBytes } from 'node:crypto';
+import type { KeyState } from '../../contract/status.ts';
+import { KeyRing, MASTER_KEY_BYTES, SealingKey } from './key-ring.ts';
+import type { KeyReading, KeySource, KeySlot } from './keys/key-source.ts';
+
+/** What a database remembers of the keys it was sealed with: enough to recognise them, nothing to find them by. */
+export interface KeyRecord {
+  readonly id: Buffer;
+  readonly role: 'current' | 'retiring';
+  readonly proof: Buffer;
+  readonly source: string;
+}
+
+export interface HeldKeys {
+  readonly ring: KeyRing;
+  /** Where the key that seals was found. */
+  readonly source: KeySource;
+  readonly slot: KeySlot;
+}
+
+/** `none`: there is no key, and nothing that would need one. */
+export type KeyLookup =
+  | { at: 'ok'; custody: HeldKeys }
+  | { at: 'none'; unreadable: boolean }
+  | Exclude<KeyState, { at: 'ok' | 'ephemeral' }>;
+
+interface Candidate {
+  readonly key: SealingKey;
+  readonly source: KeySource;
+  readonly slot: KeySlot;
+}
+
+/**
+ * Finds the keys that a database was sealed with. Nothing is ever made here for a database that has a key: a place
+ * that is locked, unreachable, empty or holds another key is told as what it is (R-KEY).
+ */
+export async function findKeys(records: readonly KeyRecord[], sources: readonly KeySource[]): Promise<KeyLookup> {
+  const candidates: Candidate[] = [];
+  const refusals: { source: KeySource; reading: Exclude<KeyReading, { at: 'found' }> }[] = [];
+  for (const slot of ['current', 'next'] as const) {
+    for (const source of sources) {
+      // A place that is closed is not asked twice: the question may be put to the owner on the screen.
+      if (refusals.some((refusal) => refusal.source === source && refusal.reading.at !== 'absent')) continue;
+      const reading = await source.read(slot);
+      if (reading.at === 'found') {
+        candidates.push({ key: new SealingKey(reading.key), source, slot });
+        reading.key.fill(0);
+      } else if (slot === 'current') refusals.push({ source, reading });
+    }
+    const custody = records.length > 0 ? match(records, candidates) : candidates[0] && custodyOf(candidates[0]);
+    if (custody) return { at: 'ok', custody };
+  }
+  for (const { source, reading } of refusals) if (reading.at === 'locked') return lockedAt(source, reading.why);
+  const unavailable = refusals.flatMap(({ source, reading }) =>
+    reading.at === 'unavailable' ? [{ source, why: reading.why }] : [],
+  )[0];
+  if (records.length === 0) return { at: 'none', unreadable: unavailable !== undefined };
+  if (candidates.length > 0) return mismatch(candidates, records);
+  return unavailable ? unavailableAt(unavailable.source, unavailable.why) : absent(records);
+}
+
+/** Makes the first key of a new memory, where a place for it may be used without asking. */
+export async function createFirstKey(sources: readonly KeySource[]): Promise<HeldKeys | undefined> {
+  for (const source of sources) {
+    if (!source.createsOnFirstStart || !source.save || (await source.read('current')).at !== 'absent') continue;
+    const master = randomBytes(MASTER_KEY_BYTES);
+    await source.save('current', master);
+    const custody = custodyOf({ key: new SealingKey(master), source, slot: 'current' });
+    master.fill(0);
+    return custody;
+  }
+  return undefined;
+}
+
+const custodyOf = ({ key, source, slot }: Candidate): HeldKeys => ({ ring: new KeyRing(key), source, slot });
+
+function match(records: readonly KeyRecord[], candidates: readonly Candidate[]): HeldKeys | undefined {
+  const holding = (role: KeyRecord['role']): Candidate | undefined => {
+    const record = records.find((one) => one.role === role);
+    return record && candidates.find(({ key }) => key.id.equals(record.id) && key.matchesProof(record.proof));
+  };
+  const current = holding('current');
+  const retiring = holding('retiring');
+  // A rotation that was interrupted needs both: half of the memory is still sealed with the old one.
+  if (!current || (records.length > 1 && !retiring)) return undefined;
+  return { ring: new KeyRing(current.key, retiring?.key), source: current.source, slot: current.slot };
+}
+
+const lockedAt = (source: KeySource, why: string): KeyLookup => ({
+  at: 'locked',
+  why: `${source.name} is locked: ${why}`,
+  remedy: `Unlock ${source.name}, by logging in to the desktop for instance, and try again; nothing else is needed.`,
+});
+
+const unavailableAt = (source: KeySource, why: string): KeyLookup => ({
+  at: 'unavailable',
+  why: `${source.name} cannot be reached: ${why}`,
+  remedy: `Start this program where ${source.name} is running, or hand in the key with HELMDECK_MEMORY_KEY or HELMDECK_MEMORY_KEY_FILE.`,
+});
+
+const absent = (records: readonly KeyRecord[]): KeyLookup => ({
+  at: 'absent',
+  remedy: `The key of this memory is gone from ${records[0]?.source ?? 'its place'}; bring it back with: helmdeck-memory key recovery --use, or forget the facts it sealed.`,
+});
+
+const mismatch = (candidates: readonly Candidate[], records: readonly KeyRecord[]): KeyLookup => ({
+  at: 'mismatch',
+  why: `the key in ${candidates[0]?.source.name ?? 'the place asked'} is not the one this memory was sealed with`,
+  remedy: `Provide the key that was kept in ${records[0]?.source ?? 'another place'}, or its recovery key with: helmdeck-memory key recovery --use.`,
+});

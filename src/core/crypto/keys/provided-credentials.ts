@@ -1,0 +1,23 @@
+import { CREDENTIAL_SHAPE } from '../../../contract/credential.ts';
+import { Failure } from '../../../contract/failure.ts';
+import { readProvidedSecret } from './provided-secret.ts';
+
+/** By the names that packs know them by. */
+const SETTINGS = { github: 'HELMDECK_GITHUB_TOKEN' } as const;
+
+/** Credentials for services outside, for machines without a keychain. One that is set and cannot be honoured stops the start. */
+export function readProvidedCredentials(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const [name, setting] of Object.entries(SETTINGS)) {
+    const given = readProvidedSecret(environment, setting);
+    if (!given) continue;
+    if (!CREDENTIAL_SHAPE.test(given.text)) {
+      throw new Failure(
+        'key_unavailable',
+        `${given.where} must hold 8 to 1,024 printable ASCII characters, none of them a space; put the credential there as it was given to you.`,
+      );
+    }
+    found[name] = given.text;
+  }
+  return found;
+}

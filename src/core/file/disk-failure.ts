@@ -1,0 +1,69 @@
+import { statfsSync } from 'node:fs';
+import { Failure } from '../../contract/failure.ts';
+import { errorCodeOf } from './files.ts';
+
+/** Less than this free counts as a full disk when a flush fails without saying why. */
+const NEARLY_NOTHING = 1024 * 1024;
+
+export interface DiskFailure {
+  readonly told: Failure;
+  /** What the connection believes may not be what the disk holds: it must be replaced. */
+  readonly doubtful: boolean;
+}
+
+/** What an error of the database or of the disk under it means to a caller; undefined for any other. */
+export function diskFailureOf(error: unknown, folder: string): DiskFailure | undefined {
+  const code = errorCodeOf(error);
+  if (code === 'ENOSPC' || code === 'EDQUOT') return { told: diskFull(error), doubtful: false };
+  if (code === 'EIO') return { told: diskFails(error), doubtful: false };
+  if (code === 'EROFS' || code === 'EACCES' || code === 'EPERM') return { told: readOnly(error), doubtful: false };
+  if (code === 'SQLITE_FULL') return { told: diskFull(error), doubtful: false };
+  if (code.startsWith('SQLITE_IOERR')) {
+    return { told: nearlyFull(folder) ? diskFull(error) : diskFails(error), doubtful: true };
+  }
+  if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') return { told: corrupt(error), doubtful: false };
+  if (code.startsWith('SQLITE_READONLY')) return { told: readOnly(error), doubtful: false };
+  if (code.startsWith('SQLITE_CANTOPEN')) return { told: nearlyFull(folder) ? diskFull(error) : readOnly(error), doubtful: true };
+  if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) return { told: busy(error), doubtful: false };
+  return undefined;
+}
+
+function nearlyFull(folder: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize < NEARLY_NOTHING;
+  } catch {
+    return false;
+  }
+}
+
+const diskFull = (cause: unknown): Failure =>
+  new Failure(
+    'disk_full',
+    'The disk is full, so nothing was kept; free some space and try again. Reading and forgetting still work.',
+    { cause },
+  );
+
+const diskFails = (cause: unknown): Failure =>
+  new Failure('store_unavailable', 'The disk reported an error, so nothing is known to be kept; check the disk and try again.', {
+    cause,
+  });
+
+const corrupt = (cause: unknown): Failure =>
+  new Failure(
+    'store_unavailable',
+    'The file memory.db is damaged; restore the last backup with: helmdeck-memory restore, or save what can be read with: helmdeck-memory salvage.',
+    {
+      cause,
+    },
+  );
+
+const readOnly = (cause: unknown): Failure =>
+  new Failure(
+    'store_unavailable',
+    'The file memory.db cannot be opened and written; check the permissions of the data folder, and whether its disk is read-only.',
+    { cause },
+  );
+
+const busy = (cause: unknown): Failure =>
+  new Failure('store_unavailable', 'Another program holds the file memory.db; close it and try again.', { cause });

@@ -1,0 +1,70 @@
+import { lstatSync, mkdirSync, type Stats } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { Failure } from '../../contract/failure.ts';
+import { errorCodeOf, syncFolder } from './files.ts';
+
+/** Nobody but the owner may look into the data folder, and it must be the owner's. */
+export function prepareFolder(folder: string): void {
+  const { mode, uid } = made(resolve(folder));
+  if ((mode & 0o170000) !== 0o040000) {
+    throw new Failure(
+      'store_unavailable',
+      'The data folder must be a folder and not a link; set HELMDECK_DATA_DIR to the real one.',
+    );
+  }
+  if (process.platform === 'win32') return;
+  if (uid !== process.getuid?.()) {
+    throw new Failure('store_unavailable', 'The data folder belongs to another user; set HELMDECK_DATA_DIR to one of your own.');
+  }
+  if ((mode & 0o077) !== 0) {
+    throw new Failure(
+      'store_unavailable',
+      'Others may look into the data folder; run chmod 700 on it, or set HELMDECK_DATA_DIR to another.',
+    );
+  }
+}
+
+/** Each new folder's name is durable only when the folder it stands in is. */
+function syncNames(first: string, last: string): void {
+  for (let folder = last; folder.length >= first.length; folder = dirname(folder)) syncFolder(dirname(folder));
+}
+
+/**
+ * With what stands above it; says which was the first that was not there. Node's own way never ends where a system says of a new
+ * folder that there is none although there is one above it, as /proc does.
+ */
+function make(folder: string): string | undefined {
+  try {
+    return makeIn(folder) ? folder : undefined;
+  } catch (error) {
+    const above = dirname(folder);
+    if (errorCodeOf(error) !== 'ENOENT' || above === folder) throw error;
+    const first = make(above);
+    return makeIn(folder) ? (first ?? folder) : first;
+  }
+}
+
+/** False where it is there, perhaps by another start at the same moment. */
+function makeIn(folder: string): boolean {
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+    return true;
+  } catch (error) {
+    if (errorCodeOf(error) === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+function made(folder: string): Stats {
+  try {
+    const first = make(folder);
+    if (first !== undefined) syncNames(first, folder);
+    return lstatSync(folder);
+  } catch (cause) {
+    throw new Failure(
+      'store_unavailable',
+      'The data folder cannot be made or read; set HELMDECK_DATA_DIR to a folder of your own.',
+      { cause },
+    );
+  }
+}

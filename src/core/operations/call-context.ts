@@ -1,0 +1,45 @@
+import type { ConsentEffect } from '../../contract/effect.ts';
+import { Failure } from '../../contract/failure.ts';
+import type { OperationInput, OperationName } from '../../contract/operations.ts';
+import type { Caller } from '../access/caller.ts';
+
+/** What a caller hears and may say while something runs for them. */
+export interface CallContext {
+  /**
+   * Who asks one question after the other, as over one connection; one of its own for each question where many may be under way at
+   * once. Without it the question comes from within, or is rarely one of many, and waits only where much is being done.
+   */
+  readonly requester?: object;
+  /** Aborted when they give up. */
+  readonly signal?: AbortSignal;
+  progress?(done: number, of?: number, saying?: string): void;
+  /**
+   * Asks the owner before an effect that needs their consent. Every nested call must pass it on, or a page could choose a
+   * route that asks nothing. Agents have none: their token's scopes decide.
+   */
+  readonly consent?: Consent;
+}
+
+/** One operation that waits for the owner's consent, with its parsed input. */
+export type ConsentRequest = {
+  readonly [Name in OperationName]: {
+    readonly caller: Caller;
+    readonly name: Name;
+    readonly input: OperationInput<Name>;
+    readonly effect: ConsentEffect;
+  };
+}[OperationName];
+
+/** Resolves to whether the owner agreed. */
+type Consent = (request: ConsentRequest) => Promise<boolean>;
+
+/** Throws unless the owner agrees. The caller may give up while the question is open; a late answer then does nothing. */
+export async function askConsent({ consent, signal }: CallContext, request: ConsentRequest): Promise<void> {
+  if (consent === undefined) return;
+  const agreed = await consent(request);
+  if (signal?.aborted) {
+    if (signal.reason instanceof Failure) throw signal.reason;
+    throw new Failure('declined', 'The request was cancelled before you agreed, so nothing was done.');
+  }
+  if (!agreed) throw new Failure('declined', 'You did not agree, so nothing was done.');
+}

@@ -1,0 +1,99 @@
+import { absoluteCliCommand } from '../../contract/cli-command.ts';
+import { Failure } from '../../contract/failure.ts';
+import { DEFAULT_ADDRESS } from '../../contract/limits.ts';
+import type { TokenRegistry } from '../access/token-registry.ts';
+import { WriteLimit } from '../access/write-limit.ts';
+import { memoryPacks } from '../packs/builtin/memory.ts';
+import { routePack } from '../packs/builtin/route.ts';
+import { type CredentialSources, CredentialStore } from '../packs/credential-store.ts';
+import { createPackServices, type PackServices, type PackServicesOptions } from '../packs/pack-services.ts';
+import type { Finder } from '../search/finder.ts';
+import { ForgetUndoBuffer } from '../store/forget-undo-buffer.ts';
+import type { MemoryStore } from '../store/store.ts';
+import type { Clock } from '../time/clock.ts';
+import type { ClientConnections } from './clients-port.ts';
+import { createMemory } from './create-memory.ts';
+import { type Embeddings, noEmbeddings } from './embeddings-port.ts';
+import { FairScheduler } from './fair-scheduler.ts';
+import type { OwnerSettings, ProgramInfo } from './memory.ts';
+import { createPerform, type Perform } from './perform.ts';
+
+interface CoreOptions {
+  readonly store: MemoryStore;
+  readonly tokens: TokenRegistry;
+  readonly finder: Finder;
+  readonly clock: Clock;
+  readonly secrets?: 'refuse' | 'warn';
+  /** Undefined while there is no limit. */
+  readonly writesPerMinute?: number | undefined;
+  readonly packs?: Omit<PackServicesOptions, 'store' | 'clock' | 'tokens'>;
+  /** What its owner has set. */
+  readonly settings?: OwnerSettings;
+  /** Where the owner's credentials for services outside are. */
+  readonly credentials?: CredentialSources;
+  /** Loaded when somebody asks for them. */
+  readonly clients?: (() => Promise<ClientConnections>) | undefined;
+  readonly embeddings?: Embeddings;
+  readonly program?: ProgramInfo;
+}
+
+export interface Core extends Disposable {
+  readonly perform: Perform;
+  readonly packs: PackServices;
+}
+
+/** A memory behind its one door, with the packs that run in it. */
+export function createCore({
+  store,
+  tokens,
+  finder,
+  clock,
+  secrets = 'refuse',
+  writesPerMinute,
+  packs: options,
+  credentials: places = {},
+  clients,
+  embeddings = noEmbeddings,
+  settings = NOTHING_SET,
+  program = NOT_SERVED,
+}: CoreOptions): Core {
+  const credentials = new CredentialStore({ ...places, store, clock, packs: () => packs.engine.catalogue.all });
+  const packs = createPackServices({ credentials, ...options, store, clock, tokens });
+  const turns = new FairScheduler();
+  const forgotten = new ForgetUndoBuffer(store, clock);
+  const memory = createMemory({
+    forgotten,
+    store,
+    scheduler: turns,
+    tokens,
+    finder,
+    packs,
+    credentials,
+    embeddings,
+    clock,
+    secrets,
+    settings,
+    program,
+    clients,
+  });
+  const perform = createPerform(memory, new WriteLimit(clock, writesPerMinute), turns, store);
+  const { catalogue } = packs.engine;
+  for (const pack of [...memoryPacks(perform), routePack({ ...packs, catalogue })]) catalogue.add(pack);
+  return {
+    perform,
+    packs,
+    [Symbol.dispose]: () => {
+      forgotten[Symbol.dispose]();
+      packs[Symbol.dispose]();
+    },
+  };
+}
+
+const NOT_SERVED: ProgramInfo = { version: 'unknown', listening: () => ({ at: 'paused' }) };
+
+const NOTHING_SET: OwnerSettings = {
+  snapshot: () => ({ folder: '', command: absoluteCliCommand(), address: DEFAULT_ADDRESS, settings: [] }),
+  change() {
+    throw new Failure('invalid_input', 'This memory was opened without settings; there is nothing to change.');
+  },
+};

@@ -1,0 +1,97 @@
+import { LISTED_NAMES, SNIPPET } from '../../contract/limits.ts';
+import { queryTexts } from '../../contract/search.ts';
+import { namespaceOf } from '../access/caller.ts';
+import type { Hit } from '../search/search-index.ts';
+import { snippetOf } from '../search/snippet.ts';
+import { signatures } from '../store/signatures.ts';
+import { formatTime } from '../time/format-time.ts';
+import type { Memory, MemoryDeps } from './memory.ts';
+import { factChunk, runChunk } from './qmd-chunks.ts';
+
+/** A collection of ours; OpenClaw and others send names of their own, which would leave nothing to be found. */
+const OURS = 'helmdeck-';
+const CUT = ' […]';
+
+/** Questions, over one index. */
+export const search = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query' | 'names'> => ({
+  async search(caller, { query, limit, category, tag, client, expiring_within: within }) {
+    const { found, partial } = await finder.find(namespaceOf(caller), {
+      texts: [query],
+      limit,
+      ...(category !== undefined && { category }),
+      ...(tag !== undefined && { tag }),
+      ...(client !== undefined && { client }),
+      ...(within !== undefined && { expiringWithin: within * 1000 }),
+    });
+    const values = sharing(
+      found.map(({ fact }) => fact.value),
+      SNIPPET.bytes,
+    );
+    const hits = found.map(({ fact, score, spans, why }, place) => ({
+      key: fact.key,
+      category: fact.category,
+      ...signatures(fact),
+      updated_at: formatTime(fact.updatedAt),
+      score: rounded(score),
+      snippet: snippetOf(fact.value, spans, SNIPPET.characters).text,
+      value: values[place] ?? '',
+      expires_at: formatTime(fact.expiresAt),
+      why,
+    }));
+    return { hits, ...(partial && { partial: true as const }) };
+  },
+
+  names: (caller) => finder.names(namespaceOf(caller), LISTED_NAMES),
+
+  async query(caller, question) {
+    const { limit, minScore = 0, collections = [] } = question;
+    const wanted = new Set(collections.filter((name) => name.startsWith(OURS)));
+    const [only] = wanted;
+    const asked = {
+      texts: queryTexts(question),
+      // Several collections are rarely asked for, and are picked from more.
+      limit: wanted.size > 1 ? limit * 10 : limit,
+      ...(wanted.size === 1 && only !== undefined && { category: only.slice(OURS.length) }),
+    };
+    const [facts, runs] = await Promise.all([
+      finder.find(namespaceOf(caller), asked),
+      finder.find(namespaceOf(caller), asked, 'audit'),
+    ]);
+    const hits = [
+      ...facts.found.map((hit) => ({ hit, chunk: factChunk })),
+      ...runs.found.map((hit) => ({ hit, chunk: runChunk })),
+    ].toSorted((one, other) => best(one.hit, other.hit));
+    const results = hits
+      .map(({ hit, chunk }) => ({ ...chunk(hit), score: rounded(hit.score) }))
+      .filter(({ score, collection }) => score >= minScore && (wanted.size === 0 || wanted.has(collection)))
+      .slice(0, limit);
+    return { results };
+  },
+});
+
+/** In each list they stand so already. */
+const best = (one: Hit, other: Hit): number => other.score - one.score || other.fact.updatedAt - one.fact.updatedAt;
+
+/** Enough to compare by, and short on the wire. */
+const rounded = (score: number): number => Math.round(score * 1000) / 1000;
+
+/** Each has an equal share of the room at least; what the short ones leave of theirs goes to the best of the long ones. */
+function sharing(values: readonly string[], room: number): string[] {
+  const share = Math.floor(room / values.length);
+  let spare = values.reduce((left, value) => left - Math.min(Buffer.byteLength(value), share), room);
+  return values.map((value) => {
+    const own = Math.min(Buffer.byteLength(value), share);
+    const said = cut(value, own + spare);
+    spare -= Buffer.byteLength(said) - own;
+    return said;
+  });
+}
+
+function cut(value: string, most: number): string {
+  if (Buffer.byteLength(value) <= most) return value;
+  const room = most - Buffer.byteLength(CUT);
+  // Cut by characters: half a character in UTF-8 would be none.
+  let text = value.slice(0, room);
+  while (Buffer.byteLength(text) > room) text = text.slice(0, Math.floor(text.length * 0.9));
+  return (text.isWellFormed() ? text : text.slice(0, -1)) + CUT;
+}

@@ -1,0 +1,28 @@
+/**
+ * JSON in one spelling: the order in which fields were sent does not matter. What JSON leaves out is left out. Undefined for what
+ * JSON cannot hold: it would write two different maps alike, and NaN like null.
+ */
+export function canonicalJson(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value, (_name, part: unknown) => {
+      if (!fitsJson(part)) throw new NoJson();
+      return typeof part === 'object' && part !== null && !Array.isArray(part)
+        ? Object.fromEntries(Object.entries(part).toSorted(([one], [other]) => (one < other ? -1 : 1)))
+        : part;
+    });
+  } catch (error) {
+    if (error instanceof NoJson) return undefined;
+    throw error;
+  }
+}
+
+class NoJson extends Error {}
+
+function fitsJson(part: unknown): boolean {
+  if (typeof part === 'number') return Number.isFinite(part);
+  if (typeof part !== 'object' || part === null) return !NOT_IN_JSON.has(typeof part);
+  const kind: unknown = Object.getPrototypeOf(part);
+  return kind === null || kind === Object.prototype || Array.isArray(part);
+}
+
+const NOT_IN_JSON = new Set(['bigint', 'function', 'symbol']);

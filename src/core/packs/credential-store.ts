@@ -1,0 +1,240 @@
+import { randomBytes } from 'node:crypto';
+import * as z from 'zod';
+import type { CredentialList, SetCredentialInput } from '../../contract/credential.ts';
+import { Failure, type FailureCode } from '../../contract/failure.ts';
+import { lazy, type SchemaOutput } from '../../contract/lazy.ts';
+import type { KeychainItems } from '../crypto/keys/keychain.ts';
+import type { MemoryStore } from '../store/store.ts';
+import { CREDENTIAL } from '../store/vault-names.ts';
+import type { Clock } from '../time/clock.ts';
+import { formatTime } from '../time/format-time.ts';
+import { forgetCachedOutputs } from './cache.ts';
+import type { CredentialProvider } from './credentials.ts';
+import type { Credential, Pack } from './pack.ts';
+
+/** A keychain takes its time to answer, and may ask its owner on the screen. */
+const HELD_MS = 60_000;
+
+/** In the vault. It says that there is one and where in the keychain; without it the keychain is not even asked. */
+const Whereabouts = lazy(() => z.object({ place: z.string(), at: z.int() }));
+type Whereabouts = SchemaOutput<typeof Whereabouts>;
+
+/** In the keychain. */
+const Item = lazy(() => z.object({ id: z.string().min(1), secret: z.string().min(1) }));
+
+/** Where secrets are. */
+export interface CredentialSources {
+  /** Absent where there is no place to keep one. */
+  readonly keychain?: KeychainItems;
+  /** By name, from whoever starts the program. What is handed in is used, and nothing else is asked. */
+  readonly provided?: Readonly<Record<string, string>>;
+}
+
+interface Deps extends CredentialSources {
+  readonly store: MemoryStore;
+  readonly clock: Clock;
+  /** All there are; each says by itself which credential it uses. */
+  packs(): readonly Pack[];
+}
+
+interface Held extends Credential {
+  revoked: boolean;
+  until: number;
+}
+
+/** The owner's credentials (R-PACK-16): each secret in the OS keychain, or handed in, and nowhere else. */
+export class CredentialStore implements CredentialProvider {
+  readonly #deps: Deps;
+  readonly #held = new Map<string, Held>();
+  #working: Promise<unknown> = Promise.resolve();
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    for (const [name, secret] of Object.entries(deps.provided ?? {})) this.#hold(name, { id: newId(), secret }, Infinity);
+  }
+
+  async read(name: string): Promise<Credential | undefined> {
+    return this.#atHand(name) ?? this.#inTurn(async () => this.#atHand(name) ?? this.#fromKeychain(name));
+  }
+
+  async list(): Promise<CredentialList> {
+    const { store, provided: handedIn = {} } = this.#deps;
+    const kept = new Set(await store.vault.names());
+    const credentials: CredentialList['credentials'] = [];
+    for (const name of this.#names()) {
+      const packs = this.#packsWith(name);
+      if (Object.hasOwn(handedIn, name)) credentials.push({ name, packs, kept_in: 'settings' });
+      else if (!kept.has(CREDENTIAL + name)) credentials.push({ name, packs });
+      else credentials.push({ name, packs, kept_in: 'keychain', ...setAt(await this.#whereabouts(name)) });
+    }
+    return { credentials };
+  }
+
+  set({ name, secret }: SetCredentialInput): Promise<void> {
+    return this.#inTurn(async () => {
+      this.#requireChangeable(name);
+      const { store } = this.#deps;
+      const before = await this.#whereabouts(name);
+      const place = before?.place ?? randomBytes(8).toString('hex');
+      const reading = await this.#keychain.read(accountOf(name, place));
+      if (reading.at === 'locked') throw closed('key_unavailable', name, reading.why);
+      if (reading.at === 'unavailable') throw nowhere(reading.why);
+      // In this order: what is in the keychain can be found and removed again, whatever happens in between.
+      if (!before) await this.#note(name, place);
+      try {
+        await this.#keychain.save(accountOf(name, place), JSON.stringify({ id: newId(), secret }));
+      } catch (error) {
+        if (!before) await store.vault.delete(CREDENTIAL + name);
+        throw error;
+      }
+      await this.#note(name, place);
+      await this.#end(name);
+    });
+  }
+
+  delete(name: string): Promise<void> {
+    return this.#inTurn(async () => {
+      this.#requireChangeable(name);
+      const whereabouts = await this.#whereabouts(name);
+      if (!whereabouts)
+        throw new Failure('not_found', 'There is no credential with this name; list them to see which there are.');
+      const account = accountOf(name, whereabouts.place);
+      const reading = await this.#keychain.read(account);
+      // A keychain that is not there any more keeps nobody from taking a credential back; a locked one still holds it.
+      if (reading.at === 'locked') throw closed('key_unavailable', name, reading.why);
+      if (reading.at === 'found') await this.#keychain.remove(account);
+      await this.#deps.store.vault.delete(CREDENTIAL + name);
+      await this.#end(name);
+    });
+  }
+
+  #atHand(name: string): Credential | undefined {
+    const held = this.#held.get(name);
+    return held && held.until > this.#deps.clock.steady() ? held : undefined;
+  }
+
+  async #fromKeychain(name: string): Promise<Credential | undefined> {
+    const found = await this.#found(name);
+    const held = this.#held.get(name);
+    const until = this.#deps.clock.steady() + HELD_MS;
+    if (held && held.id === found?.id) held.until = until;
+    else {
+      // Somebody changed the keychain itself.
+      if (held) await this.#end(name);
+      if (found) this.#hold(name, found, until);
+    }
+    return this.#held.get(name);
+  }
+
+  async #found(name: string): Promise<SchemaOutput<typeof Item> | undefined> {
+    const whereabouts = await this.#whereabouts(name);
+    if (!whereabouts) return undefined;
+    const reading = await this.#keychain.read(accountOf(name, whereabouts.place));
+    if (reading.at === 'absent') return undefined;
+    if (reading.at !== 'found') throw closed('handler_failed', name, reading.why);
+    const item = itemOf(reading.text);
+    if (item) return item;
+    throw new Failure(
+      'handler_failed',
+      `The credential ${name} in the OS keychain is not as it was put there; set it again, with: helmdeck-memory credential set ${name}.`,
+    );
+  }
+
+  #hold(name: string, { id, secret }: SchemaOutput<typeof Item>, until: number): void {
+    this.#held.set(name, { id, secret, until, revoked: false, reportRejected: () => this.#refused(name, id) });
+  }
+
+  #letGo(name: string): void {
+    const held = this.#held.get(name);
+    if (held) held.revoked = true;
+    this.#held.delete(name);
+  }
+
+  /** What is under way with it ends without being kept; what was kept goes. */
+  async #end(name: string): Promise<void> {
+    this.#letGo(name);
+    await forgetCachedOutputs(this.#deps.store, this.#packsWith(name));
+  }
+
+  async #refused(name: string, id: string): Promise<void> {
+    const held = this.#held.get(name);
+    // Another one was set meanwhile, and nothing is known against that.
+    if (held?.id !== id) return;
+    await this.#end(name);
+    if (held.until === Infinity) this.#hold(name, held, Infinity);
+  }
+
+  async #whereabouts(name: string): Promise<Whereabouts | undefined> {
+    const text = await this.#deps.store.vault.read(CREDENTIAL + name);
+    return text === undefined ? undefined : Whereabouts().parse(JSON.parse(text));
+  }
+
+  #note(name: string, place: string): Promise<void> {
+    const { vault } = this.#deps.store;
+    return vault.write(CREDENTIAL + name, JSON.stringify({ place, at: this.#deps.store.now() } satisfies Whereabouts));
+  }
+
+  get #keychain(): KeychainItems {
+    const { keychain } = this.#deps;
+    if (keychain) return keychain;
+    throw nowhere('none is used');
+  }
+
+  #requireChangeable(name: string): void {
+    const { store, provided: handedIn = {} } = this.#deps;
+    if (!this.#names().includes(name)) {
+      throw new Failure('not_found', 'No pack uses a credential with this name; list them to see which there are.');
+    }
+    if (Object.hasOwn(handedIn, name)) {
+      throw new Failure(
+        'invalid_input',
+        `The credential ${name} is handed in by a setting, and no other is used; change it there.`,
+      );
+    }
+    if (store.status().kept === 'memory') {
+      throw new Failure(
+        'key_unavailable',
+        'This memory is in RAM only, so nothing would be kept; give it a key first, with: helmdeck-memory key init.',
+      );
+    }
+  }
+
+  /** A to Z. */
+  #names(): string[] {
+    const names = this.#deps.packs().flatMap(({ credential }) => (credential === undefined ? [] : [credential]));
+    return [...new Set(names)].toSorted();
+  }
+
+  #packsWith(credential: string): string[] {
+    return this.#deps
+      .packs()
+      .filter((pack) => pack.credential === credential)
+      .map(({ name }) => name);
+  }
+
+  #inTurn<T>(job: () => Promise<T>): Promise<T> {
+    const done = this.#working.then(job);
+    this.#working = done.catch(() => undefined);
+    return done;
+  }
+}
+
+const newId = (): string => randomBytes(16).toString('hex');
+
+const accountOf = (name: string, place: string): string => `credential ${name} ${place}`;
+
+const setAt = (known: Whereabouts | undefined): { set_at?: string } => (known ? { set_at: formatTime(known.at) } : {});
+
+function itemOf(text: string): SchemaOutput<typeof Item> | undefined {
+  try {
+    return Item().safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+const nowhere = (why: string): Failure =>
+  new Failure('key_unavailable', `There is no OS keychain to keep a credential in: ${why}; hand it in by a setting instead.`);
+
+const closed = (code: FailureCode, name: string, why: string): Failure =>
+  new Failure(code, `The credential ${name} is in the OS keychain, which cannot be read: ${why}; unlock it and try again.`);

@@ -1,0 +1,111 @@
+import { Failure } from '../../contract/failure.ts';
+import type { PackList } from '../../contract/pack.ts';
+import { isKeyAvailable } from '../../contract/status.ts';
+import { Authorship } from '../access/authorship.ts';
+import type { TokenRegistry } from '../access/token-registry.ts';
+import { PipelineRunner } from '../pipelines/pipeline-runner.ts';
+import type { MemoryStore } from '../store/store.ts';
+import type { Clock } from '../time/clock.ts';
+import { Audit, auditHook } from './audit.ts';
+import { cacheHook } from './cache.ts';
+import { captureHook } from './capture.ts';
+import { Catalogue } from './catalogue.ts';
+import { type CredentialProvider, credentialHook } from './credentials.ts';
+import { Defaults } from './defaults.ts';
+import { PackEngine } from './engine.ts';
+import type { PackHook } from './hook.ts';
+import { memoryHook } from './memory-hook.ts';
+import type { Pack } from './pack.ts';
+import { PackSessions } from './sessions.ts';
+
+/** Everything about packs that operations need. */
+export interface PackServices {
+  readonly engine: PackEngine;
+  readonly sessions: PackSessions;
+  readonly audit: Audit;
+  readonly defaults: Defaults;
+  readonly pipelines: PipelineRunner;
+  readonly authorship: Authorship;
+  /** Clears up what an earlier start left behind; as far as that needs the key, again when it has come. */
+  resume(): Promise<void>;
+  /** Packs of the owner's own that could not be taken. */
+  readonly skipped: NonNullable<PackList['skipped']>;
+}
+
+export interface PackServicesOptions {
+  readonly store: MemoryStore;
+  readonly clock: Clock;
+  /** Left out where nobody comes with one. */
+  readonly tokens?: Pick<TokenRegistry, 'onRevoked' | 'grants'>;
+  readonly packs?: readonly Pack[];
+  readonly skipped?: PackServices['skipped'];
+  readonly credentials?: CredentialProvider;
+  /** See runs before memory, cache and audit do, and after they did. */
+  readonly hooks?: readonly PackHook[];
+  readonly log?: (pack: string, text: string) => void;
+  readonly trouble?: (what: string) => void;
+}
+
+/** The engine with its own hooks. Packs that ask the memory itself are added when there is a door to ask by. */
+export function createPackServices(options: PackServicesOptions): PackServices & Disposable {
+  const { store, clock, tokens, packs = [], skipped = [], credentials, hooks = [], log, trouble = () => undefined } = options;
+  const sessions = new PackSessions(store, clock, () => trouble('the end of a session'));
+  const audit = new Audit(store);
+  const catalogue = new Catalogue();
+  for (const pack of packs) catalogue.add(pack);
+  const own = [
+    auditHook(audit),
+    memoryHook(store, sessions),
+    captureHook,
+    ...(credentials ? [credentialHook(credentials)] : []),
+    cacheHook(store),
+  ];
+  const engine = new PackEngine({ catalogue, hooks: [...hooks, ...own], clock, trouble, ...(log && { log }) });
+  const defaults = new Defaults(store);
+  const authorship = new Authorship(tokens);
+  const pipelines = new PipelineRunner({
+    store,
+    engine,
+    audit,
+    authorship,
+    clock,
+    trouble: () => trouble('the end of a pipeline'),
+  });
+  const revocations = tokens?.onRevoked((token) => {
+    const why = new Failure(
+      'invalid_token',
+      'The token that started this run was revoked or paused; start it again with one that holds, if it is still wanted.',
+    );
+    // In this order: no next step begins.
+    pipelines.cancelRunsOf(token, why);
+    engine.cancelRunsOf(token, why);
+    void pipelines.cancelOrphanedRuns();
+  });
+  const locks = store.onEntryEvent(({ what }) => {
+    const { key } = store.status();
+    if (what !== 'doubt' || isKeyAvailable(key)) return;
+    const why = new Failure('key_unavailable', `The memory was locked before this run had ended. ${key.remedy}`);
+    pipelines.cancelAllRuns(why);
+    engine.cancelAllRuns(why);
+  });
+  return {
+    engine,
+    sessions,
+    audit,
+    defaults,
+    pipelines,
+    authorship,
+    skipped,
+    async resume() {
+      await sessions.endLeftovers();
+      await pipelines.endInterruptedRuns();
+    },
+    [Symbol.dispose]() {
+      revocations?.[Symbol.dispose]();
+      locks[Symbol.dispose]();
+      pipelines[Symbol.dispose]();
+      defaults[Symbol.dispose]();
+      sessions[Symbol.dispose]();
+    },
+  };
+}

@@ -1,0 +1,304 @@
+import { Failure } from '../../contract/failure.ts';
+import { HISTORY_VERSIONS, PIPELINE } from '../../contract/limits.ts';
+import type { PipelineDefinition, PipelineReceipt } from '../../contract/pipeline.ts';
+import { type DefinitionAuthor, mayChange } from '../access/authorship.ts';
+import { authorOf, type Caller } from '../access/caller.ts';
+import type { Author, Entry, MemoryStore, ActivityNote, Space, UndoRange } from '../store/store.ts';
+import { isInUndoRange, planRevert, restoredVersion } from '../store/undo.ts';
+import { formatTime } from '../time/format-time.ts';
+import { allEntries } from './every-entry.ts';
+
+/** No pack can name a category with a colon, nor a key that does not begin with its own name, which has a dot. */
+const DEFINITION = { category: 'pipeline:definition', begin: 'pipelines/' } as const;
+const VERSION = { category: 'pipeline:version', begin: 'pipeline-versions/' } as const;
+
+/** Definitions opened in one turn: few enough that other callers do not wait noticeably. */
+const SLICE = 20;
+
+/** As the entry's value holds it. Before authors were recorded, the value was the definition itself. */
+interface Stored {
+  readonly definition: PipelineDefinition;
+  /** The owner wrote or adopted it in person. */
+  readonly owner?: true;
+  /** The client that wrote it before somebody else adopted it. */
+  readonly wrote?: string;
+  readonly legacy?: true;
+}
+
+/** The latest version, or an earlier one in its slot. */
+interface Numbered extends Stored {
+  /** Counts from 1. */
+  readonly version: number;
+  /** When an earlier version was written; its entry is as old as its slot. */
+  readonly at?: number;
+}
+
+/** A definition with everyone who answers for it. */
+export interface AttributedDefinition {
+  readonly definition: PipelineDefinition;
+  readonly author: DefinitionAuthor;
+  /** The client that wrote it before somebody else adopted it. */
+  readonly originalClient: string | undefined;
+  /** Written before authors were recorded, so nobody answers for it until the owner adopts it. */
+  readonly legacy: boolean;
+  readonly updatedAt: number;
+  readonly expiresAt: number;
+}
+
+/** A definition and the entry that holds it. */
+interface Found {
+  readonly entry: Entry;
+  readonly stored: Numbered;
+}
+
+interface Undone {
+  readonly removed: string[];
+  readonly restored: string[];
+  readonly skipped: string[];
+}
+
+type NoteOf = (operation: PipelineChange, id: string) => ActivityNote;
+
+/** What the record of activity calls a change. */
+export type PipelineChange = 'createPipeline' | 'replacePipeline' | 'deletePipeline' | 'undo';
+
+/**
+ * Definitions of pipelines, sealed in their subject's memory. Only the author and the owner change one (R-DEFINE-01), and the
+ * versions before stay, as they do for facts.
+ */
+export class DefinitionStore {
+  readonly #store: MemoryStore;
+  /** The last change of each subject: a change reads before it writes. */
+  readonly #changing = new Map<string, Promise<unknown>>();
+
+  constructor(store: MemoryStore) {
+    this.#store = store;
+  }
+
+  async get(subject: string, id: string): Promise<AttributedDefinition> {
+    return keptOf(await this.#find(subject, id));
+  }
+
+  /** A to Z. */
+  async all(subject: string): Promise<AttributedDefinition[]> {
+    const all: AttributedDefinition[] = [];
+    for await (const found of this.#each(subject)) all.push(keptOf(found));
+    return all.toSorted((one, other) => (one.definition.id < other.definition.id ? -1 : 1));
+  }
+
+  put(
+    caller: Caller,
+    definition: PipelineDefinition,
+    noteOf: NoteOf,
+  ): Promise<{ status: PipelineReceipt['status']; expiresAt: number }> {
+    return this.#inTurn(caller.subject, async () => {
+      const { id } = definition;
+      const space = this.#space(caller.subject);
+      const entry = await space.get(DEFINITION.begin + id);
+      const stored: Stored = { definition, ...(caller.owner === true && { owner: true }) };
+      if (!entry) {
+        // No definition is evicted to make room: somebody may rely on it.
+        if ((await space.count(DEFINITION.category)) >= PIPELINE.definitions) {
+          throw new Failure('quota_exceeded', `${PIPELINE.definitions} pipelines are kept already; delete one first.`);
+        }
+        const { expiresAt } = await this.#write(
+          caller.subject,
+          authorOf(caller),
+          { ...stored, version: 1 },
+          noteOf('createPipeline', id),
+        );
+        return { status: 'created', expiresAt };
+      }
+      const found = { entry, stored: read(entry) };
+      refuseUnlessMay(caller, found);
+      if (isSame(found, caller, stored)) {
+        const renewed = await space.change(entry.key, { author: authorOf(caller), lifetime: PIPELINE.ttl * 1000 });
+        return { status: 'unchanged', expiresAt: renewed?.expiresAt ?? entry.expiresAt };
+      }
+      const { expiresAt } = await this.#supersede(caller.subject, found, authorOf(caller), stored, noteOf('replacePipeline', id));
+      return { status: 'updated', expiresAt };
+    });
+  }
+
+  /** Makes the caller responsible for exactly the version that they have seen. */
+  adopt(caller: Caller, id: string, seen: string): Promise<AttributedDefinition> {
+    return this.#inTurn(caller.subject, async () => {
+      const found = await this.#find(caller.subject, id);
+      const { entry, stored } = found;
+      if (Date.parse(seen) !== entry.updatedAt) {
+        throw new Failure(
+          'invalid_input',
+          `This pipeline was changed at ${formatTime(entry.updatedAt)}, after the version you looked at. Look at it again before you adopt it.`,
+        );
+      }
+      const adopted: Stored = {
+        definition: stored.definition,
+        ...(caller.owner === true && { owner: true }),
+        wrote: stored.wrote ?? entry.author.client,
+      };
+      if (isSame(found, caller, adopted)) return keptOf(found);
+      await this.#supersede(caller.subject, found, authorOf(caller), adopted);
+      return keptOf(await this.#find(caller.subject, id));
+    });
+  }
+
+  /** For good, with the versions before. */
+  delete(caller: Caller, id: string, noteOf: NoteOf): Promise<void> {
+    return this.#inTurn(caller.subject, async () => {
+      const found = await this.#find(caller.subject, id);
+      refuseUnlessMay(caller, found);
+      await this.#remove(caller.subject, found, noteOf('deletePipeline', id));
+    });
+  }
+
+  /** A definition that runs is kept for another year. */
+  async renew(subject: string, author: Author, id: string): Promise<void> {
+    await this.#space(subject).change(DEFINITION.begin + id, { author, lifetime: PIPELINE.ttl * 1000 });
+  }
+
+  /** Takes back what a client wrote, by the same rule as for facts; with `dry` it only says what would happen. */
+  undo(caller: Caller, unwanted: UndoRange, dry: boolean, noteOf: NoteOf): Promise<Undone> {
+    return this.#inTurn(caller.subject, async () => {
+      const undone: Undone = { removed: [], restored: [], skipped: [] };
+      const suspects: Found[] = [];
+      for await (const found of this.#each(caller.subject)) if (isInUndoRange(found.entry, unwanted)) suspects.push(found);
+      for (const found of suspects) {
+        const { id } = found.stored.definition;
+        const present = withoutNumber(found);
+        const reversal = planRevert(present, await this.#versions(caller.subject, found), unwanted);
+        if (reversal.what === 'untouched') continue;
+        if (reversal.what === 'skipped' || !mayChange(caller, keptOf(found).author)) undone.skipped.push(id);
+        else {
+          undone[reversal.what].push(id);
+          if (dry) continue;
+          const note = noteOf('undo', id);
+          if (reversal.what === 'removed') await this.#remove(caller.subject, found, note);
+          else if (reversal.what === 'restored') {
+            const { author, value, expiresAt } = restoredVersion(present, reversal.to, this.#store.now());
+            const lifetime = expiresAt - this.#store.now();
+            await this.#supersede(caller.subject, found, author, JSON.parse(value) as Stored, note, lifetime);
+          }
+        }
+      }
+      return undone;
+    });
+  }
+
+  async #find(subject: string, id: string): Promise<Found> {
+    const entry = await this.#space(subject).get(DEFINITION.begin + id);
+    if (entry) return { entry, stored: read(entry) };
+    throw new Failure('not_found', 'There is no such pipeline; list the pipelines to see which there are.');
+  }
+
+  async *#each(subject: string): AsyncGenerator<Found> {
+    for await (const entry of allEntries(this.#space(subject), DEFINITION.category, SLICE)) yield { entry, stored: read(entry) };
+  }
+
+  /** Newest first, as far back as they reach without a gap. */
+  async #versions(subject: string, { entry, stored: { definition, version } }: Found): Promise<Entry[]> {
+    const versions: Entry[] = [];
+    for (let number = version - 1; number >= 1 && versions.length < HISTORY_VERSIONS; number -= 1) {
+      const slot = await this.#space(subject).get(slotOf(definition.id, number));
+      const stored = slot && read(slot);
+      if (!slot || stored?.version !== number) break;
+      versions.push({ ...withoutNumber({ entry: slot, stored }), createdAt: entry.createdAt, updatedAt: stored.at ?? 0 });
+    }
+    return versions;
+  }
+
+  /** The version before goes to its slot first: a crash in between leaves it twice, and never lost. */
+  async #supersede(
+    subject: string,
+    { entry, stored }: Found,
+    author: Author,
+    next: Stored,
+    note?: ActivityNote,
+    lifetime = PIPELINE.ttl * 1000,
+  ): Promise<Entry> {
+    await this.#space(subject).put({
+      key: slotOf(stored.definition.id, stored.version),
+      value: JSON.stringify({ ...stored, at: entry.updatedAt } satisfies Numbered),
+      category: VERSION.category,
+      tags: [],
+      author: entry.author,
+      lifetime: entry.expiresAt - this.#store.now(),
+    });
+    return await this.#write(subject, author, { ...next, version: stored.version + 1 }, note, lifetime);
+  }
+
+  async #write(
+    subject: string,
+    author: Author,
+    stored: Numbered,
+    note?: ActivityNote,
+    lifetime = PIPELINE.ttl * 1000,
+  ): Promise<Entry> {
+    const key = DEFINITION.begin + stored.definition.id;
+    const draft = { key, value: JSON.stringify(stored), category: DEFINITION.category, tags: [], author, lifetime };
+    return (await this.#space(subject).put(draft, note)).entry;
+  }
+
+  async #remove(subject: string, { entry, stored: { definition, version } }: Found, note: ActivityNote): Promise<void> {
+    const oldest = Math.max(1, version - HISTORY_VERSIONS);
+    for (let number = oldest; number < version; number += 1) {
+      await this.#store.forget(subject, { kinds: ['pack'], key: slotOf(definition.id, number), session: '' });
+    }
+    await this.#store.forget(subject, { kinds: ['pack'], key: entry.key, session: '' }, note);
+  }
+
+  #space(subject: string): Space {
+    return this.#store.space({ subject }, 'pack');
+  }
+
+  #inTurn<T>(subject: string, job: () => Promise<T>): Promise<T> {
+    const turn = (this.#changing.get(subject) ?? Promise.resolve()).then(job);
+    const settled = turn.catch(() => undefined);
+    this.#changing.set(subject, settled);
+    void settled.then(() => this.#changing.get(subject) === settled && this.#changing.delete(subject));
+    return turn;
+  }
+}
+
+/** Versions take turns in as many slots as are kept, so the oldest is overwritten. */
+const slotOf = (id: string, version: number): string => `${VERSION.begin}${id}/${version % HISTORY_VERSIONS}`;
+
+function read({ value }: Entry): Numbered {
+  const parsed = JSON.parse(value) as Numbered | PipelineDefinition;
+  return 'definition' in parsed ? parsed : { definition: parsed, legacy: true, version: 1 };
+}
+
+const keptOf = ({
+  entry: { author, updatedAt, expiresAt },
+  stored: { definition, owner, wrote, legacy },
+}: Found): AttributedDefinition => ({
+  definition,
+  author: { client: author.client, token: author.token, owner: owner === true },
+  originalClient: wrote,
+  legacy: legacy === true,
+  updatedAt,
+  expiresAt,
+});
+
+/** For comparing versions: the same words in another place are the same words. */
+const withoutNumber = ({ entry, stored: { version: _version, at: _at, ...stored } }: Found): Entry => ({
+  ...entry,
+  category: DEFINITION.category,
+  value: JSON.stringify(stored),
+});
+
+/** Whether nothing would change: neither the words nor who answers for them. */
+const isSame = ({ entry, stored }: Found, caller: Caller, next: Stored): boolean =>
+  JSON.stringify(stored.definition) === JSON.stringify(next.definition) &&
+  stored.legacy !== true &&
+  stored.owner === next.owner &&
+  entry.author.client === caller.client;
+
+function refuseUnlessMay(caller: Caller, found: Found): void {
+  const { author } = keptOf(found);
+  if (mayChange(caller, author)) return;
+  const whose = author.owner ? 'the owner' : author.client;
+  throw new Failure(
+    'invalid_input',
+    `id is that of a pipeline that ${whose} wrote, and only ${author.owner ? 'they change' : 'its author and the owner change'} or delete it; choose another id, or ask the owner.`,
+  );
+}

@@ -1,0 +1,99 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Failure } from '../../contract/failure.ts';
+import { PIPELINE } from '../../contract/limits.ts';
+import type { PipelineRun } from '../../contract/pipeline.ts';
+import { collectPage } from '../store/collect-page.ts';
+import type { Author, Entry, MemoryStore, Space } from '../store/store.ts';
+import { allEntries } from './every-entry.ts';
+
+/** No pack can name a category with a colon, nor a key that does not begin with its own name, which has a dot. */
+const RUN = { running: 'pipeline:running', ended: 'pipeline:ended', begin: 'pipeline-runs/' } as const;
+
+/** Runs opened in one turn. They may be large, and other callers wait. */
+const RUN_SLICE = 4;
+
+/** A run as it is kept. */
+export interface RunRecord {
+  readonly run: PipelineRun;
+  readonly learned?: Readonly<Record<string, string>> | undefined;
+}
+
+/** Records of runs, sealed in their subject's memory like everything else. */
+export class PipelineStore {
+  readonly #store: MemoryStore;
+
+  constructor(store: MemoryStore) {
+    this.#store = store;
+  }
+
+  async saveRun(subject: string, author: Author, kept: RunRecord): Promise<void> {
+    await this.#space(subject).put({
+      key: RUN.begin + kept.run.run_id,
+      value: JSON.stringify(kept),
+      category: kept.run.status === 'running' ? RUN.running : RUN.ended,
+      tags: [],
+      author,
+      lifetime: PIPELINE.runTtl * 1000,
+    });
+  }
+
+  /**
+   * Where the share of its subject is used up, older runs make room, then its own outputs do, and in the end it goes itself: a run
+   * that could not say that it ended would be ended again at every start.
+   */
+  async saveEndedRun(subject: string, author: Author, kept: RunRecord): Promise<void> {
+    while (!(await this.#fits(subject, author, kept))) {
+      if (await this.#dropOldest(subject)) continue;
+      const steps = kept.run.steps.map(({ output: _output, ...step }) => step);
+      if (await this.#fits(subject, author, { ...kept, run: { ...kept.run, steps } })) return;
+      await this.#store.forget(subject, { kinds: ['pack'], key: RUN.begin + kept.run.run_id, session: '' });
+      return;
+    }
+  }
+
+  async run(subject: string, runId: string): Promise<{ readonly entry: Entry; readonly kept: RunRecord } | undefined> {
+    const entry = await this.#space(subject).get(RUN.begin + runId);
+    return entry && { entry, kept: runIn(entry) };
+  }
+
+  /** The one written last comes first. */
+  async *runs(subject: string, state: 'running' | 'ended'): AsyncGenerator<{ readonly entry: Entry; readonly kept: RunRecord }> {
+    for await (const entry of allEntries(this.#space(subject), RUN[state], RUN_SLICE)) yield { entry, kept: runIn(entry) };
+  }
+
+  /** Ids of runs that have not ended, or could not say so. */
+  async runningIds(subject: string): Promise<string[]> {
+    const query = { sort: 'oldest', category: RUN.running, limit: PIPELINE.runs } as const;
+    const { entries } = await collectPage(this.#space(subject), query, { between: nextTurn });
+    return entries.map(({ key }) => key.slice(RUN.begin.length));
+  }
+
+  /** The oldest that has ended makes room for the one that just did. */
+  async trimEndedRuns(subject: string): Promise<void> {
+    if ((await this.#space(subject).count(RUN.ended)) > PIPELINE.runs) await this.#dropOldest(subject);
+  }
+
+  async #fits(subject: string, author: Author, kept: RunRecord): Promise<boolean> {
+    try {
+      await this.saveRun(subject, author, kept);
+      return true;
+    } catch (error) {
+      if (error instanceof Failure && error.code === 'quota_exceeded') return false;
+      throw error;
+    }
+  }
+
+  /** Whether there was one. */
+  async #dropOldest(subject: string): Promise<boolean> {
+    const query = { sort: 'oldest', category: RUN.ended, limit: 1 } as const;
+    const { entries } = await collectPage(this.#space(subject), query, { between: nextTurn });
+    for (const { key } of entries) await this.#store.forget(subject, { kinds: ['pack'], key, session: '' });
+    return entries.length > 0;
+  }
+
+  #space(subject: string): Space {
+    return this.#store.space({ subject }, 'pack');
+  }
+}
+
+const runIn = ({ value }: Entry): RunRecord => JSON.parse(value) as RunRecord;

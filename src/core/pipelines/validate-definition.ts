@@ -1,0 +1,76 @@
+import { Failure } from '../../contract/failure.ts';
+import { PIPELINE } from '../../contract/limits.ts';
+import type { PipelineDefinition } from '../../contract/pipeline.ts';
+import { isShallow, hasReferenceInFieldName, type Reference, referencesIn } from './references.ts';
+
+const refuse = (sentence: string): never => {
+  throw new Failure('invalid_input', sentence);
+};
+
+/** Refuses what could never run: what a run would stumble over after its first steps is told before any of them. */
+export function validateDefinition(definition: PipelineDefinition, isPack: (name: string) => boolean): void {
+  if (!isShallow(definition)) refuse(`The pipeline nests deeper than ${PIPELINE.depth} levels; make its inputs flatter.`);
+  if (Buffer.byteLength(JSON.stringify(definition)) > PIPELINE.bytes) {
+    refuse(`The pipeline is larger than ${PIPELINE.bytes / 1024} KiB; shorten it.`);
+  }
+  const declared = definition.inputs?.map(({ name }) => name);
+  for (const [index, name] of (declared ?? []).entries()) {
+    if (declared?.indexOf(name) !== index) refuse(`inputs.${index}.name is that of another input; choose a different one.`);
+  }
+  for (const [index, { default: usual }] of (definition.inputs ?? []).entries()) {
+    if (referencesIn(usual).length > 0 || hasReferenceInFieldName(usual)) {
+      refuse(`inputs.${index}.default holds \${{, which stands for nothing there; give the value itself.`);
+    }
+  }
+  const ids = definition.steps.map(({ id }) => id);
+  for (const [index, { id, pack, input }] of definition.steps.entries()) {
+    const place = `steps.${index}`;
+    if (ids.indexOf(id) !== index) refuse(`${place}.id is that of another step; choose a different one.`);
+    if (!isPack(pack)) refuse(`${place}.pack is ${pack}, which is no pack here; list the packs to see which there are.`);
+    if (hasReferenceInFieldName(input))
+      refuse(`${place}.input has \${{ in the name of a field, where nothing is filled in; put it into a value.`);
+    for (const reference of referencesIn(input)) {
+      if (reference === 'unreadable') {
+        refuse(`${place}.input holds \${{ without a reference; write \${{ inputs.<name> }} or \${{ steps.<id>.output.<path> }}.`);
+      } else refuseUnknown(place, reference, declared, ids.slice(0, index), ids.slice(index));
+    }
+  }
+}
+
+function refuseUnknown(
+  place: string,
+  reference: Reference,
+  declared: readonly string[] | undefined,
+  earlier: readonly string[],
+  later: readonly string[],
+): void {
+  const asks = `${place}.input asks for ${reference.spelled}`;
+  if (reference.to === 'input') {
+    if (declared?.includes(reference.name) === false) refuse(`${asks}, which is no input; declare it, or mend its name.`);
+  } else if (later.includes(reference.step)) refuse(`${asks}, which is not there yet; refer to an earlier step.`);
+  else if (!earlier.includes(reference.step)) refuse(`${asks}, which is no step; mend its name.`);
+}
+
+/** Names of what a run may be started with. Where nothing is declared, they are what the steps ask for. */
+export function inputNames({ inputs, steps }: PipelineDefinition): string[] {
+  if (inputs) return inputs.map(({ name }) => name);
+  const asked = referencesIn(steps.map(({ input }) => input)).filter((reference) => reference !== 'unreadable');
+  return [...new Set(asked.flatMap((reference) => (reference.to === 'input' ? [reference.name] : [])))];
+}
+
+/** What was sent, and defaults for the rest. */
+export function resolveInputs(definition: PipelineDefinition, sent: Readonly<Record<string, unknown>>): Map<string, unknown> {
+  const names = inputNames(definition);
+  if (Object.keys(sent).some((name) => !names.includes(name))) {
+    refuse(`inputs holds what this pipeline does not know; send ${names.length > 0 ? `only ${names.join(', ')}` : 'none'}.`);
+  }
+  if (!isShallow(sent)) refuse(`inputs nests deeper than ${PIPELINE.depth} levels; make it flatter.`);
+  const inputs = new Map<string, unknown>();
+  for (const name of names) {
+    const declared = definition.inputs?.find((input) => input.name === name);
+    const value: unknown = Object.hasOwn(sent, name) ? sent[name] : declared?.default;
+    if (value !== undefined) inputs.set(name, value);
+    else if (declared?.required !== false) refuse(`inputs.${name} is missing; send it.`);
+  }
+  return inputs;
+}

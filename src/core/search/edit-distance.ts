@@ -1,0 +1,28 @@
+/** How many characters two words begin with alike. */
+export function commonPrefixLength(one: string, other: string): number {
+  const most = Math.min(one.length, other.length);
+  let at = 0;
+  while (at < most && one.charCodeAt(at) === other.charCodeAt(at)) at += 1;
+  return at;
+}
+
+/** Letters to change, drop, add or exchange with a neighbour to make one word the other; more than `most` is `most + 1`. */
+export function editDistance(one: string, other: string, most: number): number {
+  if (Math.abs(one.length - other.length) > most) return most + 1;
+  let before: number[] = [];
+  let last = Array.from({ length: other.length + 1 }, (_, at) => at);
+  for (let row = 1; row <= one.length; row += 1) {
+    const next = [row];
+    for (let column = 1; column <= other.length; column += 1) {
+      const same = one[row - 1] === other[column - 1];
+      let edits = Math.min((last[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1, (last[column - 1] ?? 0) + (same ? 0 : 1));
+      const crossed = row > 1 && column > 1 && one[row - 1] === other[column - 2] && one[row - 2] === other[column - 1];
+      if (crossed) edits = Math.min(edits, (before[column - 2] ?? 0) + 1);
+      next.push(edits);
+    }
+    if (Math.min(...next) > most) return most + 1;
+    before = last;
+    last = next;
+  }
+  return Math.min(last[other.length] ?? 0, most + 1);
+}

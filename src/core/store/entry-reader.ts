@@ -1,0 +1,144 @@
+import { type Connection, INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
+import type { SealedRows } from './sealed-rows.ts';
+import type { KindStatements } from './statements.ts';
+import { type EntryCursor, type Entry, type Kind, type Namespace, type EntryPage, type PageQuery, STEP_BYTES } from './store.ts';
+
+interface Deps {
+  readonly connection: Connection;
+  readonly rows: SealedRows;
+  readonly now: () => number;
+}
+
+const FIRST: EntryCursor = { at: Number.MIN_SAFE_INTEGER, row: Number.MIN_SAFE_INTEGER };
+const LAST: EntryCursor = { at: Number.MAX_SAFE_INTEGER, row: Number.MAX_SAFE_INTEGER };
+
+/** Rows opened in one step while looking for those that match; more would keep others waiting. */
+const LOOKED_AT = 500;
+/** Rows read at once. Nobody knows at first how long they are; then of long ones no more are read than will be opened. */
+const CHUNK = 50;
+const FIRST_CHUNK = 2;
+
+interface Order {
+  readonly all: keyof KindStatements;
+  readonly inCategory: keyof KindStatements;
+  readonly start: EntryCursor;
+  readonly by: 'updated_at' | 'expires_at';
+}
+
+const ORDERS: Record<PageQuery['sort'], Order> = {
+  updated: { all: 'newest', inCategory: 'newestInCategory', start: LAST, by: 'updated_at' },
+  oldest: { all: 'oldest', inCategory: 'oldestInCategory', start: FIRST, by: 'updated_at' },
+  expires: { all: 'soonest', inCategory: 'soonestInCategory', start: FIRST, by: 'expires_at' },
+};
+
+/** What lives in the file at this moment. Everything here is one synchronous step. */
+export class EntryReader {
+  readonly #deps: Deps;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  findLiving(namespace: Namespace, kind: Kind, key: string): { row: EntryRow; entry: Entry } | undefined {
+    const { rows, now } = this.#deps;
+    const row = rows.find(namespace, kind, key);
+    if (!row || row.expires_at <= now()) return undefined;
+    const entry = rows.openCached(namespace, kind, row);
+    return entry && { row, entry };
+  }
+
+  history(namespace: Namespace, key: string): Entry[] {
+    const fact = this.findLiving(namespace, 'fact', key);
+    return fact ? this.versions(namespace, fact.row) : [];
+  }
+
+  versions(namespace: Namespace, fact: EntryRow): Entry[] {
+    const { connection, rows, now } = this.#deps;
+    const found = connection.sql.versions.all(connection.namespaceId(namespace), fact.key_hash, now()) as EntryRow[];
+    return found.map((row) => rows.open(namespace, 'history', row)).filter((entry) => entry !== undefined);
+  }
+
+  /** Rows with the clients that wrote them. Rows whose seal is broken share one name, which no client can have. */
+  authorsOf(namespace: Namespace, kind: Kind, found: readonly EntryRow[]): { row: number; client: string }[] {
+    return found.map((row) => ({ row: row.row, client: this.#deps.rows.open(namespace, kind, row)?.author.client ?? '' }));
+  }
+
+  /** The oldest rows of a kind, expired ones included. */
+  oldest(namespace: Namespace, kind: Kind, limit: number): { row: number; client: string }[] {
+    const { connection } = this.#deps;
+    const id = connection.namespaceId(namespace);
+    if (id === undefined) return [];
+    const { at, row } = FIRST;
+    const found = connection
+      .statementsOf(kind)
+      .oldest.all(id, INCLUDE_EXPIRED, Number.MAX_SAFE_INTEGER, at, at, row, limit) as EntryRow[];
+    return this.authorsOf(namespace, kind, found);
+  }
+
+  count(namespace: Namespace, kind: Kind, category?: string): number {
+    const { connection, now } = this.#deps;
+    const id = connection.namespaceId(namespace);
+    if (id === undefined) return 0;
+    const { count, countInCategory, countExpired } = connection.statementsOf(kind);
+    if (category === undefined && connection.hasUsageCounters) {
+      return connection.usageCounters.rows(id, kind) - (countExpired.get(id, now()) as number);
+    }
+    return (category === undefined ? count.get(id, now()) : countInCategory.get(id, now(), category)) as number;
+  }
+
+  /** What ends in between lies side by side in an index: a look costs what there is to count, and nothing is opened. */
+  countEnding(namespace: Namespace, kind: Kind, before: number): number {
+    const { connection, now } = this.#deps;
+    const id = connection.namespaceId(namespace);
+    return id === undefined ? 0 : (connection.statementsOf(kind).countEnding.get(id, now(), before) as number);
+  }
+
+  page(namespace: Namespace, kind: Kind, query: PageQuery): EntryPage {
+    const { connection, rows } = this.#deps;
+    const id = connection.namespaceId(namespace);
+    if (id === undefined) return { entries: [], rows: [] };
+    const { limit, matches, bytes = STEP_BYTES, uncached: once = false } = query;
+    const { by, start } = ORDERS[query.sort];
+    const entries: Entry[] = [];
+    const named: number[] = [];
+    let after = query.after ?? start;
+    let opened = 0;
+    // Rows whose seal is broken, and those that do not match, leave gaps, which the next rows fill.
+    for (let seen = 0; seen < LOOKED_AT;) {
+      const likely = seen === 0 ? FIRST_CHUNK : Math.ceil(((bytes - opened) * seen) / opened);
+      const chunk = Math.min(CHUNK, likely, matches ? CHUNK : limit - entries.length);
+      const found = this.#rowsAfter(id, kind, query, after, chunk + 1);
+      for (const [index, row] of found.slice(0, chunk).entries()) {
+        const entry = once ? rows.open(namespace, kind, row) : rows.openCached(namespace, kind, row);
+        after = { at: row[by], row: row.row };
+        // Whatever its type says: in a row of a damaged page there may be nothing.
+        opened += Buffer.isBuffer(row.sealed) ? row.sealed.length : 0;
+        if (entry && (matches?.(entry) ?? true)) {
+          entries.push(entry);
+          named.push(row.row);
+        }
+        if (index + 1 === found.length) return { entries, rows: named };
+        if (entries.length === limit || opened >= bytes) return { entries, rows: named, next: after };
+      }
+      if (found.length === 0) return { entries, rows: named };
+      seen += chunk;
+    }
+    return { entries, rows: named, next: after };
+  }
+
+  #rowsAfter(
+    id: number,
+    kind: Kind,
+    { sort, category, expiresBefore }: PageQuery,
+    { at, row }: EntryCursor,
+    limit: number,
+  ): EntryRow[] {
+    const { connection, now } = this.#deps;
+    const { all, inCategory } = ORDERS[sort];
+    const scope = [id, now(), expiresBefore ?? Number.MAX_SAFE_INTEGER];
+    const place = [at, at, row, limit];
+    const statements = connection.statementsOf(kind);
+    if (category === undefined) return statements[all].all(...scope, ...place) as EntryRow[];
+    return statements[inCategory].all(...scope, category, ...place) as EntryRow[];
+  }
+}

@@ -1,0 +1,347 @@
+import { createHmac } from 'node:crypto';
+import { encodeFrame } from '../crypto/frame.ts';
+import type { KeyKeeper } from '../crypto/key-keeper.ts';
+import type { Connection, NamespaceRow, EntryRow } from './connection.ts';
+import { isVersionCategory } from './entry.ts';
+import type { SealedRows } from './sealed-rows.ts';
+import { KIND_NUMBERS } from './statements.ts';
+import { type Kind, type Namespace, type Selection, STEP_BYTES } from './store.ts';
+
+/** Kinds that a restored backup could bring back. Versions go with their fact. */
+const LASTING: ReadonlySet<Kind> = new Set(['fact', 'audit', 'cache', 'pack', 'activity']);
+/** Kinds no caller can list: they go with what they belong to. */
+const UNSEEN: ReadonlySet<Kind> = new Set(['history', 'activity']);
+/**
+ * Activity goes first: the record of this forget is written later and may get the row number of a deleted row. Versions
+ * go last: by then only those without a fact are left.
+ */
+const ORDER: readonly Kind[] = ['activity', 'fact', 'audit', 'cache', 'pack', 'history'];
+
+/**
+ * The work of one slice, which is one commit. Other requests wait for a whole slice, and on a full disk the reserve must
+ * hold its log. A slice handles at least one row.
+ */
+const SLICE = { ms: 0.3, rows: 12, bytes: STEP_BYTES };
+/** Row numbers read at once: an index holds them, so they cost little. */
+const LISTED = 1000;
+
+interface Deps {
+  readonly connection: Connection;
+  readonly keys: KeyKeeper;
+  readonly rows: SealedRows;
+  now(): number;
+  /** The latest moment that is not in doubt. */
+  trusted(): number;
+}
+
+/** Starts forgets. */
+export class Forgetting {
+  readonly #deps: Deps;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  begin(subject: string, selection: Selection): ForgetJob {
+    return new ForgetJob(this.#deps, subject, selection);
+  }
+
+  /** Counting skips the kinds that are never counted. */
+  beginCount(subject: string, selection: Selection): ForgetJob {
+    return new ForgetJob(this.#deps, subject, { ...selection, kinds: selection.kinds.filter((kind) => !UNSEEN.has(kind)) });
+  }
+
+  /** Deletes everything in one go, for a single key. Only inside a transaction. */
+  run(subject: string, selection: Selection): number {
+    const job = this.begin(subject, selection);
+    let progress = FORGET_START;
+    while (!progress.done) progress = job.delete(progress);
+    return progress.entries;
+  }
+}
+
+/** How far a forget has come. A slice that is rolled back starts again from the progress it was given. */
+export interface ForgetProgress {
+  readonly done: boolean;
+  /** Entries deleted, or counted, that a caller could have seen. */
+  readonly entries: number;
+  readonly group: number;
+  readonly row: number;
+  /** The key hash of the fact whose versions are being deleted: it has been judged and buried. */
+  readonly partlyDeleted: Buffer | undefined;
+  /** Whether the tombstone for the whole scope is kept. */
+  readonly tombstoned: boolean;
+}
+
+export const FORGET_START: ForgetProgress = {
+  done: false,
+  entries: 0,
+  group: 0,
+  row: 0,
+  partlyDeleted: undefined,
+  tombstoned: false,
+};
+
+/** One kind of entry in one namespace. */
+interface Group {
+  readonly namespace: NamespaceRow;
+  readonly kind: Kind;
+  /** The rows that existed when this group was listed. */
+  readonly listed: number[];
+  /** Where listing goes on; undefined when it is complete. */
+  next: { at: number; row: number } | undefined;
+}
+
+interface Matching {
+  readonly row: EntryRow;
+  /** Absent when the row did not have to be opened, or its seal is broken. */
+  readonly key: string | undefined;
+}
+
+/** Whether the selection asks about what only the key opens. */
+export const needsKey = (selection: Selection): boolean => selection.key !== undefined || selection.matches !== undefined;
+
+/**
+ * Deletes, or counts, what a selection names, one slice at a time, and keeps keyed hashes of what a restored backup must
+ * not bring back. It lists row numbers first and judges each row when it gets there, so it ends even if others keep
+ * writing, and misses no row that stays in place.
+ */
+export class ForgetJob {
+  readonly #deps: Deps;
+  readonly #subject: string;
+  readonly #selection: Selection;
+  readonly #groups: readonly Group[];
+  readonly #began: { readonly at: number; readonly trusted: number };
+
+  constructor(deps: Deps, subject: string, selection: Selection) {
+    this.#deps = deps;
+    this.#subject = subject;
+    this.#selection = selection;
+    this.#began = this.#moment();
+    this.#requireKey();
+    const namespaces = deps.connection
+      .namespaces()
+      .filter((namespace) => namespace.subject === subject)
+      .filter(({ session }) => selection.session === undefined || selection.session === session);
+    this.#groups = ORDER.filter((kind) => selection.kinds.includes(kind)).flatMap((kind) =>
+      namespaces.map((namespace) => ({ namespace, kind, listed: [], next: FIRST })),
+    );
+  }
+
+  /** Counts the entries of one slice. */
+  count(from: ForgetProgress): ForgetProgress {
+    return this.#slice(from, () => true);
+  }
+
+  /** Deletes one slice. Only inside a transaction. */
+  delete(from: ForgetProgress): ForgetProgress {
+    let { tombstoned: buried } = from;
+    if (this.#isWhole && !buried) {
+      this.#buryWhole();
+      buried = true;
+    }
+    const to = this.#slice({ ...from, tombstoned: buried }, (group, matching, budget, begun) => {
+      if (!begun) this.#bury(group, matching);
+      return this.#deleteRow(group, matching.row, budget);
+    });
+    if (to.done) this.#deps.connection.deleteEmptySessions();
+    return to;
+  }
+
+  /** Visits rows until the slice is used up. The visitor returns false when it has to see the row again. */
+  #slice(
+    from: ForgetProgress,
+    visit: (group: Group, matching: Matching, budget: Budget, begun: boolean) => boolean,
+  ): ForgetProgress {
+    this.#requireKey();
+    const budget = new Budget();
+    let { group: index, row: place, entries, partlyDeleted: begun } = from;
+    const progress = (done: boolean): ForgetProgress => ({
+      ...from,
+      done,
+      entries,
+      group: index,
+      row: place,
+      partlyDeleted: begun,
+    });
+    while (!budget.spent) {
+      const group = this.#groups[index];
+      if (!group) return progress(true);
+      if (group.next) {
+        budget.listed(this.#list(group));
+        continue;
+      }
+      const number = group.listed[place];
+      if (number === undefined) {
+        index += 1;
+        place = 0;
+        continue;
+      }
+      const matching = this.#judge(group, number, begun, budget);
+      if (matching) {
+        const isBegun = begun?.equals(matching.row.key_hash) === true;
+        if (!visit(group, matching, budget, isBegun)) {
+          begun = matching.row.key_hash;
+          continue;
+        }
+        const { category, expires_at: end } = matching.row;
+        if (!UNSEEN.has(group.kind) && !isVersionCategory(category) && end > this.#deps.now()) entries += 1;
+      }
+      begun = undefined;
+      place += 1;
+      const isLast = !group.next && place === group.listed.length && index === this.#groups.length - 1;
+      if (isLast) return progress(true);
+    }
+    return progress(false);
+  }
+
+  /** Expired rows are listed too: after a clock was wrong they might otherwise come back. */
+  #list(group: Group): number {
+    const { connection, rows } = this.#deps;
+    const { key, category } = this.#selection;
+    const { namespace, kind, listed, next = FIRST } = group;
+    if (key !== undefined) {
+      const row = rows.find(namespaceOf(namespace), kind, key);
+      if (row) listed.push(row.row);
+      group.next = undefined;
+      return listed.length;
+    }
+    const place = [next.at, next.at, next.row, LISTED];
+    const { rowsInOrder, rowsOfCategory } = connection.statementsOf(kind);
+    const found = (
+      category === undefined ? rowsInOrder.all(namespace.id, ...place) : rowsOfCategory.all(namespace.id, category, ...place)
+    ) as { at: number; row: number }[];
+    for (const { row } of found) listed.push(row);
+    group.next = found.length < LISTED ? undefined : found.at(-1);
+    return found.length;
+  }
+
+  /**
+   * The row, if it matches at this moment. Since it was listed it may have been deleted, and its number, or that of its
+   * namespace, may belong to something else now, even of another subject.
+   */
+  #judge({ namespace, kind }: Group, number: number, begun: Buffer | undefined, budget: Budget): Matching | undefined {
+    const { connection, rows } = this.#deps;
+    const { key, category, matches } = this.#selection;
+    const row = connection.sql.rowById.get(number) as (EntryRow & { kind: number; namespace: number }) | undefined;
+    budget.read(row ? sizeOf(row) : 0);
+    if (!row || row.kind !== KIND_NUMBERS[kind] || row.namespace !== connection.namespaceId(namespaceOf(namespace)))
+      return undefined;
+    if (begun?.equals(row.key_hash)) return { row, key };
+    if (category !== undefined && row.category !== category) return undefined;
+    if (key !== undefined) return rows.find(namespaceOf(namespace), kind, key)?.row === number ? { row, key } : undefined;
+    if (!matches) return { row, key: undefined };
+    const entry = rows.open(namespaceOf(namespace), kind, row);
+    return entry && matches(entry, kind) ? { row, key: entry.key } : undefined;
+  }
+
+  /** With a fact go its versions, and before it: interrupted in between, it is still there to be forgotten. */
+  #deleteRow({ namespace, kind }: Group, row: EntryRow, budget: Budget): boolean {
+    const { connection, rows } = this.#deps;
+    if (kind === 'fact') {
+      const versions = connection.sql.versionSizes.all(namespace.id, row.key_hash) as { row: number; bytes: number }[];
+      for (const version of versions) {
+        if (!budget.allowsDelete) return false;
+        rows.deleteRow(version);
+        budget.deleted(version.bytes);
+      }
+      if (!budget.allowsDelete) return false;
+    }
+    rows.deleteRow(row);
+    budget.deleted(0);
+    return true;
+  }
+
+  /** A whole kind, or a category when there is no key to hash names with, is remembered as what it is. */
+  get #isWhole(): boolean {
+    return !needsKey(this.#selection) && (this.#selection.category === undefined || !this.#deps.keys.heldKeys);
+  }
+
+  /**
+   * Before the first row goes, so that an interrupted forget stays forgotten in older backups. It covers what was written
+   * until the forget began: what is written meanwhile may stay.
+   */
+  #buryWhole(): void {
+    const { kinds, session, category } = this.#selection;
+    const { at, trusted } = this.#began;
+    for (const kind of kinds.filter((one) => LASTING.has(one))) {
+      this.#keepScope(at, trusted, session ?? null, KIND_NUMBERS[kind], category ?? null);
+    }
+  }
+
+  #bury({ namespace, kind }: Group, { row, key = this.#selection.key }: Matching): void {
+    if (!LASTING.has(kind) || (this.#isWhole && row.updated_at <= this.#began.at)) return;
+    const { connection, keys, rows } = this.#deps;
+    const { at, trusted } = this.#moment();
+    const name = key ?? (keys.heldKeys && rows.open(namespaceOf(namespace), kind, row)?.key);
+    const secret = keys.heldKeys && keys.tombstoneKey();
+    if (secret && name !== undefined) {
+      connection.sql.insertHashTombstone.run(at, trusted, tombstoneHash(secret, namespaceOf(namespace), kind, name));
+    } else {
+      // Its name is lost with its seal, or what hashes names is; but a copy in a backup may be whole.
+      this.#keepScope(at, trusted, namespace.session, KIND_NUMBERS[kind], row.category);
+    }
+  }
+
+  #keepScope(at: number, trusted: number, session: string | null, kind: number, category: string | null): void {
+    this.#deps.connection.sql.insertScopeTombstone.run(at, trusted, this.#subject, session, kind, category);
+  }
+
+  /** The failure that says why there is no key: the memory may be locked between two slices. */
+  #requireKey(): void {
+    if (needsKey(this.#selection)) void this.#deps.keys.ring;
+  }
+
+  #moment(): { at: number; trusted: number } {
+    const at = this.#deps.now();
+    return { at, trusted: Math.min(at, this.#deps.trusted()) };
+  }
+}
+
+const FIRST = { at: Number.MIN_SAFE_INTEGER, row: Number.MIN_SAFE_INTEGER };
+
+/** What is left of a slice. */
+class Budget {
+  readonly #until = performance.now() + SLICE.ms;
+  #begun = false;
+  #listed = 0;
+  #rows = 0;
+  #bytes = 0;
+
+  get spent(): boolean {
+    if (this.#rows >= SLICE.rows || this.#bytes >= SLICE.bytes) return true;
+    return this.#begun && performance.now() >= this.#until;
+  }
+
+  /** Every slice deletes at least one row of those it has to delete, however long reading it took. */
+  get allowsDelete(): boolean {
+    return this.#rows === 0 || !this.spent;
+  }
+
+  /** A short list costs next to nothing; most groups are empty. */
+  listed(rows: number): void {
+    this.#listed += 10 + rows;
+    this.#begun ||= this.#listed > LISTED / 2;
+  }
+
+  read(bytes: number): void {
+    this.#begun = true;
+    this.#bytes += bytes;
+  }
+
+  deleted(bytes: number): void {
+    this.#rows += 1;
+    this.#bytes += bytes;
+  }
+}
+
+/** Whatever its type says: in a row of a damaged page there may be nothing. */
+const sizeOf = ({ sealed }: EntryRow): number => (Buffer.isBuffer(sealed) ? sealed.length : 0);
+
+export const tombstoneHash = (secret: Buffer, { subject, session }: Namespace, kind: Kind, key: string): Buffer =>
+  createHmac('sha256', secret)
+    .update(encodeFrame([kind, subject, session ?? '', key]))
+    .digest();
+
+export const namespaceOf = ({ subject, session }: NamespaceRow): Namespace =>
+  session === '' ? { subject } : { subject, session };

@@ -1,0 +1,106 @@
+import type { KeyKeeper } from '../crypto/key-keeper.ts';
+import type { Connection } from './connection.ts';
+import type { Vault } from './store.ts';
+import { VAULT_PREFIX } from './vault-names.ts';
+
+/** The first name after all of those. */
+const AFTER = 'vault!';
+
+interface Deps {
+  readonly connection: Connection;
+  readonly keys: KeyKeeper;
+  write<T>(job: () => T): Promise<T>;
+  writeUnopened<T>(job: () => T): Promise<T>;
+  read<T>(query: () => T): Promise<T>;
+  readUnopened<T>(query: () => T): Promise<T>;
+  /** A moment that is not in doubt: by any other a wrong clock would let revoked tokens in again. */
+  now(): number;
+}
+
+/** Texts sealed like the database's own secrets, and the tokens that were taken back, in clear. */
+export class SqliteVault implements Vault {
+  readonly #deps: Deps;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  read(name: string): Promise<string | undefined> {
+    return this.#deps.read(() => this.#deps.keys.readSecret(VAULT_PREFIX + name)?.toString());
+  }
+
+  write(name: string, text: string): Promise<void> {
+    return this.#deps.write(() => this.#deps.keys.saveSecret(VAULT_PREFIX + name, Buffer.from(text)));
+  }
+
+  delete(name: string): Promise<void> {
+    return this.#deps.writeUnopened(() => this.#deps.keys.deleteSecret(VAULT_PREFIX + name));
+  }
+
+  names(): Promise<readonly string[]> {
+    return this.#deps.readUnopened(() => {
+      const names = this.#deps.connection.sql.metaNames.all(VAULT_PREFIX, AFTER) as string[];
+      return names.map((name) => name.slice(VAULT_PREFIX.length));
+    });
+  }
+
+  revokeToken(id: string, until: number): Promise<void> {
+    return this.#deps.writeUnopened(() => {
+      const { sql } = this.#deps.connection;
+      sql.deleteOldRevocations.run(this.#deps.now());
+      sql.insertRevocation.run(id, until);
+    });
+  }
+
+  revokedTokens(): Promise<readonly string[]> {
+    return this.#deps.readUnopened(() => this.#deps.connection.sql.revokedTokens.all(this.#deps.now()) as string[]);
+  }
+}
+
+interface RamDeps {
+  step<T>(job: () => T): Promise<T>;
+  now(): number;
+}
+
+/** The same for a memory that ends with the program. */
+export class RamVault implements Vault {
+  readonly #deps: RamDeps;
+  readonly #texts = new Map<string, string>();
+  readonly #revoked = new Map<string, number>();
+
+  constructor(deps: RamDeps) {
+    this.#deps = deps;
+  }
+
+  read(name: string): Promise<string | undefined> {
+    return this.#deps.step(() => this.#texts.get(name));
+  }
+
+  write(name: string, text: string): Promise<void> {
+    return this.#deps.step(() => void this.#texts.set(name, text));
+  }
+
+  delete(name: string): Promise<void> {
+    return this.#deps.step(() => void this.#texts.delete(name));
+  }
+
+  names(): Promise<readonly string[]> {
+    return this.#deps.step(() => [...this.#texts.keys()].toSorted());
+  }
+
+  revokeToken(id: string, until: number): Promise<void> {
+    return this.#deps.step(() => {
+      for (const [old, end] of this.#revoked) if (end <= this.#deps.now()) this.#revoked.delete(old);
+      this.#revoked.set(id, Math.max(until, this.#revoked.get(id) ?? until));
+    });
+  }
+
+  revokedTokens(): Promise<readonly string[]> {
+    return this.#deps.step(() =>
+      [...this.#revoked]
+        .filter(([, until]) => until > this.#deps.now())
+        .map(([id]) => id)
+        .toSorted(),
+    );
+  }
+}

@@ -1,0 +1,31 @@
+const DAY_MS = 86_400_000;
+const KEPT_DATES = 1024;
+/** Days that were spelled before; a page has few of them. */
+const dates = new Map<number, string>();
+
+const digits = (many: number, count: number): readonly string[] =>
+  Array.from({ length: many }, (_, number) => `${number}`.padStart(count, '0'));
+const two = digits(60, 2);
+const three = digits(1000, 3);
+
+/**
+ * A moment as it goes over every wire: RFC 3339 in UTC, as `toISOString` spells it. Put together from parts, because a page
+ * of facts holds 150 moments, and they were a third of what it costs.
+ */
+export function formatTime(ms: number): string {
+  const day = Math.floor(ms / DAY_MS);
+  const rest = Math.floor(ms - day * DAY_MS);
+  const seconds = Math.floor(rest / 1000);
+  const minutes = Math.floor(seconds / 60);
+  return `${dateOf(day)}${two[Math.floor(minutes / 60)]}:${two[minutes % 60]}:${two[seconds % 60]}.${three[rest % 1000]}Z`;
+}
+
+/** With the T behind it. */
+function dateOf(day: number): string {
+  const known = dates.get(day);
+  if (known !== undefined) return known;
+  const made = new Date(day * DAY_MS).toISOString().slice(0, -'00:00:00.000Z'.length);
+  if (dates.size >= KEPT_DATES) dates.clear();
+  dates.set(day, made);
+  return made;
+}

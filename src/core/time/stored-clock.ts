@@ -1,0 +1,141 @@
+import type { ClockState } from '../../contract/status.ts';
+import { STORED_CLOCK, type KeyKeeper } from '../crypto/key-keeper.ts';
+import type { CommitQueue } from '../store/commit-queue.ts';
+import type { Connection } from '../store/connection.ts';
+import { clockStateOf, CLOCK_UNCHECKED } from './clock-state.ts';
+import type { Clock } from './clock.ts';
+import { type StoredDoubt, Timekeeper } from './timekeeper.ts';
+
+/** How far the clock may run ahead of what the file remembers of it, in case the program is killed. */
+const WHILE_WRITING_MS = 60_000;
+/** The same when nobody writes. */
+const AT_LEAST_MS = 3_600_000;
+/** Stands in the file while it may hold entries that were written by a clock in doubt. */
+const DOUBTFUL_WRITES = 'written in doubt';
+
+/** As it is sealed: the trusted time, and of a doubt since when it is and whether it was found at a start. */
+const WITHOUT_DOUBT = 8;
+const SINCE_AT = WITHOUT_DOUBT;
+const AT_START_AT = SINCE_AT + 8;
+const WITH_DOUBT = AT_START_AT + 1;
+
+const doubtIn = (bytes: Buffer): StoredDoubt | undefined =>
+  bytes.length < WITH_DOUBT ? undefined : { since: bytes.readDoubleBE(SINCE_AT), atStart: bytes.readUInt8(AT_START_AT) === 1 };
+
+interface Deps {
+  readonly connection: Connection;
+  readonly keys: KeyKeeper;
+  readonly queue: CommitQueue;
+  readonly clock: Clock;
+  /** The clock was set back after a doubt, or a doubt has ended otherwise. */
+  corrected(): void;
+}
+
+/** The time a store goes by, as the file remembers it from one run to the next. What it remembers is sealed. */
+export class StoredClock {
+  readonly #deps: Deps;
+  readonly #time: Timekeeper;
+  /** The file holds a time from an earlier run. */
+  readonly #expected: boolean;
+  #kept = 0;
+  #learnt = false;
+  #keeping = false;
+  #doubtfulWrites: boolean;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    this.#expected = deps.connection.meta(STORED_CLOCK) !== undefined;
+    this.#doubtfulWrites = deps.connection.meta(DOUBTFUL_WRITES) !== undefined;
+    // Until it can be read, nothing that seems expired is destroyed.
+    this.#time = new Timekeeper(deps.clock, this.#expected ? 0 : undefined, () => deps.corrected());
+  }
+
+  now(): number {
+    return this.#time.now();
+  }
+
+  /** Whether nothing irreversible may happen now. */
+  get inDoubt(): boolean {
+    return this.#time.inDoubt;
+  }
+
+  get state(): ClockState {
+    return this.#expected && !this.#learnt ? CLOCK_UNCHECKED : clockStateOf(this.#time.read());
+  }
+
+  /** Milliseconds until a review may end the doubt; undefined if only the owner can. */
+  get reviewIn(): number | undefined {
+    const reading = this.#time.read();
+    return reading.at === 'ahead' ? reading.reviewIn : undefined;
+  }
+
+  review(): Promise<void> {
+    return this.#time.review();
+  }
+
+  /** As soon as there is a key. */
+  load(): void {
+    if (this.#learnt) return;
+    const bytes = this.#deps.keys.readSecret(STORED_CLOCK);
+    if (bytes) this.#time.restore(bytes.readDoubleBE(), doubtIn(bytes));
+    this.#kept = bytes?.readDoubleBE() ?? 0;
+    this.#learnt = true;
+  }
+
+  /** The latest moment that is not in doubt. */
+  trusted(): number {
+    return this.#time.trusted();
+  }
+
+  /** What only the passing of time asks for; it is noticed when somebody comes by. */
+  saveWhenDue(): void {
+    if (!this.#deps.keys.heldKeys || this.#keeping || this.trusted() - this.#kept < AT_LEAST_MS) return;
+    this.#keeping = true;
+    // If it cannot be kept now, the next one who comes by tries again.
+    const done = (): boolean => (this.#keeping = false);
+    this.#deps.queue.run(() => this.save()).then(done, done);
+  }
+
+  /** Inside a transaction that somebody else began. */
+  saveIfDue(): void {
+    if (this.trusted() - this.#kept >= WHILE_WRITING_MS) this.save();
+    if (!this.#doubtfulWrites && this.inDoubt) this.#markDoubtfulWrites();
+  }
+
+  /** Inside a transaction. A moment still in doubt is not kept. */
+  save(): void {
+    const { doubt } = this.#time;
+    const bytes = Buffer.alloc(doubt ? WITH_DOUBT : WITHOUT_DOUBT);
+    this.#kept = this.trusted();
+    bytes.writeDoubleBE(this.#kept);
+    if (doubt) {
+      bytes.writeDoubleBE(doubt.since, SINCE_AT);
+      bytes.writeUInt8(doubt.atStart ? 1 : 0, AT_START_AT);
+    }
+    this.#deps.keys.saveSecret(STORED_CLOCK, bytes);
+  }
+
+  /** Inside a transaction. What was written by an earlier, wrong time is corrected afterwards. */
+  trustWall(): void {
+    this.#time.trustWall();
+    this.save();
+    this.#markDoubtfulWrites();
+  }
+
+  /** Whether there may be entries that a clock in doubt has written, and that wait to be corrected. */
+  get hasUntrustedDates(): boolean {
+    return this.#doubtfulWrites;
+  }
+
+  /** Inside a transaction. While the clock is in doubt there may be more of them. */
+  clearUntrustedDates(): void {
+    if (this.inDoubt) return;
+    this.#deps.connection.deleteMeta(DOUBTFUL_WRITES);
+    this.#doubtfulWrites = false;
+  }
+
+  #markDoubtfulWrites(): void {
+    this.#deps.connection.setMeta(DOUBTFUL_WRITES, 1);
+    this.#doubtfulWrites = true;
+  }
+}

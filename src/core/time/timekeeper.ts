@@ -1,0 +1,198 @@
+import type { Clock } from './clock.ts';
+
+const SECOND = 1000;
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+/** A wall clock that runs ahead of the elapsed time by more than this is in doubt. */
+const JUMP = DAY;
+/** How long a clock in doubt must run evenly before anything but the owner can vouch for it. */
+const PROBATION = HOUR;
+/** Beyond this only the owner can vouch for the clock. */
+const ORDINARY = 30 * DAY;
+/** A correction of this size or more during the probation starts it again. */
+const ADJUSTMENT = 5 * 60 * SECOND;
+
+/** The wall clock is ahead of what this memory knows, and nothing vouches for it yet. */
+interface Doubt {
+  /** When the wall clock last jumped, by the steady clock. */
+  readonly since: number;
+  /** How far it is ahead. */
+  readonly ahead: number;
+  /** It was found at the start, so the time may have passed while the program was not running. */
+  readonly atStart: boolean;
+}
+
+/** A doubt as the next run learns of it. */
+export interface StoredDoubt {
+  /** When it began, by the wall clock. */
+  readonly since: number;
+  readonly atStart: boolean;
+}
+
+/** How the wall clock compares with the time that this memory trusts. */
+export type ClockReading =
+  | { readonly at: 'ok' }
+  | {
+      readonly at: 'ahead';
+      readonly wall: number;
+      readonly trusted: number;
+      readonly atStart: boolean;
+      /** When the clock may be believed without the owner; undefined if only the owner can decide. */
+      readonly reviewIn: number | undefined;
+    }
+  | { readonly at: 'behind'; readonly wall: number; readonly trusted: number };
+
+/**
+ * The time that every read and write uses (R-TIME).
+ *
+ * - It never runs behind the latest trusted time, so setting the clock back extends no lifetime.
+ * - It follows the wall clock forward at once, so entries that seem expired are hidden.
+ * - While the wall clock is in doubt, nothing irreversible may happen, and the trusted time advances by elapsed time only.
+ *   When the clock is corrected, everything is visible again.
+ *
+ * What ends a doubt, and why, is in ADR 0062.
+ */
+export class Timekeeper {
+  readonly #clock: Clock;
+  readonly #corrected: () => void;
+  #trusted: number;
+  #trustedAt: number;
+  /** Uptime minus the steady clock when both were last read: it grows by the time that the machine sleeps. */
+  #asleep: number;
+  #doubt: Doubt | undefined;
+  #starting = true;
+
+  /**
+   * `trusted` is the latest time known from earlier runs: undefined for a new memory, 0 if it cannot be read yet. `corrected` is
+   * called when the wall clock was set back after a doubt, or a doubt has ended otherwise.
+   */
+  constructor(clock: Clock, trusted: number | undefined, corrected: () => void = () => undefined) {
+    this.#clock = clock;
+    this.#corrected = corrected;
+    this.#trusted = trusted ?? clock.now();
+    this.#trustedAt = clock.steady();
+    this.#asleep = clock.uptime() - this.#trustedAt;
+    if (trusted !== 0) this.now();
+  }
+
+  now(): number {
+    const wall = this.#clock.now();
+    const expected = this.#elapsed(wall);
+    if (wall - expected > JUMP) {
+      this.#suspect(wall - expected);
+      return wall;
+    }
+    return this.#trust(Math.max(wall, Math.floor(expected)));
+  }
+
+  /** Whether nothing irreversible may happen now. */
+  get inDoubt(): boolean {
+    this.now();
+    return this.#doubt !== undefined;
+  }
+
+  /** The latest time that is not in doubt. The next run starts from it. */
+  trusted(): number {
+    return this.inDoubt ? Math.floor(this.#expected()) : this.#trusted;
+  }
+
+  read(): ClockReading {
+    const trusted = this.trusted();
+    const wall = this.#clock.now();
+    const doubt = this.#doubt;
+    if (doubt) {
+      return {
+        at: 'ahead',
+        wall,
+        trusted,
+        atStart: doubt.atStart,
+        reviewIn: doubt.ahead > ORDINARY ? undefined : this.#probation(doubt),
+      };
+    }
+    return trusted - wall > JUMP ? { at: 'behind', wall, trusted } : { at: 'ok' };
+  }
+
+  /**
+   * What an earlier run knew, which can be read only with the key. A doubt that it had goes on, so that programs that run
+   * for moments only can end it too, and so that a new start does not turn a jump into an absence.
+   */
+  restore(trusted: number, before?: StoredDoubt): void {
+    this.#doubt = undefined;
+    this.#starting = true;
+    this.#trusted = trusted;
+    this.#trustedAt = this.#clock.steady();
+    const wall = this.now();
+    const doubt = this.#doubt as Doubt | undefined;
+    if (!doubt || !before || before.since > wall) return;
+    this.#doubt = { ...doubt, since: doubt.since - (wall - before.since), atStart: before.atStart };
+  }
+
+  /** For the next run. */
+  get doubt(): StoredDoubt | undefined {
+    const doubt = this.inDoubt ? this.#doubt : undefined;
+    return doubt && { since: this.#clock.now() - (this.#clock.steady() - doubt.since), atStart: doubt.atStart };
+  }
+
+  /**
+   * Ends a doubt if there is enough evidence (ADR 0062): at most 30 days, an hour without another jump, and either a
+   * synchronized clock or, where the system does not say, a program that was not running meanwhile.
+   */
+  async review(): Promise<void> {
+    if (!this.#passedProbation()) return;
+    const synchronized = await this.#clock.synchronized();
+    const doubt = this.#passedProbation();
+    if (doubt && (synchronized ?? doubt.atStart)) this.trustWall();
+  }
+
+  /** The owner says that the wall clock is right: the trusted time becomes the wall clock, forward or backward. */
+  trustWall(): void {
+    this.#trust(this.#clock.now());
+  }
+
+  #passedProbation(): Doubt | undefined {
+    this.now();
+    const doubt = this.#doubt;
+    return doubt && doubt.ahead <= ORDINARY && this.#probation(doubt) === 0 ? doubt : undefined;
+  }
+
+  /** Milliseconds until a review may end the doubt. */
+  #probation({ since }: Doubt): number {
+    return Math.max(0, PROBATION - (this.#clock.steady() - since));
+  }
+
+  #suspect(ahead: number): void {
+    const before = this.#doubt;
+    const change = before ? ahead - before.ahead : 0;
+    if (before && Math.abs(change) < ADJUSTMENT) return;
+    // What is left after a correction may still be the time that the program was not running.
+    const atStart = before ? before.atStart && change <= JUMP : this.#starting;
+    this.#doubt = { since: this.#clock.steady(), ahead, atStart };
+    this.#starting = false;
+    if (change < -JUMP) this.#corrected();
+  }
+
+  #trust(moment: number): number {
+    const doubted = this.#doubt !== undefined;
+    this.#doubt = undefined;
+    this.#starting = false;
+    this.#trusted = moment;
+    this.#trustedAt = this.#clock.steady();
+    if (doubted) this.#corrected();
+    return moment;
+  }
+
+  #expected(): number {
+    return this.#trusted + (this.#clock.steady() - this.#trustedAt);
+  }
+
+  /** The trusted time plus the time that has passed since, sleep included. Uptime is read only when the wall clock is ahead. */
+  #elapsed(wall: number): number {
+    const expected = this.#expected();
+    if (wall - expected <= SECOND) return expected;
+    const asleep = this.#clock.uptime() - this.#clock.steady();
+    // Never past the wall clock: some systems tell the uptime by whole seconds.
+    this.#trusted += Math.min(Math.max(0, asleep - this.#asleep), wall - expected);
+    this.#asleep = asleep;
+    return this.#expected();
+  }
+}

@@ -1,0 +1,115 @@
+import {
+  closeSync,
+  constants,
+  type Dirent,
+  existsSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  rmSync,
+  type Stats,
+} from 'node:fs';
+import { join } from 'node:path';
+import { APPLICATION_ID, MEMORY_FILE } from '../store/database.ts';
+
+export const BACKUPS_FOLDER = 'backups';
+
+const PARTS = ['', '-wal', '-shm', '-journal'] as const;
+/** Every name that this program gives to an unfinished file. Other names belong to the owner and are never removed. */
+const DRAFT = /^memory\.(?:db\.new|restoring\.db|salvaging\.db)(?:-wal|-shm|-journal)?$|^memory\.key(?:\.next)?\.new$/;
+const BACKUP = /^(?:memory|schema-\d+|before-restore)-\d+\.db/;
+const BACKUP_DRAFT = /^[^.]+\.db\.new(?:-wal|-shm|-journal)?$/;
+const BACKUP_LOG = /^([^.]+\.db)-(?:wal|shm|journal)$/;
+/** Folders of other parts of the program. They hold many files and never a database of ours. */
+const FOREIGN_FOLDERS: ReadonlySet<string> = new Set(['electron', 'embeddings', 'packs']);
+const DEEPEST = 4;
+const MAGIC = 'SQLite format 3\0';
+
+/** A database with the files that SQLite keeps beside it. */
+export function removeDatabase(file: string): void {
+  for (const part of PARTS) rmSync(file + part, { force: true });
+}
+
+/**
+ * Removes what a killed upkeep command left behind: drafts hold complete copies of the memory. The caller holds the folder's
+ * lock, so no other process is writing one.
+ */
+export function removeDrafts(folder: string): void {
+  for (const name of namesIn(folder)) if (DRAFT.test(name)) rmSync(join(folder, name), { force: true });
+  const backups = join(folder, BACKUPS_FOLDER);
+  undoSecondName(join(folder, MEMORY_FILE), backups);
+  for (const name of namesIn(backups).filter((one) => BACKUP.test(one))) {
+    const log = BACKUP_LOG.exec(name)?.[1];
+    if (BACKUP_DRAFT.test(name) || (log !== undefined && !existsSync(join(backups, log))))
+      rmSync(join(backups, name), { force: true });
+  }
+}
+
+/** A killed restore may leave the memory with a second name among the backups, and its log under that name alone. */
+function undoSecondName(file: string, backups: string): void {
+  const memory = statOf(file);
+  if (!memory || memory.nlink < 2) return;
+  for (const name of namesIn(backups).filter((one) => /^before-restore-\d+\.db$/.test(one))) {
+    const second = join(backups, name);
+    if (!isSameFile(memory, statOf(second))) continue;
+    for (const log of ['-wal', '-journal'])
+      if (existsSync(second + log) && !existsSync(file + log)) renameSync(second + log, file + log);
+    rmSync(second);
+  }
+}
+
+export interface DatabaseCopy {
+  readonly file: string;
+  /** When it was last written; milliseconds since 1970. */
+  readonly at: number;
+}
+
+/** Every other file in the data folder that is a database of ours, whatever its name: each may open to forgotten facts. */
+export function listDatabaseCopies(folder: string): readonly DatabaseCopy[] {
+  const memory = statOf(join(folder, MEMORY_FILE));
+  return databasesBelow(folder, 1).filter(({ file }) => !isSameFile(memory, statOf(file)));
+}
+
+function databasesBelow(folder: string, depth: number): DatabaseCopy[] {
+  const found: DatabaseCopy[] = [];
+  for (const entry of entriesIn(folder)) {
+    const file = join(folder, entry.name);
+    if (entry.isDirectory()) {
+      if (depth < DEEPEST && !(depth === 1 && FOREIGN_FOLDERS.has(entry.name))) found.push(...databasesBelow(file, depth + 1));
+    } else if (entry.isFile() && isOurs(file)) found.push({ file, at: Math.floor(statOf(file)?.mtimeMs ?? 0) });
+  }
+  return found;
+}
+
+/** By the header alone: a copy that is cut short may still open to some facts. */
+function isOurs(file: string): boolean {
+  let handle: number | undefined;
+  try {
+    handle = openSync(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
+    const header = Buffer.alloc(72);
+    if (readSync(handle, header, 0, header.length, 0) < header.length) return false;
+    return header.toString('latin1', 0, MAGIC.length) === MAGIC && header.readUInt32BE(68) === APPLICATION_ID;
+  } catch {
+    // A file that we cannot read does not keep its owner from forgetting.
+    return false;
+  } finally {
+    if (handle !== undefined) closeSync(handle);
+  }
+}
+
+const namesIn = (folder: string): string[] => entriesIn(folder).flatMap((entry) => (entry.isDirectory() ? [] : [entry.name]));
+
+function entriesIn(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+}
+
+const statOf = (file: string): Stats | undefined => lstatSync(file, { throwIfNoEntry: false });
+
+const isSameFile = (one: Stats | undefined, other: Stats | undefined): boolean =>
+  one !== undefined && other !== undefined && one.ino === other.ino && one.dev === other.dev;

@@ -1,0 +1,194 @@
+import { existsSync } from 'node:fs';
+import { BrokenSeal, openBytes } from '../crypto/cipher.ts';
+import { findKeys, type KeyRecord } from '../crypto/find-keys.ts';
+import { STORED_CLOCK, type KeyKeeper } from '../crypto/key-keeper.ts';
+import type { KeyRing } from '../crypto/key-ring.ts';
+import type { KeySource } from '../crypto/keys/key-source.ts';
+import { wrapKey, RECOVERY_WRAPPED_KEY, RECOVERY_PUBLIC_KEY } from '../crypto/recovery-key.ts';
+import { Connection } from '../store/connection.ts';
+import { openDatabase } from '../store/database.ts';
+import { migrations } from '../store/migrations/index.ts';
+import { CREDENTIAL, PAUSED_TOKEN, SIGNING_SECRET, TOKEN_RECORD, VAULT_PREFIX } from '../store/vault-names.ts';
+
+/** For a token whose expiry is not known. */
+const FOR_GOOD = Number.MAX_SAFE_INTEGER;
+
+export interface Tombstone {
+  readonly at: number;
+  readonly trusted: number;
+  readonly hash: Buffer | null;
+  readonly subject: string | null;
+  readonly session: string | null;
+  readonly kind: number | null;
+  readonly category: string | null;
+}
+
+/**
+ * The state of the replaced memory that a restore of an older backup must not undo: what was forgotten, and who may come in.
+ * All but the secrets is readable without a key.
+ */
+export interface NewerState {
+  /** The random id of the memory. A backup of another memory has another one. */
+  readonly memory: string | undefined;
+  readonly tombstones: readonly Tombstone[];
+  readonly revocations: readonly { readonly id: string; readonly expires_at: number }[];
+  /** How many segments were opened under each key. */
+  readonly segments: readonly { readonly id: Buffer; readonly segment: number }[];
+  /** Names of all secrets. */
+  readonly names: ReadonlySet<string>;
+  /** Secrets that open. Empty when the key is not available. */
+  readonly secrets: ReadonlyMap<string, Buffer>;
+}
+
+export const EMPTY_NEWER_STATE: NewerState = {
+  memory: undefined,
+  tombstones: [],
+  revocations: [],
+  segments: [],
+  names: new Set(),
+  secrets: new Map(),
+};
+
+/** Undefined when the memory in this place cannot be read. */
+export async function readNewerState(
+  file: string,
+  places: (connection: Connection) => readonly KeySource[],
+): Promise<NewerState | undefined> {
+  if (!existsSync(file)) return EMPTY_NEWER_STATE;
+  try {
+    // Foreign objects in its schema do not keep its lists from being read. Nothing is written to it.
+    const connection = new Connection(file, openDatabase(file, migrations, undefined, 'our tables'));
+    try {
+      const names = connection.sql.metaBlobs.all() as string[];
+      return {
+        memory: String(connection.meta('memory')),
+        tombstones: connection.sql.tombstones.all() as Tombstone[],
+        revocations: connection.sql.revocations.all() as NewerState['revocations'],
+        segments: connection.sql.keyRecords.all() as NewerState['segments'],
+        names: new Set(names),
+        secrets: secretsIn(connection, names, await ringOf(connection, places(connection))),
+      };
+    } finally {
+      connection.close();
+    }
+  } catch {
+    return undefined;
+  }
+}
+
+async function ringOf(connection: Connection, places: readonly KeySource[]): Promise<KeyRing | undefined> {
+  const records = connection.sql.keyRecords.all() as KeyRecord[];
+  // Without a record any key would be taken for the right one.
+  if (records.length === 0) return undefined;
+  const found = await findKeys(records, places);
+  return found.at === 'ok' ? found.custody.ring : undefined;
+}
+
+function secretsIn(connection: Connection, names: readonly string[], ring: KeyRing | undefined): Map<string, Buffer> {
+  const secrets = new Map<string, Buffer>();
+  for (const name of ring ? names : []) {
+    const sealed = connection.meta(name);
+    try {
+      if (ring && Buffer.isBuffer(sealed)) secrets.set(name, openBytes(ring, ['secret', name], sealed));
+    } catch (error) {
+      if (!(error instanceof BrokenSeal)) throw error;
+    }
+  }
+  return secrets;
+}
+
+/**
+ * Writes the newer state into the backup that takes the memory's place. Returns how many tokens were revoked because their
+ * record does not open: the restored memory still has the secret that signed them, so they would be valid and not listed.
+ */
+export function applyNewerState(connection: Connection, keys: KeyKeeper, newer: NewerState): number {
+  connection.begin();
+  try {
+    for (const { id, expires_at } of newer.revocations) connection.sql.insertRevocation.run(id, expires_at);
+    carrySegments(connection, keys, newer);
+    const revoked = carryTokens(connection, keys, newer);
+    const ofThisMemory = newer.memory === String(connection.meta('memory'));
+    const has = (name: string): boolean => connection.meta(name) !== undefined;
+    const carry = (name: string): void => {
+      const secret = newer.secrets.get(name);
+      if (secret) keys.saveSecret(name, secret);
+    };
+    // Another memory's secret would turn away the clients of the one that comes back.
+    if (ofThisMemory || !has(VAULT_PREFIX + SIGNING_SECRET)) carry(VAULT_PREFIX + SIGNING_SECRET);
+    if (ofThisMemory) {
+      carryCredentials(connection, keys, newer);
+      carryRecoveryKey(connection, keys, newer);
+    }
+    carryClock(keys, newer);
+    connection.commit();
+    return revoked;
+  } catch (error) {
+    connection.rollback();
+    throw error;
+  }
+}
+
+/** A segment that was opened after the backup is not opened a second time: each bounds how many records share one derived key. */
+function carrySegments(connection: Connection, keys: KeyKeeper, newer: NewerState): void {
+  for (const { id, segment } of keys.records()) {
+    const reached = openedSegments(newer, id);
+    if (reached > segment) connection.sql.updateSegment.run(reached, id);
+  }
+  keys.abandonSegment();
+}
+
+/** How many segments the replaced memory opened under this key. */
+export const openedSegments = ({ segments }: NewerState, key: Buffer): number =>
+  segments.find(({ id }) => id.equals(key))?.segment ?? 0;
+
+function carryTokens(connection: Connection, keys: KeyKeeper, { names, secrets }: NewerState): number {
+  const revocations = connection.sql.revocations.all() as NewerState['revocations'];
+  const revoked = new Set(revocations.map(({ id }) => id));
+  let unreadable = 0;
+  for (const name of withPrefix(names, VAULT_PREFIX + TOKEN_RECORD)) {
+    const id = name.slice((VAULT_PREFIX + TOKEN_RECORD).length);
+    const record = secrets.get(name);
+    if (revoked.has(id)) continue;
+    if (record) keys.saveSecret(name, record);
+    else if (connection.meta(name) === undefined) {
+      connection.sql.insertRevocation.run(id, FOR_GOOD);
+      unreadable += 1;
+    }
+    // Paused or not, as the owner last decided.
+    const paused = VAULT_PREFIX + PAUSED_TOKEN + id;
+    if (names.has(paused)) keys.saveSecret(paused, Buffer.from('paused'));
+    else keys.deleteSecret(paused);
+  }
+  return unreadable;
+}
+
+/** A credential that was taken back must not return, nor an older one in the place of a newer. */
+function carryCredentials(connection: Connection, keys: KeyKeeper, { names, secrets }: NewerState): void {
+  const prefix = VAULT_PREFIX + CREDENTIAL;
+  for (const name of withPrefix(new Set(connection.sql.metaBlobs.all() as string[]), prefix))
+    if (!names.has(name)) keys.deleteSecret(name);
+  for (const name of withPrefix(names, prefix)) {
+    const secret = secrets.get(name);
+    if (secret) keys.saveSecret(name, secret);
+  }
+}
+
+/** A newer recovery key made the older one useless, and it stays so. */
+function carryRecoveryKey(connection: Connection, keys: KeyKeeper, { secrets }: NewerState): void {
+  const publicKey = secrets.get(RECOVERY_PUBLIC_KEY);
+  // In the middle of a rotation there are two locked-up keys, and both belong to the recovery key of the backup.
+  if (!publicKey || keys.ring.retiring || keys.readSecret(RECOVERY_PUBLIC_KEY)?.equals(publicKey)) return;
+  const master = keys.ring.current.export();
+  keys.saveSecret(RECOVERY_PUBLIC_KEY, publicKey);
+  connection.setMeta(RECOVERY_WRAPPED_KEY, wrapKey(master, publicKey));
+  master.fill(0);
+}
+
+/** By the time of an old backup the present looks like a clock that jumped. */
+function carryClock(keys: KeyKeeper, { secrets }: NewerState): void {
+  const newer = secrets.get(STORED_CLOCK);
+  const older = keys.readSecret(STORED_CLOCK);
+  if (newer && (!older || newer.readDoubleBE() > older.readDoubleBE())) keys.saveSecret(STORED_CLOCK, newer);
+}
+
+const withPrefix = (names: ReadonlySet<string>, prefix: string): string[] => [...names].filter((name) => name.startsWith(prefix));

@@ -1,0 +1,116 @@
+import { Failure } from '../../contract/failure.ts';
+import type { KeyKeeper } from '../crypto/key-keeper.ts';
+import { wrapKey, createRecoveryPair, RECOVERY_WRAPPED_KEY, RECOVERY_PUBLIC_KEY } from '../crypto/recovery-key.ts';
+import { diskFailureOf } from '../file/disk-failure.ts';
+import type { CommitQueue } from '../store/commit-queue.ts';
+import { Connection } from '../store/connection.ts';
+import { connect } from '../store/database.ts';
+import { SealedRows } from '../store/sealed-rows.ts';
+import type { Backup, BackupResult, Upkeep, VerificationReport } from '../store/store.ts';
+import { listBackups, writeBackup } from './backup.ts';
+import { Rotation, type RotationState } from './rotation.ts';
+import { verifyMemory } from './verification.ts';
+
+interface Deps {
+  readonly connection: Connection;
+  readonly keys: KeyKeeper;
+  readonly rows: SealedRows;
+  readonly queue: CommitQueue;
+  readonly folder: string;
+  now(): number;
+  /** Whether that time is in doubt. */
+  doubtful(): boolean;
+}
+
+export class FileUpkeep implements Upkeep {
+  readonly #deps: Deps;
+  readonly #rotation: Rotation;
+  #working: Promise<unknown> = Promise.resolve();
+  #backingUp = 0;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    this.#rotation = new Rotation(deps);
+  }
+
+  get rotating(): RotationState {
+    return this.#rotation.state;
+  }
+
+  async rotate(): Promise<void> {
+    if (this.#backingUp > 0)
+      throw new Failure('store_unavailable', 'A backup is being made; rotate the key when that has ended.');
+    return this.#keep(this.#rotation.run());
+  }
+
+  /** Goes on with a rotation that an earlier run did not end. */
+  resume(): void {
+    if (this.rotating.at === 'none' && this.#deps.keys.heldKeys?.ring.retiring) this.rotate().catch(() => undefined);
+  }
+
+  async makeRecoveryKey(): Promise<string> {
+    const { connection, keys, queue } = this.#deps;
+    const { recoveryKey: words, publicKey } = createRecoveryPair();
+    await queue.run(() => {
+      if (keys.ring.retiring)
+        throw new Failure('store_unavailable', 'The key is being rotated; make a recovery key when that has ended.');
+      const bytes = keys.ring.current.export();
+      keys.saveSecret(RECOVERY_PUBLIC_KEY, publicKey);
+      connection.setMeta(RECOVERY_WRAPPED_KEY, wrapKey(bytes, publicKey));
+      bytes.fill(0);
+    });
+    return words;
+  }
+
+  get recoverable(): boolean {
+    return this.#deps.connection.meta(RECOVERY_WRAPPED_KEY) !== undefined;
+  }
+
+  async backup(): Promise<BackupResult> {
+    const { connection, folder } = this.#deps;
+    if (this.rotating.at === 'running') {
+      throw new Failure('store_unavailable', 'The key is being rotated; make the backup when that has ended.');
+    }
+    this.#backingUp += 1;
+    try {
+      return await this.#keep(
+        writeBackup(connection.db, folder, { now: this.#deps.now(), doubtful: this.#deps.doubtful() }, (file) =>
+          this.#verifyCopy(file),
+        ),
+      );
+    } catch (error) {
+      throw diskFailureOf(error, folder)?.told ?? error;
+    } finally {
+      this.#backingUp -= 1;
+    }
+  }
+
+  async #verifyCopy(file: string): Promise<VerificationReport> {
+    const copy = new Connection(file, connect(file));
+    try {
+      return await verifyMemory(copy, new SealedRows(copy, this.#deps.keys), this.#deps.keys);
+    } finally {
+      copy.close();
+    }
+  }
+
+  backups(): readonly Backup[] {
+    return listBackups(this.#deps.folder);
+  }
+
+  verify(): Promise<VerificationReport> {
+    const { connection, rows, keys } = this.#deps;
+    return this.#keep(verifyMemory(connection, rows, keys));
+  }
+
+  /** Lets what is running come to a safe end. */
+  async stop(): Promise<void> {
+    this.#rotation.stop();
+    await this.#working;
+  }
+
+  #keep<T>(work: Promise<T>): Promise<T> {
+    this.#working = Promise.allSettled([this.#working, work]);
+    return work;
+  }
+}

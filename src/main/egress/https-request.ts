@@ -1,0 +1,95 @@
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
+import type { Socket } from 'node:net';
+import { connect, type TLSSocket } from 'node:tls';
+import { Failure } from '../../contract/failure.ts';
+import { EGRESS } from '../../contract/limits.ts';
+import { ByteBuffer } from '../../core/file/byte-buffer.ts';
+import type { EgressResponse } from '../../core/packs/egress.ts';
+
+export type HttpsResponse = Pick<EgressResponse, 'status' | 'headers' | 'body' | 'truncated'>;
+
+interface Bounds {
+  readonly most: number;
+  readonly cut: boolean;
+  readonly heard: () => void;
+}
+
+/** Fulfils when the other side has proved its name, before a byte is said to it. No variable of the environment waives that. */
+export function startTls(socket: Socket, name: string, ca: string | undefined): Promise<TLSSocket> {
+  const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
+  const line = connect({
+    socket,
+    servername: name,
+    ALPNProtocols: ['http/1.1'],
+    minVersion: 'TLSv1.2',
+    rejectUnauthorized: true,
+    ...(ca !== undefined && { ca }),
+  });
+  line.once('secureConnect', () => resolve(line));
+  line.on('error', reject);
+  line.once('close', () => reject(new Error('It was closed.')));
+  return promise;
+}
+
+/** One question and its answer, on a connection of its own. */
+export function sendRequest(
+  line: TLSSocket,
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  bounds: Bounds,
+): Promise<HttpsResponse> {
+  const { promise, resolve, reject } = Promise.withResolvers<HttpsResponse>();
+  const question = request({
+    // With a connection at hand there is no agent, and so neither a pool nor a proxy.
+    createConnection: () => line,
+    path: url.pathname + url.search,
+    headers,
+    setHost: false,
+    maxHeaderSize: EGRESS.headerBytes,
+  });
+  // Above that number Node drops the rest, which may be those that forbid to keep the answer; their bytes are bounded.
+  question.maxHeadersCount = 0;
+  question.on('response', (response) => void read(response, url.hostname, bounds).then(resolve, reject));
+  question.on('error', (error) =>
+    reject(tooManyHeaders(error) ? new Failure('handler_failed', `${url.hostname} ${HEADERS}`) : error),
+  );
+  question.once('close', () => reject(new Error('It was closed.')));
+  question.end();
+  return promise;
+}
+
+const HEADERS = `sent headers of more than ${EGRESS.headerBytes / 1024} KiB, so its answer is not taken; ask another host.`;
+
+const tooManyHeaders = (error: Error): boolean => 'code' in error && error.code === 'HPE_HEADER_OVERFLOW';
+
+function read(response: IncomingMessage, host: string, { most, cut, heard }: Bounds): Promise<HttpsResponse> {
+  const { promise, resolve, reject } = Promise.withResolvers<HttpsResponse>();
+  const { statusCode: status = 0 } = response;
+  const headers = new Map(Object.entries(response.headersDistinct).map(([name, values = []]) => [name, values.join(', ')]));
+  const answer = (body: Buffer, wasCut = false): void => resolve({ status, headers, body, truncated: wasCut });
+  const refuse = (why: string): void => reject(new Failure('handler_failed', `${host} ${why}`));
+  heard();
+  // Nothing is unpacked, so nothing can swell.
+  if (!['', 'identity'].includes((headers.get('content-encoding') ?? '').toLowerCase())) {
+    refuse('answers compressed although it was asked not to, so its answer is not taken; ask for another page.');
+    return promise;
+  }
+  const tooLong = `answers with more than ${most.toLocaleString('en-US')} bytes; ask for less.`;
+  if (!cut && Number(headers.get('content-length')) > most) {
+    refuse(tooLong);
+    return promise;
+  }
+  const body = new ByteBuffer();
+  response.on('data', (chunk: Buffer) => {
+    heard();
+    body.append(chunk);
+    if (body.length <= most) return;
+    response.pause();
+    if (cut) answer(body.bytes().subarray(0, most), true);
+    else refuse(tooLong);
+  });
+  response.on('end', () => answer(body.bytes()));
+  response.on('error', reject);
+  return promise;
+}

@@ -1,0 +1,149 @@
+import { homedir } from 'node:os';
+import type { ClientList } from '../contract/client.ts';
+import { isClockInDoubt, type ListeningState, type SidecarState } from '../contract/status.ts';
+import { TokenRegistry } from '../core/access/token-registry.ts';
+import { keySources } from '../core/crypto/keys/key-sources.ts';
+import { openKeychainItems, hasSessionBus } from '../core/crypto/keys/keychain.ts';
+import { readProvidedCredentials } from '../core/crypto/keys/provided-credentials.ts';
+import { readTokenSecret } from '../core/crypto/keys/token-secret.ts';
+import type { ClientConnections } from '../core/operations/clients-port.ts';
+import { createCore } from '../core/operations/create-core.ts';
+import type { WindowSessionPort } from '../core/operations/memory.ts';
+import type { Perform } from '../core/operations/perform.ts';
+import type { PackServices } from '../core/packs/pack-services.ts';
+import { Finder } from '../core/search/finder.ts';
+import { openStore } from '../core/store/open-store.ts';
+import type { MemoryStore } from '../core/store/store.ts';
+import { type Clock, systemClock } from '../core/time/clock.ts';
+import type { Config, HostMachine } from './config/config.ts';
+import { SettingsEditor } from './config/settings-editor.ts';
+import type { LoadedSettings } from './config/settings-file.ts';
+import { refuseDebugger } from './debugger-guard.ts';
+import type { Network } from './egress/egress.ts';
+import type { OwnPacks, SkippedPack } from './own-packs/own-packs.ts';
+import { createNetworkPacks, createLazyEgress } from './packs.ts';
+import { LazySidecar } from './sidecar/lazy-sidecar.ts';
+import { updatesAt } from './updates.ts';
+
+/** The memory and its one door. Everything that asks goes through `perform`. */
+export interface OpenMemory extends AsyncDisposable {
+  readonly store: MemoryStore;
+  readonly tokens: TokenRegistry;
+  readonly finder: Finder;
+  readonly perform: Perform;
+  readonly packs: PackServices;
+  /** Asleep until the program is there that serves what is embedded. */
+  readonly sidecar: LazySidecar;
+  /** Takes the packs of the owner's own that are listed; until then they are not there. */
+  loadPacks(): Promise<void>;
+}
+
+export interface OpenOptions extends Partial<Omit<LoadedSettings, 'environment'>>, Pick<LoadedSettings, 'environment'> {
+  readonly clock?: Clock;
+  /** The system's own, unless a test has another. */
+  readonly network?: Network;
+  /** Hears where embeddings stand whenever that changes. */
+  readonly onEmbeddings?: (state: SidecarState) => void;
+  /** Hears how the programs of others stand whenever somebody looked. */
+  readonly onClients?: (clients: ClientList['clients']) => void;
+  readonly version: string;
+  /** Where a newer version can be asked for; nowhere, unless the build says so. */
+  readonly updates?: string;
+  /** Whether agents can come; never, where nobody serves them. */
+  readonly listening?: () => ListeningState;
+  /** Browsers that have the window open, while it is served to them. */
+  readonly windowSessions?: () => WindowSessionPort | undefined;
+  /** A desktop makes its key at the first start. */
+  readonly desktop: boolean;
+  /** Hears what packs say while they run. */
+  readonly packLog?: (pack: string, text: string) => void;
+}
+
+interface ConnectionDeps {
+  readonly machine: HostMachine;
+  readonly tokens: TokenRegistry;
+  readonly folder: string;
+  readonly now: () => number;
+  readonly hear?: (clients: ClientList['clients']) => void;
+}
+
+/** What every way of running the program begins with. What opens last closes first. */
+export async function openMemory(config: Config, surroundings: OpenOptions): Promise<OpenMemory> {
+  const { environment, clock = systemClock, network = {}, version, updates = '', desktop, packLog: log } = surroundings;
+  const { listening = () => ({ at: 'paused' }), onClients, windowSessions } = surroundings;
+  const { folder, quota, secretPolicy: secrets, writesPerMinute, fetchHosts } = config;
+  refuseDebugger();
+  const secret = readTokenSecret(environment);
+  const credentials = {
+    keychain: openKeychainItems('the credential', { isReachable: () => hasSessionBus(environment) }),
+    handedIn: readProvidedCredentials(environment),
+  };
+  await using opened = new AsyncDisposableStack();
+  const sources = keySources({ environment, folder, desktop });
+  const store = opened.use(await openStore({ folder, clock, sources, quota }));
+  const tokens = opened.use(
+    await TokenRegistry.open({
+      vault: store.vault,
+      now: () => store.now(),
+      doubtful: () => isClockInDoubt(store.status().clock),
+      secret,
+    }),
+  );
+  const finder = opened.use(new Finder(store));
+  const machine = { environment, platform: process.platform, home: () => homeIn(environment) };
+  let clients: Promise<ClientConnections> | undefined;
+  let ownPacks: OwnPacks | undefined;
+  opened.defer(() => ownPacks?.[Symbol.dispose]());
+  const skipped: SkippedPack[] = [];
+  const egress = createLazyEgress({ ...network, clock });
+  const about = { packs: createNetworkPacks({ clock, egress, fetchHosts }), skipped, ...(log && { log }) };
+  const sidecar = opened.use(sidecarOf(config, surroundings));
+  const { perform, packs } = opened.use(
+    createCore({
+      store,
+      tokens,
+      finder,
+      clock,
+      secrets,
+      writesPerMinute,
+      credentials,
+      embeddings: sidecar,
+      packs: about,
+      settings: new SettingsEditor(config, surroundings),
+      program: { version, listening, updates: updatesAt(updates, egress), ...(windowSessions && { windowSessions }) },
+      clients: () =>
+        (clients ??= connectionsOf({ machine, tokens, folder, now: () => store.now(), ...(onClients && { hear: onClients }) })),
+    }),
+  );
+  const load = async (): Promise<void> => {
+    if (config.packs.length === 0) return;
+    const { OwnPacks } = await import('./own-packs/own-packs.ts');
+    ownPacks = new OwnPacks({ clock, egress });
+    const loaded = await ownPacks.load(folder, config.packs, packs.engine.catalogue);
+    skipped.push(...loaded.skipped);
+  };
+  let loading: Promise<void> | undefined;
+  const loadPacks = (): Promise<void> => (loading ??= load());
+  const rest = opened.move();
+  return { store, tokens, finder, perform, packs, sidecar, loadPacks, [Symbol.asyncDispose]: () => rest.disposeAsync() };
+}
+
+/** As Node itself finds it, but in the environment that was handed in. */
+const homeIn = (environment: HostMachine['environment']): string =>
+  environment[process.platform === 'win32' ? 'USERPROFILE' : 'HOME'] ?? homedir();
+
+/** Loaded when somebody asks: a start need not wait for it. */
+async function connectionsOf({ machine, ...deps }: ConnectionDeps): Promise<ClientConnections> {
+  const { Connections } = await import('./connect/connections.ts');
+  const { CONNECTORS } = await import('./connect/clients.ts');
+  const { surroundingsOf } = await import('./connect/programs.ts');
+  return new Connections({ ...deps, connectors: CONNECTORS, around: surroundingsOf(machine) });
+}
+const sidecarOf = ({ folder, ollama }: Config, { environment, clock = systemClock, onEmbeddings }: OpenOptions): LazySidecar =>
+  new LazySidecar({
+    folder,
+    clock,
+    settings: ollama,
+    machine: { environment, platform: process.platform, home: homedir },
+    onStateChange: onEmbeddings,
+  });

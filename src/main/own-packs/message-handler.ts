@@ -1,0 +1,104 @@
+import * as z from 'zod';
+import { asFailure, Failure } from '../../contract/failure.ts';
+import { lazy } from '../../contract/lazy.ts';
+import type { Egress } from '../../core/packs/egress.ts';
+import type { HostAllowlist } from '../../core/packs/hosts.ts';
+import type { ExecutionContext, PackMemory } from '../../core/packs/pack.ts';
+import type { ProgramMessage, PackMessage } from './messages.ts';
+import type { FetchResult } from './realm/fetch.ts';
+
+/** Twice what the runtime of a pack has under way. */
+const AT_ONCE = 32;
+
+const StoreOptions = lazy(() =>
+  z.strictObject({
+    ttl: z.number().exactOptional(),
+    category: z.string().exactOptional(),
+    tags: z.array(z.string().trim().min(1).max(64)).max(32).exactOptional(),
+  }),
+);
+
+/** What a pack may ask its memory, and nothing else can be asked. */
+const questions: Record<string, (memory: PackMemory, given: unknown[]) => Promise<unknown>> = {
+  async store(memory, given) {
+    const [key, value, options] = z.tuple([z.string(), z.unknown(), StoreOptions()]).parse(given);
+    await memory.store(key, value, options);
+  },
+  recall: (memory, given) => memory.recall(...z.tuple([z.string()]).parse(given)),
+  list: (memory, given) => memory.list(...z.tuple([z.string()]).parse(given)),
+  delete: (memory, given) => memory.delete(...z.tuple([z.string()]).parse(given)),
+  context: (memory) => memory.context(),
+};
+
+/** The one way out of a pack's process. */
+export interface NetworkAccess {
+  readonly egress: Egress;
+  /** The hosts that the pack names. */
+  readonly hosts: HostAllowlist;
+}
+
+/** Answers a pack while it runs: its requests go to its memory or outside, and its reports to its caller. */
+export function createMessageHandler(context: ExecutionContext, outside: NetworkAccess, refusals: Map<number, Failure>) {
+  const { memory, progress, log, doNotCache } = context;
+  let underWay = 0;
+  return (said: PackMessage, answer: (heard: ProgramMessage) => void): void => {
+    if (said.is === 'progress') progress(said.done, said.of, said.saying);
+    if (said.is === 'log') log(said.text);
+    if (said.is === 'doNotCache') doNotCache();
+    if (said.is !== 'ask') return;
+    if ((underWay += 1) > AT_ONCE) throw new Error('It asks more at once than its own runtime does.');
+    const { id, what, with: given } = said;
+    void (what === 'fetch' ? fetched(outside, context, given) : answered(memory, what, given))
+      .then(
+        (value) => answer({ is: 'answer', id, value }),
+        (error: unknown) => {
+          if (!(error instanceof z.ZodError)) refusals.set(id, asFailure(error));
+          const message = error instanceof z.ZodError ? usageOf(what) : asFailure(error).message;
+          answer({ is: 'refusal', id, message });
+        },
+      )
+      .finally(() => (underWay -= 1));
+  };
+}
+
+async function answered(memory: PackMemory | undefined, what: string, given: unknown[]): Promise<unknown> {
+  if (!memory || !Object.hasOwn(questions, what)) throw new z.ZodError([]);
+  return await questions[what]?.(memory, given);
+}
+
+const FetchRequest = lazy(() => z.tuple([z.string().max(2048), z.record(z.string().max(100), z.string().max(2048))]));
+
+/** Headers that decide where a request goes, or how its answer is cut into messages. They are the program's to set. */
+const RESERVED =
+  /^(host|connection|content-length|transfer-encoding|te|trailer|upgrade|expect|proxy-.*|accept-encoding|user-agent)$/i;
+
+/** A GET for a pack, bounded as every request of a pack is (R-PACK-14). */
+async function fetched(
+  { egress, hosts }: NetworkAccess,
+  { signal, doNotCache }: ExecutionContext,
+  given: unknown[],
+): Promise<FetchResult> {
+  const [url, headers] = FetchRequest().parse(given);
+  const names = Object.keys(headers);
+  if (!names.every((name) => /^[\w-]+$/.test(name) && !RESERVED.test(name)) || Object.values(headers).some(isNoHeaderValue)) {
+    throw new Failure('invalid_input', 'A header of fetch is not allowed; leave out what the program sets itself, such as Host.');
+  }
+  const reply = await egress.get({ url, hosts, headers, signal });
+  // What a server marks as private belongs in no cache (R-PACK-04).
+  if (reply.uncacheable) doNotCache();
+  return {
+    url: reply.url,
+    status: reply.status,
+    headers: [...reply.headers].filter(([header]) => header !== 'set-cookie'),
+    text: reply.body.toString('utf8'),
+  };
+}
+
+const isNoHeaderValue = (value: string): boolean => !/^[\t\x20-\x7e]*$/.test(value);
+
+const usageOf = (what: string): string =>
+  what === 'fetch'
+    ? 'fetch takes an address and headers; compare it with docs/packs.md'
+    : what === 'store'
+      ? 'store takes a key, what to keep, and of ttl, category and tags what differs; compare it with docs/packs.md'
+      : `${what} takes a key, or the beginning of one; compare it with docs/packs.md`;

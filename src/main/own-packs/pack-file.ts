@@ -1,0 +1,86 @@
+import { createHash } from 'node:crypto';
+import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, type Stats } from 'node:fs';
+import { basename, join } from 'node:path';
+import { Failure } from '../../contract/failure.ts';
+import { PACK_NAME } from '../../contract/pack.ts';
+
+export interface PackFile {
+  readonly name: string;
+  readonly source: string;
+  /** Another text is another pack to the cache. */
+  readonly revision: string;
+}
+
+const ENDING = '.mjs';
+const MOST_BYTES = 1024 * 1024;
+const TYPE = 0o170000;
+const FOLDER = 0o040000;
+const FILE = 0o100000;
+
+/** Their tools would have the names of ours. */
+const OURS: ReadonlySet<string> = new Set(['helmdeck', 'memory', 'pipeline']);
+
+export const packFolderOf = (folder: string): string => join(folder, 'packs');
+
+export const packPathOf = (folder: string, name: string): string => join(packFolderOf(folder), name + ENDING);
+
+/** The name that a file gives its pack, whether or not it is one. */
+export const packNameOf = (path: string): string => basename(path, ENDING);
+
+export function requirePackName(name: string): void {
+  if (!PACK_NAME.test(name)) {
+    throw refused('A pack needs a group and a name with a dot between them, in a-z, 0-9 and "_", such as weather.today');
+  }
+  const [group = ''] = name.split('.');
+  if (OURS.has(group)) throw refused(`The group ${group} is taken by this program; choose another`);
+}
+
+/** A pack of the folder. Whoever can write there can have their own code run, so nobody else may. */
+export function readListedPack(folder: string, name: string): PackFile {
+  requirePackName(name);
+  const path = packFolderOf(folder);
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (!stats) throw refused(`There is no folder packs in the data folder; make the pack with: helmdeck-memory pack new ${name}`);
+  if ((stats.mode & TYPE) !== FOLDER) throw refused('packs in the data folder is a link, or no folder; put a real folder there');
+  refuseForeign(stats, 'The folder packs', 'chmod 700');
+  return readPackFile(packPathOf(folder, name));
+}
+
+/** The bytes that are read here are those that run, whatever becomes of the file. */
+export function readPackFile(path: string): PackFile {
+  const name = packNameOf(path);
+  requirePackName(name);
+  let file: number;
+  try {
+    file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
+  } catch (cause) {
+    throw refused(whyClosed(name, cause), cause);
+  }
+  try {
+    const stats = fstatSync(file);
+    if ((stats.mode & TYPE) !== FILE) throw refused(`${name}.mjs is no plain file; put one in its place`);
+    refuseForeign(stats, `${name}.mjs`, 'chmod 600');
+    if (stats.size > MOST_BYTES) throw refused(`${name}.mjs is larger than ${MOST_BYTES / 1024} KiB; make it smaller`);
+    const bytes = readFileSync(file);
+    return { name, source: bytes.toString(), revision: createHash('sha256').update(bytes).digest('hex') };
+  } finally {
+    closeSync(file);
+  }
+}
+
+function whyClosed(name: string, cause: unknown): string {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  if (code === 'ENOENT')
+    return `There is no file ${name}.mjs in the folder packs; make one with: helmdeck-memory pack new ${name}`;
+  if (code === 'ELOOP') return `${name}.mjs is a link; put the file itself there`;
+  return `${name}.mjs cannot be read; check its permissions`;
+}
+
+function refuseForeign({ mode, uid }: Stats, what: string, mend: string): void {
+  if (process.platform === 'win32') return;
+  if ((uid === process.getuid?.() || uid === 0) && (mode & 0o022) === 0) return;
+  throw refused(`${what} must be yours, and others must not be able to write it; run ${mend} on it`);
+}
+
+const refused = (message: string, cause?: unknown): Failure =>
+  new Failure('invalid_input', `${message}.`, cause === undefined ? {} : { cause });

@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Failure } from '../../contract/failure.ts';
+import { writePrivateFile } from '../../core/file/files.ts';
+import { prepareFolder } from '../../core/file/prepare-folder.ts';
+import { resolveDataFolder, type HostMachine, parsePackNames } from '../config/config.ts';
+import { CONFIG_FILE, CONFIG_PATH_SETTING, readSettings } from '../config/settings-file.ts';
+
+/**
+ * Writes the list of packs into the configuration file of the data folder; what else stands there stays, in its order. Takes
+ * effect at the next start.
+ */
+export function updatePackList(machine: HostMachine, change: (names: readonly string[]) => readonly string[]): readonly string[] {
+  const elsewhere = ['HELMDECK_PACKS', CONFIG_PATH_SETTING].find((name) => machine.environment[name] !== undefined);
+  if (elsewhere !== undefined) {
+    throw new Failure(
+      'invalid_input',
+      `${elsewhere} is set in the environment, so HELMDECK_PACKS is to be changed there by hand.`,
+    );
+  }
+  const { file, environment } = readSettings(machine);
+  const before = file === undefined ? {} : (JSON.parse(readFileSync(file, 'utf8')) as object);
+  const names = change(parsePackNames(environment));
+  const folder = resolveDataFolder(machine);
+  prepareFolder(folder);
+  writePrivateFile(join(folder, CONFIG_FILE), `${JSON.stringify({ ...before, HELMDECK_PACKS: names }, null, 2)}\n`);
+  return names;
+}

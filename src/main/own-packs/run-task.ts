@@ -1,0 +1,127 @@
+import { Failure } from '../../contract/failure.ts';
+import { PACK } from '../../contract/limits.ts';
+import { type ProgramMessage, PackMessage, type PackTask } from './messages.ts';
+import type { PackProcess } from './pack-process.ts';
+import { watchProcessMemory } from './process-memory.ts';
+
+const MIB = 1024 * 1024;
+
+/** What a process may do before it is ended. */
+const BOUNDS = {
+  /** In memory, all that it takes. */
+  bytes: 256 * MIB,
+  /** One message: an answer, and what is written round it. */
+  messageBytes: PACK.outputBytes + 4096,
+  messages: 10_000,
+  allBytes: 32 * MIB,
+  /** What it was told and did not read. */
+  unreadBytes: 8 * MIB,
+  /** From when it hears that its caller has given up. */
+  graceMs: 250,
+} as const;
+
+interface Talk {
+  readonly process: PackProcess;
+  readonly task: PackTask;
+  /** Whoever aborts it has heard why already. */
+  readonly signal: AbortSignal;
+  /** Hears all but the last word; what it throws ends the process. */
+  readonly hear: (said: PackMessage, answer: (heard: ProgramMessage) => void) => void;
+}
+
+/** How Node ends itself when its heap is full. */
+const OUT_OF_HEAP: ReadonlySet<NodeJS.Signals> = new Set(['SIGABRT', 'SIGILL', 'SIGTRAP']);
+
+type LastWord = Extract<PackMessage, { is: 'described' | 'done' | 'failed' }>;
+
+/** Gives a process its task and listens to its last word. It has ended when this has, however that comes about. */
+export async function runTask({ process, task, signal, hear }: Talk): Promise<LastWord> {
+  const { name } = task;
+  const { channel, pid } = process;
+  const { promise, resolve, reject } = Promise.withResolvers<LastWord>();
+  const refuse = (code: 'handler_failed' | 'invalid_output', why: string): void => reject(new Failure(code, `${name} ${why}`));
+  const tell = (heard: PackTask | ProgramMessage): void => {
+    if (channel.destroyed) return;
+    channel.write(`${JSON.stringify(heard)}\n`);
+    if (channel.writableLength > BOUNDS.unreadBytes) refuse('handler_failed', 'asks and does not listen; tell its author.');
+  };
+
+  const lines = boundedLines();
+  channel.on('error', () => undefined);
+  channel.on('data', (chunk: Buffer) => {
+    try {
+      for (const line of lines(chunk)) {
+        const said = PackMessage().parse(JSON.parse(line));
+        if (said.is === 'described' || said.is === 'done' || said.is === 'failed') resolve(said);
+        else hear(said, tell);
+      }
+    } catch (error) {
+      if (error instanceof TooMuch) refuse(error.code, error.message);
+      else refuse('handler_failed', 'says what no pack has to say; tell its author.');
+    }
+  });
+  const tooHeavy = (): void =>
+    refuse('handler_failed', `needed more than ${BOUNDS.bytes / MIB} MiB and was ended; ask it for less.`);
+  // All that it said has been heard by then, also when it ended.
+  channel.once('close', () => {
+    process.kill();
+    void process.ended.then((by) =>
+      by !== undefined && OUT_OF_HEAP.has(by)
+        ? tooHeavy()
+        : refuse('handler_failed', 'ended before it answered; tell its author.'),
+    );
+  });
+  using _weight = pid === undefined ? undefined : watchProcessMemory(pid, BOUNDS.bytes, tooHeavy);
+
+  const giveUp = (): void => {
+    tell({ is: 'abort' });
+    setTimeout(() => refuse('handler_failed', 'was ended.'), BOUNDS.graceMs);
+  };
+  if (signal.aborted) giveUp();
+  else signal.addEventListener('abort', giveUp, { once: true });
+  tell(task);
+  try {
+    return await promise;
+  } finally {
+    signal.removeEventListener('abort', giveUp);
+    process.kill();
+    await process.ended;
+  }
+}
+
+class TooMuch extends Error {
+  readonly code: 'handler_failed' | 'invalid_output';
+
+  constructor(code: TooMuch['code'], message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** Cuts what comes in into lines, and never holds more than one: what floods us is not gathered. */
+function boundedLines(): (chunk: Buffer) => Generator<string> {
+  let held: Buffer[] = [];
+  let heldBytes = 0;
+  let all = 0;
+  let count = 0;
+  return function* lines(chunk) {
+    all += chunk.length;
+    if (all > BOUNDS.allBytes) throw new TooMuch('handler_failed', 'said more than anybody hears; tell its author.');
+    for (let rest = chunk; ;) {
+      const end = rest.indexOf(0x0a);
+      const part = end === -1 ? rest : rest.subarray(0, end);
+      heldBytes += part.length;
+      if (heldBytes > BOUNDS.messageBytes) {
+        throw new TooMuch('invalid_output', `answered more than ${PACK.outputBytes / 1024} KiB; ask it for less.`);
+      }
+      held.push(part);
+      if (end === -1) return;
+      if ((count += 1) > BOUNDS.messages) throw new TooMuch('handler_failed', 'said more than anybody hears; tell its author.');
+      const line = Buffer.concat(held).toString();
+      held = [];
+      heldBytes = 0;
+      rest = rest.subarray(end + 1);
+      yield line;
+    }
+  };
+}

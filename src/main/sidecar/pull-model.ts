@@ -1,0 +1,58 @@
+import type { EmbeddingsReport } from '../../contract/embeddings.ts';
+import { Failure } from '../../contract/failure.ts';
+import type { Clock } from '../../core/time/clock.ts';
+import { knownModel } from './models.ts';
+import type { OllamaClient } from './ollama-client.ts';
+import { SidecarFailure } from './sidecar-failure.ts';
+
+/** Models have about five. */
+const MOST_LAYERS = 1000;
+const BETWEEN_STEPS_MS = 200;
+
+interface Fetch {
+  readonly model: string;
+  readonly clock: Clock;
+  /** Without a step. */
+  readonly patienceMs: number;
+  readonly cancel: AbortSignal;
+}
+
+/** How far it is, a few times a second. Ends when the model is there. */
+export async function* pullModel(wire: OllamaClient, { model, clock, patienceMs, cancel }: Fetch) {
+  const layers = new Map<string, { done: number; of: number }>();
+  let toldAt = -Infinity;
+  for await (const { error, digest, total, completed, status } of wire.pull(model, patienceMs, cancel)) {
+    if (error !== undefined) throw asPullFailure(new Error(error));
+    if (status === 'success') return;
+    if (digest !== undefined && total > 0) layers.set(digest, { done: Math.min(completed, total), of: total });
+    if (layers.size > MOST_LAYERS) throw new SidecarFailure('pull_failed');
+    if (clock.steady() - toldAt < BETWEEN_STEPS_MS) continue;
+    toldAt = clock.steady();
+    yield { done: sum(layers, 'done'), of: sum(layers, 'of') };
+  }
+  throw new SidecarFailure('pull_failed');
+}
+
+export function asPullFailure(error: unknown): SidecarFailure {
+  if (error instanceof SidecarFailure && error.code === 'pull_failed') return error;
+  const text = error instanceof Error ? error.message : '';
+  if (!/no space left/i.test(text)) return new SidecarFailure('pull_failed');
+  return new SidecarFailure('pull_failed', {
+    why: 'The disk is full.',
+    remedy: 'Make room, and fetch the model again: helmdeck-memory embeddings pull',
+  });
+}
+
+export function requireDiskSpace(model: string, free: EmbeddingsReport['free']): void {
+  const { disk } = knownModel(model) ?? {};
+  if (disk === undefined || free.disk === undefined || free.disk > disk * 1.1) return;
+  throw new Failure(
+    'disk_full',
+    `The model takes ${inMegabytes(disk)} of the disk and ${inMegabytes(free.disk)} are free; make room, and fetch it again.`,
+  );
+}
+
+const sum = (layers: ReadonlyMap<string, { done: number; of: number }>, which: 'done' | 'of'): number =>
+  [...layers.values()].reduce((all, layer) => all + layer[which], 0);
+
+const inMegabytes = (bytes: number): string => `${Math.round(bytes / 1_000_000).toLocaleString('en-US')} MB`;

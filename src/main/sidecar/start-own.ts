@@ -1,0 +1,72 @@
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Clock } from '../../core/time/clock.ts';
+import type { HostMachine } from '../config/config.ts';
+import { OllamaClient } from './ollama-client.ts';
+import { startOllamaProcess } from './ollama-process.ts';
+import type { OllamaRun } from './ollama-run.ts';
+import { ownerOf, type PortOwner } from './port-owner.ts';
+import { SidecarFailure } from './sidecar-failure.ts';
+import type { SidecarTimeouts } from './timeouts.ts';
+
+const BETWEEN_LOOKS_MS = 40;
+
+interface Start {
+  /** That which was approved. */
+  readonly path: string;
+  readonly port: number;
+  readonly folder: string;
+  readonly clock: Clock;
+  readonly machine: HostMachine;
+  readonly times: SidecarTimeouts;
+  /** It ended by itself. */
+  readonly onEnd: (why: SidecarFailure) => void;
+}
+
+/** Starts an Ollama of our own. Fulfils when it is known to be the one that listens there. */
+export async function startOwnOllama(life: OllamaRun, start: Start): Promise<OllamaClient> {
+  const { path, port, folder, clock, machine, times, onEnd } = start;
+  const child = startOllamaProcess({
+    path,
+    port,
+    home: join(folder, 'embeddings'),
+    environment: machine.environment,
+    hear: (chunk) => life.readLog(chunk),
+    graceMs: times.stopGrace,
+  });
+  life.attach(child);
+  const { pid } = child;
+  void child.ended.then(async () => {
+    // What it could not have is told, rather than that it ended.
+    const taken = !life.logFlooded && !life.client && (await ownerOf(port, pid)) === 'another';
+    onEnd(new SidecarFailure(taken ? 'port_taken' : 'crashed'));
+  });
+  await listening(life, { port, pid, readyMs: times.ready });
+  return new OllamaClient({ host: '127.0.0.1', port, clock, prove: () => proved(port, pid) });
+}
+
+async function listening(life: OllamaRun, { port, pid, readyMs }: { port: number; pid: number; readyMs: number }): Promise<void> {
+  const until = performance.now() + readyMs;
+  for (;;) {
+    const owner = await surelyOwnerOf(port, pid);
+    life.signal.throwIfAborted();
+    if (owner === 'it') return;
+    if (owner === 'another') throw new SidecarFailure('port_taken');
+    if (performance.now() > until) throw new SidecarFailure('hanging');
+    await wait(BETWEEN_LOOKS_MS);
+  }
+}
+
+async function proved(port: number, pid: number): Promise<void> {
+  const owner = await surelyOwnerOf(port, pid);
+  if (owner === 'another') throw new SidecarFailure('port_taken');
+  if (owner === 'nobody') throw new SidecarFailure('crashed');
+}
+
+/** One that is just ending may seem to be another for a moment: its socket is still listed, and it holds it no more. */
+async function surelyOwnerOf(port: number, pid: number): Promise<PortOwner> {
+  const owner = await ownerOf(port, pid);
+  if (owner !== 'another') return owner;
+  await wait(BETWEEN_LOOKS_MS);
+  return ownerOf(port, pid);
+}

@@ -1,0 +1,960 @@
+import { createHmac, generateKeyPairSync, sign as signWith } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import fc from 'fast-check';
+import { decodeJwt } from 'jose';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { isClockInDoubt } from '../../../src/contract/status.ts';
+import { MintInput, type RevokeInput } from '../../../src/contract/token.ts';
+import { TokenRegistry } from '../../../src/core/access/token-registry.ts';
+import { fileSource } from '../../../src/core/crypto/keys/file-source.ts';
+import { readTokenSecret } from '../../../src/core/crypto/keys/token-secret.ts';
+import { RamStore } from '../../../src/core/store/ram-store.ts';
+import type { MemoryStore, Vault } from '../../../src/core/store/store.ts';
+import { restoreBackup } from '../../../src/core/upkeep/restore.ts';
+import { DAY, type ManualClock, manualClock, HOUR, MINUTE, SECOND, START } from '../../support/clock.ts';
+import { A_KEY, manualKeySource, openFileStore, withKey } from '../../support/store.ts';
+import { filesBelow, tempFolder } from '../../support/temp-folder.ts';
+
+const SECRET = 'a secret that an operator shares with us, long enough';
+const NOW = START / SECOND;
+
+type Json = Record<string, unknown>;
+
+const part = (text: string | Buffer): string => Buffer.from(text).toString('base64url');
+
+/** A token as any library makes it, or as none would: the texts of its parts are taken as they are. */
+function signed(header: string, payload: string | Buffer, { secret = SECRET, hash = 'sha256' } = {}): string {
+  const said = `${part(header)}.${part(payload)}`;
+  return `${said}.${createHmac(hash, secret).update(said).digest('base64url')}`;
+}
+
+const usual: Json = { iss: 'helmdeck', sub: 'me', exp: NOW + 3600 };
+const header = (over: Json = {}): string => JSON.stringify({ alg: 'HS256', typ: 'JWT', ...over });
+const claims = (over: Json = {}): string => JSON.stringify({ ...usual, ...over });
+const aToken = (over: Json = {}, how: { secret?: string; hash?: string } = {}): string => signed(header(), claims(over), how);
+/** The usual claims without one of them. */
+const without = (name: string): string => signed(header(), claims({ [name]: undefined }));
+
+/** Tokens over a vault that is always open, signed with the operator's secret. */
+async function overRam(clock: ManualClock = manualClock(), secret: string | undefined = SECRET) {
+  const store = new RamStore(clock);
+  const tokens = await opened(store, secret);
+  return { tokens, clock, store };
+}
+
+async function opened(store: MemoryStore, secret?: string, vault: Vault = store.vault): Promise<TokenRegistry> {
+  const doubtful = (): boolean => isClockInDoubt(store.status().clock);
+  const tokens = await TokenRegistry.open({ vault, now: () => store.now(), doubtful, secret });
+  onTestFinished(() => tokens[Symbol.asyncDispose]());
+  return tokens;
+}
+
+/** The vault of a store, with something of it done otherwise. */
+const vaultOf = ({ vault }: MemoryStore, otherwise: Partial<Vault>): Vault => ({
+  read: (name) => vault.read(name),
+  write: (name, text) => vault.write(name, text),
+  delete: (name) => vault.delete(name),
+  names: () => vault.names(),
+  revokeToken: (id, until) => vault.revokeToken(id, until),
+  revokedTokens: () => vault.revokedTokens(),
+  ...otherwise,
+});
+
+const mint = (over: Partial<MintInput> = {}): MintInput => ({ ...MintInput().parse({ name: 'Laptop' }), ...over });
+const revoke = (id: string, unrecorded = false): RevokeInput => ({ id, unrecorded });
+
+const refusal = (why: RegExp) => ({ code: 'invalid_token', message: expect.stringMatching(why) as string });
+const NOT_OURS = /was not made for this memory/;
+
+const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const byRsa = (): string => {
+  const said = `${part(header({ alg: 'RS256' }))}.${part(claims())}`;
+  return `${said}.${signWith('sha256', Buffer.from(said), privateKey).toString('base64url')}`;
+};
+
+describe('a token that is refused', () => {
+  test.each<{ why: string; token: unknown; says: RegExp }>([
+    { why: 'nothing', token: '', says: NOT_OURS },
+    { why: 'no text', token: 42, says: /is not a token/ },
+    { why: 'nothing at all', token: undefined, says: /is not a token/ },
+    { why: 'a list', token: [aToken()], says: /is not a token/ },
+    { why: 'any text', token: 'let me in', says: NOT_OURS },
+    { why: 'a text far too long', token: 'a'.repeat(8193), says: /8192 characters/ },
+    { why: 'a good one that is too long', token: aToken({ note: 'x'.repeat(8192) }), says: /8192 characters/ },
+    { why: 'three empty parts', token: '..', says: NOT_OURS },
+    { why: 'another algorithm name', token: signed(header({ alg: 'hs256' }), claims()), says: NOT_OURS },
+    { why: 'no algorithm', token: signed(JSON.stringify({ typ: 'JWT' }), claims()), says: NOT_OURS },
+    { why: 'alg none without a signature', token: `${part(header({ alg: 'none' }))}.${part(claims())}.`, says: NOT_OURS },
+    { why: 'alg none with one', token: signed(header({ alg: 'none' }), claims()), says: NOT_OURS },
+    { why: 'alg None', token: signed(header({ alg: 'None' }), claims()), says: NOT_OURS },
+    { why: 'HS384', token: signed(header({ alg: 'HS384' }), claims(), { hash: 'sha384' }), says: NOT_OURS },
+    { why: 'HS512', token: signed(header({ alg: 'HS512' }), claims(), { hash: 'sha512' }), says: NOT_OURS },
+    { why: 'HS512 under the name of ours', token: signed(header(), claims(), { hash: 'sha512' }), says: NOT_OURS },
+    { why: 'RS256', token: byRsa(), says: NOT_OURS },
+    { why: 'an HMAC called RS256', token: signed(header({ alg: 'RS256' }), claims()), says: NOT_OURS },
+    { why: 'a list of algorithms', token: signed(header({ alg: ['HS256'] }), claims()), says: NOT_OURS },
+    { why: 'another secret', token: aToken({}, { secret: `${SECRET}.` }), says: NOT_OURS },
+    { why: 'an empty secret', token: aToken({}, { secret: '' }), says: NOT_OURS },
+    { why: 'no signature', token: aToken().replace(/\.[^.]*$/, '.'), says: NOT_OURS },
+    { why: 'two parts', token: aToken().replace(/\.[^.]*$/, ''), says: NOT_OURS },
+    { why: 'a part too many', token: `${aToken()}.`, says: NOT_OURS },
+    { why: 'another part behind', token: `${aToken()}.${part('{}')}`, says: NOT_OURS },
+    { why: 'five parts, as encrypted ones have', token: 'a.b.c.d.e', says: NOT_OURS },
+    { why: 'a cut signature', token: aToken().slice(0, -4), says: NOT_OURS },
+    { why: 'a space behind', token: `${aToken()} `, says: NOT_OURS },
+    { why: 'a line end behind', token: `${aToken()}\n`, says: NOT_OURS },
+    { why: 'the scheme before it', token: `Bearer ${aToken()}`, says: NOT_OURS },
+    { why: 'a critical extension', token: signed(header({ crit: ['b64'], b64: true }), claims()), says: NOT_OURS },
+    { why: 'a payload as it is', token: signed(header({ crit: ['b64'], b64: false }), claims()), says: NOT_OURS },
+    { why: 'an unknown critical extension', token: signed(header({ crit: ['x'], x: 1 }), claims()), says: NOT_OURS },
+    { why: 'a key to fetch', token: signed(header({ jku: 'http://127.0.0.1/' }), claims()), says: NOT_OURS },
+    { why: 'a key it brings', token: signed(header({ jwk: { kty: 'oct', k: 'AA' } }), claims()), says: NOT_OURS },
+    { why: 'the name of a key', token: signed(header({ kid: '../../dev/null' }), claims()), says: NOT_OURS },
+    { why: 'a header that says two things', token: signed('{"alg":"none","alg":"HS256"}', claims()), says: NOT_OURS },
+    { why: 'a header that is a list', token: signed('["HS256"]', claims()), says: NOT_OURS },
+    { why: 'a header that is no JSON', token: signed('{"alg":"HS256"', claims()), says: NOT_OURS },
+    { why: 'no payload', token: signed(header(), ' '), says: /one JSON object/ },
+    { why: 'a payload that is a list', token: signed(header(), '[]'), says: /one JSON object/ },
+    { why: 'a payload that is null', token: signed(header(), 'null'), says: /one JSON object/ },
+    {
+      why: 'a payload that is no UTF-8',
+      token: signed(header(), Buffer.from(claims({ note: '\u00ff' }), 'latin1')),
+      says: /one JSON object/,
+    },
+    { why: 'a payload with a mark before it', token: signed(header(), `\uFEFF${claims()}`), says: /one JSON object/ },
+    {
+      why: 'two subjects',
+      token: signed(header(), claims().replace('{', '{"sub":"you",')),
+      says: /one JSON object/,
+    },
+    {
+      why: 'two subjects, one of them spelt with an escape',
+      token: signed(header(), claims().replace('{', String.raw`{"s\u0075b":"you",`)),
+      says: /one JSON object/,
+    },
+    {
+      why: 'two members deep inside',
+      token: signed(header(), claims({ a: [{ b: 'c' }] }).replace('"b":"c"', '"b":"c" , "b" : {}')),
+      says: /one JSON object/,
+    },
+  ])('for $why (R-AUTH-01)', async ({ token, says }) => {
+    const { tokens } = await overRam();
+    await expect(tokens.verify(token as string, 'rest')).rejects.toMatchObject(refusal(says));
+  });
+
+  test.each<{ why: string; token: string; says: RegExp }>([
+    { why: 'no issuer', token: without('iss'), says: /iss must be helmdeck/ },
+    { why: 'another issuer', token: aToken({ iss: 'helmdecks' }), says: /iss must/ },
+    { why: 'the issuer in capitals', token: aToken({ iss: 'HELMDECK' }), says: /iss must/ },
+    { why: 'a list of issuers', token: aToken({ iss: ['helmdeck'] }), says: /iss must/ },
+    { why: 'no subject', token: without('sub'), says: /its claim sub is missing/ },
+    { why: 'an empty subject', token: aToken({ sub: '' }), says: /sub must/ },
+    { why: 'a subject with a colon', token: aToken({ sub: 'me:session' }), says: /sub must/ },
+    { why: 'a subject with a space', token: aToken({ sub: 'you and me' }), says: /sub must/ },
+    { why: 'a subject with a line end', token: aToken({ sub: 'me\n' }), says: /sub must/ },
+    { why: 'a subject with a zero', token: aToken({ sub: 'me\0' }), says: /sub must/ },
+    { why: 'a subject beyond ASCII', token: aToken({ sub: 'mé' }), says: /sub must/ },
+    { why: 'a subject that looks like another', token: aToken({ sub: 'm\u0435' }), says: /sub must/ },
+    { why: 'a subject of 129 characters', token: aToken({ sub: 'a'.repeat(129) }), says: /sub must/ },
+    { why: 'a subject that is a number', token: aToken({ sub: 7 }), says: /sub must/ },
+    { why: 'no end', token: without('exp'), says: /exp must/ },
+    { why: 'an end that is a text', token: aToken({ exp: String(NOW + 60) }), says: /exp must/ },
+    { why: 'an end that is null', token: aToken({ exp: null }), says: /exp must/ },
+    {
+      why: 'an end beyond every number',
+      token: signed(header(), claims().replace(/"exp":\d+/, '"exp":1e999')),
+      says: /exp must/,
+    },
+    { why: 'an end that is now', token: aToken({ exp: NOW }), says: /has expired/ },
+    { why: 'an end long ago', token: aToken({ exp: NOW - 3600 }), says: /has expired/ },
+    { why: 'an end before all time', token: aToken({ exp: -1 }), says: /has expired/ },
+  ])('for $why (R-AUTH-01)', async ({ token, says }) => {
+    const { tokens } = await overRam();
+    await expect(tokens.verify(token, 'rest')).rejects.toMatchObject(refusal(says));
+  });
+
+  test.each<{ why: string; over: Json; says: RegExp }>([
+    { why: 'another audience', over: { aud: 'helmdeck' }, says: /aud must be helmdeck-memory/ },
+    { why: 'other audiences', over: { aud: ['helmdeck', 'x'] }, says: /aud must/ },
+    { why: 'an audience that is null', over: { aud: null }, says: /aud must/ },
+    { why: 'a beginning to come', over: { nbf: NOW + 61 }, says: /is not valid yet/ },
+    { why: 'a beginning that is a text', over: { nbf: String(NOW) }, says: /nbf must/ },
+    { why: 'being made in the future', over: { iat: NOW + 61 }, says: /is not valid yet/ },
+    { why: 'being made at no time', over: { iat: 'yesterday' }, says: /iat must/ },
+    { why: 'an empty id', over: { jti: '' }, says: /jti must/ },
+    { why: 'an id that is a number', over: { jti: 7 }, says: /jti must/ },
+    { why: 'an id with a space', over: { jti: 'a b' }, says: /jti must/ },
+    { why: 'an id of 129 characters', over: { jti: 'a'.repeat(129) }, says: /jti must/ },
+    { why: 'an empty client', over: { client: '' }, says: /client must/ },
+    { why: 'a client of blanks', over: { client: '   ' }, says: /client must/ },
+    { why: 'a client of 65 characters', over: { client: 'a'.repeat(65) }, says: /client must/ },
+    { why: 'a client with markup', over: { client: '<b>Claude</b>' }, says: /client must/ },
+    { why: 'a client with a line end', over: { client: 'Claude\n' }, says: /client must/ },
+    { why: 'a client beyond ASCII', over: { client: 'Clаude' }, says: /client must/ },
+    { why: 'a client that is null', over: { client: null }, says: /client must/ },
+    { why: 'an unknown scope', over: { scopes: ['memory:read', 'root'] }, says: /scopes\.1 must/ },
+    { why: 'a scope in capitals', over: { scopes: ['ADMIN'] }, says: /scopes\.0 must/ },
+    { why: 'scopes that are a text', over: { scopes: 'memory:read admin' }, says: /scopes must/ },
+    { why: 'scopes that are null', over: { scopes: null }, says: /scopes must/ },
+    { why: 'scopes that are an object', over: { scopes: { admin: true } }, says: /scopes must/ },
+  ])('for $why (R-AUTH-02)', async ({ over, says }) => {
+    const { tokens } = await overRam();
+    await expect(tokens.verify(aToken(over), 'rest')).rejects.toMatchObject(refusal(says));
+  });
+
+  test('never hears again what it sent (R-AUTH-01)', async () => {
+    const { tokens } = await overRam();
+    const sent = [
+      aToken({ sub: 'zebra:zebra' }),
+      aToken({ scopes: ['zebra'] }),
+      signed(header({ crit: ['zebra'], zebra: 1 }), claims()),
+    ];
+    for (const token of [...sent, 'zebra', 'zebra.zebra.zebra']) {
+      const error: unknown = await tokens.verify(token, 'rest').catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ code: 'invalid_token' });
+      expect(error).not.toHaveProperty('cause');
+      expect(String(error)).not.toMatch(/zebra/);
+    }
+  });
+
+  test('is any that differs from a valid one in a single character (R-AUTH-01)', async () => {
+    const { tokens } = await overRam();
+    const valid = aToken({ jti: 'token-1', client: 'Claude Desktop', scopes: ['memory:read'] });
+    const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/. \n%\u00e4'.split('');
+    // Whether or not the valid one is known already.
+    for (const known of [false, true]) {
+      if (known) await tokens.verify(valid, 'rest');
+      await fc.assert(
+        fc.asyncProperty(fc.nat(valid.length), fc.constantFrom(...letters), fc.constantFrom(0, 1), async (at, letter, taken) => {
+          const changed = valid.slice(0, at) + letter + valid.slice(at + taken);
+          fc.pre(changed !== valid);
+          await expect(tokens.verify(changed, 'rest')).rejects.toMatchObject({ code: 'invalid_token' });
+        }),
+        { numRuns: 500 },
+      );
+      for (const last of letters) {
+        const changed = valid.slice(0, -1) + last;
+        if (changed === valid) continue;
+        await expect(tokens.verify(changed, 'rest'), last).rejects.toMatchObject({ code: 'invalid_token' });
+      }
+      for (let at = 0; at < valid.length; at += 1) {
+        const cut = valid.slice(0, at) + valid.slice(at + 1);
+        await expect(tokens.verify(cut, 'rest'), String(at)).rejects.toMatchObject({ code: 'invalid_token' });
+      }
+      for (const padded of ['=', '==', '%3D']) {
+        await expect(tokens.verify(valid + padded, 'rest')).rejects.toMatchObject({ code: 'invalid_token' });
+        await expect(tokens.verify(valid.replaceAll('.', `${padded}.`), 'rest')).rejects.toMatchObject({ code: 'invalid_token' });
+      }
+    }
+  });
+
+  test('is every text that nobody signed, and never in another way (R-AUTH-01)', async () => {
+    const { tokens } = await overRam();
+    const parts = fc.oneof(fc.string(), fc.json(), fc.constantFrom(header(), claims(), header({ alg: 'none' }), '{}', '[]'));
+    const text = fc.oneof(
+      fc.string(),
+      fc.array(parts.map(part), { maxLength: 5 }).map((all) => all.join('.')),
+      fc.tuple(parts, parts).map(([head, body]) => signed(head, body, { secret: 'another' })),
+    );
+    await fc.assert(
+      fc.asyncProperty(text, async (token) => {
+        await expect(tokens.verify(token, 'rest')).rejects.toMatchObject({ code: 'invalid_token' });
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('is also refused well when the operator signs anything at all (R-AUTH-02)', async () => {
+    const { tokens } = await overRam();
+    const names = fc.constantFrom('iss', 'sub', 'exp', 'aud', 'nbf', 'iat', 'jti', 'client', 'scopes', '__proto__', 'toString');
+    await fc.assert(
+      fc.asyncProperty(names, fc.jsonValue(), async (name, value) => {
+        const result = await tokens
+          .verify(signed(header(), JSON.stringify({ ...usual, [name]: value })), 'rest')
+          .catch((thrown: unknown) => thrown);
+        expect(result).toSatisfy((all: Json) => all['code'] === 'invalid_token' || all['transport'] === 'rest');
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe('a token that is accepted', () => {
+  const scopes = new Set(['memory:read', 'memory:write', 'packs:run']);
+  test.each<{ why: string; token: string; caller: Json }>([
+    {
+      why: 'the least there is (R-AUTH-05, R-AUTH-06)',
+      token: aToken(),
+      caller: { subject: 'me', client: 'unknown', scopes, token: expect.stringMatching(/^sha256-[\w-]{22}$/) },
+    },
+    {
+      why: 'one with everything (R-AUTH-02)',
+      token: aToken({
+        aud: 'helmdeck-memory',
+        nbf: NOW,
+        iat: NOW - 1,
+        jti: 'urn:uuid:0',
+        client: 'Claude Desktop 2.0_b-1',
+        scopes: ['admin', 'admin'],
+      }),
+      caller: { subject: 'me', client: 'Claude Desktop 2.0_b-1', token: 'urn:uuid:0', scopes: new Set(['admin']) },
+    },
+    { why: 'an unknown id (R-AUTH-05)', token: aToken({ jti: 'never-seen' }), caller: { token: 'never-seen' } },
+    { why: 'one of several audiences (R-AUTH-02)', token: aToken({ aud: ['x', 'helmdeck-memory'] }), caller: { subject: 'me' } },
+    { why: 'a clock a minute ahead (R-AUTH-02)', token: aToken({ iat: NOW + 60, nbf: NOW + 60 }), caller: { subject: 'me' } },
+    { why: 'times with a fraction (R-AUTH-02)', token: aToken({ iat: NOW - 0.5, exp: NOW + 0.5 }), caller: { subject: 'me' } },
+    {
+      why: 'a subject of 128 characters (R-AUTH-01)',
+      token: aToken({ sub: '~'.repeat(128) }),
+      caller: { subject: '~'.repeat(128) },
+    },
+    {
+      why: 'a subject with marks (R-AUTH-01)',
+      token: aToken({ sub: `!"#$%&'()*+,-./;<=>?@[]^_{|}` }),
+      caller: { client: 'unknown' },
+    },
+    {
+      why: 'a subject that is a name of JavaScript (R-ISO-05)',
+      token: aToken({ sub: '__proto__' }),
+      caller: { subject: '__proto__' },
+    },
+    {
+      why: 'a client of 64 characters (R-AUTH-02)',
+      token: aToken({ client: 'a'.repeat(64) }),
+      caller: { client: 'a'.repeat(64) },
+    },
+    { why: 'no scope on purpose (R-AUTH-06)', token: aToken({ scopes: [] }), caller: { scopes: new Set() } },
+    { why: 'one scope (R-AUTH-06)', token: aToken({ scopes: ['memory:read'] }), caller: { scopes: new Set(['memory:read']) } },
+    {
+      why: 'claims that mean nothing to us (R-AUTH-05)',
+      token: aToken({ name: 'x', admin: true, scope: 'admin' }),
+      caller: { scopes },
+    },
+    { why: 'another type, or none (R-AUTH-01)', token: signed(header({ typ: 'at+jwt' }), claims()), caller: { subject: 'me' } },
+    {
+      why: 'a header with the algorithm alone (R-AUTH-01)',
+      token: signed('{ "alg" : "HS256" }', claims()),
+      caller: { subject: 'me' },
+    },
+    {
+      why: 'JSON with blanks and escapes (R-AUTH-01)',
+      token: signed(header(), ` ${claims().replace('"sub"', String.raw`"s\u0075b" `)}\n`),
+      caller: { subject: 'me' },
+    },
+    {
+      why: 'equal names in different objects (R-AUTH-01)',
+      token: aToken({ a: { b: 1 }, c: [{ b: 1 }, { b: 2 }], b: '{"b":1,"b":2}' }),
+      caller: { subject: 'me' },
+    },
+    {
+      why: 'an end in a thousand years (R-AUTH-05)',
+      token: aToken({ exp: NOW + 1000 * 365 * 86_400 }),
+      caller: { subject: 'me' },
+    },
+  ])('for $why', async ({ token, caller }) => {
+    const { tokens } = await overRam();
+    for (const transport of ['rest', 'mcp']) {
+      expect(await tokens.verify(token, transport)).toMatchObject({ ...caller, transport });
+    }
+  });
+
+  test('is refused as soon as it has expired, known or not (R-AUTH-01)', async () => {
+    const { tokens, clock } = await overRam();
+    const token = aToken({ exp: NOW + 10 });
+    await tokens.verify(token, 'rest');
+    await clock.advance(10 * SECOND - 1);
+    await tokens.verify(token, 'rest');
+    await clock.advance(1);
+    await expect(tokens.verify(token, 'rest')).rejects.toMatchObject(refusal(/has expired/));
+    await expect(tokens.verify(aToken({ exp: NOW + 10, jti: 'other' }), 'rest')).rejects.toMatchObject(refusal(/has expired/));
+  });
+
+  test('two without an id are two callers (R-AUTH-05)', async () => {
+    const { tokens } = await overRam();
+    const [one, other] = [await tokens.verify(aToken(), 'rest'), await tokens.verify(aToken({ exp: NOW + 7200 }), 'rest')];
+    expect(one.token).not.toBe(other.token);
+    expect((await tokens.verify(aToken(), 'mcp')).token).toBe(one.token);
+  });
+
+  test('stays good when many others come (R-AUTH-05)', async () => {
+    const { tokens } = await overRam();
+    for (let turn = 0; turn < 600; turn += 1) {
+      expect(await tokens.verify(aToken({ jti: `token-${turn % 300}` }), 'rest')).toMatchObject({ token: `token-${turn % 300}` });
+    }
+  });
+});
+
+describe('the signing secret (R-AUTH-03)', () => {
+  const file = (content: string | Buffer): Record<string, string> => {
+    const path = join(tempFolder(), 'secret');
+    writeFileSync(path, content, { mode: 0o600 });
+    return { HELMDECK_JWT_SECRET_FILE: path };
+  };
+  const long = 'ä'.repeat(16);
+
+  test.each<{ why: string; environment: Record<string, string>; secret: string | undefined }>([
+    { why: 'nothing', environment: {}, secret: undefined },
+    { why: 'a variable', environment: { HELMDECK_JWT_SECRET: SECRET }, secret: SECRET },
+    { why: '32 bytes in fewer characters', environment: { HELMDECK_JWT_SECRET: long }, secret: long },
+    { why: 'blanks, as they are', environment: { HELMDECK_JWT_SECRET: ` ${long} ` }, secret: ` ${long} ` },
+    { why: 'a line end in a variable, as it is', environment: { HELMDECK_JWT_SECRET: `${long}\n` }, secret: `${long}\n` },
+  ])('is read from $why', ({ environment, secret }) => {
+    expect(readTokenSecret(environment)).toBe(secret);
+  });
+
+  test.each([`${SECRET}\n`, `${SECRET}\r\n`, SECRET])('is read from a file, but for one line end', (content) => {
+    expect(readTokenSecret(file(content))).toBe(SECRET);
+    expect(readTokenSecret(file(`${content}\n\n`))).not.toBe(SECRET);
+    expect(readTokenSecret({ ...file('short'), HELMDECK_JWT_SECRET: SECRET })).toBe(SECRET);
+  });
+
+  test.each<{ why: string; environment: () => Record<string, string>; says: RegExp }>([
+    { why: 'an empty variable', environment: () => ({ HELMDECK_JWT_SECRET: '' }), says: /^HELMDECK_JWT_SECRET must/ },
+    { why: '31 bytes', environment: () => ({ HELMDECK_JWT_SECRET: 'zebra'.padEnd(31, 'z') }), says: /^HELMDECK_JWT_SECRET must/ },
+    {
+      why: '31 bytes and a line end',
+      environment: () => file(`${'zebra'.padEnd(31, 'z')}\n`),
+      says: /HELMDECK_JWT_SECRET_FILE must/,
+    },
+    { why: 'an empty file', environment: () => file(''), says: /HELMDECK_JWT_SECRET_FILE must/ },
+    { why: 'what is no UTF-8', environment: () => file(Buffer.alloc(40, 0xff)), says: /HELMDECK_JWT_SECRET_FILE must/ },
+    {
+      why: 'no file',
+      environment: () => ({ HELMDECK_JWT_SECRET_FILE: '/nowhere/zebra' }),
+      says: /HELMDECK_JWT_SECRET_FILE names cannot be read/,
+    },
+  ])('stops the start by the name of its variable for $why', ({ environment, says }) => {
+    const set = environment();
+    expect(() => readTokenSecret(set)).toThrow(
+      expect.objectContaining({
+        code: 'key_unavailable',
+        message: expect.stringMatching(says) as string,
+      }),
+    );
+    expect(() => readTokenSecret(set)).not.toThrow(/zebra/);
+  });
+
+  test('of another start is another secret', async () => {
+    const { store } = await overRam();
+    const other = await opened(store, `${SECRET}!`);
+    await expect(other.verify(aToken(), 'rest')).rejects.toMatchObject(refusal(NOT_OURS));
+  });
+
+  test('is otherwise made by the memory, and the same after a restart, but never found in a file', async () => {
+    const folder = tempFolder();
+    const clock = manualClock();
+    const store = await openFileStore(folder, clock);
+    const tokens = await opened(store);
+    const { token } = await tokens.mint(mint());
+    const secret = (await store.vault.read('signing secret')) ?? '';
+    expect(Buffer.from(secret, 'base64url')).toHaveLength(32);
+    await tokens[Symbol.asyncDispose]();
+    await store[Symbol.asyncDispose]();
+    expect(filesBelow(folder).filter(({ bytes }) => bytes.includes(secret) || bytes.includes(token))).toEqual([]);
+
+    const again = await openFileStore(folder, clock);
+    expect(await (await opened(again)).verify(token, 'rest')).toMatchObject({ subject: 'me' });
+    expect(await again.vault.read('signing secret')).toBe(secret);
+  });
+
+  test('is made anew where its seal is broken, and what it signed is lost', async () => {
+    const folder = tempFolder();
+    const clock = manualClock();
+    const first = await openFileStore(folder, clock);
+    const { token } = await (await opened(first)).mint(mint());
+    await first[Symbol.asyncDispose]();
+    const db = new Sqlite(join(folder, 'memory.db'));
+    db.prepare("UPDATE meta SET value = zeroblob(80) WHERE name = 'vault signing secret'").run();
+    db.close();
+    const store = await openFileStore(folder, clock);
+    const tokens = await opened(store);
+    await expect(tokens.verify(token, 'rest')).rejects.toMatchObject(refusal(NOT_OURS));
+    const renewed = await tokens.mint(mint());
+    expect(await tokens.verify(renewed.token, 'rest')).toMatchObject({ token: renewed.id });
+    expect((await tokens.list()).tokens).toHaveLength(2);
+  });
+
+  test('is made once, whoever asks at the same time', async () => {
+    const clock = manualClock();
+    const source = manualKeySource({ at: 'absent' });
+    const folder = tempFolder();
+    await (await openFileStore(folder, clock))[Symbol.asyncDispose]();
+    const store = await openFileStore(folder, clock, () => [source]);
+    let secrets = 0;
+    const keep = (name: string, text: string): Promise<void> => {
+      if (name === 'signing secret') secrets += 1;
+      return store.vault.write(name, text);
+    };
+    const tokens = await opened(store, undefined, vaultOf(store, { write: keep }));
+    source.set({ at: 'found', key: Buffer.from(A_KEY, 'hex') });
+    await clock.advance(3 * SECOND);
+    const [one, other] = await Promise.all([
+      tokens.mint(mint()),
+      tokens.mint(mint()),
+      tokens.verify(aToken(), 'rest').catch(() => undefined),
+      tokens.verify(aToken(), 'rest').catch(() => undefined),
+    ]);
+    expect(secrets).toBe(1);
+    const made = [one, other];
+    const again = await opened(store);
+    for (const { token, id } of made) {
+      for (const both of [tokens, again]) expect(await both.verify(token, 'rest')).toMatchObject({ token: id });
+    }
+  });
+
+  test('outlives the rotation of the master key', async () => {
+    const folder = tempFolder();
+    const clock = manualClock();
+    await fileSource(folder).save('current', Buffer.from(A_KEY, 'hex'));
+    const sources = () => [fileSource(folder)];
+    const store = await openFileStore(folder, clock, sources);
+    const tokens = await opened(store);
+    const { token, id } = await tokens.mint(mint());
+    await store.upkeep?.rotate();
+    await tokens.verify(token, 'rest');
+    await tokens[Symbol.asyncDispose]();
+    await store[Symbol.asyncDispose]();
+    const again = await opened(await openFileStore(folder, clock, sources));
+    expect(await again.verify(token, 'rest')).toMatchObject({ token: id });
+    expect((await again.list()).tokens).toMatchObject([{ id }]);
+  });
+});
+
+describe('minting (R-AUTH-04)', () => {
+  test('gives a token that says what it was made for', async () => {
+    const { tokens } = await overRam();
+    const receipt = await tokens.mint(mint({ name: 'OpenClaw on the laptop', client: 'OpenClaw', days: 30 }));
+    expect(receipt).toEqual({
+      id: expect.stringMatching(/^[0-9a-f]{16}$/) as string,
+      name: 'OpenClaw on the laptop',
+      client: 'OpenClaw',
+      subject: 'me',
+      scopes: ['memory:read', 'memory:write', 'packs:run'],
+      created_at: new Date(START).toISOString(),
+      expires_at: new Date(START + 30 * DAY).toISOString(),
+      token: expect.any(String) as string,
+    });
+    expect(decodeJwt(receipt.token)).toEqual({
+      iss: 'helmdeck',
+      aud: 'helmdeck-memory',
+      sub: 'me',
+      client: 'OpenClaw',
+      scopes: ['memory:read', 'memory:write', 'packs:run'],
+      iat: NOW,
+      exp: NOW + 30 * 86_400,
+      jti: receipt.id,
+    });
+    expect(await tokens.verify(receipt.token, 'mcp')).toEqual({
+      subject: 'me',
+      client: 'OpenClaw',
+      transport: 'mcp',
+      token: receipt.id,
+      scopes: new Set(['memory:read', 'memory:write', 'packs:run']),
+    });
+  });
+
+  test('lasts a year at most, which is what it lasts without a word', async () => {
+    const { tokens, clock } = await overRam();
+    const { token, expires_at } = await tokens.mint(mint());
+    expect(expires_at).toBe(new Date(START + 365 * DAY).toISOString());
+    await clock.advance(365 * DAY - 1);
+    await tokens.verify(token, 'rest');
+    await clock.advance(1);
+    await expect(tokens.verify(token, 'rest')).rejects.toMatchObject(refusal(/has expired/));
+  });
+
+  test.each<{ why: string; input: Json; names: RegExp }>([
+    { why: 'no name', input: {}, names: /^name/ },
+    { why: 'a blank name', input: { name: ' ' }, names: /^name/ },
+    { why: 'a name of 65 characters', input: { name: 'a'.repeat(65) }, names: /^name/ },
+    { why: 'a name with a line end', input: { name: 'a\nb' }, names: /^name/ },
+    { why: 'a blank client', input: { name: 'a', client: ' ' }, names: /^client/ },
+    { why: 'a subject with a colon', input: { name: 'a', subject: 'a:b' }, names: /^subject/ },
+    { why: 'an unknown scope', input: { name: 'a', scopes: ['root'] }, names: /^scopes/ },
+    { why: 'no scope at all', input: { name: 'a', scopes: [] }, names: /^scopes/ },
+    { why: 'no day', input: { name: 'a', days: 0 }, names: /^days/ },
+    { why: '366 days', input: { name: 'a', days: 366 }, names: /^days/ },
+    { why: 'a field we do not know', input: { name: 'a', exp: 1 }, names: /not known/ },
+  ])('is not asked for with $why', ({ input, names }) => {
+    const { error } = MintInput().safeParse(input);
+    const [issue] = error?.issues ?? [];
+    expect(`${issue?.path.join('.')} ${issue?.message}`).toMatch(names);
+  });
+
+  test('stops at 200 that are alive, also when they are asked for at once', async () => {
+    const { tokens, clock } = await overRam();
+    const [short] = await Promise.all([
+      tokens.mint(mint({ days: 1 })),
+      ...Array.from({ length: 199 }, () => tokens.mint(mint())),
+    ]);
+    const tooMany = { code: 'quota_exceeded', message: expect.stringMatching(/revoke those/) as string };
+    await expect(tokens.mint(mint())).rejects.toMatchObject(tooMany);
+    await tokens.revoke(revoke((await tokens.list()).tokens.find(({ id }) => id !== short.id)?.id ?? ''));
+    await tokens.mint(mint());
+    await expect(tokens.mint(mint())).rejects.toMatchObject(tooMany);
+    await clock.advance(DAY);
+    await tokens.mint(mint());
+    await expect(tokens.mint(mint())).rejects.toMatchObject(tooMany);
+  });
+});
+
+describe('the list of tokens (R-AUTH-04)', () => {
+  test('shows what was made here, newest first, and never a token', async () => {
+    const { tokens, clock } = await overRam();
+    expect(await tokens.list()).toEqual({ tokens: [] });
+    const first = await tokens.mint(mint({ name: 'first' }));
+    await clock.advance(SECOND);
+    const { token, ...second } = await tokens.mint(mint({ name: 'second', scopes: ['admin'] }));
+    await tokens.verify(aToken({ jti: 'from-elsewhere' }), 'rest');
+    const { tokens: listed } = await tokens.list();
+    expect(listed).toMatchObject([{ name: 'second' }, { name: 'first', id: first.id }]);
+    expect(listed[0]).toEqual(second);
+    expect(JSON.stringify(listed)).not.toContain(token);
+  });
+
+  test('tells when each was last used, and keeps it over a restart', async () => {
+    const folder = tempFolder();
+    const clock = manualClock();
+    const store = await openFileStore(folder, clock);
+    const tokens = await opened(store);
+    const used = await tokens.mint(mint({ name: 'used' }));
+    await tokens.mint(mint({ name: 'unused' }));
+    await clock.advance(HOUR);
+    await tokens.verify(used.token, 'rest');
+    await clock.advance(10 * SECOND);
+    await tokens.verify(used.token, 'mcp');
+    const at = new Date(START + HOUR + 10 * SECOND).toISOString();
+    const asListed = [
+      expect.not.objectContaining({ last_used_at: expect.anything() as unknown }) as unknown,
+      expect.objectContaining({ id: used.id, last_used_at: at }) as unknown,
+    ];
+    expect((await tokens.list()).tokens.toSorted((one, other) => (one.name < other.name ? -1 : 1))).toEqual(asListed);
+    await tokens[Symbol.asyncDispose]();
+    await store[Symbol.asyncDispose]();
+    const again = await opened(await openFileStore(folder, clock));
+    expect((await again.list()).tokens.toSorted((one, other) => (one.name < other.name ? -1 : 1))).toEqual(asListed);
+  });
+
+  test('is written once a minute at most, and nobody waits for it', async () => {
+    const clock = manualClock();
+    const store = new RamStore(clock);
+    let kept = 0;
+    let held: Promise<void> | undefined;
+    const vault = vaultOf(store, {
+      async write(name, text) {
+        await held;
+        kept += 1;
+        await store.vault.write(name, text);
+      },
+    });
+    const tokens = await opened(store, SECRET, vault);
+    const { token } = await tokens.mint(mint());
+    kept = 0;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    held = promise;
+    for (let second = 0; second < 60; second += 1) {
+      await tokens.verify(token, 'rest');
+      await clock.advance(SECOND);
+    }
+    resolve();
+    held = undefined;
+    await tokens.list();
+    expect(kept).toBe(1);
+    await tokens.verify(token, 'rest');
+    await tokens.verify(token, 'rest');
+    await tokens.list();
+    expect(kept).toBe(2);
+    await clock.advance(SECOND);
+    await tokens.verify(token, 'rest');
+    await tokens[Symbol.asyncDispose]();
+    expect(kept).toBe(3);
+    await tokens[Symbol.asyncDispose]();
+    expect(kept).toBe(3);
+  });
+
+  test('lets an expired one go after 30 days, but not by a clock in doubt', async () => {
+    const { tokens, clock, store } = await overRam();
+    await tokens.mint(mint({ days: 1 }));
+    await clock.advance(31 * DAY - 1);
+    expect((await tokens.list()).tokens).toHaveLength(1);
+    await clock.advance(1);
+    expect((await tokens.list()).tokens).toHaveLength(0);
+    expect((await store.vault.names()).filter((name) => name.startsWith('token '))).toEqual([]);
+
+    await tokens.mint(mint({ days: 1 }));
+    clock.jump(100 * DAY);
+    expect((await tokens.list()).tokens).toHaveLength(1);
+    clock.jump(-100 * DAY);
+    expect((await tokens.list()).tokens).toHaveLength(1);
+  });
+});
+
+describe('pausing', () => {
+  test('refuses a token until it is let in again, and ends what it opened (R-CONN-09)', async () => {
+    const { tokens } = await overRam();
+    const { id, token } = await tokens.mint(mint());
+    const other = await tokens.mint(mint());
+    await tokens.verify(token, 'rest');
+    const heard: string[] = [];
+    using _one = tokens.onRevoked((gone) => heard.push(gone));
+    expect(await tokens.pause({ id, paused: true })).toEqual({ id, paused: true });
+    expect(heard).toEqual([id]);
+    await expect(tokens.verify(token, 'rest')).rejects.toMatchObject(refusal(/is paused/));
+    await tokens.verify(other.token, 'rest');
+    expect((await tokens.list()).tokens.map((row) => row.paused)).toEqual(
+      (await tokens.list()).tokens.map((row) => (row.id === id ? true : undefined)),
+    );
+    await tokens.pause({ id, paused: true });
+    await tokens.pause({ id, paused: false });
+    await tokens.verify(token, 'rest');
+    expect((await tokens.list()).tokens.some(({ paused }) => paused)).toBe(false);
+  });
+
+  test('holds after a restart, and ends with the token (R-CONN-09)', async () => {
+    const folder = tempFolder();
+    const clock = manualClock();
+    const store = await openFileStore(folder, clock);
+    const tokens = await opened(store);
+    const { id, token } = await tokens.mint(mint());
+    await tokens.pause({ id, paused: true });
+    await tokens[Symbol.asyncDispose]();
+    await store[Symbol.asyncDispose]();
+    const kept = await openFileStore(folder, clock);
+    const again = await opened(kept);
+    await expect(again.verify(token, 'rest')).rejects.toMatchObject(refusal(/is paused/));
+    await again.revoke(revoke(id));
+    expect((await kept.vault.names()).filter((name) => name.includes(id))).toEqual([]);
+    await expect(again.pause({ id, paused: false })).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('that cannot be written down counts in this run all the same, and says that it failed (R-CONN-09)', async () => {
+    const store = new RamStore(manualClock());
+    const broken = vaultOf(store, {
+      write: (name, text) => (name.startsWith('paused') ? Promise.reject(new Error('disk')) : store.vault.write(name, text)),
+    });
+    const tokens = await opened(store, SECRET, broken);
+    const { id, token } = await tokens.mint(mint());
+    await expect(tokens.pause({ id, paused: true })).rejects.toThrow('disk');
+    await expect(tokens.verify(token, 'rest')).rejects.toMatchObject(refusal(/is paused/));
+  });
+});
+
+describe('revoking', () => {
+  test('makes a token useless from the next request on, and takes it off the list (R-AUTH-04)', async () => {
+    const { tokens } = await overRam();
+    const gone = await tokens.mint(mint());
+    const stays = await tokens.mint(mint());
+    await tokens.verify(gone.token, 'rest');
+    const heard: string[] = [];
+    using _one = tokens.onRevoked((id) => heard.push(id));
+    tokens.onRevoked((id) => heard.push(`never ${id}`))[Symbol.dispose]();
+    const revoking = tokens.revoke(revoke(gone.id));
+    expect(await revoking).toEqual({ id: gone.id });
+    expect(heard).toEqual([gone.id]);
+    await expect(tokens.verify(gone.token, 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
+    await tokens.verify(stays.token, 'rest');
+    expect((await tokens.list()).tokens.map(({ id }) => id)).toEqual([stays.id]);
+    // Asked again, the answer is the same.
+    expect(await tokens.revoke(revoke(gone.id))).toEqual({ id: gone.id });
+  });
+
+  test('catches a token that is being verified just then (R-AUTH-04)', async () => {
+    const { tokens } = await overRam();
+    const { token, id } = await tokens.mint(mint());
+    const outcomes = await Promise.allSettled([
+      tokens.revoke(revoke(id)),
+      tokens.verify(token, 'rest'),
+      tokens.verify(token, 'rest'),
+    ]);
+    expect(outcomes[0].status).toBe('fulfilled');
+    await expect(tokens.verify(token, 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
+  });
+
+  test('of an id that was never made here is refused, unless it is meant (R-AUTH-05)', async () => {
+    const { tokens } = await overRam();
+    const token = aToken({ jti: 'from-elsewhere' });
+    await tokens.verify(token, 'rest');
+    await expect(tokens.revoke(revoke('from-elsewhere'))).rejects.toMatchObject({ code: 'not_found' });
+    await tokens.verify(token, 'rest');
+    await tokens.revoke(revoke('from-elsewhere', true));
+    await expect(tokens.verify(token, 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
+
+    // One without an id is revoked by the one it was given.
+    const { token: given } = await tokens.verify(aToken(), 'rest');
+    await tokens.revoke(revoke(given, true));
+    await expect(tokens.verify(aToken(), 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
+  });
+
+  test('that cannot be written down counts in this run all the same, and says that it failed (R-AUTH-04)', async () => {
+    const clock = manualClock();
+    const store = new RamStore(clock);
+    const vault = vaultOf(store, { revokeToken: () => Promise.reject(new Error('disk')) });
+    const tokens = await opened(store, SECRET, vault);
+    const { token, id } = await tokens.mint(mint());
+    await expect(tokens.revoke(revoke(id))).rejects.toThrow('disk');
+    await expect(tokens.verify(token, 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
+    await tokens.list();
+    // It can be tried again, because its record is still there.
+    expect(await store.vault.names()).toContain(`token ${id}`);
+  });
+
+  test('holds after a restart (R-AUTH-10)', async () => {
+    const folder = tempFolder();
+    const clock = manualClock();
+    const store = await openFileStore(folder, clock);
+    const tokens = await opened(store);
+    const { token, id } = await tokens.mint(mint());
+    await tokens.revoke(revoke(id));
+    await tokens[Symbol.asyncDispose]();
+    await store[Symbol.asyncDispose]();
+    const again = await opened(await openFileStore(folder, clock));
+    await expect(again.verify(token, 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
+    expect(await again.list()).toEqual({ tokens: [] });
+  });
+
+  test('holds after an older backup is restored, which has the record but not the token back (R-AUTH-10)', async () => {
+    const folder = tempFolder();
+    const clock = manualClock();
+    const store = await openFileStore(folder, clock);
+    const tokens = await opened(store);
+    const gone = await tokens.mint(mint());
+    const stays = await tokens.mint(mint());
+    const backup = await store.upkeep?.backup();
+    await tokens.revoke(revoke(gone.id));
+    await tokens[Symbol.asyncDispose]();
+    await store[Symbol.asyncDispose]();
+    await restoreBackup({ folder, backup: backup?.file ?? '', clock, sources: withKey() });
+    const again = await opened(await openFileStore(folder, clock));
+    await expect(again.verify(gone.token, 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
+    await again.verify(stays.token, 'rest');
+    expect((await again.list()).tokens.map(({ id }) => id)).toEqual([stays.id]);
+  });
+
+  test('works while the memory is locked, and where its key is not there (R-AUTH-10)', async () => {
+    const folder = tempFolder();
+    const clock = manualClock();
+    const store = await openFileStore(folder, clock);
+    const tokens = await opened(store);
+    const [one, other] = [await tokens.mint(mint()), await tokens.mint(mint())];
+    store.lock();
+    await tokens.revoke(revoke(one.id));
+    await expect(tokens.verify(one.token, 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
+    await tokens[Symbol.asyncDispose]();
+    await store[Symbol.asyncDispose]();
+
+    const source = manualKeySource({ at: 'absent' });
+    const keyless = await openFileStore(folder, clock, () => [source]);
+    const again = await opened(keyless);
+    await again.revoke(revoke(other.id));
+    source.set({ at: 'found', key: Buffer.from(A_KEY, 'hex') });
+    await clock.advance(3 * SECOND);
+    await expect(again.verify(other.token, 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
+    expect(await again.list()).toEqual({ tokens: [] });
+  });
+});
+
+describe('while the key is not there', () => {
+  test('a locked memory tells callers apart as before (R-AUTH-11)', async () => {
+    const clock = manualClock();
+    const store = await openFileStore(tempFolder(), clock);
+    const tokens = await opened(store);
+    const known = await tokens.mint(mint());
+    const unknown = await tokens.mint(mint());
+    await tokens.verify(known.token, 'rest');
+    store.lock();
+    for (const { token, id } of [known, unknown]) expect(await tokens.verify(token, 'rest')).toMatchObject({ token: id });
+    await expect(tokens.verify(aToken(), 'rest')).rejects.toMatchObject(refusal(NOT_OURS));
+    await expect(tokens.mint(mint())).rejects.toMatchObject({ code: 'key_unavailable' });
+    await expect(tokens.list()).rejects.toMatchObject({ code: 'key_unavailable' });
+    await clock.advance(2 * MINUTE);
+    await tokens.verify(known.token, 'rest');
+    await store.unlock();
+    await clock.advance(2 * MINUTE);
+    await tokens.verify(known.token, 'rest');
+    expect((await tokens.list()).tokens.find(({ id }) => id === known.id)).toMatchObject({
+      last_used_at: new Date(START + 4 * MINUTE).toISOString(),
+    });
+  });
+
+  test('one that is locked before anybody came does so too (R-AUTH-11)', async () => {
+    const folder = tempFolder();
+    const clock = manualClock();
+    const first = await openFileStore(folder, clock);
+    const { token, id } = await (await opened(first)).mint(mint());
+    await first[Symbol.asyncDispose]();
+    const store = await openFileStore(folder, clock);
+    const tokens = await opened(store);
+    store.lock();
+    expect(await tokens.verify(token, 'rest')).toMatchObject({ token: id });
+  });
+
+  test('a start without it says so to every token, and goes on when it is back (R-AUTH-11)', async () => {
+    const folder = tempFolder();
+    const clock = manualClock();
+    const first = await openFileStore(folder, clock);
+    const { token, id } = await (await opened(first)).mint(mint());
+    await first[Symbol.asyncDispose]();
+
+    const source = manualKeySource({ at: 'locked', why: 'it is closed' });
+    const store = await openFileStore(folder, clock, () => [source]);
+    const tokens = await opened(store);
+    const state = store.status().key;
+    const remedy = 'remedy' in state ? state.remedy : '';
+    for (const sent of [token, aToken(), 'nonsense']) {
+      await expect(tokens.verify(sent, 'rest')).rejects.toMatchObject({
+        code: 'key_unavailable',
+        message: expect.stringContaining(remedy) as string,
+      });
+    }
+    expect(await tokens.verify(tokens.ownerToken(), 'rest')).toMatchObject({ client: 'command-line' });
+    source.set({ at: 'found', key: Buffer.from(A_KEY, 'hex') });
+    await clock.advance(3 * SECOND);
+    expect(await tokens.verify(token, 'rest')).toMatchObject({ token: id });
+    await expect(tokens.verify(aToken(), 'rest')).rejects.toMatchObject(refusal(NOT_OURS));
+  });
+
+  test('an operator whose secret comes from outside waits for no key (R-AUTH-11)', async () => {
+    const folder = tempFolder();
+    const clock = manualClock();
+    const first = await openFileStore(folder, clock);
+    await first.vault.revokeToken('revoked', Number.MAX_SAFE_INTEGER);
+    await first[Symbol.asyncDispose]();
+    const store = await openFileStore(folder, clock, () => [manualKeySource({ at: 'absent' })]);
+    const tokens = await opened(store, SECRET);
+    expect(await tokens.verify(aToken({ jti: 'a' }), 'rest')).toMatchObject({ token: 'a' });
+    await expect(tokens.verify(aToken({ jti: 'revoked' }), 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
+  });
+});
+
+describe("the owner's token", () => {
+  const owner = { subject: 'me', client: 'command-line', transport: 'rest', scopes: new Set(['admin']) };
+
+  test('opens everything in this start, and nothing in the next (R-AUTH-06)', async () => {
+    const { tokens, clock, store } = await overRam();
+    const token = tokens.ownerToken();
+    expect(tokens.ownerToken()).toBe(token);
+    expect(await tokens.verify(token, 'rest')).toMatchObject(owner);
+    await clock.advance(1000 * DAY);
+    expect(await tokens.verify(token, 'rest')).toMatchObject(owner);
+    const next = await opened(store, SECRET);
+    await expect(next.verify(token, 'rest')).rejects.toMatchObject(refusal(NOT_OURS));
+    expect(next.ownerToken()).not.toBe(token);
+    expect((await tokens.list()).tokens).toEqual([]);
+  });
+
+  test('is not made by whoever has the signing secret (R-AUTH-01)', async () => {
+    const { tokens } = await overRam();
+    const copy = signed(header(), JSON.stringify(decodeJwt(tokens.ownerToken())), { secret: `${SECRET}?` });
+    await expect(tokens.verify(copy, 'rest')).rejects.toMatchObject(refusal(NOT_OURS));
+  });
+
+  test.each(['locked', 'unavailable'] as const)('works while the key is %s', async (at) => {
+    const folder = tempFolder();
+    const clock = manualClock();
+    await (await openFileStore(folder, clock))[Symbol.asyncDispose]();
+    const tokens = await opened(await openFileStore(folder, clock, () => [manualKeySource({ at, why: 'of the test' })]));
+    expect(await tokens.verify(tokens.ownerToken(), 'rest')).toMatchObject(owner);
+  });
+});

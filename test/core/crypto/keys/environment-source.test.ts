@@ -1,0 +1,108 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, chownSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { environmentSource } from '../../../../src/core/crypto/keys/environment-source.ts';
+import { readProvidedCredentials } from '../../../../src/core/crypto/keys/provided-credentials.ts';
+import { readTokenSecret } from '../../../../src/core/crypto/keys/token-secret.ts';
+import { A_KEY, ANOTHER_KEY } from '../../../support/store.ts';
+import { tempFolder } from '../../../support/temp-folder.ts';
+
+const file = (content: string, mode = 0o600): string => {
+  const path = join(tempFolder(), 'key');
+  writeFileSync(path, content);
+  chmodSync(path, mode);
+  return path;
+};
+
+describe('a key from the environment (R-KEY-01)', () => {
+  test('nothing named is no source at all', () => {
+    expect(environmentSource({})).toBeUndefined();
+    expect(environmentSource({ HELMDECK_MEMORY_KEY_NEXT: A_KEY })).toBeUndefined();
+  });
+
+  test('64 hexadecimal characters, in either case', async () => {
+    expect(await environmentSource({ HELMDECK_MEMORY_KEY: A_KEY.toUpperCase() })?.read('current')).toEqual({
+      at: 'found',
+      key: Buffer.from(A_KEY, 'hex'),
+    });
+  });
+
+  test('or the file that holds them, with the line end an editor leaves', async () => {
+    for (const end of ['', '\n', '\r\n']) {
+      const source = environmentSource({ HELMDECK_MEMORY_KEY_FILE: file(A_KEY + end) });
+      expect(await source?.read('current')).toEqual({ at: 'found', key: Buffer.from(A_KEY, 'hex') });
+    }
+  });
+
+  test('the value goes before the file', async () => {
+    const source = environmentSource({ HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_MEMORY_KEY_FILE: file(ANOTHER_KEY) });
+    expect(await source?.read('current')).toMatchObject({ key: Buffer.from(A_KEY, 'hex') });
+  });
+
+  test('the next key has names of its own', async () => {
+    const source = environmentSource({ HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_MEMORY_KEY_NEXT_FILE: file(ANOTHER_KEY) });
+    expect(await source?.read('next')).toMatchObject({ key: Buffer.from(ANOTHER_KEY, 'hex') });
+    expect(await environmentSource({ HELMDECK_MEMORY_KEY: A_KEY })?.read('next')).toEqual({ at: 'absent' });
+  });
+
+  test.each([
+    { what: 'an empty value', value: '' },
+    { what: '31 bytes', value: 'ab'.repeat(31) },
+    { what: '33 bytes', value: 'ab'.repeat(33) },
+    { what: 'a line end', value: `${A_KEY}\n` },
+    { what: 'a blank', value: ` ${A_KEY}` },
+    { what: 'a prefix', value: `0x${'ab'.repeat(31)}` },
+    { what: 'letters that are no digits', value: 'xy'.repeat(32) },
+  ])('$what stops the start, by name and without what stood there (R-KEY-02)', async ({ value }) => {
+    const refused = environmentSource({ HELMDECK_MEMORY_KEY: value })?.read('current');
+    await expect(refused).rejects.toMatchObject({
+      code: 'key_unavailable',
+      message:
+        'HELMDECK_MEMORY_KEY must hold exactly 64 hexadecimal characters; put the right key there, or make one with: openssl rand -hex 32.',
+    });
+  });
+
+  test.each([
+    { what: 'is missing', path: () => join(tempFolder(), 'nowhere'), says: /HELMDECK_MEMORY_KEY_FILE names cannot be read/ },
+    { what: 'is malformed', path: () => file(`${A_KEY}\n\n`), says: /HELMDECK_MEMORY_KEY_FILE must hold exactly 64/ },
+  ])('a key file that $what stops the start (R-KEY-02)', async ({ path, says }) => {
+    const refused = environmentSource({ HELMDECK_MEMORY_KEY_FILE: path() })?.read('current');
+    await expect(refused).rejects.toMatchObject({ code: 'key_unavailable', message: expect.stringMatching(says) as string });
+  });
+});
+
+describe.skipIf(process.platform === 'win32')('a file that holds a secret (R-KEY-15)', () => {
+  const NOBODY = 65_534;
+  const credentials: readonly [name: string, read: (path: string) => unknown, text: string][] = [
+    ['HELMDECK_MEMORY_KEY_FILE', (path) => environmentSource({ HELMDECK_MEMORY_KEY_FILE: path })?.read('current'), A_KEY],
+    ['HELMDECK_JWT_SECRET_FILE', (path) => readTokenSecret({ HELMDECK_JWT_SECRET_FILE: path }), 's'.repeat(32)],
+    ['HELMDECK_GITHUB_TOKEN_FILE', (path) => readProvidedCredentials({ HELMDECK_GITHUB_TOKEN_FILE: path }), 'ghp_1234567890'],
+  ];
+  const reading = async (read: (path: string) => unknown, path: string): Promise<unknown> => await read(path);
+
+  test.each(credentials)('of %s is refused while other users may open it, and says what to do', async (name, read, text) => {
+    for (const mode of [0o666, 0o644, 0o640, 0o604, 0o620]) {
+      await expect(reading(read, file(text, mode)), mode.toString(8)).rejects.toMatchObject({
+        code: 'key_unavailable',
+        message: `Other users may open the file that ${name} names. Run chmod 600 on it; if they could read it until now, replace the secret.`,
+      });
+    }
+    for (const mode of [0o600, 0o400]) await expect(reading(read, file(text, mode))).resolves.toBeDefined();
+  });
+
+  test.skipIf(process.getuid?.() !== 0)('is refused where another user owns it', async () => {
+    const path = file(A_KEY);
+    chownSync(path, NOBODY, NOBODY);
+    const read = environmentSource({ HELMDECK_MEMORY_KEY_FILE: path })?.read('current');
+    await expect(read).rejects.toMatchObject({ message: expect.stringMatching(/belongs to another user/) as string });
+  });
+
+  test.skipIf(process.getuid?.() !== 0)('may be readable where root hands it to a service', () => {
+    const path = file(A_KEY, 0o444);
+    chmodSync(dirname(path), 0o755);
+    const program = `import { handedIn } from './src/core/keys/handed-in.ts'; console.log(handedIn(process.env, 'HELMDECK_MEMORY_KEY').text)`;
+    const options = { uid: NOBODY, env: { HELMDECK_MEMORY_KEY_FILE: path }, encoding: 'utf8' } as const;
+    expect(execFileSync(process.execPath, ['--input-type=module-typescript', '-e', program], options).trim()).toBe(A_KEY);
+  });
+});

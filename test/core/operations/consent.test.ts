@@ -1,0 +1,275 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import * as z from 'zod';
+import { type ConsentEffect, needsConsent } from '../../../src/contract/effect.ts';
+import { effectOf, type OperationName, operations, type OperationRequest } from '../../../src/contract/operations.ts';
+import type { ConsentRequest } from '../../../src/core/operations/call-context.ts';
+import type { Perform } from '../../../src/core/operations/perform.ts';
+import { definePack } from '../../../src/core/packs/pack.ts';
+import { HOUR, SECOND, START } from '../../support/clock.ts';
+import { aCaller, openTestMemory, theOwner } from '../../support/memory.ts';
+import { aPack } from '../../support/packs.ts';
+
+/** Operations whose effect needs consent, or depends on the input; the compiler asks here for a request of each new one. */
+type Asked = {
+  [Name in OperationName]: (typeof operations)[Name]['effect'] extends 'none' | 'reversible' | 'runs' ? never : Name;
+}[OperationName];
+
+/** A request of each that needs consent, with something to lose. */
+const asked: { readonly [Name in Asked]: OperationRequest<Name> } = {
+  remember: { key: 'preferences/editor', value: 'vim', ttl_seconds: 3600 },
+  patch: { key: 'preferences/editor', ttl_seconds: 3600 },
+  forget: { scope: 'all' },
+  undo: { client: 'helmdeck', since: '2020-01-01T00:00:00Z' },
+  endSession: { id: 'a-session' },
+  createPipeline: { id: 'kept', title: 'Changed', steps: [{ id: 'one', pack: 'helmdeck.route', input: {} }] },
+  adoptPipeline: { id: 'kept', updated_at: new Date(START).toISOString() },
+  deletePipeline: { id: 'kept' },
+  setEmbeddings: { on: true, adopt: true },
+  approveOllama: { hash: 'a'.repeat(64) },
+  mintToken: { name: 'A second token' },
+  pauseToken: { id: 'a-token', paused: false },
+  connectClient: { client: 'codex' },
+  setCredential: { name: 'github', secret: 'a-second-secret' },
+  dropCredential: { name: 'github' },
+  unlock: {},
+  trustClock: { time: new Date(START).toISOString() },
+  rotateKey: {},
+  makeRecoveryKey: {},
+};
+const names = Object.keys(asked) as Asked[];
+
+const inputOf = (name: OperationName, request: unknown): never => operations[name].input().parse(request) as never;
+
+/** Any operation as a pack, as a pack of our own could be that does its work through the one door. */
+async function opened() {
+  const through: { perform?: Perform } = {};
+  const pack = definePack({
+    name: 'test.perform',
+    version: '1.0.0',
+    title: 'Perform',
+    description: 'Performs an operation.',
+    input: z.strictObject({ name: z.string(), input: z.looseObject({}) }),
+    output: z.looseObject({}),
+    handler: async ({ caller, input: { name, input }, callContext: during }) =>
+      (await through.perform?.(caller, name, input, during)) as Record<string, unknown>,
+  });
+  const memory = await openTestMemory({ packs: { packs: [pack] } });
+  through.perform = memory.perform;
+  const owner = memory.as(theOwner);
+  await owner('remember', { key: 'preferences/editor', value: 'helix' });
+  await owner('remember', { key: 'preferences/shell', value: 'fish' });
+  await memory.as(aCaller())('createPipeline', {
+    id: 'kept',
+    steps: [{ id: 'one', pack: 'helmdeck.route', input: { user_intent: 'remember' } }],
+  });
+  await owner('mintToken', { name: 'The first token' });
+  return { ...memory, owner };
+}
+
+/** What the memory holds, as far as these operations could change it. */
+async function state({ owner }: Pick<Awaited<ReturnType<typeof opened>>, 'owner'>) {
+  return JSON.stringify([
+    await owner('list', {}),
+    (await owner('pipelines', {})).pipelines.filter(({ id }) => id === 'kept'),
+    await owner('tokens', {}),
+    await owner('credentials', {}),
+    (await owner('status', {})).store,
+  ]);
+}
+
+const routes = ['directly', 'by a pack', 'by a pipeline that is waited for', 'by a pipeline that goes on alone'] as const;
+
+async function perform(
+  memory: Awaited<ReturnType<typeof opened>>,
+  name: OperationName,
+  route: (typeof routes)[number],
+  agrees: boolean,
+): Promise<{ requests: ConsentRequest[]; failure: string | undefined }> {
+  const requests: ConsentRequest[] = [];
+  const during = {
+    consent: async (request: ConsentRequest) => {
+      requests.push(request);
+      return agrees;
+    },
+  };
+  const request = asked[name as Asked];
+  const failureOf = (work: Promise<unknown>) =>
+    work.then(
+      () => undefined,
+      (error: unknown) => (error as { code: string }).code,
+    );
+  if (route === 'directly') return { requests, failure: await failureOf(memory.perform(theOwner, name, request, during)) };
+  const step = { pack: 'test.perform', input: { name, input: request } };
+  if (route === 'by a pack') {
+    const work = memory.perform(theOwner, 'runPack', { name: step.pack, input: step.input }, during);
+    return { requests, failure: await failureOf(work) };
+  }
+  await memory.owner('createPipeline', { id: 'asking', steps: [{ id: 'one', ...step }] });
+  if (route === 'by a pipeline that is waited for')
+    return { requests, failure: await failureOf(memory.perform(theOwner, 'finishPipeline', { id: 'asking' }, during)) };
+  const { run_id } = await memory.perform(theOwner, 'runPipeline', { id: 'asking' }, during);
+  for (;;) {
+    const run = await memory.owner('pipelineRun', { run_id });
+    if (run.status !== 'running') return { requests, failure: run.failure?.error };
+    await nextTurn();
+  }
+}
+
+test('every operation whose effect needs consent, or depends on its input, is asked for below (R-CONSENT-01)', () => {
+  const wanted = Object.entries(operations).flatMap(([name, { effect }]) =>
+    typeof effect === 'object' || needsConsent(effect) ? [name] : [],
+  );
+  expect(names.toSorted()).toEqual(wanted.toSorted());
+  for (const name of names) expect(needsConsent(effectOf(name, inputOf(name, asked[name])))).toBe(true);
+});
+
+describe.each(names)('%s', (name) => {
+  test('asks once by whatever route it is performed, and a no changes nothing (R-CONSENT-02)', async () => {
+    const memory = await opened();
+    const before = await state(memory);
+    for (const route of routes) {
+      const { requests, failure } = await perform(memory, name, route, false);
+      expect(requests, route).toEqual([
+        { caller: theOwner, name, input: inputOf(name, asked[name]), effect: effectOf(name, inputOf(name, asked[name])) },
+      ]);
+      expect(failure, route).toBe('declined');
+      expect(await state(memory), route).toBe(before);
+    }
+  });
+
+  test('asks once by whatever route it is performed, and a yes lets it through (R-CONSENT-02)', async () => {
+    const memory = await opened();
+    for (const route of routes) {
+      const { requests, failure } = await perform(memory, name, route, true);
+      expect(requests, route).toHaveLength(1);
+      expect(failure, route).not.toBe('declined');
+    }
+  });
+});
+
+test.each([
+  ['forget', { scope: 'all', dry_run: true }],
+  ['undo', { client: 'x', since: '2020-01-01T00:00:00Z', dry_run: true }],
+  ['pauseToken', { id: 'a-token', paused: true }],
+  ['remember', { key: 'a', value: 'b' }],
+  ['remember', { key: 'a', value: 'b', ttl_seconds: 0 }],
+  ['patch', { key: 'a', ttl_seconds: 604_800 }],
+  ['patch', { key: 'a', ttl_seconds: 0 }],
+  ['patch', { key: 'a', tags: [] }],
+  ['setEmbeddings', { on: false }],
+] as const)('%s with %j asks nothing: it destroys and gives away nothing (R-CONSENT-01)', (name, request) => {
+  expect(needsConsent(effectOf(name, inputOf(name, request)))).toBe(false);
+});
+
+test('who carries no consent, as an agent, is asked nothing (R-CONSENT-02)', async () => {
+  const { owner } = await opened();
+  expect(await owner('runPack', { name: 'helmdeck.memory_forget', input: { scope: 'all' } })).toMatchObject({
+    output: { deleted: 3 },
+  });
+});
+
+describe('the memory packs', () => {
+  test.each(['runPack', 'finishPipeline'] as const)('ask as `forget` does: %s (R-CONSENT-02)', async (way) => {
+    const { perform: performs, owner } = await opened();
+    await owner('createPipeline', {
+      id: 'wipe',
+      steps: [{ id: 'one', pack: 'helmdeck.memory_forget', input: { scope: 'facts' } }],
+    });
+    const effects: [string, ConsentEffect][] = [];
+    const consent = async ({ name, effect }: ConsentRequest) => {
+      effects.push([name, effect]);
+      return false;
+    };
+    const request =
+      way === 'runPack' ? { name: 'helmdeck.memory_forget', input: { scope: 'facts' } } : { id: 'wipe', inputs: {} };
+    await expect(performs(theOwner, way, request, { consent })).rejects.toMatchObject({ code: 'declined' });
+    expect(effects).toEqual([['forget', 'destroys']]);
+    expect((await owner('list', {})).facts).toHaveLength(2);
+  });
+});
+
+describe('a pack that reaches beyond this memory', () => {
+  test.each([
+    ['asks servers outside', { usesNetwork: true }, 'discloses'],
+    ["is the owner's own and deletes", { own: { revision: '1' }, changes: 'destroys' }, 'destroys'],
+  ] as const)('is asked for once when it %s, before it starts (R-CONSENT-02)', async (_what, over, effect) => {
+    let ran = 0;
+    const pack = aPack(() => ({ said: `${(ran += 1)}` }), over);
+    const { perform: performs } = await openTestMemory({ packs: { packs: [pack] } });
+    const requests: ConsentRequest[] = [];
+    const answers = [false, true];
+    const consent = async (request: ConsentRequest) => {
+      requests.push(request);
+      return answers.shift() ?? false;
+    };
+    const run = () => performs(theOwner, 'runPack', { name: 'test.echo', input: { what: 'x' } }, { consent });
+    await expect(run()).rejects.toMatchObject({ code: 'declined' });
+    expect(ran).toBe(0);
+    expect(await run()).toMatchObject({ output: { said: '1' } });
+    const request = { caller: theOwner, name: 'runPack', input: { name: 'test.echo', input: { what: 'x' } }, effect };
+    expect(requests).toEqual([request, request]);
+  });
+});
+
+describe('while the question is open', () => {
+  const waiting = async () => {
+    const memory = await opened();
+    const shown = Promise.withResolvers<undefined>();
+    const answered = Promise.withResolvers<boolean>();
+    const consent = () => {
+      shown.resolve(undefined);
+      return answered.promise;
+    };
+    return { ...memory, shown: shown.promise, answer: answered.resolve, consent };
+  };
+
+  test('the time of a pack stands still (R-CONSENT-02)', async () => {
+    const { perform: performs, shown, answer, consent, clock, owner } = await waiting();
+    const run = performs(theOwner, 'runPack', { name: 'helmdeck.memory_forget', input: { scope: 'facts' } }, { consent });
+    await shown;
+    await clock.advance(HOUR);
+    answer(true);
+    expect(await run).toMatchObject({ output: { deleted: 2 } });
+    expect((await owner('list', {})).facts).toEqual([]);
+  });
+
+  test('a call that is given up does nothing, whatever is answered later (R-CONSENT-02)', async () => {
+    const { perform: performs, shown, answer, consent, owner } = await waiting();
+    const givenUp = new AbortController();
+    const forgetting = performs(theOwner, 'forget', { scope: 'facts' }, { consent, signal: givenUp.signal });
+    const packed = performs(
+      theOwner,
+      'runPack',
+      { name: 'helmdeck.memory_forget', input: { scope: 'facts' } },
+      { consent, signal: givenUp.signal },
+    );
+    const failures = Promise.allSettled([forgetting, packed]);
+    await shown;
+    givenUp.abort();
+    answer(true);
+    expect(await failures).toMatchObject([{ reason: { code: 'declined' } }, { reason: { code: 'handler_failed' } }]);
+    await nextTurn();
+    expect((await owner('list', {})).facts).toHaveLength(2);
+  });
+
+  test('and answered, a pack has its whole time again, and no more (R-CONSENT-02)', async () => {
+    const memory = await opened();
+    const signals = Promise.withResolvers<AbortSignal>();
+    const { catalogue } = memory.packs.engine;
+    catalogue.add(
+      aPack(async ({ caller, callContext: during, signal }) => {
+        await memory.perform(caller, 'forget', { scope: 'key:preferences/shell' }, during);
+        signals.resolve(signal);
+        return await new Promise(() => undefined);
+      }),
+    );
+    const consent = () => memory.clock.advance(20 * SECOND).then(() => true);
+    const run = memory.perform(theOwner, 'runPack', { name: 'test.echo' }, { consent }).catch((error: unknown) => error);
+    const signal = await signals.promise;
+    await memory.clock.advance(29 * SECOND);
+    expect(signal.aborted).toBe(false);
+    await memory.clock.advance(SECOND);
+    expect(await run).toMatchObject({ code: 'timeout' });
+  });
+});

@@ -1,0 +1,194 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, test, vi } from 'vitest';
+import { FairScheduler } from '../../../src/core/operations/fair-scheduler.ts';
+
+/** Work that leaves nobody else a moment. */
+function work(ms: number): void {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
+}
+
+function handSetClock(): { now: number } {
+  const clock = { now: 1000 };
+  vi.spyOn(performance, 'now').mockImplementation(() => clock.now);
+  return clock;
+}
+
+/** Asks as a program does, and works when it is its turn. */
+function asker(turns: FairScheduler, served: string[]) {
+  return async (subject: string, steps = 1, ms = 10): Promise<void> => {
+    const turn = turns.acquire(subject);
+    if (turn) await turn;
+    for (let step = 0; step < steps; step += 1) {
+      if (step > 0) await turns.yieldTurn(subject);
+      work(ms);
+      served.push(subject);
+    }
+  };
+}
+
+describe('whoever asks (R-HTTP-14)', () => {
+  test('goes on at once while there is little to do', async () => {
+    const turns = new FairScheduler();
+    const time = vi.spyOn(performance, 'now').mockReturnValue(1000);
+    for (let turn = 0; turn < 3; turn += 1) {
+      for (let n = 0; n < 50; n += 1) expect(turns.acquire('me')).toBeUndefined();
+      await nextTurn();
+      time.mockReturnValue(2000 + turn);
+    }
+  });
+
+  test('again, before anybody else has asked, does too', async () => {
+    handSetClock();
+    const turns = new FairScheduler();
+    const [one, other] = [{}, {}];
+    await turns.acquire('me', one);
+    for (let n = 0; n < 5; n += 1) expect(turns.acquire('me', one)).toBeUndefined();
+    expect(turns.acquire('me', other)).toBeInstanceOf(Promise);
+    // Now somebody waits.
+    expect(turns.acquire('me', other)).toBeInstanceOf(Promise);
+  });
+
+  test('together with others goes on together with them, step by step', async () => {
+    const turns = new FairScheduler();
+    const steps: string[] = [];
+    const ask = async (name: string): Promise<void> => {
+      await turns.acquire('me', {});
+      for (const step of [1, 2, 3]) {
+        steps.push(`${name}${step}`);
+        // The next step comes with the next promise, as within an operation.
+        await Promise.resolve();
+      }
+    };
+    await Promise.all(['a', 'b', 'c'].map(ask));
+    expect(steps).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'c2', 'a3', 'b3', 'c3']);
+  });
+
+  test('with too many others, or for too much, goes on with fewer, and with more again when that is past', async () => {
+    const clock = handSetClock();
+    const turns = new FairScheduler();
+    let ms = 3;
+    let served = 0;
+    const many = (count: number): Promise<void>[] =>
+      Array.from({ length: count }, async () => {
+        await turns.acquire('me', {});
+        clock.now += ms;
+        served += 1;
+      });
+    const perTurn = async (): Promise<number> => {
+      const before = served;
+      await nextTurn();
+      return served - before;
+    };
+    const heavy = many(30);
+    expect(await perTurn()).toBe(8);
+    // They took 24 ms, and a turn may take 1.
+    expect(await perTurn()).toBe(1);
+    await Promise.all(heavy);
+    ms = 0;
+    const light = many(200);
+    const counts: number[] = [];
+    for (let turn = 0; turn < 60; turn += 1) counts.push(await perTurn());
+    await Promise.all(light);
+    expect(Math.max(...counts)).toBe(8);
+  });
+
+  test('for little and for much by turns goes on alone all the time', async () => {
+    const clock = handSetClock();
+    const turns = new FairScheduler();
+    let served = 0;
+    const many = Array.from({ length: 120 }, async (_, place) => {
+      await turns.acquire('me', {});
+      clock.now += place < 8 || place % 2 === 0 ? 10 : 0;
+      served += 1;
+    });
+    await nextTurn();
+    // All that went on together before anybody knew.
+    expect(served).toBe(8);
+    for (let turn = 0; turn < 100; turn += 1) {
+      const before = served;
+      await nextTurn();
+      expect(served - before).toBe(1);
+    }
+    await Promise.all(many);
+  });
+
+  test('often waits for those who ask once', async () => {
+    const turns = new FairScheduler();
+    const served: string[] = [];
+    const ask = asker(turns, served);
+    const all = Array.from({ length: 20 }, () => ask('greedy'));
+    await nextTurn();
+    all.push(ask('modest'), ask('another'));
+    await Promise.all(all);
+    expect(served).toHaveLength(22);
+    expect(served.indexOf('modest')).toBeLessThanOrEqual(4);
+    expect(served.indexOf('another')).toBeLessThanOrEqual(5);
+  });
+
+  test('for little beside a flood waits for a step or two, however often it asks', async () => {
+    const clock = handSetClock();
+    const turns = new FairScheduler();
+    const over = new AbortController();
+    let [asked, heavy] = [0, 0];
+    // Light questions among the heavy ones shall not make it look as if there were little to do.
+    const greedy = async (): Promise<void> => {
+      while (!over.signal.aborted) {
+        await turns.acquire('greedy', {});
+        asked += 1;
+        if (asked % 16 >= 8) {
+          clock.now += 10;
+          heavy += 1;
+        }
+        await nextTurn();
+      }
+    };
+    const flood = Array.from({ length: 16 }, greedy);
+    const waited: number[] = [];
+    for (let n = 0; n < 30; n += 1) {
+      const before = heavy;
+      const due = clock.now + 3;
+      for (; clock.now < due; clock.now += 0.1) await nextTurn();
+      await turns.acquire('modest', {});
+      waited.push(heavy - before);
+    }
+    over.abort();
+    await Promise.all(flood);
+    // One may be under way when the time has come, and one goes before. At first nobody knows how much is asked for.
+    expect(Math.max(...waited.slice(5))).toBeLessThanOrEqual(3);
+  });
+
+  test('for much waits between its steps, and others do not wait for the last of them', async () => {
+    const turns = new FairScheduler();
+    const served: string[] = [];
+    const ask = asker(turns, served);
+    const all = Array.from({ length: 5 }, () => ask('greedy', 10));
+    await nextTurn();
+    all.push(ask('modest', 3));
+    await Promise.all(all);
+    expect(served).toHaveLength(53);
+    expect(served.lastIndexOf('modest')).toBeLessThanOrEqual(12);
+  });
+
+  test('is served in the order of its own questions', async () => {
+    const turns = new FairScheduler();
+    const order: number[] = [];
+    await Promise.all(
+      Array.from({ length: 10 }, async (_, n) => {
+        const turn = turns.acquire('me');
+        if (turn) await turn;
+        work(5);
+        order.push(n);
+      }),
+    );
+    expect(order).toEqual(Array.from({ length: 10 }, (_, n) => n));
+  });
+
+  test('wakes nothing once all are served', async () => {
+    const turns = new FairScheduler();
+    await asker(turns, [])('me');
+    await nextTurn();
+    await nextTurn();
+    expect(process.getActiveResourcesInfo().filter((name) => name === 'Immediate')).toEqual([]);
+  });
+});

@@ -1,0 +1,170 @@
+import { describe, expect, test } from 'vitest';
+import { IMPORT_TEXT, VALUE_BYTES } from '../../../src/contract/limits.ts';
+import type { OperationOutput } from '../../../src/contract/operations.ts';
+import { CHATGPT, GRAPH, INSTRUCTIONS, NOTE } from '../../support/brought.ts';
+import { aCaller, openTestMemory, theOwner } from '../../support/memory.ts';
+
+const linesOf = ({ facts }: OperationOutput<'previewImport'>): string[] =>
+  facts.map(({ key, value, category, tags, ttl_seconds }) => JSON.stringify({ key, value, category, tags, ttl_seconds }));
+const reasons = ({ left_out: left }: OperationOutput<'previewImport'>) => left.map(({ line, why }) => [line, why]);
+const values = ({ facts }: OperationOutput<'previewImport'>) => facts.map(({ value }) => value);
+
+const opened = async (options: Parameters<typeof openTestMemory>[0] = {}) => {
+  const memory = await openTestMemory(options);
+  return { ...memory, owner: memory.as(theOwner) };
+};
+
+describe('a preview', () => {
+  test('says which facts there would be, with all that they would be, and writes nothing (R-BRING-01)', async () => {
+    const { owner } = await opened();
+    expect(await owner('previewImport', { text: CHATGPT })).toEqual({
+      from: 'chatgpt',
+      facts: [
+        {
+          line: 3,
+          key: expect.stringMatching(/^chatgpt\/is-learning-to-play-the-nyckelharpa-[0-9a-f]{8}$/),
+          value: 'Is learning to play the nyckelharpa.',
+          category: 'user_facts',
+          tags: [],
+          ttl_seconds: 7_776_000,
+        },
+        expect.objectContaining({ line: 5 }),
+        expect.objectContaining({ line: 8, tags: ['2025-03-14'] }),
+      ],
+      left_out: [
+        { line: 1, text: 'Saved memories', why: 'no_fact', message: 'A label of the page, not a memory.' },
+        { line: 9, text: 'Manage', why: 'no_fact', message: expect.any(String) },
+      ],
+    });
+    expect((await owner('status', {})).facts).toBe(0);
+    expect((await owner('activity', {})).activity).toEqual([]);
+  });
+
+  test('takes one category and one lifetime for all, and numbers lines of a part as in the whole', async () => {
+    const { owner } = await opened();
+    const { facts } = await owner('previewImport', { text: GRAPH, category: 'People', ttl_seconds: 3600, first_line: 101 });
+    expect(new Set(facts.map(({ category }) => category))).toEqual(new Set(['people']));
+    expect(new Set(facts.map(({ ttl_seconds: ttl }) => ttl))).toEqual(new Set([3600]));
+    expect(facts.map(({ line }) => line)).toEqual([101, 101, 102, 103]);
+    await expect(owner('previewImport', { text: GRAPH, category: 'cache' })).rejects.toMatchObject({
+      message: /^category belongs/,
+    });
+    await expect(owner('previewImport', { text: GRAPH, ttl_seconds: 60 })).rejects.toMatchObject({ message: /^ttl_seconds/ });
+  });
+
+  test('is the owner’s alone: an agent that may write may not ask (R-BRING-01)', async () => {
+    const { as } = await opened();
+    await expect(as(aCaller())('previewImport', { text: CHATGPT })).rejects.toMatchObject({ code: 'insufficient_scope' });
+  });
+
+  test('looks only into the memory of whoever asks', async () => {
+    const { owner, as } = await opened();
+    const other = as({ ...theOwner, subject: 'somebody-else' });
+    await other('remember', { key: 'k', value: 'Is learning to play the nyckelharpa' });
+    expect((await owner('previewImport', { text: CHATGPT })).facts).toHaveLength(3);
+    expect((await other('previewImport', { text: CHATGPT })).facts).toHaveLength(2);
+  });
+});
+
+describe('what is known', () => {
+  test('is left out: said twice, or remembered under any key (R-BRING-04)', async () => {
+    const { owner, as } = await opened();
+    await as(aCaller())('remember', { key: 'home', value: 'lives on a  houseboat in Aarhus' });
+    const preview = await owner('previewImport', { text: `${CHATGPT}Is learning to play\tthe nyckelharpa` });
+    expect(values(preview)).toHaveLength(2);
+    expect(preview.left_out.filter(({ why }) => why !== 'no_fact')).toEqual([
+      { line: 8, text: 'Lives on a houseboat in Aarhus.', why: 'known', message: 'It is remembered already, as home.' },
+      { line: 10, text: 'Is learning to play\tthe nyckelharpa', why: 'repeated', message: 'The same stands on line 3 already.' },
+    ]);
+  });
+
+  test.each([
+    ['memory.jsonl', GRAPH],
+    ['CLAUDE.md', INSTRUCTIONS],
+    ['tide-tables.md', NOTE],
+    ['', CHATGPT],
+  ])('makes no second set when the same is brought again, also in another order: %s (R-BRING-03)', async (name, text) => {
+    const { owner } = await opened();
+    const first = await owner('previewImport', { text, name });
+    const count = first.facts.length;
+    expect(await owner('import', { lines: linesOf(first) })).toMatchObject({ created: count, errors: [] });
+    const again = await owner('previewImport', { text, name });
+    expect(again.facts).toEqual([]);
+    expect(again.left_out.filter(({ why }) => why === 'known')).toHaveLength(count);
+    // Neither does whoever imports without a look.
+    expect(await owner('import', { lines: linesOf(first).toReversed() })).toMatchObject({ created: 0, unchanged: count });
+  });
+
+  test('and was changed since stays as it is now (R-BRING-03)', async () => {
+    const { owner } = await opened();
+    const preview = await owner('previewImport', { text: CHATGPT });
+    await owner('import', { lines: linesOf(preview) });
+    const [{ key } = { key: '' }] = preview.facts;
+    await owner('remember', { key, value: 'Plays the nyckelharpa' });
+    const again = await owner('previewImport', { text: CHATGPT });
+    expect(again.facts).toEqual([]);
+    expect(reasons(again)).toContainEqual([3, 'changed']);
+  });
+});
+
+describe('what no fact may hold is told, and stops nothing else (R-BRING-05)', () => {
+  // Put together here, so that no scanner takes this file for a leak.
+  const secret = ['ghp', 'wYq2Rk9sTz4Lm7Vb1Nx8Hc5Jd3Fg6Pa0Ue2S'].join('_');
+
+  test('a secret, without a letter of it', async () => {
+    const { owner } = await opened();
+    const text = `Likes rain.\nThe deploy token is ${secret}\nLikes snow.`;
+    const preview = await owner('previewImport', { text });
+    expect(values(preview)).toEqual(['Likes rain.', 'Likes snow.']);
+    expect(preview.left_out).toEqual([
+      {
+        line: 2,
+        why: 'secret',
+        message: expect.stringMatching(/^(?:key|value) looks like a GitHub token; keep it in a password manager/),
+      },
+    ]);
+    expect(JSON.stringify(preview)).not.toMatch(/wYq2Rk/i);
+  });
+
+  test('nor where it stands in what would be no fact anyway', async () => {
+    const { owner } = await opened();
+    const preview = await owner('previewImport', { text: `# A\n- b\n<!-- ${secret} -->`, from: 'markdown' });
+    expect(preview.left_out).toEqual([{ line: 3, why: 'no_fact', message: expect.any(String) }]);
+  });
+
+  test('unless its owner wants to be warned alone', async () => {
+    const { owner } = await opened({ secrets: 'warn' });
+    const { facts } = await owner('previewImport', { text: `The deploy token is ${secret}` });
+    expect(facts).toMatchObject([{ note: expect.stringMatching(/looks like a GitHub token/) }]);
+  });
+
+  test('a text that is too long, or no text', async () => {
+    const { owner } = await opened();
+    const long = await owner('previewImport', { text: `Likes rain.\n${'ab '.repeat(VALUE_BYTES / 2)}` });
+    expect(values(long)).toEqual(['Likes rain.']);
+    expect(long.left_out).toMatchObject([{ line: 2, why: 'invalid', message: /^value is longer than 64 KiB/ }]);
+    const broken = `{"type":"entity","name":"a","entityType":"b","observations":["\\ud800 half","whole"]}`;
+    expect(reasons(await owner('previewImport', { text: broken }))).toEqual([[1, 'invalid']]);
+  });
+});
+
+describe('what is too much is refused in a sentence (R-BRING-06)', () => {
+  test.each([
+    ['bytes', 'ü'.repeat(IMPORT_TEXT.bytes / 2 + 1), /^text is larger than 512 KiB; split it/],
+    ['entries', 'a\n'.repeat(IMPORT_TEXT.entries + 1), /^It has more than 5000 entries; split it/],
+    [
+      'entries in one record',
+      `{"name":"a","observations":["${Array(IMPORT_TEXT.entries + 1).join('b","')}b"]}`,
+      /^It has more than 5000 entries/,
+    ],
+  ])('%s', async (_what, text, message) => {
+    const { owner } = await opened();
+    await expect(owner('previewImport', { text })).rejects.toMatchObject({ code: 'invalid_input', message });
+  });
+
+  test('as much as may be is read', async () => {
+    const { owner } = await opened();
+    const text = Array.from({ length: IMPORT_TEXT.entries }, (_, index) => `Fact number ${index}`).join('\n');
+    expect((await owner('previewImport', { text })).facts).toHaveLength(IMPORT_TEXT.entries);
+  });
+});

@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'vitest';
+import { operations } from '../../../src/contract/operations.ts';
+import { isRecordedAction, RECORDED_ACTIONS } from '../../../src/contract/recorded-actions.ts';
+import { MINUTE } from '../../support/clock.ts';
+import { aCaller, openTestMemory, theOwner } from '../../support/memory.ts';
+
+const iso = (at: number): string => new Date(at).toISOString();
+
+test('every operation of an administrator that has an effect is recorded (R-VIEW-07)', () => {
+  const effective = Object.entries(operations).flatMap(([name, { scope, effect }]) =>
+    scope === 'admin' && effect !== 'none' ? [name] : [],
+  );
+  expect(Object.keys(RECORDED_ACTIONS).toSorted()).toEqual(effective.toSorted());
+  expect(isRecordedAction('constructor')).toBe(false);
+});
+
+test('forgetting all of a large memory leaves one row, of that alone (R-FORGET-04)', async () => {
+  const memory = await openTestMemory();
+  const [me, owner] = [memory.as(aCaller()), memory.as(theOwner)];
+  const keys = Array.from({ length: 3000 }, (_, index) => `k${index}`);
+  await Promise.all(keys.map((key) => me('remember', { key, value: key.repeat(300) })));
+  const { deleted } = await owner('forget', { scope: 'all' });
+  expect(deleted).toBe(3000);
+  expect((await owner('activity', {})).activity).toMatchObject([{ operation: 'forget', scope: 'all', client: 'command-line' }]);
+});
+
+describe('an administrator', () => {
+  test('is named in the record of what they did, with what they did it to, and no secret (R-VIEW-07)', async () => {
+    const memory = await openTestMemory();
+    const owner = memory.as(theOwner);
+    const at = (): string => iso(memory.clock.now());
+    const row = { id: expect.any(String), client: 'command-line', at: at() };
+    const minted = await owner('mintToken', { name: 'laptop', client: 'codex' });
+    await owner('pauseToken', { id: minted.id, paused: true });
+    await owner('revokeToken', { id: minted.id });
+    const { recovery_key: secret } = await owner('makeRecoveryKey', {});
+    await owner('backup', {});
+    const { activity } = await owner('activity', {});
+    expect(activity).toEqual([
+      { ...row, operation: 'backup' },
+      { ...row, operation: 'makeRecoveryKey' },
+      { ...row, operation: 'revokeToken', target: minted.id },
+      { ...row, operation: 'pauseToken', target: minted.id },
+      { ...row, operation: 'mintToken', target: 'laptop' },
+    ]);
+    expect(JSON.stringify(activity)).not.toContain(minted.token);
+    expect(JSON.stringify(activity)).not.toContain(secret);
+    expect((await memory.store.space({ subject: 'me' }, 'activity').page({ sort: 'updated', limit: 1 })).entries).toMatchObject([
+      { author: { client: 'command-line', transport: 'owner' } },
+    ]);
+  });
+
+  test('leaves a row for the lock before it and for the unlock after it (R-VIEW-07)', async () => {
+    const memory = await openTestMemory();
+    const owner = memory.as(theOwner);
+    await owner('lock', {});
+    await memory.clock.advance(MINUTE);
+    await owner('unlock', {});
+    expect((await owner('activity', {})).activity.map(({ operation }) => operation)).toEqual(['unlock', 'lock']);
+  });
+
+  test('who is refused, or only asks what would happen, leaves none (R-VIEW-07)', async () => {
+    const memory = await openTestMemory();
+    const owner = memory.as(theOwner);
+    await expect(owner('revokeToken', { id: 'unknown' })).rejects.toMatchObject({ code: 'not_found' });
+    await expect(memory.as(aCaller())('mintToken', { name: 'mine' })).rejects.toMatchObject({ code: 'insufficient_scope' });
+    await owner('trustClock', { time: iso(memory.clock.now()), dry_run: true });
+    expect((await owner('activity', {})).activity).toEqual([]);
+  });
+
+  test('can revoke a token while the memory is locked, when no row can be sealed (R-AUTH-10, R-VIEW-07)', async () => {
+    const memory = await openTestMemory();
+    const owner = memory.as(theOwner);
+    const { id } = await owner('mintToken', { name: 'laptop' });
+    await owner('lock', {});
+    await owner('revokeToken', { id });
+    await owner('unlock', {});
+    expect((await owner('activity', {})).activity.map(({ operation }) => operation)).toEqual(['unlock', 'lock', 'mintToken']);
+  });
+});

@@ -1,0 +1,350 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { Failure } from '../../../src/contract/failure.ts';
+import { type Keychain, openKeychainItems } from '../../../src/core/crypto/keys/keychain.ts';
+import type { ExecutionContext, Pack } from '../../../src/core/packs/pack.ts';
+import { MINUTE } from '../../support/clock.ts';
+import { fakeKeychain } from '../../support/keychain.ts';
+import { aCaller, openTestMemory, type TestMemory, theOwner } from '../../support/memory.ts';
+import { aPack, CREDENTIAL } from '../../support/packs.ts';
+import { filesBelow } from '../../support/temp-folder.ts';
+import { measureWait } from '../../support/work.ts';
+
+const SECRET = 'a-service-token-41d7';
+
+interface Opened extends TestMemory {
+  readonly set: (secret?: string, name?: string) => Promise<unknown>;
+  readonly drop: (name?: string) => Promise<unknown>;
+  readonly list: () => Promise<unknown>;
+  readonly ask: (what?: string, subject?: string) => Promise<unknown>;
+  readonly seen: (string | undefined)[];
+  readonly kept: (subject?: string) => Promise<number>;
+}
+
+type Answering = (context: ExecutionContext<{ what: string }>, asked: number) => unknown;
+
+/** A memory with a pack that uses the credential `test`, keeps its answers and says which credential it was given. */
+async function opened(
+  chain: Keychain | undefined,
+  { handedIn, keyless, answering }: { handedIn?: Record<string, string>; keyless?: boolean; answering?: Answering } = {},
+): Promise<Opened> {
+  const seen: (string | undefined)[] = [];
+  const handler: Answering = (context) => {
+    seen.push(context.credential?.secret);
+    return answering ? answering(context, seen.length) : { said: `${seen.length}` };
+  };
+  const pack = (name: string, over: Partial<Pack> = {}): Pack =>
+    aPack((context) => handler(context, seen.length), { name, memory: { cache: true, ttl: 300 }, credential: 'test', ...over });
+  const { credential: _none, ...without } = pack('test.without');
+  const memory = await openTestMemory({
+    keyless: keyless ?? false,
+    packs: { packs: [pack('test.echo'), without] },
+    credentials: {
+      keychain: openKeychainItems('the credential', { load: async () => chain, timeoutMs: 20 }),
+      ...(handedIn && { provided: handedIn }),
+    },
+  });
+  const owner = memory.as(theOwner);
+  return {
+    ...memory,
+    seen,
+    set: (secret = SECRET, name = 'test') => owner('setCredential', { name, secret }),
+    drop: (name = 'test') => owner('dropCredential', { name }),
+    list: async () => (await owner('credentials', {})).credentials,
+    ask: (what = 'x', subject = 'me') => memory.as(aCaller({ subject }))('runPack', { name: 'test.echo', input: { what } }),
+    kept: (subject = 'me') => memory.store.space({ subject }, 'cache').count(),
+  };
+}
+
+let chain: ReturnType<typeof fakeKeychain>;
+
+beforeEach(() => {
+  chain = fakeKeychain();
+});
+
+describe('a credential (R-PACK-16)', () => {
+  test('stands in the keychain and nowhere else, with an id that says nothing about it', async () => {
+    const memory = await opened(chain);
+    expect(await memory.list()).toEqual([{ name: 'test', packs: ['test.echo'] }]);
+    expect(await memory.set()).toEqual({ name: 'test' });
+    const at = new Date(memory.clock.now()).toISOString();
+    expect(await memory.list()).toEqual([{ name: 'test', packs: ['test.echo'], kept_in: 'keychain', set_at: at }]);
+    await memory.ask();
+    expect(memory.seen).toEqual([SECRET]);
+    const items = [...chain.items].filter(([name]) => name.includes('credential test'));
+    expect(items).toHaveLength(1);
+    expect(JSON.parse(items[0]?.[1] ?? '')).toEqual({ id: expect.stringMatching(/^[0-9a-f]{32}$/) as string, secret: SECRET });
+    await memory.store[Symbol.asyncDispose]();
+    for (const { path, bytes } of filesBelow(memory.folder)) expect(bytes.includes(SECRET), path).toBe(false);
+  });
+
+  test('is given to packs that name it, and to no other', async () => {
+    const memory = await opened(chain);
+    await memory.set();
+    await memory.as(aCaller())('runPack', { name: 'test.without', input: {} });
+    await memory.ask();
+    expect(memory.seen).toEqual([undefined, SECRET]);
+  });
+
+  test('is of its memory: another one does not see it', async () => {
+    await (await opened(chain)).set();
+    const other = await opened(chain);
+    expect(await other.list()).toEqual([{ name: 'test', packs: ['test.echo'] }]);
+    await other.ask();
+    expect(other.seen).toEqual([undefined]);
+  });
+
+  test('where none is set, the keychain is not even asked', async () => {
+    const asking: Keychain = { getPassword: neverAsked, setPassword: neverAsked, deletePassword: neverAsked };
+    const memory = await opened(asking);
+    expect(await memory.ask()).toMatchObject({ output: { said: '1' } });
+    expect(memory.seen).toEqual([undefined]);
+  });
+
+  test('is asked for once a minute at most, and held meanwhile', async () => {
+    let asked = 0;
+    const memory = await opened({
+      ...chain,
+      getPassword: (service, account) => {
+        asked += account.startsWith('credential') ? 1 : 0;
+        return chain.getPassword(service, account);
+      },
+    });
+    await memory.set();
+    asked = 0;
+    for (let time = 0; time < 5; time += 1) await memory.ask(`${time}`);
+    expect(asked).toBe(1);
+    await memory.clock.advance(MINUTE);
+    await memory.ask('later');
+    expect(asked).toBe(2);
+  });
+
+  test.each([
+    ['', 'x'],
+    ['short', 'x'],
+    ['with a space', 'x'],
+    ['with\nnewline', 'x'],
+    ['grün-grün-grün', 'x'],
+    ['x'.repeat(1025), 'x'],
+  ])('is no text such as %j, and is not repeated', async (secret) => {
+    const memory = await opened(chain);
+    await expect(memory.set(secret)).rejects.toMatchObject({
+      code: 'invalid_input',
+      message: expect.not.stringContaining(secret === '' ? '\0' : secret) as string,
+    });
+    expect(chain.items.size).toBe(0);
+  });
+
+  test.each(['Test', '', '../x', 'a b', 'x'.repeat(33)])('has no name such as %j', async (name) => {
+    const memory = await opened(chain);
+    await expect(memory.set(SECRET, name)).rejects.toMatchObject({ code: 'invalid_input' });
+  });
+
+  test('that no pack uses is not kept', async () => {
+    const memory = await opened(chain);
+    await expect(memory.set(SECRET, 'other')).rejects.toMatchObject({ code: 'not_found' });
+    await expect(memory.drop('other')).rejects.toMatchObject({ code: 'not_found' });
+    await expect(memory.drop()).rejects.toMatchObject({ code: 'not_found' });
+    expect(chain.items.size).toBe(0);
+  });
+
+  test('is not kept by a memory that ends with the program', async () => {
+    const memory = await opened(chain, { keyless: true });
+    await expect(memory.set()).rejects.toMatchObject({
+      code: 'key_unavailable',
+      message: expect.stringContaining('key init') as string,
+    });
+    expect(chain.items.size).toBe(0);
+  });
+
+  test('is the owner`s to set, list and drop', async () => {
+    const memory = await opened(chain);
+    const agent = memory.as(aCaller());
+    for (const name of ['setCredential', 'credentials', 'dropCredential'] as const) {
+      await expect(agent(name, { name: 'test', secret: SECRET })).rejects.toMatchObject({ code: 'insufficient_scope' });
+    }
+  });
+});
+
+const neverAsked = (): never => {
+  throw new Error('The keychain was asked.');
+};
+
+describe('a credential that ends (R-PACK-16)', () => {
+  test('takes with it what was kept with it, of every subject, within a second', async () => {
+    const memory = await opened(chain);
+    await memory.set();
+    for (const subject of ['me', 'other']) await memory.ask('x', subject);
+    expect([await memory.kept(), await memory.kept('other')]).toEqual([1, 1]);
+    expect(await measureWait(() => memory.drop())).toBeLessThan(1000);
+    expect([await memory.kept(), await memory.kept('other')]).toEqual([0, 0]);
+    expect([...chain.items.keys()].filter((name) => name.includes('credential'))).toEqual([]);
+    expect(await memory.list()).toEqual([{ name: 'test', packs: ['test.echo'] }]);
+    expect(await memory.ask()).toMatchObject({ cached: false });
+    expect(memory.seen.at(-1)).toBeUndefined();
+  });
+
+  test('by another one in its place, which is used at once', async () => {
+    const memory = await opened(chain);
+    await memory.set();
+    await memory.ask();
+    await memory.set('another-token-77aa');
+    expect(await memory.kept()).toBe(0);
+    expect(await memory.ask()).toMatchObject({ cached: false });
+    expect(memory.seen).toEqual([SECRET, 'another-token-77aa']);
+    expect([...chain.items.keys()].filter((name) => name.includes('credential'))).toHaveLength(1);
+  });
+
+  test('leaves what other packs keep', async () => {
+    const memory = await opened(chain);
+    await memory.set();
+    await memory.as(aCaller())('runPack', { name: 'test.without', input: {} });
+    await memory.ask();
+    await memory.drop();
+    expect(await memory.as(aCaller())('runPack', { name: 'test.without', input: {} })).toMatchObject({ cached: true });
+  });
+
+  test('while it is used: that answer is given, and not kept', async () => {
+    const { promise: dropped, resolve: goOn } = Promise.withResolvers<void>();
+    const { promise: asked, resolve: began } = Promise.withResolvers<void>();
+    const memory = await opened(chain, {
+      async answering() {
+        began();
+        await dropped;
+        return { said: 'late' };
+      },
+    });
+    await memory.set();
+    const late = memory.ask();
+    await asked;
+    await memory.drop();
+    goOn();
+    expect(await late).toMatchObject({ output: { said: 'late' }, cached: false });
+    expect(await memory.kept()).toBe(0);
+  });
+
+  test('by its service, which refuses it: what was kept goes, and what is under way is not kept', async () => {
+    const memory = await opened(chain, {
+      async answering({ input, credential }, asked) {
+        if (input.what !== 'refused') return { said: `${asked}` };
+        await credential?.reportRejected?.();
+        throw new Failure('handler_failed', 'It is not taken.');
+      },
+    });
+    await memory.set();
+    await memory.ask('x');
+    await memory.ask('x', 'other');
+    await expect(memory.ask('refused')).rejects.toMatchObject({ code: 'handler_failed' });
+    expect([await memory.kept(), await memory.kept('other')]).toEqual([0, 0]);
+    // The owner put it there, and they take it back.
+    expect(await memory.ask('x')).toMatchObject({ cached: false });
+    expect(memory.seen.at(-1)).toBe(SECRET);
+    expect(await memory.kept()).toBe(1);
+  });
+
+  test('because the keychain itself was changed: it is noticed within a minute', async () => {
+    const memory = await opened(chain);
+    await memory.set();
+    await memory.ask();
+    for (const name of chain.items.keys()) if (name.includes('credential')) chain.items.delete(name);
+    await memory.clock.advance(MINUTE);
+    expect(await memory.ask('y')).toMatchObject({ cached: false });
+    expect(memory.seen).toEqual([SECRET, undefined]);
+    expect(await memory.kept()).toBe(1);
+  });
+});
+
+describe('a credential that is handed in (R-PACK-16)', () => {
+  test('is used, and no keychain is asked', async () => {
+    const memory = await opened(
+      { getPassword: neverAsked, setPassword: neverAsked, deletePassword: neverAsked },
+      { handedIn: { test: CREDENTIAL } },
+    );
+    expect(await memory.list()).toEqual([{ name: 'test', packs: ['test.echo'], kept_in: 'settings' }]);
+    await memory.ask();
+    expect(memory.seen).toEqual([CREDENTIAL]);
+    for (const change of [memory.set(), memory.drop()]) {
+      await expect(change).rejects.toMatchObject({
+        code: 'invalid_input',
+        message: expect.stringContaining('by a setting') as string,
+      });
+    }
+  });
+
+  test('is forgotten with what was kept when it is refused, and stays', async () => {
+    const memory = await opened(undefined, {
+      handedIn: { test: CREDENTIAL },
+      answering: async ({ input, credential }) => {
+        if (input.what === 'refused') await credential?.reportRejected?.();
+        return { said: 'x' };
+      },
+    });
+    await memory.ask('x');
+    await memory.ask('refused');
+    expect(await memory.kept()).toBe(0);
+    await memory.ask('x');
+    expect(await memory.kept()).toBe(1);
+    expect(memory.seen).toEqual([CREDENTIAL, CREDENTIAL, CREDENTIAL]);
+  });
+});
+
+describe('a keychain that is not at hand (R-PACK-16)', () => {
+  test.each([
+    { what: 'locked', state: { locked: true }, why: 'it keeps nothing' },
+    { what: 'waiting for its owner', state: { hangs: true }, why: 'it is waiting for you to unlock it' },
+    { what: 'gone', state: { fails: 'no bus at /run/user/0' }, why: 'it does not answer' },
+  ])('$what: a run is refused rather than done without the credential', async ({ state, why }) => {
+    const shifting: Parameters<typeof fakeKeychain>[0] = {};
+    const moody = fakeKeychain(shifting);
+    const memory = await opened(moody);
+    await memory.set();
+    Object.assign(shifting, state);
+    await expect(memory.ask()).rejects.toMatchObject({
+      code: 'handler_failed',
+      message: `The credential test is in the OS keychain, which cannot be read: ${why}; unlock it and try again.`,
+    });
+    expect(memory.seen).toEqual([]);
+  });
+
+  test('locked: nothing is set and nothing dropped, and what is there stays', async () => {
+    const state = { locked: false };
+    const moody = fakeKeychain(state);
+    const memory = await opened(moody);
+    await memory.set();
+    state.locked = true;
+    for (const change of [() => memory.set('another-token-77aa'), () => memory.drop()]) {
+      await expect(change()).rejects.toMatchObject({
+        code: 'key_unavailable',
+        message: expect.stringContaining('unlock it') as string,
+      });
+    }
+    state.locked = false;
+    await memory.ask();
+    expect(memory.seen).toEqual([SECRET]);
+  });
+
+  test('not there at all: none can be set, and it is told what else can be done', async () => {
+    const memory = await opened(undefined);
+    await expect(memory.set()).rejects.toMatchObject({
+      code: 'key_unavailable',
+      message:
+        'There is no OS keychain to keep a credential in: its system library is not installed; hand it in by a setting instead.',
+    });
+    expect(await memory.list()).toEqual([{ name: 'test', packs: ['test.echo'] }]);
+    expect(await memory.ask()).toMatchObject({ cached: false });
+  });
+
+  test('that forgets what it was given is found out, and nothing is taken for set', async () => {
+    const memory = await opened(fakeKeychain({ forgets: true }));
+    await expect(memory.set()).rejects.toMatchObject({ code: 'key_unavailable' });
+    expect(await memory.list()).toEqual([{ name: 'test', packs: ['test.echo'] }]);
+  });
+
+  test('whose item was changed by somebody is told as such, without what stands there', async () => {
+    const memory = await opened(chain);
+    await memory.set();
+    for (const name of chain.items.keys()) if (name.includes('credential')) chain.items.set(name, 'hunter2');
+    const error = await memory.ask().catch((one: Error) => one);
+    expect(error).toMatchObject({ code: 'handler_failed', message: expect.stringContaining('set it again') as string });
+    expect((error as Error).message).not.toContain('hunter2');
+  });
+});

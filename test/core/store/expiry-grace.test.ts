@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest';
+import { SHORTENING_GRACE, TTL } from '../../../src/contract/limits.ts';
+import { DAY, HOUR, START } from '../../support/clock.ts';
+import { aCaller, openTestMemory, theOwner } from '../../support/memory.ts';
+
+const HOUR_S = HOUR / 1000;
+const GRACE = SHORTENING_GRACE * 1000;
+const iso = (at: number): string => new Date(at).toISOString();
+const key = 'decisions/database';
+
+describe.each([
+  { kept: 'in a file', keyless: false },
+  { kept: 'in RAM', keyless: true },
+])('a shorter life for the fact of another client, in a memory $kept', ({ keyless }) => {
+  const opened = async () => {
+    const memory = await openTestMemory({ keyless });
+    const [good, other, owner] = [
+      memory.as(aCaller()),
+      memory.as(aCaller({ client: 'other', token: 'token-2' })),
+      memory.as(theOwner),
+    ];
+    await good('remember', { key, value: 'PostgreSQL', ttl_seconds: TTL.max });
+    await memory.clock.advance(DAY);
+    return { memory, good, other, owner, end: START + TTL.max * 1000, since: iso(memory.clock.now()) };
+  };
+  type Opened = Awaited<ReturnType<typeof opened>>;
+
+  const ways: readonly { by: string; shorten: (with_: Opened) => Promise<unknown> }[] = [
+    { by: 'a renewal', shorten: ({ other }) => other('patch', { key, ttl_seconds: HOUR_S }) },
+    { by: 'storing it again', shorten: ({ other }) => other('remember', { key, value: 'PostgreSQL', ttl_seconds: HOUR_S }) },
+    { by: 'another value', shorten: ({ other }) => other('remember', { key, value: 'none', ttl_seconds: HOUR_S }) },
+    {
+      by: 'an import',
+      shorten: ({ other }) => other('import', { lines: [JSON.stringify({ key, value: 'PostgreSQL', ttl_seconds: HOUR_S })] }),
+    },
+  ];
+
+  test.each(ways)(
+    'by $by is recorded, leaves the owner a week, and can be undone (R-HIST-03, R-HIST-05)',
+    async ({ shorten }) => {
+      const all = await opened();
+      const { memory, owner, end, since } = all;
+      const now = memory.clock.now();
+      await shorten(all);
+      expect(await owner('recall', { key })).toMatchObject({ client: 'other', expires_at: iso(now + GRACE) });
+      expect((await owner('history', { key })).versions).toMatchObject([
+        { value: 'PostgreSQL', client: 'claude-code', expires_at: iso(end) },
+      ]);
+      const { activity } = await owner('activity', { limit: 1 });
+      expect(activity).toMatchObject([{ client: 'other', key, shortened: { from: iso(end), to: iso(now + GRACE) } }]);
+
+      await memory.clock.advance(6 * DAY);
+      expect(await owner('undo', { client: 'other', since })).toMatchObject({ restored: 1 });
+      expect(await owner('recall', { key })).toMatchObject({ value: 'PostgreSQL', client: 'claude-code', expires_at: iso(end) });
+    },
+  );
+
+  test.each(ways)('by $by ends it no sooner when tried in two steps, nor later than it would have ended', async ({ shorten }) => {
+    const all = await opened();
+    const { memory, other, owner } = all;
+    const week = memory.clock.now() + GRACE;
+    // The attacker signs the fact first, and shortens what is its own then.
+    await other('remember', { key, value: 'SQLite', ttl_seconds: TTL.max });
+    for (let day = 0; day < 3; day += 1) {
+      await shorten(all);
+      expect(await owner('recall', { key })).toMatchObject({ client: 'other', expires_at: iso(week) });
+      await memory.clock.advance(DAY);
+    }
+  });
+
+  test('is nothing new where the fact would have ended sooner still', async () => {
+    const { memory, good, other } = await opened();
+    await good('patch', { key, ttl_seconds: 2 * HOUR_S });
+    const end = iso(memory.clock.now() + 2 * HOUR);
+    expect(await other('patch', { key, ttl_seconds: HOUR_S })).toMatchObject({ expires_at: end, client: 'claude-code' });
+    expect((await good('history', { key })).versions).toEqual([]);
+  });
+
+  test('by an import is no different for the owner: a file ends nothing soon (R-HIST-05)', async () => {
+    const { memory, owner } = await opened();
+    const now = memory.clock.now();
+    for (const value of ['PostgreSQL', 'none'])
+      await owner('import', { lines: [JSON.stringify({ key, value, ttl_seconds: HOUR_S })] });
+    expect(await owner('recall', { key })).toMatchObject({ expires_at: iso(now + GRACE) });
+  });
+
+  test('is told to whoever asked for it, and is free for the owner and for the client itself', async () => {
+    const { memory, good, other, owner } = await opened();
+    const anHour = iso(memory.clock.now() + HOUR);
+    const stored = await other('remember', { key, value: 'none', ttl_seconds: HOUR_S });
+    expect(stored).toMatchObject({
+      expires_at: iso(memory.clock.now() + GRACE),
+      note: expect.stringMatching(/stays longer than asked/),
+    });
+    await good('remember', { key: 'own', value: 'v', ttl_seconds: TTL.max });
+    const again = await good('remember', { key: 'own', value: 'v', ttl_seconds: HOUR_S });
+    expect(again).toMatchObject({ status: 'unchanged', expires_at: anHour });
+    expect(again.note ?? '').not.toMatch(/stays longer/);
+    expect(await owner('patch', { key, ttl_seconds: HOUR_S })).toMatchObject({ expires_at: anHour });
+  });
+
+  test('a week after its word took the place of the other, a client may end it as it likes', async () => {
+    const { memory, other } = await opened();
+    await other('remember', { key, value: 'SQLite', ttl_seconds: TTL.max });
+    await memory.clock.advance(GRACE);
+    expect(await other('patch', { key, ttl_seconds: HOUR_S })).toMatchObject({ expires_at: iso(memory.clock.now() + HOUR) });
+  });
+
+  test('what was undone binds nobody', async () => {
+    const { memory, good, other, owner, since } = await opened();
+    await other('remember', { key, value: 'SQLite', ttl_seconds: TTL.max });
+    await owner('undo', { client: 'other', since });
+    expect(await good('patch', { key, ttl_seconds: HOUR_S })).toMatchObject({ expires_at: iso(memory.clock.now() + HOUR) });
+  });
+});

@@ -1,0 +1,103 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { HISTORY_VERSIONS, QUOTA, RECORD_ROWS } from '../../../src/contract/limits.ts';
+import { fairEviction } from '../../../src/core/store/fair-eviction.ts';
+import type { Author } from '../../../src/core/store/store.ts';
+import { MINUTE } from '../../support/clock.ts';
+import { aCaller, openTestMemory, theOwner } from '../../support/memory.ts';
+import { aDraft, anAuthor } from '../../support/store.ts';
+
+const attacker = aCaller({ client: 'attacker', token: 'token-2' });
+
+describe('fair eviction', () => {
+  test('takes the oldest row of the client that holds the most, one after the other', () => {
+    expect(fairEviction(['a', 'b', 'b', 'a', 'b'], 1)).toEqual([1]);
+    expect(fairEviction(['a', 'b', 'b', 'a', 'b'], 3)).toEqual([1, 0, 2]);
+    expect(fairEviction(['a', 'a'], 5)).toEqual([0, 1]);
+    expect(fairEviction(['a'], -3)).toEqual([]);
+  });
+
+  test('takes no row of a client that holds no more than an equal share of what stays', () => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom('a', 'b', 'c', 'd')), fc.nat(60), (clients, count) => {
+        const evicted = fairEviction(clients, count);
+        expect(new Set(evicted).size).toBe(Math.min(count, clients.length));
+        const share = (clients.length - evicted.length) / new Set(clients).size;
+        for (const client of new Set(clients)) {
+          const held = clients.flatMap((one, position) => (one === client ? [position] : []));
+          const gone = held.filter((position) => evicted.includes(position));
+          // Its oldest go first, and none while others hold more.
+          expect(gone).toEqual(held.slice(0, held.length <= share ? 0 : gone.length));
+        }
+      }),
+      { numRuns: 2000, seed: 20_261_119 },
+    );
+  });
+});
+
+describe.each([
+  { kept: 'in a file', keyless: false },
+  { kept: 'in RAM', keyless: true },
+])('a memory $kept', ({ keyless }) => {
+  test('keeps the last words of every client, however much another client writes (R-HIST-02)', async () => {
+    const memory = await openTestMemory({ keyless });
+    const [good, bad, owner] = [memory.as(aCaller()), memory.as(attacker), memory.as(theOwner)];
+    await good('remember', { key: 'k', value: 'first' });
+    await good('remember', { key: 'k', value: 'original' });
+    await memory.clock.advance(MINUTE);
+    const since = new Date(memory.clock.now()).toISOString();
+    for (let turn = 0; turn < 3 * HISTORY_VERSIONS; turn += 1) await bad('remember', { key: 'k', value: `bad ${turn}` });
+    const { versions } = await owner('history', { key: 'k' });
+    expect(versions).toHaveLength(HISTORY_VERSIONS);
+    expect(versions.slice(-3).map(({ value }) => value)).toEqual([`bad 41`, 'original', 'first']);
+    expect(await owner('undo', { client: 'attacker', since })).toMatchObject({ restored: 1, skipped: [] });
+    expect((await owner('recall', { key: 'k' })).value).toBe('original');
+  });
+
+  test('keeps the last words of as many clients as there are versions, also when one of them goes on (R-HIST-02)', async () => {
+    const memory = await openTestMemory({ keyless });
+    const names = Array.from({ length: HISTORY_VERSIONS }, (_, index) => `client-${index}`);
+    for (const client of names) await memory.as(aCaller({ client }))('remember', { key: 'k', value: client });
+    for (let turn = 0; turn < 30; turn += 1) await memory.as(attacker)('remember', { key: 'k', value: `bad ${turn}` });
+    const { versions } = await memory.as(theOwner)('history', { key: 'k' });
+    expect(versions.map(({ client }) => client)).toEqual(names.toReversed());
+  });
+
+  test.each(['activity', 'audit'] as const)(
+    'evicts rows of %s of the client that fills it, and keeps those of the others (R-OPS-08, R-PACK-28)',
+    async (kind) => {
+      const { store } = await openTestMemory({ keyless, quota: QUOTA });
+      const [facts, rows] = [store.space({ subject: 'me' }, 'fact'), store.space({ subject: 'me' }, kind)];
+      const add = async (key: string, author: Author): Promise<unknown> => {
+        const row = aDraft({ key, author });
+        return kind === 'audit' ? rows.put(row) : facts.put(aDraft({ value: key }), row);
+      };
+      const write = async (client: string, count: number): Promise<void> => {
+        const author = { ...anAuthor, client };
+        for (let from = 0; from < count; from += 1000) {
+          const some = Array.from({ length: Math.min(1000, count - from) }, (_, more) => `${client} ${from + more}`);
+          await Promise.all(some.map((key) => add(key, author)));
+        }
+      };
+      await write('good', 600);
+      await write('attacker', RECORD_ROWS[kind] + 500);
+      const { entries } = await rows.page({ sort: 'oldest', limit: 1000, bytes: Infinity });
+      const left = entries.map(({ key }) => key).filter((key) => key.startsWith('good'));
+      // Half of the thousand oldest rows.
+      expect(left.length).toBeGreaterThanOrEqual(500);
+      expect(left.at(-1)).toBe('good 599');
+      expect(await rows.count()).toBeLessThan(RECORD_ROWS[kind] + 100);
+    },
+  );
+
+  test('says nothing in the record of what changed nothing (R-VIEW-05)', async () => {
+    const memory = await openTestMemory({ keyless });
+    const [good, bad] = [memory.as(aCaller()), memory.as(attacker)];
+    await good('remember', { key: 'k', value: 'v' });
+    const line = JSON.stringify({ key: 'k', value: 'v' });
+    expect(await bad('import', { lines: Array.from({ length: 50 }, () => line) })).toMatchObject({ unchanged: 50 });
+    expect((await bad('remember', { key: 'k', value: 'v' })).status).toBe('unchanged');
+    await bad('patch', { key: 'k', tags: [] });
+    expect((await good('activity', {})).activity).toMatchObject([{ operation: 'remember', client: 'claude-code', key: 'k' }]);
+  });
+});

@@ -1,0 +1,108 @@
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { describe, expect, test } from 'vitest';
+import { HOUR, MINUTE } from '../../support/clock.ts';
+import { aCaller, openTestMemory, theOwner } from '../../support/memory.ts';
+
+const theWindow = aCaller({ client: 'window', transport: 'window', token: '', may: ['memory:read', 'memory:write', 'admin'] });
+const key = 'preferences/editor';
+
+describe.each([
+  { kept: 'in a file', keyless: false },
+  { kept: 'in RAM', keyless: true },
+])('a forget in the window, of a memory $kept', ({ keyless }) => {
+  const forgotten = async () => {
+    const memory = await openTestMemory({ keyless });
+    const [claude, codex, window] = [
+      memory.as(aCaller()),
+      memory.as(aCaller({ client: 'codex', token: 'token-2' })),
+      memory.as(theWindow),
+    ];
+    await claude('remember', { key, value: 'Helix', tags: ['x'] });
+    await memory.clock.advance(HOUR);
+    await codex('remember', { key, value: 'Zed', category: 'tools' });
+    await memory.clock.advance(MINUTE);
+    const state = async () => ({ fact: await window('recall', { key }), history: await window('history', { key }) });
+    const before = await state();
+    const { undo, deleted } = await window('forget', { scope: `key:${key}` });
+    expect(deleted).toBe(1);
+    return { memory, claude, window, before, state, undo: undo! };
+  };
+
+  test('is undone with author, times and history exactly as they were (R-FORGET-13, R-FORGET-16)', async () => {
+    const { memory, window, before, state, undo } = await forgotten();
+    await expect(window('recall', { key })).rejects.toMatchObject({ code: 'not_found' });
+    await memory.clock.advance(7999);
+    expect(await window('undoForget', { undo })).toMatchObject({ key, client: 'codex' });
+    expect(await state()).toEqual(before);
+    const { activity } = await window('activity', { limit: 2 });
+    expect(activity).toMatchObject([
+      { operation: 'undoForget', client: 'window', key },
+      { operation: 'forget', client: 'window', key },
+    ]);
+    // Once: it cannot be done over what came after it.
+    await expect(window('undoForget', { undo })).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('is for good after ten seconds (R-FORGET-12, R-FORGET-13)', async () => {
+    const { memory, window, undo } = await forgotten();
+    await memory.clock.advance(10_000);
+    await expect(window('undoForget', { undo })).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('is undone by nobody else, and nobody else is given the way (R-FORGET-13)', async () => {
+    const { memory, claude, undo } = await forgotten();
+    for (const caller of [aCaller({ may: ['admin'] }), theOwner]) {
+      await expect(memory.as(caller)('undoForget', { undo })).rejects.toMatchObject({ code: 'insufficient_scope' });
+    }
+    await expect(memory.as({ ...theWindow, subject: 'you' })('undoForget', { undo })).rejects.toMatchObject({
+      code: 'not_found',
+    });
+    await claude('remember', { key: 'mine', value: 'v' });
+    expect(await claude('forget', { scope: 'key:mine' })).not.toHaveProperty('undo');
+  });
+
+  test.each(['all', 'facts', `key:${key}`, 'client:codex'])(
+    'is not undone once %s was forgotten after it (R-FORGET-12)',
+    async (scope) => {
+      const { claude, window, undo } = await forgotten();
+      await claude('forget', { scope });
+      await expect(window('undoForget', { undo })).rejects.toMatchObject({ code: 'not_found' });
+    },
+  );
+
+  test('is not undone over what was stored since (R-FORGET-16)', async () => {
+    const { claude, window, undo } = await forgotten();
+    await claude('remember', { key, value: 'new' });
+    await expect(window('undoForget', { undo })).rejects.toMatchObject({ code: 'not_found' });
+    expect((await window('recall', { key })).value).toBe('new');
+  });
+});
+
+test('a lock drops what the window could bring back (R-FORGET-13, R-LOCK-02)', async () => {
+  const memory = await openTestMemory();
+  const [window, owner] = [memory.as(theWindow), memory.as(theOwner)];
+  await window('remember', { key, value: 'v' });
+  const { undo } = await window('forget', { scope: `key:${key}` });
+  await owner('lock', {});
+  await owner('unlock', {});
+  await expect(window('undoForget', { undo: undo! })).rejects.toMatchObject({ code: 'not_found' });
+});
+
+test('what was brought back is not forgotten again by a restored backup (R-FORGET-16)', async () => {
+  const memory = await openTestMemory();
+  const window = memory.as(theWindow);
+  await window('remember', { key, value: 'v' });
+  const tombstones = (): unknown => {
+    const db = new Database(join(memory.folder, 'memory.db'), { readonly: true });
+    try {
+      return db.prepare('SELECT count(*) FROM tombstone').pluck().get();
+    } finally {
+      db.close();
+    }
+  };
+  const { undo } = await window('forget', { scope: `key:${key}` });
+  expect(tombstones()).toBe(1);
+  await window('undoForget', { undo: undo! });
+  expect(tombstones()).toBe(0);
+});

@@ -1,0 +1,195 @@
+import { copyFileSync, existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import type { MemoryStore, ActivityNote, Selection } from '../../../src/core/store/store.ts';
+import { restoreBackup } from '../../../src/core/upkeep/restore.ts';
+import { type ManualClock, manualClock, SECOND } from '../../support/clock.ts';
+import { aCaller, openTestMemory } from '../../support/memory.ts';
+import { aDraft, openFileStore, withKey } from '../../support/store.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+
+/** So many of such length take dozens of slices. */
+const FACTS = 300;
+const VALUE = 'v'.repeat(16 * 1024);
+
+const everyFact: Selection = { kinds: ['fact'] };
+const tagged: Selection = { kinds: ['fact'], matches: ({ tags }) => tags.includes('frontend') };
+
+const facts = (store: MemoryStore, subject = 'me') => store.space({ subject }, 'fact');
+const aNote: ActivityNote = aDraft({ key: 'note', value: 'forget', category: 'forget' });
+
+interface Scene {
+  readonly folder: string;
+  readonly clock: ManualClock;
+  readonly store: MemoryStore;
+}
+
+async function scene(): Promise<Scene> {
+  const [folder, clock] = [tempFolder(), manualClock()];
+  const store = await openFileStore(folder, clock);
+  await fill(store);
+  return { folder, clock, store };
+}
+
+const fill = (store: MemoryStore): Promise<unknown> =>
+  Promise.all(Array.from({ length: FACTS }, (_, index) => facts(store).put(aDraft({ key: `k/${index}`, value: VALUE }))));
+
+async function keysOf(store: MemoryStore, subject = 'me'): Promise<string[]> {
+  const keys: string[] = [];
+  for (let after = {}; ;) {
+    const { entries, next } = await facts(store, subject).page({ sort: 'oldest', limit: 200, ...after });
+    keys.push(...entries.map(({ key }) => key));
+    if (!next) return keys;
+    after = { after: next };
+  }
+}
+
+/** What is waited for between two slices: at the given one it does something. */
+function at(slice: number, act: () => unknown): () => Promise<void> {
+  let slices = 0;
+  return async () => {
+    slices += 1;
+    if (slices === slice) await act();
+    await nextTurn();
+  };
+}
+
+describe('while a large forget is under way', () => {
+  test.each(['facts', 'category:preferences', 'tag:frontend', 'prefix:k/', 'client:claude-code', 'all'])(
+    'another subject is answered many times, with a dry run too: %s (R-FORGET-18)',
+    async (scope) => {
+      const memory = await openTestMemory();
+      await fill(memory.store);
+      const me = memory.as(aCaller());
+      const other = memory.as(aCaller({ subject: 'other' }));
+      await other('remember', { key: 'k', value: 'v' });
+      for (const dry of [true, false]) {
+        let answered = 0;
+        const until = { done: false };
+        const forgetting = me('forget', { scope, dry_run: dry }).finally(() => (until.done = true));
+        while (!until.done) {
+          await nextTurn();
+          await other('recall', { key: 'k' });
+          answered += 1;
+        }
+        expect(await forgetting).toMatchObject({ deleted: FACTS, purged: !dry });
+        expect(answered).toBeGreaterThan(10);
+      }
+    },
+  );
+
+  test('everything goes that was there and was not written again, and what was written again keeps nothing of before (R-FORGET-18)', async () => {
+    const { store } = await scene();
+    let written = 0;
+    const between = async (): Promise<void> => {
+      for (const index of [written, FACTS - 1 - written]) {
+        await facts(store).put(aDraft({ key: `k/${index}`, value: 'written meanwhile' }));
+      }
+      await facts(store).put(aDraft({ key: `new/${written}`, value: 'written meanwhile' }));
+      written += 1;
+    };
+    expect((await store.forget('me', everyFact, undefined, between)).deleted).toBeGreaterThanOrEqual(FACTS);
+    expect(written).toBeGreaterThan(20);
+    for (const key of await keysOf(store)) {
+      expect(await facts(store).get(key)).toMatchObject({ value: 'written meanwhile' });
+      for (const version of await facts(store).history(key)) expect(version.value).toBe('written meanwhile');
+    }
+  });
+
+  test('a row number that comes to name a fact of somebody else names nothing that goes', async () => {
+    const { store } = await scene();
+    const theirs = Array.from({ length: 20 }, (_, index) => `theirs/${index}`);
+    const exchange = async (): Promise<void> => {
+      for (let index = FACTS - 20; index < FACTS; index += 1) await store.forget('me', { kinds: ['fact'], key: `k/${index}` });
+      for (const key of theirs) await facts(store, 'you').put(aDraft({ key }));
+    };
+    expect(await store.forget('me', everyFact, undefined, at(3, exchange))).toMatchObject({ deleted: FACTS - 20 });
+    expect(await keysOf(store, 'you')).toEqual(theirs);
+  });
+
+  test('what was written meanwhile and went does not come back with a backup made meanwhile (R-FORGET-15)', async () => {
+    const { folder, clock, store } = await scene();
+    let backup = '';
+    const rewrite = async (): Promise<void> => {
+      await clock.advance(SECOND);
+      await facts(store).put(aDraft({ key: `k/${FACTS - 1}`, value: 'rewritten' }));
+      backup = (await store.upkeep!.backup()).file;
+    };
+    await store.forget('me', everyFact, undefined, at(3, rewrite));
+    expect(await keysOf(store)).toEqual([]);
+    await clock.advance(SECOND);
+    await store[Symbol.asyncDispose]();
+    await restoreBackup({ folder, backup, clock, sources: withKey() });
+    expect(await keysOf(await openFileStore(folder, clock))).toEqual([]);
+  });
+
+  test('a lock ends it where it needs the key: what is gone is gone, and asked again it takes the rest', async () => {
+    const { store } = await scene();
+    const lock = (): void => store.lock();
+    await expect(store.forget('me', tagged, aNote, at(3, lock))).rejects.toMatchObject({ code: 'key_unavailable' });
+    await store.unlock();
+    const left = await facts(store).count();
+    expect(left).toBeGreaterThan(0);
+    expect(left).toBeLessThan(FACTS);
+    expect(await store.forget('me', tagged, aNote)).toMatchObject({ deleted: left, purged: true });
+    // Each of the two is on record.
+    expect(await store.space({ subject: 'me' }, 'activity').count()).toBe(2);
+  });
+
+  test.each([
+    { what: 'a kind', selection: everyFact },
+    { what: 'a category', selection: { kinds: ['fact'], category: 'preferences' } as const },
+  ])('a lock does not end it where it needs no key: $what (R-FORGET-11)', async ({ selection }) => {
+    const { store } = await scene();
+    expect(
+      await store.forget(
+        'me',
+        selection,
+        undefined,
+        at(3, () => store.lock()),
+      ),
+    ).toMatchObject({ deleted: FACTS, purged: true });
+    await store.unlock();
+    expect(await keysOf(store)).toEqual([]);
+  });
+
+  test('a second one takes what the first has not, and each entry is counted once (R-FORGET-10)', async () => {
+    const { store } = await scene();
+    const both = await Promise.all([store.forget('me', everyFact, aNote), store.forget('me', tagged, aNote)]);
+    expect(both.map(({ deleted }) => deleted).reduce((sum, deleted) => sum + deleted)).toBe(FACTS);
+    expect(Math.min(...both.map(({ deleted }) => deleted))).toBeGreaterThan(0);
+    expect(await keysOf(store)).toEqual([]);
+    expect(await store.space({ subject: 'me' }, 'activity').count()).toBe(2);
+  });
+
+  test.each([
+    { what: 'a kind', selection: everyFact },
+    { what: 'what matches', selection: tagged },
+  ])(
+    'a killed program has forgotten a part for good, and asked again forgets the rest: $what (R-FORGET-15)',
+    async ({ selection }) => {
+      const { folder, clock, store } = await scene();
+      const { file: backup } = await store.upkeep!.backup();
+      const killed = tempFolder();
+      const kill = (): void => {
+        // The files as they stand when the power goes.
+        for (const name of ['memory.db', 'memory.db-wal'])
+          if (existsSync(join(folder, name))) copyFileSync(join(folder, name), join(killed, name));
+      };
+      await clock.advance(SECOND);
+      await store.forget('me', selection, undefined, at(5, kill));
+      const again = await openFileStore(killed, clock);
+      const left = await keysOf(again);
+      expect(left.length).toBeGreaterThan(0);
+      expect(left.length).toBeLessThan(FACTS);
+      await again[Symbol.asyncDispose]();
+      await restoreBackup({ folder: killed, backup, clock, sources: withKey() });
+      const restored = await openFileStore(killed, clock);
+      const back = await keysOf(restored);
+      expect(back.filter((key) => !left.includes(key))).toEqual([]);
+      expect(await restored.forget('me', selection)).toMatchObject({ deleted: back.length, purged: true });
+      expect(await keysOf(restored)).toEqual([]);
+    },
+  );
+});

@@ -1,0 +1,370 @@
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { TokenRegistry } from '../../../src/core/access/token-registry.ts';
+import { openStore } from '../../../src/core/store/open-store.ts';
+import type { MemoryStore } from '../../../src/core/store/store.ts';
+import { DAY, type ManualClock, manualClock, HOUR, MINUTE, settle, START } from '../../support/clock.ts';
+import { aDraft, anAuthor, openFileStore, withKey } from '../../support/store.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+
+const facts = (store: MemoryStore) => store.space({ subject: 'me' }, 'fact');
+
+const tokensOf = (store: MemoryStore): Promise<TokenRegistry> =>
+  TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => store.status().clock.at !== 'ok' });
+
+const aToken = { name: 'one', client: 'claude-code', subject: 'me', scopes: ['memory:read' as const], days: 90 };
+
+const rowsIn = (folder: string): number => {
+  const db = new Sqlite(join(folder, 'memory.db'), { readonly: true });
+  const rows = db.prepare('SELECT count(*) FROM entry').pluck().get() as number;
+  db.close();
+  return rows;
+};
+
+/** Everything that was put down to be done at once is done. */
+async function rested(clock: ManualClock): Promise<void> {
+  for (let turn = 0; turn < 4; turn += 1) {
+    await clock.advance(1000);
+    await settle();
+  }
+}
+
+/** Three hours with the clock wrong by so much, in which a client reads and the memory sweeps as it does. */
+async function threeHoursOff(clock: ManualClock, by: number, store: MemoryStore): Promise<void> {
+  clock.jump(by);
+  for (let minutes = 0; minutes < 180; minutes += 30) {
+    await facts(store).get('long');
+    await store.sweep(100);
+    await clock.advance(30 * MINUTE);
+    await settle();
+  }
+  clock.jump(-by);
+}
+
+describe('a clock that is wrong for three hours', () => {
+  test.each([
+    { what: '400 days ahead', by: 400 * DAY },
+    { what: '400 days behind', by: -400 * DAY },
+  ])('$what loses no fact and no token, and serves nothing that has expired (R-TIME-06)', async ({ by }) => {
+    const folder = tempFolder();
+    const clock = manualClock();
+    const store = await openFileStore(folder, clock);
+    const tokens = await tokensOf(store);
+    const { token } = await tokens.mint(aToken);
+    await facts(store).put(aDraft({ key: 'long', value: 'first' }));
+    await clock.advance(MINUTE);
+    await facts(store).put(aDraft({ key: 'long', value: 'second' }));
+    await facts(store).put(aDraft({ key: 'short', lifetime: 2 * HOUR }));
+    await threeHoursOff(clock, by, store);
+    expect((await facts(store).get('long'))?.value).toBe('second');
+    expect((await facts(store).history('long')).map(({ value }) => value)).toEqual(['first']);
+    expect(await facts(store).get('short')).toBeUndefined();
+    await expect(tokens.verify(token, 'rest')).resolves.toMatchObject({ client: 'claude-code' });
+    expect(store.status().clock).toEqual({ at: 'ok' });
+    await rested(clock);
+    expect(rowsIn(folder)).toBe(2);
+  });
+
+  test.each([400 * DAY, -400 * DAY])('also when the program starts and ends meanwhile, off by %d (R-TIME-06)', async (by) => {
+    const folder = tempFolder();
+    const clock = manualClock();
+    const open = () => openStore({ folder, clock, sources: withKey() });
+    let token: string;
+    {
+      await using store = await open();
+      await facts(store).put(aDraft({ key: 'long' }));
+      const tokens = await tokensOf(store);
+      ({ token } = await tokens.mint(aToken));
+      await tokens[Symbol.asyncDispose]();
+    }
+    clock.jump(by);
+    for (let start = 0; start < 3; start += 1) {
+      await using store = await open();
+      for (let minutes = 0; minutes < 60; minutes += 20) {
+        await store.sweep(100);
+        await clock.advance(20 * MINUTE);
+        await settle();
+      }
+    }
+    clock.jump(-by);
+    const store = await openFileStore(folder, clock);
+    expect(store.status().clock).toEqual({ at: 'ok' });
+    expect(await facts(store).get('long')).toBeDefined();
+    await expect((await tokensOf(store)).verify(token, 'rest')).resolves.toMatchObject({ client: 'claude-code' });
+  });
+
+  test('a jump while the machine sleeps loses nothing (R-TIME-06)', async () => {
+    const clock = manualClock();
+    const store = await openFileStore(tempFolder(), clock);
+    await facts(store).put(aDraft({ key: 'long' }));
+    await facts(store).put(aDraft({ key: 'short', lifetime: HOUR }));
+    clock.sleep(10 * HOUR);
+    await threeHoursOff(clock, 400 * DAY, store);
+    expect(await facts(store).get('long')).toBeDefined();
+    expect(await facts(store).get('short')).toBeUndefined();
+    clock.sleep(30 * DAY);
+    expect(store.status().clock).toEqual({ at: 'ok' });
+    expect(await facts(store).get('long')).toBeDefined();
+  });
+
+  test('a token that is minted meanwhile is valid afterwards, and one that was revoked stays so (R-TIME-06)', async () => {
+    const clock = manualClock();
+    const store = await openFileStore(tempFolder(), clock);
+    const tokens = await tokensOf(store);
+    const revoked = await tokens.mint(aToken);
+    await tokens.revoke({ id: revoked.id, unrecorded: false });
+    clock.jump(400 * DAY);
+    const { token } = await tokens.mint(aToken);
+    const other = await tokens.mint(aToken);
+    await tokens.revoke({ id: other.id, unrecorded: false });
+    clock.jump(-400 * DAY);
+    await expect(tokens.verify(token, 'rest')).resolves.toMatchObject({ client: 'claude-code' });
+    await expect(tokens.verify(revoked.token, 'rest')).rejects.toThrow('revoked');
+    await expect(tokens.verify(other.token, 'rest')).rejects.toThrow('revoked');
+  });
+
+  test('what was forgotten before stays forgotten after a restore (R-TIME-06, R-FORGET-06)', async () => {
+    const clock = manualClock();
+    const folder = tempFolder();
+    const store = await openFileStore(folder, clock);
+    await store.forget('me', { kinds: ['fact'], key: 'gone' });
+    await facts(store).put(aDraft({ key: 'gone' }));
+    await store.forget('me', { kinds: ['fact'], key: 'gone' });
+    const tombstones = (): number => {
+      const db = new Sqlite(join(folder, 'memory.db'), { readonly: true });
+      const count = db.prepare('SELECT count(*) FROM tombstone').pluck().get() as number;
+      db.close();
+      return count;
+    };
+    const before = tombstones();
+    await threeHoursOff(clock, 4000 * DAY, store);
+    expect(before).toBeGreaterThan(0);
+    expect(tombstones()).toBe(before);
+  });
+});
+
+describe('what is written while the clock is wrong', () => {
+  test.each([false, true])(
+    'keeps its lifetime and its order afterwards (R-TIME-07, R-TIME-02), over a restart: %s',
+    async (restart) => {
+      const folder = tempFolder();
+      const clock = manualClock();
+      let store = await openStore({ folder, clock, sources: withKey() });
+      await facts(store).put(aDraft({ key: 'k', value: '1' }));
+      await facts(store).put(aDraft({ key: 'renewed', value: 'same', lifetime: 300 * DAY }));
+      await facts(store).put(aDraft({ key: 'tagged', value: 'same', lifetime: 365 * DAY }));
+      const tagged = await facts(store).get('tagged');
+      clock.jump(200 * DAY);
+      await facts(store).put(aDraft({ key: 'k', value: '2' }));
+      await facts(store).put(aDraft({ key: 'k', value: '3' }));
+      await facts(store).put(aDraft({ key: 'new', lifetime: 30 * DAY }));
+      await facts(store).put(aDraft({ key: 'renewed', value: 'same', lifetime: 20 * DAY }));
+      await facts(store).change('tagged', { tags: ['another'], author: anAuthor });
+      await store.space({ subject: 'me' }, 'cache').put(aDraft({ key: 'answer', lifetime: HOUR }));
+      await clock.advance(HOUR);
+      if (restart) {
+        await store[Symbol.asyncDispose]();
+        clock.jump(-200 * DAY);
+        store = await openStore({ folder, clock, sources: withKey() });
+      } else clock.jump(-200 * DAY);
+      store.now();
+      await rested(clock);
+      const now = store.now();
+      expect(now).toBe(clock.now());
+
+      const read = async (key: string) => {
+        const entry = await facts(store).get(key);
+        if (!entry) throw new Error(`${key} is not there.`);
+        return entry;
+      };
+      expect((await read('k')).value).toBe('3');
+      const history = await facts(store).history('k');
+      expect(history.map(({ value }) => value)).toEqual(['2', '1']);
+      const moments = [await read('k'), ...history].map(({ updatedAt }) => updatedAt);
+      expect(moments).toEqual(moments.toSorted((one, other) => other - one));
+      expect(new Set(moments).size).toBe(3);
+      for (const [key, lifetime] of [
+        ['k', 90],
+        ['new', 30],
+        ['renewed', 20],
+      ] as const) {
+        const { createdAt, updatedAt, expiresAt } = await read(key);
+        expect(createdAt).toBeLessThanOrEqual(updatedAt);
+        expect(updatedAt).toBeLessThanOrEqual(now);
+        expect(expiresAt).toBeLessThanOrEqual(now + lifetime * DAY);
+        expect(expiresAt).toBeGreaterThan(now + lifetime * DAY - 2 * HOUR);
+      }
+      // Its end of life was set while the clock was right.
+      expect((await read('tagged')).expiresAt).toBe(tagged?.expiresAt);
+      await clock.advance(2 * HOUR);
+      expect(await store.space({ subject: 'me' }, 'cache').get('answer')).toBeUndefined();
+      // Nothing is dated ahead any more, so nothing is left to correct.
+      const { updatedAt } = await read('k');
+      await store[Symbol.asyncDispose]();
+      const again = await openFileStore(folder, clock);
+      await rested(clock);
+      expect((await facts(again).get('k'))?.updatedAt).toBe(updatedAt);
+    },
+  );
+
+  test('stays as it is if the clock was right (R-TIME-07)', async () => {
+    const clock = manualClock();
+    const store = await openFileStore(tempFolder(), clock);
+    clock.jump(200 * DAY);
+    const { entry } = await facts(store).put(aDraft({ key: 'new' }));
+    await store.trustClock();
+    await rested(clock);
+    expect(await facts(store).get('new')).toEqual(entry);
+  });
+
+  test('is corrected also where an earlier program had believed the clock (R-TIME-09)', async () => {
+    const clock = manualClock(START + 400 * DAY);
+    const folder = tempFolder();
+    const store = await openFileStore(folder, clock);
+    await facts(store).put(aDraft({ key: 'k', lifetime: 30 * DAY }));
+    clock.jump(-400 * DAY);
+    expect(store.status().clock.at).toBe('behind');
+    await store.trustClock();
+    await rested(clock);
+    const entry = await facts(store).get('k');
+    expect(entry?.updatedAt).toBeLessThanOrEqual(clock.now());
+    expect(entry?.expiresAt).toBeLessThanOrEqual(clock.now() + 30 * DAY);
+  });
+
+  test('a backup that was made meanwhile pushes out none that is made later (R-TIME-06)', async () => {
+    const clock = manualClock();
+    const store = await openFileStore(tempFolder(), clock);
+    const { upkeep } = store;
+    if (!upkeep) throw new Error('It is kept in a file.');
+    await upkeep.backup();
+    clock.jump(400 * DAY);
+    for (let made = 0; made < 8; made += 1) await upkeep.backup();
+    clock.jump(-400 * DAY);
+    await clock.advance(HOUR);
+    const { file } = await upkeep.backup();
+    const kept = upkeep.backups();
+    expect(kept.map((backup) => backup.file)).toContain(file);
+    // Nothing is pruned while the clock is in doubt.
+    expect(kept).toHaveLength(10);
+  });
+});
+
+test('after an absence, what has expired is not served, and goes as soon as the clock is vouched for (R-TIME-03, R-TIME-08)', async () => {
+  const folder = tempFolder();
+  const clock = manualClock();
+  {
+    await using store = await openStore({ folder, clock, sources: withKey() });
+    await facts(store).put(aDraft({ key: 'short', lifetime: DAY }));
+    await facts(store).put(aDraft({ key: 'long' }));
+  }
+  await clock.advance(28 * DAY);
+  const store = await openFileStore(folder, clock);
+  expect(await facts(store).get('short')).toBeUndefined();
+  expect(store.status().clock).toMatchObject({ at: 'ahead', review_in_seconds: 3600 });
+  expect(rowsIn(folder)).toBe(2);
+  await clock.advance(HOUR + MINUTE);
+  await rested(clock);
+  expect(store.status().clock).toEqual({ at: 'ok' });
+  expect(rowsIn(folder)).toBe(1);
+  expect(await facts(store).get('long')).toBeDefined();
+});
+
+test('programs that run for a moment only accept an absence too, once an hour has passed (R-TIME-08)', async () => {
+  const folder = tempFolder();
+  const clock = manualClock();
+  const looked = async () => {
+    await using store = await openStore({ folder, clock, sources: withKey() });
+    await facts(store).put(aDraft({ key: 'long' }));
+    return store.status().clock.at;
+  };
+  await looked();
+  await clock.advance(3 * DAY);
+  expect(await looked()).toBe('ahead');
+  await clock.advance(30 * MINUTE);
+  expect(await looked()).toBe('ahead');
+  await clock.advance(30 * MINUTE);
+  await looked();
+  expect(await looked()).toBe('ok');
+});
+
+test('a new start does not turn a jump during a run into an absence (R-TIME-08)', async () => {
+  const folder = tempFolder();
+  const clock = manualClock();
+  {
+    await using store = await openStore({ folder, clock, sources: withKey() });
+    await facts(store).put(aDraft({ key: 'short', lifetime: DAY }));
+    clock.jump(20 * DAY);
+    expect(store.status().clock.at).toBe('ahead');
+  }
+  const store = await openFileStore(folder, clock);
+  for (let hour = 0; hour < 5; hour += 1) {
+    await clock.advance(HOUR);
+    await settle();
+  }
+  expect(store.status().clock.at).toBe('ahead');
+  expect(rowsIn(folder)).toBe(1);
+});
+
+test('however the clock jumps, once it is right no fact is lost and none outlives its lifetime (R-TIME-06, R-TIME-07)', async () => {
+  const step = fc.oneof(
+    fc.record({ do: fc.constant('pass' as const), hours: fc.integer({ min: 1, max: 30 }) }),
+    fc.record({ do: fc.constant('off' as const), days: fc.constantFrom(0, 200, 400, -400) }),
+    fc.record({ do: fc.constant('sleep' as const), hours: fc.integer({ min: 1, max: 60 }) }),
+    fc.record({ do: fc.constant('closed' as const), hours: fc.integer({ min: 1, max: 48 }) }),
+    fc.record({ do: fc.constant('put' as const), key: fc.constantFrom('a', 'b', 'c') }),
+    fc.record({ do: fc.constant('short' as const), key: fc.constantFrom('x', 'y') }),
+    fc.record({ do: fc.constant('sweep' as const) }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+      const clock = manualClock();
+      const folder = tempFolder();
+      const open = () => openStore({ folder, clock, sources: withKey() });
+      let store = await open();
+      let off = 0;
+      const set = (days: number): void => {
+        clock.jump((days - off) * DAY);
+        off = days;
+      };
+      const puts = new Map<string, string[]>();
+      try {
+        for (const [index, one] of steps.entries()) {
+          if (one.do === 'pass') await clock.advance(one.hours * HOUR);
+          if (one.do === 'off') set(one.days);
+          if (one.do === 'sleep') clock.sleep(one.hours * HOUR);
+          if (one.do === 'sweep') await store.sweep(100);
+          if (one.do === 'short') await facts(store).put(aDraft({ key: one.key, value: `${index}`, lifetime: HOUR }));
+          if (one.do === 'put') {
+            await facts(store).put(aDraft({ key: one.key, value: `${index}` }));
+            puts.set(one.key, [`${index}`, ...(puts.get(one.key) ?? [])]);
+          }
+          if (one.do === 'closed') {
+            await store[Symbol.asyncDispose]();
+            await clock.advance(one.hours * HOUR);
+            store = await open();
+          }
+          await settle();
+        }
+        set(0);
+        store.now();
+        await rested(clock);
+        // An absence of more than a day is accepted after an hour.
+        await clock.advance(4 * HOUR);
+        await rested(clock);
+        for (const [key, values] of puts) {
+          const [value, ...earlier] = values;
+          const entry = await facts(store).get(key);
+          expect(entry?.value).toBe(value);
+          expect(entry?.expiresAt).toBeLessThanOrEqual(clock.now() + 90 * DAY);
+          expect((await facts(store).history(key)).map((version) => version.value)).toEqual(earlier);
+        }
+        for (const key of ['x', 'y']) expect(await facts(store).get(key)).toBeUndefined();
+      } finally {
+        await store[Symbol.asyncDispose]();
+      }
+    }),
+    { numRuns: 40 },
+  );
+});

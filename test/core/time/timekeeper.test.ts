@@ -1,0 +1,165 @@
+import { describe, expect, test } from 'vitest';
+import { Timekeeper } from '../../../src/core/time/timekeeper.ts';
+import { DAY, manualClock, HOUR, MINUTE, START } from '../../support/clock.ts';
+
+describe('the time a store goes by', () => {
+  test('is the wall clock while that runs as it should', async () => {
+    const clock = manualClock();
+    const time = new Timekeeper(clock, START - HOUR);
+    expect(time.now()).toBe(START);
+    await clock.advance(5 * DAY);
+    expect(time.now()).toBe(START + 5 * DAY);
+    expect(time.inDoubt).toBe(false);
+  });
+
+  test('never runs behind what was seen, in this run or an earlier one (R-TIME-04)', async () => {
+    const clock = manualClock();
+    const time = new Timekeeper(clock, START + 10 * DAY);
+    expect(time.now()).toBe(START + 10 * DAY);
+    await clock.advance(HOUR);
+    expect(time.now()).toBe(START + 10 * DAY + HOUR);
+    clock.jump(-365 * DAY);
+    expect(time.now()).toBe(START + 10 * DAY + HOUR);
+    await clock.advance(MINUTE);
+    expect(time.trusted()).toBe(START + 10 * DAY + HOUR + MINUTE);
+  });
+
+  test('goes back to the wall clock when that has caught up', () => {
+    const clock = manualClock();
+    const time = new Timekeeper(clock, START + HOUR);
+    clock.jump(2 * HOUR);
+    expect(time.now()).toBe(START + 2 * HOUR);
+  });
+
+  test('a jump of up to a day is believed at once, a longer one is followed but in doubt (R-TIME-03)', () => {
+    const clock = manualClock();
+    const time = new Timekeeper(clock, START);
+    clock.jump(DAY);
+    expect(time.inDoubt).toBe(false);
+    clock.jump(DAY + 1);
+    expect(time.now()).toBe(START + 2 * DAY + 1);
+    expect(time.inDoubt).toBe(true);
+    // Another run must not take a doubtful moment for a trusted one.
+    expect(time.trusted()).toBe(START + DAY);
+  });
+
+  test('in doubt, the trusted time goes on by the time that passes (R-TIME-03)', async () => {
+    const clock = manualClock();
+    const time = new Timekeeper(clock, START);
+    clock.jump(400 * DAY);
+    time.now();
+    await clock.advance(3 * HOUR);
+    expect(time.trusted()).toBe(START + 3 * HOUR);
+    clock.jump(-400 * DAY);
+    expect(time.inDoubt).toBe(false);
+    expect(time.now()).toBe(START + 3 * HOUR);
+  });
+
+  test.each([
+    { what: 'the system says nothing', synchronized: undefined, ends: true },
+    { what: 'the system says that it is synchronized', synchronized: true, ends: true },
+    { what: 'the system says that it is not synchronized', synchronized: false, ends: false },
+  ])('30 days between two runs, and $what (R-TIME-08)', async ({ synchronized, ends }) => {
+    const clock = manualClock();
+    clock.synchronizedBy = synchronized;
+    const time = new Timekeeper(clock, START - 30 * DAY);
+    expect(time.read()).toMatchObject({ at: 'ahead', atStart: true, reviewIn: HOUR });
+    await clock.advance(HOUR - 1);
+    await time.review();
+    expect(time.inDoubt).toBe(true);
+    await clock.advance(1);
+    await time.review();
+    expect(time.inDoubt).toBe(!ends);
+  });
+
+  test.each([
+    { what: 'the system says nothing', synchronized: undefined, ends: false },
+    { what: 'the system says that it is synchronized', synchronized: true, ends: true },
+    { what: 'the system says that it is not synchronized', synchronized: false, ends: false },
+  ])('a jump of 30 days during a run, and $what (R-TIME-08)', async ({ synchronized, ends }) => {
+    const clock = manualClock();
+    clock.synchronizedBy = synchronized;
+    const time = new Timekeeper(clock, START);
+    clock.jump(30 * DAY);
+    expect(time.read()).toMatchObject({ at: 'ahead', atStart: false, reviewIn: HOUR });
+    await clock.advance(HOUR);
+    await time.review();
+    expect(time.inDoubt).toBe(!ends);
+  });
+
+  test.each([true, false])('more than 30 days end only by the owner (R-TIME-08), at the start: %s', async (atStart) => {
+    const clock = manualClock();
+    clock.synchronizedBy = true;
+    const time = new Timekeeper(clock, atStart ? START - 31 * DAY : START);
+    if (!atStart) clock.jump(31 * DAY);
+    expect(time.read()).toMatchObject({ at: 'ahead', atStart, reviewIn: undefined });
+    for (let day = 0; day < 40; day += 1) {
+      await clock.advance(DAY);
+      await time.review();
+    }
+    expect(time.inDoubt).toBe(true);
+    time.trustWall();
+    expect(time.read()).toEqual({ at: 'ok' });
+    expect(time.trusted()).toBe(clock.now());
+  });
+
+  test('time asleep is time that has passed, and needs no confirmation (R-TIME-08)', async () => {
+    const clock = manualClock();
+    const time = new Timekeeper(clock, START);
+    clock.sleep(30 * DAY);
+    expect(time.inDoubt).toBe(false);
+    expect(time.trusted()).toBe(START + 30 * DAY);
+    // A jump while it slept is more than the sleep explains.
+    clock.sleep(8 * HOUR);
+    clock.jump(400 * DAY);
+    expect(time.inDoubt).toBe(true);
+    expect(time.trusted()).toBe(START + 30 * DAY + 8 * HOUR);
+  });
+
+  test('sleep counts once: nights that were slept through explain no later jump (R-TIME-08)', async () => {
+    const clock = manualClock();
+    const time = new Timekeeper(clock, START);
+    for (let night = 0; night < 100; night += 1) {
+      clock.sleep(8 * HOUR);
+      time.now();
+      await clock.advance(16 * HOUR);
+      time.now();
+    }
+    expect(time.now()).toBe(clock.now());
+    clock.jump(20 * DAY);
+    expect(time.inDoubt).toBe(true);
+  });
+
+  test('another jump starts the hour again (R-TIME-08)', async () => {
+    const clock = manualClock();
+    const time = new Timekeeper(clock, START - 5 * DAY);
+    expect(time.inDoubt).toBe(true);
+    await clock.advance(HOUR - MINUTE);
+    clock.jump(10 * MINUTE);
+    await clock.advance(MINUTE);
+    await time.review();
+    expect(time.read()).toMatchObject({ at: 'ahead', reviewIn: HOUR });
+    // What jumps by days while the program runs is no absence.
+    clock.jump(3 * DAY);
+    expect(time.read()).toMatchObject({ at: 'ahead', atStart: false });
+  });
+
+  test('a trusted time that ran ahead is told, and taken back when the owner says so (R-TIME-09)', () => {
+    const clock = manualClock();
+    const time = new Timekeeper(clock, START + 400 * DAY);
+    expect(time.read()).toEqual({ at: 'behind', wall: START, trusted: START + 400 * DAY });
+    time.trustWall();
+    expect(time.now()).toBe(START);
+    expect(time.read()).toEqual({ at: 'ok' });
+  });
+
+  test('an earlier time that is learned late counts as an absence (R-TIME-08)', () => {
+    const clock = manualClock();
+    const time = new Timekeeper(clock, 0);
+    expect(time.inDoubt).toBe(true);
+    time.restore(START - 5 * DAY);
+    expect(time.read()).toMatchObject({ at: 'ahead', atStart: true, trusted: START - 5 * DAY });
+    time.restore(START - HOUR);
+    expect(time.read()).toEqual({ at: 'ok' });
+  });
+});
