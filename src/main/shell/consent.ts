@@ -248,13 +248,26 @@ async function questionForUndo(
   input: OperationInput<'undo'>,
   perform: Perform,
 ): Promise<ConsentQuestion | undefined> {
-  const { removed, restored } = await perform(caller, 'undo', { ...input, dry_run: true });
-  if (removed + restored === 0) return undefined;
-  return {
-    message: `Undo what ${shortened(input.client)} wrote?`,
-    detail: `Of the facts that it wrote since ${input.since}, ${removed} are deleted for good and ${restored} get their earlier version back.`,
-    yes: 'Undo',
-  };
+  const { removed, restored, pipelines } = await perform(caller, 'undo', { ...input, dry_run: true });
+  const parts: string[] = [];
+  if (removed + restored > 0) {
+    parts.push(
+      `Of the facts that it wrote since ${input.since}, ${removed} are deleted for good and ${restored} get their earlier version back.`,
+    );
+  }
+  if (pipelines && pipelines.removed.length > 0) parts.push(`Pipelines deleted for good: ${firstNames(pipelines.removed)}.`);
+  if (pipelines && pipelines.restored.length > 0) {
+    parts.push(`Pipelines that get their earlier version back: ${firstNames(pipelines.restored)}.`);
+  }
+  if (parts.length === 0) return undefined;
+  return { message: `Undo what ${shortened(input.client)} wrote?`, detail: parts.join('\n'), yes: 'Undo' };
+}
+
+/** The first few names, and how many more there are. */
+function firstNames(names: readonly string[]): string {
+  const more = names.length - SHOWN;
+  const first = names.slice(0, SHOWN).map((name) => shortened(name));
+  return `${first.join(', ')}${more > 0 ? `, and ${more.toLocaleString()} more` : ''}`;
 }
 
 async function questionForOllama(

@@ -1,10 +1,10 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { EmbeddingsReport } from '../../../src/contract/embeddings.ts';
 import { noEmbeddings } from '../../../src/core/operations/embeddings-port.ts';
 import { windowCaller } from '../../../src/listeners/window/window-result.ts';
 import { desktopConsent, type ConsentQuestion } from '../../../src/main/shell/consent.ts';
 import { DAY } from '../../support/clock.ts';
-import { openTestMemory, theOwner } from '../../support/memory.ts';
+import { aCaller, openTestMemory, theOwner } from '../../support/memory.ts';
 
 const hash = 'a'.repeat(64);
 
@@ -63,4 +63,45 @@ test('the clock is trusted after the owner has seen the date and what it costs (
     { message: `Is it really ${time.slice(0, 10)}?`, detail: expect.stringContaining('One fact has expired') as string },
   ]);
   expect((await perform(theOwner, 'status', {})).store.clock.at).toBe('ahead');
+});
+
+describe('an undo of what an agent wrote', () => {
+  const since = '2020-01-01T00:00:00Z';
+  const pipeline = (id: string) => ({ id, steps: [{ id: 'one', pack: 'helmdeck.route', input: { user_intent: 'remember' } }] });
+
+  /** A window whose owner always says no, and what it was asked. */
+  async function opened() {
+    const memory = await openTestMemory();
+    const asked: ConsentQuestion[] = [];
+    const askOwner = async (question: ConsentQuestion) => (asked.push(question), false);
+    const consent = desktopConsent({ perform: memory.perform, clock: memory.clock, askOwner });
+    const undo = () => memory.perform(windowCaller('me'), 'undo', { client: 'claude-code', since }, { consent });
+    return { ...memory, asked, undo, agent: memory.as(aCaller()), owner: memory.as(theOwner) };
+  }
+
+  test('names the pipelines that it would delete, also where it takes back no fact (R-DESK-08)', async () => {
+    const { agent, owner, asked, undo } = await opened();
+    for (const id of ['a', 'b', 'c', 'd', 'e', 'f', 'g']) await agent('createPipeline', pipeline(id));
+    await expect(undo()).rejects.toMatchObject({ code: 'declined' });
+    expect(asked).toMatchObject([{ detail: 'Pipelines deleted for good: g, f, e, d, c, and 2 more.' }]);
+    expect((await owner('pipelines', {})).pipelines).toHaveLength(7);
+  });
+
+  test('names facts and pipelines beside each other (R-DESK-08)', async () => {
+    const { agent, asked, undo, owner } = await opened();
+    await agent('remember', { key: 'a', value: 'one' });
+    await agent('createPipeline', pipeline('new'));
+    await expect(undo()).rejects.toMatchObject({ code: 'declined' });
+    const [question] = asked;
+    expect(question?.detail).toContain('1 are deleted for good and 0 get their earlier version back');
+    expect(question?.detail).toContain('Pipelines deleted for good: new.');
+    expect((await owner('list', {})).facts).toHaveLength(1);
+  });
+
+  test('asks nothing where it would change nothing (R-DESK-08)', async () => {
+    const { owner, asked, undo } = await opened();
+    await owner('remember', { key: 'a', value: 'one' });
+    expect(await undo()).toMatchObject({ removed: 0, restored: 0 });
+    expect(asked).toEqual([]);
+  });
 });
