@@ -3,7 +3,6 @@ import { systemClock } from '../core/time/clock.ts';
 import { type Listener, startListener } from '../listeners/listener.ts';
 import { AutoLock } from './auto-lock.ts';
 import type { Config } from './config/config.ts';
-import { KeyWatch } from './key-watch.ts';
 import { ListenerSwitch } from './listener-switch.ts';
 import { type OpenMemory, openMemory, type OpenOptions } from './open-memory.ts';
 import { toSafeLine } from './own-packs/safe-line.ts';
@@ -44,13 +43,9 @@ export async function assemble(config: Config, whole: Whole): Promise<RunningPro
   const { store, tokens, finder, packs, sidecar } = core;
   const { clock = systemClock, away, onKey } = whole;
   const { lockAfterMinutes: minutes } = config;
-  const key = new KeyWatch(store);
-  if (onKey) opened.use(key.onChange(onKey));
-  const lockAfter =
-    minutes === undefined
-      ? undefined
-      : opened.use(new AutoLock({ store, clock, minutes, ownerIdleMs: away, onLock: () => key.look() }));
-  const perform = key.watching(lockAfter?.trackUse(core.perform) ?? core.perform);
+  if (onKey) opened.use(store.onKeyChange(onKey));
+  const lockAfter = minutes === undefined ? undefined : opened.use(new AutoLock({ store, clock, minutes, ownerIdleMs: away }));
+  const perform = lockAfter?.trackUse(core.perform) ?? core.perform;
   // Whoever connects sees them all from the beginning.
   await core.loadPacks();
   const start = (): Promise<Listener> =>
@@ -59,7 +54,7 @@ export async function assemble(config: Config, whole: Whole): Promise<RunningPro
       catalogue: packs.engine.catalogue,
       tokens,
       onChange: (hear) => store.onChange(hear),
-      onKeyChange: (hear) => key.onChange(hear),
+      onKeyChange: (listener) => store.onKeyChange(listener),
       folder: config.folder,
       address: config.address,
       allowedHosts: config.allowedHosts,

@@ -7,81 +7,74 @@ import type { Clock } from '../core/time/clock.ts';
 const MINUTE_MS = 60_000;
 
 interface Deps {
-  readonly store: Pick<MemoryStore, 'status' | 'lock'>;
+  readonly store: Pick<MemoryStore, 'status' | 'lock' | 'onKeyChange'>;
   readonly clock: Clock;
   readonly minutes: number;
-  /** For how many milliseconds the owner has been away, where the system knows; else it is what is asked here that counts. */
+  /** Milliseconds since the owner last used this computer. Absent where the system cannot tell; then idle means no calls. */
   readonly ownerIdleMs?: (() => number) | undefined;
-  /** Hears that the memory was locked. */
-  readonly onLock: () => void;
 }
 
 /**
- * Takes the key away when nobody needs it. On a desktop that is when its owner is away, whatever agents do meanwhile; where no owner
- * sits, when nothing has been asked. One timer, and none while there is no key to take away.
+ * Locks the memory when it is idle. On a desktop that means the owner is away, even if agents are active; on a server it means
+ * that nothing was asked. Runs one timer, and none while the memory is locked.
  */
 export class AutoLock implements Disposable {
   readonly #deps: Deps;
-  readonly #ms: number;
-  #asked: number;
-  #underWay = 0;
+  readonly #limitMs: number;
+  readonly #subscription: Disposable;
+  #lastUse: number;
+  #activeCalls = 0;
   #timer: Disposable | undefined;
 
   constructor(deps: Deps) {
     this.#deps = deps;
-    this.#ms = deps.minutes * MINUTE_MS;
-    this.#asked = deps.clock.steady();
-    this.#watch();
+    this.#limitMs = deps.minutes * MINUTE_MS;
+    this.#lastUse = deps.clock.steady();
+    this.#subscription = deps.store.onKeyChange(() => this.#startTimer());
+    this.#startTimer();
   }
 
-  /** The same door, and what goes through it is use. Whoever asks only how things stand does not use the memory. */
+  /** Counts every call as use, except `status`. */
   trackUse(perform: Perform): Perform {
-    return async (caller: Caller, name: string, input: unknown, during?: CallContext): Promise<never> => {
-      const used = name !== 'status';
-      if (used) this.#underWay += 1;
+    return async (caller: Caller, name: string, input: unknown, context?: CallContext): Promise<never> => {
+      if (name === 'status') return (await perform(caller, name, input, context)) as never;
+      this.#activeCalls += 1;
       try {
-        return (await perform(caller, name, input, during)) as never;
+        return (await perform(caller, name, input, context)) as never;
       } finally {
-        if (used) {
-          this.#underWay -= 1;
-          this.#asked = this.#deps.clock.steady();
-        }
-        // Whatever was asked may have brought the key back.
-        this.#watch();
+        this.#activeCalls -= 1;
+        this.#lastUse = this.#deps.clock.steady();
       }
     };
   }
 
-  /** At once: the machine sleeps, or its screen was locked. */
+  /** Locks at once, because the computer sleeps or its screen was locked. */
   lock(why: string): void {
-    const { store, onLock } = this.#deps;
-    if (store.status().key.at !== 'ok') return;
-    store.lock(`${why} (HELMDECK_LOCK_AFTER)`);
-    onLock();
+    const { store } = this.#deps;
+    if (store.status().key.at === 'ok') store.lock(`${why} (HELMDECK_LOCK_AFTER)`);
   }
 
   [Symbol.dispose](): void {
+    this.#subscription[Symbol.dispose]();
     this.#timer?.[Symbol.dispose]();
   }
 
-  #watch(): void {
+  #startTimer(): void {
     if (this.#timer || this.#deps.store.status().key.at !== 'ok') return;
-    this.#timer = this.#deps.clock.after(Math.max(this.#ms - this.#unused(), 0), () => this.#look());
+    this.#timer = this.#deps.clock.after(Math.max(this.#limitMs - this.#idleMs(), 0), () => this.#check());
   }
 
-  #look(): void {
+  #check(): void {
     this.#timer = undefined;
-    const { ownerIdleMs: away, minutes } = this.#deps;
-    if (this.#unused() < this.#ms) this.#watch();
-    else
-      this.lock(
-        `${away ? 'its owner was away' : 'nothing was asked of it'} for ${minutes === 1 ? 'a minute' : `${minutes} minutes`}`,
-      );
+    const { ownerIdleMs, minutes } = this.#deps;
+    if (this.#idleMs() < this.#limitMs) return this.#startTimer();
+    const idle = ownerIdleMs ? 'its owner was away' : 'nothing was asked of it';
+    this.lock(`${idle} for ${minutes === 1 ? 'a minute' : `${minutes} minutes`}`);
   }
 
-  #unused(): number {
-    const { ownerIdleMs: away, clock } = this.#deps;
-    if (away) return away();
-    return this.#underWay > 0 ? 0 : clock.steady() - this.#asked;
+  #idleMs(): number {
+    const { ownerIdleMs, clock } = this.#deps;
+    if (ownerIdleMs) return ownerIdleMs();
+    return this.#activeCalls > 0 ? 0 : clock.steady() - this.#lastUse;
   }
 }

@@ -14,7 +14,6 @@ import { RamStore } from '../../src/core/store/ram-store.ts';
 import type { MemoryStore } from '../../src/core/store/store.ts';
 import { systemClock } from '../../src/core/time/clock.ts';
 import { type Listener, type ListenerDeps, startListener } from '../../src/listeners/listener.ts';
-import { KeyWatch } from '../../src/main/key-watch.ts';
 import { tempFolder } from './temp-folder.ts';
 
 export interface ServedMemory {
@@ -85,13 +84,12 @@ export async function serve({
       windowSessions: () => listener.windowSessions,
     },
   });
-  const key = new KeyWatch(store);
-  const perform = key.watching(around?.(inner) ?? inner);
+  const perform = around?.(inner) ?? inner;
   const listener = await startListener({
     address: '127.0.0.1:0',
     version: VERSION,
     onChange: (hear) => store.onChange(hear),
-    onKeyChange: (hear) => key.onChange(hear),
+    onKeyChange: (hear) => store.onKeyChange(hear),
     catalogue: opened.engine.catalogue,
     ...over,
     perform,

@@ -10,28 +10,28 @@ import type { KeyRing, SealingKey } from './key-ring.ts';
 import type { KeySource } from './keys/key-source.ts';
 import { WRAPPED_KEY_NAMES } from './recovery-key.ts';
 
-/** A key's place is not asked again sooner than this: a keyring may answer by asking its owner on the screen. */
-const ASK_AGAIN_MS = 2000;
+/** The key source is not read again sooner than this, because a keychain may answer with a dialog on the owner's screen. */
+const RETRY_MS = 2000;
 const TOMBSTONE_KEY = 'tombstone key';
 export const STORED_CLOCK = 'clock';
 
 type WithoutKey = Exclude<KeyState, { at: 'ok' | 'ephemeral' }>;
 
-/**
- * Holds the keys while they may be held, and says where they stand. Everything that seals or opens asks here, so
- * dropping them here is locking the memory.
- */
+/** Holds the keys while the memory is unlocked. Everything that seals or opens uses them, so dropping them locks the memory. */
 export class KeyKeeper {
   readonly #connection: Connection;
   readonly #clock: Clock;
   readonly sources: readonly KeySource[];
-  #custody: HeldKeys | undefined;
-  #state: WithoutKey = { at: 'locked', why: 'its key has not been asked for yet', remedy: 'Try again.' };
-  #lockedByOwner = false;
-  #locks = 0;
-  #askedAt = -Infinity;
-  #asking: { locks: number; answer: Promise<KeyState> } | undefined;
   readonly #broken = new Set<string>();
+  readonly #listeners = new Set<() => void>();
+  #keys: HeldKeys | undefined;
+  /** The state while no key is held. */
+  #state: WithoutKey = { at: 'locked', why: 'its key has not been read yet', remedy: 'Try again.' };
+  #announced: KeyState['at'] = 'locked';
+  #lockedByOwner = false;
+  #lockCount = 0;
+  #readAt = -Infinity;
+  #pendingUnlock: { lockCount: number; result: Promise<KeyState> } | undefined;
 
   constructor(connection: Connection, clock: Clock, sources: readonly KeySource[]) {
     this.#connection = connection;
@@ -41,85 +41,91 @@ export class KeyKeeper {
   }
 
   get state(): KeyState {
-    return this.#custody ? { at: 'ok', source: this.#custody.source.name } : this.#state;
+    return this.#keys ? { at: 'ok', source: this.#keys.source.name } : this.#state;
   }
 
-  /** The keys, or the failure that says where they are and what to do. */
+  /** Calls `listener` after the key became available, was lost or was locked, however that happened. */
+  onChange(listener: () => void): Disposable {
+    // A wrapper of its own lets the same function subscribe twice.
+    const entry = (): void => listener();
+    this.#listeners.add(entry);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(entry) };
+  }
+
+  /** Throws a failure with the state and its remedy while no key is held. */
   get ring(): KeyRing {
     return this.requireKeys().ring;
   }
 
   get heldKeys(): HeldKeys | undefined {
-    return this.#custody;
+    return this.#keys;
   }
 
-  /** The same, and where they came from. */
+  /** Throws as `ring` does. */
   requireKeys(): HeldKeys {
-    if (this.#custody) return this.#custody;
+    if (this.#keys) return this.#keys;
     throw refusal(this.#state);
   }
 
-  /** Asks the key's place once more if it was closed before: an unlocked keyring needs no restart of ours. */
+  /** Reads the sources again unless the owner locked the memory, so that unlocking the keychain needs no restart. */
   async retryUnlock(): Promise<void> {
-    if (this.#custody || this.#lockedByOwner) return;
-    if (this.#asking || this.#clock.steady() - this.#askedAt >= ASK_AGAIN_MS) await this.unlock();
+    if (this.#keys || this.#lockedByOwner) return;
+    if (this.#pendingUnlock || this.#clock.steady() - this.#readAt >= RETRY_MS) await this.unlock();
   }
 
   lock(why = 'its owner locked it'): void {
-    this.#locks += 1;
-    this.#custody = undefined;
+    this.#lockCount += 1;
+    this.#keys = undefined;
     this.#lockedByOwner = true;
-    this.#state = {
-      at: 'locked',
-      why,
-      remedy: 'Unlock it in the window, or with: helmdeck-memory unlock.',
-    };
+    this.#state = { at: 'locked', why, remedy: 'Unlock it in the window, or with: helmdeck-memory unlock.' };
+    this.#announce();
   }
 
   unlock(): Promise<KeyState> {
-    if (this.#asking?.locks === this.#locks) return this.#asking.answer;
-    // An answer to what was asked before the owner locked is no answer any more.
-    const before = this.#asking?.answer.catch(() => undefined);
-    const asking = {
-      locks: this.#locks,
-      answer: Promise.resolve(before)
-        .then(() => this.#ask())
+    if (this.#pendingUnlock?.lockCount === this.#lockCount) return this.#pendingUnlock.result;
+    // The owner locked the memory during the earlier attempt, so that attempt will not unlock it.
+    const earlier = this.#pendingUnlock?.result.catch(() => undefined);
+    const pending = {
+      lockCount: this.#lockCount,
+      result: Promise.resolve(earlier)
+        .then(() => this.#readKeys())
         .finally(() => {
-          if (this.#asking === asking) this.#asking = undefined;
+          if (this.#pendingUnlock === pending) this.#pendingUnlock = undefined;
+          this.#announce();
         }),
     };
-    this.#asking = asking;
-    return asking.answer;
+    this.#pendingUnlock = pending;
+    return pending.result;
   }
 
-  /** The key to seal with, with room for at least one record. Only inside a transaction: it may open a segment. */
+  /** A key with room for at least one record. Call it in a transaction, because it may open a segment. */
   sealingKey(): SealingKey {
     const key = this.ring.current;
     if (key.recordsLeft === 0) {
-      const kept = this.records().find((record) => record.id.equals(key.id))?.segment ?? 0;
-      const segment = Math.max(kept, key.currentSegment) + 1;
+      const stored = this.records().find((record) => record.id.equals(key.id))?.segment ?? 0;
+      const segment = Math.max(stored, key.currentSegment) + 1;
       this.#connection.sql.updateSegment.run(segment, key.id);
       key.openSegment(segment);
     }
     return key;
   }
 
-  /** The transaction that may have opened a segment did not hold. */
+  /** Call it when the transaction that may have opened a segment was rolled back. */
   abandonSegment(): void {
-    this.#custody?.ring.current.abandonSegment();
+    this.#keys?.ring.current.abandonSegment();
   }
 
   records(): (KeyRecord & { segment: number })[] {
     return this.#connection.sql.keyRecords.all() as (KeyRecord & { segment: number })[];
   }
 
-  /** Takes over new keys, as a rotation brings them; not if the memory was locked meanwhile. */
-  replaceKeys(custody: HeldKeys): void {
+  /** Installs the keys of a rotation. Throws if the memory has been locked meanwhile. */
+  replaceKeys(keys: HeldKeys): void {
     this.requireKeys();
-    this.#custody = custody;
+    this.#keys = keys;
   }
 
-  /** A secret of the database's own, sealed with the key and bound to its name. Undefined if it is not there or broken. */
+  /** Opens one of the database's own secrets, which are bound to their names. Undefined if it is missing or its seal is broken. */
   readSecret(name: string): Buffer | undefined {
     const sealed = this.#connection.meta(name);
     if (!Buffer.isBuffer(sealed)) return undefined;
@@ -134,41 +140,40 @@ export class KeyKeeper {
     }
   }
 
-  /** Secrets whose seal was found broken. */
   get brokenSecretCount(): number {
     return this.#broken.size;
   }
 
-  /** How many secrets do not open in this file or in a copy of it. */
+  /** Counts the secrets that do not open in this file or a copy of it. */
   countBrokenSecrets(connection: Connection): number {
     const names = (connection.sql.metaBlobs.all() as string[]).filter((name) => !WRAPPED_KEY_NAMES.has(name));
     return names.filter((name) => !opens(this.ring, name, connection.meta(name))).length;
   }
 
-  /** What hashes the names of the forgotten. Rotations hand it on, so that old backups stay covered. Only inside a transaction. */
+  /** The HMAC key for the names of forgotten facts. Rotations keep it, so that tombstones still match old backups. Call it in a transaction. */
   tombstoneKey(): Buffer | undefined {
-    const kept = this.readSecret(TOMBSTONE_KEY);
-    // A new one in the place of a broken one would not know the names that the old one hashed.
-    if (kept || this.#broken.has(TOMBSTONE_KEY)) return kept;
-    const made = randomBytes(32);
-    this.saveSecret(TOMBSTONE_KEY, made);
-    return made;
+    const stored = this.readSecret(TOMBSTONE_KEY);
+    // Existing tombstones would not match a new key, so a broken one is not replaced.
+    if (stored || this.#broken.has(TOMBSTONE_KEY)) return stored;
+    const created = randomBytes(32);
+    this.saveSecret(TOMBSTONE_KEY, created);
+    return created;
   }
 
-  /** Only inside a transaction. */
+  /** Call it in a transaction. */
   saveSecret(name: string, secret: Buffer): void {
     this.#connection.setMeta(name, sealBytes(this.sealingKey(), ['secret', name], secret));
   }
 
-  /** Needs no key. Only inside a transaction. */
+  /** Needs no key. Call it in a transaction. */
   deleteSecret(name: string): void {
     this.#connection.deleteMeta(name);
     this.#broken.delete(name);
   }
 
   /**
-   * Hands every secret on to the key that seals now, whatever it is for. What only the recovery key opens is no secret of
-   * ours, and a broken one stays as it is. Only inside a transaction.
+   * Seals every secret with the current key. Skips wrapped keys, which only the recovery key opens, and leaves broken secrets
+   * as they are. Call it in a transaction.
    */
   resealSecrets(): void {
     for (const name of this.#connection.sql.metaBlobs.all() as string[]) {
@@ -177,28 +182,28 @@ export class KeyKeeper {
     }
   }
 
-  async #ask(): Promise<KeyState> {
-    this.#askedAt = this.#clock.steady();
-    const locks = this.#locks;
+  async #readKeys(): Promise<KeyState> {
+    this.#readAt = this.#clock.steady();
+    const lockCount = this.#lockCount;
     const records = this.records();
     const found = await findKeys(records, this.sources);
-    const custody = found.at === 'ok' ? found.custody : found.at === 'none' ? await createFirstKey(this.sources) : undefined;
-    // Locked while the key's place was asked: that was the owner's later word.
-    if (locks !== this.#locks) return this.state;
-    if (custody) {
+    const keys = found.at === 'ok' ? found.custody : found.at === 'none' ? await createFirstKey(this.sources) : undefined;
+    // The owner locked the memory while the sources were read, and the lock wins.
+    if (lockCount !== this.#lockCount) return this.state;
+    if (keys) {
       this.#lockedByOwner = false;
-      this.#custody = custody;
-      if (records.length === 0) this.#begin(custody);
-      else await settle(custody);
+      this.#keys = keys;
+      if (records.length === 0) this.#recordFirstKey(keys);
+      else await finishRotation(keys);
     } else {
-      this.#custody = undefined;
+      this.#keys = undefined;
       this.#state = found.at === 'none' || found.at === 'ok' ? NO_KEY : found;
     }
     return this.state;
   }
 
-  /** From now on this memory has a key, and nothing else will do. */
-  #begin({ ring, source }: HeldKeys): void {
+  /** From then on only this key opens the memory. */
+  #recordFirstKey({ ring, source }: HeldKeys): void {
     try {
       this.#connection.begin();
       this.#connection.sql.insertKeyRecord.run(ring.current.id, 'current', ring.current.proof(), source.name);
@@ -207,9 +212,16 @@ export class KeyKeeper {
     } catch (error) {
       this.#connection.rollback();
       this.abandonSegment();
-      this.#custody = undefined;
+      this.#keys = undefined;
       throw error;
     }
+  }
+
+  #announce(): void {
+    const { at } = this.state;
+    if (at === this.#announced) return;
+    this.#announced = at;
+    for (const listener of this.#listeners) listener();
   }
 }
 
@@ -224,8 +236,8 @@ function opens(ring: KeyRing, name: string, sealed: unknown): boolean {
   }
 }
 
-/** A rotation that ended in the database but not yet in the key's place ends here. Until it does, the next slot serves. */
-async function settle({ ring, source, slot }: HeldKeys): Promise<void> {
+/** Completes a rotation that ended in the database but not in the key source. Until then the key is read from the `next` slot. */
+async function finishRotation({ ring, source, slot }: HeldKeys): Promise<void> {
   if (ring.retiring || !source.save) return;
   const bytes = ring.current.export();
   try {
@@ -234,7 +246,7 @@ async function settle({ ring, source, slot }: HeldKeys): Promise<void> {
     if (slot === 'next') await source.save('current', bytes);
     await source.remove?.('next');
   } catch {
-    // The place is busy or closed just now; the next start tries again.
+    // The source is busy or locked; the next start tries again.
   } finally {
     bytes.fill(0);
   }
@@ -242,7 +254,7 @@ async function settle({ ring, source, slot }: HeldKeys): Promise<void> {
 
 const NO_KEY: WithoutKey = {
   at: 'absent',
-  remedy: 'Make a key with: helmdeck-memory key init --file, or hand one in with HELMDECK_MEMORY_KEY.',
+  remedy: 'Create a key with: helmdeck-memory key init --file, or provide one with HELMDECK_MEMORY_KEY.',
 };
 
 const refusal = (state: WithoutKey): Failure => new Failure('key_unavailable', describeMissingKey(state));

@@ -220,6 +220,11 @@ export class RamStore implements MemoryStore {
     return this.#journal.subscribe(hear);
   }
 
+  /** Its key state never changes. */
+  onKeyChange(): Disposable {
+    return { [Symbol.dispose]: () => undefined };
+  }
+
   onChange(hear: (changed: SpaceChange) => void): Disposable {
     return this.#changes.subscribe(hear);
   }

@@ -305,6 +305,10 @@ export class SqliteStore implements MemoryStore {
     return this.#changes.subscribe(hear);
   }
 
+  onKeyChange(listener: () => void): Disposable {
+    return this.#keys.onChange(listener);
+  }
+
   async unlock(): Promise<KeyState> {
     this.#requireOpen();
     const state = await this.#keys.unlock().catch((error: unknown) => {

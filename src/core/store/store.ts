@@ -284,6 +284,8 @@ export interface MemoryStore extends AsyncDisposable {
   countExpiredFacts(): Promise<number>;
   /** Hears of every change, soon after it is durable; many at once are told as one. Expiry is a change too. */
   onChange(hear: (changed: SpaceChange) => void): Disposable;
+  /** Calls `listener` after the key became available, was lost or was locked. */
+  onKeyChange(listener: () => void): Disposable;
   /** Hears of each entry by itself, in the order of the commits and before its writer is answered. */
   onEntryEvent(hear: (change: EntryEvent) => void): Disposable;
   readonly vault: Vault;

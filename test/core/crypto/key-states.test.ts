@@ -78,12 +78,16 @@ describe('no key and no memory yet', () => {
     const clock = manualClock();
     const source = manualKeySource({ at: 'locked', why: 'nobody is logged in' });
     const store = await openFileStore(folder, clock, () => [source]);
+    const announced: string[] = [];
+    store.onKeyChange(() => announced.push(store.status().key.at));
     expect(store.status()).toMatchObject({ kept: 'file', key: { at: 'locked' } });
     await expect(facts(store).put(aDraft())).rejects.toMatchObject({ code: 'key_unavailable' });
     source.set({ at: 'found', key });
     await clock.advance(MINUTE);
     await facts(store).put(aDraft());
     expect(store.status().key).toEqual({ at: 'ok', source: source.name });
+    // The write unlocked it, without a call that asks for that.
+    expect(announced).toEqual(['ok']);
   });
 
   test('a malformed key stops the start with its name (R-KEY-02)', async () => {

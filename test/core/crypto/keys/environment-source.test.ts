@@ -101,7 +101,7 @@ describe.skipIf(process.platform === 'win32')('a file that holds a secret (R-KEY
   test.skipIf(process.getuid?.() !== 0)('may be readable where root hands it to a service', () => {
     const path = file(A_KEY, 0o444);
     chmodSync(dirname(path), 0o755);
-    const program = `import { handedIn } from './src/core/keys/handed-in.ts'; console.log(handedIn(process.env, 'HELMDECK_MEMORY_KEY').text)`;
+    const program = `import { readProvidedSecret } from './src/core/crypto/keys/provided-secret.ts'; console.log(readProvidedSecret(process.env, 'HELMDECK_MEMORY_KEY').text)`;
     const options = { uid: NOBODY, env: { HELMDECK_MEMORY_KEY_FILE: path }, encoding: 'utf8' } as const;
     expect(execFileSync(process.execPath, ['--input-type=module-typescript', '-e', program], options).trim()).toBe(A_KEY);
   });
