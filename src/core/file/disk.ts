@@ -85,6 +85,8 @@ export class Disk {
         // A job of the same turn may have met the error that closed it.
         this.require();
         connection.begin();
+        // A trigger of another program could keep or bring back each row that is deleted. From here on it cannot add one.
+        connection.requireOwnSchema();
       },
       commit: () => {
         connection.commit();
@@ -134,6 +136,7 @@ export class Disk {
       try {
         this.#tryToEmptyLog();
         connection.begin();
+        connection.requireOwnSchema();
         const result = step();
         connection.commit();
         journal.publish();

@@ -114,7 +114,7 @@ export class Connection implements Transactions {
 
   /** Throws when another program has changed the schema of the open file. SQLite counts every change, so this is cheap. */
   requireOwnSchema(): void {
-    const version = this.#db.pragma('schema_version', { simple: true }) as number;
+    const version = this.#sql.schemaVersion.get() as number;
     if (version === this.#schemaVersion) return;
     requireSchema(this.#db, migrations, 'exact');
     this.#schemaVersion = version;

@@ -234,7 +234,7 @@ export class EntryWriter {
 
   /** `writer` wrote the present version, which counts as one it holds and is the last to go. */
   #evictVersions(namespace: Namespace, hash: Buffer | undefined, writer: string): number {
-    const { connection, reader } = this.#deps;
+    const { connection, reader, rows } = this.#deps;
     const id = connection.ensureNamespace(namespace);
     const surplus = (connection.sql.countVersions.get(id, hash) as number) - HISTORY_VERSIONS;
     if (surplus <= 0) return 0;
@@ -242,15 +242,18 @@ export class EntryWriter {
       .authorsOf(namespace, 'history', connection.sql.versions.all(id, hash, INCLUDE_EXPIRED) as EntryRow[])
       .toReversed();
     const evicted = fairEviction([...oldestFirst.map(({ client }) => client), writer], surplus);
-    for (const position of evicted) connection.sql.deleteRow.run(oldestFirst[position]?.row);
+    for (const position of evicted) {
+      const version = oldestFirst[position];
+      if (version) rows.deleteRow(version);
+    }
     return surplus;
   }
 
   #dropVersion(namespace: Namespace, { key, updatedAt }: Entry): void {
-    const { connection, keys, purgeSoon } = this.#deps;
+    const { connection, keys, rows, purgeSoon } = this.#deps;
     const [hash] = keys.ring.hashes(namespace, key);
     const versions = connection.sql.versions.all(connection.namespaceId(namespace), hash, INCLUDE_EXPIRED) as EntryRow[];
-    for (const { row } of versions.filter((version) => version.updated_at === updatedAt)) connection.sql.deleteRow.run(row);
+    for (const version of versions.filter((each) => each.updated_at === updatedAt)) rows.deleteRow(version);
     purgeSoon();
   }
 

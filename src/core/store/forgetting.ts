@@ -67,8 +67,8 @@ export interface ForgetProgress {
   readonly entries: number;
   readonly group: number;
   readonly row: number;
-  /** The key hash of the fact whose versions are being deleted: it has been judged and buried. */
-  readonly partlyDeleted: Buffer | undefined;
+  /** The fact whose versions are being deleted, as it was when it was judged and buried. */
+  readonly partlyDeleted: EntryRow | undefined;
   /** Whether the tombstone for the whole scope is kept. */
   readonly tombstoned: boolean;
 }
@@ -140,8 +140,8 @@ export class ForgetJob {
       this.#buryWhole();
       buried = true;
     }
-    const to = this.#slice({ ...from, tombstoned: buried }, (group, matching, budget, begun) => {
-      if (!begun) this.#bury(group, matching);
+    const to = this.#slice({ ...from, tombstoned: buried }, (group, matching, budget, partlyDeleted) => {
+      if (!partlyDeleted) this.#bury(group, matching);
       return this.#deleteRow(group, matching.row, budget);
     });
     if (to.done) this.#deps.connection.deleteEmptySessions();
@@ -151,19 +151,12 @@ export class ForgetJob {
   /** Visits rows until the slice is used up. The visitor returns false when it has to see the row again. */
   #slice(
     from: ForgetProgress,
-    visit: (group: Group, matching: Matching, budget: Budget, begun: boolean) => boolean,
+    visit: (group: Group, matching: Matching, budget: Budget, partlyDeleted: boolean) => boolean,
   ): ForgetProgress {
     this.#requireKey();
     const budget = new Budget();
-    let { group: index, row: place, entries, partlyDeleted: begun } = from;
-    const progress = (done: boolean): ForgetProgress => ({
-      ...from,
-      done,
-      entries,
-      group: index,
-      row: place,
-      partlyDeleted: begun,
-    });
+    let { group: index, row: place, entries, partlyDeleted } = from;
+    const progress = (done: boolean): ForgetProgress => ({ ...from, done, entries, group: index, row: place, partlyDeleted });
     while (!budget.spent) {
       const group = this.#groups[index];
       if (!group) return progress(true);
@@ -177,17 +170,23 @@ export class ForgetJob {
         place = 0;
         continue;
       }
-      const matching = this.#judge(group, number, begun, budget);
+      const row = this.#read(group, number, budget);
+      const isJudged = row !== undefined && partlyDeleted !== undefined && isUnchanged(row, partlyDeleted);
+      if (partlyDeleted && !isJudged) {
+        // The fact was written again or deleted. The versions that were judged with it are still deleted.
+        if (!this.#deleteVersions(group, partlyDeleted, partlyDeleted.updated_at, budget)) continue;
+        partlyDeleted = undefined;
+      }
+      const matching = isJudged ? { row, key: this.#selection.key } : row && this.#judge(group, row);
       if (matching) {
-        const isBegun = begun?.equals(matching.row.key_hash) === true;
-        if (!visit(group, matching, budget, isBegun)) {
-          begun = matching.row.key_hash;
+        if (!visit(group, matching, budget, isJudged)) {
+          partlyDeleted = matching.row;
           continue;
         }
         const { category, expires_at: end } = matching.row;
         if (!UNSEEN.has(group.kind) && !isVersionCategory(category) && end > this.#deps.now()) entries += 1;
       }
-      begun = undefined;
+      partlyDeleted = undefined;
       place += 1;
       const isLast = !group.next && place === group.listed.length && index === this.#groups.length - 1;
       if (isLast) return progress(true);
@@ -217,38 +216,47 @@ export class ForgetJob {
   }
 
   /**
-   * The row, if it matches at this moment. Since it was listed it may have been deleted, and its number, or that of its
+   * The row, if it is still in this group. Since it was listed it may have been deleted, and its number, or that of its
    * namespace, may belong to something else now, even of another subject.
    */
-  #judge({ namespace, kind }: Group, number: number, begun: Buffer | undefined, budget: Budget): Matching | undefined {
-    const { connection, rows } = this.#deps;
-    const { key, category, matches } = this.#selection;
+  #read({ namespace, kind }: Group, number: number, budget: Budget): EntryRow | undefined {
+    const { connection } = this.#deps;
     const row = connection.sql.rowById.get(number) as (EntryRow & { kind: number; namespace: number }) | undefined;
     budget.read(row ? sizeOf(row) : 0);
-    if (!row || row.kind !== KIND_NUMBERS[kind] || row.namespace !== connection.namespaceId(namespaceOf(namespace)))
-      return undefined;
-    if (begun?.equals(row.key_hash)) return { row, key };
+    const isHere = row?.kind === KIND_NUMBERS[kind] && row.namespace === connection.namespaceId(namespaceOf(namespace));
+    return isHere ? row : undefined;
+  }
+
+  /** The row, if it matches at this moment. */
+  #judge({ namespace, kind }: Group, row: EntryRow): Matching | undefined {
+    const { rows } = this.#deps;
+    const { key, category, matches } = this.#selection;
     if (category !== undefined && row.category !== category) return undefined;
-    if (key !== undefined) return rows.find(namespaceOf(namespace), kind, key)?.row === number ? { row, key } : undefined;
+    if (key !== undefined) return rows.find(namespaceOf(namespace), kind, key)?.row === row.row ? { row, key } : undefined;
     if (!matches) return { row, key: undefined };
     const entry = rows.open(namespaceOf(namespace), kind, row);
     return entry && matches(entry, kind) ? { row, key: entry.key } : undefined;
   }
 
-  /** With a fact go its versions, and before it: interrupted in between, it is still there to be forgotten. */
-  #deleteRow({ namespace, kind }: Group, row: EntryRow, budget: Budget): boolean {
-    const { connection, rows } = this.#deps;
-    if (kind === 'fact') {
-      const versions = connection.sql.versionSizes.all(namespace.id, row.key_hash) as { row: number; bytes: number }[];
-      for (const version of versions) {
-        if (!budget.allowsDelete) return false;
-        rows.deleteRow(version);
-        budget.deleted(version.bytes);
-      }
-      if (!budget.allowsDelete) return false;
+  /** Deletes the versions of a fact before the fact, so that an interrupted forget finds it again. False when it has to go on. */
+  #deleteRow(group: Group, row: EntryRow, budget: Budget): boolean {
+    if (group.kind === 'fact') {
+      if (!this.#deleteVersions(group, row, Number.MAX_SAFE_INTEGER, budget) || !budget.allowsDelete) return false;
     }
-    rows.deleteRow(row);
+    this.#deps.rows.deleteRow(row);
     budget.deleted(0);
+    return true;
+  }
+
+  /** Deletes the versions of a fact that were written until a moment. False when it has to go on. */
+  #deleteVersions({ namespace, kind }: Group, { key_hash: hash }: EntryRow, until: number, budget: Budget): boolean {
+    const { connection, rows } = this.#deps;
+    if (kind !== 'fact' || connection.namespaceId(namespaceOf(namespace)) !== namespace.id) return true;
+    for (const version of connection.sql.versionSizes.all(namespace.id, hash, until) as { row: number; bytes: number }[]) {
+      if (!budget.allowsDelete) return false;
+      rows.deleteRow(version);
+      budget.deleted(version.bytes);
+    }
     return true;
   }
 
@@ -334,6 +342,14 @@ class Budget {
     this.#bytes += bytes;
   }
 }
+
+/** Every write seals its row anew, even one with the same content. */
+const isUnchanged = (row: EntryRow, judged: EntryRow): boolean =>
+  row.row === judged.row && row.key_hash.equals(judged.key_hash) && sameSeal(row.sealed, judged.sealed);
+
+/** Whatever their type says: in a row of a damaged page there may be nothing. */
+const sameSeal = (one: unknown, other: unknown): boolean =>
+  Buffer.isBuffer(one) && Buffer.isBuffer(other) ? one.equals(other) : one === other;
 
 /** Whatever its type says: in a row of a damaged page there may be nothing. */
 const sizeOf = ({ sealed }: EntryRow): number => (Buffer.isBuffer(sealed) ? sealed.length : 0);

@@ -1,3 +1,4 @@
+import { Failure } from '../../contract/failure.ts';
 import { BrokenSeal, openEntry, type SealContext, sealEntry, keyIdOf } from '../crypto/cipher.ts';
 import type { KeyKeeper } from '../crypto/key-keeper.ts';
 import { type Connection, INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
@@ -148,7 +149,13 @@ export class SealedRows {
 
   /** This row alone. */
   deleteRow({ row }: Pick<EntryRow, 'row'>): void {
-    this.#connection.sql.deleteRow.run(row);
+    // Only a changed schema or a damaged file can keep a row that was just read.
+    if (this.#connection.sql.deleteRow.run(row).changes !== 1) {
+      throw new Failure(
+        'store_unavailable',
+        'A row of this memory could not be deleted. Check the memory with: helmdeck-memory verify',
+      );
+    }
     this.#gone(row);
   }
 

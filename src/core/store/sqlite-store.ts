@@ -176,8 +176,6 @@ export class SqliteStore implements MemoryStore {
   async forget(subject: string, selection: Selection, note?: ActivityNote, between: YieldTurn = nextTurn): Promise<ForgetResult> {
     this.#requireOpen();
     if (needsKey(selection)) await this.#awake();
-    // A foreign trigger could bring back each row that is deleted.
-    this.#disk.attempt(() => this.#connection.requireOwnSchema());
     // Afterwards a session that is left empty has no name any more.
     const theirs = this.#disk
       .attempt(() => this.#connection.namespaces().map(namespaceOf))

@@ -77,6 +77,7 @@ export function prepare(db: Database) {
     checkpoint: db.prepare('PRAGMA wal_checkpoint(PASSIVE)'),
     truncateLog: db.prepare('PRAGMA wal_checkpoint(TRUNCATE)'),
     pageCount: db.prepare('PRAGMA page_count').pluck(),
+    schemaVersion: db.prepare('PRAGMA schema_version').pluck(),
     dropPageCache: db.prepare('PRAGMA shrink_memory'),
 
     meta: db.prepare('SELECT value FROM meta WHERE name = ?').pluck(),
@@ -109,7 +110,7 @@ export function prepare(db: Database) {
       .pluck(),
     countVersions: db.prepare('SELECT count(*) FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ?').pluck(),
     versionSizes: db.prepare(
-      'SELECT rowid AS row, length(sealed) AS bytes FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ?',
+      'SELECT rowid AS row, length(sealed) AS bytes FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ? AND updated_at <= ?',
     ),
     deleteVersions: db.prepare('DELETE FROM entry WHERE namespace = ? AND kind = 2 AND key_hash = ?'),
 

@@ -190,7 +190,7 @@ async function forgetAgain(
     for await (const slice of walkEntries(connection, rows)) {
       for (const walked of slice) {
         if (forgotten(walked)) {
-          connection.sql.deleteRow.run(walked.row.row);
+          rows.deleteRow(walked.row);
           keptForgotten += 1;
         } else if (walked.entry) entries += 1;
         else broken += 1;

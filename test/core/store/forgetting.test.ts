@@ -192,4 +192,19 @@ describe('while a large forget is under way', () => {
       expect(await keysOf(restored)).toEqual([]);
     },
   );
+
+  test.each([
+    { what: 'stays when it no longer matches', tags: ['keep'], stays: true },
+    { what: 'is deleted when it still matches', tags: ['gone'], stays: false },
+  ])('a fact that is rewritten while its versions are being deleted $what (R-FORGET-18)', async ({ tags, stays }) => {
+    const store = await openFileStore(tempFolder(), manualClock());
+    const long = (index: number): string => `${index}`.repeat(60 * 1024);
+    for (let index = 0; index < 8; index += 1) await facts(store).put(aDraft({ key: 'k', value: long(index), tags: ['gone'] }));
+    const gone: Selection = { kinds: ['fact'], matches: (entry) => entry.tags.includes('gone') };
+    const rewrite = (): unknown => facts(store).put(aDraft({ key: 'k', value: 'new', tags }));
+    const result = await store.forget('me', gone, undefined, at(1, rewrite));
+    expect(result).toMatchObject({ deleted: stays ? 0 : 1, purged: true });
+    expect((await facts(store).get('k'))?.value).toBe(stays ? 'new' : undefined);
+    expect(await facts(store).history('k')).toEqual([]);
+  });
 });

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { connect, openDatabase } from '../../../src/core/store/database.ts';
@@ -95,7 +96,7 @@ const tampered: { what: string; change: (db: Database) => void; says: RegExp }[]
 
 test('a file of the first schema is not a changed one, but with one more trigger it is (R-DUR-09, R-DUR-14)', () => {
   const first = join(tempFolder(), 'memory.db');
-  copyFileSync(join(import.meta.dirname, '../fixtures/memory-v1.db'), first);
+  copyFileSync(join(import.meta.dirname, '../../fixtures/memory-v1.db'), first);
   openDatabase(first).close();
   edit(first, (db) => db.exec(REINSERT));
   expect(() => openDatabase(first)).toThrow(/contains the trigger "keep"/);
@@ -168,6 +169,35 @@ describe('a memory whose schema was changed (R-DUR-14)', () => {
     expect(await facts(store).count()).toBe(0);
   });
 
+  test.each([
+    { what: 'spares the rows', trigger: 'CREATE TRIGGER spare BEFORE DELETE ON entry BEGIN SELECT RAISE(IGNORE); END' },
+    { what: 'brings the rows back', trigger: REINSERT },
+  ])('stops a forget that is under way: a trigger $what (R-FORGET-14)', async ({ trigger }) => {
+    const store = await openFileStore(folder, clock);
+    for (let index = 0; index < 100; index += 1) await facts(store).put(aDraft({ key: `k/${index}` }));
+    let slices = 0;
+    const change = async (): Promise<void> => {
+      slices += 1;
+      if (slices === 1) edit(file, (db) => db.exec(trigger));
+      await nextTurn();
+    };
+    const forgetting = store.forget('me', { kinds: ['fact'] }, undefined, change);
+    await expect(forgetting).rejects.toMatchObject({ message: expect.stringMatching(/contains the trigger/) as string });
+    expect(await facts(store).count()).toBeGreaterThan(0);
+  });
+
+  test('while it is open, refuses every write, and a sweep deletes nothing (R-DUR-14)', async () => {
+    const store = await openFileStore(folder, clock);
+    await facts(store).put(aDraft({ key: 'short', lifetime: MINUTE }));
+    edit(file, (db) => db.exec(REINSERT));
+    await expect(facts(store).put(aDraft({ key: 'a', value: 'new' }))).rejects.toThrow(/trigger "keep"/);
+    await clock.advance(2 * MINUTE);
+    await expect(store.sweep(100)).rejects.toThrow(/trigger "keep"/);
+    edit(file, (db) => db.exec('DROP TRIGGER keep'));
+    expect(await store.sweep(100)).toMatchObject({ removed: 1 });
+    expect((await facts(store).put(aDraft({ key: 'a', value: 'new' }))).status).toBe('updated');
+  });
+
   test('lets nothing be migrated: the file is compared with the schema of its own version first', () => {
     edit(file, (db) => db.exec(REINSERT));
     const before = fingerprint(file);
@@ -192,7 +222,7 @@ describe('a memory whose schema was changed (R-DUR-14)', () => {
     await store[Symbol.asyncDispose]();
     edit(file, (db) => db.exec('CREATE VIEW v AS SELECT 1'));
     expect(await restoreBackup({ folder, backup, clock, sources: withKey() })).toMatchObject({
-      keptForgotten: 1,
+      stillForgotten: 1,
       forgottenSince: true,
     });
   });
