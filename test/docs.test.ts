@@ -23,3 +23,12 @@ test('docs/settings.md has a line for every setting, and no other line', () => {
   const told = [...rows].flatMap(({ groups }) => groups?.['names']?.match(/\w+/g) ?? []);
   expect(told.toSorted()).toEqual(Object.keys(SETTINGS).toSorted());
 });
+
+test('docs/settings.md names the default of every setting that has one', () => {
+  const text = readFileSync('docs/settings.md', 'utf8');
+  for (const [name, setting] of Object.entries(SETTINGS)) {
+    if (!('default' in setting)) continue;
+    const row = text.split('\n').find((line) => line.startsWith('| `HELMDECK_') && line.includes(`\`${name}\``));
+    expect(row).toMatch(`| \`${setting.default}\` |`);
+  }
+});

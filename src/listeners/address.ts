@@ -1,6 +1,5 @@
 import { Failure } from '../contract/failure.ts';
-
-export const DEFAULT_ADDRESS = '127.0.0.1:7345';
+import { DEFAULT_ADDRESS } from '../contract/limits.ts';
 
 export interface ListenAddress {
   readonly host: '127.0.0.1' | '::1';
@@ -18,7 +17,7 @@ export function parseListenAddress(text: string): ListenAddress {
   }
   throw new Failure(
     'invalid_input',
-    'HELMDECK_ADDR must be 127.0.0.1, localhost or [::1] with a port, such as 127.0.0.1:7345: this memory listens to its own machine only; from another, come through a tunnel (ssh -L).',
+    `HELMDECK_ADDR must be 127.0.0.1, localhost or [::1] with a port, such as ${DEFAULT_ADDRESS}: this memory listens to its own machine only; from another, come through a tunnel (ssh -L).`,
   );
 }
 

@@ -1,8 +1,8 @@
 import { closeSync, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
-import { Failure } from '../../contract/failure.ts';
+import { DEFAULT_ADDRESS } from '../../contract/limits.ts';
 import { resolveDataFolder, type HostMachine } from './config.ts';
-import { isSecretSetting, isSettingName, SETTINGS, type SettingName } from './settings-table.ts';
+import { configFailure, isSettingName, type SettingName, settingOf, SETTINGS } from './settings-table.ts';
 
 type Environment = HostMachine['environment'];
 
@@ -10,33 +10,32 @@ export const CONFIG_FILE = 'config.json';
 export const CONFIG_PATH_SETTING = 'HELMDECK_CONFIG';
 
 export interface LoadedSettings {
-  /** The environment, with what the file adds to it. */
+  /** The environment, and the settings of the file that it does not set. */
   readonly environment: Environment;
-  /** The file that was read, if there is one. */
   readonly file: string | undefined;
-  /** What is set there and not in the environment. */
+  /** Names of the settings that come from the file. */
   readonly fromFile: readonly string[];
 }
 
-/** What is set, in the environment or else in the configuration file. A file that cannot be honoured stops the start. */
+/** Reads the environment and the configuration file. An invalid file stops the start. */
 export function readSettings(machine: HostMachine): LoadedSettings {
   const { environment } = machine;
   const named = environment[CONFIG_PATH_SETTING];
   if (named !== undefined && !isAbsolute(named))
-    throw refused(`${CONFIG_PATH_SETTING} must be an absolute path; write it in full.`);
+    throw configFailure(`${CONFIG_PATH_SETTING} must be an absolute path; write it in full.`);
   const path = named ?? join(resolveDataFolder(machine), CONFIG_FILE);
   const text = read(path, named === undefined);
   if (text === undefined) return { environment, file: undefined, fromFile: [] };
   const where = named === undefined ? `The file ${CONFIG_FILE} in the data folder` : `The file that ${CONFIG_PATH_SETTING} names`;
   const set = parse(text.content, where);
   if (named === undefined && set.has('HELMDECK_DATA_DIR')) {
-    throw refused(`HELMDECK_DATA_DIR cannot stand in the data folder itself; set it in the environment.`);
+    throw configFailure(`HELMDECK_DATA_DIR cannot be set in the data folder itself; set it in the environment.`);
   }
-  const secret = [...set.keys()].find(isSecretSetting);
+  const secret = [...set.keys()].find((name) => settingOf(name).secret);
   if (secret !== undefined && text.readByOthers) {
-    throw refused(`${where} holds ${secret} and can be read by others; run chmod 600 on it.`);
+    throw configFailure(`${where} holds ${secret} and can be read by others; run chmod 600 on it.`);
   }
-  const added = [...set].filter(([name]) => !isNamedIn(environment, name));
+  const added = [...set].filter(([name]) => !isSetIn(environment, name));
   return {
     environment: { ...environment, ...Object.fromEntries(added) },
     file: path,
@@ -44,7 +43,7 @@ export function readSettings(machine: HostMachine): LoadedSettings {
   };
 }
 
-/** What stands in the file, as it stands there; undefined where there is none. What cannot be honoured is refused as at a start. */
+/** The JSON of the file, or undefined if there is none. An invalid file is refused as at a start. */
 export function readSettingsFile(path: string): Readonly<Record<string, unknown>> | undefined {
   const text = read(path, true);
   if (text === undefined) return undefined;
@@ -59,7 +58,7 @@ function read(path: string, optional: boolean): { content: string; readByOthers:
   } catch (cause) {
     const missing = cause instanceof Error && 'code' in cause && (cause.code === 'ENOENT' || cause.code === 'ENOTDIR');
     if (missing && optional) return undefined;
-    throw refused(
+    throw configFailure(
       optional
         ? `The file ${CONFIG_FILE} in the data folder cannot be read; check its permissions.`
         : `The file that ${CONFIG_PATH_SETTING} names cannot be read; check its path and its permissions.`,
@@ -75,13 +74,13 @@ function read(path: string, optional: boolean): { content: string; readByOthers:
   }
 }
 
-/** Whoever can write it decides where the key is read from. */
+/** A user who can write the file decides where the key is read from. */
 function refuseForeign({ mode, uid }: Stats): void {
-  if ((mode & 0o170000) !== 0o100000) throw refused('The configuration must be a plain file; check what stands in its place.');
+  if ((mode & 0o170000) !== 0o100000) throw configFailure('The configuration file must be a regular file; check its path.');
   if (process.platform === 'win32') return;
   if ((uid !== process.getuid?.() && uid !== 0) || (mode & 0o022) !== 0) {
-    throw refused(
-      'The configuration file must be yours, or of root, and others must not be able to write it; run chmod 600 on it.',
+    throw configFailure(
+      'The configuration file must belong to you or root, and no other user may write it; run chmod 600 on it.',
     );
   }
 }
@@ -91,13 +90,11 @@ function parse(content: string, where: string): Map<SettingName, string> {
   try {
     settings = JSON.parse(content);
   } catch {
-    // What the parser says repeats what stands there.
-    throw refused(`${where} is not JSON; write it as {"HELMDECK_ADDR": "127.0.0.1:7345"}.`);
+    // The parser's message would quote the file, which may hold secrets.
+    throw configFailure(`${where} is not JSON; write it as {"HELMDECK_ADDR": "${DEFAULT_ADDRESS}"}.`);
   }
   if (typeof settings !== 'object' || settings === null || Array.isArray(settings)) {
-    throw refused(
-      `${where} must hold one JSON object, with the names of settings; write it as {"HELMDECK_ADDR": "127.0.0.1:7345"}.`,
-    );
+    throw configFailure(`${where} must hold one JSON object with settings; write it as {"HELMDECK_ADDR": "${DEFAULT_ADDRESS}"}.`);
   }
   return new Map(Object.entries(settings).map(([name, value]) => [known(name, where), spelled(known(name, where), value)]));
 }
@@ -105,24 +102,21 @@ function parse(content: string, where: string): Map<SettingName, string> {
 function known(name: string, where: string): SettingName {
   if (isSettingName(name)) return name;
   const shown = /^[\w.-]{1,64}$/.test(name) ? name : 'a name';
-  throw refused(`${where} sets ${shown}, which is no setting; there are ${Object.keys(SETTINGS).join(', ')}.`);
+  throw configFailure(`${where} sets ${shown}, which is not a setting; the settings are ${Object.keys(SETTINGS).join(', ')}.`);
 }
 
-/** As the environment would hold it; there everything is text. */
+/** As the environment would write it. */
 function spelled(name: SettingName, value: unknown): string {
-  const { as } = SETTINGS[name];
-  if (as === 'text' && typeof value === 'string') return value;
-  if (as === 'number' && typeof value === 'number') return String(value);
-  if (as === 'list' && Array.isArray(value) && value.every((one) => typeof one === 'string')) return value.join(',');
-  const wanted = { text: 'a text in quotes', number: 'a number without quotes', list: 'a list of texts' }[as];
-  throw refused(`${name} must be ${wanted} in the configuration file.`);
+  const { fileType } = settingOf(name);
+  if (fileType === 'text' && typeof value === 'string') return value;
+  if (fileType === 'number' && typeof value === 'number') return String(value);
+  if (fileType === 'list' && Array.isArray(value) && value.every((item) => typeof item === 'string')) return value.join(',');
+  const wanted = { text: 'a text in quotes', number: 'a number without quotes', list: 'a list of texts' }[fileType];
+  throw configFailure(`${name} must be ${wanted} in the configuration file.`);
 }
 
-/** A key that is handed in as itself and one that is named by its file are one setting: they do not mix. */
-function isNamedIn(environment: Environment, name: SettingName): boolean {
+/** A secret and the file that holds it are one setting, so the environment overrides both forms in the file. */
+function isSetIn(environment: Environment, name: SettingName): boolean {
   const plain = name.replace(/_FILE$/, '');
   return environment[plain] !== undefined || environment[`${plain}_FILE`] !== undefined;
 }
-
-const refused = (message: string, cause?: unknown): Failure =>
-  new Failure('store_unavailable', message, cause === undefined ? {} : { cause });

@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
 import { writePrivateFile } from '../../core/file/files.ts';
 import { prepareFolder } from '../../core/file/prepare-folder.ts';
-import { resolveDataFolder, type HostMachine, parsePackNames } from '../config/config.ts';
+import { resolveDataFolder, type HostMachine } from '../config/config.ts';
 import { CONFIG_FILE, CONFIG_PATH_SETTING, readSettings } from '../config/settings-file.ts';
+import { readSetting } from '../config/settings-table.ts';
 
 /**
  * Writes the list of packs into the configuration file of the data folder; what else stands there stays, in its order. Takes
@@ -20,7 +21,7 @@ export function updatePackList(machine: HostMachine, change: (names: readonly st
   }
   const { file, environment } = readSettings(machine);
   const before = file === undefined ? {} : (JSON.parse(readFileSync(file, 'utf8')) as object);
-  const names = change(parsePackNames(environment));
+  const names = change(readSetting({ ...machine, environment }, 'HELMDECK_PACKS') ?? []);
   const folder = resolveDataFolder(machine);
   prepareFolder(folder);
   writePrivateFile(join(folder, CONFIG_FILE), `${JSON.stringify({ ...before, HELMDECK_PACKS: names }, null, 2)}\n`);

@@ -82,7 +82,7 @@ describe('the other settings (R-OPS-13)', () => {
   test('are what the documentation says unless they are set (R-FACT-16, R-FACT-17, R-FACT-18)', () => {
     expect(set({})).toMatchObject({
       quota: { facts: 10_000, bytes: 67_108_864 },
-      secrets: 'refuse',
+      secretPolicy: 'refuse',
       writesPerMinute: undefined,
       address: '127.0.0.1:7345',
     });
@@ -99,7 +99,7 @@ describe('the other settings (R-OPS-13)', () => {
       }),
     ).toMatchObject({
       quota: { facts: 200_000, bytes: 1_000_000_000 },
-      secrets: 'warn',
+      secretPolicy: 'warn',
       writesPerMinute: 60,
       address: '[::1]:0',
     });
@@ -120,7 +120,9 @@ describe('the other settings (R-OPS-13)', () => {
   test('HELMDECK_LOCK_AFTER is a day at most (R-LOCK-01)', () => {
     expect(set({}).lockAfterMinutes).toBeUndefined();
     expect(set({ HELMDECK_LOCK_AFTER: '1440' }).lockAfterMinutes).toBe(1440);
-    expect(() => set({ HELMDECK_LOCK_AFTER: '1441' })).toThrow(/^HELMDECK_LOCK_AFTER must be 1440 minutes, a day, at most/);
+    expect(() => set({ HELMDECK_LOCK_AFTER: '1441' })).toThrow(
+      /^HELMDECK_LOCK_AFTER must be at most 1440 minutes, which is a day/,
+    );
   });
 
   test.each(['Ctrl+Shift+M', 'CmdOrCtrl+Alt+Space', 'Super+F12', 'Alt+1'])('HELMDECK_SHORTCUT may be %s (R-DESK-16)', (keys) => {

@@ -107,7 +107,7 @@ describe('a setting that is changed (R-SET-01)', () => {
 
   test.each([
     ['HELMDECK_QUOTA_FACTS', '0', /^HELMDECK_QUOTA_FACTS must be a whole number/],
-    ['HELMDECK_LOCK_AFTER', '1441', /^HELMDECK_LOCK_AFTER must be 1440/],
+    ['HELMDECK_LOCK_AFTER', '1441', /^HELMDECK_LOCK_AFTER must be at most 1440/],
     ['HELMDECK_ADDR', '0.0.0.0:7345', /^HELMDECK_ADDR must be 127\.0\.0\.1/],
     ['HELMDECK_SECRETS', 'off', /^HELMDECK_SECRETS must be refuse or warn/],
     ['HELMDECK_SHORTCUT', 'M', /^HELMDECK_SHORTCUT must be keys/],

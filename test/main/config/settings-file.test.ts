@@ -52,7 +52,7 @@ describe('a setting in the configuration file (R-HTTP-12)', () => {
       fetchHosts: ['docs.example.com', '*.example.org:8443'],
       quota: { facts: 12, bytes: 3456 },
       writesPerMinute: 60,
-      secrets: 'warn',
+      secretPolicy: 'warn',
       packs: ['weather.today', 'words.count'],
       ollama: { path: '/opt/ollama/bin/ollama', url: new URL('http://[::1]:11434'), model: 'all-minilm' },
     });
@@ -60,7 +60,7 @@ describe('a setting in the configuration file (R-HTTP-12)', () => {
 
   test('counts for less than the environment', () => {
     write({ HELMDECK_ADDR: '[::1]:0', HELMDECK_SECRETS: 'warn' });
-    expect(config({ HELMDECK_ADDR: '127.0.0.1:1' })).toMatchObject({ address: '127.0.0.1:1', secrets: 'warn' });
+    expect(config({ HELMDECK_ADDR: '127.0.0.1:1' })).toMatchObject({ address: '127.0.0.1:1', secretPolicy: 'warn' });
   });
 
   test('does not mix with another form of itself in the environment', () => {
@@ -85,25 +85,25 @@ describe('a setting in the configuration file (R-HTTP-12)', () => {
     expect(named.environment).toMatchObject({ HELMDECK_MEMORY_KEY: ANOTHER_KEY, HELMDECK_DATA_DIR: '/elsewhere' });
   });
 
-  test.each(Object.entries(SETTINGS))('%s is known', (name, { as }) => {
-    const path = write({ [name]: { text: '/x', number: 5, list: ['a', 'b'] }[as] }, { path: join(folder, 'named.json') });
+  test.each(Object.entries(SETTINGS))('%s is known', (name, { fileType }) => {
+    const path = write({ [name]: { text: '/x', number: 5, list: ['a', 'b'] }[fileType] }, { path: join(folder, 'named.json') });
     expect(readSettings({ ...machine(), environment: { HELMDECK_CONFIG: path } }).environment).toMatchObject({
-      [name]: { text: '/x', number: '5', list: 'a,b' }[as],
+      [name]: { text: '/x', number: '5', list: 'a,b' }[fileType],
     });
   });
 });
 
 describe('a configuration file that cannot be honoured stops the start with the name (R-HTTP-12, R-OPS-13)', () => {
   test.each([
-    { what: 'an unknown name', settings: { HELMDECK_PORT: 1 }, says: /HELMDECK_PORT, which is no setting/ },
-    { what: 'a name without its beginning', settings: { ADDR: 'x' }, says: /sets ADDR, which is no setting/ },
-    { what: 'a name of the language', settings: '{"__proto__": "x"}', says: /which is no setting/ },
+    { what: 'an unknown name', settings: { HELMDECK_PORT: 1 }, says: /HELMDECK_PORT, which is not a setting/ },
+    { what: 'a name without its beginning', settings: { ADDR: 'x' }, says: /sets ADDR, which is not a setting/ },
+    { what: 'a name of the language', settings: '{"__proto__": "x"}', says: /which is not a setting/ },
     { what: 'a number in quotes', settings: { HELMDECK_QUOTA_FACTS: '12' }, says: /^HELMDECK_QUOTA_FACTS must be a number/ },
     { what: 'a fraction', settings: { HELMDECK_QUOTA_FACTS: 1.5 }, says: /^HELMDECK_QUOTA_FACTS must be a whole number/ },
     { what: 'a number for a text', settings: { HELMDECK_ADDR: 7345 }, says: /^HELMDECK_ADDR must be a text/ },
     { what: 'a text for a list', settings: { HELMDECK_ALLOWED_HOSTS: 'a' }, says: /^HELMDECK_ALLOWED_HOSTS must be a list/ },
     { what: 'nothing at all', settings: { HELMDECK_ADDR: null }, says: /^HELMDECK_ADDR must be a text/ },
-    { what: 'the folder that it stands in', settings: { HELMDECK_DATA_DIR: '/x' }, says: /^HELMDECK_DATA_DIR cannot stand/ },
+    { what: 'the folder that it stands in', settings: { HELMDECK_DATA_DIR: '/x' }, says: /^HELMDECK_DATA_DIR cannot be set/ },
     { what: 'a list', settings: [], says: /config\.json in the data folder must hold one JSON object/ },
     {
       what: 'no JSON',
@@ -145,7 +145,7 @@ describe('a configuration file that cannot be honoured stops the start with the 
 
   test('one that others can write', () => {
     write({ HELMDECK_ADDR: '127.0.0.1:0' }, { mode: 0o664 });
-    expect(() => read()).toThrow(/must be yours.*chmod 600/);
+    expect(() => read()).toThrow(/must belong to you.*chmod 600/);
   });
 
   test('one that others can read, if there is a secret in it', () => {
@@ -158,12 +158,12 @@ describe('a configuration file that cannot be honoured stops the start with the 
   test('one that is not there, by a relative path, or no file', () => {
     expect(() => read({ HELMDECK_CONFIG: join(folder, 'none.json') })).toThrow(/HELMDECK_CONFIG names cannot be read/);
     expect(() => read({ HELMDECK_CONFIG: 'config.json' })).toThrow(/^HELMDECK_CONFIG must be an absolute path/);
-    expect(() => read({ HELMDECK_CONFIG: folder })).toThrow(/plain file/);
+    expect(() => read({ HELMDECK_CONFIG: folder })).toThrow(/regular file/);
   });
 
   test('but a link to one is followed', () => {
     const path = write({ HELMDECK_SECRETS: 'warn' }, { path: join(folder, 'real.json') });
     symlinkSync(path, join(folder, 'config.json'));
-    expect(config()).toMatchObject({ secrets: 'warn' });
+    expect(config()).toMatchObject({ secretPolicy: 'warn' });
   });
 });

@@ -1,7 +1,7 @@
 import { Failure } from '../../../contract/failure.ts';
 import { findEndpoint } from '../../../listeners/endpoint.ts';
 import { ProvedHttpAgent } from '../../../listeners/owner-client.ts';
-import { OLLAMA_DEFAULTS } from '../../config/config.ts';
+import { SETTINGS } from '../../config/settings-table.ts';
 import { readConfigFile } from '../config-file.ts';
 import type { Connector, EditStep, Look, Surroundings } from '../connector.ts';
 import { json5 } from '../json-text.ts';
@@ -78,7 +78,8 @@ function searchOf(around: Surroundings): readonly string[] {
   return year > 2026 || (year === 2026 && month >= 8) ? SEARCH : SEARCH_BEFORE;
 }
 
-const modelOf = ({ environment }: Surroundings): string => environment['HELMDECK_EMBEDDINGS_MODEL'] ?? OLLAMA_DEFAULTS.model;
+const modelOf = ({ environment }: Surroundings): string =>
+  environment['HELMDECK_EMBEDDINGS_MODEL'] ?? SETTINGS.HELMDECK_EMBEDDINGS_MODEL.default;
 
 function addressIn(folder: string): string {
   const way = findEndpoint(folder);
