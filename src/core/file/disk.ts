@@ -16,8 +16,9 @@ const SURVEY_MS = 200;
 
 interface Deps {
   readonly connection: Connection;
-  readonly folder: string;
-  readonly reserve: DiskReserve;
+  /** Absent for a memory in RAM. */
+  readonly folder?: string;
+  readonly reserve?: DiskReserve;
   readonly clock: Clock;
   /** A transaction, or a job of it, was taken back. */
   takenBack(): void;
@@ -34,7 +35,7 @@ export class Disk {
   #state: FileState = { at: 'open' };
   /** Whether the file has been looked through for what an earlier run left. */
   #surveyed: Promise<boolean> | undefined;
-  readonly #planned: Disposable;
+  readonly #planned: Disposable | undefined;
   #keepingLog = false;
   #refilledAt = -Infinity;
   #closed = false;
@@ -44,7 +45,7 @@ export class Disk {
     this.#purger = new Purger(() => deps.connection.truncateLog(), deps.clock);
     // What a killed program left in the log may have been deleted since, and what it left in the file was not cleared.
     this.#purger.purgeNow();
-    this.#planned = deps.clock.after(SURVEY_MS, () => void this.#survey());
+    if (deps.folder !== undefined) this.#planned = deps.clock.after(SURVEY_MS, () => void this.#survey());
   }
 
   get state(): FileState {
@@ -63,7 +64,7 @@ export class Disk {
 
   /** What an error means to a caller. If it leaves in doubt what the disk holds, the file has been opened anew. */
   explain(error: unknown): DiskFailure {
-    const trouble = diskFailureOf(error, this.#deps.folder) ?? { told: asFailure(error), doubtful: false };
+    const trouble = diskFailureOf(error, this.#deps.folder ?? '.') ?? { told: asFailure(error), doubtful: false };
     if (trouble.doubtful) this.#reopen();
     return trouble;
   }
@@ -119,9 +120,9 @@ export class Disk {
     const surveyed = await this.#survey();
     if (this.#closed) return false;
     if (this.#purger.purgeNow()) return surveyed;
-    this.#deps.reserve.release();
+    this.#deps.reserve?.release();
     const gone = this.#purger.purgeNow();
-    this.#deps.reserve.refill();
+    this.#deps.reserve?.refill();
     return gone && surveyed;
   }
 
@@ -132,7 +133,7 @@ export class Disk {
   commitInReserve<T>(step: () => T): T {
     const { connection, reserve, journal } = this.#deps;
     const commit = (): T => {
-      reserve.release();
+      reserve?.release();
       try {
         this.#tryToEmptyLog();
         connection.begin();
@@ -148,7 +149,7 @@ export class Disk {
         connection.rollback();
         throw error;
       } finally {
-        reserve.refill();
+        reserve?.refill();
       }
     };
     return this.attempt(() => connection.withoutPreallocation(commit));
@@ -177,7 +178,7 @@ export class Disk {
   /** What a full disk took is taken back when there is space, before writers use that up. */
   refillReserve(): void {
     const { reserve, clock } = this.#deps;
-    if (reserve.isFull || clock.steady() - this.#refilledAt < RESERVE_EVERY_MS) return;
+    if (!reserve || reserve.isFull || clock.steady() - this.#refilledAt < RESERVE_EVERY_MS) return;
     this.#refilledAt = clock.steady();
     reserve.refill();
   }
@@ -186,7 +187,7 @@ export class Disk {
   async close(): Promise<void> {
     this.#closed = true;
     this.#purger.stop();
-    this.#planned[Symbol.dispose]();
+    this.#planned?.[Symbol.dispose]();
     await this.#surveyed;
     try {
       this.#deps.connection.truncateLog();

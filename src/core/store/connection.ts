@@ -39,8 +39,8 @@ const CHANGED_PAGES = 4000;
  * file's state afresh: what an old one still has in memory may never have reached the disk.
  */
 export class Connection implements Transactions {
-  readonly #file: string;
-  readonly #scrubber: DatabaseFile;
+  readonly #path: string | undefined;
+  readonly #file: DatabaseFile | undefined;
   #db: Database;
   #sql: Statements;
   readonly #kinds = new Map<Kind, KindStatements>();
@@ -55,11 +55,12 @@ export class Connection implements Transactions {
   /** The one that was last compared with ours. */
   #schemaVersion: number | undefined;
 
-  constructor(file: string, db: Database) {
-    this.#file = file;
+  /** Without a path the database is in RAM, and everything that concerns its file does nothing. */
+  constructor(path: string | undefined, db: Database) {
+    this.#path = path;
     this.#db = db;
     this.#sql = statementsFor(db);
-    this.#scrubber = new DatabaseFile(file);
+    this.#file = path === undefined ? undefined : new DatabaseFile(path);
   }
 
   get db(): Database {
@@ -101,6 +102,7 @@ export class Connection implements Transactions {
 
   /** What changed in the meantime is not known: `survey` has to look for it. */
   reopen(): void {
+    if (this.#path === undefined) return this.rollback();
     this.#ids.clear();
     this.#tally = undefined;
     this.#categories = undefined;
@@ -108,7 +110,7 @@ export class Connection implements Transactions {
     this.#db.close();
     this.#logMoved();
     this.#logLimit = LOG_FRAMES;
-    this.#db = connect(this.#file);
+    this.#db = connect(this.#path);
     this.#sql = statementsFor(this.#db);
   }
 
@@ -122,7 +124,7 @@ export class Connection implements Transactions {
 
   close(): void {
     this.#db.close();
-    this.#scrubber.close();
+    this.#file?.close();
   }
 
   get inTransaction(): boolean {
@@ -164,7 +166,8 @@ export class Connection implements Transactions {
    * rows that are gone. False while somebody still reads the log.
    */
   truncateLog(): boolean {
-    this.#scrubber.recordChangedPages(this.#logFrames());
+    if (!this.#file) return true;
+    this.#file.recordChangedPages(this.#logFrames());
     if (this.#checkpoint(this.#sql.truncateLog).busy !== 0) return false;
     this.#logLimit = LOG_FRAMES;
     return this.#scrub();
@@ -183,7 +186,7 @@ export class Connection implements Transactions {
   }
 
   #logMoved(): void {
-    this.#scrubber.logRestarted();
+    this.#file?.logRestarted();
     this.#room = 0;
   }
 
@@ -192,8 +195,8 @@ export class Connection implements Transactions {
     this.#sql.begin.run();
     let scrubbed = false;
     try {
-      if (!this.#scrubber.logIsEmpty()) return false;
-      scrubbed = this.#scrubber.scrub();
+      if (!this.#file?.logIsEmpty()) return false;
+      scrubbed = this.#file.scrub();
     } finally {
       this.#sql.rollback.run();
       // Pages that SQLite holds in memory would bring back what was cleared.
@@ -204,12 +207,12 @@ export class Connection implements Transactions {
 
   /** Pages that changed since they were last cleared. */
   get changedPages(): number {
-    return this.#scrubber.changedPages;
+    return this.#file?.changedPages ?? 0;
   }
 
   /** True when an earlier run left something to clear. */
   scanForRemnants(): Promise<boolean> {
-    return this.#scrubber.scanForRemnants();
+    return this.#file?.scanForRemnants() ?? Promise.resolve(false);
   }
 
   /**
@@ -217,8 +220,9 @@ export class Connection implements Transactions {
    * then nothing could be purged any more, so the room is taken now, and a commit that finds none is refused.
    */
   #makeRoom(): void {
+    if (!this.#file) return;
     const needed = (this.#sql.pageCount.get() as number) * PAGE_BYTES;
-    if (needed > this.#room) this.#room = this.#scrubber.preallocate(needed, this.#ahead);
+    if (needed > this.#room) this.#room = this.#file.preallocate(needed, this.#ahead);
   }
 
   /** Where every byte counts, no commit takes more room than it needs. */
@@ -237,19 +241,19 @@ export class Connection implements Transactions {
    */
   checkpointLongLog(): boolean {
     const frames = this.#logFrames();
-    if (frames < this.#logLimit) return false;
-    this.#scrubber.recordChangedPages(frames);
+    if (!this.#file || frames < this.#logLimit) return false;
+    this.#file.recordChangedPages(frames);
     const { checkpointed } = this.#checkpoint(this.#sql.checkpoint);
     // Somebody reads it: try again when it has grown by as much once more.
     this.#logLimit = checkpointed === frames ? LOG_FRAMES : frames + LOG_FRAMES;
-    return this.#scrubber.changedPages >= CHANGED_PAGES;
+    return this.#file.changedPages >= CHANGED_PAGES;
   }
 
   /** Moves a log of at least so many pages into the file. True when it did: then the log can be emptied, in a step of its own. */
   checkpointLogFrom(frames: number): boolean {
     const long = this.#logFrames();
-    if (long < frames) return false;
-    this.#scrubber.recordChangedPages(long);
+    if (!this.#file || long < frames) return false;
+    this.#file.recordChangedPages(long);
     const { checkpointed } = this.#checkpoint(this.#sql.checkpoint);
     return checkpointed === long;
   }

@@ -75,6 +75,15 @@ export function connect(file: string, { steps = migrations, check = 'exact' }: C
   }
 }
 
+/** A database in RAM. Nothing of it reaches a disk, not even temporary tables. */
+export function openInRam(): Database {
+  const db = new Sqlite(':memory:');
+  requireVersion(db);
+  for (const setting of ['trusted_schema = OFF', 'secure_delete = ON', 'temp_store = MEMORY']) db.pragma(setting);
+  migrate(db, migrations);
+  return db;
+}
+
 /** The last writable connection to close moves the log into the file. A read-only connection that closes later prevents that. */
 function closeUnchanged(db: Database, file: string): void {
   let last: Database | undefined;

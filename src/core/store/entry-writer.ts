@@ -33,7 +33,7 @@ interface Deps {
   readonly reader: EntryReader;
   readonly forgetting: Forgetting;
   readonly quota: Quota | undefined;
-  readonly room: Pick<FreeSpace, 'isLow'>;
+  readonly room: Pick<FreeSpace, 'isLow'> | undefined;
   readonly now: () => number;
   /** Whether the clock has jumped, so that what seems expired may not be. */
   readonly inDoubt: () => boolean;
@@ -264,10 +264,10 @@ export class EntryWriter {
   #inRoom<T>(namespace: Namespace, kind: Kind, write: () => T): T {
     const { quota, room } = this.#deps;
     if (!quota || !isQuotaKind(kind)) return write();
-    if (kind === 'fact' && !room.isLow && this.#fitsForCertain(namespace)) return write();
+    if (kind === 'fact' && !room?.isLow && this.#fitsForCertain(namespace)) return write();
     const before = this.#used(namespace, kind);
     const result = write();
-    if (room.isLow && this.#used(namespace, kind).bytes > before.bytes) throw lowDiskSpace();
+    if (room?.isLow && this.#used(namespace, kind).bytes > before.bytes) throw lowDiskSpace();
     const share = quotaOf(kind, quota);
     // What packs and pipelines keep may be longer than any fact.
     const fit = Math.min(share.facts - before.facts, Math.floor((share.bytes - before.bytes) / MOST_ADDED));

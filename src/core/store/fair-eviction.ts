@@ -1,6 +1,3 @@
-import { HISTORY_VERSIONS } from '../../contract/limits.ts';
-import type { Entry } from './store.ts';
-
 /**
  * Chooses rows to evict: each time the oldest row of the client that holds the most, so that a client that writes a lot
  * evicts its own rows and not those of another client. Takes the clients of the rows, oldest first, and returns positions.
@@ -19,18 +16,4 @@ export function fairEviction(clients: readonly string[], count: number): number[
     evicted.push(largest.shift() as number);
   }
   return evicted;
-}
-
-interface Superseded {
-  readonly entry: Entry;
-  /** Newest first. */
-  readonly versions: readonly Entry[];
-}
-
-/** The history of a fact once `after` is its present version, newest first. The present version counts, and is never evicted. */
-export function versionsAfter({ entry, versions }: Superseded, after: Entry): readonly Entry[] {
-  const oldestFirst = [entry, ...versions].toReversed();
-  const clients = [...oldestFirst, after].map(({ author }) => author.client);
-  const evicted = new Set(fairEviction(clients, oldestFirst.length - HISTORY_VERSIONS));
-  return oldestFirst.filter((_, position) => !evicted.has(position)).toReversed();
 }

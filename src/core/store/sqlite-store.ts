@@ -54,18 +54,19 @@ export interface SqliteParts {
   readonly connection: Connection;
   readonly keys: KeyKeeper;
   readonly clock: Clock;
-  readonly folder: string;
-  readonly reserve: DiskReserve;
+  /** Absent, with the next two and the lock, for a memory in RAM. */
+  readonly folder?: string;
+  readonly reserve?: DiskReserve;
   /** Absent where nobody counts. */
   readonly quota?: Quota;
-  readonly room: FreeSpace;
+  readonly room?: FreeSpace;
   /** Held for as long as the store is open. */
-  readonly lock: Disposable;
+  readonly lock?: Disposable;
 }
 
 /** The memory in one SQLite file, sealed. */
 export class SqliteStore implements MemoryStore {
-  readonly upkeep: FileUpkeep;
+  readonly upkeep: FileUpkeep | undefined;
   readonly vault: SqliteVault;
   readonly #parts: SqliteParts;
   readonly #connection: Connection;
@@ -86,7 +87,7 @@ export class SqliteStore implements MemoryStore {
   #closed = false;
 
   constructor(parts: SqliteParts) {
-    const { connection, keys, clock } = parts;
+    const { connection, keys, clock, folder } = parts;
     this.#parts = parts;
     this.#connection = connection;
     this.#keys = keys;
@@ -130,8 +131,10 @@ export class SqliteStore implements MemoryStore {
       readUnopened: (query) => this.#readUnopened(query),
       now: () => Math.min(this.now(), this.#time.trusted()),
     });
+    if (folder === undefined) return;
     this.upkeep = new FileUpkeep({
       ...parts,
+      folder,
       rows: this.#rows,
       queue: this.#queue,
       now: () => this.now(),
@@ -202,7 +205,7 @@ export class SqliteStore implements MemoryStore {
       }
     }
     // Copies made before are outside the live files, and their owner must know of them.
-    return { deleted: progress.entries, purged: await this.#disk.purge(), olderBackups: this.upkeep.backups().length };
+    return { deleted: progress.entries, purged: await this.#disk.purge(), olderBackups: this.upkeep?.backups().length ?? 0 };
   }
 
   /** One commit, shared with other writers; on a full disk one of its own, with the reserve for its log. */
@@ -281,7 +284,7 @@ export class SqliteStore implements MemoryStore {
       file: this.#disk.state,
       quarantined: this.#rows.brokenCount + this.#keys.brokenSecretCount,
       clock: this.#time.state,
-      rotation: this.upkeep.rotating,
+      rotation: this.upkeep?.rotating ?? { at: 'none' },
     };
   }
 
@@ -359,7 +362,7 @@ export class SqliteStore implements MemoryStore {
     if (this.#closed) return;
     this.#closed = true;
     this.#sweeper.stop();
-    await this.upkeep.stop();
+    await this.upkeep?.stop();
     await this.#queue.whenIdle();
     // Without a key nothing has been written, and the file stays as it was found.
     if (this.#keys.heldKeys) {
@@ -368,7 +371,7 @@ export class SqliteStore implements MemoryStore {
       await this.#queue.run(() => this.#time.save()).catch(() => undefined);
     }
     await this.#disk.close();
-    this.#parts.lock[Symbol.dispose]();
+    this.#parts.lock?.[Symbol.dispose]();
   }
 
   #sweep(limit: number): SweepResult & { changed: readonly SpaceChange[] } {
@@ -464,6 +467,8 @@ export class SqliteStore implements MemoryStore {
   #keyed(): void {
     if (!this.#keys.heldKeys) return;
     this.#disk.attempt(() => this.#time.load());
+    // A memory in RAM is new: nothing in it can have expired yet.
+    if (!this.upkeep) return;
     this.upkeep.resume();
     // The time of the last run is known now, and with it what may go.
     this.#sweeper.scheduleAt(this.now() + FIRST_SWEEP_MS);

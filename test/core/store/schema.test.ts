@@ -223,7 +223,7 @@ describe('a memory whose schema was changed (R-DUR-14)', () => {
     edit(file, (db) => db.exec('CREATE VIEW v AS SELECT 1'));
     expect(await restoreBackup({ folder, backup, clock, sources: withKey() })).toMatchObject({
       stillForgotten: 1,
-      forgottenSince: true,
+      readReplacedMemory: true,
     });
   });
 });

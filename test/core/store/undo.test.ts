@@ -100,7 +100,7 @@ describe('taking back what a client wrote to a fact', () => {
       since: 1,
     });
     const reversal = planRevert(entry, versions, { client: 'vandal', since: START });
-    expect(reversal).toEqual({ what: 'restored', to: versions[0], spare: [versions[0]] });
+    expect(reversal).toEqual({ what: 'restored', to: versions[0], expendable: [versions[0]] });
     const to = versions[0]!;
     expect(restoredVersion(entry, to, START + HOUR)).toEqual({
       ...to,

@@ -96,15 +96,15 @@ describe('what a memory knows of the time', () => {
 
   test('waiting for the next end of life keeps no program alive (R-PURGE-05)', async () => {
     const folder = tempFolder();
-    const root = join(import.meta.dirname, '../../src/core');
+    const root = join(import.meta.dirname, '../../../src/core');
     const child = spawn(
       process.execPath,
       [
         '--input-type=module',
         '-e',
-        `import { openStore } from ${JSON.stringify(join(root, 'open-store.ts'))};
-         import { systemClock } from ${JSON.stringify(join(root, 'clock.ts'))};
-         import { environmentSource } from ${JSON.stringify(join(root, 'keys/environment.ts'))};
+        `import { openStore } from ${JSON.stringify(join(root, 'store/open-store.ts'))};
+         import { systemClock } from ${JSON.stringify(join(root, 'time/clock.ts'))};
+         import { environmentSource } from ${JSON.stringify(join(root, 'crypto/keys/environment.ts'))};
          const store = await openStore({ folder: ${JSON.stringify(folder)}, clock: systemClock, sources: () => [environmentSource(process.env)] });
          const draft = { key: 'k', value: 'v', category: 'c', tags: [], author: { client: '', transport: '', token: '' }, lifetime: 3_600_000 };
          await store.space({ subject: 'me' }, 'fact').put(draft);
