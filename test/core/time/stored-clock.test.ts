@@ -104,7 +104,7 @@ describe('what a memory knows of the time', () => {
         '-e',
         `import { openStore } from ${JSON.stringify(join(root, 'store/open-store.ts'))};
          import { systemClock } from ${JSON.stringify(join(root, 'time/clock.ts'))};
-         import { environmentSource } from ${JSON.stringify(join(root, 'crypto/keys/environment.ts'))};
+         import { environmentSource } from ${JSON.stringify(join(root, 'crypto/keys/environment-source.ts'))};
          const store = await openStore({ folder: ${JSON.stringify(folder)}, clock: systemClock, sources: () => [environmentSource(process.env)] });
          const draft = { key: 'k', value: 'v', category: 'c', tags: [], author: { client: '', transport: '', token: '' }, lifetime: 3_600_000 };
          await store.space({ subject: 'me' }, 'fact').put(draft);
