@@ -30,9 +30,7 @@ export function clockStateOf(reading: ClockReading): ClockState {
     remedy:
       reviewIn === undefined
         ? `If the clock is wrong, set it. If it is right, ${confirm}.`
-        : `If the clock is wrong, set it. If it is right, ${confirm}, or leave it: a synchronized clock${
-            atStart ? ', or one that the system says nothing about,' : ''
-          } is accepted after an hour.`,
+        : `If the clock is wrong, set it. If it is right, ${confirm}, or leave it: a clock that the system reports as synchronized is accepted after an hour.`,
     ...(reviewIn !== undefined && { review_in_seconds: Math.ceil(reviewIn / 1000) }),
   };
 }

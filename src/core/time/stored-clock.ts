@@ -40,6 +40,8 @@ export class StoredClock {
   #kept = 0;
   #learnt = false;
   #keeping = false;
+  /** A doubt began or changed. The next run must learn of it even if nobody writes, or it would take the jump for an absence. */
+  #hasUnsavedDoubt = false;
   #doubtfulWrites: boolean;
 
   constructor(deps: Deps) {
@@ -47,7 +49,11 @@ export class StoredClock {
     this.#expected = deps.connection.meta(STORED_CLOCK) !== undefined;
     this.#doubtfulWrites = deps.connection.meta(DOUBTFUL_WRITES) !== undefined;
     // Until it can be read, nothing that seems expired is destroyed.
-    this.#time = new Timekeeper(deps.clock, this.#expected ? 0 : undefined, () => deps.corrected());
+    const suspected = (): void => {
+      this.#hasUnsavedDoubt = true;
+      if (this.#learnt) this.saveWhenDue();
+    };
+    this.#time = new Timekeeper(deps.clock, this.#expected ? 0 : undefined, () => deps.corrected(), suspected);
   }
 
   now(): number {
@@ -80,6 +86,7 @@ export class StoredClock {
     if (bytes) this.#time.restore(bytes.readDoubleBE(), doubtIn(bytes));
     this.#kept = bytes?.readDoubleBE() ?? 0;
     this.#learnt = true;
+    if (this.#hasUnsavedDoubt) this.saveWhenDue();
   }
 
   /** The latest moment that is not in doubt. */
@@ -89,11 +96,18 @@ export class StoredClock {
 
   /** What only the passing of time asks for; it is noticed when somebody comes by. */
   saveWhenDue(): void {
-    if (!this.#deps.keys.heldKeys || this.#keeping || this.trusted() - this.#kept < AT_LEAST_MS) return;
+    if (!this.#deps.keys.heldKeys || this.#keeping) return;
+    if (this.trusted() - this.#kept < AT_LEAST_MS && !this.#hasUnsavedDoubt) return;
     this.#keeping = true;
+    const hadDoubt = this.#hasUnsavedDoubt;
+    this.#hasUnsavedDoubt = false;
     // If it cannot be kept now, the next one who comes by tries again.
     const done = (): boolean => (this.#keeping = false);
-    this.#deps.queue.run(() => this.save()).then(done, done);
+    const failed = (): void => {
+      this.#hasUnsavedDoubt ||= hadDoubt;
+      done();
+    };
+    this.#deps.queue.run(() => this.save()).then(done, failed);
   }
 
   /** Inside a transaction that somebody else began. */

@@ -50,35 +50,45 @@ export type ClockReading =
  * - While the wall clock is in doubt, nothing irreversible may happen, and the trusted time advances by elapsed time only.
  *   When the clock is corrected, everything is visible again.
  *
- * What ends a doubt, and why, is in ADR 0062.
+ * What ends a doubt, and why, is in ADRs 0062 and 0072.
  */
 export class Timekeeper {
   readonly #clock: Clock;
   readonly #corrected: () => void;
+  readonly #suspected: () => void;
   #trusted: number;
   #trustedAt: number;
   /** Uptime minus the steady clock when both were last read: it grows by the time that the machine sleeps. */
   #asleep: number;
   #doubt: Doubt | undefined;
   #starting = true;
+  /** Where this run began to count, so that steps of less than a day add up. */
+  #anchor: { readonly moment: number; readonly uptime: number };
 
   /**
    * `trusted` is the latest time known from earlier runs: undefined for a new memory, 0 if it cannot be read yet. `corrected` is
-   * called when the wall clock was set back after a doubt, or a doubt has ended otherwise.
+   * called when the wall clock was set back after a doubt, or a doubt has ended otherwise; `suspected` when a doubt begins or changes.
    */
-  constructor(clock: Clock, trusted: number | undefined, corrected: () => void = () => undefined) {
+  constructor(
+    clock: Clock,
+    trusted: number | undefined,
+    corrected: () => void = () => undefined,
+    suspected: () => void = () => undefined,
+  ) {
     this.#clock = clock;
     this.#corrected = corrected;
+    this.#suspected = suspected;
     this.#trusted = trusted ?? clock.now();
     this.#trustedAt = clock.steady();
     this.#asleep = clock.uptime() - this.#trustedAt;
+    this.#anchor = { moment: this.#trusted, uptime: clock.uptime() };
     if (trusted !== 0) this.now();
   }
 
   now(): number {
     const wall = this.#clock.now();
     const expected = this.#elapsed(wall);
-    if (wall - expected > JUMP) {
+    if (wall - expected > JUMP || this.#hasDrifted(wall, expected)) {
       this.#suspect(wall - expected);
       return wall;
     }
@@ -121,6 +131,7 @@ export class Timekeeper {
     this.#starting = true;
     this.#trusted = trusted;
     this.#trustedAt = this.#clock.steady();
+    this.#anchor = { moment: trusted, uptime: this.#clock.uptime() };
     const wall = this.now();
     const doubt = this.#doubt as Doubt | undefined;
     if (!doubt || !before || before.since > wall) return;
@@ -134,18 +145,18 @@ export class Timekeeper {
   }
 
   /**
-   * Ends a doubt if there is enough evidence (ADR 0062): at most 30 days, an hour without another jump, and either a
-   * synchronized clock or, where the system does not say, a program that was not running meanwhile.
+   * Ends a doubt if there is enough evidence: at most 30 days, an hour without another jump, and a system that says its
+   * clock is synchronized. Where the system says nothing, only the owner can end it.
    */
   async review(): Promise<void> {
     if (!this.#passedProbation()) return;
     const synchronized = await this.#clock.synchronized();
-    const doubt = this.#passedProbation();
-    if (doubt && (synchronized ?? doubt.atStart)) this.trustWall();
+    if (synchronized && this.#passedProbation()) this.trustWall();
   }
 
   /** The owner says that the wall clock is right: the trusted time becomes the wall clock, forward or backward. */
   trustWall(): void {
+    this.#starting = true;
     this.#trust(this.#clock.now());
   }
 
@@ -168,17 +179,25 @@ export class Timekeeper {
     const atStart = before ? before.atStart && change <= JUMP : this.#starting;
     this.#doubt = { since: this.#clock.steady(), ahead, atStart };
     this.#starting = false;
+    this.#suspected();
     if (change < -JUMP) this.#corrected();
   }
 
   #trust(moment: number): number {
     const doubted = this.#doubt !== undefined;
     this.#doubt = undefined;
+    if (this.#starting) this.#anchor = { moment, uptime: this.#clock.uptime() };
     this.#starting = false;
     this.#trusted = moment;
     this.#trustedAt = this.#clock.steady();
     if (doubted) this.#corrected();
     return moment;
+  }
+
+  /** Whether the steps of this run, each too small to be a jump, add up to one. A start may follow an absence of up to a day. */
+  #hasDrifted(wall: number, expected: number): boolean {
+    if (this.#starting || wall - expected <= SECOND) return false;
+    return wall - this.#anchor.moment - (this.#clock.uptime() - this.#anchor.uptime) > JUMP;
   }
 
   #expected(): number {

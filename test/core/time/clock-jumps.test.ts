@@ -1,3 +1,4 @@
+import { copyFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import fc from 'fast-check';
@@ -22,6 +23,14 @@ const rowsIn = (folder: string): number => {
   db.close();
   return rows;
 };
+
+/** A copy of the files, as a killed program leaves them. */
+function crashCopy(folder: string): string {
+  const copy = tempFolder();
+  for (const name of ['memory.db', 'memory.db-wal'])
+    if (existsSync(join(folder, name))) copyFileSync(join(folder, name), join(copy, name));
+  return copy;
+}
 
 /** Everything that was put down to be done at once is done. */
 async function rested(clock: ManualClock): Promise<void> {
@@ -260,6 +269,7 @@ test('after an absence, what has expired is not served, and goes as soon as the 
     await facts(store).put(aDraft({ key: 'long' }));
   }
   await clock.advance(28 * DAY);
+  clock.synchronizedBy = true;
   const store = await openFileStore(folder, clock);
   expect(await facts(store).get('short')).toBeUndefined();
   expect(store.status().clock).toMatchObject({ at: 'ahead', review_in_seconds: 3600 });
@@ -274,6 +284,7 @@ test('after an absence, what has expired is not served, and goes as soon as the 
 test('programs that run for a moment only accept an absence too, once an hour has passed (R-TIME-08)', async () => {
   const folder = tempFolder();
   const clock = manualClock();
+  clock.synchronizedBy = true;
   const looked = async () => {
     await using store = await openStore({ folder, clock, sources: withKey() });
     await facts(store).put(aDraft({ key: 'long' }));
@@ -292,27 +303,52 @@ test('programs that run for a moment only accept an absence too, once an hour ha
 test('a new start does not turn a jump during a run into an absence (R-TIME-08)', async () => {
   const folder = tempFolder();
   const clock = manualClock();
-  {
-    await using store = await openStore({ folder, clock, sources: withKey() });
-    await facts(store).put(aDraft({ key: 'short', lifetime: DAY }));
-    clock.jump(20 * DAY);
-    expect(store.status().clock.at).toBe('ahead');
-  }
-  const store = await openFileStore(folder, clock);
+  const killed = await openFileStore(folder, clock);
+  await facts(killed).put(aDraft({ key: 'short', lifetime: DAY }));
+  clock.jump(20 * DAY);
+  expect(killed.status().clock).toMatchObject({ at: 'ahead', why: expect.stringContaining('by the time that has passed') });
+  await settle();
+  const copy = crashCopy(folder);
+  const store = await openFileStore(copy, clock);
+  expect(store.status().clock).toMatchObject({ at: 'ahead', why: expect.stringContaining('by the time that has passed') });
+});
+
+test.each([
+  { what: 'nobody writes for an hour', minutes: 61, write: false },
+  { what: 'a write follows at once', minutes: 0, write: true },
+])('a jump during a run that is killed stays in doubt: $what (R-TIME-03, R-TIME-08)', async ({ minutes, write }) => {
+  const folder = tempFolder();
+  const clock = manualClock();
+  const killed = await openFileStore(folder, clock);
+  await facts(killed).put(aDraft({ key: 'short', lifetime: 3 * DAY }));
+  clock.jump(20 * DAY);
+  if (write) await facts(killed).put(aDraft({ key: 'other' }));
+  await clock.advance(minutes * MINUTE);
+  await settle();
+  const copy = crashCopy(folder);
+  const store = await openFileStore(copy, clock);
   for (let hour = 0; hour < 5; hour += 1) {
     await clock.advance(HOUR);
     await settle();
   }
   expect(store.status().clock.at).toBe('ahead');
-  expect(rowsIn(folder)).toBe(1);
+  expect(rowsIn(copy)).toBe(write ? 2 : 1);
+  clock.jump(-20 * DAY);
+  expect(await facts(store).get('short')).toBeDefined();
 });
 
 test('however the clock jumps, once it is right no fact is lost and none outlives its lifetime (R-TIME-06, R-TIME-07)', async () => {
   const step = fc.oneof(
     fc.record({ do: fc.constant('pass' as const), hours: fc.integer({ min: 1, max: 30 }) }),
-    fc.record({ do: fc.constant('off' as const), days: fc.constantFrom(0, 200, 400, -400) }),
+    fc.record({
+      do: fc.constant('off' as const),
+      days: fc.oneof(fc.integer({ min: 2, max: 30 }), fc.constantFrom(0, 200, 400, -400)),
+    }),
     fc.record({ do: fc.constant('sleep' as const), hours: fc.integer({ min: 1, max: 60 }) }),
     fc.record({ do: fc.constant('closed' as const), hours: fc.integer({ min: 1, max: 48 }) }),
+    fc.record({ do: fc.constant('killed' as const), hours: fc.integer({ min: 1, max: 48 }) }),
+    // What the system says of its clock; one that is wrong is never said to be synchronized.
+    fc.record({ do: fc.constant('synchronized' as const), says: fc.constantFrom(true, false, undefined) }),
     fc.record({ do: fc.constant('put' as const), key: fc.constantFrom('a', 'b', 'c') }),
     fc.record({ do: fc.constant('short' as const), key: fc.constantFrom('x', 'y') }),
     fc.record({ do: fc.constant('sweep' as const) }),
@@ -320,13 +356,15 @@ test('however the clock jumps, once it is right no fact is lost and none outlive
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
       const clock = manualClock();
-      const folder = tempFolder();
+      let folder = tempFolder();
       const open = () => openStore({ folder, clock, sources: withKey() });
       let store = await open();
       let off = 0;
+      let says: boolean | undefined;
       const set = (days: number): void => {
         clock.jump((days - off) * DAY);
         off = days;
+        clock.synchronizedBy = off > 0 && says ? undefined : says;
       };
       const puts = new Map<string, string[]>();
       try {
@@ -340,6 +378,16 @@ test('however the clock jumps, once it is right no fact is lost and none outlive
             await facts(store).put(aDraft({ key: one.key, value: `${index}` }));
             puts.set(one.key, [`${index}`, ...(puts.get(one.key) ?? [])]);
           }
+          if (one.do === 'synchronized') {
+            ({ says } = one);
+            set(off);
+          }
+          if (one.do === 'killed') {
+            folder = crashCopy(folder);
+            await store[Symbol.asyncDispose]();
+            await clock.advance(one.hours * HOUR);
+            store = await open();
+          }
           if (one.do === 'closed') {
             await store[Symbol.asyncDispose]();
             await clock.advance(one.hours * HOUR);
@@ -347,6 +395,7 @@ test('however the clock jumps, once it is right no fact is lost and none outlive
           }
           await settle();
         }
+        says = true;
         set(0);
         store.now();
         await rested(clock);

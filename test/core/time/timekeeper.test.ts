@@ -56,7 +56,7 @@ describe('the time a store goes by', () => {
   });
 
   test.each([
-    { what: 'the system says nothing', synchronized: undefined, ends: true },
+    { what: 'the system says nothing', synchronized: undefined, ends: false },
     { what: 'the system says that it is synchronized', synchronized: true, ends: true },
     { what: 'the system says that it is not synchronized', synchronized: false, ends: false },
   ])('30 days between two runs, and $what (R-TIME-08)', async ({ synchronized, ends }) => {
@@ -101,6 +101,31 @@ describe('the time a store goes by', () => {
     time.trustWall();
     expect(time.read()).toEqual({ at: 'ok' });
     expect(time.trusted()).toBe(clock.now());
+  });
+
+  test('steps of less than a day add up to a jump (R-TIME-08)', async () => {
+    const clock = manualClock();
+    const time = new Timekeeper(clock, START);
+    for (let step = 0; step < 40; step += 1) {
+      clock.jump(23.9 * HOUR);
+      time.now();
+      await clock.advance(MINUTE);
+    }
+    expect(time.read()).toMatchObject({ at: 'ahead', reviewIn: undefined });
+    expect(time.trusted()).toBeLessThan(START + DAY + HOUR);
+    clock.jump(-39 * 23.9 * HOUR);
+    expect(time.inDoubt).toBe(false);
+  });
+
+  test('a program that is started once a day is never in doubt (R-TIME-08)', () => {
+    const clock = manualClock();
+    let trusted = START;
+    for (let day = 0; day < 40; day += 1) {
+      clock.jump(23.9 * HOUR);
+      const time = new Timekeeper(clock, trusted);
+      expect(time.inDoubt).toBe(false);
+      trusted = time.trusted();
+    }
   });
 
   test('time asleep is time that has passed, and needs no confirmation (R-TIME-08)', async () => {
