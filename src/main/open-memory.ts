@@ -76,7 +76,7 @@ export async function openMemory(config: Config, surroundings: OpenOptions): Pro
   const secret = readTokenSecret(environment);
   const credentials = {
     keychain: openKeychainItems('the credential', { isReachable: () => hasSessionBus(environment) }),
-    handedIn: readProvidedCredentials(environment),
+    provided: readProvidedCredentials(environment),
   };
   await using opened = new AsyncDisposableStack();
   const sources = keySources({ environment, folder, desktop });

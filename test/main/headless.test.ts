@@ -333,7 +333,7 @@ describe('the program', () => {
   test('finds the key file that it told its owner to make (R-KEY-01, R-KEY-03)', async () => {
     const folder = join(tempFolder(), "o'hara's $data");
     const first = await start({ HELMDECK_DATA_DIR: folder });
-    const command = /^ {2}helmdeck-memory (.*)$/m.exec(first.said)?.[1] ?? '';
+    const command = /^ {2}(?:npx )?helmdeck-memory (.*)$/m.exec(first.said)?.[1] ?? '';
     await first.end('SIGTERM');
     const environment = { PATH: process.env['PATH'], HOME: tempFolder(), HELMDECK_DATA_DIR: folder };
     execFileSync(process.execPath, ['bin/helmdeck-memory.js', ...command.split(' ')], { env: environment });

@@ -34,7 +34,7 @@ describe('the data folder (R-STORE-03)', () => {
   });
 
   test.runIf(process.platform === 'linux')('where a system makes none and does not say why is refused as well, and soon', () => {
-    const code = "import { prepareFolder } from './src/core/prepare-folder.ts'; prepareFolder('/proc/none/deeper');";
+    const code = "import { prepareFolder } from './src/core/file/prepare-folder.ts'; prepareFolder('/proc/none/deeper');";
     const { signal, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', code], { timeout: 30_000 });
     expect([signal, String(stderr)]).toEqual([null, expect.stringContaining('The data folder cannot be made or read')]);
   });
@@ -42,7 +42,7 @@ describe('the data folder (R-STORE-03)', () => {
   test('is made for each of several that start at once', async () => {
     const above = tempFolder();
     const code = `
-      import { prepareFolder } from './src/core/prepare-folder.ts';
+      import { prepareFolder } from './src/core/file/prepare-folder.ts';
       while (Date.now() < ${Date.now() + 1500});
       for (let n = 0; n < 100; n += 1) prepareFolder(${JSON.stringify(above)} + '/' + n + '/b/c');`;
     const starts = Array.from({ length: 3 }, () => spawn(process.execPath, ['--input-type=module', '--eval', code]));
@@ -93,7 +93,7 @@ describe('one process per data folder (R-DUR-12)', () => {
     const holder = spawn(process.execPath, [
       '--input-type=module',
       '-e',
-      `import { lockFolder } from ${JSON.stringify(join(import.meta.dirname, '../../src/core/folder.ts'))};
+      `import { lockFolder } from ${JSON.stringify(join(import.meta.dirname, '../../../src/core/file/folder.ts'))};
        globalThis.lock = lockFolder(${JSON.stringify(folder)});
        console.log('held');
        setInterval(() => undefined, 1000);`,

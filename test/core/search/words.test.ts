@@ -22,7 +22,7 @@ describe('a text is read as words', () => {
     { text: "l'école de Kadıköy'de", gives: 'l ecole de kadikoy de' },
     { text: '  … — ()', gives: '' },
     { text: 'mail jo@example.org', gives: 'mail jo example org' },
-    { text: 'src/core/store/store.ts', gives: 'src core store ts' },
+    { text: 'src/core/store/store.ts', gives: 'src core store store ts' },
     { text: 'नमस्ते दुनिया', gives: 'नमस्ते दुनिया' },
     { text: 'القَهْوَة', gives: 'القهوه' },
     { text: 'ＦＵＬＬ　Ｗｉｄｔｈ', gives: 'full width' },

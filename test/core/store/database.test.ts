@@ -218,7 +218,7 @@ describe('migrations (R-DUR-07)', () => {
 describe('memories that released versions have written (R-DUR-09)', () => {
   test.each(migrations.map((_, index) => index + 1))('version %i opens, and every row of it is read', async (number) => {
     const folder = tempFolder();
-    copyFileSync(join(import.meta.dirname, '../fixtures', `memory-v${number}.db`), join(folder, 'memory.db'));
+    copyFileSync(join(import.meta.dirname, '../../fixtures', `memory-v${number}.db`), join(folder, 'memory.db'));
     await using store = await openStore({ folder, clock: manualClock(), sources: withKey() });
     expect(await store.upkeep?.verify()).toEqual({ entries: 10, broken: 0, structure: [] });
     const facts = store.space({ subject: 'me' }, 'fact');

@@ -328,7 +328,7 @@ describe('restoring (R-DUR-10, R-FORGET-15)', () => {
     await all.store[Symbol.asyncDispose]();
     writeFileSync(join(all.folder, 'memory.db'), 'ruined');
     const result = await restoreBackup({ folder: all.folder, backup: all.backup.file, clock: all.clock, sources: withKey() });
-    expect(result).toMatchObject({ entries: 5, broken: 0, forgottenSince: false });
+    expect(result).toMatchObject({ entries: 5, broken: 0, readReplacedMemory: false });
     expect(readFileSync(result.replacedMemory!, 'utf8')).toBe('ruined');
     expect(await keys(await openFileStore(all.folder, all.clock))).toEqual(['a', 'b', 'c']);
   });
@@ -422,7 +422,7 @@ describe('the recovery key (R-KEY-10)', () => {
     copyFileSync(file, carried);
     const sources = underKeyFile(there);
     const result = await restoreBackup({ folder: there, backup: carried, clock, sources, recoveryKey: words });
-    expect(result).toMatchObject({ entries: 100, broken: 0, before: undefined });
+    expect(result).toMatchObject({ entries: 100, broken: 0, replacedMemory: undefined });
     expect(existsSync(join(there, 'memory.key'))).toBe(true);
     const found = await openFileStore(there, clock, sources);
     expect(await facts(found).count()).toBe(100);

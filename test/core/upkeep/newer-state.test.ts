@@ -124,7 +124,7 @@ describe('after an older backup is restored (R-AUTH-12)', () => {
     await memory.close();
     rmSync(join(folder, 'memory.key'));
     const again = await reopened({ recoveryKey });
-    expect(again.restored).toMatchObject({ revokedTokens: 1, forgottenSince: true });
+    expect(again.restored).toMatchObject({ revokedTokens: 1, readReplacedMemory: true });
     await expect(again.tokens.verify(newer.token, 'rest')).rejects.toThrow(/has been revoked/);
     await expect(again.tokens.verify(old.token, 'rest')).rejects.toThrow(/is paused/);
     expect(await listed(again)).toEqual({ [old.id]: true });
@@ -156,7 +156,10 @@ describe('after an older backup is restored (R-AUTH-12)', () => {
   test('in the place of a memory that cannot be read, it is said that newer state is lost', async () => {
     await memory.close();
     writeFileSync(join(folder, 'memory.db'), 'ruined');
-    expect(await restoreBackup({ folder, backup, clock, sources })).toMatchObject({ forgottenSince: false, revokedTokens: 0 });
+    expect(await restoreBackup({ folder, backup, clock, sources })).toMatchObject({
+      readReplacedMemory: false,
+      revokedTokens: 0,
+    });
   });
 });
 

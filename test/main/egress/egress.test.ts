@@ -41,8 +41,8 @@ describe('the way out (R-PACK-14)', () => {
       url: 'https://docs.example.com/a%20b?q=1&r=%26',
       status: 200,
       body: 'hello',
-      cut: false,
-      forThisOnce: false,
+      truncated: false,
+      uncacheable: false,
     });
     expect(reply.headers.get('x-one')).toBe('a, b');
     expect(world.requests).toEqual([
@@ -124,15 +124,15 @@ describe('the way out (R-PACK-14)', () => {
     { says: 'Cache-Control: public, max-age=60', once: false },
     { says: 'Cache-Control: public,max-age=05', once: false },
     { says: 'X-Other: no-store', once: false },
-  ])('an answer with $says is for this once: $once, by a redirect too (R-PACK-04)', async ({ says, once: forThisOnce }) => {
+  ])('an answer with $says is for this once: $once, by a redirect too (R-PACK-04)', async ({ says, once: uncacheable }) => {
     const [name = '', value = ''] = says.split(': ');
     world.respond('docs.example.com', (_, response) => response.setHeader(name, value).end());
     world.respond('old.example.com', (_, response) =>
       response.writeHead(302, { Location: 'https://new.example.com/', [name]: value }).end(),
     );
     world.respond('new.example.com', (_, response) => response.end());
-    expect(await get('https://docs.example.com/')).toMatchObject({ forThisOnce });
-    expect(await get('https://old.example.com/')).toMatchObject({ url: 'https://new.example.com/', forThisOnce });
+    expect(await get('https://docs.example.com/')).toMatchObject({ uncacheable });
+    expect(await get('https://old.example.com/')).toMatchObject({ url: 'https://new.example.com/', uncacheable });
   });
 });
 
@@ -377,7 +377,7 @@ describe('an answer that asks too much (R-PACK-14)', () => {
     });
     expect(await get(`https://docs.example.com/${MOST + 1}`, { truncate: true, maxBytes: 10 })).toMatchObject({
       body: Buffer.alloc(10, 'x'),
-      cut: true,
+      truncated: true,
     });
     // Nobody can ask for more than that.
     await expect(get(`https://docs.example.com/${MOST + 1}`, { maxBytes: 10 * MOST })).rejects.toMatchObject({
@@ -446,7 +446,7 @@ describe('an answer that asks too much (R-PACK-14)', () => {
   test('keeps what forbids to keep it, also behind a thousand other headers', async () => {
     const lines = Array.from({ length: 2500 }, () => `a:\r\n`);
     raw('docs.example.com', 'HTTP/1.1 200 OK\r\n', ...lines, 'Cache-Control: no-store\r\nContent-Length: 0\r\n\r\n');
-    expect(await get('https://docs.example.com/')).toMatchObject({ forThisOnce: true });
+    expect(await get('https://docs.example.com/')).toMatchObject({ uncacheable: true });
   });
 
   test('that is no HTTP, or breaks off, is told as such', async () => {

@@ -166,8 +166,8 @@ describe.skipIf(process.platform === 'win32')('no process of a pack outlives the
     writeFileSync(
       program,
       `import { OwnPacks } from ${from('src/main/own-packs/own-packs.ts')};
-       import { readListed } from ${from('src/main/own-packs/pack-file.ts')};
-       const pack = await new OwnPacks().describe(readListed(${JSON.stringify(folder)}, '${OWN_PACK}'));
+       import { readListedPack } from ${from('src/main/own-packs/pack-file.ts')};
+       const pack = await new OwnPacks().describe(readListedPack(${JSON.stringify(folder)}, '${OWN_PACK}'));
        await pack.handler({ input: {}, caller: { subject: 'me', client: 'x' }, signal: new AbortController().signal, log: console.log } as never);`,
     );
     const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'inherit'] });

@@ -26,7 +26,7 @@ describe('an Ollama that means harm (R-EMB-08)', () => {
       const drip = setInterval(() => ((drops += 1) < 100 ? response.write(' ') : response.end('}')), 20);
       response.once('close', () => clearInterval(drip));
     });
-    await expect(wire.embed('m', ['a text'], 300)).rejects.toMatchObject({ trouble: 'hanging' });
+    await expect(wire.embed('m', ['a text'], 300)).rejects.toMatchObject({ code: 'hanging' });
   });
 
   test('cannot have read without end', async () => {
@@ -37,7 +37,7 @@ describe('an Ollama that means harm (R-EMB-08)', () => {
       };
       more();
     });
-    await expect(wire.embed('m', ['a text'], 20_000)).rejects.toMatchObject({ trouble: 'broken' });
+    await expect(wire.embed('m', ['a text'], 20_000)).rejects.toMatchObject({ code: 'broken' });
   });
 
   test.for(['resetAndDestroy', 'end'] as const)(
@@ -64,7 +64,7 @@ describe('an Ollama that means harm (R-EMB-08)', () => {
       asked.push(request.url ?? '');
       response.writeHead(307, { Location: '/elsewhere' }).end();
     });
-    await expect(wire.embed('m', ['a text'], 20_000)).rejects.toMatchObject({ trouble: 'broken' });
+    await expect(wire.embed('m', ['a text'], 20_000)).rejects.toMatchObject({ code: 'broken' });
     expect(asked).toEqual(['/api/embed']);
   });
 
@@ -72,7 +72,7 @@ describe('an Ollama that means harm (R-EMB-08)', () => {
     'tells no version that is none: %j',
     async (version) => {
       const wire = await answering((_request, response) => response.end(JSON.stringify({ version })));
-      await expect(wire.version(20_000)).rejects.toMatchObject({ trouble: 'broken' });
+      await expect(wire.version(20_000)).rejects.toMatchObject({ code: 'broken' });
     },
   );
 });

@@ -75,7 +75,7 @@ describe('fetching it (R-DESK-12)', () => {
     { what: 'a failure of its own words', script: `console.error('Error: checksum\\n at x'); process.exit(1);`, why: 'checksum' },
     { what: 'a failure without words', script: 'process.exit(3);', why: 'exit code 3' },
   ])('says why it could not, soon: $what', async ({ script, why, ...short }) => {
-    const given = { ...anInstaller(script), environment: process.env, patience: { ...patience, ...short } };
+    const given = { ...anInstaller(script), environment: process.env, timeouts: { ...patience, ...short } };
     const waited = await measureWait(async () =>
       expect(await fetchElectron({ ...given, progress: () => undefined })).toMatch(why),
     );
