@@ -13,13 +13,13 @@ interface Deps {
   readonly fetchHosts: readonly string[];
 }
 
-/** The packs that ask outside, all by one way. Nobody is asked before one of them is run. */
+/** The packs that use the network, all through the same egress. They send nothing until they run. */
 export const createNetworkPacks = ({ clock, egress, fetchHosts }: Deps): readonly Pack[] => [
   httpFetch({ egress, hosts: fetchHosts }),
   ...githubPacks(new GitHubClient({ egress, clock })),
 ];
 
-/** The names that an own pack can't have, as at the start of the program. No pack in it is run. */
+/** A catalogue with the names that the owner's packs can't use. For validation only; its packs are never run. */
 export function createReservedCatalogue(fetchHosts: readonly string[]): Catalogue {
   const catalogue = new Catalogue();
   const egress = createLazyEgress({ clock: systemClock });
@@ -27,7 +27,7 @@ export function createReservedCatalogue(fetchHosts: readonly string[]): Catalogu
   return catalogue;
 }
 
-/** The one way out, loaded when somebody takes it: no start has to wait for it. */
+/** Loads the network code on first use, so that it does not delay the start. */
 export function createLazyEgress(deps: Network & { readonly clock: Clock }): Egress {
   let way: Promise<Egress> | undefined;
   const load = async (): Promise<Egress> => (await import('./egress/egress.ts')).createEgress(deps);

@@ -12,9 +12,9 @@ import { Checks } from './faults/checks.ts';
 const TIMES = 20;
 const REST_MS = 10_000;
 const TICKS_PER_SECOND = 100;
-/** A garbage collection may fall into one of these; what it costs to stay awake falls into each. */
+/** A garbage collection may fall into one interval. Background work would show in every interval. */
 const RESTS = 3;
-/** What is killed takes its Ollama along within this. */
+/** The time in which Ollama must exit after the program is killed. */
 const GONE_WITHIN_MS = 5000;
 const PATIENCE_MS = 120_000;
 const OPENCLAW = resolve(import.meta.dirname, 'openclaw/node_modules/.bin/openclaw');
@@ -27,7 +27,7 @@ const NOTES = {
 const checks = new Checks();
 const { check } = checks;
 
-/* A home of its own, with an Ollama in it that its owner has approved. */
+/** A home folder with an Ollama that its owner has approved. */
 
 const home = mkdtempSync(join(tmpdir(), 'helmdeck-embeddings-'));
 const folder = join(home, 'data');
@@ -109,7 +109,7 @@ async function servesOpenClaw(): Promise<void> {
   mkdirSync(join(home, 'workspace/memory'));
   for (const [name, text] of Object.entries(NOTES)) writeFileSync(join(home, 'workspace', name), text);
   const before = `{
-  // As its owner wrote it.
+  // The owner's own formatting.
   "gateway": { "mode": "local", "bind": "loopback" },
   "agents": { "defaults": { "workspace": ${JSON.stringify(join(home, 'workspace'))} } },
 }
@@ -125,7 +125,7 @@ async function servesOpenClaw(): Promise<void> {
   check('openclaw memory index: by our endpoint', indexed.code === 0 && ollama.requests().length > asked, indexed);
   const status = await openClaw('memory', 'status', '--deep', '--json');
   check('openclaw memory status: its vectors are ready', /openai-compatible/.test(status.out) && /384/.test(status.out), status);
-  // Question and note have no word in common.
+  // The question and the note have no word in common.
   const found = await openClaw('memory', 'search', 'when do you ship new versions?', '--min-score', '0.1', '--json');
   const [first] = (JSON.parse(found.out) as { results: { path: string }[] }).results;
   check('openclaw memory search: finds by meaning what shares no word', first?.path === 'MEMORY.md', found);
@@ -138,7 +138,7 @@ async function servesOpenClaw(): Promise<void> {
   check('R-EMB-04 the program ended: nothing of Ollama is left', !ollama.pids().some(isAlive), ollama.pids().filter(isAlive));
 }
 
-/** The program, until it embeds if it is to. */
+/** Starts the program and waits until embeddings are ready, if they are on. */
 async function start(): Promise<void> {
   const { on } = JSON.parse(readFileSync(join(folder, 'embeddings.json'), 'utf8')) as { on: boolean };
   program = spawn(process.execPath, ['src/main/headless.ts'], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
@@ -161,7 +161,7 @@ async function stop(): Promise<void> {
   await ended;
 }
 
-/** What the program itself takes while nobody asks it anything, until it once took nothing, and what it has started. */
+/** CPU ticks of the idle program, measured until an interval uses none, and its child processes. */
 async function costAtRest(): Promise<{ none: boolean; told: string; children: string[] }> {
   const of = `/proc/${program?.pid}`;
   const ticks = (): number => {
@@ -170,7 +170,7 @@ async function costAtRest(): Promise<{ none: boolean; told: string; children: st
       .split(' ');
     return Number(fields[11]) + Number(fields[12]);
   };
-  // What a start leaves to do has been done by then.
+  // Wait until the work after the start is done.
   await wait(5000);
   const taken: number[] = [];
   while (taken.length < RESTS && taken.at(-1) !== 0) {

@@ -61,7 +61,7 @@ describe.each(RUNNERS)('%s runs packs like every other wire', (name) => {
     const result = { pack: 'test.echo', version: '1.0.0', output, cached: false, duration_ms: 0, ...session };
     expect(await ask('runPack', input)).toEqual({ answer: result });
     const { runs, facts, activity } = await world.state();
-    // The row says that all was forgotten before.
+    // The row expects an empty memory.
     expect({ facts, activity }).toMatchObject({ facts: [], activity: [{ value: '{"operation":"forget","scope":"all"}' }] });
     expect(runs).toMatchObject([{ author, category: 'pack_history' }]);
     expect(JSON.parse(runs[0]?.value ?? '')).toEqual({
@@ -233,7 +233,7 @@ describe('what a token may not do', () => {
       if (!WIRES[name].can('runPack', { name: pack, input })) continue;
       expect(await ask('runPack', { name: pack, input }), name).toEqual({ refused });
     }
-    // By way of a pipeline neither.
+    // A pipeline does not widen the rights either.
     const step = { id: 'one', pack, input };
     await answer('REST', 'createPipeline', { id: 'sneaky', steps: [step] }, limited);
     const { run_id: id } = await answer('REST', 'runPipeline', { id: 'sneaky' }, limited);

@@ -15,25 +15,28 @@ type Answering = (request: IncomingMessage, response: ServerResponse) => void;
 
 export interface FakeInternet {
   readonly egress: Egress;
-  /** What stands between the program and this internet. */
+  /** Network functions that lead to the fake internet. */
   readonly network: Required<Network>;
-  /** What a name resolves to. A list for each time it is asked; the last one stays. */
+  /** DNS answers by name, one list per lookup; the last list repeats. */
   readonly names: Map<string, (readonly string[])[]>;
-  /** Every request that came: method, address, headers. */
+  /** Every request received. */
   readonly requests: { readonly method: string; readonly url: string; readonly headers: IncomingMessage['headers'] }[];
-  /** Every address that was dialled. */
+  /** Every address connected to. */
   readonly connections: string[];
-  /** Connections that reached anything but the one address that is on this internet. */
+  /** The number of connections to any address other than the public one. */
   readonly trappedConnections: () => number;
-  /** How one host answers. */
+  /** Sets the handler for a host. */
   respond(host: string, answering: Answering): void;
 }
 
-/** The one address on this internet. */
+/** The only address on this internet. */
 export const PUBLIC_IPV4 = '93.184.215.14';
 export const PUBLIC_IPV6 = '2606:2800:21f:cb07:6820:80da:af6b:8b2c';
 
-/** An internet of one TLS server, with names that lead where a test wants; whatever is not on it falls into a trap. */
+/**
+ * A fake internet of one TLS server. Names resolve to whatever a test wants; connections to any other address end in a trap and
+ * are counted.
+ */
 export async function startFakeInternet({ clock }: { clock?: ManualClock } = {}): Promise<FakeInternet> {
   const { key, cert } = certificate();
   const hosts = new Map<string, Answering>();
@@ -88,7 +91,7 @@ async function listening(server: Server): Promise<number> {
 
 let made: { readonly key: string; readonly cert: string } | undefined;
 
-/** For the names that tests use, by nobody that a system believes. */
+/** A certificate for the names that tests use. No system trusts it. */
 function certificate(): { readonly key: string; readonly cert: string } {
   if (made) return made;
   const folder = tempFolder();

@@ -6,7 +6,7 @@ import type { SidecarTimeouts } from '../../src/main/sidecar/timeouts.ts';
 import { type Behaviour, putStandIn, type StandIn } from './ollama-program.ts';
 import { tempFolder } from './temp-folder.ts';
 
-/** A program that is to its caller what Ollama is, until the test ends. */
+/** A program that behaves like Ollama, until the test ends. */
 export const createStandIn = (behaviour: Partial<Behaviour> = {}): StandIn => putStandIn(tempFolder(), behaviour);
 
 interface Setting {
@@ -20,10 +20,10 @@ interface Setting {
   readonly clock?: Clock;
 }
 
-/** Short enough for a test, long enough for a machine with other things to do. */
+/** Short enough for a test, long enough for a busy machine. */
 const TIMES: Partial<SidecarTimeouts> = { ready: 15_000, embed: 15_000, retryDelays: [100], stopGrace: 1000 };
 
-/** A sidecar of its own, which goes with the test. */
+/** A sidecar that is disposed with the test. */
 export function openSidecar({
   path,
   folder = tempFolder(),
@@ -48,7 +48,7 @@ export function openSidecar({
   return { sidecar, states, folder };
 }
 
-/** Until it stands so. */
+/** Waits for a state. */
 export async function waitForState<At extends SidecarState['at']>(
   sidecar: Sidecar,
   at: At,
@@ -63,7 +63,7 @@ export async function waitForState<At extends SidecarState['at']>(
   throw new Error(`It stays at ${JSON.stringify(sidecar.state)}.`);
 }
 
-/** On, with its program approved as its owner would. */
+/** Turns embeddings on and approves the program, as the owner would. */
 export async function turnOn(sidecar: Sidecar): Promise<void> {
   sidecar.wake();
   await sidecar.configure({ on: true });

@@ -11,18 +11,17 @@ export const OWN_PACK = 'test.own';
 type Options = NonNullable<Parameters<typeof openTestMemory>[0]>;
 
 interface Parts {
-  /** What it does: the body of its handler. */
+  /** The body of the handler. */
   readonly handler?: string;
-  /** The fields of its input, and the schema of its output. */
   readonly input?: string;
   readonly output?: string;
-  /** Further fields, as they stand in the file. */
+  /** More properties, as source text. */
   readonly more?: string;
   /** Statements before the pack. */
   readonly before?: string;
 }
 
-/** The file of a pack, as its author would write it. */
+/** The source of a pack file. */
 export const packText = ({
   handler = 'return { said: input.what };',
   input = "what: z.string().default('nothing')",
@@ -45,7 +44,7 @@ export default definePack({
 });
 `;
 
-/** Puts it into the folder of packs. */
+/** Writes the file into the packs folder. */
 export function writePack(folder: string, text = packText(), name = OWN_PACK): string {
   mkdirSync(join(folder, 'packs'), { recursive: true, mode: 0o700 });
   const path = join(folder, 'packs', `${name}.mjs`);
@@ -53,7 +52,7 @@ export function writePack(folder: string, text = packText(), name = OWN_PACK): s
   return path;
 }
 
-/** A memory with one own pack in it, whose runs are real processes. */
+/** A memory with one own pack in it. Its runs are real processes. */
 export async function openMemoryWithOwnPack(
   parts: Parts | string = {},
   {

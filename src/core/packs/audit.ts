@@ -9,12 +9,12 @@ import { findSecret } from '../operations/secret-guard.ts';
 import type { Author, Entry, MemoryStore } from '../store/store.ts';
 import type { PackHook } from './hook.ts';
 
-/** What learning needs of an input is short. */
+/** Longer inputs are not learned. */
 const LEARNED_CHARACTERS = 200;
 
 const Learned = lazy(() => z.record(z.string(), z.string()).exactOptional());
 
-/** One run, as it is kept. */
+/** The stored record of one pack run. */
 const PackRow = lazy(() =>
   z.object({
     pack: z.string(),
@@ -34,7 +34,7 @@ const PipelineRow = lazy(() =>
     run_id: z.string(),
     outcome: z.enum(['succeeded', 'failed', 'cancelled']),
     at_unix: z.int(),
-    /** Absent where the program ended before the run did. */
+    /** Absent if the program stopped before the run ended. */
     duration_ms: z.int().exactOptional(),
     learn_inputs: Learned(),
   }),
@@ -43,22 +43,21 @@ type PipelineRow = SchemaOutput<typeof PipelineRow>;
 
 const AUDIT_CATEGORIES = { pack: 'pack_history', pipeline: 'pipeline_history' } as const;
 
-/** What can be learned from one row. */
 export interface AuditRow {
   readonly kind: keyof typeof AUDIT_CATEGORIES;
   readonly id: string;
   readonly outcome: string;
   readonly succeeded: boolean;
   readonly at: number;
-  /** Undefined where the program ended before the run did. */
+  /** Undefined if the program stopped before the run ended. */
   readonly durationMs: number | undefined;
   readonly inputs: Readonly<Record<string, string>>;
   readonly findings: readonly Finding[];
-  /** Orders rows of the same second. */
+  /** Orders rows written within the same second. */
   readonly sequence: string;
 }
 
-/** Undefined for what is no such row. */
+/** Undefined if the entry is not a valid audit row. */
 export function parseAuditRow({ key, value, category }: Entry): AuditRow | undefined {
   const moment = key.slice(key.lastIndexOf('/') + 1);
   const parsed: unknown = JSON.parse(value);
@@ -94,7 +93,7 @@ const common = (row: PackRow | PipelineRow, sequence: string) => ({
   sequence,
 });
 
-/** Writes the record of what ran. Only the engine does: what an agent stores can never stand here. */
+/** Writes the records of runs. Only the pack engine writes this key space; agents cannot store anything in it. */
 export class Audit {
   readonly #store: MemoryStore;
   #last = 0n;
@@ -103,7 +102,7 @@ export class Audit {
     this.#store = store;
   }
 
-  /** What cannot be recorded is not run. */
+  /** Refuses a run that could not be recorded because the key is unavailable. */
   requireRecordable(): void {
     const { key } = this.#store.status();
     if (isKeyAvailable(key)) return;
@@ -114,7 +113,7 @@ export class Audit {
     await this.#keep(caller.subject, authorOf(caller), 'pack', row.pack, row);
   }
 
-  /** The author is handed in: of a run that an earlier start began there is no caller any more. */
+  /** Takes the author instead of the caller: a run resumed after a restart has no caller. */
   async recordPipelineRun(subject: string, author: Author, row: Omit<PipelineRow, 'at_unix'>): Promise<void> {
     await this.#keep(subject, author, 'pipeline', row.pipeline, row);
   }
@@ -131,7 +130,7 @@ export class Audit {
     });
   }
 
-  /** 20 digits of nanoseconds, no two alike: our clock knows milliseconds, and the rest counts. */
+  /** A unique 20-digit nanosecond timestamp. The clock counts milliseconds; a counter fills in the rest. */
   #moment(now: number): string {
     const asked = BigInt(now) * 1_000_000n;
     this.#last = asked > this.#last ? asked : this.#last + 1n;
@@ -139,7 +138,7 @@ export class Audit {
   }
 }
 
-/** The row of every run but the memory packs' and `route`'s, cancelled ones included (R-PACK-06). */
+/** Records every run, including cancelled ones, except those of the memory packs and `route` (R-PACK-06). */
 export const auditHook = (audit: Audit): PackHook => ({
   before({ pack }) {
     if (!pack.unaudited) audit.requireRecordable();
@@ -161,7 +160,7 @@ export const auditHook = (audit: Audit): PackHook => ({
   },
 });
 
-/** Non-empty texts at the top, of fields that say something about taste; never what looks like a credential. */
+/** Short top-level strings from the learnable fields. Leaves out anything that looks like a credential. */
 export function learnableInputs(input: unknown): Record<string, string> | undefined {
   if (typeof input !== 'object' || input === null) return undefined;
   const fields: [string, string][] = [];

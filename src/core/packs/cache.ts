@@ -8,10 +8,13 @@ import { canonicalJson } from './canonical-json.ts';
 import type { RunResult, PackHook, CachedResult, HookRun } from './hook.ts';
 import type { Credential } from './pack.ts';
 
-/** What those get who asked the same while it was being answered. `own`: one may not share it, so each asks for itself. */
+/**
+ * What callers waiting for the same request receive. `own`: the output may not be shared, so each caller runs the pack itself.
+ * `retry`: the run was cut short, so the next caller runs it.
+ */
 type Landed = { readonly ready: CachedResult } | { readonly failure: Failure } | 'own' | 'cut short';
 
-/** A question that is being answered. */
+/** A run in progress that callers with the same request wait for. */
 interface Flight {
   readonly place: string;
   readonly key: string;
@@ -20,8 +23,8 @@ interface Flight {
 }
 
 /**
- * Gives an answer again to whoever asks the same: the same subject with the same credential, of the same version of the same
- * pack (R-PACK-03). It lies in a key space of its own, where no fact can plant one.
+ * Caches pack outputs by subject, credential, pack version and input (R-PACK-03). Cached outputs have their own key space,
+ * where no fact can be stored.
  */
 export function cacheHook(store: MemoryStore): PackHook {
   const flights = new Map<string, Flight>();
@@ -43,12 +46,12 @@ export function cacheHook(store: MemoryStore): PackHook {
       if (!flight) break;
       const landed = await flight.landed;
       if (landed === 'own') return undefined;
-      // Nobody else's patience, time or token decides for those who still wait: the next of them asks.
+      // One caller's cancellation, timeout or token must not fail the others: the next waiting caller runs the pack.
       if (landed === 'cut short') continue;
       if ('failure' in landed) throw landed.failure;
       return landed.ready;
     }
-    // Whoever left while they waited would answer nobody, and all who ask after them would wait for that.
+    // A caller that has cancelled must not become the one that others wait for.
     run.context.signal.throwIfAborted();
     const { promise, resolve } = Promise.withResolvers<Landed>();
     const flight = { place, key, landed: promise, land: resolve };
@@ -95,24 +98,27 @@ export function cacheHook(store: MemoryStore): PackHook {
 }
 
 /**
- * Headers of a response within the answer, as a pack may hand them on, that forbid keeping it (R-PACK-04). A page that only speaks
- * of them is not kept either, which costs a run.
+ * Whether the output contains HTTP headers that forbid caching (R-PACK-04). A page that merely mentions such a header is also
+ * not cached, which only costs another run.
  */
 const holdsPrivateHeaders = (json: string): boolean =>
   /set-cookie/i.test(json) || /cache-control[\\"'\s:,=[]{1,12}[^\\"'\n]{0,200}(?:no-store|no-cache|private)/i.test(json);
 
-/** The one that was sent is known for what it is, whatever it looks like. */
+/** Whether the output contains the credential that was sent, whatever its format. */
 export const containsCredential = (json: string, credential: Credential | undefined): boolean =>
   credential !== undefined && json.includes(JSON.stringify(credential.secret).slice(1, -1));
 
-/** Of every subject, whatever credential it was asked with. */
+/** Deletes the cached outputs of these packs, for every subject and credential. */
 export async function forgetCachedOutputs(store: MemoryStore, packs: readonly string[]): Promise<void> {
   const matches = ({ key }: Entry): boolean => packs.some((name) => key.startsWith(`${name}/`));
   const subjects = new Set((await store.namespaces('cache')).map(({ namespace }) => namespace.subject));
   for (const subject of subjects) await store.forget(subject, { kinds: ['cache'], matches });
 }
 
-/** Under the pack's name, by which it is forgotten. Undefined where two questions could not be told apart. */
+/**
+ * Prefixed with the pack's name, so that one pack's outputs can be deleted. Undefined if the input has no unambiguous JSON
+ * form.
+ */
 function keyOf({ pack: { name, version, own }, input, context: { credential } }: HookRun): string | undefined {
   const question = canonicalJson({ version, revision: own?.revision, credential: credential?.id, input });
   return question === undefined ? undefined : `${name}/${hash('sha256', question)}`;
@@ -122,7 +128,7 @@ function lifetimeOf({ pack: { memory } }: HookRun): number {
   return (memory?.ttl ?? 0) * 1000;
 }
 
-/** An answer without an end would be given for ever. */
+/** Refuses a caching pack without a valid `ttl`, whose outputs would never expire. */
 export function requireCacheTtl(name: string, memory: { readonly cache?: true; readonly ttl?: number } | undefined): void {
   if (memory?.cache !== true) return;
   const { ttl = 0 } = memory;

@@ -1,6 +1,6 @@
 /**
- * JSON in one spelling: the order in which fields were sent does not matter. What JSON leaves out is left out. Undefined for what
- * JSON cannot hold: it would write two different maps alike, and NaN like null.
+ * JSON with sorted field names, so that field order does not matter. Undefined for values JSON cannot represent: different maps
+ * would serialize alike, and NaN would become null.
  */
 export function canonicalJson(value: unknown): string | undefined {
   try {

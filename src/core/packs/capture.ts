@@ -3,12 +3,12 @@ import { containsCredential } from './cache.ts';
 import { canonicalJson } from './canonical-json.ts';
 import type { PackHook } from './hook.ts';
 
-/** Below it stands what a pack answered last, for each question. */
+/** Key prefix for the last output of each request. */
 const CAPTURED = 'captured/';
 
 /**
- * Keeps what a run answered in the pack's own memory, for a pack that asks for it: its handler finds there later what it said
- * before. What may not be given again is not kept either (R-PACK-30).
+ * Stores each output in the pack's own memory, if the pack asks for it. Outputs that may not be cached are not stored
+ * (R-PACK-30).
  */
 export const captureHook: PackHook = {
   after({ pack, input, context: { memory, credential }, uncacheable: forThisOnce }, { outcome, output, cachedUntil }) {

@@ -3,12 +3,12 @@ import { PACK_NAME, PACK_VERSION } from '../../contract/pack.ts';
 import { requireCacheTtl } from './cache.ts';
 import { type Pack, toolNameOf } from './pack.ts';
 
-/** The packs there are, by name. */
+/** The available packs, by name. */
 export class Catalogue {
   readonly #packs = new Map<string, Pack>();
   readonly #tools = new Map<string, string>();
 
-  /** Refuses what could be taken for another pack, also as a tool. */
+  /** Refuses a pack whose name or tool name is already in use. */
   add(pack: Pack): void {
     if (!PACK_NAME.test(pack.name) || !PACK_VERSION.test(pack.version)) {
       throw new Failure('invalid_input', 'A pack needs a name such as weather.today and a version such as 1.0.0; mend both.');
@@ -23,7 +23,7 @@ export class Catalogue {
     this.#packs.set(pack.name, pack);
   }
 
-  /** A to Z. */
+  /** Sorted by name. */
   get all(): readonly Pack[] {
     return [...this.#packs.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1));
   }

@@ -12,28 +12,27 @@ import { forgetCachedOutputs } from './cache.ts';
 import type { CredentialProvider } from './credentials.ts';
 import type { Credential, Pack } from './pack.ts';
 
-/** A keychain takes its time to answer, and may ask its owner on the screen. */
+/** How long a secret is reused. Keychains are slow to read and may prompt the owner. */
 const HELD_MS = 60_000;
 
-/** In the vault. It says that there is one and where in the keychain; without it the keychain is not even asked. */
+/** Stored in the vault: where the keychain item is. Without this record the keychain is not read. */
 const Whereabouts = lazy(() => z.object({ place: z.string(), at: z.int() }));
 type Whereabouts = SchemaOutput<typeof Whereabouts>;
 
-/** In the keychain. */
+/** Stored in the keychain. */
 const Item = lazy(() => z.object({ id: z.string().min(1), secret: z.string().min(1) }));
 
-/** Where secrets are. */
 export interface CredentialSources {
-  /** Absent where there is no place to keep one. */
+  /** Absent if no keychain is available. */
   readonly keychain?: KeychainItems;
-  /** By name, from whoever starts the program. What is handed in is used, and nothing else is asked. */
+  /** Secrets from the program's settings, by name. These take precedence over the keychain. */
   readonly provided?: Readonly<Record<string, string>>;
 }
 
 interface Deps extends CredentialSources {
   readonly store: MemoryStore;
   readonly clock: Clock;
-  /** All there are; each says by itself which credential it uses. */
+  /** All packs. Each names the credential it uses. */
   packs(): readonly Pack[];
 }
 
@@ -42,7 +41,10 @@ interface Held extends Credential {
   until: number;
 }
 
-/** The owner's credentials (R-PACK-16): each secret in the OS keychain, or handed in, and nowhere else. */
+/**
+ * The owner's credentials (R-PACK-16). Each secret is kept in the OS keychain or comes from a setting, and is stored nowhere
+ * else.
+ */
 export class CredentialStore implements CredentialProvider {
   readonly #deps: Deps;
   readonly #held = new Map<string, Held>();
@@ -79,7 +81,7 @@ export class CredentialStore implements CredentialProvider {
       const reading = await this.#keychain.read(accountOf(name, place));
       if (reading.at === 'locked') throw closed('key_unavailable', name, reading.why);
       if (reading.at === 'unavailable') throw nowhere(reading.why);
-      // In this order: what is in the keychain can be found and removed again, whatever happens in between.
+      // Record the location before writing the keychain item, so that a crash leaves no item that cannot be found and removed.
       if (!before) await this.#note(name, place);
       try {
         await this.#keychain.save(accountOf(name, place), JSON.stringify({ id: newId(), secret }));
@@ -100,7 +102,7 @@ export class CredentialStore implements CredentialProvider {
         throw new Failure('not_found', 'There is no credential with this name; list them to see which there are.');
       const account = accountOf(name, whereabouts.place);
       const reading = await this.#keychain.read(account);
-      // A keychain that is not there any more keeps nobody from taking a credential back; a locked one still holds it.
+      // An unavailable keychain must not prevent deletion. A locked one still holds the item.
       if (reading.at === 'locked') throw closed('key_unavailable', name, reading.why);
       if (reading.at === 'found') await this.#keychain.remove(account);
       await this.#deps.store.vault.delete(CREDENTIAL + name);
@@ -119,7 +121,7 @@ export class CredentialStore implements CredentialProvider {
     const until = this.#deps.clock.steady() + HELD_MS;
     if (held && held.id === found?.id) held.until = until;
     else {
-      // Somebody changed the keychain itself.
+      // The keychain item was changed outside the program.
       if (held) await this.#end(name);
       if (found) this.#hold(name, found, until);
     }
@@ -150,7 +152,7 @@ export class CredentialStore implements CredentialProvider {
     this.#held.delete(name);
   }
 
-  /** What is under way with it ends without being kept; what was kept goes. */
+  /** Drops the secret and all outputs cached with it. Runs in progress that use it are not cached. */
   async #end(name: string): Promise<void> {
     this.#letGo(name);
     await forgetCachedOutputs(this.#deps.store, this.#packsWith(name));
@@ -158,7 +160,7 @@ export class CredentialStore implements CredentialProvider {
 
   async #refused(name: string, id: string): Promise<void> {
     const held = this.#held.get(name);
-    // Another one was set meanwhile, and nothing is known against that.
+    // A new secret was set in the meantime; the rejection concerns the old one.
     if (held?.id !== id) return;
     await this.#end(name);
     if (held.until === Infinity) this.#hold(name, held, Infinity);
@@ -199,7 +201,7 @@ export class CredentialStore implements CredentialProvider {
     }
   }
 
-  /** A to Z. */
+  /** Sorted by name. */
   #names(): string[] {
     const names = this.#deps.packs().flatMap(({ credential }) => (credential === undefined ? [] : [credential]));
     return [...new Set(names)].toSorted();

@@ -1,12 +1,12 @@
 import type { PackHook } from './hook.ts';
 import type { Credential } from './pack.ts';
 
-/** The owner's secrets for services outside, by name; they come from the keychain, and no pack can list them. */
+/** The owner's credentials for external services, by name. Packs cannot list them. */
 export interface CredentialProvider {
   read(name: string): Promise<Credential | undefined>;
 }
 
-/** Hands a pack the one credential that it names. */
+/** Gives a pack the one credential that it names. */
 export const credentialHook = (credentials: CredentialProvider): PackHook => ({
   before: ({ pack, context }) =>
     pack.credential === undefined

@@ -5,9 +5,9 @@ import { requireKey } from '../crypto/require-key.ts';
 import type { Entry, EntryEvent, MemoryStore } from '../store/store.ts';
 import { type AuditRow, parseAuditRow } from './audit.ts';
 
-/** Rows opened in one turn: few enough that nobody waiting behind them notices. */
+/** Rows decrypted per event loop turn: few enough that other callers notice no delay. */
 const SLICE = 50;
-/** Whose rows are known at once; the one that was asked least recently makes room. */
+/** Subjects kept in memory. The least recently used is dropped. */
 const KNOWN = 16;
 
 type Learned = Omit<MyDefaults, 'scope' | 'fetched_at'>;
@@ -15,28 +15,28 @@ type Learned = Omit<MyDefaults, 'scope' | 'fetched_at'>;
 type Finding = NonNullable<MyDefaults['common_findings']>[number];
 
 interface Known extends Omit<AuditRow, 'findings'> {
-  /** Those of the shelf: thousands of rows share a few. */
+  /** References to the shared findings of the subject: thousands of rows share a few. */
   readonly findings: readonly Finding[];
   readonly expiresAt: number;
 }
 
 interface Shelf {
   readonly rows: Map<number, Known>;
-  /** Counted as rows come and go: there may be fifty times as many as rows. */
+  /** Counted incrementally: there may be fifty times as many findings as rows. */
   readonly findings: Map<string, Finding>;
   built: Promise<void>;
-  /** Holds until a row comes or goes. */
+  /** Valid until a row is added, removed or expires. */
   learned: { readonly answer: Learned; readonly until: number } | undefined;
 }
 
 /**
- * What callers usually run, learned from the record of runs. Rows are opened once, in slices, and kept in step with every
- * commit; nothing of it outlives the program, or is shown while the memory is locked.
+ * Learns what each caller usually runs from the audit rows. Decrypts each row once, in slices, and follows every commit. Keeps
+ * the result in RAM only, and drops it when the memory is locked.
  */
 export class Defaults implements Disposable {
   readonly #store: MemoryStore;
   readonly #following: Disposable;
-  /** By subject; the one asked last stands last. */
+  /** By subject, least recently used first. */
   readonly #shelves = new Map<string, Shelf>();
 
   constructor(store: MemoryStore) {
@@ -47,7 +47,7 @@ export class Defaults implements Disposable {
   async of(subject: string): Promise<Learned> {
     const shelf = this.#shelf(subject);
     await shelf.built;
-    // This shelf may have been built before a lock.
+    // The index may have been built before the memory was locked.
     requireKey(this.#store);
     const now = this.#store.now();
     if (shelf.learned && now < shelf.learned.until) return shelf.learned.answer;
@@ -92,7 +92,7 @@ export class Defaults implements Disposable {
   }
 
   #hear(change: EntryEvent): void {
-    // Everything known was opened with the key.
+    // The memory may have been locked, and everything here was decrypted with its key.
     if (change.what === 'doubt') this.#shelves.clear();
     else if (change.what === 'gone') {
       for (const shelf of this.#shelves.values()) drop(shelf, change.row);
@@ -131,7 +131,7 @@ function drop(shelf: Shelf, row: number): void {
 
 const nameOf = (code: string, severity: string): string => JSON.stringify([code, severity]);
 
-/** Habits come from what succeeded, findings from whatever ran. */
+/** Counts successful runs for usage, and all runs for findings. */
 function learn(shelf: Shelf): Learned {
   const rows = [...shelf.rows.values()];
   const newest = rows.toSorted((one, other) => (one.sequence < other.sequence ? 1 : -1));
@@ -169,7 +169,7 @@ function habitsOf(rows: readonly Known[]) {
   });
 }
 
-/** The most frequent value of each field; of equally frequent ones the smallest. */
+/** The most frequent value of each field. Ties go to the smallest value. */
 function usualInputs(rows: readonly Known[]): Record<string, string> | undefined {
   const fields = new Map<string, Map<string, number>>();
   for (const { inputs } of rows) {
@@ -191,7 +191,7 @@ function mostFrequent(values: ReadonlyMap<string, number>): string {
   return best.value;
 }
 
-/** Picked without sorting them all: there may be very many that were found once. */
+/** Selects the top findings without sorting all of them: thousands may occur only once. */
 function mostCommon(findings: Iterable<Finding>): Finding[] {
   const most: Finding[] = [];
   for (const finding of findings) {

@@ -12,17 +12,17 @@ import type { Catalogue } from './catalogue.ts';
 import type { RunResult, PackHook, CachedResult, HookRun } from './hook.ts';
 import type { Artifact, ArtifactStore, Pack } from './pack.ts';
 
-/** More than that are not left to be written down behind their answers. */
+/** At most this many cached outputs are returned before their audit rows are written. */
 const MOST_NOTED = 256;
 
 interface Deps {
   readonly catalogue: Catalogue;
-  /** In this order before a run, and in the opposite one after it. */
+  /** Run in this order before a run and in reverse order after it. */
   readonly hooks: readonly PackHook[];
   readonly clock: Clock;
-  /** What a pack says while it runs. */
+  /** Receives what a pack logs while it runs. */
   readonly log?: (pack: string, text: string) => void;
-  /** A hook failed after a run, which changes nothing for its caller. */
+  /** Called when a hook fails after a run. The caller's result does not change. */
   readonly trouble: (pack: string) => void;
 }
 
@@ -42,13 +42,16 @@ interface Answered {
   readonly artifacts: readonly Artifact[];
 }
 
-/** Runs packs: input, hooks before, handler, output, hooks after. What goes wrong in one is told in the words of the failure table. */
+/**
+ * Runs packs: validates the input, runs the hooks and the handler, validates the output. Every error becomes a failure with a
+ * known code.
+ */
 export class PackEngine {
   readonly catalogue: Catalogue;
   readonly #deps: Deps;
   readonly #underWay = new Map<string, number>();
   readonly #running = new Set<{ readonly caller: Caller; readonly limit: TimeLimit }>();
-  /** Runs that are being written down. */
+  /** Runs whose audit rows are being written. */
   #noting = 0;
 
   constructor(deps: Deps) {
@@ -71,12 +74,12 @@ export class PackEngine {
     return await this.#run({ pack, caller, session, input: parsed.data, during });
   }
 
-  /** What runs for a token ends when nobody may come with that any more (R-PACK-32). */
+  /** Cancels the runs of a token that was revoked or paused (R-PACK-32). */
   cancelRunsOf(token: string, why: Failure): void {
     for (const { caller, limit } of this.#running) if (caller.token === token) limit.cancel(why);
   }
 
-  /** Ends every run and withholds its answer, also one that is only being recorded (R-LOCK-03). */
+  /** Cancels every run and withholds its output, even if only its audit row is still to be written (R-LOCK-03). */
   cancelAllRuns(why: Failure): void {
     for (const { limit } of this.#running) limit.withhold(why);
   }
@@ -91,7 +94,7 @@ export class PackEngine {
     const outcome = await this.#outcome(run, hooks, begun, limit.signal);
     const durationMs = Math.max(0, Math.round(clock.steady() - began));
     const noted = this.#after(run, begun, endingOf(outcome, durationMs));
-    // An answer that was there already does not wait until it is written down that it was given.
+    // A cached output is returned without waiting for its audit row.
     if ('failure' in outcome || !outcome.ready || this.#noting > MOST_NOTED) await noted;
     if ('failure' in outcome) throw outcome.failure;
     if (limit.withheld) throw limit.withheld;
@@ -128,7 +131,7 @@ export class PackEngine {
         signal,
         callContext: { signal, ...(consent && { consent: (request) => limit.suspended(() => consent(request)) }) },
         progress(done, of, saying) {
-          // A handler may ignore its signal and go on.
+          // A handler may ignore its signal and continue.
           if (!signal.aborted) during.progress?.(done, of, saying);
         },
         log: (text) => log?.(pack.name, text),
@@ -143,7 +146,7 @@ export class PackEngine {
     try {
       for (const hook of hooks) {
         begun.push(hook);
-        // A hook that has nothing to wait for costs no turn.
+        // A synchronous hook costs no event loop turn.
         const answer = hook.before?.(run);
         const ready = answer instanceof Promise ? await orAborted(signal, answer) : answer;
         if (ready) return { ready, output: ready.output, artifacts: [] };
@@ -162,7 +165,7 @@ export class PackEngine {
     }
   }
 
-  /** Never fails: nobody may wait for it. */
+  /** Never rejects, because the caller may not await it. */
   async #after(run: HookRun, begun: readonly PackHook[], ending: RunResult): Promise<void> {
     this.#noting += 1;
     for (const hook of begun.toReversed()) {
@@ -181,7 +184,7 @@ export class PackEngine {
     return { [Symbol.dispose]: () => void this.#running.delete(running) };
   }
 
-  /** One subject's flood leaves room for the others'. */
+  /** Limits concurrent runs per subject, so that one subject leaves capacity for others. */
   #place(subject: string): Disposable {
     const count = this.#underWay.get(subject) ?? 0;
     if (count >= PACK.atOnce) {
@@ -200,13 +203,13 @@ export class PackEngine {
   }
 }
 
-/** The memory packs have none here: what they ask of the memory is decided where it is performed. */
+/** The memory packs need no consent here: the operations they call ask for it. */
 function effectOfPack({ usesNetwork, own, changes }: Pack): ConsentEffect | undefined {
   if (usesNetwork) return 'discloses';
   return own && changes === 'destroys' ? 'destroys' : undefined;
 }
 
-/** Our own schemas bring their words with them; others' are told with the library's, and with where. */
+/** Our own schemas carry readable messages. For an owner's pack, use the library's message and add the field. */
 function explainInput({ own }: Pack, error: z.ZodError): string {
   const [first] = error.issues;
   if (!own || first === undefined) return explainIssue(error);
@@ -215,7 +218,7 @@ function explainInput({ own }: Pack, error: z.ZodError): string {
   return `${field} ${what}; compare it with the input schema of the pack.`;
 }
 
-/** What the caller gave up, or may not wait for any more. */
+/** The caller cancelled the run or is no longer allowed to wait for it. */
 class Cancelled extends Failure {
   constructor(why?: Failure) {
     super(why?.code ?? 'handler_failed', why?.message ?? 'The run was cancelled; start it again if it is still wanted.');
@@ -223,12 +226,12 @@ class Cancelled extends Failure {
 }
 
 interface TimeLimit extends Disposable {
-  /** Aborted with the failure that says why. */
+  /** Aborted with the failure to report. */
   readonly signal: AbortSignal;
   cancel(why?: Failure): void;
-  /** Stops the time while this is awaited, then grants the pack its whole time again. */
+  /** Stops the timer while `work` runs, then restarts it with the full time. */
   suspended<T>(work: () => Promise<T>): Promise<T>;
-  /** Cancels the run, and keeps back an answer that is there already. */
+  /** Cancels the run and withholds an output that is already there. */
   withhold(why: Failure): void;
   readonly withheld: Failure | undefined;
 }
@@ -272,7 +275,7 @@ function timeLimit(clock: Clock, { name, seconds = PACK.timeout }: Pack, given: 
   };
 }
 
-/** A handler that does not heed its signal is left behind; what becomes of it concerns nobody. */
+/** Abandons a handler that ignores its signal. */
 function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   const abort = (): void => reject(signal.reason as Failure);
@@ -282,7 +285,7 @@ function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return promise;
 }
 
-/** What was made is told with the answer, and the answer without it would be another: it is for this once. */
+/** Lists new artifacts in the result. Such an output is not cached, because the cache holds no artifacts. */
 function noting({ pack, context }: HookRun, place: ArtifactStore, made: Artifact[]): ArtifactStore {
   return {
     async put(name, mediaType, body) {
@@ -299,7 +302,7 @@ function noting({ pack, context }: HookRun, place: ArtifactStore, made: Artifact
   };
 }
 
-/** What is not as the pack's author promised is not handed on. */
+/** Refuses output that does not match the pack's schema. */
 function fitting({ name, output }: Pack, answer: unknown): unknown {
   const { success, data } = output.safeParse(answer);
   if (success && fitsJson(data)) return data;
@@ -320,7 +323,7 @@ function fitsJson(data: unknown): boolean {
   }
 }
 
-/** A failure that names itself is one of the table; anything else was the handler's, and its text may hold what it saw. */
+/** A `Failure` passes through. The text of any other error may contain private data, so it is not passed on. */
 const asHandlerFailure = (error: unknown): Failure =>
   error instanceof Failure
     ? error

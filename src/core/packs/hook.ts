@@ -2,46 +2,49 @@ import type { Failure, FailureCode } from '../../contract/failure.ts';
 import type { Caller } from '../access/caller.ts';
 import type { ExecutionContext, Pack } from './pack.ts';
 
-/** One run of a pack, from its parsed input on. */
+/** One run of a pack, after its input was validated. */
 export interface HookRun {
   readonly pack: Pack;
   readonly caller: Caller;
   readonly session?: string;
   readonly input: unknown;
-  /** What the handler will be given; a hook may add to it. */
+  /** Passed to the handler. Hooks may add to it. */
   readonly context: Changeable;
-  /** Whether the handler said that its answer is for this once. */
+  /** Whether the handler called `doNotCache`. */
   readonly uncacheable: boolean;
 }
 
 type Changeable = { -readonly [Name in keyof ExecutionContext]: ExecutionContext[Name] };
 
-/** What a hook answers in the handler's place. */
+/** An output that a hook returns instead of running the handler. */
 export interface CachedResult {
   readonly output: unknown;
-  /** Milliseconds since 1970 until which the same question is answered so. */
+  /** When the output expires, in milliseconds since 1970. */
   readonly expiresAt: number;
 }
 
-/** How a run ended. `cancelled`: its caller gave it up. */
+/** How a run ended. `cancelled`: the caller cancelled it. */
 export interface RunResult {
   readonly outcome: 'ok' | 'cancelled' | FailureCode;
-  /** As its schema understood it; undefined unless the outcome is `ok`. */
+  /** The validated output; undefined unless the outcome is `ok`. */
   readonly output?: unknown;
-  /** What the caller is told, unless the outcome is `ok`. */
+  /** The failure the caller receives; undefined if the outcome is `ok`. */
   readonly failure?: Failure;
-  /** Answered by a hook, and until when the same question will be. */
+  /** If a hook returned a cached output: when that output expires. */
   readonly cachedUntil?: number;
   readonly durationMs: number;
 }
 
 /**
- * The seam around every run. Memory, cache and audit are hooks themselves, and come last: a hook of yours sees a run before
- * they do and after they did.
+ * Extends every run. Memory, cache and audit are hooks too. They come last, so other hooks run before them and finish after
+ * them.
  */
 export interface PackHook {
-  /** Before the handler, in the order of the hooks. The first that returns something answers the run; what it throws refuses it. */
+  /**
+   * Runs before the handler, in hook order. The first hook that returns a result answers the run; a hook that throws refuses
+   * it.
+   */
   before?(run: HookRun): Promise<CachedResult | undefined> | CachedResult | undefined;
-  /** Afterwards, in the opposite order and whatever the outcome. What it throws is noted and changes nothing. */
+  /** Runs after the handler, in reverse hook order, whatever the outcome. Errors are logged and change nothing. */
   after?(run: HookRun, ending: RunResult): Promise<void> | void;
 }

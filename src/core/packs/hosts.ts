@@ -1,19 +1,19 @@
-/** Who outside may be asked. */
+/** The external hosts that may be contacted. */
 export interface HostAllowlist {
   allows(name: string, port: number): boolean;
-  /** What its owner can do about a host that is missing. */
+  /** Tells the owner how to allow a missing host. */
   readonly remedy: string;
 }
 
 export const HTTPS_PORT = 443;
 
 const LABEL = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?';
-/** Two labels or more, and a last one that no number could be: names alone, never addresses. */
+/** At least two labels, and a last label that is not a number: host names only, never IP addresses. */
 const NAME = new RegExp(`^(${LABEL}\\.)+(?!\\d+$|0x)${LABEL}$`);
 
 export const isHostName = (name: string): boolean => name.length <= 253 && NAME.test(name);
 
-/** `name`, or `*.name` for all below it, each with a port unless it is the usual one. Undefined where one is not so. */
+/** Accepts `name` or `*.name` (all subdomains), each with an optional port. Undefined if an entry is invalid. */
 export function parseHostAllowlist(listed: readonly string[], remedy: string): HostAllowlist | undefined {
   const hosts = listed.map(parse);
   if (!hosts.every((host) => host !== undefined)) return undefined;
@@ -26,7 +26,7 @@ export function parseHostAllowlist(listed: readonly string[], remedy: string): H
 
 interface Host {
   readonly name: string;
-  /** All names that end so, and not the name itself. */
+  /** Matches all subdomains, but not the name itself. */
   readonly below: boolean;
   readonly port: number;
 }

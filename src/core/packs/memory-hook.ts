@@ -4,7 +4,7 @@ import type { PackHook, HookRun } from './hook.ts';
 import { createPackMemory } from './pack-memory.ts';
 import type { PackSessions } from './sessions.ts';
 
-/** Gives a pack that asks for it a memory of its own, bound to its caller and session. */
+/** Gives a pack that declares `memory` its own storage, bound to the caller and session. */
 export function memoryHook(store: MemoryStore, sessions: PackSessions): PackHook {
   const give = ({ pack, caller, session, context }: HookRun): undefined => {
     if (!pack.memory || !isKeyAvailable(store.status().key)) return;
@@ -12,11 +12,11 @@ export function memoryHook(store: MemoryStore, sessions: PackSessions): PackHook
     context.memory = createPackMemory({ store, pack, caller, namespace });
   };
   return {
-    // Also of a pack without memory: a session lives as long as something runs in it.
+    // Also for packs without memory: any run keeps its session alive.
     before: (run) =>
       run.session === undefined ? give(run) : sessions.open(run.caller.subject, run.session).then(() => give(run)),
 
-    // What it ran for so long was no rest.
+    // Time spent running does not count as idle time.
     after({ caller, session }) {
       if (session !== undefined) sessions.touch(caller.subject, session);
     },

@@ -15,7 +15,7 @@ interface Deps {
   readonly namespace: Namespace;
 }
 
-/** Keys stand under the pack's name, which its handler never sees: what one pack keeps no other can read or plant. */
+/** Prefixes keys with the pack's name, which the handler never sees. No pack can read or write another pack's entries. */
 export function createPackMemory({ store, pack, caller, namespace }: Deps): PackMemory {
   const space: Space = store.space(namespace, 'pack');
   const prefix = `${pack.name}/`;
@@ -49,7 +49,7 @@ export function createPackMemory({ store, pack, caller, namespace }: Deps): Pack
       if (text === undefined || !fitsBytes(text, VALUE_BYTES)) {
         throw new Failure('handler_failed', `A pack can remember what is JSON of at most ${VALUE_BYTES / 1024} KiB; store less.`);
       }
-      // Names tell what values are.
+      // Include the key, because a field name can reveal that its value is a secret.
       if (findSecret(JSON.stringify([{ [key]: value }, tags, category]))) {
         throw new Failure('handler_failed', 'The pack tried to remember something that looks like a credential; leave it out.');
       }

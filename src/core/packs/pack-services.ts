@@ -18,7 +18,6 @@ import { memoryHook } from './memory-hook.ts';
 import type { Pack } from './pack.ts';
 import { PackSessions } from './sessions.ts';
 
-/** Everything about packs that operations need. */
 export interface PackServices {
   readonly engine: PackEngine;
   readonly sessions: PackSessions;
@@ -26,27 +25,27 @@ export interface PackServices {
   readonly defaults: Defaults;
   readonly pipelines: PipelineRunner;
   readonly authorship: Authorship;
-  /** Clears up what an earlier start left behind; as far as that needs the key, again when it has come. */
+  /** Ends sessions and runs left over from an earlier start. Call again once the key is available. */
   resume(): Promise<void>;
-  /** Packs of the owner's own that could not be taken. */
+  /** The owner's packs that failed to load. */
   readonly skipped: NonNullable<PackList['skipped']>;
 }
 
 export interface PackServicesOptions {
   readonly store: MemoryStore;
   readonly clock: Clock;
-  /** Left out where nobody comes with one. */
+  /** Absent if the program accepts no tokens. */
   readonly tokens?: Pick<TokenRegistry, 'onRevoked' | 'grants'>;
   readonly packs?: readonly Pack[];
   readonly skipped?: PackServices['skipped'];
   readonly credentials?: CredentialProvider;
-  /** See runs before memory, cache and audit do, and after they did. */
+  /** Run before the memory, cache and audit hooks, and finish after them. */
   readonly hooks?: readonly PackHook[];
   readonly log?: (pack: string, text: string) => void;
   readonly trouble?: (what: string) => void;
 }
 
-/** The engine with its own hooks. Packs that ask the memory itself are added when there is a door to ask by. */
+/** Packs that call operations are added later, because the operations need these services first. */
 export function createPackServices(options: PackServicesOptions): PackServices & Disposable {
   const { store, clock, tokens, packs = [], skipped = [], credentials, hooks = [], log, trouble = () => undefined } = options;
   const sessions = new PackSessions(store, clock, () => trouble('the end of a session'));
@@ -76,7 +75,7 @@ export function createPackServices(options: PackServicesOptions): PackServices &
       'invalid_token',
       'The token that started this run was revoked or paused; start it again with one that holds, if it is still wanted.',
     );
-    // In this order: no next step begins.
+    // Pipelines first, so that no further step starts.
     pipelines.cancelRunsOf(token, why);
     engine.cancelRunsOf(token, why);
     void pipelines.cancelOrphanedRuns();

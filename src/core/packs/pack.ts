@@ -3,31 +3,31 @@ import type { PackResult } from '../../contract/pack.ts';
 import type { Caller } from '../access/caller.ts';
 import type { CallContext } from '../operations/call-context.ts';
 
-/** What a pack wants from memory. Nothing of it happens unless it is asked for here. */
+/** What a pack uses memory for. Everything is off by default. */
 interface MemoryOptions {
-  /** Keep answers, and give them again to the same question. */
+  /** Cache outputs and return them for equal inputs. */
   readonly cache?: true;
-  /** Whether this question wants an answer of its own, that is neither given again nor waited for by others. */
+  /** Whether this input must run the handler, without the cache and without sharing another caller's run. */
   readonly bypassesCache?: (input: unknown) => boolean;
-  /** Keep each answer in the pack's own memory too, under `captured/`: the last one for each question. */
+  /** Also store the last output of each input in the pack's own memory, under `captured/`. */
   readonly capture?: true;
-  /** How long an answer is kept, in seconds; also the lifetime of what the pack stores, unless it says otherwise. */
+  /** Lifetime of cached outputs in seconds. Also the default lifetime of the entries the pack stores. */
   readonly ttl?: number;
-  /** Of what the pack stores, unless it says otherwise. */
+  /** Default category of the entries the pack stores. */
   readonly category?: string;
 }
 
 interface StoreOptions {
-  /** Seconds, up to a year; 90 days unless the pack or this says otherwise. */
+  /** Seconds, at most a year. Defaults to the pack's `ttl`, or 90 days. */
   readonly ttl?: number;
   readonly category?: string;
   readonly tags?: readonly string[];
 }
 
-/** What a pack remembered. */
+/** An entry in a pack's memory. */
 export interface PackMemoryEntry {
   readonly key: string;
-  /** As it was stored: anything that JSON can hold. */
+  /** The stored JSON value. */
   readonly value: unknown;
   readonly category: string;
   readonly tags: readonly string[];
@@ -35,90 +35,88 @@ export interface PackMemoryEntry {
   readonly expires_at: string;
 }
 
-/** A pack's own memory: of this caller, of this session if there is one, and of no other pack. */
+/** A pack's own storage, bound to the caller and session. Other packs cannot access it. */
 export interface PackMemory {
-  /** Whose: `subject`, or `subject:session`. */
+  /** `subject`, or `subject:session`. */
   readonly namespace: string;
   store(key: string, value: unknown, options?: StoreOptions): Promise<void>;
   recall(key: string): Promise<PackMemoryEntry | undefined>;
-  /** Those whose key begins so, newest first. */
+  /** Entries whose key starts with the prefix, newest first. */
   list(prefix?: string): Promise<readonly Omit<PackMemoryEntry, 'value'>[]>;
-  /** Whether there was something to forget. */
+  /** Whether an entry was deleted. */
   delete(key: string): Promise<boolean>;
-  /** The newest, by category, to begin with; at most 50 and 32 kB. */
+  /** The newest entries, grouped by category: at most 50 entries and 32 kB. */
   context(): Promise<{ readonly categories: readonly { readonly name: string; readonly entries: readonly PackMemoryEntry[] }[] }>;
 }
 
-/** A secret of the owner's. Its id tells it from every other and says nothing about it. */
+/** One of the owner's secrets. The id distinguishes secrets without revealing anything about them. */
 export interface Credential {
   readonly id: string;
   readonly secret: string;
-  /** Replaced, removed or refused since it was read: no answer that it opened is kept any more. */
+  /** Replaced, deleted or rejected since it was read. Outputs obtained with it are no longer cached. */
   readonly revoked?: boolean;
-  /** To be called when its service refuses it: what was kept with it is forgotten. */
+  /** Call when the service rejects the secret. Outputs cached with it are deleted. */
   readonly reportRejected?: () => Promise<void>;
 }
 
-/** Something that a run made beside its answer, such as a picture, as its caller is told of it. */
+/** A file that a run produced besides its output, such as a picture. */
 export type Artifact = NonNullable<PackResult['artifacts']>[number];
 
-/** Where such things are put. */
 export interface ArtifactStore {
   put(name: string, mediaType: string, body: Uint8Array): Promise<Artifact>;
 }
 
-/** What a handler is given. Everything it may do to the world outside itself goes through here or through what its maker handed it. */
+/** What a handler receives. A handler reaches the outside world only through this context or what its creator passed to it. */
 export interface ExecutionContext<Input = unknown> {
-  /** As the pack's own schema understood it. */
+  /** The input, parsed by the pack's schema. */
   readonly input: Input;
   readonly caller: Caller;
   readonly session?: string;
-  /** Aborted when the caller gives up or the time is over. */
+  /** Aborted when the caller cancels or the time is up. */
   readonly signal: AbortSignal;
-  /** Bound to the caller, the session and this pack; undefined while no store can be used. */
+  /** Bound to the caller, the session and this pack. Undefined while the store is unavailable. */
   readonly memory?: PackMemory;
-  /** Undefined unless a hook gave a place for them: this program has none of its own. */
+  /** Undefined unless a hook provides it; the program itself has none. */
   readonly artifacts?: ArtifactStore;
-  /** Of the kind that the pack named, if its owner has given one. */
+  /** The credential that the pack names, if the owner has set one. */
   readonly credential?: Credential;
-  /** A pack that calls `perform` hands this on, so that giving up and the owner's consent reach the nested call. */
+  /** Passed to nested operations, so that cancellation and consent reach them. */
   readonly callContext: CallContext;
   readonly progress: (done: number, of?: number, saying?: string) => void;
   readonly log: (text: string) => void;
-  /** This answer is for this once: private, or bound to a moment. */
+  /** Marks the output as private or short-lived, so that it is not cached. */
   readonly doNotCache: () => void;
 }
 
 interface Described {
-  /** Group and name: `github.list_issues`. */
+  /** Group and name, such as `github.list_issues`. */
   readonly name: string;
-  /** Answers of another version are never given for this one's. */
+  /** Cached outputs are only returned for the same version. */
   readonly version: string;
   readonly title: string;
-  /** For a model: when to use it, and when not. */
+  /** For a model: when to use the pack, and when not. */
   readonly description: string;
   readonly memory?: MemoryOptions;
-  /** Which of the owner's credentials it uses. */
+  /** The name of the credential the pack uses. */
   readonly credential?: string;
-  /** Seconds after which a run ends; 30 unless said. */
+  /** Time limit in seconds; 30 by default. */
   readonly seconds?: number;
-  /** What people say who need it; `route` looks here. */
+  /** Phrases a user might say; used by `route`. */
   readonly intents?: readonly string[];
-  /** Whether it changes anything beyond its own memory. */
+  /** What the pack changes outside its own memory. */
   readonly changes?: 'nothing' | 'adds' | 'destroys';
-  /** Whether it asks anybody outside this machine. */
+  /** Whether the pack contacts other machines. */
   readonly usesNetwork?: boolean;
-  /** The memory packs and `route` leave no row of their runs. */
+  /** The memory packs and `route` write no audit rows. */
   readonly unaudited?: true;
-  /** One of the owner's own; another revision is another pack to the cache. */
+  /** Set for the owner's own packs. Cached outputs are only returned for the same revision. */
   readonly own?: { readonly revision: string; readonly hosts?: readonly string[] };
-  /** Its owner has not turned it on, so agents are not offered it. */
+  /** The owner has not turned the pack on, so agents do not see it. */
   readonly off?: boolean;
-  /** Why it cannot run at present, and what its owner can do. */
+  /** Why the pack cannot run now, and what the owner can do. */
   readonly unavailable?: () => string | undefined;
 }
 
-/** A pack as the engine runs it. */
 export interface Pack extends Described {
   readonly input: z.ZodType;
   readonly output: z.ZodType;
@@ -131,10 +129,10 @@ interface Typed<Input extends z.ZodType, Output extends z.ZodType> extends Descr
   readonly handler: (context: ExecutionContext<z.output<Input>>) => Promise<z.input<Output>>;
 }
 
-/** Lets the compiler compare a handler with its schemas. */
+/** Type-checks a handler against its schemas. */
 export const definePack = <Input extends z.ZodType, Output extends z.ZodType>(pack: Typed<Input, Output>): Pack =>
-  // The engine hands in what the schema parsed, and nothing else.
+  // Safe: the engine passes only parsed input.
   pack as Typed<Input, Output> & { readonly handler: Pack['handler'] };
 
-/** A tool's name has no dots; our own packs are known without their group. */
+/** Tool names have no dots. Our own packs drop the `helmdeck.` prefix. */
 export const toolNameOf = ({ name }: Pick<Pack, 'name'>): string => name.replace(/^helmdeck\./, '').replaceAll('.', '_');

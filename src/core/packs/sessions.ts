@@ -11,12 +11,15 @@ interface Session {
   usedAt: number;
 }
 
-/** Sessions of packs: opened by their first use, ended by their owner or by an hour of rest, and with them their working memory. */
+/**
+ * Sessions of packs. A session starts with its first use and ends on request or after an hour idle; its working memory is
+ * deleted with it.
+ */
 export class PackSessions implements Disposable {
   readonly #store: MemoryStore;
   readonly #clock: Clock;
   readonly #trouble: () => void;
-  /** The one used last stands last. */
+  /** Least recently used first. */
   readonly #open = new Map<string, Session>();
   #waiting: Disposable | undefined;
   #first: Promise<void> | undefined;
@@ -27,7 +30,9 @@ export class PackSessions implements Disposable {
     this.#trouble = trouble;
   }
 
-  /** Before the first of all is opened, what an earlier start left goes: a session of the same name has no part in it. */
+  /**
+   * Deletes leftovers of an earlier start before the first session opens, so that a session with the same name starts empty.
+   */
   async open(subject: string, id: string): Promise<void> {
     this.#first ??= this.endLeftovers();
     try {
@@ -50,14 +55,14 @@ export class PackSessions implements Disposable {
     this.#wait();
   }
 
-  /** How many entries went with it. A session that is not open has none, unless the program ended before it did. */
+  /** Returns the number of deleted entries. A session that is not open may still have entries from an earlier start. */
   async end(subject: string, id: string): Promise<number> {
     this.#open.delete(nameOf(subject, id));
     const { deleted } = await this.#store.forget(subject, { kinds: ['pack'], session: id });
     return deleted;
   }
 
-  /** What sessions of an earlier start left behind: none of them is open any more. */
+  /** Deletes the memory of sessions left over from an earlier start. */
   async endLeftovers(): Promise<void> {
     for (const { namespace } of await this.#store.namespaces('pack')) {
       const { subject, session } = namespace;

@@ -8,19 +8,19 @@ import { isInUndoRange, planRevert, restoredVersion } from '../store/undo.ts';
 import { formatTime } from '../time/format-time.ts';
 import { allEntries } from './every-entry.ts';
 
-/** No pack can name a category with a colon, nor a key that does not begin with its own name, which has a dot. */
+/** Packs cannot write here: their categories have no colon, and their keys start with a name that contains a dot. */
 const DEFINITION = { category: 'pipeline:definition', begin: 'pipelines/' } as const;
 const VERSION = { category: 'pipeline:version', begin: 'pipeline-versions/' } as const;
 
-/** Definitions opened in one turn: few enough that other callers do not wait noticeably. */
+/** Definitions decrypted per event loop turn: few enough that other callers notice no delay. */
 const SLICE = 20;
 
-/** As the entry's value holds it. Before authors were recorded, the value was the definition itself. */
+/** The stored JSON. Before authors were recorded, the value was the definition itself. */
 interface Stored {
   readonly definition: PipelineDefinition;
-  /** The owner wrote or adopted it in person. */
+  /** The owner wrote or adopted it. */
   readonly owner?: true;
-  /** The client that wrote it before somebody else adopted it. */
+  /** The client that wrote it, if someone else adopted it since. */
   readonly wrote?: string;
   readonly legacy?: true;
 }
@@ -29,23 +29,23 @@ interface Stored {
 interface Numbered extends Stored {
   /** Counts from 1. */
   readonly version: number;
-  /** When an earlier version was written; its entry is as old as its slot. */
+  /** When an earlier version was written. Its entry's own times are those of the slot. */
   readonly at?: number;
 }
 
-/** A definition with everyone who answers for it. */
+/** A definition and who is responsible for it. */
 export interface AttributedDefinition {
   readonly definition: PipelineDefinition;
   readonly author: DefinitionAuthor;
-  /** The client that wrote it before somebody else adopted it. */
+  /** The client that wrote it, if someone else adopted it since. */
   readonly originalClient: string | undefined;
-  /** Written before authors were recorded, so nobody answers for it until the owner adopts it. */
+  /** Written before authors were recorded. It cannot run until the owner adopts it. */
   readonly legacy: boolean;
   readonly updatedAt: number;
   readonly expiresAt: number;
 }
 
-/** A definition and the entry that holds it. */
+/** A definition and its entry. */
 interface Found {
   readonly entry: Entry;
   readonly stored: Numbered;
@@ -59,16 +59,16 @@ interface Undone {
 
 type NoteOf = (operation: PipelineChange, id: string) => ActivityNote;
 
-/** What the record of activity calls a change. */
+/** Operation names in the activity record. */
 export type PipelineChange = 'createPipeline' | 'replacePipeline' | 'deletePipeline' | 'undo';
 
 /**
- * Definitions of pipelines, sealed in their subject's memory. Only the author and the owner change one (R-DEFINE-01), and the
- * versions before stay, as they do for facts.
+ * Stores pipeline definitions in their subject's memory. Only the author and the owner may change one (R-DEFINE-01). Keeps
+ * earlier versions, as for facts.
  */
 export class DefinitionStore {
   readonly #store: MemoryStore;
-  /** The last change of each subject: a change reads before it writes. */
+  /** The last change of each subject. Changes read before they write, so they run one at a time. */
   readonly #changing = new Map<string, Promise<unknown>>();
 
   constructor(store: MemoryStore) {
@@ -79,7 +79,7 @@ export class DefinitionStore {
     return keptOf(await this.#find(subject, id));
   }
 
-  /** A to Z. */
+  /** Sorted by name. */
   async all(subject: string): Promise<AttributedDefinition[]> {
     const all: AttributedDefinition[] = [];
     for await (const found of this.#each(subject)) all.push(keptOf(found));
@@ -97,7 +97,7 @@ export class DefinitionStore {
       const entry = await space.get(DEFINITION.begin + id);
       const stored: Stored = { definition, ...(caller.owner === true && { owner: true }) };
       if (!entry) {
-        // No definition is evicted to make room: somebody may rely on it.
+        // Never evict a definition to make room: someone may rely on it.
         if ((await space.count(DEFINITION.category)) >= PIPELINE.definitions) {
           throw new Failure('quota_exceeded', `${PIPELINE.definitions} pipelines are kept already; delete one first.`);
         }
@@ -120,7 +120,7 @@ export class DefinitionStore {
     });
   }
 
-  /** Makes the caller responsible for exactly the version that they have seen. */
+  /** Makes the caller responsible for exactly the version they have seen. */
   adopt(caller: Caller, id: string, seen: string): Promise<AttributedDefinition> {
     return this.#inTurn(caller.subject, async () => {
       const found = await this.#find(caller.subject, id);
@@ -142,7 +142,7 @@ export class DefinitionStore {
     });
   }
 
-  /** For good, with the versions before. */
+  /** Deletes the definition and its earlier versions. */
   delete(caller: Caller, id: string, noteOf: NoteOf): Promise<void> {
     return this.#inTurn(caller.subject, async () => {
       const found = await this.#find(caller.subject, id);
@@ -151,12 +151,12 @@ export class DefinitionStore {
     });
   }
 
-  /** A definition that runs is kept for another year. */
+  /** Extends the lifetime by a year; called when a definition runs. */
   async renew(subject: string, author: Author, id: string): Promise<void> {
     await this.#space(subject).change(DEFINITION.begin + id, { author, lifetime: PIPELINE.ttl * 1000 });
   }
 
-  /** Takes back what a client wrote, by the same rule as for facts; with `dry` it only says what would happen. */
+  /** Undoes a client's changes by the same rule as for facts. With `dry`, only reports what would happen. */
   undo(caller: Caller, unwanted: UndoRange, dry: boolean, noteOf: NoteOf): Promise<Undone> {
     return this.#inTurn(caller.subject, async () => {
       const undone: Undone = { removed: [], restored: [], skipped: [] };
@@ -194,7 +194,7 @@ export class DefinitionStore {
     for await (const entry of allEntries(this.#space(subject), DEFINITION.category, SLICE)) yield { entry, stored: read(entry) };
   }
 
-  /** Newest first, as far back as they reach without a gap. */
+  /** Newest first, up to the first missing version. */
   async #versions(subject: string, { entry, stored: { definition, version } }: Found): Promise<Entry[]> {
     const versions: Entry[] = [];
     for (let number = version - 1; number >= 1 && versions.length < HISTORY_VERSIONS; number -= 1) {
@@ -206,7 +206,7 @@ export class DefinitionStore {
     return versions;
   }
 
-  /** The version before goes to its slot first: a crash in between leaves it twice, and never lost. */
+  /** Writes the previous version to its slot first, so that a crash duplicates it instead of losing it. */
   async #supersede(
     subject: string,
     { entry, stored }: Found,
@@ -259,7 +259,7 @@ export class DefinitionStore {
   }
 }
 
-/** Versions take turns in as many slots as are kept, so the oldest is overwritten. */
+/** Versions share a fixed number of slots, so a new version overwrites the oldest. */
 const slotOf = (id: string, version: number): string => `${VERSION.begin}${id}/${version % HISTORY_VERSIONS}`;
 
 function read({ value }: Entry): Numbered {
@@ -279,14 +279,14 @@ const keptOf = ({
   expiresAt,
 });
 
-/** For comparing versions: the same words in another place are the same words. */
+/** The entry without version numbers, for comparing contents. */
 const withoutNumber = ({ entry, stored: { version: _version, at: _at, ...stored } }: Found): Entry => ({
   ...entry,
   category: DEFINITION.category,
   value: JSON.stringify(stored),
 });
 
-/** Whether nothing would change: neither the words nor who answers for them. */
+/** Whether neither the definition nor its author would change. */
 const isSame = ({ entry, stored }: Found, caller: Caller, next: Stored): boolean =>
   JSON.stringify(stored.definition) === JSON.stringify(next.definition) &&
   stored.legacy !== true &&

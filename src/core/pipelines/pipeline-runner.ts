@@ -24,7 +24,7 @@ interface Deps {
   readonly audit: Audit;
   readonly authorship: Authorship;
   readonly clock: Clock;
-  /** The end of a run could not be recorded; it is made up for later. */
+  /** Called when the end of a run could not be recorded. A later clean-up records it. */
   readonly trouble: () => void;
 }
 
@@ -34,35 +34,34 @@ type RunStep = PipelineRun['steps'][number];
 interface Active {
   readonly caller: Caller;
   readonly author: DefinitionAuthor;
-  /** Signs the record of the run: the caller, and the author beside them. */
+  /** Author of the run's record: the caller, with the pipeline's author beside them. */
   readonly signature: Author;
   readonly definition: PipelineDefinition;
   readonly inputs: Map<string, unknown>;
   readonly learned: Readonly<Record<string, string>> | undefined;
-  /** As it is told; it changes as the run goes on. */
+  /** The state shown to callers; updated as the run proceeds. */
   readonly run: Omit<PipelineRun, 'steps'> & { readonly steps: RunStep[] };
-  /** What later steps may refer to. */
+  /** Outputs that later steps may refer to. */
   readonly outputs: Map<string, unknown>;
   readonly cancelling: AbortController;
-  /** Aborted when it is cancelled, or by who waits for it. */
+  /** Aborted when the run is cancelled, or when the caller waiting for it cancels. */
   readonly signal: AbortSignal;
   readonly during: CallContext;
   readonly began: number;
-  /** Bytes that outputs may still take, and of which the record may show so many. */
+  /** Bytes left for outputs, and for outputs shown in the record. */
   room: number;
   shown: number;
 }
 
 interface Running {
   readonly active: Active;
-  /** How it ended; undefined where that could not be recorded. */
+  /** The final state; undefined if it could not be recorded. */
   readonly ended: Promise<PipelineRun | undefined>;
 }
 
-/** What a run is made of. */
 interface Begun {
   readonly caller: Caller;
-  /** The caller with the rights of the author as well. */
+  /** The caller, limited to the rights that the author also has. */
   readonly acting: Caller;
   readonly kept: AttributedDefinition;
   readonly inputs: Map<string, unknown>;
@@ -74,12 +73,12 @@ const LEGACY =
 
 type Ended = Pick<PipelineRun, 'failure'> & { readonly status: Exclude<PipelineRun['status'], 'running'> };
 
-/** Runs packs one after the other, fed by inputs and by earlier outputs. A run goes on when who started it has left. */
+/** Runs the packs of a pipeline in order, fed by inputs and earlier outputs. A run continues after the caller disconnects. */
 export class PipelineRunner implements Disposable {
   readonly #deps: Deps;
   readonly definitions: DefinitionStore;
   readonly #shelf: PipelineStore;
-  /** By run, in every subject. */
+  /** By run id, for all subjects. */
   readonly #running = new Map<string, Running>();
   #closed = false;
   #clearing: Promise<void> = Promise.resolve();
@@ -90,20 +89,20 @@ export class PipelineRunner implements Disposable {
     this.#shelf = new PipelineStore(deps.store);
   }
 
-  /** Whatever else is asked of a definition comes after this: it says that its depth has an end. */
+  /** Checks nesting depth first. Call before anything else that walks the definition. */
   validate(definition: PipelineDefinition): void {
     const packs = new Set(this.#deps.engine.catalogue.all.map(({ name }) => name));
     validateDefinition(definition, (name) => packs.has(name));
   }
 
-  /** Answers when the run has begun. */
+  /** Returns once the run has started. */
   async startRun(caller: Caller, asked: RunPipelineInput, { consent }: CallContext = {}): Promise<PipelineRun> {
-    // The run outlives the call: giving that up does not stop it, and nobody hears its progress.
+    // The run outlives the call, so cancelling the call does not stop it, and it reports no progress.
     const { active } = await this.#start(caller, asked, { ...(consent && { consent }) });
     return told(active);
   }
 
-  /** Answers when the run has ended; one that did not succeed is a failure. */
+  /** Returns once the run has ended. Throws if it did not succeed. */
   async runToEnd(caller: Caller, asked: RunPipelineInput, during: CallContext): Promise<PipelineRun> {
     const { active, ended } = await this.#start(caller, asked, during);
     const run = (await ended) ?? (await this.getRun(caller, active.run.run_id));
@@ -114,7 +113,7 @@ export class PipelineRunner implements Disposable {
       message = 'The run was cancelled; start it again if it is still wanted.',
       step,
     } = run.failure ?? {};
-    // Nothing but codes is written there.
+    // Safe: records contain only known codes.
     throw new Failure(error as FailureCode, step === undefined ? message : `In the step ${step}: ${message}`);
   }
 
@@ -143,10 +142,10 @@ export class PipelineRunner implements Disposable {
     return running;
   }
 
-  /** The one that moved on last comes first. */
+  /** Most recently updated first. */
   async listRuns({ subject }: Caller, limit: number): Promise<PipelineRuns['runs']> {
     const found = new Map<string, { readonly at: number; readonly run: PipelineRuns['runs'][number] }>();
-    // In this order: one that ends meanwhile is met twice rather than missed.
+    // Running first: a run that ends meanwhile is then seen twice rather than missed.
     for (const state of ['running', 'ended'] as const) {
       let left = limit;
       for await (const { entry, kept } of this.#shelf.runs(subject, state)) {
@@ -161,7 +160,7 @@ export class PipelineRunner implements Disposable {
   }
 
   async getRun({ subject }: Caller, runId: string): Promise<PipelineRun> {
-    // Read first: it refuses while the memory is locked, whatever this process still holds.
+    // Read the record first: this fails while the memory is locked.
     const found = await this.#shelf.run(subject, runId);
     const running = this.#of(subject, runId);
     if (running) return told(running.active);
@@ -176,12 +175,12 @@ export class PipelineRunner implements Disposable {
     return await this.getRun(caller, runId);
   }
 
-  /** What runs for a token ends when nobody may come with that any more (R-PACK-32). */
+  /** Cancels the runs of a token that was revoked or paused (R-PACK-32). */
   cancelRunsOf(token: string, why: Failure): void {
     for (const { active } of this.#running.values()) if (active.caller.token === token) active.cancelling.abort(why);
   }
 
-  /** Ends what runs by a definition whose author has no valid token any more: one was just revoked or paused (R-DEFINE-02). */
+  /** Cancels runs whose pipeline's author no longer has a valid token (R-DEFINE-02). */
   async cancelOrphanedRuns(): Promise<void> {
     for (const { active } of this.#running.values()) {
       const { caller, author } = active;
@@ -191,7 +190,7 @@ export class PipelineRunner implements Disposable {
     }
   }
 
-  /** Ends every run and drops what it holds of the memory (R-LOCK-03). Unlocking records how it ended. */
+  /** Cancels every run and drops the data it holds (R-LOCK-03). The end is recorded after unlocking. */
   cancelAllRuns(why: Failure): void {
     for (const { active } of this.#running.values()) {
       active.cancelling.abort(why);
@@ -201,20 +200,20 @@ export class PipelineRunner implements Disposable {
     }
   }
 
-  /** Ends, and records, what was cut short by the end of an earlier start, or of which the end could not be recorded. */
+  /** Ends and records runs that an earlier start left unfinished, or whose end could not be recorded. */
   async endInterruptedRuns(): Promise<void> {
     for (const { namespace } of await this.#deps.store.namespaces('pack')) {
       if (namespace.session === undefined) await this.#endLeftoversOf(namespace.subject);
     }
   }
 
-  /** What is under way is cut short; the next start says so. */
+  /** Cancels all runs. The next start records that they were interrupted. */
   [Symbol.dispose](): void {
     this.#closed = true;
     for (const { active } of this.#running.values()) active.cancelling.abort();
   }
 
-  /** What a record says, seen from now: nothing runs any more that does not run in this process. */
+  /** The run as of now: a record that says "running" is stale unless the run is in this process. */
   #now(subject: string, kept: RunRecord): PipelineRun {
     const { run } = kept;
     if (run.status !== 'running') return run;
@@ -227,7 +226,7 @@ export class PipelineRunner implements Disposable {
     return running?.active.caller.subject === subject ? running : undefined;
   }
 
-  /** Who runs a step: the caller, with the rights that the author has now as well. */
+  /** The caller of a step: limited to the rights that the author also has at this moment. */
   async #acting(caller: Caller, { author, legacy }: Pick<AttributedDefinition, 'author' | 'legacy'>): Promise<Caller> {
     if (legacy) throw new Failure('insufficient_scope', LEGACY);
     const acting = await this.#deps.authorship.effectiveCaller(caller, author);
@@ -320,7 +319,7 @@ export class PipelineRunner implements Disposable {
     const during: CallContext = {
       signal,
       ...(active.during.consent && { consent: active.during.consent }),
-      // A step that says how far it is moves the whole as far.
+      // Maps the step's progress onto the pipeline's.
       progress: (done, of, saying) =>
         active.during.progress?.(index + partOf(done, of), active.run.steps.length, saying ?? step.id),
     };
@@ -345,7 +344,7 @@ export class PipelineRunner implements Disposable {
   }
 
   async #end(active: Active, { status, failure }: Ended): Promise<PipelineRun | undefined> {
-    // What is closing takes no more; the next start ends this run.
+    // Write nothing while closing. The next start ends this run.
     if (this.#closed) return undefined;
     const { store } = this.#deps;
     const { run, caller, signature, learned } = active;
@@ -362,7 +361,7 @@ export class PipelineRunner implements Disposable {
     return ended;
   }
 
-  /** In one go: a run has ended when its row is there. */
+  /** Writes the run's record and its audit row together. */
   async #keepEnd(subject: string, author: Author, kept: RunRecord): Promise<void> {
     const { run, learned } = kept;
     await Promise.all([
@@ -377,13 +376,13 @@ export class PipelineRunner implements Disposable {
     ]);
   }
 
-  /** How far it is, without outputs: so much is there after a crash. */
+  /** Saves progress without outputs, which is enough after a crash. */
   async #keep({ caller, signature, run, learned }: Active): Promise<void> {
     const steps = run.steps.map(({ output: _output, ...step }) => step);
     await this.#shelf.saveRun(caller.subject, signature, { run: { ...run, steps }, learned });
   }
 
-  /** One after the other, so that no run is ended twice. */
+  /** Runs one at a time, so that no run is ended twice. */
   #endLeftoversOf(subject: string): Promise<void> {
     const cleared = this.#clearing.then(() => this.#endEachOf(subject));
     this.#clearing = cleared.catch(() => undefined);
@@ -393,7 +392,7 @@ export class PipelineRunner implements Disposable {
   async #endEachOf(subject: string): Promise<void> {
     for (const runId of await this.#shelf.runningIds(subject)) {
       if (this.#running.has(runId)) continue;
-      // Looked at again: it may have come to its own end while those before it were ended.
+      // Read again: the run may have ended while earlier ones were processed.
       const left = await this.#shelf.run(subject, runId);
       if (left?.kept.run.status !== 'running') continue;
       const run = interrupted(left.kept);
@@ -401,7 +400,7 @@ export class PipelineRunner implements Disposable {
     }
   }
 
-  /** Where everything ends, nothing is missing that the next start will not make up for. */
+  /** Errors while closing are not reported: the next start repairs the records. */
   #trouble(): void {
     if (!this.#closed) this.#deps.trouble();
   }
@@ -424,16 +423,16 @@ function lookUp({ inputs, outputs }: Active, step: string, reference: Reference)
 const partOf = (done: number, of: number | undefined): number =>
   of !== undefined && of > 0 ? Math.max(0, Math.min(done / of, 1)) : 0;
 
-/** Why is said where it was not whoever asked that gave it up. */
+/** The failure is set if someone other than the caller cancelled the run. */
 const cancelled = ({ reason }: AbortSignal): Ended => ({
   status: 'cancelled',
   ...(reason instanceof Failure && { failure: { error: reason.code, message: reason.message } }),
 });
 
-/** A copy: the run goes on. */
+/** A copy, because the run continues to change. */
 const told = ({ run }: Active): PipelineRun => ({ ...run, steps: run.steps.map((step) => ({ ...step })) });
 
-/** Nobody saw the end of this run, so its end and its duration are left out rather than guessed from its last record. */
+/** The end of this run was not observed, so the end time and duration are left out. */
 function interrupted({ run }: RunRecord): PipelineRun {
   const step = run.steps.find(({ status }) => status === 'running')?.id;
   return {
@@ -451,7 +450,7 @@ function interrupted({ run }: RunRecord): PipelineRun {
   };
 }
 
-/** Why a pipeline cannot run until the owner adopts it. */
+/** Why the pipeline cannot run until the owner adopts it. */
 export function whyAdoptionNeeded(
   { author, legacy }: AttributedDefinition,
   stands: (author: DefinitionAuthor) => boolean,

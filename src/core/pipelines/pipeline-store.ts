@@ -6,19 +6,19 @@ import { collectPage } from '../store/collect-page.ts';
 import type { Author, Entry, MemoryStore, Space } from '../store/store.ts';
 import { allEntries } from './every-entry.ts';
 
-/** No pack can name a category with a colon, nor a key that does not begin with its own name, which has a dot. */
+/** Packs cannot write here: their categories have no colon, and their keys start with a name that contains a dot. */
 const RUN = { running: 'pipeline:running', ended: 'pipeline:ended', begin: 'pipeline-runs/' } as const;
 
-/** Runs opened in one turn. They may be large, and other callers wait. */
+/** Runs decrypted per event loop turn. They may be large, and other callers wait. */
 const RUN_SLICE = 4;
 
-/** A run as it is kept. */
+/** The stored JSON. */
 export interface RunRecord {
   readonly run: PipelineRun;
   readonly learned?: Readonly<Record<string, string>> | undefined;
 }
 
-/** Records of runs, sealed in their subject's memory like everything else. */
+/** Stores the records of runs in their subject's memory. */
 export class PipelineStore {
   readonly #store: MemoryStore;
 
@@ -38,8 +38,8 @@ export class PipelineStore {
   }
 
   /**
-   * Where the share of its subject is used up, older runs make room, then its own outputs do, and in the end it goes itself: a run
-   * that could not say that it ended would be ended again at every start.
+   * If the subject's quota is used up, deletes older runs, then this run's outputs, then this run's record. A record left as
+   * running would be ended again at every start.
    */
   async saveEndedRun(subject: string, author: Author, kept: RunRecord): Promise<void> {
     while (!(await this.#fits(subject, author, kept))) {
@@ -56,19 +56,19 @@ export class PipelineStore {
     return entry && { entry, kept: runIn(entry) };
   }
 
-  /** The one written last comes first. */
+  /** Most recently written first. */
   async *runs(subject: string, state: 'running' | 'ended'): AsyncGenerator<{ readonly entry: Entry; readonly kept: RunRecord }> {
     for await (const entry of allEntries(this.#space(subject), RUN[state], RUN_SLICE)) yield { entry, kept: runIn(entry) };
   }
 
-  /** Ids of runs that have not ended, or could not say so. */
+  /** Ids of runs recorded as running. */
   async runningIds(subject: string): Promise<string[]> {
     const query = { sort: 'oldest', category: RUN.running, limit: PIPELINE.runs } as const;
     const { entries } = await collectPage(this.#space(subject), query, { between: nextTurn });
     return entries.map(({ key }) => key.slice(RUN.begin.length));
   }
 
-  /** The oldest that has ended makes room for the one that just did. */
+  /** Deletes the oldest ended run once there are too many. */
   async trimEndedRuns(subject: string): Promise<void> {
     if ((await this.#space(subject).count(RUN.ended)) > PIPELINE.runs) await this.#dropOldest(subject);
   }
@@ -83,7 +83,7 @@ export class PipelineStore {
     }
   }
 
-  /** Whether there was one. */
+  /** Whether a run was deleted. */
   async #dropOldest(subject: string): Promise<boolean> {
     const query = { sort: 'oldest', category: RUN.ended, limit: 1 } as const;
     const { entries } = await collectPage(this.#space(subject), query, { between: nextTurn });

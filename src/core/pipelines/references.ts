@@ -1,18 +1,18 @@
 import { Failure } from '../../contract/failure.ts';
 import { PIPELINE } from '../../contract/limits.ts';
 
-/** What `${{ … }}` stands for: an input, or what lies at a path of an earlier step's output. */
+/** A `${{ … }}` reference: to an input, or to a path in an earlier step's output. */
 export type Reference =
   | { readonly to: 'input'; readonly name: string; readonly spelled: string }
   | { readonly to: 'output'; readonly step: string; readonly path: readonly string[]; readonly spelled: string };
 
-/** Undefined where there is nothing, as an input that was left out. */
+/** Returns undefined for an input that was left out. */
 export type ReferenceLookup = (reference: Reference) => unknown;
 
 const OPENING = '${{';
 const PLACE = /\$\{\{[ \t]{0,8}([A-Za-z0-9_.-]{1,256})[ \t]{0,8}\}\}/g;
 
-/** Every reference in what a step is asked. An opening that none begins with is a mistake, and would be asked as it stands. */
+/** All references in a step's input. An opening without a valid reference counts as unreadable. */
 export function referencesIn(value: unknown): (Reference | 'unreadable')[] {
   if (typeof value === 'string') {
     const found = [...value.matchAll(PLACE)].map(([, spelled = '']) => read(spelled) ?? 'unreadable');
@@ -21,7 +21,7 @@ export function referencesIn(value: unknown): (Reference | 'unreadable')[] {
   return partsOf(value).flatMap(referencesIn);
 }
 
-/** Whether one stands where nothing is filled in: in the name of a field. */
+/** Whether a field name contains a reference. Field names are not filled in. */
 export const hasReferenceInFieldName = (value: unknown): boolean =>
   isObject(value) &&
   ((!Array.isArray(value) && Object.keys(value).some((name) => name.includes(OPENING))) ||
@@ -36,14 +36,14 @@ function read(spelled: string): Reference | undefined {
 }
 
 /**
- * The value with what its references stand for. One that is a whole text keeps its type; within a longer text it becomes
- * text. What was left out is left out of objects too.
+ * Replaces references with their values. A reference that is the whole string keeps its type; inside a longer string it becomes
+ * text. Fields without a value are omitted.
  */
 export function fillReferences(value: unknown, lookUp: ReferenceLookup): unknown {
   return filler(lookUp)(value);
 }
 
-/** Few references can stand for very much, again and again. */
+/** Limits the total size: a few references can expand to large values repeatedly. */
 function filler(lookUp: ReferenceLookup): (value: unknown) => unknown {
   let left: number = PIPELINE.inputBytes;
   const known = new Map<string, { value: unknown; text: string; bytes: number }>();
@@ -77,7 +77,7 @@ function filler(lookUp: ReferenceLookup): (value: unknown) => unknown {
   return filled;
 }
 
-/** What lies at the path; undefined where there is nothing. Only what JSON shows can be reached. */
+/** The value at the path, or undefined. Reaches own properties only. */
 export function valueAt(value: unknown, path: readonly string[]): unknown {
   let found = value;
   for (const part of path) {
@@ -92,6 +92,6 @@ const isObject = (value: unknown): value is object => typeof value === 'object' 
 
 const partsOf = (value: unknown): unknown[] => (isObject(value) ? Object.values(value) : []);
 
-/** Whether lists and objects stand within each other no deeper than that; looked at before anything follows them down. */
+/** Whether the value nests no deeper than `depth`. Check this before any recursive walk. */
 export const isShallow = (value: unknown, depth: number = PIPELINE.depth): boolean =>
   depth > 0 ? partsOf(value).every((part) => isShallow(part, depth - 1)) : !isObject(value);

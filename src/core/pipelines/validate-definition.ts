@@ -7,7 +7,7 @@ const refuse = (sentence: string): never => {
   throw new Failure('invalid_input', sentence);
 };
 
-/** Refuses what could never run: what a run would stumble over after its first steps is told before any of them. */
+/** Refuses a pipeline that could never run, so that the error shows before its first step. */
 export function validateDefinition(definition: PipelineDefinition, isPack: (name: string) => boolean): void {
   if (!isShallow(definition)) refuse(`The pipeline nests deeper than ${PIPELINE.depth} levels; make its inputs flatter.`);
   if (Buffer.byteLength(JSON.stringify(definition)) > PIPELINE.bytes) {
@@ -51,14 +51,14 @@ function refuseUnknown(
   else if (!earlier.includes(reference.step)) refuse(`${asks}, which is no step; mend its name.`);
 }
 
-/** Names of what a run may be started with. Where nothing is declared, they are what the steps ask for. */
+/** The input names a run accepts. If the pipeline declares none, the names its steps refer to. */
 export function inputNames({ inputs, steps }: PipelineDefinition): string[] {
   if (inputs) return inputs.map(({ name }) => name);
   const asked = referencesIn(steps.map(({ input }) => input)).filter((reference) => reference !== 'unreadable');
   return [...new Set(asked.flatMap((reference) => (reference.to === 'input' ? [reference.name] : [])))];
 }
 
-/** What was sent, and defaults for the rest. */
+/** The given inputs, completed with defaults. */
 export function resolveInputs(definition: PipelineDefinition, sent: Readonly<Record<string, unknown>>): Map<string, unknown> {
   const names = inputNames(definition);
   if (Object.keys(sent).some((name) => !names.includes(name))) {

@@ -9,20 +9,20 @@ import { type HttpsResponse, sendRequest, startTls } from './https-request.ts';
 import { portOf, parseRedirect, parseTarget } from './target.ts';
 import { type EgressTimeouts, createTimeouts } from './timeouts.ts';
 
-/** The product and nothing about who uses it, or on what. */
+/** Names the product, and nothing about the user or machine. */
 const USER_AGENT = 'Helmdeck-Memory';
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
-/** Of one name, one after the other. */
+/** Addresses tried per name, one after another. */
 const MOST_ADDRESSES = 4;
 const ATTEMPT_MS = 4000;
 
-/** What stands between this program and the network. */
+/** The network functions; tests replace them. */
 export interface Network {
-  /** All addresses of a name, asked for once in each request. */
+  /** Resolves all addresses of a name, once per request. */
   readonly resolve?: (name: string) => Promise<readonly string[]>;
-  /** Connects to an address, never to a name: nothing is resolved a second time. */
+  /** Connects to an address, never to a name, so that no second lookup can return something else. */
   readonly dial?: (address: string, port: number) => Socket;
-  /** Whom certificates are believed of, unless it is those the system believes. */
+  /** Trusted certificate authorities; the system's by default. */
   readonly ca?: string;
 }
 
@@ -30,11 +30,11 @@ interface Deps extends Network {
   readonly clock?: Clock;
 }
 
-/** The way out (R-PACK-14): no proxy, no cookie, no connection that is used again. */
+/** Sends the requests of packs (R-PACK-14). Uses no proxy, no cookies and no connection pool. */
 export function createEgress({ resolve = addressesOf, dial = connectTo, ca, clock = systemClock }: Deps = {}): Egress {
   async function publicAddresses(name: string, { signal }: EgressTimeouts): Promise<readonly string[]> {
     const addresses = await orAborted(signal, resolve(name)).catch(because(signal, `${name} cannot be found`));
-    // One that leads inside is enough: such a name is not what its owner listed, or its owner is not who they seem.
+    // Refuse the name if even one of its addresses is private: this may be DNS rebinding.
     if (addresses.length > 0 && addresses.every(isPublicAddress)) return addresses;
     throw new Failure('handler_failed', `${name} does not lead to public addresses alone, so it is not asked; check the name.`);
   }
@@ -96,7 +96,7 @@ export function createEgress({ resolve = addressesOf, dial = connectTo, ca, cloc
           );
         }
         const next = parseRedirect(location, url, errand.hosts);
-        // What was meant for one host is no other's, also when that one leads back.
+        // Drop the headers for good on a change of host, even if a later redirect leads back.
         if (next.host !== url.host) headers = {};
         url = next;
       }
@@ -114,7 +114,7 @@ function connected(socket: Socket, signal: AbortSignal): Promise<Socket> {
   const abort = (): void => void socket.destroy();
   signal.addEventListener('abort', abort, { once: true });
   socket.once('connect', () => resolve(socket));
-  // Until it is closed: what goes wrong with it later is told by whoever uses it.
+  // Keep listening until the socket closes: later errors are reported by its user, but need a listener here.
   socket.on('error', reject);
   socket.once('close', () => {
     signal.removeEventListener('abort', abort);
@@ -131,7 +131,7 @@ function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return promise;
 }
 
-/** What the network says itself is for developers; whoever gave up, or waited long enough, hears of that. */
+/** Reports a timeout or cancellation as such. Other network errors become the cause of a readable failure. */
 const because =
   (signal: AbortSignal, what: string) =>
   (cause: unknown): never => {

@@ -15,7 +15,7 @@ interface Bounds {
   readonly heard: () => void;
 }
 
-/** Fulfils when the other side has proved its name, before a byte is said to it. No variable of the environment waives that. */
+/** Resolves once the server has proved its name, before any data is sent. Ignores NODE_TLS_REJECT_UNAUTHORIZED. */
 export function startTls(socket: Socket, name: string, ca: string | undefined): Promise<TLSSocket> {
   const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
   const line = connect({
@@ -32,7 +32,7 @@ export function startTls(socket: Socket, name: string, ca: string | undefined): 
   return promise;
 }
 
-/** One question and its answer, on a connection of its own. */
+/** Sends one request on its own connection. */
 export function sendRequest(
   line: TLSSocket,
   url: URL,
@@ -41,14 +41,14 @@ export function sendRequest(
 ): Promise<HttpsResponse> {
   const { promise, resolve, reject } = Promise.withResolvers<HttpsResponse>();
   const question = request({
-    // With a connection at hand there is no agent, and so neither a pool nor a proxy.
+    // With `createConnection` Node uses no agent, so neither a pool nor a proxy.
     createConnection: () => line,
     path: url.pathname + url.search,
     headers,
     setHost: false,
     maxHeaderSize: EGRESS.headerBytes,
   });
-  // Above that number Node drops the rest, which may be those that forbid to keep the answer; their bytes are bounded.
+  // By default Node drops headers above a count, which could hide one that forbids caching. The byte limit still applies.
   question.maxHeadersCount = 0;
   question.on('response', (response) => void read(response, url.hostname, bounds).then(resolve, reject));
   question.on('error', (error) =>
@@ -70,7 +70,7 @@ function read(response: IncomingMessage, host: string, { most, cut, heard }: Bou
   const answer = (body: Buffer, wasCut = false): void => resolve({ status, headers, body, truncated: wasCut });
   const refuse = (why: string): void => reject(new Failure('handler_failed', `${host} ${why}`));
   heard();
-  // Nothing is unpacked, so nothing can swell.
+  // Refuse compressed bodies: a small one could expand without limit.
   if (!['', 'identity'].includes((headers.get('content-encoding') ?? '').toLowerCase())) {
     refuse('answers compressed although it was asked not to, so its answer is not taken; ask for another page.');
     return promise;

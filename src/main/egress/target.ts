@@ -1,10 +1,10 @@
 import { Failure } from '../../contract/failure.ts';
 import { type HostAllowlist, HTTPS_PORT, isHostName } from '../../core/packs/hosts.ts';
 
-/** What the parser of addresses would take out or turn round without a word. */
+/** Characters that the URL parser would silently remove or convert. */
 const CROOKED = /[\s\p{Cc}\\]/u;
 
-/** The address that a pack was asked for, or a refusal. */
+/** Parses the address a pack asked for, or throws. */
 export function parseTarget(text: string, hosts: HostAllowlist): URL {
   const why = /^https:\/\/[^/?#]/i.test(text) ? undefined : 'must begin with https:// and a host; write it so';
   const url = why === undefined && !CROOKED.test(text) ? URL.parse(text) : null;
@@ -13,7 +13,7 @@ export function parseTarget(text: string, hosts: HostAllowlist): URL {
   throw new Failure('invalid_input', `url ${wrong}.`);
 }
 
-/** Where an answer leads. It is looked at like an address that was sent: whoever answers may want to reach what they cannot. */
+/** Parses a redirect target with the same checks: the server may try to reach a host that it cannot reach itself. */
 export function parseRedirect(location: string, from: URL, hosts: HostAllowlist): URL {
   const url = CROOKED.test(location) ? null : URL.parse(location, from.href);
   const wrong = url ? whyNot(url, hosts) : 'is no address that can be read; ask for another page';
@@ -26,7 +26,7 @@ export const portOf = ({ port }: URL): number => Number(port || HTTPS_PORT);
 function whyNot(url: URL, hosts: HostAllowlist): string | undefined {
   if (url.protocol !== 'https:') return 'does not begin with https://; ask for one that does';
   if (url.username !== '' || url.password !== '') return 'holds a name or a password; leave them out';
-  // Numbers in any spelling have become an address here, which names no host.
+  // By now the parser has turned every spelling of an IP address into its plain form, which is not a host name.
   if (!isHostName(url.hostname)) return 'must name a host with a full name, such as docs.example.com, and no number';
   if (hosts.allows(url.hostname, portOf(url))) return undefined;
   return `is at ${url.host}, which is not among the hosts that may be asked; ${hosts.remedy}`;

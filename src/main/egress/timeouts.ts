@@ -2,15 +2,14 @@ import { Failure } from '../../contract/failure.ts';
 import { EGRESS } from '../../contract/limits.ts';
 import type { Clock } from '../../core/time/clock.ts';
 
-/** How long is waited for one errand. */
 export interface EgressTimeouts extends Disposable {
-  /** Aborted with the failure that says why. */
+  /** Aborted with the failure to report. */
   readonly signal: AbortSignal;
-  /** Something came: silence begins anew. */
+  /** Restarts the idle timeout. */
   resetIdle(): void;
 }
 
-/** At most so long in all, and so long without a sign of life; less when the caller gives up. */
+/** Limits the total time and the idle time of a request. Also aborts when the caller cancels. */
 export function createTimeouts(host: string, clock: Clock, given: AbortSignal): EgressTimeouts {
   const controller = new AbortController();
   const giveUp = (): void => controller.abort(given.reason);

@@ -9,26 +9,25 @@ import vm from 'node:vm';
 import type { PackMessage, PackTask } from './messages.ts';
 import type { Realm } from './realm/host.ts';
 
-// The process of one run of one own pack. It imports nothing of the program, because the program's files are not readable here.
-//
-// The pack runs in a realm of its own that gets strings from this one and nothing else, so `process`, `require` and the modules of
-// Node are not in its reach. This realm is frozen, cannot compile text and has lost the functions that would matter, for the case
-// that an error of its own, such as a stack overflow in Node, gets through.
+// The process that runs one of the owner's packs once. It imports none of the program's modules, because it may not read the
+// program's files. The pack runs in a separate realm that exchanges only strings with this one, so it cannot reach `process`,
+// `require` or Node's modules. As a second line of defence this realm is frozen, cannot compile text, and has its dangerous
+// functions removed, in case one of its own errors (such as a stack overflow inside Node) leaks into the pack's realm.
 
 const CHANNEL = 3;
 const LIBRARY = 'helmdeck-memory/pack';
 
 const channel = new Socket({ fd: CHANNEL });
 
-// The program has gone.
+// The program has exited.
 channel.on('close', () => process.exit()).on('error', () => undefined);
 
 const context = vm.createContext(vm.constants.DONT_CONTEXTIFY, { codeGeneration: { strings: false, wasm: false } });
 
-/** Our own code in the realm: one file when built, and its sources otherwise. */
+/** Our code inside the pack's realm: one file when built, the sources otherwise. */
 const library = await loadLibrary();
 const { realm } = library.namespace as unknown as { realm: Realm };
-// Taken before the pack runs, which can change what belongs to its realm.
+// Read before the pack runs, because the pack can change its own realm.
 const { start, packLoaded: loaded, receive: hear, fireTimer: fire, fail, refuseImport } = realm;
 
 let heard = '';
@@ -45,7 +44,7 @@ channel.setEncoding('utf8').on('data', (text: string) => {
 
 async function begin(line: string): Promise<void> {
   const { name, source } = JSON.parse(line) as PackTask;
-  // Called as functions: an emitter would hand in the process as `this`.
+  // As plain functions: an emitter would pass the process as `this`.
   const failed = (error: unknown): void => fail(error);
   process.on('uncaughtException', failed).on('unhandledRejection', failed);
   disarm();
@@ -63,19 +62,19 @@ async function begin(line: string): Promise<void> {
       throw new Error(`A pack can import only ${LIBRARY}; it is one file, and has nothing of Node: ${specifier}`);
     });
   } catch (error) {
-    // Nothing of the pack has run, so this error is Node's. A syntax error does not tell where; the command does.
+    // The pack has not run yet, so the error is Node's own. A syntax error has no line number here; `node --check` shows it.
     const { message } = error as Error;
     const said = error instanceof Error && error.name !== 'SyntaxError' ? message : `${message}; run node --check on the file`;
     write(JSON.stringify({ is: 'failed', code: 'handler_failed', message: said } satisfies PackMessage));
     return;
   }
-  // Neither the outcome nor the error is looked at on this side: a getter would run the pack's code with arguments of ours.
+  // Do not inspect the result or error on this side: a getter would run the pack's code with objects from this realm.
   pack.evaluate().then(() => loaded((pack.namespace as { default?: unknown }).default), fail);
 }
 
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
-/** Waits until the program has taken it: a pack that writes in a loop would fill our memory instead. */
+/** Blocks until the program has read the line. Otherwise a pack that writes in a loop would fill this process's memory. */
 function write(line: string): void {
   if (process.platform === 'win32') {
     channel.write(`${line}\n`);
@@ -147,7 +146,7 @@ function parsed(text: string): string {
   return JSON.stringify(parts);
 }
 
-/** What the permission model leaves to a process: flags of V8 that write files, and signals to others of its user. */
+/** Removes what the permission model allows: V8 flags that write files, and signals to the user's other processes. */
 function disarm(): void {
   for (const arm of ['kill', '_kill', '_debugProcess', '_debugEnd', 'binding', '_linkedBinding', 'dlopen', 'execve', 'report']) {
     Reflect.deleteProperty(process, arm);
@@ -157,7 +156,7 @@ function disarm(): void {
   syncBuiltinESMExports();
 }
 
-/** What `--frozen-intrinsics` leaves open. */
+/** Freezes what `--frozen-intrinsics` leaves writable. */
 function freeze(): void {
   const names = vm.runInContext('Object.getOwnPropertyNames(globalThis)', vm.createContext(vm.constants.DONT_CONTEXTIFY));
   const seen = new Set<unknown>([globalThis, console]);

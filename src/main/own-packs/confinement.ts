@@ -6,21 +6,21 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { inElectron, nodeEnvironment } from './runtime.ts';
 
-/** What the operating system puts around a pack's process, beside what Node itself refuses. */
+/** An operating system sandbox around a pack's process, in addition to Node's permission model. */
 export interface Confinement {
   readonly name: 'bubblewrap' | 'seatbelt' | 'none';
-  /** The command to start instead, which can read these files and what Node needs. */
+  /** Wraps a command so that it runs confined. The command may read these files and what Node needs. */
   readonly wrap: (command: readonly string[], files: readonly string[]) => readonly string[];
 }
 
-/** @internal Nothing at all, as on a machine without any. */
+/** @internal No sandbox. */
 export const NO_CONFINEMENT: Confinement = { name: 'none', wrap: (command) => command };
 
-/** Where distributions install it. Not searched in PATH, where others may have put a program of the same name. */
+/** Fixed paths only: an attacker could place a program of the same name in PATH. */
 const BUBBLEWRAP = ['/usr/bin/bwrap', '/bin/bwrap', '/run/current-system/sw/bin/bwrap'];
 const SANDBOX_EXEC = '/usr/bin/sandbox-exec';
 
-/** Shared libraries of Node, wherever it is installed. */
+/** Where Node's shared libraries may be installed. */
 const LIBRARIES = [
   '/lib',
   '/lib32',
@@ -33,7 +33,10 @@ const LIBRARIES = [
   '/etc/ld.so.cache',
 ];
 
-/** Linux: own namespaces for processes, network, users and the rest, no capabilities, and a read-only root without our files. */
+/**
+ * Linux: separate namespaces (processes, network, users and others), no capabilities, and a read-only root without the user's
+ * files.
+ */
 const bubblewrap = (program: string): Confinement => ({
   name: 'bubblewrap',
   wrap: (command, files) => [
@@ -53,7 +56,7 @@ const bubblewrap = (program: string): Confinement => ({
   ],
 });
 
-/** macOS: everything is denied but to read what Node needs. Written from Apple's profiles and not yet tried on a Mac. */
+/** macOS: denies everything except reading what Node needs. Based on Apple's profiles; not yet tested on a Mac. */
 const seatbelt: Confinement = {
   name: 'seatbelt',
   wrap(command, files) {
@@ -73,12 +76,12 @@ const seatbelt: Confinement = {
   },
 };
 
-/** Electron reads more than one file beside its binary. */
+/** Electron reads further files beside its binary. */
 const nodeFiles = (): string => (inElectron ? dirname(process.execPath) : process.execPath);
 
 let found: Promise<Confinement> | undefined;
 
-/** The confinement that works on this machine, tried once: an installed program may be forbidden to confine anything. */
+/** The sandbox that works on this machine, tested once: an installed program may not be allowed to create one. */
 export const findConfinement = (): Promise<Confinement> => (found ??= probe());
 
 async function probe(): Promise<Confinement> {
@@ -92,7 +95,7 @@ function candidates(): readonly Confinement[] {
   return [];
 }
 
-/** Others must not be able to replace it: it starts with our rights. */
+/** Refuse a program that other users could replace: it runs with our rights. */
 function isTheSystems(path: string): boolean {
   const stats = statSync(path, { throwIfNoEntry: false });
   return stats?.isFile() === true && stats.uid === 0 && (stats.mode & 0o022) === 0;
@@ -102,7 +105,7 @@ const TRIAL_MS = 20_000;
 
 const CONFINED = 'neither read, nor written, nor connected';
 
-/** Says so when it can neither read nor write the file, nor connect to the port. */
+/** Prints the text if it can neither read nor write the file, nor connect to the port. */
 const TRIAL = `
 const fs = require('node:fs');
 const [, file, port] = process.argv;
@@ -111,7 +114,7 @@ if (!fails(() => fs.readFileSync(file)) || !fails(() => fs.writeFileSync(file, '
 const socket = require('node:net').connect(Number(port), '127.0.0.1');
 socket.on('connect', () => process.exit(4)).on('error', () => process.stdout.write(${JSON.stringify(CONFINED)}));`;
 
-/** @internal Whether it starts Node, and then keeps it from a file and a port of ours. */
+/** @internal Whether Node starts in the sandbox and cannot reach a file and a port of ours. */
 export async function isEffective({ wrap: around }: Confinement): Promise<boolean> {
   const folder = mkdtempSync(join(tmpdir(), 'helmdeck-trial-'));
   const file = join(folder, 'file');

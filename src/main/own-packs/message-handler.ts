@@ -7,7 +7,7 @@ import type { ExecutionContext, PackMemory } from '../../core/packs/pack.ts';
 import type { ProgramMessage, PackMessage } from './messages.ts';
 import type { FetchResult } from './realm/fetch.ts';
 
-/** Twice what the runtime of a pack has under way. */
+/** Twice the limit in the pack's own runtime (realm/ask.ts). */
 const AT_ONCE = 32;
 
 const StoreOptions = lazy(() =>
@@ -18,7 +18,7 @@ const StoreOptions = lazy(() =>
   }),
 );
 
-/** What a pack may ask its memory, and nothing else can be asked. */
+/** The memory functions a pack may call. */
 const questions: Record<string, (memory: PackMemory, given: unknown[]) => Promise<unknown>> = {
   async store(memory, given) {
     const [key, value, options] = z.tuple([z.string(), z.unknown(), StoreOptions()]).parse(given);
@@ -30,14 +30,14 @@ const questions: Record<string, (memory: PackMemory, given: unknown[]) => Promis
   context: (memory) => memory.context(),
 };
 
-/** The one way out of a pack's process. */
+/** How a pack reaches the network. */
 export interface NetworkAccess {
   readonly egress: Egress;
-  /** The hosts that the pack names. */
+  /** The hosts that the pack declares. */
   readonly hosts: HostAllowlist;
 }
 
-/** Answers a pack while it runs: its requests go to its memory or outside, and its reports to its caller. */
+/** Handles a running pack's messages: memory and fetch requests are answered, progress and logs go to the caller. */
 export function createMessageHandler(context: ExecutionContext, outside: NetworkAccess, refusals: Map<number, Failure>) {
   const { memory, progress, log, doNotCache } = context;
   let underWay = 0;
@@ -68,11 +68,11 @@ async function answered(memory: PackMemory | undefined, what: string, given: unk
 
 const FetchRequest = lazy(() => z.tuple([z.string().max(2048), z.record(z.string().max(100), z.string().max(2048))]));
 
-/** Headers that decide where a request goes, or how its answer is cut into messages. They are the program's to set. */
+/** Headers that decide where a request goes or how it is framed. Only the program sets them. */
 const RESERVED =
   /^(host|connection|content-length|transfer-encoding|te|trailer|upgrade|expect|proxy-.*|accept-encoding|user-agent)$/i;
 
-/** A GET for a pack, bounded as every request of a pack is (R-PACK-14). */
+/** A GET for a pack, with the same limits as every pack request (R-PACK-14). */
 async function fetched(
   { egress, hosts }: NetworkAccess,
   { signal, doNotCache }: ExecutionContext,
@@ -84,7 +84,7 @@ async function fetched(
     throw new Failure('invalid_input', 'A header of fetch is not allowed; leave out what the program sets itself, such as Host.');
   }
   const reply = await egress.get({ url, hosts, headers, signal });
-  // What a server marks as private belongs in no cache (R-PACK-04).
+  // A response marked as private must not be cached (R-PACK-04).
   if (reply.uncacheable) doNotCache();
   return {
     url: reply.url,

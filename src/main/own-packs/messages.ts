@@ -3,7 +3,7 @@ import { lazy, type SchemaOutput } from '../../contract/lazy.ts';
 import { CATEGORY, PACK, TTL } from '../../contract/limits.ts';
 import { PackVersion } from '../../contract/pack.ts';
 
-/** What a process is started for: the first line that it reads. It is given the text that was read, and reads no file itself. */
+/** What a process is started for: the first line it reads. The line contains the source, so the process reads no pack file. */
 export type PackTask = Described | Running;
 
 interface Described {
@@ -19,11 +19,11 @@ interface Running {
   readonly input: unknown;
   readonly caller: { readonly subject: string; readonly client: string };
   readonly session?: string;
-  /** The namespace of its memory, if it has one. */
+  /** The namespace of its memory, if it has any. */
   readonly memory?: string;
 }
 
-/** What the process hears besides its task. */
+/** Messages from the program to a pack's process, after the task. */
 export type ProgramMessage =
   | { readonly is: 'answer'; readonly id: number; readonly value?: unknown }
   | { readonly is: 'refusal'; readonly id: number; readonly message: string }
@@ -55,7 +55,7 @@ export const PackDescription = lazy(() =>
 );
 export type PackDescription = SchemaOutput<typeof PackDescription>;
 
-/** What the process says. It runs somebody's code, so nothing it says is believed before it fits here. */
+/** Messages from a pack's process. The process runs untrusted code, so each message is validated here. */
 export const PackMessage = lazy(() =>
   z.discriminatedUnion('is', [
     z.object({ is: z.literal('described'), pack: z.unknown() }),
@@ -64,7 +64,7 @@ export const PackMessage = lazy(() =>
       is: z.literal('failed'),
       code: z.enum(['invalid_input', 'invalid_output', 'handler_failed']),
       message: z.string(),
-      /** What the memory refused, if it failed for that. */
+      /** The id of the refused request, if the run failed because of it. */
       refused: z.int().exactOptional(),
     }),
     z.object({

@@ -17,9 +17,9 @@ import { runTask } from './run-task.ts';
 import { toSafeLine } from './safe-line.ts';
 import { schemaFrom } from './schema.ts';
 
-/** To say what it is. Then it has asked nobody yet, so it is quick unless something is wrong. */
+/** Time to describe itself. Describing asks for nothing, so it is normally fast. */
 const DESCRIBING_MS = 10_000;
-/** No subject is called so. */
+/** A name that no subject can have. */
 const NOBODY = '';
 
 export interface SkippedPack {
@@ -29,13 +29,13 @@ export interface SkippedPack {
 
 export interface OwnPacksOptions {
   readonly clock?: Clock;
-  /** How `fetch` of a pack leaves the machine. */
+  /** How `fetch` in a pack reaches the network. */
   readonly egress?: Egress;
-  /** What the operating system puts around each process. */
+  /** The sandbox around each process. */
   readonly findConfinement?: () => Promise<Confinement>;
 }
 
-/** Packs of the owner's own. Each run is a process, and none outlives this. */
+/** The owner's packs. Each run is a process; disposing ends all of them. */
 export class OwnPacks implements Disposable {
   readonly #under = new Set<PackProcess>();
   readonly #places = new ProcessSlots();
@@ -54,7 +54,7 @@ export class OwnPacks implements Disposable {
     this.#confinement = confined;
   }
 
-  /** Loads the listed packs of the folder and adds them to the catalogue. A pack with an error is skipped, and the rest is loaded. */
+  /** Loads the listed packs and adds them to the catalogue. Skips a pack with an error and loads the rest. */
   async load(
     folder: string,
     names: readonly string[],
@@ -75,10 +75,10 @@ export class OwnPacks implements Disposable {
     return { packs, skipped: [...found.filter((one) => 'why' in one), ...refused] };
   }
 
-  /** The pack that a file holds, as the engine runs it. */
+  /** Loads one pack file as a pack for the engine. */
   async describe(file: PackFile): Promise<Pack> {
     const { name, source, revision } = file;
-    // Many that are listed are not many processes at a start.
+    // Limits the number of processes at start.
     using _place = await this.#places.acquire(NOBODY, new AbortController().signal);
     const tooLong = new AbortController();
     using _limit = this.#clock.after(DESCRIBING_MS, () => tooLong.abort());
@@ -128,7 +128,7 @@ export class OwnPacks implements Disposable {
     const said = await this.#converse(task, signal, createMessageHandler(context, outside, refusals));
     if (said.is === 'done') return said.output;
     if (said.is === 'described') throw new Failure('handler_failed', `${name} answered what was not asked; tell its author.`);
-    // What the memory refused is told in its own words.
+    // Report a memory refusal with its original message.
     const refused = said.refused === undefined ? undefined : refusals.get(said.refused);
     if (refused) throw refused;
     const remedy = said.code === 'invalid_input' ? '; compare it with the input schema of the pack.' : '';
@@ -138,7 +138,7 @@ export class OwnPacks implements Disposable {
   async #converse(task: PackTask, signal: AbortSignal, hear: Parameters<typeof runTask>[0]['hear']): ReturnType<typeof runTask> {
     if (this.#closed) throw closing();
     const confined = await this.#confinement();
-    // Closed or given up while the confinement was tried.
+    // Closed or cancelled while the sandbox was tested.
     if (this.#closed) throw closing();
     const process = launchPackProcess(confined);
     this.#under.add(process);
@@ -152,7 +152,7 @@ export class OwnPacks implements Disposable {
 
 const closing = (): Failure => new Failure('handler_failed', 'The program is ending; ask again when it runs.');
 
-/** Adds packs to the catalogue, and returns those that it refuses, with the reason. */
+/** Adds packs to the catalogue and returns those it refuses, with the reason. */
 function addTo(catalogue: Catalogue, packs: readonly Pack[]): readonly SkippedPack[] {
   return packs.flatMap((pack) => {
     try {

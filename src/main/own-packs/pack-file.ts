@@ -7,7 +7,7 @@ import { PACK_NAME } from '../../contract/pack.ts';
 export interface PackFile {
   readonly name: string;
   readonly source: string;
-  /** Another text is another pack to the cache. */
+  /** Cached outputs are only returned for the same revision. */
   readonly revision: string;
 }
 
@@ -17,14 +17,14 @@ const TYPE = 0o170000;
 const FOLDER = 0o040000;
 const FILE = 0o100000;
 
-/** Their tools would have the names of ours. */
+/** Groups whose tools would have the same names as ours. */
 const OURS: ReadonlySet<string> = new Set(['helmdeck', 'memory', 'pipeline']);
 
 export const packFolderOf = (folder: string): string => join(folder, 'packs');
 
 export const packPathOf = (folder: string, name: string): string => join(packFolderOf(folder), name + ENDING);
 
-/** The name that a file gives its pack, whether or not it is one. */
+/** The pack name a file name stands for; not validated. */
 export const packNameOf = (path: string): string => basename(path, ENDING);
 
 export function requirePackName(name: string): void {
@@ -35,7 +35,7 @@ export function requirePackName(name: string): void {
   if (OURS.has(group)) throw refused(`The group ${group} is taken by this program; choose another`);
 }
 
-/** A pack of the folder. Whoever can write there can have their own code run, so nobody else may. */
+/** Reads a pack from the packs folder. Anyone who can write there can run code as the owner, so other users must not. */
 export function readListedPack(folder: string, name: string): PackFile {
   requirePackName(name);
   const path = packFolderOf(folder);
@@ -46,7 +46,7 @@ export function readListedPack(folder: string, name: string): PackFile {
   return readPackFile(packPathOf(folder, name));
 }
 
-/** The bytes that are read here are those that run, whatever becomes of the file. */
+/** Reads the source once: these bytes are run even if the file changes later. */
 export function readPackFile(path: string): PackFile {
   const name = packNameOf(path);
   requirePackName(name);

@@ -6,31 +6,31 @@ import { Failure } from '../../contract/failure.ts';
 import type { Confinement } from './confinement.ts';
 import { canBeNode, findRuntime, nodeEnvironment } from './runtime.ts';
 
-/** A process that runs somebody's code. */
+/** A process that runs a pack's code. */
 export interface PackProcess {
   readonly pid: number | undefined;
-  /** Both ways, a message a line. */
+  /** Carries messages in both directions, one per line. */
   readonly channel: Duplex;
-  /** Fulfils when it is gone, with the signal that ended it, if one did. */
+  /** Resolves once the process has exited, with the signal that ended it, if any. */
   readonly ended: Promise<NodeJS.Signals | undefined>;
-  /** At once, with all that belongs to it. */
+  /** Kills the whole process group immediately. */
   kill(): void;
 }
 
-/** MiB for JavaScript's own objects. What else a process takes is watched from outside. */
+/** Heap limit in MiB. The total memory is watched from outside. */
 const HEAP = 192;
 
-/** KiB that Linux gives it at most, also while nobody has the time to watch. With less Node does not start. */
+/** Data segment limit on Linux in KiB, enforced even while the watcher is delayed. Node does not start with less. */
 const DATA = 1_000_000;
 
 /**
- * A process in an endless loop does not notice that the program has gone, and nothing else would end it. So a second one, a
- * shell that waits, shares its group: it reads from a pipe that only the program holds, and that closes with the program
- * however it ends. Windows ends what a program started together with it.
+ * Kills the process when the program exits; a process in an endless loop would not notice. A waiting shell in the same process
+ * group reads a pipe that only the program holds, and which closes however the program ends. On Windows, Node's job object does
+ * this.
  */
 const GUARDED = `ulimit -c 0; ulimit -d ${DATA}; (read -r _ <&4; kill -9 0) 3<&- & exec "$@" 4<&-`;
 
-/** The one place that knows what a pack's process is. */
+/** Starts a pack's process. No other code knows how. */
 export function launchPackProcess(confinement: Confinement): PackProcess {
   if (!canBeNode()) {
     throw new Failure(
@@ -41,14 +41,14 @@ export function launchPackProcess(confinement: Confinement): PackProcess {
   const { main, args: given, files } = findRuntime();
   const node = [
     process.execPath,
-    // No files but these, no programs, workers, native code or debugger; from Node 25 on no network either.
+    // No other files, no programs, workers, native code or debugger; from Node 25 on no network either.
     '--permission',
     ...files.map((path) => `--allow-fs-read=${path}`),
-    // It opens files past the permission model.
+    // SQLite opens files without asking the permission model.
     '--no-experimental-sqlite',
     '--no-addons',
     '--disable-sigusr1',
-    // See child.ts: the realm of the process itself can neither be changed nor compile text.
+    // Harden the process's own realm: it can neither be changed nor compile text. See child.ts.
     '--disallow-code-generation-from-strings',
     '--frozen-intrinsics',
     '--experimental-vm-modules',
@@ -63,7 +63,7 @@ export function launchPackProcess(confinement: Confinement): PackProcess {
     env: nodeEnvironment(),
     cwd: parse(process.execPath).root,
     stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'],
-    // A group of its own, which is ended as one.
+    // A process group of its own, so that it can be ended as a whole.
     detached: process.platform !== 'win32',
     windowsHide: true,
   });
@@ -78,12 +78,12 @@ function asLaunched(child: ChildProcess): PackProcess {
       if (process.platform === 'win32') child.kill('SIGKILL');
       else process.kill(-child.pid, 'SIGKILL');
     } catch {
-      // It has ended by itself.
+      // The process has already exited.
     }
   };
   const { promise: ended, resolve } = Promise.withResolvers<NodeJS.Signals | undefined>();
   child.once('exit', (code, signal) => {
-    // Its guard waits still.
+    // The guard shell is still waiting.
     kill();
     gone = true;
     resolve(signal ?? signalIn(code));
@@ -94,7 +94,7 @@ function asLaunched(child: ChildProcess): PackProcess {
   return { pid: child.pid, channel: channel as Duplex, ended, kill };
 }
 
-/** A program that confines another one ends with 128 and the number of the signal that ended that one. */
+/** A sandbox program exits with 128 plus the number of the signal that ended its child. */
 function signalIn(code: number | null): NodeJS.Signals | undefined {
   const entries = Object.entries(constants.signals) as [NodeJS.Signals, number][];
   return entries.find(([, number]) => code === 128 + number)?.[0];

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 
 const BETWEEN_MS = { linux: 50, other: 500 };
 
-/** Tells once when a process has more than `most` bytes in memory. Of Windows it knows nothing; there the bound of the heap is all. */
+/** Calls back once a process exceeds `most` bytes of memory. Does nothing on Windows, where only the heap limit applies. */
 export function watchProcessMemory(pid: number, most: number, tell: () => void): Disposable {
   if (process.platform === 'win32') return { [Symbol.dispose]: () => undefined };
   const look = process.platform === 'linux' ? fromProc : fromPs;
@@ -17,7 +17,7 @@ export function watchProcessMemory(pid: number, most: number, tell: () => void):
         .then((kib) => {
           if (kib * 1024 > most) tell();
         })
-        // It has ended.
+        // The process has exited.
         .catch(() => undefined)
         .finally(() => (looking = false));
     },
@@ -26,7 +26,7 @@ export function watchProcessMemory(pid: number, most: number, tell: () => void):
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-/** Its own and that of all below it: confined, it runs below the program that confines it. */
+/** Memory of the process and all its descendants: a confined pack runs below the sandbox program. */
 async function fromProc(pid: number): Promise<number> {
   const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'latin1').catch(() => '');
   const below = await Promise.all(

@@ -1,4 +1,4 @@
-/** Each process takes memory: how many runs of one subject have one at once. The next waits for one of them. */
+/** Processes need memory, so this many runs per subject have one at the same time. Further runs wait. */
 const AT_ONCE = 4;
 
 export class ProcessSlots {

@@ -6,35 +6,35 @@ import { watchProcessMemory } from './process-memory.ts';
 
 const MIB = 1024 * 1024;
 
-/** What a process may do before it is ended. */
+/** Limits for one process. Exceeding one ends the process. */
 const BOUNDS = {
-  /** In memory, all that it takes. */
+  /** Resident memory in total. */
   bytes: 256 * MIB,
-  /** One message: an answer, and what is written round it. */
+  /** One message: an output and its envelope. */
   messageBytes: PACK.outputBytes + 4096,
   messages: 10_000,
   allBytes: 32 * MIB,
-  /** What it was told and did not read. */
+  /** Messages sent to the process that it has not read. */
   unreadBytes: 8 * MIB,
-  /** From when it hears that its caller has given up. */
+  /** Time to react after the caller cancels. */
   graceMs: 250,
 } as const;
 
 interface Talk {
   readonly process: PackProcess;
   readonly task: PackTask;
-  /** Whoever aborts it has heard why already. */
+  /** The caller already knows why it was aborted. */
   readonly signal: AbortSignal;
-  /** Hears all but the last word; what it throws ends the process. */
+  /** Receives every message but the last. If it throws, the process is ended. */
   readonly hear: (said: PackMessage, answer: (heard: ProgramMessage) => void) => void;
 }
 
-/** How Node ends itself when its heap is full. */
+/** Signals with which Node aborts when its heap is full. */
 const OUT_OF_HEAP: ReadonlySet<NodeJS.Signals> = new Set(['SIGABRT', 'SIGILL', 'SIGTRAP']);
 
 type LastWord = Extract<PackMessage, { is: 'described' | 'done' | 'failed' }>;
 
-/** Gives a process its task and listens to its last word. It has ended when this has, however that comes about. */
+/** Sends a process its task and waits for its result. The process has always ended when this returns. */
 export async function runTask({ process, task, signal, hear }: Talk): Promise<LastWord> {
   const { name } = task;
   const { channel, pid } = process;
@@ -62,7 +62,7 @@ export async function runTask({ process, task, signal, hear }: Talk): Promise<La
   });
   const tooHeavy = (): void =>
     refuse('handler_failed', `needed more than ${BOUNDS.bytes / MIB} MiB and was ended; ask it for less.`);
-  // All that it said has been heard by then, also when it ended.
+  // All messages have been read by then, even if the process has exited.
   channel.once('close', () => {
     process.kill();
     void process.ended.then((by) =>
@@ -98,7 +98,7 @@ class TooMuch extends Error {
   }
 }
 
-/** Cuts what comes in into lines, and never holds more than one: what floods us is not gathered. */
+/** Splits the input into lines and buffers at most one, so that a flooding process cannot fill the memory. */
 function boundedLines(): (chunk: Buffer) => Generator<string> {
   let held: Buffer[] = [];
   let heldBytes = 0;

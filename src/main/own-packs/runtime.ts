@@ -4,21 +4,21 @@ import { dirname, join } from 'node:path';
 
 export const inElectron = 'electron' in process.versions;
 
-/** Packed, Electron does not start as Node, but as a second desktop. */
+/** A packaged Electron starts as a second desktop instead of as Node. */
 export const canBeNode = (): boolean => !inElectron || 'defaultApp' in process;
 
-/** Nothing of ours: our environment holds keys, and the way to the keychain. */
+/** Passes none of our environment, which holds keys and gives access to the keychain. */
 export const nodeEnvironment = (): NodeJS.ProcessEnv => (inElectron ? { ELECTRON_RUN_AS_NODE: '1' } : {});
 
-/** What a pack's process runs, and which files it reads for that. */
+/** What a pack's process runs, and which files it may read. */
 export interface Runtime {
   readonly main: string;
-  /** For its command line: the code for the pack's realm and, where that is not built into one file, zod. */
+  /** Command line arguments: the code for the pack's realm and, when running from sources, zod. */
   readonly args: readonly string[];
   readonly files: readonly string[];
 }
 
-/** Beside this file as sources, and beside the program when it is built. */
+/** Beside this file when running from sources, beside the program when built. */
 export function findRuntime(): Runtime {
   const here = import.meta.dirname;
   if (existsSync(join(here, 'child.ts'))) {

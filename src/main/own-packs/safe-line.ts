@@ -2,7 +2,7 @@ import { findSecret } from '../../core/operations/secret-guard.ts';
 
 const MOST_CHARACTERS = 300;
 
-/** What a pack's author says reaches whoever asked, unless it gives something away; codes that move a cursor never do. */
+/** Makes an author's text safe to show: one line, no control characters, no credentials, limited in length. */
 export function toSafeLine(text: string): string {
   if (findSecret(text)) return 'it says something that looks like a credential, and is not repeated.';
   const line = text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ').trim();

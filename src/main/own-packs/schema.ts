@@ -3,17 +3,17 @@ import * as z from 'zod';
 type JsonSchema = Record<string, unknown>;
 
 /**
- * Parts of a schema times parts of a value: what takes longer is not checked here, where everybody would wait. Alternatives within
- * alternatives double the work with each step down, and a schema that refers to itself has no end of them.
+ * Largest product of schema parts and value parts checked here; more would block the program for every caller. Nested
+ * alternatives multiply the work, and a recursive schema has no bound.
  */
 const MOST_WORK = 500_000;
 
 /**
- * The schema of a pack as the program uses it. Shown as its author wrote it; checked here without its patterns, for a pattern
- * can take for ever, and only as far as that is little work. The pack's own process checks it whole.
+ * The pack's schema as the program uses it. Shown as the author wrote it. Checked here without patterns, which can take
+ * exponential time, and only within the work limit; the pack's process checks it fully.
  */
 export function schemaFrom(json: JsonSchema): z.ZodType {
-  // What the library wrote in one process it reads in another, and says what it cannot.
+  // Reads JSON Schema written by the same library in the pack's process. Throws for what it cannot represent.
   const whole = z.fromJSONSchema(withoutPatterns(json) as Parameters<typeof z.fromJSONSchema>[0]);
   const parts = partsOfSchema(json);
   const schema = z.unknown().transform((value, context) => {
@@ -27,7 +27,7 @@ export function schemaFrom(json: JsonSchema): z.ZodType {
   return schema;
 }
 
-/** Keywords whose value is a schema, a list of them, or schemas by name. */
+/** Keywords whose value is a schema, a list of schemas, or schemas by name. */
 const ONE = new Set(['additionalProperties', 'contains', 'else', 'if', 'items', 'not', 'propertyNames', 'then']);
 const MANY = new Set(['allOf', 'anyOf', 'items', 'oneOf', 'prefixItems']);
 const NAMED = new Set(['$defs', 'definitions', 'dependentSchemas', 'properties']);
@@ -47,7 +47,7 @@ function inside(keyword: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, withoutPatterns(schema)]));
 }
 
-/** How many schemas it is with each reference in full; more than anybody can count where it refers to itself. */
+/** The number of schemas with every reference expanded. Exceeds the limit if a schema refers to itself. */
 function partsOfSchema(json: JsonSchema): number {
   let parts = 0;
   const waiting: unknown[] = [json];
@@ -67,7 +67,7 @@ function partsOfSchema(json: JsonSchema): number {
   return parts;
 }
 
-/** As the library writes it: the whole, or one that is set aside. */
+/** Resolves a reference as zod writes it: to the root or to a definition. */
 function referred(json: JsonSchema, to: string): unknown {
   if (to === '#') return json;
   const [, place = '', name = ''] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(to) ?? [];
@@ -75,7 +75,7 @@ function referred(json: JsonSchema, to: string): unknown {
   return isObject(aside) ? aside[name] : undefined;
 }
 
-/** How many values it is, as far as that matters. */
+/** The number of values, counted up to `most`. */
 function countOf(value: unknown, most: number): number {
   let count = 0;
   const waiting: unknown[] = [value];

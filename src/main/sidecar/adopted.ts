@@ -3,7 +3,7 @@ import { OllamaClient } from './ollama-client.ts';
 import { isOwnedByTrustedUser } from './port-owner.ts';
 import { SidecarFailure } from './sidecar-failure.ts';
 
-/** An Ollama that runs already. What it is its owner vouches for; whose it is, the system. */
+/** Connects to an Ollama that is already running. The owner chose it; the system confirms which user runs it. */
 export function createAdoptedClient(url: URL, clock: Clock): OllamaClient {
   const host = url.hostname === '[::1]' ? '::1' : '127.0.0.1';
   const port = Number(url.port || 80);

@@ -5,7 +5,7 @@ import type { HostMachine } from '../config/config.ts';
 import { findUntrustedPath } from '../trusted-path.ts';
 import { SidecarFailure } from './sidecar-failure.ts';
 
-/** Exactly one program: another one of the same name is another one. */
+/** Identifies one exact program by its contents. */
 export interface OllamaBinary {
   readonly path: string;
   readonly size: number;
@@ -13,8 +13,8 @@ export interface OllamaBinary {
 }
 
 /**
- * Where Ollama lies when its own installers put it there. Never what PATH leads to: a program that can write one folder of it
- * would decide what runs as us (R-EMB-03).
+ * Where Ollama's own installers put it. PATH is not searched: anyone who can write to one of its folders could choose what runs
+ * as the user (R-EMB-03).
  */
 export function defaultPaths(machine: HostMachine): readonly string[] {
   const { platform, environment } = machine;
@@ -41,18 +41,17 @@ export function defaultPaths(machine: HostMachine): readonly string[] {
   ];
 }
 
-/** Where it comes from on systems of a kind. */
+/** Where to download Ollama, by platform. */
 const SOURCES: Partial<Record<NodeJS.Platform, string>> = {
   darwin: 'https://ollama.com/download or with "brew install ollama"',
   win32: 'https://ollama.com/download or with "winget install Ollama.Ollama"',
   linux: 'https://ollama.com/download/linux or from your distribution',
 };
 
-/** What to do where there is none. */
 const howToGet = (platform: NodeJS.Platform): string =>
   `Get it from ${SOURCES[platform] ?? 'https://ollama.com/download'}, or say with HELMDECK_OLLAMA where it lies; then: helmdeck-memory embeddings on`;
 
-/** The first of them that is there. What is wrong with it is a trouble; a second one does not step in for it. */
+/** Uses the first path that exists. If that file is unusable, this fails; the next path is not tried. */
 export async function findBinary(paths: readonly string[], platform: NodeJS.Platform): Promise<OllamaBinary> {
   try {
     return await lookedAt(paths, platform);
@@ -67,7 +66,7 @@ async function lookedAt(paths: readonly string[], platform: NodeJS.Platform): Pr
   const path = paths.find((one) => statSync(one, { throwIfNoEntry: false }));
   if (path === undefined) throw new SidecarFailure('not_installed', { remedy: howToGet(platform) });
   const real = realpathSync(path);
-  // Windows tells owners and rights by lists that Node does not read; there the hash stands alone.
+  // On Windows Node cannot read owners and permissions, so only the hash is checked.
   const unsafe = findUntrustedPath(path);
   if (unsafe !== undefined) throw new SidecarFailure('unsafe', { path: unsafe });
   const stats = statSync(real);
@@ -86,7 +85,7 @@ async function hashOf(path: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** A user without a home has none of its places. */
+/** Empty if the user has no home folder. */
 function within(machine: HostMachine, place: (home: string) => string): readonly string[] {
   try {
     return [place(machine.home())];

@@ -11,13 +11,13 @@ const Choice = lazy(() =>
     approved: z.strictObject({ path: z.string(), size: z.number(), sha256: z.string() }).exactOptional(),
   }),
 );
-/** What the owner chose, kept beside the memory and in force from start to start. */
+/** The owner's choice. It is stored beside the memory and applies to every start. */
 export type EmbeddingsChoice = SchemaOutput<typeof Choice>;
 
 const NOTHING: EmbeddingsChoice = { on: false, adopt: false };
 const FILE = 'embeddings.json';
 
-/** What cannot be read asks for nothing: then embeddings are off, and nothing is approved. */
+/** If the file cannot be read, embeddings are off and no program is approved. */
 export function readChoice(folder: string): EmbeddingsChoice {
   try {
     const kept: unknown = JSON.parse(readFileSync(join(folder, FILE), 'utf8'));

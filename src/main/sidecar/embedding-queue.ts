@@ -1,21 +1,21 @@
 import { Failure } from '../../contract/failure.ts';
 import { EMBEDDING } from '../../contract/limits.ts';
 
-/** Those of one subject that wait, in their order. */
+/** Waiting steps of one subject, in order. */
 type Waiting = Set<() => void>;
 
 /**
- * One step at a time: Ollama does the work of the machine, and more at once would be no faster. Subjects take turns after each
- * step, so a long question holds nobody up for longer than one of its steps takes.
+ * Runs one step at a time: Ollama uses the whole machine, so parallel steps would not be faster. Subjects alternate after each
+ * step, so a long request delays others by one step at most.
  */
 export class EmbeddingQueue {
   readonly #questions = new Map<string, number>();
   #all = 0;
-  /** The next one first. */
+  /** In order of turns, next first. */
   readonly #waiting = new Map<string, Waiting>();
   #taken = false;
 
-  /** A place for a question, until it is answered. */
+  /** Reserves capacity for a request until disposed. */
   reserve(subject: string): Disposable {
     const own = this.#questions.get(subject) ?? 0;
     if (own >= EMBEDDING.queuedPerSubject || this.#all >= EMBEDDING.queued) {
@@ -33,7 +33,7 @@ export class EmbeddingQueue {
     };
   }
 
-  /** Rejects with the signal's reason when that comes first. */
+  /** Rejects with the signal's reason if aborted while waiting. */
   async runInTurn<T>(subject: string, signal: AbortSignal, step: () => Promise<T>): Promise<T> {
     signal.throwIfAborted();
     if (this.#taken) await this.#turn(subject, signal);
@@ -50,7 +50,7 @@ export class EmbeddingQueue {
     const waiting: Waiting = this.#waiting.get(subject) ?? new Set();
     this.#waiting.set(subject, waiting.add(resolve));
     const leave = (): void => {
-      // Whose turn it is already takes it.
+      // If the turn has already been granted, it is used.
       if (waiting.delete(resolve)) reject(signal.reason as Error);
     };
     signal.addEventListener('abort', leave, { once: true });

@@ -1,7 +1,7 @@
 import { knownModel } from './models.ts';
 import { SidecarFailure } from './sidecar-failure.ts';
 
-/** Vectors of one model are all as long: what was indexed by others could not be compared with them. */
+/** Ensures that all vectors have the same length: vectors of different lengths cannot be compared. */
 export class DimensionCheck {
   readonly #model: string;
   #dimensions: number | undefined;

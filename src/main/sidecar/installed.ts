@@ -7,7 +7,7 @@ interface Deps {
   readonly settings: OllamaSettings;
 }
 
-/** The Ollama on this machine that we would start, as it was found last. */
+/** Finds Ollama on this machine and remembers the last result. */
 export class InstalledOllama {
   readonly #deps: Deps;
   #binary: OllamaBinary | undefined;
@@ -28,6 +28,6 @@ export class InstalledOllama {
   }
 }
 
-/** Exactly this one. */
+/** Whether exactly this program was approved. */
 export const isApproved = ({ path, size, sha256 }: OllamaBinary, { approved }: EmbeddingsChoice): boolean =>
   approved?.path === path && approved.size === size && approved.sha256 === sha256;

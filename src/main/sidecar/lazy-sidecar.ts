@@ -5,7 +5,7 @@ import { readChoice } from './choice.ts';
 import type { SidecarOptions, Sidecar } from './sidecar.ts';
 import { ASLEEP, OFF } from './states.ts';
 
-/** The sidecar, loaded when somebody asks something of it or its owner wants it: where it is off no start pays for it. */
+/** Loads the sidecar on first use, or at start if embeddings are on. If they are off, the start pays nothing. */
 export class LazySidecar implements Embeddings, AsyncDisposable {
   readonly #options: SidecarOptions;
   readonly #isOn: boolean;
@@ -26,7 +26,7 @@ export class LazySidecar implements Embeddings, AsyncDisposable {
     return this.#options.settings.model;
   }
 
-  /** From now on the program runs. */
+  /** The program has started, so Ollama may run. */
   async wake(): Promise<void> {
     this.#awake = true;
     if (this.#sidecar) this.#sidecar.wake();

@@ -2,11 +2,11 @@ import type { Clock } from '../../core/time/clock.ts';
 import { embeddingAbandoned, embeddingTimedOut } from './states.ts';
 
 interface Limit extends Disposable {
-  /** Aborted with the failure that says why. */
+  /** Aborted with the failure to report. */
   readonly signal: AbortSignal;
 }
 
-/** How long a question is worked on: until its time is over, or whoever asked gives up. */
+/** Limits how long a request is processed. Also aborts when the caller cancels. */
 export function requestTimeout(clock: Clock, ms: number, given: AbortSignal | undefined): Limit {
   const controller = new AbortController();
   const giveUp = (): void => controller.abort(embeddingAbandoned());

@@ -2,12 +2,14 @@ import { findSecret } from '../../core/operations/secret-guard.ts';
 
 const LINES = 40;
 const CHARACTERS = 300;
-/** Within a minute. A program that says more has gone wrong, and reading it all would take the time of others, short lines most of it. */
+/**
+ * Per minute. A process that logs more is broken, and reading its output would slow down the program, especially short lines.
+ */
 const FLOOD_BYTES = 8 * 1024 * 1024;
 const FLOOD_LINES = 20_000;
 const MINUTE_MS = 60_000;
 
-/** The end of what Ollama says. Only lines of a form that holds nothing of what was embedded; how many others there were is told. */
+/** The last log lines of Ollama. Keeps only lines in a known format that cannot contain embedded text; counts the others. */
 export class LogTail {
   readonly #lines: string[] = [];
   readonly #now: () => number;
@@ -21,7 +23,7 @@ export class LogTail {
     this.#now = now;
   }
 
-  /** Whether that was within bounds. */
+  /** Whether the output is within the limits. */
   append(chunk: Buffer): boolean {
     const now = this.#now();
     if (now - this.#since >= MINUTE_MS) {
@@ -56,18 +58,18 @@ export class LogTail {
 
 const REQUEST = /^\[GIN\] (\S+) - (\S+) \| +(\d{3}) \| +(\S+) \| +\S+ \| (\w+) +"(\/[\w/.:-]*)"$/;
 const EVENT = /^time=(\S+) level=(\w+) source=([\w./-]+:\d+) msg=("(?:[^"\\]|\\.)*"|\S+)/;
-/** What ended it: sentences of Go's own, in which nothing but numbers varies. */
+/** Fatal errors written by Go itself, in which only numbers vary. */
 const ENDS = [
   /^Error: listen tcp [\d.:[\]]{3,60}: bind: (?:address already in use|permission denied|cannot assign requested address)/,
   /^panic: runtime error: (?:invalid memory address or nil pointer dereference|integer divide by zero)/,
   /^panic: runtime error: (?:index|slice bounds) out of range \[[\d:-]{0,24}\](?: with (?:length|capacity) \d{1,12})?/,
   /^fatal error: (?:runtime: (?:cannot allocate memory|out of memory)|out of memory|stack overflow|all goroutines are asleep - deadlock!)/,
 ];
-/** The same, but whoever wrote the rest may have put a question into it. */
+/** Other fatal errors, whose text may contain a request. */
 const ANOTHER_END = /^(Error|panic|fatal error): /;
 
 /**
- * What its fields say is left out, for they may repeat a question; its own sentences do not.
+ * Returns the part of a log line that cannot contain request text: fields are dropped, Ollama's own messages kept.
  * @internal
  */
 export function safeLogLine(line: string): string | undefined {

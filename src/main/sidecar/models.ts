@@ -1,13 +1,13 @@
 interface Known {
   readonly dimensions: number;
-  /** Bytes, so that the owner can be told before a byte is fetched. */
+  /** In bytes; shown to the owner before a download. */
   readonly disk: number;
   readonly memory: number;
 }
 
 const MB = 1_000_000;
 
-/** Models that embed and are asked for most. Of another one it is seen what it makes, and then held to that. */
+/** Popular embedding models. For any other model, the length of its first vector is used. */
 const MODELS: Readonly<Record<string, Known>> = {
   'nomic-embed-text': { dimensions: 768, disk: 275 * MB, memory: 600 * MB },
   'all-minilm': { dimensions: 384, disk: 46 * MB, memory: 200 * MB },
@@ -20,6 +20,6 @@ export const knownModel = (name: string): Known | undefined => {
   return Object.hasOwn(MODELS, bare) ? MODELS[bare] : undefined;
 };
 
-/** Ollama lists a model that was named without a tag as its latest. */
+/** Ollama lists a model without a tag as `:latest`. */
 export const includesModel = (name: string, names: readonly string[]): boolean =>
   names.includes(name) || (!name.includes(':') && names.includes(`${name}:latest`));

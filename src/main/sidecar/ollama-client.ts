@@ -10,7 +10,7 @@ import { SidecarFailure } from './sidecar-failure.ts';
 // Not imported, for the reason that stands in src/listeners/listener.ts.
 const { Agent, request } = process.getBuiltinModule('node:http');
 
-/** Sixteen of the longest vectors that models make, four times over: reading more would take the time of others. */
+/** Four times the size of sixteen of the longest known vectors. Reading more would slow down other callers. */
 const MOST_BYTES = 4 * 1024 * 1024;
 const MOST_LINE = 64 * 1024;
 
@@ -32,22 +32,21 @@ interface Deps {
   readonly host: string;
   readonly port: number;
   readonly clock: Clock;
-  /** Rejects where the connection does not lead to whom it should. Nothing is sent before. */
+  /** Rejects if the connection leads to the wrong process. Nothing is sent before. */
   readonly prove: () => Promise<void>;
 }
 
 interface Asked {
   readonly path: string;
   readonly body?: object;
-  /** What is not over by then hangs; a fetch does without a sign of life for so long. */
+  /** For a download: the longest time without data. */
   readonly patienceMs: number;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What a request met that was not answered as it should. */
 export class ModelNotFound extends Error {}
 
-/** The few things that are asked of an Ollama; nothing else of it can be reached through us. */
+/** The Ollama API that we use; other endpoints are not reachable through it. */
 export class OllamaClient {
   readonly #deps: Deps;
   readonly #agent: InstanceType<typeof Agent>;
@@ -75,7 +74,7 @@ export class OllamaClient {
     return { vectors, tokens };
   }
 
-  /** Each step as it comes. What is cancelled is gone on with the next time: Ollama keeps what is there. */
+  /** Yields each progress step. Ollama resumes a cancelled download where it stopped. */
   async *pull(model: string, patienceMs: number, signal: AbortSignal): AsyncGenerator<PullStep> {
     using response = await this.#ask({ path: '/api/pull', body: { model, stream: true }, patienceMs, signal });
     let held = '';
@@ -123,7 +122,6 @@ export class OllamaClient {
   }
 }
 
-/** An answer on its way. */
 class Answering implements Disposable {
   readonly #response: IncomingMessage;
   readonly #patience: Patience;
@@ -137,7 +135,7 @@ class Answering implements Disposable {
     for await (const chunk of this.#response) yield chunk as Buffer;
   }
 
-  /** It is waited for anew. */
+  /** Restarts the timeout. */
   renew(): void {
     this.#patience.renew();
   }
@@ -148,7 +146,7 @@ class Answering implements Disposable {
   }
 }
 
-/** Runs out unless it is renewed. */
+/** A timeout that can be restarted. */
 class Patience implements Disposable {
   readonly #clock: Clock;
   readonly #ms: number;
@@ -172,7 +170,7 @@ class Patience implements Disposable {
   }
 }
 
-/** A connection for each question, and none that does not lead where it should. */
+/** Opens a new connection for each request and refuses one that leads to the wrong process. */
 class ProvedAgent extends Agent {
   readonly #deps: Deps;
 
@@ -184,7 +182,7 @@ class ProvedAgent extends Agent {
   override createConnection(_options: ClientRequestArgs, callback?: (error: Error | null, stream: Duplex) => void): undefined {
     this.#connect().then(
       (socket) => callback?.(null, socket),
-      // Node's own callers hand in no stream with an error either.
+      // Node's own callers pass no stream with an error either.
       (error: Error) => (callback as ((error: Error) => void) | undefined)?.(error),
     );
   }
@@ -196,12 +194,12 @@ class ProvedAgent extends Agent {
     socket.once('connect', resolve).once('error', reject);
     try {
       await promise;
-      // Only now: whoever listens at this moment has taken the connection.
+      // Check only now: the current listener has accepted the connection.
       await prove().catch((error: unknown) => {
-        // Nobody is where one was that has just ended, which makes it no stranger.
+        // A process that has just exited no longer owns its port, which does not make it an impostor.
         if (!socket.destroyed) throw error;
       });
-      // One that ended meanwhile would not say so again, and whoever asks by it would wait for ever.
+      // A socket that closed meanwhile emits no further event, so the request would never end.
       if (socket.destroyed) throw new Error('The connection ended while it was looked at.');
       return socket;
     } catch (error) {

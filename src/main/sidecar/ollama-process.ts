@@ -6,33 +6,33 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { HostMachine } from '../config/config.ts';
 
-/** An Ollama that we started. */
+/** An Ollama process that we started. */
 export interface OllamaProcess {
   readonly pid: number;
-  /** Fulfils when it has ended, however. */
+  /** Resolves once it has exited, for any reason. */
   readonly ended: Promise<void>;
-  /** Ends it, politely and then at once, with all that it started. Fulfils when nothing of it is left. */
+  /** Asks it to stop, then kills it after the grace period. Resolves once all its processes are gone. */
   stop(): Promise<void>;
 }
 
 interface Spec {
   readonly path: string;
   readonly port: number;
-  /** Its own: what it keeps, models included, lies in here. */
+  /** A folder of our own for everything it stores, including models. */
   readonly home: string;
   readonly environment: HostMachine['environment'];
-  /** Hears what it says; false ends it. */
+  /** Receives its output. Returning false ends the process. */
   readonly hear: (chunk: Buffer) => boolean;
-  /** How long it may take to end by itself. */
+  /** Time to stop voluntarily. */
   readonly graceMs: number;
 }
 
 const MARK = 'HELMDECK_SIDECAR';
 
 /**
- * Nothing of it may be left when the program is gone, however that went. A shell that waits shares its group: it reads from a pipe
- * that only the program holds, which closes with it. It ends first what left the group and still bears the mark that Ollama
- * was started with, which only Linux tells, and then the group. Windows ends what a program started together with it.
+ * Kills Ollama and everything it started when the program exits, however that happens. A waiting shell in the same process
+ * group reads a pipe that only the program holds. When the pipe closes, the shell kills marked processes that left the group
+ * (Linux only), then the group. On Windows, Node's job object does this.
  */
 const GUARDED = `ulimit -c 0
 (trap '' HUP INT TERM; read -r _ <&3
@@ -51,7 +51,7 @@ export function startOllamaProcess({ path, port, home, environment, hear, graceM
     env: environmentOf({ environment, home, port }),
     cwd: parse(process.execPath).root,
     stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
-    // A group of its own, which is ended as one.
+    // A process group of its own, so that it can be ended as a whole.
     detached: !windows,
     windowsHide: true,
   });
@@ -73,14 +73,14 @@ export function startOllamaProcess({ path, port, home, environment, hear, graceM
   };
   said.on('data', (chunk: Buffer) => {
     if (hear(chunk)) return;
-    // What nobody hears any more must not be gathered either.
+    // Stop reading, so that its output is not buffered.
     said.destroy();
     signal('SIGKILL');
   });
   const rest = async (): Promise<void> => {
     await exited;
     lifeline.destroy();
-    // Its guard takes the rest along; one that was ended before us leaves that to us.
+    // The guard shell kills the rest. If the guard was killed first, we do.
     for (let tries = 0; tries < 50 && isThere(group); tries += 1) await wait(10);
     if (isThere(group)) signal('SIGKILL');
     said.destroy();
@@ -103,7 +103,7 @@ export function startOllamaProcess({ path, port, home, environment, hear, graceM
   };
 }
 
-/** Somebody of its group. */
+/** Whether the process group still has a member. */
 function isThere(group: number): boolean {
   try {
     return group !== 0 && process.kill(-group, 0);
@@ -112,7 +112,7 @@ function isThere(group: number): boolean {
   }
 }
 
-/** For its downloads, where there is no other way to the network. */
+/** Passed through for downloads behind a proxy. */
 const PASSED_ON = ['HTTPS_PROXY', 'https_proxy', 'NO_PROXY', 'no_proxy', 'SSL_CERT_FILE', 'TMPDIR', 'SystemRoot', 'TEMP', 'TMP'];
 
 interface For {
@@ -121,7 +121,10 @@ interface For {
   readonly port: number;
 }
 
-/** All of it is listed: keys stand in our environment, and settings there could open Ollama to other origins and addresses. */
+/**
+ * Built from a list: our own environment holds keys, and an inherited OLLAMA_* setting could expose Ollama to other origins or
+ * addresses.
+ */
 function environmentOf({ environment, home, port }: For): Record<string, string> {
   const passed = PASSED_ON.flatMap((name) => {
     const value = environment[name];
@@ -135,9 +138,9 @@ function environmentOf({ environment, home, port }: For): Record<string, string>
     OLLAMA_HOST: `127.0.0.1:${port}`,
     OLLAMA_ORIGINS: '',
     OLLAMA_NOHISTORY: '1',
-    // Nothing that is embedded leaves the machine, whatever the model is called.
+    // Nothing that is embedded leaves the machine, whatever the model's name.
     OLLAMA_NO_CLOUD: '1',
-    // At rest the model gives its memory back.
+    // Unload the idle model to free its memory.
     OLLAMA_KEEP_ALIVE: '5m',
     OLLAMA_MAX_LOADED_MODELS: '1',
     OLLAMA_NUM_PARALLEL: '1',

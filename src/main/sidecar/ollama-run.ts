@@ -3,14 +3,14 @@ import { LogTail } from './log-tail.ts';
 import type { OllamaClient } from './ollama-client.ts';
 import type { OllamaProcess } from './ollama-process.ts';
 
-/** One try with an Ollama, from its start to its end. What outlives it is only the end of what it said. */
+/** One Ollama run, from start to end. Only its log outlives it. */
 export class OllamaRun {
   readonly log: LogTail;
-  /** Present once it may be asked. */
+  /** Set once requests may be sent. */
   client: OllamaClient | undefined;
   version: string | undefined;
   healthySince: number | undefined;
-  /** Answers in a row that were failures of its own. */
+  /** Consecutive failed responses. */
   failedResponses = 0;
   logFlooded = false;
   readonly #over = new AbortController();
@@ -35,7 +35,7 @@ export class OllamaRun {
     this.#child = child;
   }
 
-  /** Aborted with this life, or by whoever asked. */
+  /** Aborted when this run ends or the caller cancels. */
   withSignal(signal: AbortSignal): AbortSignal {
     return AbortSignal.any([this.signal, signal]);
   }
@@ -51,19 +51,19 @@ export class OllamaRun {
     this.#pull = undefined;
   }
 
-  /** Fulfils when nothing is fetched any more. */
+  /** Resolves once no download is running. */
   async cancelPull(): Promise<void> {
     const pull = this.#pull;
     pull?.cancel.abort();
     await pull?.ended.promise;
   }
 
-  /** Fulfils at once, unless a fetch that was cancelled has not ended yet. */
+  /** Waits for a cancelled download to end. Returns immediately if there is none. */
   async awaitCancelledPull(): Promise<void> {
     if (this.#pull?.cancel.signal.aborted) await this.#pull.ended.promise;
   }
 
-  /** Fulfils when nothing of it is left. */
+  /** Resolves once all its processes are gone. */
   async end(): Promise<void> {
     this.#over.abort();
     await this.#child?.stop();

@@ -3,10 +3,13 @@ import { readdir, readFile, readlink } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { win32 } from 'node:path';
 
-/** Who listens on a port of this machine: the process that is asked about, another one, or none. */
+/** Which process listens on a port: the given one, another, or none. */
 export type PortOwner = 'it' | 'another' | 'nobody';
 
-/** A program that took the port first would be sent what is to be embedded: so nothing is sent before this says `it` (R-EMB-05). */
+/**
+ * Finds who listens on a port. Another program that took the port would receive the text to embed, so nothing is sent unless
+ * this returns `it` (R-EMB-05).
+ */
 export async function ownerOf(port: number, pid: number): Promise<PortOwner> {
   const { platform } = process;
   if (platform === 'linux') return onLinux(port, pid);
@@ -15,9 +18,8 @@ export async function ownerOf(port: number, pid: number): Promise<PortOwner> {
 }
 
 /**
- * Whether all who listen there are programs of this user, of root, or of the user that Ollama's installer makes for it: nobody else of
- * this machine can then be sent what was meant for an Ollama that does not run. Windows does not tell this to everybody, so
- * there it is not asked (R-EMB-07).
+ * Whether every listener on the port belongs to this user, root or Ollama's service user, so that no other local user receives
+ * the text (R-EMB-07). Windows reveals this only to administrators, so it is not checked there.
  */
 export async function isOwnedByTrustedUser(port: number): Promise<boolean> {
   const { platform } = process;
@@ -30,7 +32,7 @@ export async function isOwnedByTrustedUser(port: number): Promise<boolean> {
   return users.length > 0 && users.every((user) => ours.has(user));
 }
 
-/** One that was free a moment ago. */
+/** A port that was free a moment ago. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   const { promise, resolve, reject } = Promise.withResolvers<number>();
@@ -52,17 +54,17 @@ async function onLinux(port: number, pid: number): Promise<PortOwner> {
   const held = new Set(
     await Promise.all((await readdir(folder).catch(() => [])).map((fd) => readlink(`${folder}/${fd}`).catch(() => ''))),
   );
-  // One that listens beside it, on the same port of another address, may be reached instead.
+  // A second listener, on the same port of another address, might be reached instead.
   return sockets.every(({ name }) => held.has(name)) ? 'it' : 'another';
 }
 
 interface Listening {
-  /** As the folder of a process calls it. */
+  /** As listed in /proc/<pid>/fd. */
   readonly name: string;
   readonly user: number;
 }
 
-/** The sockets that listen on a port, from the tables of the kernel. */
+/** Listening sockets on a port, from the kernel's tables. */
 async function listening(port: number): Promise<Listening[]> {
   const tables = await Promise.all(['/proc/net/tcp', '/proc/net/tcp6'].map((table) => readFile(table, 'latin1').catch(() => '')));
   const wanted = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
@@ -79,26 +81,26 @@ function among(pids: readonly number[], pid: number): PortOwner {
 }
 
 /**
- * A process a line, each begun with p.
+ * One process per line, prefixed with p.
  * @internal
  */
 export const pidsInLsof = (text: string): number[] => [...text.matchAll(/^p(\d+)$/gm)].map(([, pid]) => Number(pid));
 
 /**
- * The user of each, behind u.
+ * User ids, prefixed with u.
  * @internal
  */
 export const usersInLsof = (text: string): number[] => [...text.matchAll(/^u(\d+)$/gm)].map(([, user]) => Number(user));
 
 /**
- * From a list of users, where there is one of Ollama's own.
+ * The uid of Ollama's service user in a passwd file.
  * @internal
  */
 export const serviceUsers = (passwd: string): number[] =>
   [...passwd.matchAll(/^ollama:[^:\n]*:(\d+):/gm)].map(([, user]) => Number(user));
 
 /**
- * By the columns, since the words of states are in the language of the machine: who listens is connected to nobody.
+ * Reads columns, because state names are localized. A listening socket has no remote address.
  * @internal
  */
 export const pidsInNetstat = (text: string, port: number): number[] =>
@@ -113,7 +115,7 @@ export const pidsInNetstat = (text: string, port: number): number[] =>
 
 function outputOf(program: string, args: readonly string[]): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
-  // Without an answer nobody is known to listen, and nothing is sent.
+  // Without output no process is known to listen, so nothing is sent.
   execFile(program, args, { timeout: 5000, env: {}, windowsHide: true }, (_error, stdout) => resolve(stdout));
   return promise;
 }

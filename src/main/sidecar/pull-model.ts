@@ -12,12 +12,12 @@ const BETWEEN_STEPS_MS = 200;
 interface Fetch {
   readonly model: string;
   readonly clock: Clock;
-  /** Without a step. */
+  /** Longest time without progress. */
   readonly patienceMs: number;
   readonly cancel: AbortSignal;
 }
 
-/** How far it is, a few times a second. Ends when the model is there. */
+/** Yields progress a few times a second. Returns once the model is installed. */
 export async function* pullModel(wire: OllamaClient, { model, clock, patienceMs, cancel }: Fetch) {
   const layers = new Map<string, { done: number; of: number }>();
   let toldAt = -Infinity;

@@ -4,18 +4,18 @@ import { MINIMUM_VERSION } from './version.ts';
 interface Told {
   readonly why: string;
   readonly remedy: string;
-  /** Whether time cannot mend it: then nothing is tried until its owner does something. */
+  /** Whether retrying cannot help, so that the owner must act. */
   readonly permanent: boolean;
 }
 
-/** What keeps embeddings away, as the state tells it. Agents may read it, so it names no path. */
+/** Why embeddings are unavailable. Agents may read the messages, so they name no path. */
 export class SidecarFailure extends Error implements Told {
   override readonly name = 'Trouble';
   readonly code: SidecarFailureCode;
   readonly why: string;
   readonly remedy: string;
   readonly permanent: boolean;
-  /** What it is about, for the owner alone. */
+  /** The path concerned, for the owner only. */
   readonly path: string | undefined;
 
   constructor(trouble: SidecarFailureCode, { path, ...told }: Partial<Told> & { path?: string } = {}, options?: ErrorOptions) {
@@ -31,7 +31,7 @@ export class SidecarFailure extends Error implements Told {
 
 const TURN_ON = 'helmdeck-memory embeddings on';
 
-/** Each with the words for when nothing more is known. */
+/** The default messages. */
 const TROUBLES: Readonly<Record<SidecarFailureCode, Told>> = {
   not_installed: {
     why: 'Ollama was not found on this machine.',

@@ -25,9 +25,9 @@ import { ASLEEP, failedState, isHealthy, noModelState, OFF, failureOf, unapprove
 import { SIDECAR_TIMEOUTS, type SidecarTimeouts } from './timeouts.ts';
 import { isOlder, MINIMUM_VERSION } from './version.ts';
 
-/** So many answers of one life may be failures of Ollama's own; one alone may be the fault of what was asked. */
+/** Consecutive failed responses before a restart. A single failure may be caused by its request. */
 const BROKEN = 3;
-/** Ollama itself is well, so it goes on, and the model can be fetched by it. */
+/** Failures after which Ollama keeps running, so that the model can be downloaded again. */
 const STAYS: ReadonlySet<string> = new Set(['pull_failed', 'wrong_dimension']);
 
 export interface SidecarOptions {
@@ -37,13 +37,13 @@ export interface SidecarOptions {
   readonly machine: HostMachine;
   readonly onStateChange?: ((state: SidecarState) => void) | undefined;
   readonly timeouts?: Partial<SidecarTimeouts>;
-  /** Another choice of ports, for a test that has one taken. */
+  /** For tests: chooses the port. */
   readonly choosePort?: () => Promise<number>;
 }
 
 /**
- * Finds or adopts an Ollama, keeps it going, and ends it. It looks at it when something is asked of it and when it ends, and at no
- * other time: on and idle it does nothing at all.
+ * Starts or adopts an Ollama, monitors it and ends it. Acts only on requests and when Ollama exits, so it costs nothing while
+ * idle.
  */
 export class Sidecar implements Embeddings, AsyncDisposable {
   readonly #options: SidecarOptions;
@@ -53,7 +53,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
   readonly #line = new EmbeddingQueue();
   #choice: EmbeddingsChoice;
   #state: SidecarState;
-  /** Whether the program runs that serves what is embedded. */
+  /** Whether the program has started, rather than a command that only reads the state. */
   #awake = false;
   #life: OllamaRun | undefined;
   #ending: Promise<void> = Promise.resolve();
@@ -79,7 +79,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     return this.#options.settings.model;
   }
 
-  /** From now on the program runs. */
+  /** The program has started, so Ollama may run. */
   wake(): void {
     this.#awake = true;
     if (this.#choice.on) this.#begin();
@@ -96,9 +96,9 @@ export class Sidecar implements Embeddings, AsyncDisposable {
   async pull(): Promise<void> {
     await this.#life?.awaitCancelledPull();
     if (this.#fetches()) return;
-    // Another Ollama keeps its models where we do not know.
+    // The disk space of an adopted Ollama's model folder is unknown.
     if (!this.#choice.adopt) requireDiskSpace(this.model, (await this.report()).free);
-    // It may have ended meanwhile, or somebody else may have begun.
+    // Check again: the run may have ended or another pull may have started.
     const life = this.#life;
     if (this.#fetches() || !life?.client) return;
     this.#become({ at: 'pulling', model: this.model, done: 0, of: 0 });
@@ -168,7 +168,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     this.#keep({ ...this.#choice, on, adopt });
     this.#failures = 0;
     const ended = this.#end();
-    // Whoever asks while it ends is told how it stands from now on.
+    // Set the new state before waiting for the end, so that requests see it.
     if (!on) this.#become(OFF);
     else if (this.#awake) this.#begin();
     else this.#become(ASLEEP);
@@ -221,7 +221,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     }
   }
 
-  /** Undefined where the owner has to be asked first. */
+  /** Undefined if the owner must approve the program first. */
   async #startOwn(life: OllamaRun): Promise<OllamaClient | undefined> {
     const { folder, clock, machine, choosePort = freePort } = this.#options;
     this.#unsafe = undefined;
@@ -237,7 +237,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     return startOwnOllama(life, { path: binary.path, port, folder, clock, machine, times: this.#times, onEnd });
   }
 
-  /** Whether it is new enough and has the model. */
+  /** Checks the version and whether the model is installed. */
   async #look(life: OllamaRun, wire: OllamaClient): Promise<void> {
     const { check: look } = this.#times;
     life.version = await wire.version(look, life.signal);
@@ -250,14 +250,14 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     this.#become(includesModel(model, names) ? { at: 'ready', model, whose } : noModelState(model));
   }
 
-  /** Its owner may have fetched it by hand, which nobody tells. */
+  /** The owner may have downloaded the model by hand, which sends no notification. */
   async #lookForModel(): Promise<void> {
     const life = this.#life;
     if (this.#state.at !== 'no_model' || !life?.client) return;
     await this.#look(life, life.client).catch((error: unknown) => this.#fail(life, error));
   }
 
-  /** Whether it does already; throws where it cannot. A life that failed is still shown, and fetches nothing any more. */
+  /** Whether a download is running; throws if none can be started. A failed run remains visible but starts no download. */
   #fetches(): boolean {
     const { at } = this.#state;
     if (!this.#life?.client || this.#life.signal.aborted || at === 'starting') throw failureOf(this.#state, this.#options.clock);
@@ -281,13 +281,13 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     }
     if (this.#state.at === 'pulling' && this.#life === life)
       await this.#look(life, wire).catch((error: unknown) => this.#fail(life, error));
-    // Not before it is known how it stands: whoever waits for this may fetch again at once.
+    // Only after the state is known: the caller waiting for this may start another pull at once.
     life.endPull();
   }
 
   async #embedSome(texts: readonly string[], signal: AbortSignal): Promise<Vectors> {
     const life = this.#life;
-    // It may have changed while this waited for its turn.
+    // The state may have changed while waiting in the queue.
     if (this.#state.at !== 'ready' || !life?.client) throw failureOf(this.#state, this.#options.clock);
     try {
       const answer = await life.client.embed(this.model, texts, this.#times.embed, life.withSignal(signal));
@@ -314,9 +314,9 @@ export class Sidecar implements Embeddings, AsyncDisposable {
   }
 
   #fail(life: OllamaRun, error: unknown): void {
-    // What failed in a life that is over concerns nobody.
+    // Ignore failures of a run that is already over.
     if (this.#life !== life || life.signal.aborted) return;
-    // One that was ended for it fails whatever is asked at that moment.
+    // A run ended for flooding also fails its open requests; report the flooding.
     const trouble = life.logFlooded ? new SidecarFailure('flooding') : this.#asTrouble(error);
     this.#unsafe = trouble.path;
     const { clock } = this.#options;
@@ -356,7 +356,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     await this.#ending;
   }
 
-  /** The next one begins when nothing of this one is left. */
+  /** The next run starts once all processes of this one are gone. */
   #endLife(life: OllamaRun): Promise<void> {
     return (this.#ending = Promise.all([this.#ending, life.end()]).then(() => undefined));
   }

@@ -12,18 +12,18 @@ import type { SidecarTimeouts } from './timeouts.ts';
 const BETWEEN_LOOKS_MS = 40;
 
 interface Start {
-  /** That which was approved. */
+  /** The approved program. */
   readonly path: string;
   readonly port: number;
   readonly folder: string;
   readonly clock: Clock;
   readonly machine: HostMachine;
   readonly times: SidecarTimeouts;
-  /** It ended by itself. */
+  /** Called when it exits without being asked to. */
   readonly onEnd: (why: SidecarFailure) => void;
 }
 
-/** Starts an Ollama of our own. Fulfils when it is known to be the one that listens there. */
+/** Starts Ollama. Resolves once it is known to be the process that listens on the port. */
 export async function startOwnOllama(life: OllamaRun, start: Start): Promise<OllamaClient> {
   const { path, port, folder, clock, machine, times, onEnd } = start;
   const child = startOllamaProcess({
@@ -37,7 +37,7 @@ export async function startOwnOllama(life: OllamaRun, start: Start): Promise<Oll
   life.attach(child);
   const { pid } = child;
   void child.ended.then(async () => {
-    // What it could not have is told, rather than that it ended.
+    // If another program took the port, report that instead of the exit.
     const taken = !life.logFlooded && !life.client && (await ownerOf(port, pid)) === 'another';
     onEnd(new SidecarFailure(taken ? 'port_taken' : 'crashed'));
   });
@@ -63,7 +63,7 @@ async function proved(port: number, pid: number): Promise<void> {
   if (owner === 'nobody') throw new SidecarFailure('crashed');
 }
 
-/** One that is just ending may seem to be another for a moment: its socket is still listed, and it holds it no more. */
+/** Looks twice: the socket of a process that is exiting can briefly appear to belong to another. */
 async function surelyOwnerOf(port: number, pid: number): Promise<PortOwner> {
   const owner = await ownerOf(port, pid);
   if (owner !== 'another') return owner;

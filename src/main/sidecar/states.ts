@@ -28,11 +28,11 @@ export const noModelState = (model: string): SidecarState => ({
 
 export const failedState = ({ code: trouble, why, remedy }: SidecarFailure) => ({ at: 'failed', trouble, why, remedy }) as const;
 
-/** States that turning on again would only disturb. */
+/** States that turning on again need not restart. */
 export const isHealthy = ({ at }: SidecarState): boolean => WELL.has(at);
 const WELL: ReadonlySet<SidecarState['at']> = new Set(['starting', 'ready', 'pulling', 'no_model', 'asleep']);
 
-/** What a state means to whoever asks for something that it does not allow. */
+/** The failure for a request that this state does not allow. */
 export function failureOf(state: SidecarState, clock?: Clock): Failure {
   switch (state.at) {
     case 'off':

@@ -2,22 +2,22 @@ import { EMBEDDING } from '../../contract/limits.ts';
 
 const SECOND = 1000;
 
-/** How long is waited for what, in ms. */
+/** In milliseconds. */
 export interface SidecarTimeouts {
-  /** From its start until it listens. */
+  /** From start until it listens on its port. */
   readonly ready: number;
-  /** For what takes no time when all is well. */
+  /** For quick checks. */
   readonly check: number;
-  /** For a part of a question. */
+  /** For one batch of a request. */
   readonly embed: number;
   readonly request: number;
-  /** Without a step while a model is fetched. */
+  /** For a download without progress. */
   readonly pullIdle: number;
-  /** Until it is ended at once. */
+  /** From the stop request until it is killed. */
   readonly stopGrace: number;
-  /** Before it is tried again, the last one from then on. At most 5 times in 10 minutes. */
+  /** Delays before restarts; the last one repeats. At most 5 restarts in 10 minutes. */
   readonly retryDelays: readonly number[];
-  /** After so long a life all is forgotten that went wrong before. */
+  /** After running this long, earlier failures no longer count. */
   readonly resetFailuresAfter: number;
 }
 

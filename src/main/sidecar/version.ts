@@ -1,11 +1,11 @@
-/** The oldest Ollama without a hole that is known in what we use: reading and fetching models. */
+/** The oldest Ollama without known vulnerabilities in reading and downloading models. */
 export const MINIMUM_VERSION = '0.35.0';
 
 const PARTS = /^(\d+)\.(\d+)\.(\d+)(.*)$/;
-/** What was built from a release and some changes more, as git tells it, or in another way. */
+/** Suffixes of builds made after a release, such as those of `git describe`. */
 const LATER = /^(?:$|\+|-\d+-g)/;
 
-/** A candidate for a release came before it, and may lack what it mends. */
+/** A release candidate precedes its release and may lack its fixes. */
 export function isOlder(version: string, least: string): boolean {
   const [one, other] = [partsOf(version), partsOf(least)];
   const at = one.numbers.findIndex((part, index) => part !== other.numbers[index]);

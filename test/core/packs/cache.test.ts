@@ -11,7 +11,7 @@ import { aPack, CREDENTIAL } from '../../support/packs.ts';
 const me = aCaller();
 const CACHED = { cache: true, ttl: 300 } as const;
 
-/** A pack that counts how often it is really asked. */
+/** A pack that counts its handler calls. */
 function counting(
   answer: (context: ExecutionContext<{ what: string }>, asked: number) => unknown = (_context, asked) => ({ said: `${asked}` }),
   over: Partial<Pack> = {},
@@ -46,7 +46,7 @@ describe('the cache of answers', () => {
     expect(canonicalJson({ a: { d: [1, { x: 3, y: 2 }] }, b: 1 })).toBe(one);
     expect(canonicalJson({ a: [1, 2] })).not.toBe(canonicalJson({ a: [2, 1] }));
     expect(canonicalJson({ a: '1' })).not.toBe(canonicalJson({ a: 1 }));
-    // A sorted copy must not lose a field that is called like a part of every object.
+    // A naive sorted copy would lose a field named `__proto__`.
     expect(canonicalJson(JSON.parse('{"__proto__":{"b":1},"a":2}'))).not.toBe(canonicalJson({ a: 2 }));
   });
 

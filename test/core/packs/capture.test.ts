@@ -7,7 +7,7 @@ import { aPack, CREDENTIAL } from '../../support/packs.ts';
 const me = aCaller();
 const SECOND_WORD = / (.*)$/;
 
-/** Says how many answers of its own it finds, and the word it was asked with. */
+/** Returns the input and the number of outputs it has captured. */
 const counting = async ({ input: { what }, memory, doNotCache }: ExecutionContext<{ what: string }>) => {
   if (what === 'break') throw new Error('broken');
   if (what === 'once') doNotCache();
@@ -58,7 +58,7 @@ describe('what a pack answered, in its own memory (R-PACK-30)', () => {
     await clock.advance(HOUR);
     await ask('one');
     await clock.advance(HOUR);
-    // It ends when its answer was due to.
+    // The captured entry expires together with the cached output.
     expect(await kept()).toEqual([]);
   });
 

@@ -22,7 +22,7 @@ interface Opened extends TestMemory {
 
 type Answering = (context: ExecutionContext<{ what: string }>, asked: number) => unknown;
 
-/** A memory with a pack that uses the credential `test`, keeps its answers and says which credential it was given. */
+/** A memory with a pack that uses the credential `test`, caches its outputs and returns the credential it received. */
 async function opened(
   chain: Keychain | undefined,
   { handedIn, keyless, answering }: { handedIn?: Record<string, string>; keyless?: boolean; answering?: Answering } = {},
@@ -235,7 +235,7 @@ describe('a credential that ends (R-PACK-16)', () => {
     await memory.ask('x', 'other');
     await expect(memory.ask('refused')).rejects.toMatchObject({ code: 'handler_failed' });
     expect([await memory.kept(), await memory.kept('other')]).toEqual([0, 0]);
-    // The owner put it there, and they take it back.
+    // A setting can only be removed by whoever set it.
     expect(await memory.ask('x')).toMatchObject({ cached: false });
     expect(memory.seen.at(-1)).toBe(SECRET);
     expect(await memory.kept()).toBe(1);

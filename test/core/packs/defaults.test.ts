@@ -17,7 +17,7 @@ interface Row {
   readonly findings?: readonly { code: string; severity: string; file?: string }[];
 }
 
-/** Rows as the engine writes them, in the order of their keys. */
+/** Writes rows as the engine does, in key order. */
 async function filled(rows: readonly Row[], memory?: TestMemory): Promise<TestMemory> {
   const opened = memory ?? (await openTestMemory());
   for (const [index, { pack, pipeline, outcome, at = index, learn, findings }] of rows.entries()) {

@@ -418,7 +418,7 @@ test('the memory packs ask as their caller, who may not write (R-OPS-11)', async
 });
 
 describe('an answer that is given again (R-PACK-29)', () => {
-  /** A hook that is not done with any run until the gate opens. */
+  /** A hook whose `after` waits until the gate opens. */
   const gated = async () => {
     const gate = { open: Promise.withResolvers<void>() };
     gate.open.resolve();

@@ -13,7 +13,7 @@ import { CREDENTIAL } from '../../support/packs.ts';
 let world: FakeInternet;
 let memory: TestMemory;
 
-/** A memory whose owner has handed this token in, or keeps one in the keychain, or has none. */
+/** A memory with a GitHub token from a setting, in the keychain, or none. */
 async function open(token?: string): Promise<void> {
   const clock = manualClock();
   world = await startFakeInternet({ clock });
@@ -35,7 +35,7 @@ const list = (input: object, caller = aCaller()): Promise<Result> =>
 const get = (input: object, caller = aCaller()): Promise<Result> =>
   run('github.get_issue', { repo: 'octo/demo', ...input }, caller);
 
-/** As GitHub tells one, with much that is left out. */
+/** An issue as GitHub sends it, including fields that the pack ignores. */
 const issue = (number: number, over: object = {}) => ({
   id: 9_000_000 + number,
   number,
@@ -285,7 +285,7 @@ describe('when GitHub refuses', () => {
 
 describe('the limits of GitHub (R-PACK-17)', () => {
   const resets = (seconds: number): Record<string, string> => {
-    // GitHub's clock is another one than ours.
+    // GitHub's clock differs from ours.
     const now = Date.UTC(2031, 0, 1);
     return {
       Date: new Date(now).toUTCString(),

@@ -10,7 +10,7 @@ const PAGE = 'https://docs.example.com/page';
 let world: FakeInternet;
 let memory: TestMemory;
 
-/** A memory in which `http.fetch` may ask these hosts. */
+/** A memory in which `http.fetch` may contact these hosts. */
 async function allow(...hosts: string[]): Promise<void> {
   world = await startFakeInternet();
   memory = await openTestMemory({ packs: { packs: [httpFetch({ egress: world.egress, hosts })] } });

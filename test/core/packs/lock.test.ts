@@ -10,10 +10,10 @@ import { aPack } from '../../support/packs.ts';
 const me = aCaller();
 const REFUSED = { code: 'key_unavailable' };
 
-/** Waits for it from now on, so that it may fail at any time. */
+/** Attaches a rejection handler now, so that the promise may reject at any time. */
 const failureOf = (work: Promise<unknown>): Promise<unknown> => work.catch((error: unknown) => error);
 
-/** A pack that answers when the test lets it, and tells the test that it has begun. */
+/** A pack that signals when it has started and returns when the test allows it. */
 function heldPack(over: Partial<Pack> = {}) {
   const begun = Promise.withResolvers<void>();
   const held = Promise.withResolvers<{ said: string }>();
@@ -132,7 +132,7 @@ describe('a locked memory (R-LOCK-03)', () => {
     await memory.as(me)('runPack', { name: 'test.echo', input: {} });
     const asked = memory.as(me)('myDefaults', {});
     const failure = failureOf(asked);
-    // After the page was read, and before whoever asked goes on.
+    // After the page was read, before the caller continues.
     await nextTurn();
     memory.store.lock();
     expect(await failure).toMatchObject(REFUSED);

@@ -8,7 +8,7 @@ import { aPack, CREDENTIAL } from '../../support/packs.ts';
 
 const me = aCaller();
 
-/** Runs what a test wants within a pack that has a memory. */
+/** Runs a function inside a pack that has a memory. */
 async function opened(options: Pack['memory'] = {}, quota?: Quota, again: Partial<Pick<TestMemory, 'folder' | 'clock'>> = {}) {
   let task: (context: ExecutionContext) => unknown = () => undefined;
   const over = options === undefined ? {} : { memory: options };
@@ -246,7 +246,7 @@ describe('a session', () => {
     const { within, store } = await opened();
     await within((context) => of(context).store('a', 1), { session: 's1' });
     await within((context) => of(context).store('a', 1));
-    // As after a start: nothing is open yet.
+    // As after a start: no session is open yet.
     using anew = new PackSessions(store, manualClock(), () => undefined);
     await anew.endLeftovers();
     expect(await store.space({ subject: 'me', session: 's1' }, 'pack').count()).toBe(0);

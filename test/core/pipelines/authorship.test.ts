@@ -13,7 +13,7 @@ type Definition = OperationRequest<'createPipeline'>;
 
 const echo = aPack(({ input: { what } }) => ({ said: what }));
 
-/** Remembers something: what a token without memory:write may not do. */
+/** Stores a fact, which requires memory:write. */
 const writes = (over: Partial<Definition> = {}): Definition => ({
   id: 'note',
   steps: [{ id: 'keep', pack: 'helmdeck.memory_store', input: { key: 'planted', value: 'v' } }],
@@ -22,7 +22,7 @@ const writes = (over: Partial<Definition> = {}): Definition => ({
 
 const USUAL: readonly TokenScope[] = ['memory:read', 'memory:write', 'packs:run'];
 
-/** A memory with clients that came in by real tokens. */
+/** A memory whose clients authenticate with real tokens. */
 async function opened(...packs: readonly Pack[]) {
   const memory = await openTestMemory({ packs: { packs: packs.length > 0 ? packs : [echo] } });
   const client = async (name: string, scopes = USUAL, subject = 'me') => {
@@ -317,7 +317,7 @@ describe('what a pipeline writes is signed by both (R-DEFINE-03)', () => {
     const { owner, as, author, store, runner, run } = await written();
     await as(author)('createPipeline', writes({ title: 'Second' }));
     await as(runner)('createPipeline', writes({ id: 'other' }));
-    // The fact, the definition without its version, the record of the run, and two rows of what ran.
+    // The fact, the definition (without its version), the run record, and two audit rows.
     const going = { deleted: 5 };
     expect(await owner('forget', { scope: 'client:author', dry_run: true })).toMatchObject(going);
     expect(await owner('forget', { scope: 'client:author' })).toMatchObject(going);

@@ -442,7 +442,7 @@ describe('a run', () => {
   test('ends with its token also between two steps (R-PACK-32)', async () => {
     const memory = await withPacks(
       aPack(async () => {
-        // Its step has done its work when it hears of it.
+        // The step's work is already done when it is aborted.
         await memory.tokens.revoke({ id: token, unrecorded: false });
         return { said: '' };
       }),

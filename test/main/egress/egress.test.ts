@@ -22,7 +22,7 @@ beforeEach(async () => {
 const get = (url: string, over: Partial<EgressRequest> = {}): Promise<EgressResponse> =>
   world.egress.get({ url, hosts: HOSTS, signal: new AbortController().signal, ...over });
 
-/** A server that says nothing of HTTP but these bytes. */
+/** A server that sends exactly these bytes. */
 const raw = (host: string, ...bytes: (string | Buffer)[]): void =>
   world.respond(host, ({ socket }) => bytes.forEach((more) => socket.write(more)));
 
@@ -30,7 +30,7 @@ const seen = async (condition: () => boolean): Promise<void> => {
   await expect.poll(condition, { interval: 5, timeout: 45_000 }).toBe(true);
 };
 
-/** What is told to whoever waits, once it is told. */
+/** The message of the rejection, once there is one. */
 const failing = (reply: Promise<EgressResponse>): Promise<unknown> => reply.catch((error: unknown) => error);
 
 describe('the way out (R-PACK-14)', () => {
@@ -70,7 +70,8 @@ describe('the way out (R-PACK-14)', () => {
   test('takes the next address of a name where one does not answer', async () => {
     world.names.set('docs.example.com', [['1.1.1.1', PUBLIC_IPV6]]);
     world.respond('docs.example.com', (_, response) => response.end('hello'));
-    // The trap hangs up before it has proved anything, and that is not asked twice; one that is not there is.
+    // The trap closes the connection during the handshake, which is not retried. Only a refused connection moves on to the next
+    // address.
     const dial = (address: string, port: number): Socket =>
       address === PUBLIC_IPV6 ? world.network.dial(address, port) : refused(world.network.dial(address, port));
     const egress = createEgress({ ...world.network, dial, clock });
@@ -270,7 +271,7 @@ describe('a name that leads inside reaches nothing (R-PACK-14)', () => {
     const { port } = inside.address() as AddressInfo;
     const hosts = { allows: () => true, remedy: '' };
     const egress = createEgress();
-    // Resolvers answer names below localhost with this machine, or not at all.
+    // Resolvers map names below localhost to this machine or do not answer.
     for (const url of [`https://a.localhost:${port}/`, `https://127.0.0.1:${port}/`, `https://localhost:${port}/`]) {
       await expect(egress.get({ url, hosts, signal: new AbortController().signal })).rejects.toThrow(/lead|found|full name/);
     }
@@ -379,7 +380,7 @@ describe('an answer that asks too much (R-PACK-14)', () => {
       body: Buffer.alloc(10, 'x'),
       truncated: true,
     });
-    // Nobody can ask for more than that.
+    // Requests above the limit are capped.
     await expect(get(`https://docs.example.com/${MOST + 1}`, { maxBytes: 10 * MOST })).rejects.toMatchObject({
       code: 'handler_failed',
     });
@@ -518,7 +519,7 @@ describe('patience (R-PACK-14)', () => {
     let dialled = false;
     const dial = (): Socket => {
       dialled = true;
-      // Neither opens nor fails.
+      // A socket that neither connects nor fails.
       return new Socket();
     };
     const unanswered = failing(createEgress({ ...world.network, dial, clock }).get(errand));

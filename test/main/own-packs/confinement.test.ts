@@ -30,12 +30,12 @@ describe("the process of a pack of the owner's own", () => {
     const idOf = (path: string): string => JSON.stringify([statSync(path).dev, statSync(path).ino]);
     const emptied = idOf(`/proc/${pid}/root`) !== idOf('/');
     const files = open
-      // Node opens its root, which is none of ours when the system confines it.
+      // Node opens its root folder; in a sandbox that is an empty one.
       .filter(([name, path]) => !(path === '/' && emptied && idOf(`/proc/${pid}/fd/${name}`) === idOf(`/proc/${pid}/root`)))
       .map(([, path]) => path)
       .filter((path) => path.startsWith('/') && !/^\/dev\/(null|urandom)$|^\/proc\/|node$/.test(path));
     expect(files).toEqual([]);
-    // The channel alone; its guard holds the pipe that tells of our end.
+    // Only the channel. The guard shell holds the pipe that closes with the program.
     expect(open.filter(([, path]) => path.startsWith('socket:')).map(([name]) => name)).toEqual(['3']);
     expect(readFileSync(`/proc/${pid}/environ`, 'latin1')).not.toMatch(/HELMDECK|HOME|PATH=|DBUS|XDG/);
     own[Symbol.dispose]();

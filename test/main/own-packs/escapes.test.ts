@@ -11,7 +11,7 @@ import { OwnPacks } from '../../../src/main/own-packs/own-packs.ts';
 import { packText } from '../../support/own-packs.ts';
 import { type Escape, escapes, REACH } from './escapes.ts';
 
-/** All that is made here is made in hooks, which have no test to clear up after. */
+/** Created in hooks, where no per-test clean-up runs. */
 const root = mkdtempSync(join(tmpdir(), 'helmdeck-escapes-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 const tempFolder = (): string => mkdtempSync(join(root, 'x'));
@@ -23,7 +23,7 @@ interface Place {
   readonly parent: number;
 }
 
-/** What came of it: empty if nothing did. */
+/** What the escape achieved; empty if nothing. */
 async function effectOf(act: (place: Place) => Promise<string>): Promise<string> {
   const folder = tempFolder();
   const secret = join(folder, 'secret');
@@ -54,7 +54,7 @@ async function effectOf(act: (place: Place) => Promise<string>): Promise<string>
 
 const ways = `const ways = { ${escapes.map(({ name, code }) => `${JSON.stringify(name)}: async (ec, { target, port, secret, parent }) => { ${code} }`).join(',\n')} };`;
 
-/** In plain Node, with an operating system around it or none. */
+/** Runs the escape in plain Node, with or without a sandbox. */
 const inNode =
   ({ name }: Escape, { wrap: around }: Confinement = NO_CONFINEMENT) =>
   async (place: Place): Promise<string> => {
@@ -72,7 +72,7 @@ const inNode =
     const child = spawn(command, args, { env: {}, stdio: ['ignore', 'pipe', 'ignore'] });
     let said = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => (said += text));
-    // Some leave a Node behind that cannot end any more.
+    // Some escapes leave a Node process that can no longer exit.
     const stop = setInterval(() => {
       if (existsSync(place.target) || performance.now() - begun > 20_000) child.kill('SIGKILL');
     }, 50);

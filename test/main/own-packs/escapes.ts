@@ -1,20 +1,24 @@
-/** What a pack that means harm could try. The code is the body of an async function; it must work in plain Node, which the test shows. */
+/**
+ * Ways a malicious pack could try to break out. The code is the body of an async function. It must succeed in plain Node, which
+ * a test checks.
+ */
 export interface Escape {
   readonly name: string;
   /**
-   * Has `target`, a path to write to; `port`, to connect to on 127.0.0.1 by TCP or UDP; `parent`, the id of the program's process;
-   * `secret`, a file to read. Succeeds if there is a file, a connection, or an answer that begins with "reached".
+   * The code receives `target`, a path to write to; `port`, a TCP and UDP port on 127.0.0.1; `parent`, the program's process
+   * id; `secret`, a file to read. It succeeds by creating a file, opening a connection, or returning text that starts with
+   * "reached".
    */
   readonly code: string;
-  /** What it reaches is its own process, which the operating system leaves to it. */
+  /** Reaches only its own process, which the operating system's sandbox permits. */
   readonly within?: true;
-  /** Why plain Node cannot show that the code works, where it cannot. */
+  /** Why plain Node cannot show that the code works. */
   readonly unshown?: string;
 }
 
 const node = (name: string): string => `process.getBuiltinModule('node:${name}')`;
 
-/** For a pack that has got hold of a value of another realm: whatever that leads to. */
+/** Explores everything reachable from a value of another realm. */
 export const REACH = `
 const reach = (value, target) => {
   const seen = new Set();
@@ -28,7 +32,7 @@ const reach = (value, target) => {
       if (typeof code === 'function') code('target', "process.getBuiltinModule('fs').writeFileSync(target, 'x')")(target);
     } catch {}
     try {
-      // A realm that can be changed gives away what passes through it.
+      // A realm that can be modified exposes the values passing through it.
       if (one.getBuiltinModule) one.getBuiltinModule('fs').writeFileSync(target, 'x');
       if (one.connect && one.constructor?.name === 'Socket') one.constructor.prototype.reached = true;
     } catch {}
@@ -216,7 +220,7 @@ export const escapes: readonly Escape[] = [
     code: `await new Promise((done, fail) => ${node('net')}.createServer().on('error', fail).listen(0, done)); return 'reached';`,
   },
 
-  // The program.
+  // The program's process.
   {
     name: 'the environment of the program',
     code: `return 'reached ' + ${node('fs')}.readFileSync('/proc/' + parent + '/environ').length;`,
@@ -239,7 +243,7 @@ export const escapes: readonly Escape[] = [
   { name: 'its priority', code: `const os = ${node('os')}; os.setPriority(parent, os.getPriority(parent)); return 'reached';` },
   { name: 'its own command line', within: true, code: `return 'reached ' + process.argv.length;` },
 
-  // From the realm of the pack into that of the process.
+  // From the pack's realm into the process's realm.
   { name: 'the constructor of what it is given', code: `reach(ec, target);` },
   { name: 'the constructor of the global object', code: `reach(globalThis, target);` },
   { name: 'the constructor of a timer', code: `reach(setTimeout(() => undefined, 1), target);` },

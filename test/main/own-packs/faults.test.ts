@@ -14,10 +14,10 @@ const linux = process.platform === 'linux';
 
 const FOR_EVER = 'await new Promise(() => undefined);';
 
-/** Writes to the channel what the runtime would not: that uses JSON of the realm, which a pack can change. */
+/** Writes to the channel directly. The runtime uses the realm's JSON object, which the pack can change. */
 const RAW = `const raw = (text) => { JSON.stringify = () => text; ec.doNotCache(); };`;
 
-/** What went wrong, and how it is told. */
+/** Faults: what the pack does, and the failure the caller receives. */
 const faults: [what: string, handler: string, code: string, says: RegExp][] = [
   [
     'throws beside its promise',
@@ -53,7 +53,7 @@ const faults: [what: string, handler: string, code: string, says: RegExp][] = [
   ['says what is no message', `${RAW} raw('Hello.'); ${FOR_EVER}`, 'handler_failed', /what no pack has to say/],
   [
     'asks without end and without listening',
-    // In one write: written one by one on a busy machine each may be answered before the next, and nothing is wrong with that.
+    // Sent in one write: with separate writes a busy machine could answer each message before the next, which is allowed.
     `const asks = Array.from({ length: 500 }, (_, id) => JSON.stringify({ is: 'ask', id, what: 'list', with: [''] }) + '\\n');
      ${RAW} raw(asks.join('')); ${FOR_EVER}`,
     'handler_failed',
@@ -176,11 +176,11 @@ describe.skipIf(process.platform === 'win32')('no process of a pack outlives the
     const [pid = ''] = packProcesses(child.pid);
     expect(lives(pid)).toBe(true);
     const group = groupOf(pid);
-    // It, its guard and what confines it, where the system tells.
+    // The process, its guard shell and the sandbox program; Linux only.
     expect(membersOf(group)).toBe(linux ? ((await findConfinement()).name === 'none' ? 2 : 4) : 0);
     child.kill(signal);
     await vi.waitUntil(() => !lives(pid), 5000);
-    // Also the shell that waited for it has gone.
+    // The waiting guard shell has also exited.
     await vi.waitUntil(() => membersOf(group) === 0, 5000);
   });
 
@@ -201,7 +201,7 @@ function lives(pid: string): boolean {
   }
 }
 
-/** The most KiB that it ever had in memory. */
+/** Peak resident memory in KiB. */
 function peakOf(pid: string): number {
   try {
     return Number(/^VmHWM:\s*(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? 0);
@@ -215,10 +215,10 @@ const statOf = (pid: string): string[] =>
     .replace(/^.*\) /, '')
     .split(' ');
 
-/** The group that it belongs to, where the system tells. */
+/** Its process group; Linux only. */
 const groupOf = (pid: string): string => (linux ? (statOf(pid)[2] ?? '') : '');
 
-/** How many processes a group has, where the system tells. */
+/** The number of processes in a group; Linux only. */
 function membersOf(group: string): number {
   if (!linux) return 0;
   return readdirSync('/proc')

@@ -59,7 +59,7 @@ describe('a file that is no pack is skipped, and it is said why', () => {
     ['is larger than a pack is', packText({ before: `// ${'x'.repeat(1024 * 1024)}` }), /larger than 1024 KiB/],
   ])('because it %s', async (_what, text, says) => {
     writePack(folder, text);
-    // The length of a lifetime is what the catalogue looks at.
+    // The catalogue, not the loader, checks the lifetime.
     const core = await openMemory(
       readConfig({
         environment: { HELMDECK_DATA_DIR: folder, HELMDECK_PACKS: OWN_PACK },
@@ -183,7 +183,7 @@ describe('packs that are listed', () => {
   });
 });
 
-/** Our children, where the system tells; a guard is not one. */
+/** Child processes of this one except guard shells; Linux only. */
 const started = (): number =>
   process.platform === 'linux'
     ? readFileSync(`/proc/self/task/${process.pid}/children`, 'latin1').split(' ').filter(Boolean).length

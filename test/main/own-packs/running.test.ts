@@ -195,7 +195,7 @@ describe('its schemas', () => {
   test('hold nobody else up with a pattern that takes for ever (R-PACK-19)', async () => {
     const { run, clock, as } = await openMemoryWithOwnPack({ input: `what: z.string().regex(/^(a+)+$/)`, more: 'seconds: 5,' });
     const answer = run({ what: `${'a'.repeat(60)}!` }).catch((error: unknown) => error);
-    // The memory answers while the pattern is looked for.
+    // The memory answers while the pack's process matches the pattern.
     expect(await as(aCaller())('list', {})).toMatchObject({ facts: [] });
     await clock.advance(5 * SECOND);
     expect(await answer).toMatchObject({ code: 'timeout' });

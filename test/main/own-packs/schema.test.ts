@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { schemaFrom } from '../../../src/main/own-packs/schema.ts';
 
-/** Two ways down at every step: 2^steps ways in all. */
+/** Two branches at every step: 2^steps paths. */
 function doubling(keyword: 'allOf' | 'anyOf' | 'oneOf', steps: number): Record<string, unknown> {
   const $defs: Record<string, unknown> = { [`d${steps}`]: { type: 'object' } };
   for (let step = 0; step < steps; step += 1) {
@@ -13,7 +13,7 @@ function doubling(keyword: 'allOf' | 'anyOf' | 'oneOf', steps: number): Record<s
 
 describe('the schema of an own pack holds nobody else up (R-PACK-19)', () => {
   test.each(['allOf', 'anyOf', 'oneOf'] as const)('by %s within itself', (keyword) => {
-    // Checked whole it would take longer than anybody waits.
+    // A full check would take practically forever.
     expect(schemaFrom(doubling(keyword, 60)).safeParse({ a: 5 })).toMatchObject({ success: true });
     expect(schemaFrom(doubling(keyword, 3)).safeParse({ a: 5 })).toMatchObject({ success: false });
   });

@@ -3,7 +3,7 @@ import { EmbeddingQueue } from '../../../src/main/sidecar/embedding-queue.ts';
 
 const never = new AbortController().signal;
 
-/** Steps that end when they are told to, and the order in which they began. */
+/** Steps that end on command, and the order in which they started. */
 function steps() {
   const begun: string[] = [];
   const open: (() => void)[] = [];
@@ -28,7 +28,7 @@ describe('the line before Ollama (R-EMB-02)', () => {
     void line.runInTurn('other', never, step('other 2'));
     for (let time = 0; time < 6; time += 1) await end();
     expect(begun).toEqual(['long 1', 'long 2', 'other 1', 'third 1', 'long 3', 'other 2']);
-    // Nobody waits any more, so who comes is there at once.
+    // The queue is empty, so a new step starts immediately.
     void line.runInTurn('late', never, step('late'));
     expect(begun.at(-1)).toBe('late');
   });

@@ -6,7 +6,7 @@ import { saveChoice } from '../../../src/main/sidecar/choice.ts';
 import { LazySidecar } from '../../../src/main/sidecar/lazy-sidecar.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
-/** Where no Ollama lies. */
+/** A path without an Ollama. */
 function opened(folder = tempFolder()) {
   const heard: SidecarState[] = [];
   const sidecar = new LazySidecar({

@@ -21,7 +21,7 @@ describe('the end of the log (R-EMB-09)', () => {
       'panic: runtime error: index out of range [5] with length 3',
     ],
     ['fatal error: runtime: out of memory', 'fatal error: runtime: out of memory'],
-    // What is not a sentence of the runtime's own may repeat what was asked.
+    // Text that Go's runtime did not write may repeat a request.
     ['panic: cannot embed "my diary"', 'panic (what it says is left out)'],
     ['Error: my diary: bind: address already in use', 'Error (what it says is left out)'],
     ['Error: ghp_16C7e42F292c6912E7710c838347Ae178B4a is no key', 'Error (what it says is left out)'],

@@ -26,7 +26,7 @@ test('off, nothing of it is loaded while the program runs, and nothing waits for
   expect(await perform(owner, 'status', {})).toMatchObject({ embeddings: { at: 'off' } });
   expect(loads.times).toBe(0);
   expect(clock.pendingTimers).toBe(0);
-  // So that what is counted above is what would be loaded.
+  // Load the modules, so that the count above is proved to detect them.
   await sidecar.report();
   expect(loads.times).toBe(1);
 });

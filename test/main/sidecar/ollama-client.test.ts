@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/core/time/clock.ts';
 import { OllamaClient } from '../../../src/main/sidecar/ollama-client.ts';
 import { SidecarFailure } from '../../../src/main/sidecar/sidecar-failure.ts';
 
-/** Whoever listens there, however it answers. */
+/** A server on a local port with the given handler. */
 async function answering(listener: RequestListener): Promise<OllamaClient> {
   const server = createServer(listener);
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));

@@ -60,7 +60,7 @@ describe('an Ollama of our own', () => {
     const { log, version } = await sidecar.report();
     expect(version).toBe('0.35.2');
     expect(log.join('\n')).toContain('POST /api/embed');
-    // Whatever it says of what it was asked.
+    // Whatever it logs about its requests.
     expect(log.join('\n')).not.toMatch(/cat|deploy|example/i);
 
     await sidecar.configure({ on: false });
@@ -84,7 +84,7 @@ describe('an Ollama of our own', () => {
     expect(model).toEqual({ name: 'nomic-embed-text', disk: 275_000_000, memory: 600_000_000 });
     expect(free.disk).toBeGreaterThan(0);
 
-    // Asked twice, it is fetched once.
+    // A second pull joins the first.
     await Promise.all([sidecar.pull(), sidecar.pull()]);
     const { of } = await waitForState(sidecar, 'pulling', ({ done }) => done > 0);
     expect(of).toBe(45_960_996);
@@ -94,7 +94,7 @@ describe('an Ollama of our own', () => {
 
     await sidecar.pull();
     await waitForState(sidecar, 'pulling', ({ done }) => done > 0);
-    // Also by whoever does not wait for the end of what they cancelled.
+    // Also for a caller that does not wait for the cancellation to finish.
     const cancelled = sidecar.cancelPull();
     ollama.behave({ models: [], pullMs: 1 });
     await sidecar.pull();
@@ -158,7 +158,7 @@ describe('an Ollama of our own', () => {
     ollama.behave({ fault: 'crashes' });
     await refused(sidecar);
     await waitForState(sidecar, 'failed');
-    // The next try.
+    // The next restart.
     expect(clock.pendingTimers).toBe(1);
     await sidecar.configure({ on: false });
     expect(clock.pendingTimers).toBe(0);
@@ -222,7 +222,7 @@ test('what cannot be read where Ollama should be is told as that, and not tried 
 
 describe('what goes wrong is a state with a remedy (R-EMB-08)', () => {
   const faults = [
-    // One answer alone may be the fault of what was asked.
+    // A single failure may be caused by its request.
     { fault: 'crashes', times: 1, trouble: 'crashed', mends: true },
     { fault: 'hangs', times: 1, trouble: 'hanging', mends: true },
     { fault: '500', times: 3, trouble: 'broken', mends: true },
@@ -243,7 +243,7 @@ describe('what goes wrong is a state with a remedy (R-EMB-08)', () => {
     expect(failed).toMatchObject({ trouble, why: expect.stringMatching(/\.$/), remedy: expect.stringMatching(/\w/) });
     expect(failed !== undefined && 'retry_at' in failed).toBe(mends);
     ollama.behave({});
-    // What mends by itself needs nobody.
+    // A temporary failure recovers without the owner.
     await (mends ? undefined : sidecar.configure({ on: true }));
     await waitForState(sidecar, 'ready');
     expect((await sidecar.embed('me', ['again'])).vectors).toHaveLength(1);
@@ -311,7 +311,7 @@ describe('what goes wrong is a state with a remedy (R-EMB-08)', () => {
 
     await sidecar.configure({ on: false });
     expect((await hanging).status).toBe(503);
-    // The shortest lines are the most work.
+    // Short lines are the most expensive to process.
     ollama.behave({ fault: 'floods', line: '' });
     await sidecar.configure({ on: true });
     for (let at = 0; sidecar.state.at === 'starting'; at += 1) await store(`flooding ${at}`);
@@ -327,7 +327,7 @@ describe('what goes wrong is a state with a remedy (R-EMB-08)', () => {
       trouble: 'too_old',
       remedy: expect.stringContaining('Update'),
     });
-    // It has ended, so it fetches nothing either, and stays what it is.
+    // Its process has ended, so it cannot pull either, and its state stays.
     await expect(sidecar.pull()).rejects.toMatchObject({ code: 'embeddings_unavailable' });
     expect(sidecar.state).toMatchObject({ at: 'failed', trouble: 'too_old' });
     await vi.waitFor(() => expect(ollama.pids().filter(isAlive)).toEqual([]), EVENTUALLY);
@@ -348,7 +348,7 @@ describe('what goes wrong is a state with a remedy (R-EMB-08)', () => {
   });
 });
 
-/** One that runs already, says what it has, and ends each question for a vector. */
+/** An Ollama that reports its models and closes the connection on each embed request. */
 async function runsAlready(models: readonly string[]): Promise<string> {
   const server = createServer(({ url }, response) => {
     if (url === '/api/version') response.end('{"version":"0.35.2"}');
@@ -379,7 +379,7 @@ test('what ends again and again is started five times in ten minutes at most, ho
     started.push(clock.steady());
     expect(started.filter((at) => at > clock.steady() - 10 * MINUTE).length).toBeLessThanOrEqual(5);
   }
-  // It is not given up either.
+  // It does not give up either.
   expect(started.length).toBeGreaterThan(20);
 });
 
@@ -516,6 +516,6 @@ test('one question has an end as a whole, and while it lasts others come in betw
   expect((await sidecar.embed('another', ['a text'])).vectors).toHaveLength(1);
   expect(over).toBe(false);
   expect(await long).toMatchObject({ code: 'embeddings_unavailable', message: expect.stringContaining('send fewer at once') });
-  // That it was too much is no fault of Ollama's.
+  // A request that is too large is not a failure of Ollama.
   expect(sidecar.state).toMatchObject({ at: 'ready' });
 });

@@ -9,31 +9,30 @@ import type { ExecutionContext } from '../pack.ts';
 const HOST = 'api.github.com';
 export const GITHUB_API = `https://${HOST}`;
 
-/** No setting adds to this. */
+/** Settings cannot add hosts to this list. */
 const HOSTS: HostAllowlist = {
   allows: (name, port) => name === HOST && port === 443,
   remedy: 'GitHub is asked at its own address alone',
 };
 
 const SECOND = 1000;
-/** What GitHub asks for where it says no time. */
+/** GitHub's documented wait if a response names no time. */
 const USUAL_REST = 60;
-/** Its longest window is an hour; a header that says more is not believed. */
+/** GitHub's longest window is an hour. Longer values in a header are capped. */
 const LONGEST_REST = 3600;
 
 export interface GitHubResponse<Data> {
   readonly data: Data;
-  /** Where the next page is. */
   readonly nextUrl: string | undefined;
-  /** Nothing more may be asked for a while. */
+  /** The rate limit is reached; do not request the next page yet. */
   readonly limitReached: boolean;
 }
 
-/** Questions to GitHub, with what it says about limits and credentials taken to heart (R-PACK-17). */
+/** Sends requests to GitHub. Respects its rate limits and reports rejected credentials (R-PACK-17). */
 export class GitHubClient {
   readonly #egress: Egress;
   readonly #clock: Clock;
-  /** Until when, by the steady clock, nobody asks with a credential, by its id. */
+  /** When each credential may be used again, by credential id, on the steady clock. */
   readonly #resting = new Map<string, number>();
 
   constructor({ egress, clock }: { egress: Egress; clock: Clock }) {
@@ -111,16 +110,16 @@ const failed = (message: string): Failure => new Failure('handler_failed', messa
 
 const idOf = (credential: ExecutionContext['credential']): string => credential?.id ?? '';
 
-/** What GitHub answers beyond a limit. */
+/** Status codes GitHub uses for an exceeded rate limit. */
 const LIMITED: ReadonlySet<number> = new Set([403, 429]);
 
-/** Seconds for which GitHub wants no further question. The last that is allowed is answered, and says that it was. */
+/** Seconds to wait before the next request. The response that uses up the limit is still valid and also returns a wait. */
 function restOf({ status, headers }: EgressResponse): number | undefined {
   const after = LIMITED.has(status) ? seconds(headers.get('retry-after')) : undefined;
   if (after !== undefined) return bounded(after);
   if (headers.get('x-ratelimit-remaining') === '0') {
     const reset = seconds(headers.get('x-ratelimit-reset'));
-    // By the clock that it was told by: ours may go wrong.
+    // Compare with GitHub's own clock, because the local clock may be wrong.
     const sent = Date.parse(headers.get('date') ?? '') / SECOND;
     return bounded(reset === undefined || Number.isNaN(sent) ? USUAL_REST : reset - sent + 1);
   }
@@ -132,7 +131,7 @@ const seconds = (text: string | undefined): number | undefined =>
 
 const bounded = (rest: number): number => Math.min(Math.max(rest, 1), LONGEST_REST);
 
-/** RFC 8288, as GitHub writes it. */
+/** Parses the `Link` header (RFC 8288) in the form GitHub sends it. */
 function nextOf({ headers }: EgressResponse): string | undefined {
   const next = /<([^<>\s]{1,2048})>;\s*rel="next"/.exec(headers.get('link') ?? '')?.[1];
   if (next === undefined || next.startsWith(`${GITHUB_API}/`)) return next;

@@ -4,7 +4,7 @@ import { inputObject, notTextError, Time, wholeNumber } from '../../../contract/
 import { definePack, type Pack } from '../pack.ts';
 import { type GitHubResponse, GITHUB_API, type GitHubClient } from './github-api.ts';
 
-/** What GitHub allows in the name of an account and of a repository; `.` and `..` would be ways to other places. */
+/** GitHub's rules for owner and repository names. Excludes `.` and `..`, which would change the request path. */
 const Repo = lazy(() =>
   z
     .string({ error: notTextError })
@@ -15,9 +15,9 @@ const Repo = lazy(() =>
 );
 
 const ISSUES = { default: 30, most: 500 } as const;
-/** Of one page. Issues with long texts would go beyond a mebibyte if there were more. */
+/** Issues per page. With long texts, larger pages could exceed one MiB. */
 const PAGE = 50;
-/** Pull requests stand in the same list: where they are many, pages hold few issues. */
+/** The issues endpoint also lists pull requests, so a page may hold few issues. */
 const MOST_PAGES = 20;
 const BODY_CHARACTERS = 20_000;
 
@@ -90,7 +90,7 @@ const GetOutput = lazy(() =>
   }),
 );
 
-/** As GitHub sends it; what else it holds is nothing to us. */
+/** The fields we read from GitHub's response. All others are ignored. */
 const Sent = lazy(() =>
   z.object({
     number: z.int(),
@@ -117,7 +117,7 @@ const shared = {
   memory: { cache: true, ttl: 300 },
 } as const;
 
-/** Issues on GitHub, read with the owner's credential or as anybody may read them (R-PACK-17). */
+/** Packs that read GitHub issues, with the owner's credential or anonymously (R-PACK-17). */
 export const githubPacks = (github: GitHubClient): readonly Pack[] => [
   definePack({
     ...shared,
@@ -146,7 +146,7 @@ export const githubPacks = (github: GitHubClient): readonly Pack[] => [
         next = answer.nextUrl;
         context.progress(Math.min(issues.length, limit), limit);
         if (!answer.limitReached || next === undefined) continue;
-        // What was read is worth more than a refusal; soon there is a whole answer again.
+        // Return the pages read so far, uncached. A complete result is available after the wait.
         context.doNotCache();
         break;
       }
@@ -197,5 +197,5 @@ const issueOf = ({ number, title, state, labels, user, comments, created_at, upd
   url: html_url,
 });
 
-/** A letter that would be cut in two is left out. */
+/** Drops a surrogate pair that the cut would split. */
 const cut = (text: string, most: number): string => text.slice(0, most).replace(/[\ud800-\udbff]$/, '');

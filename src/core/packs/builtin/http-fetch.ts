@@ -48,7 +48,7 @@ const FetchOutput = lazy(() =>
 
 const REMEDY = 'its owner can list hosts in HELMDECK_FETCH_HOSTS';
 
-/** Off until its owner lists hosts (R-PACK-15). Nothing but the input goes out. */
+/** Off until the owner lists hosts (R-PACK-15). Sends nothing but the declared input. */
 export function httpFetch({ egress, hosts: listed }: { egress: Egress; hosts: readonly string[] }): Pack {
   const hosts = parseHostAllowlist(listed, REMEDY);
   if (!hosts)
@@ -63,7 +63,7 @@ export function httpFetch({ egress, hosts: listed }: { egress: Egress; hosts: re
     intents: ['fetch a page', 'read a url', 'download documentation', 'call an http api'],
     changes: 'nothing',
     usesNetwork: true,
-    // Who asks for no kept answer asks by themselves.
+    // A call without `cache` neither reads the cache nor shares another call's request.
     memory: { cache: true, ttl: 300, bypassesCache: (input) => !(input as SchemaOutput<typeof FetchInput>).cache },
     off: listed.length === 0,
     unavailable: () =>
@@ -97,17 +97,17 @@ const typeOf = ({ headers }: EgressResponse): string => headers.get('content-typ
 const TEXT =
   /^(text\/|application\/([\w.-]+\+)?(json|xml|yaml|toml|javascript|ecmascript|x-ndjson|x-yaml|x-www-form-urlencoded)\b)/i;
 
-/** As its sender says that it is written. What is no text would be noise to whoever reads it. */
+/** Decodes the body with the charset the server declares. Refuses content that is not text. */
 function textOf(reply: EgressResponse): string {
   const type = typeOf(reply);
   const [, charset = 'utf-8'] = /;\s*charset="?([\w.:-]{1,40})"?/i.exec(type) ?? [];
   const { body, truncated: cut } = reply;
   const decoder = type === '' || TEXT.test(type) ? decoderOf(charset, type === '') : undefined;
   try {
-    // A letter that was cut in two is left out.
+    // In stream mode the decoder drops a character that the cut split.
     if (decoder) return decoder.decode(body, { stream: cut });
   } catch {
-    // Nothing was said of what it is, and it is not UTF-8.
+    // No content type was sent and the body is not UTF-8.
   }
   throw new Failure(
     'handler_failed',

@@ -3,7 +3,7 @@ import { ForgetInput, ForgetReceipt, spellScope } from '../../../contract/forget
 import type { Perform } from '../../operations/perform.ts';
 import { definePack, type Pack } from '../pack.ts';
 
-/** Remembering and forgetting as packs, so that pipelines can do both. They go through the one door like everybody. */
+/** Storing and forgetting facts as packs, for use in pipelines. They call the same operations as every other client. */
 export const memoryPacks = (perform: Perform): readonly Pack[] => [
   definePack({
     name: 'helmdeck.memory_store',

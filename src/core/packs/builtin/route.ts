@@ -30,7 +30,7 @@ interface Deps {
 interface Known extends RouteCandidate {
   readonly unavailable?: string | undefined;
   readonly takes?: z.ZodType;
-  /** Of a pipeline. Packs and tools are the owner's. */
+  /** Set for pipelines only. Packs and tools belong to the owner. */
   readonly author?: DefinitionAuthor;
 }
 
@@ -38,12 +38,12 @@ type Habits = Pick<MyDefaults, 'packs' | 'pipelines'>;
 
 const SELF = 'helmdeck.route';
 const ALTERNATIVES = 3;
-/** What fits less is not worth naming. */
+/** Lower scores are not listed as alternatives. */
 const WORTH_NAMING = 0.3;
-/** What a habit adds at most: between two that fit alike it decides, and no more. */
+/** The most that past use adds to a score. It only decides between candidates with similar scores. */
 const HABIT = 0.04;
 
-/** What agents do with the memory itself is no pack, and what they need no less. */
+/** The memory tools. They are not packs, but agents need them too. */
 const tools: readonly Known[] = [
   {
     kind: 'tool',
@@ -143,7 +143,7 @@ const Input = lazy(() =>
   ),
 );
 
-/** Says which pack, pipeline or tool serves a need. It looks at descriptions and habits, and runs nothing. */
+/** Recommends the pack, pipeline or tool that matches a need. Compares descriptions and past use; runs nothing. */
 export const routePack = ({ catalogue, pipelines, authorship, defaults }: Deps): Pack =>
   definePack({
     name: SELF,
@@ -168,7 +168,7 @@ export const routePack = ({ catalogue, pipelines, authorship, defaults }: Deps):
     },
   });
 
-/** What the caller may not read, or nobody can as while the memory is locked, is left out, which is said. */
+/** Leaves out what the caller may not read, or what cannot be read while the memory is locked, and says so. */
 async function gathered({ catalogue, pipelines, authorship, defaults }: Deps, caller: Caller) {
   const packs = catalogue.all.filter(({ name }) => name !== SELF).map(packCandidate);
   if (!hasScope(caller, 'memory:read')) {
@@ -245,7 +245,7 @@ function answer(fits: readonly Ranked[], habits: Habits, missing: string | undef
 
 const named = ({ kind, id, author }: Known) => ({ kind, id, ...(author && { client: author.client }) });
 
-/** What it takes today: a habit may be of an earlier version. */
+/** Past inputs that the pack still accepts. An earlier version may have had other fields. */
 function usualInputs({ kind, id, takes }: Known, { packs, pipelines }: Habits): Record<string, string> | undefined {
   const usual = (kind === 'pack' ? packs : kind === 'pipeline' ? pipelines : []).find((habit) => habit.id === id)?.common_inputs;
   if (!usual) return undefined;
@@ -260,7 +260,7 @@ function whyOf({ matchedPhrase: phrase, candidate, runs }: Ranked): string {
   const said = phrase.length > 120 ? `${phrase.slice(0, 119)}…` : phrase.replace(/[.!?。]{1,3}$/u, '');
   const { author } = candidate;
   if (!author) return `It is for: ${said}.${successes}${closed}`;
-  // Words of another client, which must not pass for ours.
+  // Quote text written by another client, so that it is not mistaken for ours.
   const who = author.owner ? 'The owner of this memory' : `Its author, ${author.client},`;
   return `${who} says that it is for: "${displayText(said).replaceAll('"', "'")}".${successes}${closed}`;
 }

@@ -2,7 +2,7 @@ import { lazy } from '../../../contract/lazy.ts';
 import { foldText } from '../../search/fold-text.ts';
 import { stemOf } from '../../search/stem.ts';
 
-/** What somebody wants done, whatever it is done to. */
+/** What the user wants to do, regardless of the object. */
 export type RequestAction = 'read' | 'keep' | 'forget' | 'make' | 'change' | 'send';
 
 const verbs: Record<RequestAction, string> = {
@@ -39,15 +39,15 @@ const deeds = lazy(() => {
 
 const SHORT = 3;
 
-/** Nouns and adjectives as often as verbs: what stands before an article was a verb. */
+/** Words that are nouns or adjectives as often as verbs. Before an article they count as verbs. */
 const sometimes = new Map<string, RequestAction>(
   Object.entries({ open: 'make', file: 'make', issue: 'make', report: 'make', raise: 'make', post: 'send' } as const),
 );
 const articles = new Set(['a', 'an', 'the', 'this', 'new', 'another']);
 
-/** The deed that a word is about, if it is a verb of one; what comes after it may decide. */
+/** The action a word stands for. The next word may decide. */
 export function actionOf(term: string, next = ''): RequestAction | undefined {
   const stem = stemOf(term);
-  // What is left of a short word may be left of another: note, not.
+  // Stems of short words are ambiguous ("note" and "not"), so compare the word itself.
   return deeds().get(stem.length > SHORT ? stem : term) ?? (articles.has(next) ? sometimes.get(term) : undefined);
 }

@@ -1,6 +1,6 @@
 import type { Word } from '../../search/words.ts';
 
-/** The words of a text as one string in which a phrase can be looked for. */
+/** Joins the words into one string that can be searched for phrases. */
 export const joinWords = (words: readonly Word[]): string => {
   let phrase = ' ';
   for (const { term, parts } of words) if (parts === 0) phrase += `${term} `;

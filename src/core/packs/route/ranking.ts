@@ -3,56 +3,56 @@ import type { RequestAction } from './actions.ts';
 import { joinWords } from './phrase.ts';
 import { distinctByStem, type RouteRequest, type ContentWord, contentWordsIn } from './request.ts';
 
-/** Something that may serve a need, as it describes itself. */
+/** Something `route` can recommend. */
 export interface RouteCandidate {
   readonly kind: 'pack' | 'pipeline' | 'tool';
   readonly id: string;
   readonly name: string;
   readonly title: string;
   readonly description: string;
-  /** What people say who need it. */
+  /** Phrases a user might say. */
   readonly intents: readonly string[];
   readonly changes?: 'nothing' | 'adds' | 'destroys' | undefined;
 }
 
 export interface RankedCandidate<C extends RouteCandidate = RouteCandidate> {
   readonly candidate: C;
-  /** 0 to 1. */
+  /** From 0 to 1. */
   readonly score: number;
-  /** Its own words that were asked for. */
+  /** The candidate's own phrase that matched best. */
   readonly matchedPhrase: string;
 }
 
-/** What fits less serves something else. */
+/** Candidates below this score are not recommended. */
 export const FIT_THRESHOLD = 0.58;
 
-/** Of a description, so many characters are read. */
+/** Only this much of a description is read. */
 export const DESCRIPTION_CHARACTERS = 400;
 
-/** A verb alone says little: many things can be listed. */
+/** Weight of a verb: many packs can list something. */
 const DEED = 0.5;
-/** What is said around a request counts for less than the request. */
+/** Weight of words that appear only in the context. */
 const AROUND = 0.7;
-/** A word that nothing here knows: half as much as one that something does. */
+/** Weight of a request word that no candidate contains. */
 const UNKNOWN = 0.5;
-/** Another form of the word, or another verb of the same deed. */
+/** Scores for another form of the same word, and for another verb with the same action. */
 const FORM = 0.85;
 const SAME_DEED = 0.9;
-/** One word that is no verb stands in too many sentences; more so where it had others around it. */
+/** Scores for a phrase with a single meaningful word. Such a word matches too often, more so in a longer phrase. */
 const LONELY = { alone: 0.75, within: 0.6 };
-/** What a phrase is worth that was said, whatever else was. */
+/** Share of the score that a matching phrase earns on its own. */
 const SAID = 0.6;
-/** So many words in a row are no accident. */
+/** Phrases with this many consecutive words count as a literal match. */
 const ROW = 3;
-/** What another thing is done by. */
+/** Factor for a candidate that performs a different action. */
 const ANOTHER_DEED = 0.4;
-/** Words anywhere in its description say less than a phrase that was meant to be asked. */
+/** Factor for words found anywhere in the description, which say less than a matching intent phrase. */
 const SCATTERED = 0.9;
 
 interface Phrase {
   readonly text: string;
   readonly words: readonly ContentWord[];
-  /** Every word in its place, and how many there are. */
+  /** All words in order, including stop words. */
   readonly sentence: string;
   readonly length: number;
 }
@@ -65,7 +65,7 @@ interface Read<C extends RouteCandidate> {
   readonly deeds: ReadonlySet<RequestAction>;
 }
 
-/** How well each candidate serves the request, the best first. The same question has the same answer. */
+/** Scores each candidate against the request, best first. Equal requests give equal results. */
 export function rankCandidates<C extends RouteCandidate>(request: RouteRequest, candidates: readonly C[]): RankedCandidate<C>[] {
   const all = candidates.map(readCandidate);
   const worth = worthIn(all);
@@ -78,7 +78,7 @@ export const compareIds = (one: string, other: string): number => (one < other ?
 
 function readCandidate<C extends RouteCandidate>(candidate: C): Read<C> {
   const { name, title, intents, description, changes } = candidate;
-  // A title or description may be missing or hold no word; such a phrase would explain a match with nothing.
+  // Skip texts without words: an empty phrase would match everything.
   const texts = [...intents, title, name.replace(/[._-]+/g, ' ')].filter((text) => /[\p{L}\p{N}]/u.test(text));
   const phrases = texts.map(readPhrase);
   const said = phrases.flatMap(({ words }) => words);
@@ -100,7 +100,10 @@ function readPhrase(text: string): Phrase {
 
 type Worth = (word: ContentWord) => number;
 
-/** As BM25 has it: the fewer candidates know a word, the more it says. Verbs of one deed mean the same, however rare each is. */
+/**
+ * Weighs words by rarity, as BM25 does: words in few candidates weigh more. Verbs have a fixed rarity, because verbs with the
+ * same action are interchangeable.
+ */
 function worthIn(all: readonly Read<RouteCandidate>[]): Worth {
   const counts = new Map<string, number>();
   for (const { stems } of all) for (const stem of stems) counts.set(stem, (counts.get(stem) ?? 0) + 1);
@@ -127,9 +130,9 @@ function fitOf<C extends RouteCandidate>(request: RouteRequest, read: Read<C>, w
   return { candidate, matchedPhrase: best.phrase, score: another ? best.fit * ANOTHER_DEED : best.fit };
 }
 
-/** How much of a phrase was said. Nothing, where what it is about was not, or only what is around the request said it. */
+/** How much of the phrase the request contains. Zero if no noun matches, or if the match comes from the context alone. */
 function covered({ words, contextWords: around }: RouteRequest, phrase: Phrase, worth: Worth): number {
-  // Where a phrase is nothing but a verb, it must be that one, and nothing else may make its sense.
+  // A phrase of verbs alone must match exactly.
   const verbs = isOfVerbs(phrase);
   if (verbs && phrase.length > phrase.words.length) return 0;
   let sum = 0;
@@ -155,7 +158,7 @@ function loneliness(phrase: Phrase): number {
   return phrase.length === 1 ? LONELY.alone : LONELY.within;
 }
 
-/** The word itself, a form of it, or a verb that is used for the same. */
+/** 1 for the same word, less for another form or a verb with the same action. */
 function likeness(word: ContentWord, among: readonly ContentWord[], exact: boolean): number {
   const likest = among.map((other) => {
     if (word.term === other.term) return 1;
@@ -165,7 +168,7 @@ function likeness(word: ContentWord, among: readonly ContentWord[], exact: boole
   return Math.max(0, ...likest);
 }
 
-/** How much of the request the candidate knows. What the request is about may be anything. */
+/** How much of the request the candidate's words cover. Names and numbers in the request are ignored. */
 function shareKnown({ words, details }: RouteRequest, { stems, terms }: Read<RouteCandidate>, worth: Worth): number {
   let sum = 0;
   let all = 0;
@@ -178,7 +181,7 @@ function shareKnown({ words, details }: RouteRequest, { stems, terms }: Read<Rou
   return all > 0 ? sum / all : 0;
 }
 
-/** Two words beside the verb are no accident, if nothing else was asked for. */
+/** Scores two or more matching words besides the verb. */
 function scattered({ words }: RouteRequest, stems: ReadonlySet<string>, known: number): number {
   const matched = words.filter(({ stem, action: deed }) => deed === undefined && stems.has(stem));
   return matched.length > 1 ? SCATTERED * known ** 2 : 0;

@@ -6,28 +6,28 @@ import { wordsOf } from '../../search/words.ts';
 import { type RequestAction, actionOf } from './actions.ts';
 import { joinWords } from './phrase.ts';
 
-/** A word that tells something, by the stem that its forms share. */
+/** A word that carries meaning, with its stem. */
 export interface ContentWord {
   readonly term: string;
   readonly stem: string;
   readonly action: RequestAction | undefined;
 }
 
-/** What is asked for. */
+/** A request in plain words, prepared for ranking. */
 export interface RouteRequest {
-  /** Each once. */
+  /** Without duplicates. */
   readonly words: readonly ContentWord[];
-  /** What else is going on, which helps to understand and asks for nothing. */
+  /** Words from the conversation. They help to understand the request but ask for nothing. */
   readonly contextWords: readonly ContentWord[];
-  /** Names, numbers and addresses: what it is to be done to, by which nothing can be known. */
+  /** Stems of names, numbers and addresses. They describe the object, so they cannot identify a pack. */
   readonly details: ReadonlySet<string>;
-  /** Every word in its place, those too that a sentence is made of. */
+  /** All words in order, including stop words. */
   readonly sentence: string;
-  /** What is to be done, as far as a verb or a question says so. */
+  /** The action, if a verb or a question reveals it. */
   readonly action: RequestAction | undefined;
 }
 
-/** What is not to be forgotten is to be remembered. */
+/** Rewrites "do not forget" to "remember". */
 const turned: readonly [RegExp, string][] = [
   [/\b(?:do not|don['’]?t|never)\s(?:ever\s|let\sme\s)?forget\b/gi, 'remember'],
   [/\bvergiss\s(?:bitte\s)?nicht\b/gi, 'merke'],
@@ -37,7 +37,7 @@ const turned: readonly [RegExp, string][] = [
 
 const asking =
   /^(?:what|which|when|where|who|whose|why|how|do|does|did|is|are|was|were|have|has|had|was|welche|welcher|welches|wann|wo|wer|wie|que|quel|quelle|quels|quelles|cual|cuales|cuando|donde|quando|dove|wat|welke)\b/;
-/** Asked politely, not out of curiosity. */
+/** Polite requests that look like questions. */
 const polite = /^(?:can|could|would|will|please|kannst|konntest|bitte|peux|pourrais|puedes|podrias)\b/;
 
 const ADDRESS = lazy(() => /\bhttps?:\/\/\S{1,2000}/giu);
@@ -62,13 +62,13 @@ export function parseRouteRequest(intent: string, context = ''): RouteRequest {
   };
 }
 
-/** What an address or the name of a repository says without words. */
+/** Words implied by a URL or a repository name. */
 const implied = (text: string): ContentWord[] => [
   ...(text.search(ADDRESS()) >= 0 ? contentWordsIn('url page') : []),
   ...(text.replace(ADDRESS(), '').search(REPOSITORY()) >= 0 ? contentWordsIn('repository') : []),
 ];
 
-/** Without the words a sentence is made of. */
+/** Leaves out stop words. */
 export function contentWordsIn(text: string): ContentWord[] {
   const words = wordsOf(text).filter(({ parts }) => parts === 0);
   return words.flatMap(({ term }, index) =>

@@ -40,7 +40,6 @@ export class Signal {
     return any;
   }
 
-  /** Once. */
   hear(reason: unknown): void {
     if (this.aborted) return;
     this.aborted = true;

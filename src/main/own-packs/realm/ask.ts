@@ -1,10 +1,10 @@
 import type { ProgramMessage, PackMessage } from '../messages.ts';
 import { callHost } from './host.ts';
 
-/** Requests to the program at once; further ones wait. */
+/** Concurrent requests to the program; further ones wait. */
 const AT_ONCE = 16;
 
-/** The program refused a request. A pack that does not catch this fails with the program's own message. */
+/** The program refused a request. A pack that does not catch this fails with the program's message. */
 export class Refused extends Error {
   readonly id: number;
 

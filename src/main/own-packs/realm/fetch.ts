@@ -1,7 +1,7 @@
 import type { Signal } from './abort.ts';
 import { askProgram } from './ask.ts';
 
-/** What the program answers to a request for a page. */
+/** The program's response to a fetch request. */
 export interface FetchResult {
   readonly url: string;
   readonly status: number;
@@ -17,8 +17,8 @@ interface Options {
 }
 
 /**
- * A GET that the program makes, of the hosts that the pack names: this process has no sockets. Takes and answers what the web's
- * `fetch` does, as far as a GET of a text needs it.
+ * A GET sent by the program to a host that the pack declares; this process has no sockets. Supports the part of the web's
+ * `fetch` that a text GET needs.
  */
 export async function fetch(url: unknown, { method = 'GET', headers = {}, body, signal }: Options = {}): Promise<object> {
   if (String(method).toUpperCase() !== 'GET' || (body !== undefined && body !== null)) {
@@ -54,7 +54,7 @@ function responseOf({ url, status, headers, text }: FetchResult): object {
       entries: () => named.entries(),
       [Symbol.iterator]: () => named.entries(),
     },
-    // Promises, as the web's are.
+    // Promises, as in the web's API.
     text: () => Promise.resolve(text),
     json: () => Promise.resolve(text).then((json) => JSON.parse(json) as unknown),
   };

@@ -1,7 +1,7 @@
 const MOST_DEPTH = 6;
 const MOST_CHARACTERS = 2000;
 
-/** What console.log was given, as text. */
+/** Formats the arguments of console.log as text. */
 export const formatLogValues = (parts: readonly unknown[]): string =>
   parts
     .map((part) => (typeof part === 'string' ? part : textOf(part, [])))

@@ -1,22 +1,22 @@
 /**
- * What the pack's realm may ask of the process. Strings in, strings out: an object of either realm would lead to the constructors
- * of that realm.
+ * Calls from the pack's realm into the process. Only strings cross: an object of either realm would lead to that realm's
+ * constructors.
  */
 export type HostCall = (operation: string, text: string) => string;
 
 /** How the process calls into the realm. */
 export interface Realm {
-  /** Before the pack is loaded: makes the globals, and takes the task that the process was started for. */
+  /** Runs before the pack is loaded: creates the globals and stores the task. */
   readonly start: (call: HostCall, task: string) => void;
-  /** The file has been evaluated; this is its default export. */
+  /** The file has been evaluated; receives its default export. */
   readonly packLoaded: (pack: unknown) => void;
   /** A line from the program. */
   readonly receive: (line: string) => void;
-  /** A timer has come to its time. */
+  /** A timer has elapsed. */
   readonly fireTimer: (id: number) => void;
-  /** The pack threw outside its handler, or could not be loaded. */
+  /** The pack threw outside its handler, or failed to load. */
   readonly fail: (error: unknown) => void;
-  /** What `import()` throws, made here so that no error of the process gets into the realm. */
+  /** Throws the error of `import()` inside the realm, so that no error of the process enters it. */
   readonly refuseImport: () => never;
 }
 
@@ -26,13 +26,13 @@ export function connectHost(given: HostCall): void {
   call = given;
 }
 
-/** Errors of the process stay there: the realm throws its own. */
+/** Replaces errors of the process with errors of this realm. */
 export function callHost(operation: string, text: string): string {
   let answer: string | undefined;
   try {
     answer = call?.(operation, text);
   } catch {
-    // Thrown below, outside of the scope of the process's error.
+    // Thrown below, outside the scope of the process's error.
   }
   if (answer === undefined) throw new Error(`${operation} failed`);
   return answer;

@@ -9,13 +9,13 @@ import { atob, btoa, crypto, Decoder, Encoder } from './text.ts';
 import { clearTimer, fire, queueMicrotask, setImmediate, setInterval, setTimeout } from './timers.ts';
 import { Address, SearchParams } from './url.ts';
 
-// The JavaScript realm that a pack runs in. It holds the language, zod and the globals below, and nothing of Node: no object of
-// the process gets in here, because an object leads to its constructor and from there to everything else.
+// The JavaScript realm that a pack runs in. It has the language, zod and the globals below, and nothing of Node. No object of
+// the process may enter: an object leads to its constructor, and from there to everything else.
 
 export { z };
 export const definePack = (pack: unknown): unknown => pack;
 
-/** Messages beyond these are dropped, so that a talkative pack is not ended as one that floods. */
+/** Messages above these limits are dropped, so that a chatty pack is not ended for flooding. */
 const MOST = { logs: 500, progress: 1000, characters: 2000 };
 
 interface OwnPack extends Record<string, unknown> {
@@ -139,7 +139,7 @@ async function run(pack: OwnPack, { input: given, caller, session, memory }: Ext
   try {
     if ((JSON.stringify(output) as string | undefined) !== undefined) return output;
   } catch {
-    // Reported below, as all that JSON cannot hold.
+    // Reported below, together with everything else JSON cannot represent.
   }
   throw new Misfit('invalid_output', 'it answered what JSON cannot hold');
 }
@@ -156,7 +156,7 @@ function memoryOf(namespace: string): object {
   return {
     namespace,
     async store(key: string, value: unknown, options: object = {}) {
-      // In a list JSON writes null for what it cannot hold.
+      // Checked here, because inside a list JSON would write null instead.
       if ((JSON.stringify(value) as string | undefined) === undefined) throw new Error('A pack can remember what is JSON');
       await askProgram('store', key, value, options);
     },
@@ -181,7 +181,7 @@ function fail(error: unknown): void {
 
 const messageOf = (error: unknown): string => String(error instanceof Error ? (error.message as unknown) : error);
 
-/** Where in the file it went wrong, as far as the stack tells. */
+/** The line in the pack's file, if the stack shows it. */
 function lineOf(error: unknown): string {
   if (!(error instanceof Error) || error instanceof Misfit) return '';
   const line = /pack:[\w.]+\.mjs:(\d+)/.exec(error.stack ?? '')?.[1];

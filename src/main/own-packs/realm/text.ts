@@ -1,6 +1,6 @@
 import { callHost } from './host.ts';
 
-/** The bytes of a text as the letters U+0000 to U+00FF, which is how bytes cross to the process. */
+/** Encodes bytes as the characters U+0000 to U+00FF, which is how bytes cross to the process. */
 function lettersOf(bytes: ArrayBufferView | ArrayBuffer): string {
   const view = ArrayBuffer.isView(bytes)
     ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -55,7 +55,7 @@ export const crypto = {
   },
 
   subtle: {
-    // A promise, as everywhere else.
+    // Asynchronous, as in the web's API.
     async digest(algorithm: unknown, bytes: ArrayBufferView | ArrayBuffer): Promise<ArrayBuffer> {
       const name = String(algorithm).toUpperCase();
       if (!HASHES.includes(name)) throw new TypeError(`digest knows ${HASHES.join(', ')}`);

@@ -27,5 +27,5 @@ export function fire(id: number): void {
   timer?.run();
 }
 
-/** An error thrown within fails the run, as one thrown by a timer does. */
+/** An error in the callback fails the run, like an error in a timer. */
 export const queueMicrotask = (run: Run): void => void Promise.resolve().then(() => run());
