@@ -96,13 +96,13 @@ test('what keeps them away is told with its remedy, in light and dark (R-EMB-08,
   const { embeddings, asked } = standing({
     at: 'failed',
     trouble: 'crashed',
-    why: 'Ollama ended by itself.',
+    why: 'Ollama exited unexpectedly.',
     remedy: 'It is started again by itself.',
     retry_at: new Date(Date.now() + 60_000).toISOString(),
   });
   const { page } = await openWindow({ embeddings });
   await goTo(page, 'Embeddings');
-  await state(page).getByText('Ollama ended by itself. It is started again by itself.').waitFor();
+  await state(page).getByText('Ollama exited unexpectedly. It is started again by itself.').waitFor();
   expect(await accessibilityViolations(page)).toEqual([]);
   await page.emulateMedia({ colorScheme: 'dark' });
   expect(await accessibilityViolations(page)).toEqual([]);

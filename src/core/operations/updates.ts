@@ -2,7 +2,7 @@ import { Failure } from '../../contract/failure.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 import { isNewer } from './versions.ts';
 
-const ALONE = 'Nobody waits for this any more; ask again.';
+const ALONE = 'The request was cancelled; send it again if needed.';
 
 /** Whether there is a newer version: asked when the owner wants to know, and by nothing else here. */
 export const updates = ({ program: { version, updates: place } }: MemoryDeps): Pick<Memory, 'checkForUpdates'> => ({

@@ -106,7 +106,10 @@ export class Audit {
   requireRecordable(): void {
     const { key } = this.#store.status();
     if (isKeyAvailable(key)) return;
-    throw new Failure('key_unavailable', `The key of this memory is not at hand, so a run could not be recorded. ${key.remedy}`);
+    throw new Failure(
+      'key_unavailable',
+      `The key of this memory is not available, so the run could not be recorded. ${key.remedy}`,
+    );
   }
 
   async recordPackRun(caller: Caller, row: Omit<PackRow, 'at_unix'>): Promise<void> {

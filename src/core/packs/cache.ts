@@ -133,5 +133,5 @@ export function requireCacheTtl(name: string, memory: { readonly cache?: true; r
   if (memory?.cache !== true) return;
   const { ttl = 0 } = memory;
   if (Number.isInteger(ttl) && ttl >= 1 && ttl <= PACK.cacheTtl) return;
-  throw new Failure('invalid_input', `${name} keeps answers without a ttl from 1 to ${PACK.cacheTtl} seconds; give it one.`);
+  throw new Failure('invalid_input', `${name} caches outputs without a ttl; set memory.ttl to 1 to ${PACK.cacheTtl} seconds.`);
 }

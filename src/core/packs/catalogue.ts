@@ -11,13 +11,13 @@ export class Catalogue {
   /** Refuses a pack whose name or tool name is already in use. */
   add(pack: Pack): void {
     if (!PACK_NAME.test(pack.name) || !PACK_VERSION.test(pack.version)) {
-      throw new Failure('invalid_input', 'A pack needs a name such as weather.today and a version such as 1.0.0; mend both.');
+      throw new Failure('invalid_input', 'A pack needs a name such as weather.today and a version such as 1.0.0; correct both.');
     }
     requireCacheTtl(pack.name, pack.memory);
     const tool = toolNameOf(pack);
     const other = this.#tools.get(tool);
     if (other !== undefined) {
-      throw new Failure('invalid_input', `${pack.name} has the name of ${other}, or the same as a tool; give it another.`);
+      throw new Failure('invalid_input', `${pack.name} has the same name or tool name as ${other}; rename it.`);
     }
     this.#tools.set(tool, pack.name);
     this.#packs.set(pack.name, pack);
@@ -31,6 +31,6 @@ export class Catalogue {
   find(name: string): Pack {
     const pack = this.#packs.get(name);
     if (pack) return pack;
-    throw new Failure('not_found', 'There is no such pack; list the packs to see which there are.');
+    throw new Failure('not_found', 'There is no such pack; list the packs to see their names.');
   }
 }

@@ -99,7 +99,7 @@ export class CredentialStore implements CredentialProvider {
       this.#requireChangeable(name);
       const whereabouts = await this.#whereabouts(name);
       if (!whereabouts)
-        throw new Failure('not_found', 'There is no credential with this name; list them to see which there are.');
+        throw new Failure('not_found', 'There is no credential with this name; list the credentials to see their names.');
       const account = accountOf(name, whereabouts.place);
       const reading = await this.#keychain.read(account);
       // An unavailable keychain must not prevent deletion. A locked one still holds the item.
@@ -138,7 +138,7 @@ export class CredentialStore implements CredentialProvider {
     if (item) return item;
     throw new Failure(
       'handler_failed',
-      `The credential ${name} in the OS keychain is not as it was put there; set it again, with: helmdeck-memory credential set ${name}.`,
+      `The credential ${name} in the OS keychain was changed outside this program; set it again with: helmdeck-memory credential set ${name}.`,
     );
   }
 
@@ -185,18 +185,15 @@ export class CredentialStore implements CredentialProvider {
   #requireChangeable(name: string): void {
     const { store, provided: handedIn = {} } = this.#deps;
     if (!this.#names().includes(name)) {
-      throw new Failure('not_found', 'No pack uses a credential with this name; list them to see which there are.');
+      throw new Failure('not_found', 'No pack uses a credential with this name; list the credentials to see their names.');
     }
     if (Object.hasOwn(handedIn, name)) {
-      throw new Failure(
-        'invalid_input',
-        `The credential ${name} is handed in by a setting, and no other is used; change it there.`,
-      );
+      throw new Failure('invalid_input', `The credential ${name} comes from a setting, which takes precedence; change it there.`);
     }
     if (store.status().kept === 'memory') {
       throw new Failure(
         'key_unavailable',
-        'This memory is in RAM only, so nothing would be kept; give it a key first, with: helmdeck-memory key init.',
+        'This memory is in RAM only, so the credential would be lost; create a key first with: helmdeck-memory key init.',
       );
     }
   }
@@ -236,7 +233,10 @@ function itemOf(text: string): SchemaOutput<typeof Item> | undefined {
 }
 
 const nowhere = (why: string): Failure =>
-  new Failure('key_unavailable', `There is no OS keychain to keep a credential in: ${why}; hand it in by a setting instead.`);
+  new Failure('key_unavailable', `No OS keychain is available to store the credential: ${why}; provide it by a setting instead.`);
 
 const closed = (code: FailureCode, name: string, why: string): Failure =>
-  new Failure(code, `The credential ${name} is in the OS keychain, which cannot be read: ${why}; unlock it and try again.`);
+  new Failure(
+    code,
+    `The credential ${name} is in the OS keychain, which cannot be read: ${why}; unlock the keychain and try again.`,
+  );

@@ -188,7 +188,7 @@ export class PackEngine {
   #place(subject: string): Disposable {
     const count = this.#underWay.get(subject) ?? 0;
     if (count >= PACK.atOnce) {
-      throw new Failure('rate_limited', `${PACK.atOnce} packs are running for this caller; wait for some of them.`, {
+      throw new Failure('rate_limited', `${PACK.atOnce} packs are already running for this caller; wait until one ends.`, {
         retryAfter: 1,
       });
     }
@@ -214,14 +214,14 @@ function explainInput({ own }: Pack, error: z.ZodError): string {
   const [first] = error.issues;
   if (!own || first === undefined) return explainIssue(error);
   const field = first.path.map(String).join('.') || 'The request';
-  const what = first.code === 'unrecognized_keys' ? 'has a field that the pack does not know' : `does not fit: ${first.message}`;
+  const what = first.code === 'unrecognized_keys' ? 'has an unknown field' : `is invalid: ${first.message}`;
   return `${field} ${what}; compare it with the input schema of the pack.`;
 }
 
 /** The caller cancelled the run or is no longer allowed to wait for it. */
 class Cancelled extends Failure {
   constructor(why?: Failure) {
-    super(why?.code ?? 'handler_failed', why?.message ?? 'The run was cancelled; start it again if it is still wanted.');
+    super(why?.code ?? 'handler_failed', why?.message ?? 'The run was cancelled. Start it again if needed.');
   }
 }
 
@@ -245,7 +245,9 @@ function timeLimit(clock: Clock, { name, seconds = PACK.timeout }: Pack, given: 
   else given?.addEventListener('abort', giveUp, { once: true });
   const start = (): Disposable =>
     clock.after(seconds * 1000, () =>
-      controller.abort(new Failure('timeout', `${name} took longer than its ${seconds} s; ask it for less, or try again later.`)),
+      controller.abort(
+        new Failure('timeout', `${name} exceeded its time limit of ${seconds} s; ask for less, or try again later.`),
+      ),
     );
   let timer = start();
   let ended = false;
@@ -296,7 +298,7 @@ function noting({ pack, context }: HookRun, place: ArtifactStore, made: Artifact
         return artifact;
       } catch (cause) {
         if (cause instanceof Failure) throw cause;
-        throw new Failure('artifact_failed', `What ${pack.name} made could not be put anywhere; try again later.`, { cause });
+        throw new Failure('artifact_failed', `A file made by ${pack.name} could not be saved; try again later.`, { cause });
       }
     },
   };
@@ -309,8 +311,8 @@ function fitting({ name, output }: Pack, answer: unknown): unknown {
   throw new Failure(
     'invalid_output',
     success
-      ? `${name} answered more than ${PACK.outputBytes / 1024} KiB, or what JSON cannot hold; ask it for less.`
-      : `${name} answered what its own schema does not allow; tell its author.`,
+      ? `${name} returned more than ${PACK.outputBytes / 1024} KiB, or a value JSON cannot represent; ask for less.`
+      : `${name} returned output that does not match its schema; tell its author.`,
   );
 }
 
@@ -327,7 +329,7 @@ function fitsJson(data: unknown): boolean {
 const asHandlerFailure = (error: unknown): Failure =>
   error instanceof Failure
     ? error
-    : new Failure('handler_failed', 'The pack failed in a way that its author did not foresee; tell them.', { cause: error });
+    : new Failure('handler_failed', 'The pack failed with an unexpected error; tell its author.', { cause: error });
 
 function endingOf(outcome: Outcome, durationMs: number): RunResult {
   if ('failure' in outcome) {

@@ -47,11 +47,11 @@ export function createPackMemory({ store, pack, caller, namespace }: Deps): Pack
     async store(key, value, { ttl = pack.memory?.ttl ?? TTL.default, category = pack.memory?.category, tags = [] } = {}) {
       const text = JSON.stringify(value) as string | undefined;
       if (text === undefined || !fitsBytes(text, VALUE_BYTES)) {
-        throw new Failure('handler_failed', `A pack can remember what is JSON of at most ${VALUE_BYTES / 1024} KiB; store less.`);
+        throw new Failure('handler_failed', `A pack can store JSON values of at most ${VALUE_BYTES / 1024} KiB; store less.`);
       }
       // Include the key, because a field name can reveal that its value is a secret.
       if (findSecret(JSON.stringify([{ [key]: value }, tags, category]))) {
-        throw new Failure('handler_failed', 'The pack tried to remember something that looks like a credential; leave it out.');
+        throw new Failure('handler_failed', 'The pack tried to store something that looks like a credential; leave it out.');
       }
       if (!(ttl > 0 && ttl <= TTL.max)) {
         throw new Failure('handler_failed', `ttl must be a number of seconds, more than 0 and at most ${TTL.max}; send one.`);

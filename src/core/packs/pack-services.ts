@@ -73,7 +73,7 @@ export function createPackServices(options: PackServicesOptions): PackServices &
   const revocations = tokens?.onRevoked((token) => {
     const why = new Failure(
       'invalid_token',
-      'The token that started this run was revoked or paused; start it again with one that holds, if it is still wanted.',
+      'The token that started this run was revoked or paused. Start the run again with a valid token if needed.',
     );
     // Pipelines first, so that no further step starts.
     pipelines.cancelRunsOf(token, why);
@@ -83,7 +83,7 @@ export function createPackServices(options: PackServicesOptions): PackServices &
   const locks = store.onEntryEvent(({ what }) => {
     const { key } = store.status();
     if (what !== 'doubt' || isKeyAvailable(key)) return;
-    const why = new Failure('key_unavailable', `The memory was locked before this run had ended. ${key.remedy}`);
+    const why = new Failure('key_unavailable', `The memory was locked before this run ended. ${key.remedy}`);
     pipelines.cancelAllRuns(why);
     engine.cancelAllRuns(why);
   });

@@ -48,7 +48,7 @@ export class PackSessions implements Disposable {
     const name = nameOf(subject, id);
     const known = this.#open.get(name);
     if (!known && this.#countOf(subject) >= PACK.sessions) {
-      throw new Failure('session_unavailable', `${PACK.sessions} sessions of this caller are open; end one of them first.`);
+      throw new Failure('session_unavailable', `${PACK.sessions} sessions of this caller are already open; end one first.`);
     }
     this.#open.delete(name);
     this.#open.set(name, { subject, id, usedAt: this.#clock.steady() });

@@ -99,7 +99,7 @@ export class DefinitionStore {
       if (!entry) {
         // Never evict a definition to make room: someone may rely on it.
         if ((await space.count(DEFINITION.category)) >= PIPELINE.definitions) {
-          throw new Failure('quota_exceeded', `${PIPELINE.definitions} pipelines are kept already; delete one first.`);
+          throw new Failure('quota_exceeded', `${PIPELINE.definitions} pipelines are already stored; delete one first.`);
         }
         const { expiresAt } = await this.#write(
           caller.subject,
@@ -128,7 +128,7 @@ export class DefinitionStore {
       if (Date.parse(seen) !== entry.updatedAt) {
         throw new Failure(
           'invalid_input',
-          `This pipeline was changed at ${formatTime(entry.updatedAt)}, after the version you looked at. Look at it again before you adopt it.`,
+          `This pipeline was changed at ${formatTime(entry.updatedAt)}, after the version you looked at. Review it again before you adopt it.`,
         );
       }
       const adopted: Stored = {
@@ -187,7 +187,7 @@ export class DefinitionStore {
   async #find(subject: string, id: string): Promise<Found> {
     const entry = await this.#space(subject).get(DEFINITION.begin + id);
     if (entry) return { entry, stored: read(entry) };
-    throw new Failure('not_found', 'There is no such pipeline; list the pipelines to see which there are.');
+    throw new Failure('not_found', 'There is no such pipeline; list the pipelines to see their ids.');
   }
 
   async *#each(subject: string): AsyncGenerator<Found> {
@@ -299,6 +299,6 @@ function refuseUnlessMay(caller: Caller, found: Found): void {
   const whose = author.owner ? 'the owner' : author.client;
   throw new Failure(
     'invalid_input',
-    `id is that of a pipeline that ${whose} wrote, and only ${author.owner ? 'they change' : 'its author and the owner change'} or delete it; choose another id, or ask the owner.`,
+    `id belongs to a pipeline by ${whose}, which only ${author.owner ? 'the owner' : 'its author and the owner'} may change or delete; choose another id, or ask the owner.`,
   );
 }

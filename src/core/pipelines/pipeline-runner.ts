@@ -69,7 +69,7 @@ interface Begun {
 }
 
 const LEGACY =
-  'This pipeline was made before authors were recorded, so it cannot run. Ask the owner of this memory to look at it and adopt it.';
+  'This pipeline was made before authors were recorded, so it cannot run. Ask the owner of this memory to review and adopt it.';
 
 type Ended = Pick<PipelineRun, 'failure'> & { readonly status: Exclude<PipelineRun['status'], 'running'> };
 
@@ -108,11 +108,7 @@ export class PipelineRunner implements Disposable {
     const run = (await ended) ?? (await this.getRun(caller, active.run.run_id));
     requireKey(this.#deps.store);
     if (run.status === 'succeeded') return run;
-    const {
-      error = 'handler_failed',
-      message = 'The run was cancelled; start it again if it is still wanted.',
-      step,
-    } = run.failure ?? {};
+    const { error = 'handler_failed', message = 'The run was cancelled. Start it again if needed.', step } = run.failure ?? {};
     // Safe: records contain only known codes.
     throw new Failure(error as FailureCode, step === undefined ? message : `In the step ${step}: ${message}`);
   }
@@ -164,7 +160,7 @@ export class PipelineRunner implements Disposable {
     const found = await this.#shelf.run(subject, runId);
     const running = this.#of(subject, runId);
     if (running) return told(running.active);
-    if (!found) throw new Failure('not_found', 'There is no such run, or it is longer ago than a week; start another.');
+    if (!found) throw new Failure('not_found', 'There is no such run, or it ended more than a week ago; start another.');
     return this.#now(subject, found.kept);
   }
 
@@ -242,9 +238,13 @@ export class PipelineRunner implements Disposable {
     const { definition, author } = kept;
     const count = [...this.#running.values()].filter(({ active }) => active.caller.subject === caller.subject).length;
     if (count >= PIPELINE.atOnce) {
-      throw new Failure('rate_limited', `${PIPELINE.atOnce} pipelines are running for this caller; wait for one of them.`, {
-        retryAfter: 1,
-      });
+      throw new Failure(
+        'rate_limited',
+        `${PIPELINE.atOnce} pipelines are already running for this caller; wait until one ends.`,
+        {
+          retryAfter: 1,
+        },
+      );
     }
     const cancelling = new AbortController();
     return {
@@ -331,12 +331,12 @@ export class PipelineRunner implements Disposable {
     if (active.room < 0) {
       throw new Failure(
         'invalid_output',
-        `The outputs of a run are ${PIPELINE.outputBytes / 1024} KiB at most; ask its steps for less.`,
+        `The outputs of the run exceed ${PIPELINE.outputBytes / 1024} KiB in total; ask its steps for less.`,
       );
     }
     outputs.set(step.id, output);
-    if (bytes > active.shown) step.note = 'This output is left out: the record of a run holds no more.';
-    else if (findSecret(text)) step.note = 'This output is left out: it looks like a credential, which no record keeps.';
+    if (bytes > active.shown) step.note = 'This output is left out: the record of the run is full.';
+    else if (findSecret(text)) step.note = 'This output is left out: it looks like a credential, which is never stored.';
     else {
       active.shown -= bytes;
       step.output = output;
@@ -416,7 +416,7 @@ function lookUp({ inputs, outputs }: Active, step: string, reference: Reference)
   if (found !== undefined) return found;
   throw new Failure(
     'invalid_input',
-    `The step ${step} asks for ${reference.spelled}, which is not in that output; compare it with what the pack answers.`,
+    `The step ${step} refers to ${reference.spelled}, which is not in that output; compare it with the output of the pack.`,
   );
 }
 
@@ -444,7 +444,7 @@ function interrupted({ run }: RunRecord): PipelineRun {
     })),
     failure: {
       error: 'handler_failed',
-      message: 'The program ended or was locked before this run had ended; start it again if it is still wanted.',
+      message: 'The program stopped or was locked before this run ended. Start it again if needed.',
       ...(step !== undefined && { step }),
     },
   };

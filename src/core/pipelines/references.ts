@@ -60,7 +60,7 @@ function filler(lookUp: ReferenceLookup): (value: unknown) => unknown {
     if (left >= 0) return found;
     throw new Failure(
       'invalid_input',
-      `What the references of a step stand for is more than ${PIPELINE.inputBytes / 1024} KiB; ask earlier steps for less.`,
+      `The values that a step refers to exceed ${PIPELINE.inputBytes / 1024} KiB; ask earlier steps for less.`,
     );
   };
   const filled = (value: unknown): unknown => {

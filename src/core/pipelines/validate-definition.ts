@@ -15,23 +15,25 @@ export function validateDefinition(definition: PipelineDefinition, isPack: (name
   }
   const declared = definition.inputs?.map(({ name }) => name);
   for (const [index, name] of (declared ?? []).entries()) {
-    if (declared?.indexOf(name) !== index) refuse(`inputs.${index}.name is that of another input; choose a different one.`);
+    if (declared?.indexOf(name) !== index) refuse(`inputs.${index}.name is used by another input; choose a different one.`);
   }
   for (const [index, { default: usual }] of (definition.inputs ?? []).entries()) {
     if (referencesIn(usual).length > 0 || hasReferenceInFieldName(usual)) {
-      refuse(`inputs.${index}.default holds \${{, which stands for nothing there; give the value itself.`);
+      refuse(`inputs.${index}.default contains \${{, which is not filled in there; write the value itself.`);
     }
   }
   const ids = definition.steps.map(({ id }) => id);
   for (const [index, { id, pack, input }] of definition.steps.entries()) {
     const place = `steps.${index}`;
-    if (ids.indexOf(id) !== index) refuse(`${place}.id is that of another step; choose a different one.`);
-    if (!isPack(pack)) refuse(`${place}.pack is ${pack}, which is no pack here; list the packs to see which there are.`);
+    if (ids.indexOf(id) !== index) refuse(`${place}.id is used by another step; choose a different one.`);
+    if (!isPack(pack)) refuse(`${place}.pack is ${pack}, which does not exist; list the packs to see their names.`);
     if (hasReferenceInFieldName(input))
-      refuse(`${place}.input has \${{ in the name of a field, where nothing is filled in; put it into a value.`);
+      refuse(`${place}.input has \${{ in a field name, which is not filled in; put it into a value.`);
     for (const reference of referencesIn(input)) {
       if (reference === 'unreadable') {
-        refuse(`${place}.input holds \${{ without a reference; write \${{ inputs.<name> }} or \${{ steps.<id>.output.<path> }}.`);
+        refuse(
+          `${place}.input contains \${{ without a valid reference; write \${{ inputs.<name> }} or \${{ steps.<id>.output.<path> }}.`,
+        );
       } else refuseUnknown(place, reference, declared, ids.slice(0, index), ids.slice(index));
     }
   }
@@ -44,11 +46,11 @@ function refuseUnknown(
   earlier: readonly string[],
   later: readonly string[],
 ): void {
-  const asks = `${place}.input asks for ${reference.spelled}`;
+  const asks = `${place}.input refers to ${reference.spelled}`;
   if (reference.to === 'input') {
-    if (declared?.includes(reference.name) === false) refuse(`${asks}, which is no input; declare it, or mend its name.`);
-  } else if (later.includes(reference.step)) refuse(`${asks}, which is not there yet; refer to an earlier step.`);
-  else if (!earlier.includes(reference.step)) refuse(`${asks}, which is no step; mend its name.`);
+    if (declared?.includes(reference.name) === false) refuse(`${asks}, which is not an input; declare it, or correct its name.`);
+  } else if (later.includes(reference.step)) refuse(`${asks}, which has not run yet; refer to an earlier step.`);
+  else if (!earlier.includes(reference.step)) refuse(`${asks}, which is not a step; correct its name.`);
 }
 
 /** The input names a run accepts. If the pipeline declares none, the names its steps refer to. */
@@ -62,7 +64,7 @@ export function inputNames({ inputs, steps }: PipelineDefinition): string[] {
 export function resolveInputs(definition: PipelineDefinition, sent: Readonly<Record<string, unknown>>): Map<string, unknown> {
   const names = inputNames(definition);
   if (Object.keys(sent).some((name) => !names.includes(name))) {
-    refuse(`inputs holds what this pipeline does not know; send ${names.length > 0 ? `only ${names.join(', ')}` : 'none'}.`);
+    refuse(`inputs contains an unknown name; send ${names.length > 0 ? `only ${names.join(', ')}` : 'none'}.`);
   }
   if (!isShallow(sent)) refuse(`inputs nests deeper than ${PIPELINE.depth} levels; make it flatter.`);
   const inputs = new Map<string, unknown>();

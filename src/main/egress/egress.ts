@@ -33,10 +33,13 @@ interface Deps extends Network {
 /** Sends the requests of packs (R-PACK-14). Uses no proxy, no cookies and no connection pool. */
 export function createEgress({ resolve = addressesOf, dial = connectTo, ca, clock = systemClock }: Deps = {}): Egress {
   async function publicAddresses(name: string, { signal }: EgressTimeouts): Promise<readonly string[]> {
-    const addresses = await orAborted(signal, resolve(name)).catch(because(signal, `${name} cannot be found`));
+    const addresses = await orAborted(signal, resolve(name)).catch(because(signal, `${name} could not be resolved`));
     // Refuse the name if even one of its addresses is private: this may be DNS rebinding.
     if (addresses.length > 0 && addresses.every(isPublicAddress)) return addresses;
-    throw new Failure('handler_failed', `${name} does not lead to public addresses alone, so it is not asked; check the name.`);
+    throw new Failure(
+      'handler_failed',
+      `${name} resolves to an address that is not public, so it is not contacted; check the name.`,
+    );
   }
 
   async function reached(url: URL, addresses: readonly string[], { signal }: EgressTimeouts): Promise<Socket> {
@@ -44,14 +47,16 @@ export function createEgress({ resolve = addressesOf, dial = connectTo, ca, cloc
     for (const address of addresses.slice(0, MOST_ADDRESSES)) {
       signal.throwIfAborted();
       const socket = dial(address, portOf(url));
-      using _limit = clock.after(ATTEMPT_MS, () => socket.destroy(new Error('It did not answer.')));
+      using _limit = clock.after(ATTEMPT_MS, () =>
+        socket.destroy(new Error('The server did not accept the connection in time.')),
+      );
       try {
         return await connected(socket, signal);
       } catch (error) {
         cause = error;
       }
     }
-    return because(signal, `${url.hostname} cannot be reached`)(cause);
+    return because(signal, `${url.hostname} could not be reached`)(cause);
   }
 
   async function ask(
@@ -66,12 +71,14 @@ export function createEgress({ resolve = addressesOf, dial = connectTo, ca, cloc
     try {
       patience.resetIdle();
       const line = await startTls(socket, url.hostname, ca).catch(
-        because(signal, `${url.hostname} cannot prove who it is, or breaks off while it does`),
+        because(signal, `${url.hostname} has no valid certificate, or closed the connection during the TLS handshake`),
       );
       patience.resetIdle();
       const sent = { ...headers, Host: url.host, 'User-Agent': USER_AGENT, 'Accept-Encoding': 'identity' };
       const bounds = { most: Math.min(most, EGRESS.bytes), cut, heard: () => patience.resetIdle() };
-      return await sendRequest(line, url, sent, bounds).catch(because(signal, `${url.hostname} broke off its answer`));
+      return await sendRequest(line, url, sent, bounds).catch(
+        because(signal, `${url.hostname} closed the connection before the response was complete`),
+      );
     } finally {
       socket.destroy();
     }
@@ -92,7 +99,7 @@ export function createEgress({ resolve = addressesOf, dial = connectTo, ca, cloc
         if (redirects === EGRESS.redirects) {
           throw new Failure(
             'handler_failed',
-            `${url.hostname} redirects for the ${redirects + 1}th time; ask for the page it leads to.`,
+            `${url.hostname} redirected more than ${redirects} times; ask for the final address.`,
           );
         }
         const next = parseRedirect(location, url, errand.hosts);
@@ -118,7 +125,7 @@ function connected(socket: Socket, signal: AbortSignal): Promise<Socket> {
   socket.on('error', reject);
   socket.once('close', () => {
     signal.removeEventListener('abort', abort);
-    reject(new Error('It was closed.'));
+    reject(new Error('The connection was closed.'));
   });
   return promise;
 }

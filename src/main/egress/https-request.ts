@@ -28,7 +28,7 @@ export function startTls(socket: Socket, name: string, ca: string | undefined): 
   });
   line.once('secureConnect', () => resolve(line));
   line.on('error', reject);
-  line.once('close', () => reject(new Error('It was closed.')));
+  line.once('close', () => reject(new Error('The connection was closed.')));
   return promise;
 }
 
@@ -54,12 +54,12 @@ export function sendRequest(
   question.on('error', (error) =>
     reject(tooManyHeaders(error) ? new Failure('handler_failed', `${url.hostname} ${HEADERS}`) : error),
   );
-  question.once('close', () => reject(new Error('It was closed.')));
+  question.once('close', () => reject(new Error('The connection was closed.')));
   question.end();
   return promise;
 }
 
-const HEADERS = `sent headers of more than ${EGRESS.headerBytes / 1024} KiB, so its answer is not taken; ask another host.`;
+const HEADERS = `sent headers of more than ${EGRESS.headerBytes / 1024} KiB, so the response was refused; try another host.`;
 
 const tooManyHeaders = (error: Error): boolean => 'code' in error && error.code === 'HPE_HEADER_OVERFLOW';
 
@@ -72,10 +72,10 @@ function read(response: IncomingMessage, host: string, { most, cut, heard }: Bou
   heard();
   // Refuse compressed bodies: a small one could expand without limit.
   if (!['', 'identity'].includes((headers.get('content-encoding') ?? '').toLowerCase())) {
-    refuse('answers compressed although it was asked not to, so its answer is not taken; ask for another page.');
+    refuse('sent a compressed response although none was accepted, so it was refused; ask for another page.');
     return promise;
   }
-  const tooLong = `answers with more than ${most.toLocaleString('en-US')} bytes; ask for less.`;
+  const tooLong = `sent more than ${most.toLocaleString('en-US')} bytes; ask for less.`;
   if (!cut && Number(headers.get('content-length')) > most) {
     refuse(tooLong);
     return promise;

@@ -6,9 +6,9 @@ const CROOKED = /[\s\p{Cc}\\]/u;
 
 /** Parses the address a pack asked for, or throws. */
 export function parseTarget(text: string, hosts: HostAllowlist): URL {
-  const why = /^https:\/\/[^/?#]/i.test(text) ? undefined : 'must begin with https:// and a host; write it so';
+  const why = /^https:\/\/[^/?#]/i.test(text) ? undefined : 'must begin with https:// and a host';
   const url = why === undefined && !CROOKED.test(text) ? URL.parse(text) : null;
-  const wrong = why ?? (url ? whyNot(url, hosts) : 'is no address that can be read; write it as https://docs.example.com/page');
+  const wrong = why ?? (url ? whyNot(url, hosts) : 'is not a valid address; write it as https://docs.example.com/page');
   if (url && wrong === undefined) return withoutFragment(url);
   throw new Failure('invalid_input', `url ${wrong}.`);
 }
@@ -16,7 +16,7 @@ export function parseTarget(text: string, hosts: HostAllowlist): URL {
 /** Parses a redirect target with the same checks: the server may try to reach a host that it cannot reach itself. */
 export function parseRedirect(location: string, from: URL, hosts: HostAllowlist): URL {
   const url = CROOKED.test(location) ? null : URL.parse(location, from.href);
-  const wrong = url ? whyNot(url, hosts) : 'is no address that can be read; ask for another page';
+  const wrong = url ? whyNot(url, hosts) : 'is not a valid address; ask for another page';
   if (url && wrong === undefined) return withoutFragment(url);
   throw new Failure('handler_failed', `The address that ${from.hostname} redirects to ${wrong}.`);
 }
@@ -24,12 +24,12 @@ export function parseRedirect(location: string, from: URL, hosts: HostAllowlist)
 export const portOf = ({ port }: URL): number => Number(port || HTTPS_PORT);
 
 function whyNot(url: URL, hosts: HostAllowlist): string | undefined {
-  if (url.protocol !== 'https:') return 'does not begin with https://; ask for one that does';
-  if (url.username !== '' || url.password !== '') return 'holds a name or a password; leave them out';
+  if (url.protocol !== 'https:') return 'does not begin with https://; use an https address';
+  if (url.username !== '' || url.password !== '') return 'contains a user name or a password; leave them out';
   // By now the parser has turned every spelling of an IP address into its plain form, which is not a host name.
-  if (!isHostName(url.hostname)) return 'must name a host with a full name, such as docs.example.com, and no number';
+  if (!isHostName(url.hostname)) return 'must have a full host name, such as docs.example.com, not an IP address';
   if (hosts.allows(url.hostname, portOf(url))) return undefined;
-  return `is at ${url.host}, which is not among the hosts that may be asked; ${hosts.remedy}`;
+  return `is at ${url.host}, which is not an allowed host; ${hosts.remedy}`;
 }
 
 function withoutFragment(url: URL): URL {

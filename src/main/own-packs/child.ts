@@ -59,7 +59,7 @@ async function begin(line: string): Promise<void> {
     });
     await pack.link((specifier) => {
       if (specifier === LIBRARY) return library;
-      throw new Error(`A pack can import only ${LIBRARY}; it is one file, and has nothing of Node: ${specifier}`);
+      throw new Error(`A pack can import only ${LIBRARY}. It must be one file and cannot use Node's modules: ${specifier}`);
     });
   } catch (error) {
     // The pack has not run yet, so the error is Node's own. A syntax error has no line number here; `node --check` shows it.

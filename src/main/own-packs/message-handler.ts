@@ -46,7 +46,7 @@ export function createMessageHandler(context: ExecutionContext, outside: Network
     if (said.is === 'log') log(said.text);
     if (said.is === 'doNotCache') doNotCache();
     if (said.is !== 'ask') return;
-    if ((underWay += 1) > AT_ONCE) throw new Error('It asks more at once than its own runtime does.');
+    if ((underWay += 1) > AT_ONCE) throw new Error('The pack sent more concurrent requests than its runtime allows.');
     const { id, what, with: given } = said;
     void (what === 'fetch' ? fetched(outside, context, given) : answered(memory, what, given))
       .then(
@@ -81,7 +81,10 @@ async function fetched(
   const [url, headers] = FetchRequest().parse(given);
   const names = Object.keys(headers);
   if (!names.every((name) => /^[\w-]+$/.test(name) && !RESERVED.test(name)) || Object.values(headers).some(isNoHeaderValue)) {
-    throw new Failure('invalid_input', 'A header of fetch is not allowed; leave out what the program sets itself, such as Host.');
+    throw new Failure(
+      'invalid_input',
+      'fetch was called with a header that is not allowed; leave out headers that the program sets itself, such as Host.',
+    );
   }
   const reply = await egress.get({ url, hosts, headers, signal });
   // A response marked as private must not be cached (R-PACK-04).
@@ -98,7 +101,7 @@ const isNoHeaderValue = (value: string): boolean => !/^[\t\x20-\x7e]*$/.test(val
 
 const usageOf = (what: string): string =>
   what === 'fetch'
-    ? 'fetch takes an address and headers; compare it with docs/packs.md'
+    ? 'fetch takes an address and headers; see docs/packs.md'
     : what === 'store'
-      ? 'store takes a key, what to keep, and of ttl, category and tags what differs; compare it with docs/packs.md'
-      : `${what} takes a key, or the beginning of one; compare it with docs/packs.md`;
+      ? 'store takes a key, a value, and optionally ttl, category and tags; see docs/packs.md'
+      : `${what} takes a key or a key prefix; see docs/packs.md`;

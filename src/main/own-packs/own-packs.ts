@@ -65,7 +65,7 @@ export class OwnPacks implements Disposable {
         try {
           return await this.describe(readListedPack(folder, name));
         } catch (error) {
-          return { name, why: error instanceof Failure ? error.message : `${name} cannot be taken; check its file.` };
+          return { name, why: error instanceof Failure ? error.message : `${name} could not be loaded; check its file.` };
         }
       }),
     );
@@ -85,7 +85,7 @@ export class OwnPacks implements Disposable {
     const said = await this.#converse({ to: 'describe', name, source }, tooLong.signal, () => undefined).catch(
       (error: unknown) => {
         if (!tooLong.signal.aborted) throw error;
-        throw new Failure('timeout', `${name} does not come to say what it is; what takes long belongs into its handler.`);
+        throw new Failure('timeout', `${name} took too long to load; move slow work into its handler.`);
       },
     );
     if (said.is === 'failed') throw new Failure('handler_failed', `${name}: ${toSafeLine(said.message)}`);
@@ -94,7 +94,8 @@ export class OwnPacks implements Disposable {
     const { input, output, hosts: named = [], ...rest } = data;
     requireCacheTtl(name, rest.memory);
     const hosts = parseHostAllowlist(named, `add it to hosts in ${name}.mjs`);
-    if (!hosts) throw new Failure('invalid_input', `${name}: hosts must be names, such as api.example.com or *.example.com.`);
+    if (!hosts)
+      throw new Failure('invalid_input', `${name}: hosts must be host names, such as api.example.com or *.example.com.`);
     if (input['type'] !== 'object') throw new Failure('invalid_input', `${name}: its input must be z.object({ … }).`);
     return {
       ...rest,
@@ -127,7 +128,7 @@ export class OwnPacks implements Disposable {
     };
     const said = await this.#converse(task, signal, createMessageHandler(context, outside, refusals));
     if (said.is === 'done') return said.output;
-    if (said.is === 'described') throw new Failure('handler_failed', `${name} answered what was not asked; tell its author.`);
+    if (said.is === 'described') throw new Failure('handler_failed', `${name} sent an unexpected message; tell its author.`);
     // Report a memory refusal with its original message.
     const refused = said.refused === undefined ? undefined : refusals.get(said.refused);
     if (refused) throw refused;
@@ -150,7 +151,7 @@ export class OwnPacks implements Disposable {
   }
 }
 
-const closing = (): Failure => new Failure('handler_failed', 'The program is ending; ask again when it runs.');
+const closing = (): Failure => new Failure('handler_failed', 'The program is stopping; try again when it is running.');
 
 /** Adds packs to the catalogue and returns those it refuses, with the reason. */
 function addTo(catalogue: Catalogue, packs: readonly Pack[]): readonly SkippedPack[] {
@@ -168,12 +169,12 @@ function readable(name: string, json: Record<string, unknown>): Pack['input'] {
   try {
     return schemaFrom(json);
   } catch (cause) {
-    throw new Failure('invalid_input', `${name}: its schema says what cannot be checked here; make it simpler.`, { cause });
+    throw new Failure('invalid_input', `${name}: its schema cannot be checked; simplify it.`, { cause });
   }
 }
 
 function whatIsWrong({ issues: [first] }: z.ZodError): string {
-  if (first === undefined) return 'it does not say what it is.';
+  if (first === undefined) return 'it has no description.';
   const field = first.path.join('.');
-  return `${field === '' ? '' : `${field}: `}${first.message}; compare it with docs/packs.md.`;
+  return `${field === '' ? '' : `${field}: `}${first.message}; see docs/packs.md.`;
 }

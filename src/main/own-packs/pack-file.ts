@@ -29,10 +29,10 @@ export const packNameOf = (path: string): string => basename(path, ENDING);
 
 export function requirePackName(name: string): void {
   if (!PACK_NAME.test(name)) {
-    throw refused('A pack needs a group and a name with a dot between them, in a-z, 0-9 and "_", such as weather.today');
+    throw refused('A pack name needs a group and a name separated by a dot, in a-z, 0-9 and "_", such as weather.today');
   }
   const [group = ''] = name.split('.');
-  if (OURS.has(group)) throw refused(`The group ${group} is taken by this program; choose another`);
+  if (OURS.has(group)) throw refused(`The group ${group} is reserved for this program; choose another`);
 }
 
 /** Reads a pack from the packs folder. Anyone who can write there can run code as the owner, so other users must not. */
@@ -40,8 +40,8 @@ export function readListedPack(folder: string, name: string): PackFile {
   requirePackName(name);
   const path = packFolderOf(folder);
   const stats = lstatSync(path, { throwIfNoEntry: false });
-  if (!stats) throw refused(`There is no folder packs in the data folder; make the pack with: helmdeck-memory pack new ${name}`);
-  if ((stats.mode & TYPE) !== FOLDER) throw refused('packs in the data folder is a link, or no folder; put a real folder there');
+  if (!stats) throw refused(`The data folder has no folder named packs; create the pack with: helmdeck-memory pack new ${name}`);
+  if ((stats.mode & TYPE) !== FOLDER) throw refused('packs in the data folder is a link or a file; replace it with a folder');
   refuseForeign(stats, 'The folder packs', 'chmod 700');
   return readPackFile(packPathOf(folder, name));
 }
@@ -58,7 +58,7 @@ export function readPackFile(path: string): PackFile {
   }
   try {
     const stats = fstatSync(file);
-    if ((stats.mode & TYPE) !== FILE) throw refused(`${name}.mjs is no plain file; put one in its place`);
+    if ((stats.mode & TYPE) !== FILE) throw refused(`${name}.mjs is not a regular file; replace it with one`);
     refuseForeign(stats, `${name}.mjs`, 'chmod 600');
     if (stats.size > MOST_BYTES) throw refused(`${name}.mjs is larger than ${MOST_BYTES / 1024} KiB; make it smaller`);
     const bytes = readFileSync(file);
@@ -71,15 +71,15 @@ export function readPackFile(path: string): PackFile {
 function whyClosed(name: string, cause: unknown): string {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
   if (code === 'ENOENT')
-    return `There is no file ${name}.mjs in the folder packs; make one with: helmdeck-memory pack new ${name}`;
-  if (code === 'ELOOP') return `${name}.mjs is a link; put the file itself there`;
+    return `There is no file ${name}.mjs in the folder packs; create one with: helmdeck-memory pack new ${name}`;
+  if (code === 'ELOOP') return `${name}.mjs is a link; replace it with the file itself`;
   return `${name}.mjs cannot be read; check its permissions`;
 }
 
 function refuseForeign({ mode, uid }: Stats, what: string, mend: string): void {
   if (process.platform === 'win32') return;
   if ((uid === process.getuid?.() || uid === 0) && (mode & 0o022) === 0) return;
-  throw refused(`${what} must be yours, and others must not be able to write it; run ${mend} on it`);
+  throw refused(`${what} must belong to you and not be writable by others; run ${mend} on it`);
 }
 
 const refused = (message: string, cause?: unknown): Failure =>

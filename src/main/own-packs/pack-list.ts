@@ -14,10 +14,7 @@ import { readSetting } from '../config/settings-table.ts';
 export function updatePackList(machine: HostMachine, change: (names: readonly string[]) => readonly string[]): readonly string[] {
   const elsewhere = ['HELMDECK_PACKS', CONFIG_PATH_SETTING].find((name) => machine.environment[name] !== undefined);
   if (elsewhere !== undefined) {
-    throw new Failure(
-      'invalid_input',
-      `${elsewhere} is set in the environment, so HELMDECK_PACKS is to be changed there by hand.`,
-    );
+    throw new Failure('invalid_input', `${elsewhere} is set in the environment, so change HELMDECK_PACKS there.`);
   }
   const { file, environment } = readSettings(machine);
   const before = file === undefined ? {} : (JSON.parse(readFileSync(file, 'utf8')) as object);

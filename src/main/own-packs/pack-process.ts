@@ -35,7 +35,7 @@ export function launchPackProcess(confinement: Confinement): PackProcess {
   if (!canBeNode()) {
     throw new Failure(
       'handler_failed',
-      'Packs of your own need Node, which the packed desktop is not; run them with helmdeck-memory serve, or from the sources.',
+      'The packaged desktop app cannot run your own packs, because they need Node; use helmdeck-memory serve instead.',
     );
   }
   const { main, args: given, files } = findRuntime();

@@ -43,7 +43,8 @@ export async function runTask({ process, task, signal, hear }: Talk): Promise<La
   const tell = (heard: PackTask | ProgramMessage): void => {
     if (channel.destroyed) return;
     channel.write(`${JSON.stringify(heard)}\n`);
-    if (channel.writableLength > BOUNDS.unreadBytes) refuse('handler_failed', 'asks and does not listen; tell its author.');
+    if (channel.writableLength > BOUNDS.unreadBytes)
+      refuse('handler_failed', 'does not read the responses it asked for; tell its author.');
   };
 
   const lines = boundedLines();
@@ -57,18 +58,18 @@ export async function runTask({ process, task, signal, hear }: Talk): Promise<La
       }
     } catch (error) {
       if (error instanceof TooMuch) refuse(error.code, error.message);
-      else refuse('handler_failed', 'says what no pack has to say; tell its author.');
+      else refuse('handler_failed', 'sent an invalid message; tell its author.');
     }
   });
   const tooHeavy = (): void =>
-    refuse('handler_failed', `needed more than ${BOUNDS.bytes / MIB} MiB and was ended; ask it for less.`);
+    refuse('handler_failed', `used more than ${BOUNDS.bytes / MIB} MiB of memory and was ended; ask for less.`);
   // All messages have been read by then, even if the process has exited.
   channel.once('close', () => {
     process.kill();
     void process.ended.then((by) =>
       by !== undefined && OUT_OF_HEAP.has(by)
         ? tooHeavy()
-        : refuse('handler_failed', 'ended before it answered; tell its author.'),
+        : refuse('handler_failed', 'exited before it returned a result; tell its author.'),
     );
   });
   using _weight = pid === undefined ? undefined : watchProcessMemory(pid, BOUNDS.bytes, tooHeavy);
@@ -106,17 +107,17 @@ function boundedLines(): (chunk: Buffer) => Generator<string> {
   let count = 0;
   return function* lines(chunk) {
     all += chunk.length;
-    if (all > BOUNDS.allBytes) throw new TooMuch('handler_failed', 'said more than anybody hears; tell its author.');
+    if (all > BOUNDS.allBytes) throw new TooMuch('handler_failed', 'sent too many messages; tell its author.');
     for (let rest = chunk; ;) {
       const end = rest.indexOf(0x0a);
       const part = end === -1 ? rest : rest.subarray(0, end);
       heldBytes += part.length;
       if (heldBytes > BOUNDS.messageBytes) {
-        throw new TooMuch('invalid_output', `answered more than ${PACK.outputBytes / 1024} KiB; ask it for less.`);
+        throw new TooMuch('invalid_output', `returned more than ${PACK.outputBytes / 1024} KiB; ask for less.`);
       }
       held.push(part);
       if (end === -1) return;
-      if ((count += 1) > BOUNDS.messages) throw new TooMuch('handler_failed', 'said more than anybody hears; tell its author.');
+      if ((count += 1) > BOUNDS.messages) throw new TooMuch('handler_failed', 'sent too many messages; tell its author.');
       const line = Buffer.concat(held).toString();
       held = [];
       heldBytes = 0;

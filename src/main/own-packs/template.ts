@@ -6,9 +6,9 @@ export const template = (name: string): string => `import { definePack, z } from
 export default definePack({
   // Cached outputs are only returned for the same version.
   version: '1.0.0',
-  title: 'Greet somebody',
+  title: 'Greet a person',
   // Read by a model: say when to use the pack, and when not.
-  description: 'Greets a person by name and says how often it has. Use it to see whether packs work here.',
+  description: 'Greets a person by name and counts the greetings. Use it to check that packs work here.',
 
   // The input. A model also reads the texts of describe().
   input: z.object({
@@ -29,10 +29,10 @@ export default definePack({
   seconds: 10,
 
   async handler({ input, memory, progress, log }) {
-    progress(0, 2, 'Looking up how often');
+    progress(0, 2, 'Looking up the count');
     const before = await memory.recall(\`greeted/\${input.who}\`);
     const times = (before?.value ?? 0) + 1;
-    progress(1, 2, 'Remembering it');
+    progress(1, 2, 'Storing the count');
     await memory.store(\`greeted/\${input.who}\`, times);
     log(\`\${times} so far\`);
     return { greeting: \`Hello, \${input.who}.\`, times };

@@ -49,7 +49,7 @@ const SOURCES: Partial<Record<NodeJS.Platform, string>> = {
 };
 
 const howToGet = (platform: NodeJS.Platform): string =>
-  `Get it from ${SOURCES[platform] ?? 'https://ollama.com/download'}, or say with HELMDECK_OLLAMA where it lies; then: helmdeck-memory embeddings on`;
+  `Get it from ${SOURCES[platform] ?? 'https://ollama.com/download'}, or set HELMDECK_OLLAMA to its path; then: helmdeck-memory embeddings on`;
 
 /** Uses the first path that exists. If that file is unusable, this fails; the next path is not tried. */
 export async function findBinary(paths: readonly string[], platform: NodeJS.Platform): Promise<OllamaBinary> {
@@ -57,7 +57,7 @@ export async function findBinary(paths: readonly string[], platform: NodeJS.Plat
     return await lookedAt(paths, platform);
   } catch (cause) {
     if (cause instanceof SidecarFailure) throw cause;
-    const why = 'What lies where Ollama should be cannot be read by you.';
+    const why = "You have no permission to read the file at Ollama's path.";
     throw new SidecarFailure('not_installed', { why, remedy: howToGet(platform) }, { cause });
   }
 }
@@ -72,7 +72,7 @@ async function lookedAt(paths: readonly string[], platform: NodeJS.Platform): Pr
   const stats = statSync(real);
   if (!stats.isFile() || (platform !== 'win32' && (stats.mode & constants.S_IXUSR) === 0)) {
     throw new SidecarFailure('not_installed', {
-      why: 'What lies where Ollama should be is no program.',
+      why: "The file at Ollama's path is not a program.",
       remedy: howToGet(platform),
     });
   }

@@ -19,7 +19,7 @@ export class EmbeddingQueue {
   reserve(subject: string): Disposable {
     const own = this.#questions.get(subject) ?? 0;
     if (own >= EMBEDDING.queuedPerSubject || this.#all >= EMBEDDING.queued) {
-      throw new Failure('rate_limited', 'Too many texts wait to be embedded; try again in a second.', { retryAfter: 1 });
+      throw new Failure('rate_limited', 'Too many texts are waiting to be embedded; try again in a second.', { retryAfter: 1 });
     }
     this.#questions.set(subject, own + 1);
     this.#all += 1;

@@ -86,5 +86,5 @@ function toldOf(text: string): string | undefined {
     if (sentence !== undefined) return sentence;
   }
   const [, kind] = ANOTHER_END.exec(text) ?? [];
-  return kind === undefined ? undefined : `${kind} (what it says is left out)`;
+  return kind === undefined ? undefined : `${kind} (message omitted)`;
 }

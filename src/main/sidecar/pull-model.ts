@@ -39,7 +39,7 @@ export function asPullFailure(error: unknown): SidecarFailure {
   if (!/no space left/i.test(text)) return new SidecarFailure('pull_failed');
   return new SidecarFailure('pull_failed', {
     why: 'The disk is full.',
-    remedy: 'Make room, and fetch the model again: helmdeck-memory embeddings pull',
+    remedy: 'Free some disk space and download the model again: helmdeck-memory embeddings pull',
   });
 }
 
@@ -48,7 +48,7 @@ export function requireDiskSpace(model: string, free: EmbeddingsReport['free']):
   if (disk === undefined || free.disk === undefined || free.disk > disk * 1.1) return;
   throw new Failure(
     'disk_full',
-    `The model takes ${inMegabytes(disk)} of the disk and ${inMegabytes(free.disk)} are free; make room, and fetch it again.`,
+    `The model needs ${inMegabytes(disk)} of disk space and ${inMegabytes(free.disk)} are free; free some space and download it again.`,
   );
 }
 

@@ -35,63 +35,65 @@ const TURN_ON = 'helmdeck-memory embeddings on';
 const TROUBLES: Readonly<Record<SidecarFailureCode, Told>> = {
   not_installed: {
     why: 'Ollama was not found on this machine.',
-    remedy: `Install it, or say with HELMDECK_OLLAMA where it lies; then: ${TURN_ON}`,
+    remedy: `Install it, or set HELMDECK_OLLAMA to its path; then: ${TURN_ON}`,
     permanent: true,
   },
   unsafe: {
-    why: 'Ollama was found where others than you and the system could put something else in its place.',
-    remedy: `Let nobody else write its file and the folders above it (embeddings status names it), or say with HELMDECK_OLLAMA where another one lies; then: ${TURN_ON}`,
+    why: 'Ollama was found in a place where other users could replace it.',
+    remedy: `Make its file and the folders above it writable only for you (embeddings status shows the path), or set HELMDECK_OLLAMA to another one; then: ${TURN_ON}`,
     permanent: true,
   },
   too_old: {
-    why: `This Ollama is older than ${MINIMUM_VERSION}, and has holes that are known.`,
+    why: `This Ollama is older than ${MINIMUM_VERSION}, which has known vulnerabilities.`,
     remedy: `Update Ollama; then: ${TURN_ON}`,
     permanent: true,
   },
   port_taken: {
-    why: 'Another program listens where our Ollama should, and was asked nothing.',
-    remedy: 'Another port is tried by itself; if it stays, look for a program that takes every port.',
+    why: 'Another program uses the port of our Ollama. Nothing was sent to it.',
+    remedy: 'Another port is tried automatically. If this persists, look for a program that occupies every port.',
     permanent: false,
   },
   crashed: {
-    why: 'Ollama ended by itself.',
-    remedy: 'It is started again by itself; if it stays, look at its log (helmdeck-memory embeddings status) and at free memory.',
+    why: 'Ollama exited unexpectedly.',
+    remedy:
+      'It is restarted automatically. If this persists, check its log (helmdeck-memory embeddings status) and the free memory.',
     permanent: false,
   },
   hanging: {
-    why: 'Ollama does not answer.',
-    remedy: 'It is tried again by itself; if it stays, see whether the machine has the memory and the time for the model.',
+    why: 'Ollama does not respond.',
+    remedy:
+      'It is retried automatically. If this persists, check whether the machine has enough memory and processor time for the model.',
     permanent: false,
   },
   broken: {
-    why: 'Ollama answers with failures of its own.',
-    remedy: 'It is tried again by itself; if it stays, look at its log (helmdeck-memory embeddings status) or update it.',
+    why: 'Ollama responds with errors.',
+    remedy: 'It is retried automatically. If this persists, check its log (helmdeck-memory embeddings status) or update it.',
     permanent: false,
   },
   flooding: {
-    why: 'Ollama writes more into its log than anybody reads, and was ended.',
-    remedy: `It is started again by itself; if it stays, update Ollama, or: helmdeck-memory embeddings off`,
+    why: 'Ollama flooded its log and was stopped.',
+    remedy: `It is restarted automatically. If this persists, update Ollama, or turn embeddings off: helmdeck-memory embeddings off`,
     permanent: false,
   },
   wrong_dimension: {
-    why: 'The model makes other vectors than before, or none; what was indexed does not fit them.',
-    remedy: `Fetch the model again (helmdeck-memory embeddings pull), or set HELMDECK_EMBEDDINGS_MODEL to the one you mean; then: ${TURN_ON}`,
+    why: 'The model returned vectors of another length than before, or none, so they cannot be compared with indexed ones.',
+    remedy: `Download the model again (helmdeck-memory embeddings pull), or set HELMDECK_EMBEDDINGS_MODEL to the right model; then: ${TURN_ON}`,
     permanent: true,
   },
   pull_failed: {
-    why: 'The model could not be fetched.',
-    remedy:
-      'See that this machine reaches the network and that the model has this name, then fetch it again: helmdeck-memory embeddings pull',
+    why: 'The model could not be downloaded.',
+    remedy: "Check the network connection and the model's name, then download it again: helmdeck-memory embeddings pull",
     permanent: true,
   },
   gone: {
-    why: 'The Ollama that you chose does not run where it is looked for.',
-    remedy: 'Start it, or let us start one of our own: helmdeck-memory embeddings on --own',
+    why: 'The Ollama that you chose is not running at its address.',
+    remedy: 'Start it, or use a separate one that this program starts: helmdeck-memory embeddings on --own',
     permanent: false,
   },
   foreign: {
-    why: 'What listens where the Ollama that you chose should be is not known to be yours or the system’s, and was asked nothing.',
-    remedy: 'Run Ollama as yourself or as its service, or let us start one of our own: helmdeck-memory embeddings on --own',
+    why: 'The program at the address of the Ollama that you chose may belong to another user. Nothing was sent to it.',
+    remedy:
+      'Run Ollama as yourself or as its service, or use a separate one that this program starts: helmdeck-memory embeddings on --own',
     permanent: false,
   },
 };

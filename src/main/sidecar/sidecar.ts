@@ -183,7 +183,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
     if (binary.sha256 !== sha256) {
       throw new Failure(
         'invalid_input',
-        'hash is not that of the Ollama that was found; look at it again, and send what is shown.',
+        'hash does not match the Ollama that was found; check it again and send the hash shown.',
       );
     }
     this.#keep({ ...this.#choice, approved: binary });

@@ -313,7 +313,7 @@ describe('a recommendation', () => {
     const memory = await filled();
     const answer = await route(memory, 'send a mail to Ada');
     expect(answer).not.toHaveProperty('recommendation');
-    expect(answer.gap_warning).toBe('mail.send would serve this, but cannot run at present: Its owner has to sign in first.');
+    expect(answer.gap_warning).toBe('mail.send fits, but cannot run at present: Its owner has to sign in first.');
     expect(answer.alternatives[0]).toMatchObject({
       id: 'mail.send',
       why: expect.stringContaining('Its owner has to sign in first.'),

@@ -309,11 +309,7 @@ describe('a run', () => {
 
   test.each<[what: string, sent: Record<string, unknown>, says: RegExp]>([
     ['what is missing', {}, /^inputs\.name is missing; send it/],
-    [
-      'what it does not know',
-      { name: 'x', other: 'Hunter2' },
-      /^inputs holds what this pipeline does not know; send only name\./,
-    ],
+    ['what it does not know', { name: 'x', other: 'Hunter2' }, /^inputs contains an unknown name; send only name\./],
   ])('is not started with inputs of %s', async (_what, inputs, says) => {
     const memory = await withPacks();
     await memory.as(me)('createPipeline', aPipeline({ inputs: [{ name: 'name', required: true }] }));

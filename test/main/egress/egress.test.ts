@@ -236,7 +236,7 @@ describe('a name that leads inside reaches nothing (R-PACK-14)', () => {
     world.names.set('docs.example.com', [[address]]);
     await expect(get('https://docs.example.com/')).rejects.toMatchObject({
       code: 'handler_failed',
-      message: 'docs.example.com does not lead to public addresses alone, so it is not asked; check the name.',
+      message: 'docs.example.com resolves to an address that is not public, so it is not contacted; check the name.',
     });
     expect([world.trappedConnections(), world.connections, world.requests]).toEqual([0, [], []]);
   });
@@ -460,7 +460,7 @@ describe('an answer that asks too much (R-PACK-14)', () => {
     for (const name of ['noise', 'short', 'gone', 'upgrade']) {
       await expect(get(`https://${name}.example.com/`), name).rejects.toMatchObject({
         code: 'handler_failed',
-        message: `${name}.example.com broke off its answer; try again later.`,
+        message: `${name}.example.com closed the connection before the response was complete; try again later.`,
       });
     }
   });

@@ -228,7 +228,7 @@ describe('what its author throws', () => {
   test('is cut, and never holds a credential', async () => {
     expect(((await thrown(`new Error('x'.repeat(5000))`)) as Error).message.length).toBeLessThan(400);
     const { message } = (await thrown(`new Error('refused with ${CREDENTIAL}')`)) as Error;
-    expect(message).toBe(`${OWN_PACK}: it says something that looks like a credential, and is not repeated.`);
+    expect(message).toBe(`${OWN_PACK}: the error text looks like a credential and is not shown.`);
   });
 });
 

@@ -12,7 +12,7 @@ export const GITHUB_API = `https://${HOST}`;
 /** Settings cannot add hosts to this list. */
 const HOSTS: HostAllowlist = {
   allows: (name, port) => name === HOST && port === 443,
-  remedy: 'GitHub is asked at its own address alone',
+  remedy: 'only api.github.com is allowed',
 };
 
 const SECOND = 1000;
@@ -63,10 +63,7 @@ export class GitHubClient {
     if (reply.status !== 200) throw await this.#failureOf(context, reply.status, rest);
     const { success, data } = shape.safeParse(jsonOf(reply));
     if (success) return { data, nextUrl: nextOf(reply), limitReached: rest !== undefined };
-    throw new Failure(
-      'handler_failed',
-      'GitHub answered in a form that this program does not know; look for a newer version of it.',
-    );
+    throw new Failure('handler_failed', 'GitHub sent a response in an unknown format. Look for a newer version of this program.');
   }
 
   #refuseResting({ credential }: ExecutionContext): void {
@@ -81,26 +78,26 @@ export class GitHubClient {
       await credential?.reportRejected?.();
       return failed(
         credential
-          ? 'GitHub does not take the credential that its owner set: it is wrong, expired or revoked; they can set another one with: helmdeck-memory credential set github.'
-          : 'GitHub shows this only with a credential; the owner can set one with: helmdeck-memory credential set github.',
+          ? 'GitHub rejected the credential: it is wrong, expired or revoked. The owner can set a new one with: helmdeck-memory credential set github.'
+          : 'GitHub requires a credential for this. The owner can set one with: helmdeck-memory credential set github.',
       );
     }
-    const who = credential ? 'the credential may not see it' : 'it is private, and no credential for GitHub is set';
+    const who = credential ? 'the credential has no access to it' : 'it is private and no credential for GitHub is set';
     if (status === 404) return failed(`GitHub has no such repository or issue, or ${who}; check the name and the number.`);
     if (status === 410)
-      return failed('GitHub had this once, and it is gone: the issue was deleted, or issues are switched off there.');
+      return failed("This no longer exists on GitHub: the issue was deleted, or the repository's issues are disabled.");
     if (status === 403 || status === 451)
-      return failed(`GitHub does not show this: ${who}, or it is blocked there; ask its owner.`);
-    if (status === 422) return failed('GitHub does not understand a part of the question; check the labels and the time.');
-    return failed(`GitHub answers with the status ${status}; try again later.`);
+      return failed(`GitHub denied access: ${who}, or it is blocked. Ask the owner of the repository.`);
+    if (status === 422) return failed('GitHub rejected the request. Check the labels and the time.');
+    return failed(`GitHub responded with status ${status}; try again later.`);
   }
 
   #exhausted(withCredential: boolean, ms: number): Failure {
-    const whose = withCredential ? 'for the credential that its owner set' : 'for questions without a credential';
-    const remedy = withCredential ? '' : ', or have its owner set one with: helmdeck-memory credential set github';
+    const whose = withCredential ? "for the owner's credential" : 'for requests without a credential';
+    const remedy = withCredential ? '' : ', or ask the owner to set one with: helmdeck-memory credential set github';
     return new Failure(
       'handler_failed',
-      `The limit of GitHub ${whose} is reached; ask again after ${formatTime(this.#clock.now() + ms)}${remedy}.`,
+      `GitHub's rate limit ${whose} is reached; try again after ${formatTime(this.#clock.now() + ms)}${remedy}.`,
       { retryAfter: Math.ceil(ms / SECOND) },
     );
   }
@@ -135,7 +132,7 @@ const bounded = (rest: number): number => Math.min(Math.max(rest, 1), LONGEST_RE
 function nextOf({ headers }: EgressResponse): string | undefined {
   const next = /<([^<>\s]{1,2048})>;\s*rel="next"/.exec(headers.get('link') ?? '')?.[1];
   if (next === undefined || next.startsWith(`${GITHUB_API}/`)) return next;
-  throw failed('GitHub leads to another host for the rest of the list, which is not asked; ask for fewer issues.');
+  throw failed("GitHub's next page is on another host, which is not allowed; ask for fewer issues.");
 }
 
 function jsonOf({ body }: EgressResponse): unknown {

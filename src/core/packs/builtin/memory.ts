@@ -9,7 +9,7 @@ export const memoryPacks = (perform: Perform): readonly Pack[] => [
     name: 'helmdeck.memory_store',
     version: '1.0.0',
     title: 'Remember a fact',
-    description: 'Keeps a fact for all agents of this person, as the tool memory_store does.',
+    description: "Stores a fact for all of this person's agents, like the tool memory_store.",
     intents: [
       'remember',
       'remember a preference',
@@ -45,7 +45,7 @@ export const memoryPacks = (perform: Perform): readonly Pack[] => [
     name: 'helmdeck.memory_forget',
     version: '1.0.0',
     title: 'Forget',
-    description: 'Deletes from memory for good, as the tool memory_forget does.',
+    description: 'Deletes facts permanently, like the tool memory_forget.',
     intents: [
       'forget',
       'forget a fact',

@@ -27,7 +27,7 @@ export class Signal {
 
   static timeout(ms: number): Signal {
     const signal = new Signal();
-    setTimeout(() => abort(signal, named('TimeoutError', 'The time is over.')), ms);
+    setTimeout(() => abort(signal, named('TimeoutError', 'The time limit was reached.')), ms);
     return signal;
   }
 

@@ -82,13 +82,13 @@ export const realm: Realm = {
   fail,
 
   refuseImport() {
-    throw new Error('A pack can import only helmdeck-memory/pack; it is one file, and has nothing of Node');
+    throw new Error("A pack can import only helmdeck-memory/pack. It must be one file and cannot use Node's modules");
   },
 };
 
 async function attend(pack: unknown, given: PackTask): Promise<void> {
   if (!isPack(pack)) {
-    throw new Error(`The file must say: export default definePack({ … }), with input and output by z, and a handler`);
+    throw new Error(`The file must contain: export default definePack({ … }), with input and output as z schemas, and a handler`);
   }
   if (given.to === 'describe') {
     const { handler: _handler, input, output, ...rest } = pack;
@@ -114,7 +114,7 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Record<string, unk
     const { $schema: _draft, ...rest } = z.toJSONSchema(schema, { io });
     return rest;
   } catch (error) {
-    throw new Error(`The schema of its ${io} says what JSON cannot: ${messageOf(error)}`, { cause: error });
+    throw new Error(`The schema of its ${io} cannot be represented in JSON Schema: ${messageOf(error)}`, { cause: error });
   }
 }
 
@@ -141,7 +141,7 @@ async function run(pack: OwnPack, { input: given, caller, session, memory }: Ext
   } catch {
     // Reported below, together with everything else JSON cannot represent.
   }
-  throw new Misfit('invalid_output', 'it answered what JSON cannot hold');
+  throw new Misfit('invalid_output', 'its output cannot be represented in JSON');
 }
 
 async function fitting(schema: z.ZodType, value: unknown, code: Misfit['code']): Promise<unknown> {
@@ -149,7 +149,7 @@ async function fitting(schema: z.ZodType, value: unknown, code: Misfit['code']):
   if (success) return data;
   const [first] = error.issues;
   const field = first?.path.map(String).join('.') ?? '';
-  throw new Misfit(code, `${field === '' ? 'The whole' : field} does not fit: ${first?.message ?? 'no reason is given'}`);
+  throw new Misfit(code, `${field === '' ? 'The value' : field} is invalid: ${first?.message ?? 'no reason is given'}`);
 }
 
 function memoryOf(namespace: string): object {
@@ -157,7 +157,7 @@ function memoryOf(namespace: string): object {
     namespace,
     async store(key: string, value: unknown, options: object = {}) {
       // Checked here, because inside a list JSON would write null instead.
-      if ((JSON.stringify(value) as string | undefined) === undefined) throw new Error('A pack can remember what is JSON');
+      if ((JSON.stringify(value) as string | undefined) === undefined) throw new Error('A pack can store only JSON values');
       await askProgram('store', key, value, options);
     },
     recall: (key: string) => askProgram('recall', key),

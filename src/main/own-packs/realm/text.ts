@@ -38,7 +38,7 @@ export const atob = (text: unknown): string => {
 
 export const btoa = (text: unknown): string => {
   const letters = String(text);
-  if (/[^\0-\xff]/.test(letters)) throw new TypeError('btoa takes the letters U+0000 to U+00FF alone');
+  if (/[^\0-\xff]/.test(letters)) throw new TypeError('btoa accepts only the characters U+0000 to U+00FF');
   return callHost('btoa', letters);
 };
 
@@ -58,7 +58,7 @@ export const crypto = {
     // Asynchronous, as in the web's API.
     async digest(algorithm: unknown, bytes: ArrayBufferView | ArrayBuffer): Promise<ArrayBuffer> {
       const name = String(algorithm).toUpperCase();
-      if (!HASHES.includes(name)) throw new TypeError(`digest knows ${HASHES.join(', ')}`);
+      if (!HASHES.includes(name)) throw new TypeError(`digest supports only ${HASHES.join(', ')}`);
       return bytesOf(callHost(name, lettersOf(bytes))).buffer;
     },
   },
