@@ -74,8 +74,13 @@ describe.each(RUNNERS)('%s runs packs like every other wire', (name) => {
   });
 
   test.each([
-    ['a pack that failed', { name: 'test.fails' }, 'handler_failed', /^The pack failed in a way that its author did not foresee/],
-    ['a pack that answered what it should not', { name: 'test.wrong' }, 'invalid_output', /^test\.wrong answered what its own/],
+    ['a pack that failed', { name: 'test.fails' }, 'handler_failed', /^The pack failed with an unexpected error/],
+    [
+      'a pack that answered what it should not',
+      { name: 'test.wrong' },
+      'invalid_output',
+      /^test\.wrong returned output that does not match/,
+    ],
   ])('tells of %s, and leaves its row (R-PACK-06, R-PACK-08)', async (_what, input, code, says) => {
     const { author, ask } = at(name);
     expect(await ask('runPack', input)).toEqual({ refused: { code, message: expect.stringMatching(says) as string } });

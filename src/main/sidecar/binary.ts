@@ -57,7 +57,7 @@ export async function findBinary(paths: readonly string[], platform: NodeJS.Plat
     return await lookedAt(paths, platform);
   } catch (cause) {
     if (cause instanceof SidecarFailure) throw cause;
-    const why = "You have no permission to read the file at Ollama's path.";
+    const why = "The file at Ollama's path could not be read.";
     throw new SidecarFailure('not_installed', { why, remedy: howToGet(platform) }, { cause });
   }
 }

@@ -7,6 +7,8 @@ import { SidecarFailure } from './sidecar-failure.ts';
 
 /** Models have about five. */
 const MOST_LAYERS = 1000;
+/** A few per layer. */
+const MOST_STATUSES = 3 * MOST_LAYERS;
 const BETWEEN_STEPS_MS = 200;
 
 interface Fetch {
@@ -17,18 +19,29 @@ interface Fetch {
   readonly cancel: AbortSignal;
 }
 
-/** Yields progress a few times a second. Returns once the model is installed. */
+/**
+ * Yields progress a few times a second. Returns once the model is installed. Fails if messages keep arriving without progress:
+ * no more bytes and no new status within the timeout.
+ */
 export async function* pullModel(wire: OllamaClient, { model, clock, patienceMs, cancel }: Fetch) {
   const layers = new Map<string, { done: number; of: number }>();
-  let toldAt = -Infinity;
+  const statuses = new Set<string>();
+  let lastYield = -Infinity;
+  let most = 0;
+  let progressAt = clock.steady();
   for await (const { error, digest, total, completed, status } of wire.pull(model, patienceMs, cancel)) {
     if (error !== undefined) throw asPullFailure(new Error(error));
     if (status === 'success') return;
     if (digest !== undefined && total > 0) layers.set(digest, { done: Math.min(completed, total), of: total });
-    if (layers.size > MOST_LAYERS) throw new SidecarFailure('pull_failed');
-    if (clock.steady() - toldAt < BETWEEN_STEPS_MS) continue;
-    toldAt = clock.steady();
-    yield { done: sum(layers, 'done'), of: sum(layers, 'of') };
+    const done = sum(layers, 'done');
+    if (done > most || !statuses.has(status)) progressAt = clock.steady();
+    most = Math.max(most, done);
+    statuses.add(status);
+    const stalled = clock.steady() - progressAt > patienceMs;
+    if (stalled || layers.size > MOST_LAYERS || statuses.size > MOST_STATUSES) throw new SidecarFailure('pull_failed');
+    if (clock.steady() - lastYield < BETWEEN_STEPS_MS) continue;
+    lastYield = clock.steady();
+    yield { done, of: sum(layers, 'of') };
   }
   throw new SidecarFailure('pull_failed');
 }

@@ -265,7 +265,7 @@ describe('a credential that is handed in (R-PACK-16)', () => {
     for (const change of [memory.set(), memory.drop()]) {
       await expect(change).rejects.toMatchObject({
         code: 'invalid_input',
-        message: expect.stringContaining('by a setting') as string,
+        message: expect.stringContaining('from a setting') as string,
       });
     }
   });
@@ -300,7 +300,7 @@ describe('a keychain that is not at hand (R-PACK-16)', () => {
     Object.assign(shifting, state);
     await expect(memory.ask()).rejects.toMatchObject({
       code: 'handler_failed',
-      message: `The credential test is in the OS keychain, which cannot be read: ${why}; unlock it and try again.`,
+      message: `The credential test is in the OS keychain, which cannot be read: ${why}; unlock the keychain and try again.`,
     });
     expect(memory.seen).toEqual([]);
   });
@@ -314,7 +314,7 @@ describe('a keychain that is not at hand (R-PACK-16)', () => {
     for (const change of [() => memory.set('another-token-77aa'), () => memory.drop()]) {
       await expect(change()).rejects.toMatchObject({
         code: 'key_unavailable',
-        message: expect.stringContaining('unlock it') as string,
+        message: expect.stringContaining('unlock the keychain') as string,
       });
     }
     state.locked = false;
@@ -327,7 +327,7 @@ describe('a keychain that is not at hand (R-PACK-16)', () => {
     await expect(memory.set()).rejects.toMatchObject({
       code: 'key_unavailable',
       message:
-        'There is no OS keychain to keep a credential in: its system library is not installed; hand it in by a setting instead.',
+        'No OS keychain is available to store the credential: its system library is not installed; provide it by a setting instead.',
     });
     expect(await memory.list()).toEqual([{ name: 'test', packs: ['test.echo'] }]);
     expect(await memory.ask()).toMatchObject({ cached: false });

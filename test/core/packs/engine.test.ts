@@ -41,7 +41,7 @@ describe('a run whose token ends', () => {
     expect(signal.aborted).toBe(true);
     expect(await failed).toMatchObject({
       code: 'invalid_token',
-      message: expect.stringMatching(/token .* was revoked or paused; start it again/),
+      message: expect.stringMatching(/token .* was revoked or paused. Start the run again/),
     });
     expect(await rows({ store })).toMatchObject([{ pack: 'test.echo', outcome: 'cancelled' }]);
   });

@@ -239,14 +239,14 @@ describe('github.get_issue', () => {
 
 describe('when GitHub refuses', () => {
   test.each([
-    [404, 'no such repository or issue', 'it is private, and no credential for GitHub is set'],
-    [403, 'does not show this', 'no credential for GitHub is set'],
-    [451, 'does not show this', 'blocked there'],
-    [410, 'the issue was deleted', 'switched off'],
-    [422, 'does not understand', 'check the labels'],
-    [401, 'only with a credential', 'credential set github'],
-    [500, 'the status 500', 'try again later'],
-    [304, 'the status 304', 'try again later'],
+    [404, 'no such repository or issue', 'it is private and no credential for GitHub is set'],
+    [403, 'denied access', 'no credential for GitHub is set'],
+    [451, 'denied access', 'it is blocked'],
+    [410, 'the issue was deleted', 'disabled'],
+    [422, 'rejected the request', 'Check the labels'],
+    [401, 'requires a credential', 'credential set github'],
+    [500, 'status 500', 'try again later'],
+    [304, 'status 304', 'try again later'],
   ])('with %i, it is told as what it may be', async (status, ...words) => {
     fails(status);
     const error = await get({ number: 1 }).catch((one: unknown) => one);
@@ -307,7 +307,7 @@ describe('the limits of GitHub (R-PACK-17)', () => {
     const until = new Date(memory.clock.now() + rest * SECOND).toISOString();
     const exhausted = {
       code: 'handler_failed',
-      message: expect.stringContaining(`ask again after ${until}`) as string,
+      message: expect.stringContaining(`try again after ${until}`) as string,
     };
     await expect(list({})).rejects.toMatchObject({ ...exhausted, retryAfter: rest });
     answer((_, response) => json(response, [issue(1)]));
@@ -341,8 +341,8 @@ describe('the limits of GitHub (R-PACK-17)', () => {
 
   test('a 403 with questions left is no limit', async () => {
     fails(403, { 'X-RateLimit-Remaining': '12', 'X-RateLimit-Reset': '1' });
-    await expect(list({})).rejects.toThrow(/does not show this/);
-    await expect(list({})).rejects.toThrow(/does not show this/);
+    await expect(list({})).rejects.toThrow(/denied access/);
+    await expect(list({})).rejects.toThrow(/denied access/);
     expect(world.requests).toHaveLength(2);
   });
 
@@ -350,16 +350,16 @@ describe('the limits of GitHub (R-PACK-17)', () => {
     answer((_, response) => json(response, [issue(1)]));
     await list({});
     fails(429);
-    await expect(list({ state: 'all' })).rejects.toThrow(/limit of GitHub/);
+    await expect(list({ state: 'all' })).rejects.toThrow(/rate limit/);
     expect(await list({})).toMatchObject({ cached: true });
   });
 
   test('hold for one credential, and not for another', async () => {
     const set = (secret: string) => memory.as(theOwner)('setCredential', { name: 'github', secret });
     fails(403, resets(3000));
-    await expect(list({})).rejects.toThrow(/for questions without a credential is reached; .*credential set github/);
+    await expect(list({})).rejects.toThrow(/for requests without a credential is reached; .*credential set github/);
     await set('first-token');
-    await expect(list({})).rejects.toThrow(/for the credential that its owner set is reached/);
+    await expect(list({})).rejects.toThrow(/for the owner's credential is reached/);
     await expect(list({})).rejects.toThrow(/is reached/);
     expect(world.requests).toHaveLength(2);
     await set('second-token');
@@ -378,7 +378,7 @@ describe('the limits of GitHub (R-PACK-17)', () => {
         ? response.writeHead(403, { 'Retry-After': '60' }).end()
         : json(response, [issue(1)], { Link: '<https://api.github.com/x?page=2>; rel="next"' }),
     );
-    await expect(list({})).rejects.toThrow(/limit of GitHub/);
+    await expect(list({})).rejects.toThrow(/rate limit/);
     expect(world.requests).toHaveLength(2);
   });
 });

@@ -56,7 +56,7 @@ describe('http.fetch', () => {
     expect(await fetching({ url: 'https://docs.example.com/in' })).toMatchObject({ output: { url: 'https://www.example.org/' } });
     await expect(fetching({ url: 'https://docs.example.com/out' })).rejects.toMatchObject({
       code: 'handler_failed',
-      message: expect.stringMatching(/www\.example\.com, which is not among the hosts .*HELMDECK_FETCH_HOSTS/) as string,
+      message: expect.stringMatching(/www\.example\.com, which is not an allowed host; .*HELMDECK_FETCH_HOSTS/) as string,
     });
     await expect(fetching({ url: 'https://www.example.com/' })).rejects.toMatchObject({ code: 'invalid_input' });
     world.names.set('docs.example.com', [['169.254.169.254']]);

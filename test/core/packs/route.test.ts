@@ -350,7 +350,7 @@ describe('a recommendation', () => {
     const runner = aCaller({ may: ['packs:run'] });
     const answer = await route(memory, 'translate this text', undefined, runner);
     expect(answer.recommendation).toEqual({ kind: 'pack', id: 'texts.translate', why: 'It is for: translate a text.' });
-    expect(answer.reasoning).toContain('may read the memory');
+    expect(answer.reasoning).toContain('memory:read');
     expect(await route(memory, 'run the weekly report', undefined, runner)).not.toHaveProperty('recommendation');
     expect(await route(memory, 'run the weekly report', undefined, aCaller({ subject: 'you' }))).not.toHaveProperty(
       'recommendation',

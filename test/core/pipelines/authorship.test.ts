@@ -214,7 +214,7 @@ describe('who may change a pipeline (R-DEFINE-01)', () => {
     for (const id of ['note', 'owned']) {
       const refusal = {
         code: 'invalid_input',
-        message: expect.stringMatching(/^id is that of a pipeline that (author|the owner) wrote/),
+        message: expect.stringMatching(/^id belongs to a pipeline by (author|the owner), which only/),
       };
       await expect(memory.as(other)('createPipeline', writes({ id, title: 'Theirs' }))).rejects.toMatchObject(refusal);
       await expect(memory.as(other)('deletePipeline', { id })).rejects.toMatchObject(refusal);

@@ -90,43 +90,43 @@ describe('defining pipelines', () => {
     ],
     ['an unknown field', { timeout: 5 }, /not known here/],
     ['an unknown field of a step', { steps: [step({ if: 'x' })] }, /^steps\.0 has a field/],
-    ['an unknown pack', { steps: [step({ pack: 'no.such' })] }, /^steps\.0\.pack is no\.such, which is no pack here/],
-    ['two steps of one name', { steps: [step({}), step({})] }, /^steps\.1\.id is that of another step/],
-    ['two inputs of one name', { inputs: [{ name: 'a' }, { name: 'a' }] }, /^inputs\.1\.name is that of another/],
+    ['an unknown pack', { steps: [step({ pack: 'no.such' })] }, /^steps\.0\.pack is no\.such, which does not exist/],
+    ['two steps of one name', { steps: [step({}), step({})] }, /^steps\.1\.id is used by another step/],
+    ['two inputs of one name', { inputs: [{ name: 'a' }, { name: 'a' }] }, /^inputs\.1\.name is used by another/],
     [
       'a step that is not there',
       { steps: [step({ input: { what: '${{ steps.no.output.x }}' } })] },
-      /asks for steps\.no\.output\.x, which is no step/,
+      /refers to steps\.no\.output\.x, which is not a step/,
     ],
     [
       'a step by itself',
       { steps: [step({ input: { what: '${{ steps.one.output.x }}' } })] },
-      /steps\.one\.output\.x, which is not there yet/,
+      /steps\.one\.output\.x, which has not run yet/,
     ],
     [
       'a later step',
       { steps: [step({ input: { what: '${{ steps.two.output }}' } }), step({ id: 'two' })] },
-      /^steps\.0\.input asks for steps\.two\.output, which is not there yet/,
+      /^steps\.0\.input refers to steps\.two\.output, which has not run yet/,
     ],
     [
       'an input that is not declared',
       { inputs: [{ name: 'other' }] },
-      /^steps\.0\.input asks for inputs\.name, which is no input/,
+      /^steps\.0\.input refers to inputs\.name, which is not an input/,
     ],
     [
       'what looks like a reference',
       { steps: [step({ input: { what: '${{ secrets.key }}' } })] },
-      /^steps\.0\.input holds \$\{\{ without a reference/,
+      /^steps\.0\.input contains \$\{\{ without a valid reference/,
     ],
     [
       'a reference for the name of a field',
       { steps: [step({ input: { what: [{ '${{ inputs.name }}': 1 }] } })] },
-      /^steps\.0\.input has \$\{\{ in the name of a field/,
+      /^steps\.0\.input has \$\{\{ in a field name/,
     ],
     [
       'a reference for a default',
       { inputs: [{ name: 'name', default: { deep: '${{ inputs.other }}' } }] },
-      /^inputs\.0\.default holds \$\{\{, which/,
+      /^inputs\.0\.default contains \$\{\{, which/,
     ],
     ['too many levels', { steps: [step({ input: { what: deep(40) } })] }, /nests deeper than 32 levels/],
     ['levels without end', { steps: [step({ input: { what: deep(3000) } })] }, /nests deeper than 32 levels/],
@@ -505,7 +505,7 @@ describe('a run', () => {
   });
 
   test.each<[what: string, said: string, note: RegExp]>([
-    ['what is larger than its record holds', 'x'.repeat(900 * 1024), /holds no more/],
+    ['what is larger than its record holds', 'x'.repeat(900 * 1024), /record of the run is full/],
     ['what looks like a credential', CREDENTIAL, /looks like a credential/],
     ['a credential on a line of its own', `log:\n${CREDENTIAL}`, /looks like a credential/],
   ])('hands on %s, but does not keep it (R-PACK-23)', async (_what, said, note) => {
@@ -627,7 +627,7 @@ describe('what is cut short', () => {
 
   const interrupted = {
     status: 'failed',
-    failure: { error: 'handler_failed', step: 'second', message: expect.stringContaining('ended or was locked') },
+    failure: { error: 'handler_failed', step: 'second', message: expect.stringContaining('stopped or was locked') },
     steps: [{ status: 'succeeded' }, { status: 'failed' }, { status: 'skipped' }],
   };
 

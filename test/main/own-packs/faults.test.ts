@@ -40,8 +40,8 @@ const faults: [what: string, handler: string, code: string, says: RegExp][] = [
     'handler_failed',
     /more than 256 MiB/,
   ],
-  ['answers what its schema does not allow', 'return { said: 5 };', 'invalid_output', /said does not fit/],
-  ['answers nothing', 'return;', 'invalid_output', /does not fit/],
+  ['answers what its schema does not allow', 'return { said: 5 };', 'invalid_output', /said is invalid/],
+  ['answers nothing', 'return;', 'invalid_output', /is invalid/],
   ['answers 10 MB', `return { said: 'x'.repeat(10 << 20) };`, 'invalid_output', /more than 1024 KiB/],
   [
     'floods its channel with one message',
@@ -49,15 +49,15 @@ const faults: [what: string, handler: string, code: string, says: RegExp][] = [
     'invalid_output',
     /more than 1024 KiB/,
   ],
-  ['floods its channel with many', `${RAW} for (;;) raw('{"is":"log","text":""}');`, 'handler_failed', /more than anybody hears/],
-  ['says what is no message', `${RAW} raw('Hello.'); ${FOR_EVER}`, 'handler_failed', /what no pack has to say/],
+  ['floods its channel with many', `${RAW} for (;;) raw('{"is":"log","text":""}');`, 'handler_failed', /too many messages/],
+  ['says what is no message', `${RAW} raw('Hello.'); ${FOR_EVER}`, 'handler_failed', /sent an invalid message/],
   [
     'asks without end and without listening',
     // Sent in one write: with separate writes a busy machine could answer each message before the next, which is allowed.
     `const asks = Array.from({ length: 500 }, (_, id) => JSON.stringify({ is: 'ask', id, what: 'list', with: [''] }) + '\\n');
      ${RAW} raw(asks.join('')); ${FOR_EVER}`,
     'handler_failed',
-    /what no pack has to say/,
+    /sent an invalid message/,
   ],
   [
     'asks for what is no part of its memory',

@@ -33,8 +33,8 @@ describe('a file that is no pack is skipped, and it is said why', () => {
       /^test\.own: Unexpected .*; run node --check on the file$/,
     ],
     ['fails when it is read', packText({ before: `throw new Error('no luck');` }), /^test\.own: no luck \(line 2\)$/],
-    ['exports nothing', 'export const pack = 1;', /must say: export default definePack/],
-    ['exports no schema', packText().replace(/output: .*/, 'output: {},'), /must say: export default definePack/],
+    ['exports nothing', 'export const pack = 1;', /must contain: export default definePack/],
+    ['exports no schema', packText().replace(/output: .*/, 'output: {},'), /must contain: export default definePack/],
     ['has no version', packText().replace(/version: .*/, ''), /^test\.own: version: /],
     ['has a version that is none', packText().replace('1.0.0', '1.0'), /^test\.own: version: must be three numbers/],
     ['says nothing about itself', packText().replace(/description: .*/, `description: ' ',`), /^test\.own: description: /],
@@ -43,18 +43,30 @@ describe('a file that is no pack is skipped, and it is said why', () => {
     ['claims to be unaudited', packText({ more: 'unaudited: true,' }), /^test\.own: .*unaudited/],
     ['wants a credential', packText({ more: `credential: 'github',` }), /^test\.own: .*credential/],
     ['wants all day', packText({ more: 'seconds: 86400,' }), /^test\.own: seconds: /],
-    ['keeps answers for ever', packText({ more: 'memory: { cache: true },' }), /without a ttl from 1 to 86400/],
-    ['keeps answers too long', packText({ more: 'memory: { cache: true, ttl: 100_000 },' }), /without a ttl from 1 to 86400/],
+    ['keeps answers for ever', packText({ more: 'memory: { cache: true },' }), /without a ttl; set memory\.ttl to 1 to 86400/],
+    [
+      'keeps answers too long',
+      packText({ more: 'memory: { cache: true, ttl: 100_000 },' }),
+      /without a ttl; set memory\.ttl to 1 to 86400/,
+    ],
     ['remembers for longer than a year', packText({ more: 'memory: { ttl: 31_536_001 },' }), /^test\.own: memory\.ttl: /],
     ['names a category that is none', packText({ more: `memory: { category: 'x y' },` }), /^test\.own: memory\.category: /],
-    ['asks for what JSON has not', packText({ input: 'when: z.date()' }), /schema of its input says what JSON cannot/],
+    [
+      'asks for what JSON has not',
+      packText({ input: 'when: z.date()' }),
+      /schema of its input cannot be represented in JSON Schema/,
+    ],
     [
       'answers what JSON has not',
       packText({ output: 'z.string().transform((text) => text)' }),
-      /schema of its output says what JSON cannot/,
+      /schema of its output cannot be represented in JSON Schema/,
     ],
     ['asks for no object', packText().replace(/input: .*/, 'input: z.string(),'), /its input must be z\.object/],
-    ['asks for a host that is none', packText({ more: `hosts: ['https://api.example.com'],` }), /hosts must be names, such as/],
+    [
+      'asks for a host that is none',
+      packText({ more: `hosts: ['https://api.example.com'],` }),
+      /hosts must be host names, such as/,
+    ],
     ['uses Node', packText({ before: 'process.exit(0);' }), /^test\.own: process is not defined \(line 2\)$/],
     ['is larger than a pack is', packText({ before: `// ${'x'.repeat(1024 * 1024)}` }), /larger than 1024 KiB/],
   ])('because it %s', async (_what, text, says) => {
@@ -82,14 +94,14 @@ describe('a file that is no pack is skipped, and it is said why', () => {
     const loaded = own.load(folder, [OWN_PACK]);
     await vi.waitUntil(() => clock.pendingTimers > 0);
     await clock.advance(10 * SECOND);
-    expect((await loaded).skipped).toMatchObject([{ why: expect.stringContaining('does not come to say') as string }]);
+    expect((await loaded).skipped).toMatchObject([{ why: expect.stringContaining('took too long to load') as string }]);
   });
 
   test.each([
-    ['not there', () => undefined, /There is no folder/],
-    ['a link', () => moved('packs', () => symlinkSync(elsewhere(), join(folder, 'packs'))), /is a link, or no folder/],
-    ['a file', () => writeFileSync(join(folder, 'packs'), ''), /is a link, or no folder/],
-    ['for others to write', () => chmodSync(join(inPlace(), '..'), 0o770), /The folder packs must be yours/],
+    ['not there', () => undefined, /The data folder has no folder/],
+    ['a link', () => moved('packs', () => symlinkSync(elsewhere(), join(folder, 'packs'))), /is a link or a file/],
+    ['a file', () => writeFileSync(join(folder, 'packs'), ''), /is a link or a file/],
+    ['for others to write', () => chmodSync(join(inPlace(), '..'), 0o770), /The folder packs must belong to you/],
   ])('because its folder is %s (R-PACK-18)', async (_what, make, says) => {
     make();
     expect(await why()).toMatch(says);
@@ -111,10 +123,10 @@ describe('a file that is no pack is skipped, and it is said why', () => {
         rmSync(path);
         mkdirSync(path);
       },
-      /is no plain file/,
+      /is not a regular file/,
     ],
-    ['for its group to write', (path: string) => chmodSync(path, 0o620), /must be yours, and others must not/],
-    ['for everybody to write', (path: string) => chmodSync(path, 0o602), /must be yours, and others must not/],
+    ['for its group to write', (path: string) => chmodSync(path, 0o620), /must belong to you and not be writable by others/],
+    ['for everybody to write', (path: string) => chmodSync(path, 0o602), /must belong to you and not be writable by others/],
   ])('because it is %s (R-PACK-18)', async (_what, spoil, says) => {
     spoil(inPlace());
     expect(await why()).toMatch(says);
@@ -124,7 +136,7 @@ describe('a file that is no pack is skipped, and it is said why', () => {
     'because %j is no name for it',
     async (name) => {
       inPlace();
-      expect(await why(name)).toMatch(/needs a group and a name|is taken by this program/);
+      expect(await why(name)).toMatch(/needs a group and a name|is reserved for this program/);
     },
   );
 });
@@ -167,7 +179,9 @@ describe('packs that are listed', () => {
       desktop: false,
     });
     await core.loadPacks();
-    expect(core.packs.skipped).toMatchObject([{ name: 'a.b_c', why: expect.stringMatching(/the same as a tool/) as string }]);
+    expect(core.packs.skipped).toMatchObject([
+      { name: 'a.b_c', why: expect.stringMatching(/the same name or tool name/) as string },
+    ]);
   });
 
   test('are all there are: a file alone is run by nobody (R-PACK-18)', async () => {

@@ -99,7 +99,7 @@ describe("a pack of the owner's own (R-PACK-10)", () => {
 
   test.each([
     ['a credential', `'k', ${JSON.stringify(CREDENTIAL)}`, /looks like a credential/],
-    ['nothing', `'k', undefined`, /can remember what is JSON/],
+    ['nothing', `'k', undefined`, /can store only JSON values/],
     ['more than fits', `'k', 'x'.repeat(70_000)`, /at most 64 KiB/],
     ['a lifetime that is none', `'k', 1, { ttl: 'long' }`, /store takes a key/],
     ['a misspelt option', `'k', 1, { tll: 5 }`, /store takes a key/],
@@ -172,20 +172,20 @@ describe('its schemas', () => {
   });
 
   test.each([
-    ['a type', `what: z.string()`, { what: 5 }, /^what does not fit/],
-    ['a pattern', `what: z.string().regex(/^[a-z]+$/)`, { what: 'A' }, /^what does not fit: .*pattern/],
-    ['a format', `what: z.url()`, { what: 'no address' }, /^what does not fit/],
+    ['a type', `what: z.string()`, { what: 5 }, /^what is invalid/],
+    ['a pattern', `what: z.string().regex(/^[a-z]+$/)`, { what: 'A' }, /^what is invalid: .*pattern/],
+    ['a format', `what: z.url()`, { what: 'no address' }, /^what is invalid/],
     [
       'a refinement',
       `what: z.string().refine((text) => text !== 'odd', 'must be even')`,
       { what: 'odd' },
-      /^what does not fit: must be even/,
+      /^what is invalid: must be even/,
     ],
     [
       'what only time tells',
       `what: z.string().refine(async () => false, 'is taken')`,
       { what: 'x' },
-      /^what does not fit: is taken/,
+      /^what is invalid: is taken/,
     ],
   ])('refuse input for %s', async (_what, input, given, message) => {
     const { run } = await openMemoryWithOwnPack({ input });

@@ -216,7 +216,7 @@ test('what cannot be read where Ollama should be is told as that, and not tried 
   sidecar.wake();
   await sidecar.configure({ on: true });
   const failed = await waitForState(sidecar, 'failed');
-  expect(failed).toMatchObject({ trouble: 'not_installed', why: expect.stringContaining('cannot be read') });
+  expect(failed).toMatchObject({ trouble: 'not_installed', why: expect.stringContaining('could not be read') });
   expect(failed).not.toHaveProperty('retry_at');
 });
 
