@@ -6,18 +6,18 @@ export interface ListenAddress {
   readonly port: number;
 }
 
-const SHAPE = /^(?<host>127\.0\.0\.1|localhost|\[::1\]):(?<port>\d{1,5})$/;
+const PATTERN = /^(?<host>127\.0\.0\.1|localhost|\[::1\]):(?<port>\d{1,5})$/;
 
-/** Whoever could reach it from another machine could try tokens there: only loopback will do (R-HTTP-01). */
+/** Accepts loopback addresses only, so that other machines cannot try tokens (R-HTTP-01). */
 export function parseListenAddress(text: string): ListenAddress {
-  const { host, port } = SHAPE.exec(text)?.groups ?? {};
+  const { host, port } = PATTERN.exec(text)?.groups ?? {};
   if (host !== undefined && Number(port) <= 65_535) {
-    // What else a system may call localhost is not asked.
+    // Never resolve `localhost`: the hosts file might point it elsewhere.
     return { host: host === '[::1]' ? '::1' : '127.0.0.1', port: Number(port) };
   }
   throw new Failure(
     'invalid_input',
-    `HELMDECK_ADDR must be 127.0.0.1, localhost or [::1] with a port, such as ${DEFAULT_ADDRESS}: this memory listens to its own machine only; from another, come through a tunnel (ssh -L).`,
+    `HELMDECK_ADDR must be 127.0.0.1, localhost or [::1] with a port, such as ${DEFAULT_ADDRESS}. This memory accepts connections from its own machine only; from another machine, use a tunnel (ssh -L).`,
   );
 }
 

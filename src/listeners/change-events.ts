@@ -1,25 +1,20 @@
-import type { ServerResponse } from 'node:http';
 import { Failure } from '../contract/failure.ts';
 import { hasScope } from '../core/access/caller.ts';
-import type { SpaceChange, MemoryStore } from '../core/store/store.ts';
-import { CONNECTION_LIMITS } from './limits.ts';
-import { SECURITY_HEADERS, endResponse } from './response.ts';
+import type { MemoryStore, SpaceChange } from '../core/store/store.ts';
+import { type EventStream, openEventStream } from './event-stream.ts';
 import { API_PATH, rejectQuery } from './rest-routes.ts';
 import type { Exchange, Route } from './router.ts';
 import type { StreamRegistry } from './stream-registry.ts';
 
-/** The connection ends with the stream. */
-const HEAD = ['Content-Type', 'text/event-stream', ...SECURITY_HEADERS, 'Connection', 'close'];
-
-/** Tells each caller, as server-sent events, that their own namespace has changed, and of no other (R-REST-11). */
+/** Sends each caller an event when its own namespace changes, and never for another namespace (R-REST-11). */
 export class ChangeEvents implements Disposable {
-  readonly #streams: StreamRegistry;
+  readonly #registry: StreamRegistry;
   readonly #changes: Disposable;
-  readonly #readers = new Map<string, Set<ServerResponse>>();
+  readonly #streams = new Map<string, Set<EventStream>>();
 
-  constructor(streams: StreamRegistry, onChange: MemoryStore['onChange']) {
-    this.#streams = streams;
-    this.#changes = onChange((changed) => this.#tell(changed));
+  constructor(registry: StreamRegistry, onChange: MemoryStore['onChange']) {
+    this.#registry = registry;
+    this.#changes = onChange((change) => this.#send(change));
   }
 
   readonly route: Route = {
@@ -27,49 +22,38 @@ export class ChangeEvents implements Disposable {
     path: `${API_PATH}/events`,
     transport: 'rest',
     operation: 'events',
-    handle: async (exchange) => this.#follow(exchange),
+    handle: async (exchange) => this.#open(exchange),
   };
 
-  #follow(exchange: Exchange): undefined {
+  #open(exchange: Exchange): undefined {
     rejectQuery(exchange.query);
-    const { response, caller } = exchange;
-    if (!hasScope(caller, 'memory:read')) {
+    const { subject } = exchange.caller;
+    if (!hasScope(exchange.caller, 'memory:read')) {
       throw new Failure(
         'insufficient_scope',
         'This needs a token with the scope memory:read; ask the owner of this memory for one.',
       );
     }
-    const readers = this.#readers.get(caller.subject) ?? new Set();
-    const stream = this.#streams.open(exchange, {
-      end: () => endResponse(response),
-      keepAlive: () => send(response, ': still here\n\n'),
+    const stream = openEventStream(this.#registry, exchange, {
+      onClose: (closed) => {
+        const streams = this.#streams.get(subject);
+        if (streams?.delete(closed) && streams.size === 0) this.#streams.delete(subject);
+      },
     });
-    this.#readers.set(caller.subject, readers.add(response));
-    response.once('close', () => {
-      stream[Symbol.dispose]();
-      readers.delete(response);
-      if (readers.size === 0) this.#readers.delete(caller.subject);
-    });
-    response.writeHead(200, HEAD);
-    send(response, ': what changes in this memory is told from here on\n\n');
+    if (!stream.isOpen) return;
+    const streams = this.#streams.get(subject) ?? new Set();
+    this.#streams.set(subject, streams.add(stream));
   }
 
   [Symbol.dispose](): void {
     this.#changes[Symbol.dispose]();
   }
 
-  /** A session's memory is no token's own. */
-  #tell({ namespace: { subject, session }, kind }: SpaceChange): void {
-    const readers = session === undefined ? this.#readers.get(subject) : undefined;
-    if (!readers) return;
-    const frame = `data: ${JSON.stringify({ namespace: subject, kind })}\n\n`;
-    for (const reader of readers) send(reader, frame);
+  /** Sessions of packs have namespaces of their own, which belong to no token. */
+  #send({ namespace: { subject, session }, kind }: SpaceChange): void {
+    const streams = session === undefined ? this.#streams.get(subject) : undefined;
+    if (!streams) return;
+    const data = JSON.stringify({ namespace: subject, kind });
+    for (const stream of streams) stream.send(data);
   }
-}
-
-/** Who does not read is let go, and may come again: what they missed is in the memory. */
-function send(response: ServerResponse, frame: string): void {
-  if (response.writableEnded || response.destroyed) return;
-  if (response.writableLength > CONNECTION_LIMITS.unreadStreamBytes) response.destroy();
-  else response.write(frame);
 }

@@ -12,15 +12,15 @@ import { connectProved } from './proved-connection.ts';
 const ENDPOINT_FILE = 'endpoint.json';
 const TOKEN_FILE = 'owner-token';
 
-/** What `endpoint.json` tells the owner's other programs (R-HTTP-03). */
+/** The content of `endpoint.json`, which tells the owner's other programs how to connect (R-HTTP-03). */
 const Endpoint = lazy(() =>
   z.object({
-    // A token is sent there.
+    // Clients send their token there, so only loopback is accepted.
     url: z.string().regex(/^http:\/\/(127\.0\.0\.1|\[::1\]):\d{1,5}$/),
     pid: z.int().min(1),
-    /** Tells this run of the program from every other. */
+    /** Identifies this run of the program. */
     instance: z.string().min(1),
-    /** 32 bytes in hexadecimal digits. Whoever knows them is the program that wrote this file. */
+    /** 32 bytes in hexadecimal. Only the program that wrote this file knows them. */
     proof_key: z.string().regex(/^[0-9a-f]{64}$/),
     started_at: z.string(),
   }),
@@ -28,11 +28,11 @@ const Endpoint = lazy(() =>
 type Endpoint = SchemaOutput<typeof Endpoint>;
 
 export interface PublishedEndpoint extends Disposable {
-  /** The answer to a challenge, which nobody else can give. */
+  /** Answers a challenge, as proof that this program wrote `endpoint.json`. */
   readonly prove: (challenge: string) => string;
 }
 
-/** Tells the owner's programs where the memory is and how to get in (R-AUTH-08), until it is disposed. */
+/** Writes `endpoint.json` and the owner's token (R-AUTH-08). Disposing the result deletes both. */
 export function publishEndpoint(
   folder: string,
   { url, token, now }: { url: string; token: string; now: number },
@@ -44,23 +44,23 @@ export function publishEndpoint(
     proof_key: randomBytes(32).toString('hex'),
     started_at: new Date(now).toISOString(),
   };
-  // In this order: whoever sees the endpoint finds its token.
+  // The token comes first, so that a reader of `endpoint.json` always finds it.
   writePrivateFile(join(folder, TOKEN_FILE), `${token}\n`);
   writePrivateFile(join(folder, ENDPOINT_FILE), `${JSON.stringify(endpoint, null, 2)}\n`);
   const key = Buffer.from(endpoint.proof_key, 'hex');
   return {
     prove: (challenge) => createHmac('sha256', key).update(challenge).digest('hex'),
     [Symbol.dispose]() {
-      // A program that started since has written its own.
-      if (present(folder)?.instance !== endpoint.instance) return;
+      // Another program may have replaced the files since.
+      if (tryReadEndpoint(folder)?.instance !== endpoint.instance) return;
       rmSync(join(folder, ENDPOINT_FILE), { force: true });
       rmSync(join(folder, TOKEN_FILE), { force: true });
     },
   };
 }
 
-/** Undefined also for what cannot be read: then nobody is told anything there. */
-function present(folder: string): Endpoint | undefined {
+/** Returns undefined instead of throwing if the file is not private. */
+function tryReadEndpoint(folder: string): Endpoint | undefined {
   try {
     return readEndpoint(folder);
   } catch {
@@ -68,21 +68,21 @@ function present(folder: string): Endpoint | undefined {
   }
 }
 
-/** The process that says it listens on this port, if it lives. */
+/** The running process that `endpoint.json` names for this port. */
 export function publisherPid(folder: string, port: number): number | undefined {
-  const endpoint = present(folder);
+  const endpoint = tryReadEndpoint(folder);
   return endpoint && Number(new URL(endpoint.url).port) === port && isProcessAlive(endpoint.pid) ? endpoint.pid : undefined;
 }
 
-interface Way {
+interface ProgramEndpoint {
   readonly url: string;
-  /** A connection that has proved where it leads. */
+  /** Opens a connection to the verified program. */
   readonly connect: () => Promise<Socket>;
 }
 
-/** To the program that serves this data folder, for whoever has a token of their own; undefined where none says that it does. */
-export function findEndpoint(folder: string): Way | undefined {
-  const endpoint = present(folder);
+/** Finds the program that serves this data folder, for a client with its own token. */
+export function findEndpoint(folder: string): ProgramEndpoint | undefined {
+  const endpoint = tryReadEndpoint(folder);
   if (!endpoint || !isProcessAlive(endpoint.pid)) return undefined;
   const { url, proof_key } = endpoint;
   return { url, connect: connectProved(url, Buffer.from(proof_key, 'hex')) };
@@ -99,9 +99,8 @@ function readEndpoint(folder: string): Endpoint | undefined {
 }
 
 /**
- * The program that serves this data folder, or undefined when none does: there is no endpoint.json, or what wrote it is gone.
- * It has proved itself before it is handed out, and proves itself on every connection before that carries the token: whoever
- * sits on its port learns nothing (R-HTTP-11).
+ * Finds the program that serves this data folder. Every connection verifies the program before it carries the token, so another
+ * program on the same port cannot get it (R-HTTP-11).
  */
 export async function findOwnerClient(folder: string): Promise<OwnerClient | undefined> {
   const endpoint = readEndpoint(folder);
@@ -119,7 +118,7 @@ export async function findOwnerClient(folder: string): Promise<OwnerClient | und
   return new OwnerClient({ url, pid, token, connect });
 }
 
-/** A number may have gone to another process since: what it answers decides. */
+/** The operating system may have reused the pid, so this proves nothing about the program. */
 export function isProcessAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

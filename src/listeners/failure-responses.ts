@@ -1,41 +1,41 @@
 import { type Failure, failures } from '../contract/failure.ts';
 
-/** A failure as every wire tells it. Nothing else of it leaves: no cause, no stack. */
-const told = ({ code, message }: Failure) => ({ error: code, message });
+/** The public part of a failure. Never send its cause or stack. */
+const failureBody = ({ code, message }: Failure) => ({ error: code, message });
 
 export interface HttpFailure {
   readonly status: number;
-  /** Names and values in turn, as `writeHead` takes them. */
+  /** Alternating names and values, as `writeHead` takes them. */
   readonly headers: readonly string[];
   readonly body: string;
 }
 
-const CHALLENGE = ['WWW-Authenticate', 'Bearer realm="helmdeck"'];
+const BEARER_CHALLENGE = ['WWW-Authenticate', 'Bearer realm="helmdeck"'];
 
-/** For REST, and for whatever an MCP transport refuses before it speaks MCP. */
+/** For REST, and for requests to an MCP path that fail before the MCP protocol applies. */
 export function toHttpFailure(failure: Failure): HttpFailure {
   const status = failures[failure.code].http;
   const { retryAfter } = failure;
   return {
     status,
     headers: [
-      ...(status === 401 ? CHALLENGE : []),
+      ...(status === 401 ? BEARER_CHALLENGE : []),
       ...(retryAfter === undefined ? [] : ['Retry-After', `${Math.ceil(retryAfter)}`]),
     ],
-    body: JSON.stringify(told(failure)),
+    body: JSON.stringify(failureBody(failure)),
   };
 }
 
 /**
- * For a tool that was called. In the text alone: clients compare `structuredContent` with the schema of what the tool
- * answers when all is well, and would tell the agent that the answer is broken instead of what it says.
+ * For a tool call. It has no `structuredContent`: clients validate that against the tool's output schema, and would report a schema
+ * error to the agent instead of this message.
  */
 export const toToolResult = (failure: Failure) => ({
   isError: true as const,
-  content: [{ type: 'text' as const, text: JSON.stringify(told(failure)) }],
+  content: [{ type: 'text' as const, text: JSON.stringify(failureBody(failure)) }],
 });
 
-/** For a JSON-RPC request that is no tool call, such as reading a resource. What has no number of its own is ours. */
+/** For other JSON-RPC requests. A failure without its own RPC code becomes an internal error. */
 export function toRpcError(failure: Failure): { code: number; message: string; data: { error: string } } {
   const row = failures[failure.code];
   return { code: 'rpc' in row ? row.rpc : -32603, message: failure.message, data: { error: failure.code } };

@@ -16,15 +16,14 @@ import type { StreamRegistry } from './stream-registry.ts';
 
 const BATCH_BYTES = CONNECTION_LIMITS.bodyBytes;
 const LINE_FEED = 0x0a;
-/** A report that is longer than what was sent is of no use to anybody. */
-const MOST_ERRORS = 1000;
+const MAX_ERRORS = 1000;
 
 export const ImportReport = lazy(() =>
   ImportReceipt().extend({
-    more_errors: z.int().min(1).exactOptional().describe(`Refused lines beyond the first ${MOST_ERRORS}.`),
+    more_errors: z.int().min(1).exactOptional().describe(`Number of rejected lines beyond the first ${MAX_ERRORS}.`),
   }),
 );
-type ImportTotal = SchemaOutput<typeof ImportReport>;
+type ImportReport = SchemaOutput<typeof ImportReport>;
 
 interface Deps {
   readonly perform: Perform;
@@ -32,7 +31,7 @@ interface Deps {
   readonly streams: StreamRegistry;
 }
 
-/** Facts as lines, as many as there are: read, checked and kept a batch at a time (R-REST-09). */
+/** Imports any number of facts, one per line, in batches (R-REST-09). */
 export const importRoute = (deps: Deps): Route => {
   const read = createQueryReader({ properties: { dry_run: { type: 'boolean' } } });
   return {
@@ -44,116 +43,115 @@ export const importRoute = (deps: Deps): Route => {
       const options = read(exchange.query);
       requireNdjson(exchange.request);
       using _open = deps.streams.open(exchange, { end: () => exchange.request.destroy() });
-      // Checks what was asked, before anything of the body is taken.
-      const total: ImportTotal = await deps.perform(exchange.caller, 'import', { ...options, lines: [] });
-      for await (const batch of batches(linesOf(exchange, deps.clock))) await importBatch(batch, total);
-      return total;
+      // Importing no lines checks scope and options before the body is read.
+      const report: ImportReport = await deps.perform(exchange.caller, 'import', { ...options, lines: [] });
+      for await (const batch of batches(linesOf(exchange, deps.clock))) await importBatch(batch);
+      return report;
 
-      async function importBatch({ first, lines, errors }: Batch, sum: ImportTotal): Promise<void> {
-        const receipt = await deps.perform(exchange.caller, 'import', { ...options, lines, first_line: first });
-        sum.created += receipt.created;
-        sum.updated += receipt.updated;
-        sum.unchanged += receipt.unchanged;
-        sum.dropped += receipt.dropped;
-        if (receipt.written) sum.written = { ...receipt.written, since: sum.written?.since ?? receipt.written.since };
+      async function importBatch({ firstLine, lines, errors }: Batch): Promise<void> {
+        const receipt = await deps.perform(exchange.caller, 'import', { ...options, lines, first_line: firstLine });
+        report.created += receipt.created;
+        report.updated += receipt.updated;
+        report.unchanged += receipt.unchanged;
+        report.dropped += receipt.dropped;
+        if (receipt.written) report.written = { ...receipt.written, since: report.written?.since ?? receipt.written.since };
         const all = [...receipt.errors, ...errors].toSorted((one, other) => one.line - other.line);
-        const told = all.slice(0, MOST_ERRORS - sum.errors.length);
-        sum.errors.push(...told);
-        if (told.length < all.length) sum.more_errors = (sum.more_errors ?? 0) + all.length - told.length;
+        const reported = all.slice(0, MAX_ERRORS - report.errors.length);
+        report.errors.push(...reported);
+        if (reported.length < all.length) report.more_errors = (report.more_errors ?? 0) + all.length - reported.length;
       }
     },
   };
 };
 
 interface Batch {
-  /** The number of the first line. */
-  readonly first: number;
+  readonly firstLine: number;
   readonly lines: string[];
-  readonly errors: ImportTotal['errors'];
+  readonly errors: ImportReport['errors'];
 }
 
-/** As many lines as one request of the operation takes. A line that is no text has its error already, and stands for nothing. */
+/** Groups lines into batches of the size that the operation accepts. An unreadable line is replaced by an empty one. */
 async function* batches(lines: AsyncIterable<Buffer>): AsyncGenerator<Batch> {
-  let batch: Batch = { first: 1, lines: [], errors: [] };
+  let batch: Batch = { firstLine: 1, lines: [], errors: [] };
   let bytes = 0;
   try {
     for await (const line of lines) {
       if (batch.lines.length === IMPORT_REQUEST.lines || bytes + line.length > BATCH_BYTES) {
         yield batch;
-        batch = { first: batch.first + batch.lines.length, lines: [], errors: [] };
+        batch = { firstLine: batch.firstLine + batch.lines.length, lines: [], errors: [] };
         bytes = 0;
       }
-      const message = wrongWith(line);
-      if (message !== undefined) batch.errors.push({ line: batch.first + batch.lines.length, message });
+      const message = lineErrorOf(line);
+      if (message !== undefined) batch.errors.push({ line: batch.firstLine + batch.lines.length, message });
       batch.lines.push(message === undefined ? line.toString() : '');
       bytes += line.length;
     }
   } catch (error) {
-    // The whole lines that came before the fault are imported, as those of earlier batches were.
+    // Complete lines before the error are imported, like those of earlier batches.
     if (batch.lines.length > 0) yield batch;
     throw error;
   }
   if (batch.lines.length > 0) yield batch;
 }
 
-function wrongWith(line: Buffer): string | undefined {
-  if (!isUtf8(line)) return 'The line is not valid UTF-8; encode it so.';
+function lineErrorOf(line: Buffer): string | undefined {
+  if (!isUtf8(line)) return 'The line is not valid UTF-8; encode it as UTF-8.';
   return isWithinDepth(line.toString('latin1'))
     ? undefined
     : `The line is nested deeper than ${CONNECTION_LIMITS.jsonDepth} levels; flatten it.`;
 }
 
-/** A connection that is cut yields no last line: half of a fact may look like a whole one. */
+/** Does not yield the last line of a cut connection, because a truncated fact may look complete. */
 async function* linesOf({ request, response }: Exchange, clock: Clock): AsyncGenerator<Buffer> {
   if (request.headers.expect !== undefined) response.writeContinue();
-  let begun: Buffer[] = [];
+  let parts: Buffer[] = [];
   let length = 0;
   const add = (part: Buffer): void => {
-    begun.push(part);
+    parts.push(part);
     length += part.length;
     if (length > CONNECTION_LIMITS.bodyBytes)
-      throw new Failure('payload_too_large', 'A line is longer than 1 MiB; a fact takes far less.');
+      throw new Failure('payload_too_large', 'A line is longer than 1 MiB; no fact is that long.');
   };
-  const take = (): Buffer => {
-    const line = begun.length === 1 && begun[0] ? begun[0] : Buffer.concat(begun);
-    [begun, length] = [[], 0];
+  const finishLine = (): Buffer => {
+    const line = parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts);
+    [parts, length] = [[], 0];
     return line;
   };
   for await (const chunk of chunksOf(request, clock)) {
     let from = 0;
     for (let to = chunk.indexOf(LINE_FEED); to !== -1; to = chunk.indexOf(LINE_FEED, from)) {
       add(chunk.subarray(from, to));
-      yield take();
+      yield finishLine();
       from = to + 1;
     }
     if (from < chunk.length) add(chunk.subarray(from));
   }
-  if (length > 0) yield take();
+  if (length > 0) yield finishLine();
 }
 
-/** While we wait for bytes, enough of them must come in time; while we work on them, nobody has to send any. */
+/** Limits the time spent waiting for bytes. Time spent importing does not count. */
 async function* chunksOf(request: IncomingMessage, clock: Clock): AsyncGenerator<Buffer> {
   if (bodyFailureOf(request)) throw cutOff();
-  // What is left when we stop is read by whoever refuses it.
+  // After an error, `sendFailure` discards the rest of the request.
   const chunks = request.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
-  let patience: number = CONNECTION_LIMITS.progressMs;
+  let timeLeft: number = CONNECTION_LIMITS.progressMs;
   let waited = 0;
   let bytes = 0;
   try {
     for (;;) {
       const since = clock.steady();
-      const left = CONNECTION_LIMITS.importWaitMs - waited;
-      const { done, value } = await within(
+      const totalLeft = CONNECTION_LIMITS.importWaitMs - waited;
+      const { done, value } = await withTimeout(
         chunks.next(),
         clock,
-        left < patience ? { ms: left, why: tooSlow } : { ms: patience, why: idle },
+        totalLeft < timeLeft ? { ms: totalLeft, failure: tooSlow } : { ms: timeLeft, failure: idle },
       );
       if (done === true) return;
       bytes += value.length;
-      patience -= clock.steady() - since;
+      timeLeft -= clock.steady() - since;
       waited += clock.steady() - since;
       if (bytes >= CONNECTION_LIMITS.progressBytes || value.includes(LINE_FEED))
-        [patience, bytes] = [CONNECTION_LIMITS.progressMs, 0];
+        [timeLeft, bytes] = [CONNECTION_LIMITS.progressMs, 0];
       yield value;
     }
   } catch (error) {
@@ -164,26 +162,26 @@ async function* chunksOf(request: IncomingMessage, clock: Clock): AsyncGenerator
   }
 }
 
-interface Deadline {
+interface Timeout {
   readonly ms: number;
-  readonly why: () => Failure;
+  readonly failure: () => Failure;
 }
 
-async function within<T>(coming: Promise<T>, clock: Clock, { ms, why }: Deadline): Promise<T> {
+async function withTimeout<T>(pending: Promise<T>, clock: Clock, { ms, failure }: Timeout): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
-  using _late = clock.after(Math.max(ms, 0), () => reject(why()));
-  coming.catch(() => undefined);
-  return await Promise.race([coming, promise]);
+  using _timer = clock.after(Math.max(ms, 0), () => reject(failure()));
+  pending.catch(() => undefined);
+  return await Promise.race([pending, promise]);
 }
 
 const idle = (): Failure =>
-  new Failure('invalid_input', `Nothing came for ${CONNECTION_LIMITS.progressMs / 1000} s; send the lines without a pause.`);
+  new Failure('invalid_input', `No data arrived for ${CONNECTION_LIMITS.progressMs / 1000} s; send the lines without pauses.`);
 
 const tooSlow = (): Failure =>
   new Failure(
     'invalid_input',
-    `This import waited ${CONNECTION_LIMITS.importWaitMs / 60_000} minutes for its lines; those that came are imported. Send the rest in another import.`,
+    `This import waited ${CONNECTION_LIMITS.importWaitMs / 60_000} minutes for lines in total. The lines that arrived are imported; send the rest in another import.`,
   );
 
 const cutOff = (): Failure =>
-  new Failure('invalid_input', 'The connection ended within the lines; import them again, those that are there stay.');
+  new Failure('invalid_input', 'The connection closed during the import; import again. Facts that are already there stay.');

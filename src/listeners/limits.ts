@@ -2,41 +2,41 @@ const KIB = 1024;
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 
-/** What a connection may cost us (R-HTTP-06, R-HTTP-07). Times are milliseconds. */
+/** Limits per connection and for all of them together (R-HTTP-06, R-HTTP-07). Times are in milliseconds. */
 export const CONNECTION_LIMITS = {
-  /** From the first byte awaited to the last byte of the headers. */
   headersMs: 8 * SECOND,
-  /** From the headers to the last byte of a body. */
+  /** From the end of the headers to the end of the body. */
   bodyMs: 7 * SECOND,
-  /** Within this an import must have brought a line, or `progressBytes`, and a reader must have taken something. */
+  /** Within this time an import must send a line or `progressBytes`, and a client must read part of its response. */
   progressMs: 7 * SECOND,
   progressBytes: 16 * KIB,
-  /** How long one import may keep us waiting for its lines in all; without this a line now and then would hold a stream for ever. */
+  /** Total time that one import may spend waiting for lines. Without it, an occasional line would hold a stream forever. */
   importWaitMs: 10 * MINUTE,
   /** Between two requests. Node adds a second. */
   idleMs: 7 * SECOND,
+  /** How often slow connections are looked for. */
   checkMs: SECOND,
-  /** The longest token takes half of it. */
+  /** Twice the length of the longest token. */
   headerBytes: 16 * KIB,
   bodyBytes: 1024 * KIB,
-  /** Of all bodies that are being read; whoever sends the most of them is refused first. */
+  /** For all bodies being received. Above it, the subject that is sending the most is refused. */
   bodyTotalBytes: 64 * 1024 * KIB,
-  /** Of all answers that were not taken yet; whoever leaves the most of them loses a connection first. */
+  /** For all unread responses. Above it, the subject with the most unread data loses a connection. */
   unreadTotalBytes: 64 * 1024 * KIB,
   jsonDepth: 64,
-  /** Whoever has the most of them gives way to the next. */
+  /** Above it, the subject with the most connections loses one. */
   connections: 1000,
-  /** Questions one connection may have asked before they are answered. */
+  /** Unanswered requests per connection. */
   pendingRequests: 64,
-  /** Streams, exports and imports one subject may have open. */
+  /** Open streams, exports and imports per subject. */
   streams: 64,
-  /** What a stream may hold for a reader who does not read. */
+  /** Unread data per event stream. */
   unreadStreamBytes: 64 * KIB,
   keepAliveMs: 15 * SECOND,
-  /** How long the rest of a refused body is thrown away, so that whoever sends it comes to read the answer. */
+  /** How long the rest of a refused body is discarded, so that the client gets to read the response. */
   lingerMs: 2 * SECOND,
-  /** At most so many bytes of it. After that nothing is read, and the sender waits. */
+  /** How much of it is discarded. After that, nothing more is read. */
   lingerBytes: 4 * 1024 * KIB,
-  /** What requests under way get to come to their end when the program ends. */
+  /** How long pending requests may take when the program stops. */
   closingMs: 2 * SECOND,
 } as const;

@@ -1,4 +1,4 @@
-/** Where something went wrong that nobody foresaw: all that may be told of it outside of this process. */
+/** Where an unexpected error happened. Logs hold nothing else about it, because an error may quote a fact. */
 export interface LogEvent {
   readonly operation: string;
   readonly client: string;

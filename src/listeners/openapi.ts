@@ -3,9 +3,8 @@ import { type FailureCode, failures } from '../contract/failure.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import type { TokenScope } from '../contract/token.ts';
 import { Export, ImportLine } from '../contract/transfer.ts';
-import { EMBEDDINGS_PATH } from './embeddings.ts';
 import { ImportReport } from './import-route.ts';
-import { API_PATH, pathFieldOf, restInputSchema, type RestRow, restTable } from './rest-routes.ts';
+import { API_PATH, EMBEDDINGS_PATH, pathFieldOf, restInputSchema, type RestRow, restTable } from './rest-routes.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 

@@ -4,21 +4,21 @@ import type { Duplex } from 'node:stream';
 import { Failure, type FailureCode, failures } from '../contract/failure.ts';
 import type { OperationName, OperationOutput, OperationRequest } from '../contract/operations.ts';
 
-// Not imported, for the reason that stands in server.ts: who starts the program asks first whether it runs already.
+// Not imported, to save start-up time; see listener.ts. Every start first looks for a running program.
 const { Agent, request } = process.getBuiltinModule('node:http');
 
 interface Deps {
   readonly url: string;
   readonly pid: number;
   readonly token: string;
-  /** A connection that has proved where it leads. */
+  /** Opens a connection to the verified program. */
   readonly connect: () => Promise<Socket>;
 }
 
-/** The owner's way to the running program: every operation there is, and the failures it answers as they were thrown there. */
+/** Calls operations of the running program as the owner, and throws the failures it returns. */
 export class OwnerClient implements Disposable {
   readonly url: string;
-  /** The process that answers. */
+  /** Process id of the running program. */
   readonly pid: number;
   readonly #token: string;
   readonly #agent: ProvedHttpAgent;
@@ -31,13 +31,13 @@ export class OwnerClient implements Disposable {
   }
 
   async call<Name extends OperationName>(name: Name, input: OperationRequest<Name>): Promise<OperationOutput<Name>> {
-    // The program parsed what it answers against the same table; it has proved to be that program.
-    return (await this.#ask(`/api/v1/owner/${name}`, JSON.stringify(input))) as OperationOutput<Name>;
+    // The verified program has validated its output against the same table.
+    return (await this.#post(`/api/v1/owner/${name}`, JSON.stringify(input))) as OperationOutput<Name>;
   }
 
-  /** Opens the window in a browser, once. */
+  /** A link that opens the window in a browser. It is valid once. */
   async windowLink(): Promise<string> {
-    const { link } = (await this.#ask('/api/v1/window', '')) as { link: string };
+    const { link } = (await this.#post('/api/v1/window', '')) as { link: string };
     return link;
   }
 
@@ -45,11 +45,11 @@ export class OwnerClient implements Disposable {
     this.#agent.destroy();
   }
 
-  async #ask(path: string, body: string): Promise<unknown> {
-    const { status, text, retryAfter } = await this.#send(path, body);
-    const answer = parsed(text);
-    if (status === 200) return answer;
-    throw failureOf(answer, retryAfter);
+  async #post(path: string, input: string): Promise<unknown> {
+    const { status, text, retryAfter } = await this.#send(path, input);
+    const body = parseJson(text);
+    if (status === 200) return body;
+    throw failureOf(body, retryAfter);
   }
 
   async #send(path: string, body: string): Promise<{ status: number; text: string; retryAfter: number | undefined }> {
@@ -72,14 +72,14 @@ export class OwnerClient implements Disposable {
       };
     } catch (cause) {
       if (cause instanceof Failure) throw cause;
-      throw new Failure('session_unavailable', 'The program that holds this memory has ended; start it and try again.', {
+      throw new Failure('session_unavailable', 'The program that holds this memory has stopped; start it and try again.', {
         cause,
       });
     }
   }
 }
 
-/** Sends nothing before the connection has proved where it leads. */
+/** Uses only connections on which the program has proved its identity. */
 export class ProvedHttpAgent extends Agent {
   readonly #connect: () => Promise<Socket>;
 
@@ -91,13 +91,13 @@ export class ProvedHttpAgent extends Agent {
   override createConnection(_options: ClientRequestArgs, callback?: (error: Error | null, stream: Duplex) => void): undefined {
     this.#connect().then(
       (socket) => callback?.(null, socket),
-      // Node's own callers hand in no stream with an error either.
+      // Node's own agents pass no stream with an error either.
       (error: Error) => (callback as ((error: Error) => void) | undefined)?.(error),
     );
   }
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -105,12 +105,12 @@ function parsed(text: string): unknown {
   }
 }
 
-function failureOf(answer: unknown, retryAfter: number | undefined): Failure {
-  const { error, message } = (answer ?? {}) as { error?: unknown; message?: unknown };
+function failureOf(body: unknown, retryAfter: number | undefined): Failure {
+  const { error, message } = (body ?? {}) as { error?: unknown; message?: unknown };
   if (isCode(error) && typeof message === 'string') {
     return new Failure(error, message, retryAfter === undefined ? {} : { retryAfter });
   }
-  return new Failure('internal', 'The program that holds this memory gave an answer that is not one of its own; start it again.');
+  return new Failure('internal', 'The program that holds this memory sent an invalid response; restart it.');
 }
 
 const isCode = (code: unknown): code is FailureCode => typeof code === 'string' && Object.hasOwn(failures, code);

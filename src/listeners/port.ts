@@ -1,53 +1,82 @@
+import { once } from 'node:events';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import type { Server } from 'node:http';
 import { basename } from 'node:path';
-import type { ListenAddress } from './address.ts';
+import { Failure } from '../contract/failure.ts';
+import { errorCodeOf } from '../core/file/files.ts';
+import { formatListenAddress, type ListenAddress } from './address.ts';
+import { publisherPid } from './endpoint.ts';
+
+/** Binds the server to the address. Fails with the name of the program that holds the port, where it can be found (R-HTTP-02). */
+export async function listenOn(server: Server, address: ListenAddress, folder: string): Promise<void> {
+  try {
+    server.listen({ ...address, exclusive: true });
+    await once(server, 'listening');
+  } catch (cause) {
+    throw new Failure('store_unavailable', describeListenError(errorCodeOf(cause), address, folder), { cause });
+  }
+}
+
+function describeListenError(code: string, address: ListenAddress, folder: string): string {
+  const text = formatListenAddress(address);
+  switch (code) {
+    case 'EADDRINUSE':
+      return `${text} is taken by ${describePortHolder(address, publisherPid(folder, address.port))}; stop it, or set HELMDECK_ADDR to another port.`;
+    case 'EACCES':
+      return `This user may not listen on ${text}; set HELMDECK_ADDR to a port of 1024 or above.`;
+    default:
+      return `This machine cannot listen on ${text}; set HELMDECK_ADDR to 127.0.0.1 with a port.`;
+  }
+}
 
 /**
- * Who listens there, in words for the owner. `ours` is the process that says so in endpoint.json, if one does. Beyond that we
- * know what the system tells: Linux does, about programs of the same user.
+ * Describes the program that listens on a port. `publisher` is the running process that endpoint.json names for it. Linux also
+ * tells which process holds a port, but only for processes of the same user.
  */
-export function describePortHolder({ port }: ListenAddress, ours: number | undefined): string {
-  const holder = process.platform === 'linux' ? onLinux(port) : undefined;
-  if (ours !== undefined && (!holder || holder.pid === `${ours}`)) return `another Helmdeck Memory (process ${ours})`;
+export function describePortHolder({ port }: ListenAddress, publisher: number | undefined): string {
+  const holder = process.platform === 'linux' ? findHolderOnLinux(port) : undefined;
+  if (publisher !== undefined && (!holder || holder.pid === `${publisher}`)) {
+    return `another Helmdeck Memory (process ${publisher})`;
+  }
   if (holder) return `${holder.name} (process ${holder.pid})`;
-  if (process.platform === 'linux') return 'another program (of another user, else Linux would tell us which)';
-  const find = process.platform === 'win32' ? `netstat -ano | findstr :${port}` : `lsof -nP -iTCP:${port} -sTCP:LISTEN`;
-  return `another program (this system does not tell us which; find it with: ${find})`;
+  if (process.platform === 'linux') return 'another program (of another user, so Linux does not say which)';
+  const command = process.platform === 'win32' ? `netstat -ano | findstr :${port}` : `lsof -nP -iTCP:${port} -sTCP:LISTEN`;
+  return `another program (to find out which, run: ${command})`;
 }
 
-function onLinux(port: number): { pid: string; name: string } | undefined {
-  const sockets = new Set(['/proc/net/tcp', '/proc/net/tcp6'].flatMap((table) => listening(table, port)));
-  const pid = namesIn('/proc').find((name) => /^\d+$/.test(name) && holds(name, sockets));
-  return pid === undefined ? undefined : { pid, name: nameOf(pid) };
+function findHolderOnLinux(port: number): { pid: string; name: string } | undefined {
+  const sockets = new Set(['/proc/net/tcp', '/proc/net/tcp6'].flatMap((table) => listeningSockets(table, port)));
+  const pid = listFolder('/proc').find((name) => /^\d+$/.test(name) && hasSocket(name, sockets));
+  return pid === undefined ? undefined : { pid, name: programNameOf(pid) };
 }
 
-const LISTEN = '0A';
+const LISTEN_STATE = '0A';
 
-/** What the sockets that listen on a port are called, from a table of the kernel. */
-function listening(table: string, port: number): string[] {
-  const wanted = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+/** The names of the sockets that listen on the port, from a kernel table. */
+function listeningSockets(table: string, port: number): string[] {
+  const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   return orElse('', () => readFileSync(table, 'latin1'))
     .split('\n')
     .slice(1)
     .map((row) => row.trim().split(/\s+/))
-    .filter(([, local, , state]) => local?.endsWith(wanted) && state === LISTEN)
+    .filter(([, local, , state]) => local?.endsWith(suffix) && state === LISTEN_STATE)
     .map((columns) => `socket:[${columns[9]}]`);
 }
 
-const holds = (pid: string, sockets: ReadonlySet<string>): boolean =>
-  namesIn(`/proc/${pid}/fd`).some((fd) => sockets.has(orElse('', () => readlinkSync(`/proc/${pid}/fd/${fd}`))));
+const hasSocket = (pid: string, sockets: ReadonlySet<string>): boolean =>
+  listFolder(`/proc/${pid}/fd`).some((fd) => sockets.has(orElse('', () => readlinkSync(`/proc/${pid}/fd/${fd}`))));
 
-const namesIn = (folder: string): string[] => orElse([], () => readdirSync(folder));
+const listFolder = (folder: string): string[] => orElse([], () => readdirSync(folder));
 
-/** By its file: how it was called may hold anything, a secret too. */
-const nameOf = (pid: string): string =>
+/** The name of the executable. The command line could contain a secret. */
+const programNameOf = (pid: string): string =>
   basename(orElse('', () => readlinkSync(`/proc/${pid}/exe`))).replace(/[^ -~]/g, '') || 'a program';
 
-/** Programs end while we look, others are not ours to look into, and a kernel may have no such table. */
-function orElse<T>(otherwise: T, look: () => T): T {
+/** Returns the fallback if the process has ended, belongs to another user, or the kernel has no such table. */
+function orElse<T>(fallback: T, read: () => T): T {
   try {
-    return look();
+    return read();
   } catch {
-    return otherwise;
+    return fallback;
   }
 }

@@ -2,11 +2,11 @@ import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs
 import { Failure } from '../contract/failure.ts';
 import { errorCodeOf } from '../core/file/files.ts';
 
-/** Undefined when there is none. What others may have put there, or may read, is refused. */
+/** Returns undefined if the file is missing. Rejects a file that another user owns or can read. */
 export function readPrivateFile(path: string): string | undefined {
   let file: number;
   try {
-    // A pipe would keep us waiting for whoever writes into it. Windows has no such flags; there the folder keeps others out.
+    // Without O_NONBLOCK, opening a named pipe would wait for a writer. Windows has neither flag; there the folder is private.
     file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
   } catch (cause) {
     if (errorCodeOf(cause) === 'ENOENT') return undefined;
@@ -26,6 +26,6 @@ export function readPrivateFile(path: string): string | undefined {
 const notPrivate = (cause?: unknown): Failure =>
   new Failure(
     'store_unavailable',
-    'What says where the program listens must be a file that only its owner may read; delete endpoint.json and owner-token in the data folder, and start the program again.',
+    'endpoint.json and owner-token must be files that only their owner can read; delete both from the data folder and restart the program.',
     { cause },
   );

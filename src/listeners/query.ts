@@ -1,13 +1,13 @@
 import { Failure } from '../contract/failure.ts';
 
-/** Fields as a query spells them, in the types that the operation's schema asks for. A field it does not know, it refuses. */
+/** Parses a query into fields, converted to the types in the operation's schema. The schema later rejects unknown fields. */
 export type QueryReader = (query: string) => Record<string, unknown>;
 
 interface Schema {
   readonly properties?: Readonly<Record<string, unknown>>;
 }
 
-/** Reads queries for an operation, by the JSON Schema of its input. */
+/** Takes the JSON Schema of the operation's input. */
 export function createQueryReader({ properties = {} }: Schema): QueryReader {
   const types = new Map(Object.entries(properties).map(([name, field]) => [name, (field as { type?: string }).type]));
   return (query) => {
@@ -16,15 +16,15 @@ export function createQueryReader({ properties = {} }: Schema): QueryReader {
       const equals = pair.indexOf('=');
       const name = decodeComponent(equals === -1 ? pair : pair.slice(0, equals));
       const text = decodeComponent(equals === -1 ? '' : pair.slice(equals + 1));
-      if (fields.has(name)) throw new Failure('invalid_input', 'The query has a field twice; send each once.');
+      if (fields.has(name)) throw new Failure('invalid_input', 'The query has the same field twice; send each field once.');
       fields.set(name, convert(text, types.get(name)));
     }
-    // An own field for every name, `__proto__` too: none of them reaches a prototype.
+    // Object.fromEntries creates own properties, so a field named `__proto__` cannot change the prototype.
     return Object.fromEntries(fields);
   };
 }
 
-/** What cannot be converted stays text, and the schema says what it should have been. */
+/** Leaves text that does not convert as it is; validation then reports the expected type. */
 function convert(text: string, type: string | undefined): unknown {
   if (type === 'boolean') return text === 'true' || text === '1' ? true : text === 'false' || text === '0' ? false : text;
   if ((type === 'integer' || type === 'number') && /^-?\d{1,17}(\.\d{1,17})?$/.test(text)) return Number(text);
@@ -36,6 +36,6 @@ export function decodeComponent(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {
-    throw new Failure('invalid_input', 'The address has a "%" that is not followed by UTF-8 in hexadecimal; encode it anew.');
+    throw new Failure('invalid_input', 'The URL has an invalid percent-encoding; encode its text as UTF-8.');
   }
 }

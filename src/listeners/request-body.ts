@@ -3,104 +3,106 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Failure } from '../contract/failure.ts';
 import { ByteBuffer } from '../core/file/byte-buffer.ts';
 import type { Clock } from '../core/time/clock.ts';
+import { largestItemOfLargestHolder } from './largest-holder.ts';
 import { CONNECTION_LIMITS } from './limits.ts';
 
 const CHARSET = String.raw`(?:\s*;\s*charset\s*=\s*"?utf-8"?)?\s*$`;
 const JSON_TYPE = new RegExp(`^application/json${CHARSET}`, 'i');
 const NDJSON_TYPE = new RegExp(`^application/x-ndjson${CHARSET}`, 'i');
 
-/** One body on its way. */
-interface Coming {
-  readonly whose: string;
-  readonly body: ByteBuffer;
+/** A body that is being received. */
+interface PendingBody {
+  readonly subject: string;
+  readonly bytes: ByteBuffer;
   fail(failure: Failure): void;
 }
 
-/** Reads bodies, and refuses before it reads: nothing is kept that is too long, too slow or in a form nobody asked for. */
+/** Reads JSON bodies. Checks the headers first, then limits size and time while reading. */
 export class BodyReader {
   readonly #clock: Clock;
-  readonly #coming = new Set<Coming>();
-  #held = 0;
+  readonly #pending = new Set<PendingBody>();
+  #heldBytes = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** What the body says. No body says nothing: `{}`. `whose` room it takes is told by its subject. */
-  async readJson(request: IncomingMessage, response: ServerResponse, whose: string): Promise<unknown> {
+  /** Returns the parsed body, or `{}` if there is none. The bytes count towards the limit of `subject` while they arrive. */
+  async readJson(request: IncomingMessage, response: ServerResponse, subject: string): Promise<unknown> {
     requireLength(request);
     if (!hasBody(request)) {
       if (request.headers['content-type'] !== undefined) requireType(request, JSON_TYPE, 'application/json');
       return {};
     }
     requireType(request, JSON_TYPE, 'application/json');
-    const bytes = await this.#read(request, response, whose);
+    const bytes = await this.#read(request, response, subject);
     return bytes.length === 0 ? {} : parseJson(bytes);
   }
 
-  #read(request: IncomingMessage, response: ServerResponse, whose: string): Promise<Buffer> {
+  #read(request: IncomingMessage, response: ServerResponse, subject: string): Promise<Buffer> {
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-    const body = new ByteBuffer();
-    const done = (): void => {
-      this.#held -= body.length;
-      this.#coming.delete(coming);
-      late[Symbol.dispose]();
-      request.off('data', take).off('end', end).off('close', cut).off('error', cut);
+    const bytes = new ByteBuffer();
+    const stop = (): void => {
+      this.#heldBytes -= bytes.length;
+      this.#pending.delete(body);
+      timeout[Symbol.dispose]();
+      request.off('data', onData).off('end', onEnd).off('close', onCut).off('error', onCut);
     };
     const fail = (failure: Failure): void => {
-      done();
+      stop();
       reject(failure);
     };
-    const coming: Coming = { whose, body, fail };
-    const take = (chunk: Buffer): void => {
-      body.append(chunk);
-      this.#held += chunk.length;
-      if (body.length > CONNECTION_LIMITS.bodyBytes) fail(tooLarge());
-      this.#makeRoom();
+    const body: PendingBody = { subject, bytes, fail };
+    const onData = (chunk: Buffer): void => {
+      bytes.append(chunk);
+      this.#heldBytes += chunk.length;
+      if (bytes.length > CONNECTION_LIMITS.bodyBytes) fail(tooLarge());
+      this.#limitHeldBytes();
     };
-    const end = (): void => {
-      done();
-      resolve(body.bytes());
+    const onEnd = (): void => {
+      stop();
+      resolve(bytes.bytes());
     };
-    const cut = (): void => fail(bodyFailureOf(request) ?? cutOff());
-    const late = this.#clock.after(CONNECTION_LIMITS.bodyMs, () => fail(tooSlow()));
+    const onCut = (): void => fail(bodyFailureOf(request) ?? cutOff());
+    const timeout = this.#clock.after(CONNECTION_LIMITS.bodyMs, () => fail(tooSlow()));
     if (request.headers.expect !== undefined) response.writeContinue();
-    request.on('data', take).on('end', end).on('close', cut).on('error', cut);
-    this.#coming.add(coming);
-    // It may have gone while we found out who it is from.
-    if (bodyFailureOf(request)) cut();
+    request.on('data', onData).on('end', onEnd).on('close', onCut).on('error', onCut);
+    this.#pending.add(body);
+    // The client may have disconnected while its token was verified.
+    if (bodyFailureOf(request)) onCut();
     return promise;
   }
 
-  /** Whoever sends the most gives up the longest of theirs: one who fills all the room is refused, and others notice nothing. */
-  #makeRoom(): void {
-    while (this.#held > CONNECTION_LIMITS.bodyTotalBytes) {
-      const sums = new Map<string, number>();
-      for (const { whose, body } of this.#coming) sums.set(whose, (sums.get(whose) ?? 0) + body.length);
-      const most = Math.max(...sums.values());
-      const theirs = [...this.#coming].filter(({ whose }) => sums.get(whose) === most);
-      const [longest] = theirs.toSorted((one, other) => other.body.length - one.body.length);
+  /** Refuses the longest body of the subject that is sending the most, so that other subjects are not affected. */
+  #limitHeldBytes(): void {
+    while (this.#heldBytes > CONNECTION_LIMITS.bodyTotalBytes) {
+      const longest = largestItemOfLargestHolder(
+        this.#pending,
+        ({ subject }) => subject,
+        ({ bytes }) => bytes.length,
+      );
       if (!longest) return;
       longest.fail(tooMuchAtOnce());
     }
   }
 }
 
-/** For import alone. */
+/** For imports only. */
 export function requireNdjson(request: IncomingMessage): void {
   requireType(request, NDJSON_TYPE, 'application/x-ndjson');
 }
 
-/** JSON in UTF-8 that is not nested too deep. What it holds is never repeated: a syntax error would quote it. */
+/** Parses UTF-8 JSON of limited depth. Failures never include the parser's message, because it quotes the input. */
 function parseJson(bytes: Buffer): unknown {
-  if (!isUtf8(bytes)) throw new Failure('invalid_input', 'The body is not valid UTF-8; encode it so.');
+  if (!isUtf8(bytes)) throw new Failure('invalid_input', 'The body is not valid UTF-8; encode it as UTF-8.');
   const text = bytes.toString();
-  if (!isWithinDepth(text))
+  if (!isWithinDepth(text)) {
     throw new Failure('invalid_input', `The body is nested deeper than ${CONNECTION_LIMITS.jsonDepth} levels; flatten it.`);
+  }
   try {
     return JSON.parse(text);
   } catch {
-    throw new Failure('invalid_input', 'The body is not JSON; send one JSON object.');
+    throw new Failure('invalid_input', 'The body is not valid JSON; send one JSON object.');
   }
 }
 
@@ -109,16 +111,16 @@ const BACKSLASH = 0x5c;
 const OPENING = new Set([0x5b, 0x7b]);
 const CLOSING = new Set([0x5d, 0x7d]);
 
-/** Looked at once, from left to right, before anything that might go down as deep as it is told. */
+/** Checks the nesting of JSON text in one pass, before a recursive parser sees it. */
 export function isWithinDepth(text: string): boolean {
   if (text.length <= CONNECTION_LIMITS.jsonDepth) return true;
   let depth = 0;
-  let quoted = false;
+  let inString = false;
   for (let index = 0; index < text.length; index += 1) {
     const code = text.charCodeAt(index);
-    if (code === QUOTE) quoted = !quoted;
-    else if (code === BACKSLASH && quoted) index += 1;
-    else if (quoted) continue;
+    if (code === QUOTE) inString = !inString;
+    else if (code === BACKSLASH && inString) index += 1;
+    else if (inString) continue;
     else if (OPENING.has(code)) {
       depth += 1;
       if (depth > CONNECTION_LIMITS.jsonDepth) return false;
@@ -127,30 +129,31 @@ export function isWithinDepth(text: string): boolean {
   return true;
 }
 
-const broken = new WeakSet<IncomingMessage>();
+const brokenRequests = new WeakSet<IncomingMessage>();
 
-/** What is left of this body cannot be read; whoever reads it, or will, hears so. */
+/** Marks a body whose remaining bytes are not valid HTTP. Its reader fails now, or when it starts. */
 export function markBodyBroken(request: IncomingMessage): void {
-  broken.add(request);
-  if (request.listenerCount('error') > 0) request.emit('error', badlySent());
+  brokenRequests.add(request);
+  if (request.listenerCount('error') > 0) request.emit('error', malformed());
 }
 
-/** Why a body cannot be read to its end, where that is known. */
+/** Why the rest of the body cannot be read, if that is known already. */
 export const bodyFailureOf = (request: IncomingMessage): Failure | undefined =>
-  broken.has(request) ? badlySent() : request.destroyed ? cutOff() : undefined;
+  brokenRequests.has(request) ? malformed() : request.destroyed ? cutOff() : undefined;
 
-const badlySent = (): Failure =>
-  new Failure('invalid_input', 'The body is not sent as its headers say; use an HTTP library to send it.');
+const malformed = (): Failure =>
+  new Failure('invalid_input', 'The body does not match its headers; use an HTTP library to send it.');
 
-const cutOff = (): Failure => new Failure('invalid_input', 'The connection ended within the body; send the request again.');
+const cutOff = (): Failure =>
+  new Failure('invalid_input', 'The connection closed before the body was complete; send the request again.');
 
-/** A body is on its way, told or not. */
+/** True if the headers announce a body, with or without its length. */
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
-/** Node would read it to its end without a limit, however long it is. */
+/** Node would read an unused body to its end, however long it is. */
 export function rejectBody(request: IncomingMessage): void {
-  if (hasBody(request)) throw new Failure('invalid_input', 'This takes no body; send what you mean in the address.');
+  if (hasBody(request)) throw new Failure('invalid_input', 'This request takes no body; send the fields in the query.');
 }
 
 function requireLength({ headers }: IncomingMessage): void {
@@ -159,18 +162,18 @@ function requireLength({ headers }: IncomingMessage): void {
 
 function requireType({ headers, rawHeaders }: IncomingMessage, type: RegExp, name: string): void {
   if ((headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked') {
-    throw new Failure('unsupported_media_type', 'The body has a Transfer-Encoding other than chunked; send it as it is.');
+    throw new Failure('unsupported_media_type', 'The only supported Transfer-Encoding is chunked; send the body unencoded.');
   }
   if ((headers.expect ?? CONTINUE).toLowerCase() !== CONTINUE) {
-    throw new Failure('invalid_input', `Nothing can be expected here but ${CONTINUE}; leave the header Expect out.`);
+    throw new Failure('invalid_input', `The only supported Expect header is ${CONTINUE}; leave Expect out.`);
   }
-  // Node keeps the first of two, and whoever stands before us may keep the other.
-  if (isTwice(rawHeaders, 'content-type')) {
+  // Node uses the first of two, but a proxy in front of us may use the second.
+  if (isRepeated(rawHeaders, 'content-type')) {
     throw new Failure('unsupported_media_type', 'There are two Content-Type headers; send one.');
   }
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw new Failure('unsupported_media_type', 'The body is compressed; send it as it is, without Content-Encoding.');
+    throw new Failure('unsupported_media_type', 'The body is compressed; send it without Content-Encoding.');
   }
   if (type.test(headers['content-type'] ?? '')) return;
   throw new Failure('unsupported_media_type', `The body must be ${name} in UTF-8; send it with "Content-Type: ${name}".`);
@@ -178,11 +181,11 @@ function requireType({ headers, rawHeaders }: IncomingMessage, type: RegExp, nam
 
 const CONTINUE = '100-continue';
 
-function isTwice(rawHeaders: readonly string[], name: string): boolean {
+function isRepeated(rawHeaders: readonly string[], wanted: string): boolean {
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    const known = rawHeaders[index] ?? '';
-    if (known.length === name.length && known.toLowerCase() === name) count += 1;
+    const name = rawHeaders[index] ?? '';
+    if (name.length === wanted.length && name.toLowerCase() === wanted) count += 1;
   }
   return count > 1;
 }
@@ -190,7 +193,7 @@ function isTwice(rawHeaders: readonly string[], name: string): boolean {
 const tooLarge = (): Failure => new Failure('payload_too_large', 'The body is longer than 1 MiB; send less at a time.');
 
 const tooMuchAtOnce = (): Failure =>
-  new Failure('rate_limited', 'Too much is being sent to this memory at once; try again in a second.', { retryAfter: 1 });
+  new Failure('rate_limited', 'Too much data is being sent to this memory at once; try again in a second.', { retryAfter: 1 });
 
 const tooSlow = (): Failure =>
-  new Failure('invalid_input', `The body did not arrive within ${CONNECTION_LIMITS.bodyMs / 1000} s; send it without a pause.`);
+  new Failure('invalid_input', `The body did not arrive within ${CONNECTION_LIMITS.bodyMs / 1000} s; send it without pauses.`);

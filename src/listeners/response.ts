@@ -3,23 +3,20 @@ import type { Failure } from '../contract/failure.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { toHttpFailure } from './failure-responses.ts';
 import { CONNECTION_LIMITS } from './limits.ts';
-import { hasBody, bodyFailureOf } from './request-body.ts';
+import { bodyFailureOf, hasBody } from './request-body.ts';
 
-/** On every answer (R-HTTP-10): what is in it is nobody else's to keep, and no browser's to take for something else. */
+/** Sent with every response (R-HTTP-10): caches must not store it, and browsers must not guess its type. */
 export const SECURITY_HEADERS = ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'] as const;
 
-const JSON_TYPE = 'application/json';
-
-/** Head and body in one write. */
-export function sendJson(response: ServerResponse, status: number, body: string, more: readonly string[] = []): void {
-  response.writeHead(status, headersOf(body, more));
+export function sendJson(response: ServerResponse, status: number, body: string, headers: readonly string[] = []): void {
+  response.writeHead(status, jsonHeaders(body, headers));
   endResponse(response, body);
 }
 
-/** Whoever does not take their answer may not leave it with us for ever. Time starts anew with every byte they take. */
-export function endResponse(response: ServerResponse, last: string | Buffer = ''): void {
-  response.end(last);
-  // Node looks twice: what was taken at once counts as progress the first time.
+/** Ends a response. The socket timeout disconnects a client that does not read it; each byte read restarts the timeout. */
+export function endResponse(response: ServerResponse, body: string | Buffer = ''): void {
+  response.end(body);
+  // At its first timeout Node counts the bytes flushed so far as progress and waits once more, hence half the time.
   if (response.writableLength > 0) response.socket?.setTimeout(CONNECTION_LIMITS.progressMs / 2);
 }
 
@@ -31,54 +28,56 @@ export function sendFailure(
   more: readonly string[] = [],
 ): void {
   if (response.headersSent) {
-    // Half of an answer is out: it must not look like a whole one.
+    // A truncated response must not look complete.
     response.destroy();
     return;
   }
   const { status, headers, body } = toHttpFailure(failure);
   const all = [...headers, ...more];
-  if (unread(request)) turnAway(request, response, status, headersOf(body, [...all, 'Connection', 'close']), body, clock);
-  else sendJson(response, status, body, all);
+  if (request.complete || !hasBody(request)) sendJson(response, status, body, all);
+  else {
+    response.writeHead(status, jsonHeaders(body, [...all, 'Connection', 'close']));
+    response.write(body);
+    drainThenEnd(request, response, clock);
+  }
 }
 
-const headersOf = (body: string, more: readonly string[]): string[] => [
+export const jsonHeaders = (body: string, more: readonly string[]): string[] => [
   ...SECURITY_HEADERS,
   'Content-Type',
-  JSON_TYPE,
+  'application/json',
   'Content-Length',
   `${Buffer.byteLength(body)}`,
   ...more,
 ];
 
-/** A body is on its way that nobody will read. */
-const unread = (request: IncomingMessage): boolean => !request.complete && hasBody(request);
-
 /**
- * Closing at once would reset a connection that still brings a body, and its sender would see the reset and not the answer.
- * So the answer goes out whole, and the connection ends when the body does, or soon. Reading stops at `LIMITS.lingerBytes`, or a
- * sender could keep this thread busy for as long as it lasts.
+ * Discards the rest of the request body before the connection closes: closing at once would reset it, and the client would see the
+ * reset instead of the response. Time and bytes are limited, so that a client cannot keep this thread busy.
  */
-function turnAway(
-  request: IncomingMessage,
-  response: ServerResponse,
-  status: number,
-  headers: string[],
-  body: string,
-  clock: Clock,
-): void {
-  response.writeHead(status, headers);
-  response.write(body);
+function drainThenEnd(request: IncomingMessage, response: ServerResponse, clock: Clock): void {
   const { socket } = response;
-  const most = (socket?.bytesRead ?? 0) + CONNECTION_LIMITS.lingerBytes;
+  const maxBytesRead = (socket?.bytesRead ?? 0) + CONNECTION_LIMITS.lingerBytes;
   const discard = (): void => {
-    if (socket && socket.bytesRead > most) request.off('data', discard).pause();
+    if (socket && socket.bytesRead > maxBytesRead) request.off('data', discard).pause();
   };
-  const leave = (): void => {
-    late[Symbol.dispose]();
+  const end = (): void => {
+    timeout[Symbol.dispose]();
     endResponse(response);
   };
-  const late = clock.after(CONNECTION_LIMITS.lingerMs, leave);
-  request.once('end', leave).once('close', leave);
-  // A broken body never ends, and its connection is not read any more.
+  const timeout = clock.after(CONNECTION_LIMITS.lingerMs, end);
+  request.once('end', end).once('close', end);
+  // A broken body never ends, and its connection is no longer read.
   if (!bodyFailureOf(request)) request.on('data', discard).resume();
+}
+
+/** True once the client has disconnected. */
+export const isGone = (response: ServerResponse): boolean => response.destroyed || response.socket?.destroyed === true;
+
+/** Aborts when the client disconnects. Has no effect once the response is sent. */
+export function abortOnClose(response: ServerResponse): AbortSignal {
+  const controller = new AbortController();
+  response.once('close', () => controller.abort());
+  if (isGone(response)) controller.abort();
+  return controller.signal;
 }

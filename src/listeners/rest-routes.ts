@@ -1,27 +1,27 @@
 import * as z from 'zod';
 import { Failure } from '../contract/failure.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
+import { hasScope } from '../core/access/caller.ts';
 import type { Perform } from '../core/operations/perform.ts';
-import { abortOnClose } from './hang-up.ts';
 import { decodeComponent, createQueryReader, type QueryReader } from './query.ts';
 import type { BodyReader } from './request-body.ts';
-import { sendJson } from './response.ts';
+import { abortOnClose, sendJson } from './response.ts';
 import type { Exchange, Route } from './router.ts';
 
-/** One operation at one address. */
+/** One operation at one path. */
 export interface RestRow {
   readonly method: Route['method'];
   readonly path: string;
   readonly operation: OperationName;
-  /** Where its input stands, but for a field that the path names. */
+  /** Where the input is, except for the field in the path. */
   readonly inputIn: 'body' | 'query';
-  /** The one field that the body is; the others stand in the query and the path. */
+  /** The one field whose value is the whole body; the other fields are in the query and the path. */
   readonly bodyField?: string;
-  /** Of an answer; 200 unless said. */
+  /** 200 by default. */
   readonly status?: 202;
 }
 
-/** What is an operation and nothing more. Streams, and what is no operation, have files of their own. */
+/** Paths that only run an operation. Streams, and paths without an operation, have their own files. */
 export const restTable: readonly RestRow[] = [
   { method: 'POST', path: '/memory/store', operation: 'remember', inputIn: 'body' },
   { method: 'POST', path: '/memory/forget', operation: 'forget', inputIn: 'body' },
@@ -66,32 +66,37 @@ export const restTable: readonly RestRow[] = [
 
 export const API_PATH = '/api/v1';
 
-/** Fields with a shorter name in an address. */
-const SHORT: Partial<Record<OperationName, Readonly<Record<string, string>>>> = { search: { query: 'q' } };
+/** Fields with a shorter name in the query. */
+const SHORT_NAMES: Partial<Record<OperationName, Readonly<Record<string, string>>>> = { search: { query: 'q' } };
 
-/** As JSON Schema, the form in which what is validated is documented. */
+/** The operation's input as JSON Schema, with the short names of the query. */
 export function restInputSchema(operation: OperationName) {
   const { properties = {}, required = [], ...schema } = z.toJSONSchema(operations[operation].input(), { io: 'input' });
-  const short = (name: string): string => SHORT[operation]?.[name] ?? name;
+  const short = (name: string): string => SHORT_NAMES[operation]?.[name] ?? name;
   return {
     ...schema,
     properties: Object.fromEntries(
-      Object.entries(properties).map(([name, field]) => [short(name), short(name) === name ? field : alsoCalled(name, field)]),
+      Object.entries(properties).map(([name, field]) => [short(name), short(name) === name ? field : withLongName(name, field)]),
     ),
     ...(required.length > 0 && { required: required.map(short) }),
   };
 }
 
-function alsoCalled(name: string, field: z.core.JSONSchema._JSONSchema): object {
+function withLongName(name: string, field: z.core.JSONSchema._JSONSchema): object {
   const { description = '', ...rest } = typeof field === 'object' ? field : {};
-  return { ...rest, description: `${description} Refusals call it ${name}, and it may be sent under that name instead.` };
+  return { ...rest, description: `${description} Error messages call it ${name}, which is accepted here too.` };
 }
 
-export const restRoutes = ({ perform, bodies }: { perform: Perform; bodies: BodyReader }): Route[] =>
+interface Deps {
+  readonly perform: Perform;
+  readonly bodies: BodyReader;
+}
+
+export const restRoutes = ({ perform, bodies }: Deps): Route[] =>
   restTable.map((row) => {
     const { method, path, operation, status } = row;
-    const read = readerOf(row, bodies);
-    const handle: Route['handle'] = LONG.has(operation)
+    const read = inputReader(row, bodies);
+    const handle: Route['handle'] = MAY_BE_SLOW.has(operation)
       ? async (exchange) => {
           const { request, response, caller } = exchange;
           return perform(caller, operation, await read(exchange), { requester: request.socket, signal: abortOnClose(response) });
@@ -102,11 +107,11 @@ export const restRoutes = ({ perform, bodies }: { perform: Perform; bodies: Body
       path: API_PATH + path,
       transport: 'rest',
       operation,
-      handle: status === undefined ? handle : answering(status, handle),
+      handle: status === undefined ? handle : withStatus(status, handle),
     };
   });
 
-const answering =
+const withStatus =
   (status: number, handle: Route['handle']): Route['handle'] =>
   async (exchange) => {
     const result = await handle(exchange);
@@ -115,76 +120,106 @@ const answering =
     return undefined;
   };
 
-/** What may take long enough that its client goes meanwhile. */
-const LONG: ReadonlySet<OperationName> = new Set<OperationName>(['runPack', 'checkForUpdates']);
+/** Operations that are cancelled if the client disconnects. */
+const MAY_BE_SLOW: ReadonlySet<OperationName> = new Set<OperationName>(['runPack', 'checkForUpdates']);
 
-type Read = (exchange: Exchange) => unknown;
+type ReadInput = (exchange: Exchange) => unknown;
 
-function readerOf({ operation, path, inputIn: from, bodyField: bodyIs }: RestRow, bodies: BodyReader): Read {
-  if (from === 'query') return queryOf(operation, path);
+function inputReader({ operation, path, inputIn, bodyField }: RestRow, bodies: BodyReader): ReadInput {
+  if (inputIn === 'query') return queryInput(operation, path);
   const field = pathFieldOf(path);
-  if (bodyIs === undefined) return field === undefined ? bodyOf(bodies) : besidePath(bodies, field);
-  const read = queryOf(operation, path, bodyIs);
+  if (bodyField === undefined) return field === undefined ? bodyInput(bodies) : bodyAndPathInput(bodies, field);
+  const read = queryInput(operation, path, bodyField);
   return async (exchange) => {
     const { request, response, caller } = exchange;
-    // What the address says is looked at first: then no body of a wrong request has to be read.
+    // The query is checked first, so that the body of an invalid request is not read.
     const fields = read(exchange);
-    return { ...fields, [bodyIs]: await bodies.readJson(request, response, caller.subject) };
+    return { ...fields, [bodyField]: await bodies.readJson(request, response, caller.subject) };
   };
 }
 
-const bodyOf =
-  (bodies: BodyReader): Read =>
+const bodyInput =
+  (bodies: BodyReader): ReadInput =>
   ({ request, response, query, caller }) => {
     rejectQuery(query);
     return bodies.readJson(request, response, caller.subject);
   };
 
-/** The body, with what the path names. */
-function besidePath(bodies: BodyReader, field: string): Read {
-  const read = bodyOf(bodies);
+function bodyAndPathInput(bodies: BodyReader, field: string): ReadInput {
+  const read = bodyInput(bodies);
   return async (exchange) => {
     const body = await read(exchange);
     if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
-    if (Object.hasOwn(body, field)) throw new Failure('invalid_input', `${field} stands in the path; leave it out of the body.`);
-    return { ...body, [field]: named(exchange.parameter) };
+    if (Object.hasOwn(body, field)) throw new Failure('invalid_input', `${field} is in the path; leave it out of the body.`);
+    return { ...body, [field]: decodePathParameter(exchange.parameter) };
   };
 }
 
-/** What stands in the path in place of a name. */
-const named = (name: string): string => decodeComponent(name.replaceAll('+', '%2B'));
+/** Unlike in a query, a plus sign in a path is not a space. */
+const decodePathParameter = (text: string): string => decodeComponent(text.replaceAll('+', '%2B'));
 
-function queryOf(operation: OperationName, path: string, bodyIs?: string): (exchange: Exchange) => Record<string, unknown> {
-  // Made when it is first needed: nobody's first answer has to wait for the schemas of all operations.
+function queryInput(operation: OperationName, path: string, bodyField?: string): (exchange: Exchange) => Record<string, unknown> {
+  // Built on first use, so that the first request does not wait for the schemas of all operations.
   let reader: QueryReader | undefined;
   const read: QueryReader = (query) => (query === '' ? {} : (reader ??= createQueryReader(restInputSchema(operation)))(query));
   const field = pathFieldOf(path);
-  if (field === undefined) return ({ query }) => inFull(operation, read(query));
+  if (field === undefined) return ({ query }) => withFullNames(operation, read(query));
   return ({ query, parameter: name }) => {
     const fields = read(query);
-    if (Object.hasOwn(fields, field))
-      throw new Failure('invalid_input', `${field} stands in the path; leave it out of the query.`);
-    if (bodyIs !== undefined && Object.hasOwn(fields, bodyIs))
-      throw new Failure('invalid_input', `${bodyIs} is what the body holds; leave it out of the query.`);
-    return { ...fields, [field]: named(name) };
+    if (Object.hasOwn(fields, field)) throw new Failure('invalid_input', `${field} is in the path; leave it out of the query.`);
+    if (bodyField !== undefined && Object.hasOwn(fields, bodyField))
+      throw new Failure('invalid_input', `${bodyField} is the body; leave it out of the query.`);
+    return { ...fields, [field]: decodePathParameter(name) };
   };
 }
 
-/** Under the names that the operation knows. Refusals use those too, so a field may be sent by either of its names, but once. */
-function inFull(operation: OperationName, fields: Record<string, unknown>): Record<string, unknown> {
-  for (const [name, short] of Object.entries(SHORT[operation] ?? {})) {
+/** Replaces short names by the operation's names. Error messages use the latter, so both are accepted, but not together. */
+function withFullNames(operation: OperationName, fields: Record<string, unknown>): Record<string, unknown> {
+  for (const [name, short] of Object.entries(SHORT_NAMES[operation] ?? {})) {
     if (!Object.hasOwn(fields, short)) continue;
-    if (Object.hasOwn(fields, name)) throw new Failure('invalid_input', `${short} and ${name} are one field; send it once.`);
+    if (Object.hasOwn(fields, name))
+      throw new Failure('invalid_input', `${short} and ${name} are the same field; send one of them.`);
     fields[name] = fields[short];
     delete fields[short];
   }
   return fields;
 }
 
-/** The field that a path names, if it names one. */
+/** The name of the path parameter, if the path has one. */
 export const pathFieldOf = (path: string): string | undefined => /\{(\w+)\}/.exec(path)?.[1];
 
-/** Dropped in silence, it would answer something that was not asked. */
+/** Ignoring an unexpected query would answer a different question from the one that was asked. */
 export function rejectQuery(query: string): void {
-  if (query !== '') throw new Failure('invalid_input', 'This takes no query; send what you mean as the body.');
+  if (query !== '') throw new Failure('invalid_input', 'This request takes no query; send the fields in the body.');
 }
+
+/** Every operation by name, for the owner's programs: the body is its input, the response its output. */
+export const ownerRoute = ({ perform, bodies }: Deps): Route => ({
+  method: 'POST',
+  path: `${API_PATH}/owner/{operation}`,
+  transport: 'owner',
+  operation: 'owner',
+  async handle({ request, response, caller, parameter, query }) {
+    if (!hasScope(caller, 'admin')) {
+      throw new Failure('insufficient_scope', 'Only the owner may do this; use a token with the scope admin.');
+    }
+    rejectQuery(query);
+    const input = await bodies.readJson(request, response, caller.subject);
+    return (await perform(caller, parameter, input, { signal: abortOnClose(response) })) as object;
+  },
+});
+
+/** Outside /api/v1, because clients of OpenAI's API append this path to the base URL they are given (R-EMB-01). */
+export const EMBEDDINGS_PATH = '/v1/embeddings';
+
+export const embeddingsRoute = ({ perform, bodies }: Deps): Route => ({
+  method: 'POST',
+  path: EMBEDDINGS_PATH,
+  transport: 'rest',
+  operation: 'embed',
+  async handle({ request, response, caller, query }) {
+    rejectQuery(query);
+    const input = await bodies.readJson(request, response, caller.subject);
+    return perform(caller, 'embed', input, { signal: abortOnClose(response) });
+  },
+});

@@ -1,30 +1,30 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Caller } from '../core/access/caller.ts';
 
-/** A request that has passed the guard and said who it is from. */
+/** An authenticated request and its response. */
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Read from the token, and from nothing else in the request (R-ISO-02). */
+  /** Read only from the token (R-ISO-02). */
   readonly caller: Caller;
   readonly token: string;
-  /** What stands behind the question mark, as it was sent. */
+  /** The raw query, without the question mark. */
   readonly query: string;
-  /** What stands in place of `{name}` in the path, as it was sent. */
+  /** The raw value of the path parameter, or '' if the route has none. */
   readonly parameter: string;
 }
 
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** Exact, or with one `{name}` as its last part or the one before. */
+  /** May have one `{parameter}`, as its last segment or the one before. */
   readonly path: string;
-  /** The door, as callers and their writes bear it. */
+  /** Recorded with the caller and with every write. */
   readonly transport: string;
-  /** What failed here, for the log. */
+  /** Names the route in the log. */
   readonly operation: string;
-  /** Throws where nothing at this path can be answered at present, whatever the method. */
+  /** Throws while the path cannot serve requests of any method. */
   readonly requireReady?: (caller: Caller) => Promise<void>;
-  /** The answer, which goes out as JSON; undefined when the handler has answered itself. */
+  /** Returns the body of a 200 JSON response, or undefined if the handler has sent the response itself. */
   handle(exchange: Exchange): Promise<object | undefined>;
 }
 
@@ -34,28 +34,29 @@ export interface RouteMatch {
 }
 
 const PARAMETER = /\{[^}]+\}/;
-const ANY = '{}';
+const PLACEHOLDER = '{}';
 
-/** Finds the place of a path, byte for byte: another spelling of it is another place, and unknown. */
+/** Matches paths byte for byte, so a differently encoded path is unknown. */
 export function createRouter(routes: readonly Route[]): (path: string) => RouteMatch | undefined {
   const exact = new Map<string, Map<string, Route>>();
-  const named = new Map<string, Map<string, Route>>();
+  const parameterized = new Map<string, Map<string, Route>>();
   for (const route of routes) {
-    const places = PARAMETER.test(route.path) ? named : exact;
-    const path = route.path.replace(PARAMETER, ANY);
-    const methods = places.get(path) ?? new Map<string, Route>();
-    places.set(path, methods.set(route.method, route));
+    const table = PARAMETER.test(route.path) ? parameterized : exact;
+    const path = route.path.replace(PARAMETER, PLACEHOLDER);
+    const methods = table.get(path) ?? new Map<string, Route>();
+    table.set(path, methods.set(route.method, route));
   }
   return (path) => {
-    const found = exact.get(path);
-    if (found) return { methods: found, parameter: '' };
+    const methods = exact.get(path);
+    if (methods) return { methods, parameter: '' };
     const last = path.lastIndexOf('/');
-    return placeOf(path, last, path.length) ?? placeOf(path, path.lastIndexOf('/', last - 1), last);
+    return matchSegment(path, last, path.length) ?? matchSegment(path, path.lastIndexOf('/', last - 1), last);
   };
 
-  function placeOf(path: string, slash: number, end: number): RouteMatch | undefined {
-    const name = path.slice(slash + 1, end);
-    const methods = name === '' ? undefined : named.get(path.slice(0, slash + 1) + ANY + path.slice(end));
-    return methods && { methods, parameter: name };
+  function matchSegment(path: string, slash: number, end: number): RouteMatch | undefined {
+    const parameter = path.slice(slash + 1, end);
+    if (parameter === '') return undefined;
+    const methods = parameterized.get(path.slice(0, slash + 1) + PLACEHOLDER + path.slice(end));
+    return methods && { methods, parameter };
   }
 }

@@ -7,76 +7,75 @@ import type { Exchange } from './router.ts';
 
 interface Stream {
   readonly subject: string;
-  readonly id: string;
-  /** When its token ends. */
-  readonly until: number;
+  readonly tokenId: string;
+  readonly expiresAt: number;
   end(): void;
-  /** Nothing happened for a while. */
   keepAlive?(): void;
 }
 
 /**
- * What stays open: each ends with the token that opened it (R-AUTH-09), and no subject has more than its share. A clock may
- * leap while the machine sleeps, so the end of a token is looked for at every keep-alive too.
+ * The open streams, exports and imports. Each ends with its token (R-AUTH-09), and the number per subject is limited. The clock may
+ * jump while the machine sleeps, so every keep-alive checks the expiry too.
  */
 export class StreamRegistry implements Disposable {
   readonly #clock: Clock;
-  readonly #open = new Map<Stream, Disposable>();
+  /** Each stream with its next timer. */
+  readonly #streams = new Map<Stream, Disposable>();
   readonly #revocations: Disposable;
 
   constructor(clock: Clock, tokens: Pick<TokenRegistry, 'onRevoked'>) {
     this.#clock = clock;
     this.#revocations = tokens.onRevoked((id) => {
-      for (const stream of this.#open.keys()) if (stream.id === id) this.#end(stream);
+      for (const stream of this.#streams.keys()) if (stream.tokenId === id) this.#end(stream);
     });
   }
 
-  /** Until the result is disposed, or the stream's token ends, or the program. */
+  /** Registers a stream until the result is disposed. Calls `end` when the token or the program ends first. */
   open({ caller, token }: Pick<Exchange, 'caller' | 'token'>, { end, keepAlive }: Pick<Stream, 'end' | 'keepAlive'>): Disposable {
+    let count = 0;
+    for (const { subject } of this.#streams.keys()) if (subject === caller.subject) count += 1;
+    if (count >= CONNECTION_LIMITS.streams) {
+      throw new Failure(
+        'rate_limited',
+        `This subject already has ${CONNECTION_LIMITS.streams} open streams; close those that are not in use.`,
+      );
+    }
     const stream: Stream = {
       subject: caller.subject,
-      id: caller.token,
-      until: tokenExpiryMs(token),
+      tokenId: caller.token,
+      expiresAt: tokenExpiryMs(token),
       end,
       ...(keepAlive && { keepAlive }),
     };
-    let own = 0;
-    for (const { subject } of this.#open.keys()) if (subject === caller.subject) own += 1;
-    if (own >= CONNECTION_LIMITS.streams) {
-      throw new Failure(
-        'rate_limited',
-        `There are ${CONNECTION_LIMITS.streams} open streams of this subject; close those that nobody reads.`,
-      );
-    }
-    this.#wait(stream);
-    return { [Symbol.dispose]: () => this.#forget(stream) };
+    this.#schedule(stream);
+    return { [Symbol.dispose]: () => this.#remove(stream) };
   }
 
   [Symbol.dispose](): void {
     this.#revocations[Symbol.dispose]();
-    for (const stream of this.#open.keys()) this.#end(stream);
+    for (const stream of this.#streams.keys()) this.#end(stream);
   }
 
-  #wait(stream: Stream): void {
-    const ms = Math.min(CONNECTION_LIMITS.keepAliveMs, stream.until - this.#clock.now());
-    const wake = (): void => {
-      if (stream.until <= this.#clock.now()) {
+  #schedule(stream: Stream): void {
+    const ms = Math.min(CONNECTION_LIMITS.keepAliveMs, stream.expiresAt - this.#clock.now());
+    const timer = this.#clock.after(ms, () => {
+      if (stream.expiresAt <= this.#clock.now()) {
         this.#end(stream);
         return;
       }
-      this.#wait(stream);
+      this.#schedule(stream);
       stream.keepAlive?.();
-    };
-    this.#open.set(stream, this.#clock.after(ms, wake));
+    });
+    this.#streams.set(stream, timer);
   }
 
   #end(stream: Stream): void {
-    this.#forget(stream);
+    this.#remove(stream);
     stream.end();
   }
 
-  #forget(stream: Stream): void {
-    this.#open.get(stream)?.[Symbol.dispose]();
-    this.#open.delete(stream);
+  #remove(stream: Stream): void {
+    this.#streams.get(stream)?.[Symbol.dispose]();
+    this.#streams.delete(stream);
   }
 }

@@ -255,7 +255,7 @@ describe('a token', () => {
     const bridge = startBridge({ HELMDECK_DATA_DIR: tempFolder() }, '--nope', '--client', 'codex', '--qmd');
     expect((await bridge.request('ping')).result).toEqual({});
     expect((await bridge.closeStdin()).code).toBe(0);
-    expect(bridge.stderr()).toBe('Not known, and left aside: --nope. There are --client and --qmd.\n');
+    expect(bridge.stderr()).toBe('Ignored unknown options: --nope. The options are --client and --qmd.\n');
   });
 });
 

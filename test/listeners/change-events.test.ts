@@ -12,7 +12,7 @@ async function follow({ port }: ServedMemory, token: string) {
 
 const opened = async (all: ServedMemory, token: string) => {
   const line = await follow(all, token);
-  await line.waitFor('from here on');
+  await line.waitFor('stream open');
   return line;
 };
 
@@ -71,7 +71,7 @@ describe('events (R-REST-11)', () => {
     const all = await serve({ clock });
     const line = await opened(all, all.owner);
     await clock.advance(3 * CONNECTION_LIMITS.keepAliveMs);
-    await expect.poll(() => line.text().split(': still here').length, EVENTUALLY).toBe(4);
+    await expect.poll(() => line.text().split(': keep-alive').length, EVENTUALLY).toBe(4);
   });
 });
 

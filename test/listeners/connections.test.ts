@@ -42,7 +42,7 @@ describe('many connections', () => {
     const [greedy, honest] = [await token('greedy'), await token('honest')];
     const listening = await openConnection(port);
     listening.write(`GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${honest}\r\n\r\n`);
-    await listening.waitFor('from here on');
+    await listening.waitFor('stream open');
     const lines = await Promise.all(Array.from({ length: CONNECTION_LIMITS.connections - 1 }, () => openConnection(port)));
     for (const line of lines) line.write(says(port, greedy));
     const knocks = Array.from({ length: 20 }, () => sendRequest(url, '/api/v1/memory', { token: honest }));
@@ -203,7 +203,7 @@ describe('one connection', () => {
     const { port, owner } = await serve();
     const line = await openConnection(port);
     line.write(gets(port, owner, '/events'));
-    await line.waitFor('from here on');
+    await line.waitFor('stream open');
     line.write('no such thing\r\n\r\n');
     await line.waitForEnd();
     expect(line.text().match(/HTTP\/1\.1 \d/g)).toHaveLength(1);

@@ -136,7 +136,7 @@ describe(`${MANY} of them in a row leave no socket, file, timer, answer, stream 
         says: get(served, path, tokens[index % tokens.length] ?? ''),
         how: HOW[index % HOW.length] ?? 'in order',
         // Half of them do not even wait for the first word.
-        ...(index % 2 === 0 && { until: path.endsWith('/sse') ? 'sessionId' : 'from here on' }),
+        ...(index % 2 === 0 && { until: path.endsWith('/sse') ? 'sessionId' : 'stream open' }),
       }),
     );
     expect(after).toEqual(before);
@@ -158,7 +158,7 @@ describe(`${MANY} of them in a row leave no socket, file, timer, answer, stream 
         port: served.port,
         says: get(served, MCP, token, `Mcp-Session-Id: ${id}\r\n`),
         how: HOW[index % HOW.length] ?? 'in order',
-        ...(index % 2 === 0 && { until: 'is open' }),
+        ...(index % 2 === 0 && { until: 'stream open' }),
       });
     });
     expect(after).toEqual(before);

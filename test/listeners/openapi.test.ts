@@ -91,7 +91,7 @@ describe('openapi.json (R-REST-15)', () => {
   test('says by which other name a field may be sent that has a shorter one in an address', () => {
     const parameters = document.paths['/api/v1/memory/search']?.['get']?.parameters ?? [];
     expect(parameters.find(({ name }) => name === 'q')?.description).toMatch(
-      /Refusals call it query, and it may be sent under that name/,
+      /Error messages call it query, which is accepted here too/,
     );
     expect(parameters.map(({ name }) => name)).not.toContain('query');
   });

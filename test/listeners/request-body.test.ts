@@ -290,7 +290,7 @@ describe('JSON (R-HTTP-06)', () => {
   const nested = (depth: number, open = '[', close = ']') => open.repeat(depth) + close.repeat(depth);
 
   const torture: [why: string, body: string | Buffer, says: RegExp][] = [
-    ['is not JSON', '{"key":', /not JSON/],
+    ['is not JSON', '{"key":', /not valid JSON/],
     ['is a text', '"key"', /JSON object/],
     ['is null', 'null', /JSON object/],
     ['is a list', '[]', /JSON object/],
@@ -298,22 +298,22 @@ describe('JSON (R-HTTP-06)', () => {
     ['goes deeper than 64', `{"key":${nested(64)}}`, /nested deeper than 64/],
     ['goes deep without an end', '['.repeat(500_000), /nested deeper/],
     ['goes deep in objects', nested(100_000, '{"a":', '}').replace('}', '1}'), /nested deeper/],
-    ['begins with a byte order mark', `\uFEFF${JSON.stringify(aFact)}`, /not JSON/],
-    ['is UTF-16', Buffer.from(JSON.stringify(aFact), 'utf16le'), /not JSON/],
+    ['begins with a byte order mark', `\uFEFF${JSON.stringify(aFact)}`, /not valid JSON/],
+    ['is UTF-16', Buffer.from(JSON.stringify(aFact), 'utf16le'), /not valid JSON/],
     ['is not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), /not valid UTF-8/],
     ['holds an overlong form', Buffer.from([0x22, 0xc0, 0xaf, 0x22]), /not valid UTF-8/],
     ['holds an encoded surrogate', Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22]), /not valid UTF-8/],
     ['holds half a surrogate pair', String.raw`{"key":"a","value":"\ud800"}`, /value .*surrogate/],
     ['names a field by half a surrogate pair', String.raw`{"key":"a","value":"b","\ud800":1}`, /not known/],
     ['holds NUL in the key', String.raw`{"key":"a\u0000b","value":"b"}`, /key/],
-    ['holds a bare NUL', '{"key":"a\u0000b","value":"b"}', /not JSON/],
+    ['holds a bare NUL', '{"key":"a\u0000b","value":"b"}', /not valid JSON/],
     ['has a lifetime beyond all numbers', '{"key":"a","value":"b","ttl_seconds":1e400}', /ttl_seconds/],
     ['has a lifetime that overflows', '{"key":"a","value":"b","ttl_seconds":18446747674}', /ttl_seconds/],
     ['has a number of 100,000 digits', `{"key":"a","value":"b","ttl_seconds":${'9'.repeat(100_000)}}`, /ttl_seconds/],
     ['sets a prototype', '{"key":"a","value":"b","__proto__":{"ttl_seconds":3600}}', /not known/],
     ['sets a constructor', '{"key":"a","value":"b","constructor":{"prototype":{"x":1}}}', /not known/],
-    ['says two things at once', '{"key":"a","value":"b"}{"key":"c","value":"d"}', /not JSON/],
-    ['has a comment', '{"key":"a","value":"b"/**/}', /not JSON/],
+    ['says two things at once', '{"key":"a","value":"b"}{"key":"c","value":"d"}', /not valid JSON/],
+    ['has a comment', '{"key":"a","value":"b"/**/}', /not valid JSON/],
     ['has 100,000 fields', `{${Array.from({ length: 90_000 }, (_, n) => `"${n}":1`).join(',')}}`, /key/],
   ];
 

@@ -205,7 +205,7 @@ describe('an import', () => {
       .poll(async () => (await sendRequest(all.url, '/api/v1/status', { token: all.owner })).json['facts'], EVENTUALLY)
       .toBe(500);
     await clock.advance(CONNECTION_LIMITS.progressMs + 1);
-    expect(await line.waitFor('}')).toMatch(/^HTTP\/1\.1 400 [^]*Nothing came for 7 s/);
+    expect(await line.waitFor('}')).toMatch(/^HTTP\/1\.1 400 [^]*No data arrived for 7 s/);
   });
 
   test('that brings a line now and then ends after ten minutes, and keeps the lines that came (R-HTTP-07)', async () => {
@@ -225,7 +225,7 @@ describe('an import', () => {
       if (line.text() === '') line.write('1\r\n\n\r\n');
     }
     expect(await line.waitFor('}')).toMatch(
-      /^HTTP\/1\.1 400 [^]*This import waited 10 minutes for its lines; those that came are imported/,
+      /^HTTP\/1\.1 400 [^]*This import waited 10 minutes for lines in total. The lines that arrived are imported/,
     );
     expect((await sendRequest(all.url, '/api/v1/memory/fact?key=first', { token: all.owner })).status).toBe(200);
   });
@@ -241,7 +241,7 @@ test('an import that is badly chunked, at once or later, is told so', async () =
     const line = await openConnection(port);
     const head = `POST ${IMPORT} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${owner}\r\n`;
     line.write(`${head}Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n${begun}zz\r\n`);
-    expect(await line.waitFor('}')).toMatch(/^HTTP\/1\.1 400 [^]*The connection ended within the lines; import them again/);
+    expect(await line.waitFor('}')).toMatch(/^HTTP\/1\.1 400 [^]*The connection closed during the import; import again/);
     await clock.advance(CONNECTION_LIMITS.lingerMs);
     await line.waitForEnd();
   }

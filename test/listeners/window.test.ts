@@ -47,7 +47,7 @@ describe('a link to the window (R-WIN-01)', () => {
     expect(first.json).toEqual({ session: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/) as string });
     const second = await follow(all, link);
     expect(told(second)).toBe('401 invalid_token');
-    expect(second.json.message).toMatch(/used already or is too old; run helmdeck-memory window/);
+    expect(second.json.message).toMatch(/been used or has expired; run helmdeck-memory window/);
   });
 
   test('is good for five minutes', async () => {
@@ -138,7 +138,7 @@ describe('a session of the window (R-WIN-02)', () => {
       expect((await call(all, session)).status).toBe(200);
     }
     await clock.advance(12 * HOUR);
-    expect((await call(all, session)).json.message).toMatch(/closed; run helmdeck-memory window/);
+    expect((await call(all, session)).json.message).toMatch(/has ended; run helmdeck-memory window/);
   });
 
   test('ends after seven days, however much it is used', async () => {
@@ -153,7 +153,7 @@ describe('a session of the window (R-WIN-02)', () => {
     await clock.advance(8 * HOUR - 1);
     expect((await call(all, session)).status).toBe(200);
     await clock.advance(1);
-    expect((await call(all, session)).json.message).toMatch(/closed; run helmdeck-memory window/);
+    expect((await call(all, session)).json.message).toMatch(/has ended; run helmdeck-memory window/);
   });
 
   test('makes room when sixteen newer ones were opened, the least used first', async () => {
@@ -213,7 +213,7 @@ describe('the list of browser sessions (R-WIN-46)', () => {
     const [one, other] = [await sessionBy(all, FIREFOX), await sessionBy(all, 'other')];
     const line = await openConnection(all.port);
     line.write(`GET /window/events HTTP/1.1\r\nHost: 127.0.0.1:${all.port}\r\nAuthorization: Bearer ${one}\r\n\r\n`);
-    await line.waitFor('from here on');
+    await line.waitFor('stream open');
     const id = (await list(all)).find(({ browser }) => browser === 'Firefox 142 on Linux')?.['id'] ?? '';
     expect((await end(all, id)).json).toEqual({ id });
     await line.waitForEnd();
@@ -457,7 +457,7 @@ describe('what the window hears (R-WIN-06)', () => {
   async function listening(all: ServedMemory, session: string) {
     const line = await openConnection(all.port);
     line.write(`GET /window/events HTTP/1.1\r\nHost: 127.0.0.1:${all.port}\r\nAuthorization: Bearer ${session}\r\n\r\n`);
-    await line.waitFor('from here on');
+    await line.waitFor('stream open');
     return line;
   }
 
@@ -492,7 +492,7 @@ describe('what the window hears (R-WIN-06)', () => {
     const session = await opened(all);
     const line = await listening(all, session);
     await clock.advance(2 * CONNECTION_LIMITS.keepAliveMs);
-    await expect.poll(() => line.text().split(': still here').length, EVENTUALLY).toBe(3);
+    await expect.poll(() => line.text().split(': keep-alive').length, EVENTUALLY).toBe(3);
     for (let passed = 0; passed < 11; passed += 1) await clock.advance(HOUR);
     await call(all, session);
     for (let passed = 0; passed < 11; passed += 1) await clock.advance(HOUR);

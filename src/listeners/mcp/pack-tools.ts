@@ -7,39 +7,39 @@ import { type Pack, toolNameOf } from '../../core/packs/pack.ts';
 import { toolInputSchema, toolOutputSchema } from './tool-schema.ts';
 import { SERVER_NAME_PREFIX } from './tools.ts';
 
-/** What the program asks itself by way of a pack answers as a tool does, without a result around it. */
-const OURS = 'helmdeck.';
+/** Prefix of the program's own packs. As tools they return their output directly, without a pack result around it. */
+const OWN_PREFIX = 'helmdeck.';
 
-/** Fields of a result that do not explain themselves. */
-const SAID = ['output'];
+/** Output fields whose description is kept. */
+const DESCRIBED_OUTPUT = ['output'];
 
 interface Call {
   readonly pack: Pack;
   readonly caller: Caller;
-  readonly given: unknown;
-  /** As the request's `_meta` has it. */
-  readonly session: unknown;
-  readonly during: CallContext;
+  readonly input: unknown;
+  /** The pack session in the request's `_meta`. */
+  readonly packSession: unknown;
+  readonly context: CallContext;
 }
 
-/** Packs as tools, for whoever may run them (R-MCP-11). */
+/** Packs as tools, for callers with the scope packs:run (R-MCP-11). */
 export class PackTools {
   readonly #catalogue: Pick<Catalogue, 'all'>;
   readonly #perform: Perform;
   readonly #isTaken: (tool: string) => boolean;
   #list: readonly object[] = [];
 
-  /** A pack cannot stand in the place of a tool of the memory. */
+  /** `isTaken` tells the names of memory tools, which a pack cannot replace. */
   constructor(catalogue: Pick<Catalogue, 'all'>, perform: Perform, isTaken: (tool: string) => boolean) {
     this.#catalogue = catalogue;
     this.#perform = perform;
     this.#isTaken = isTaken;
   }
 
-  /** Made when it is asked for, and anew when packs were added since: none is ever taken away or replaced. */
+  /** Rebuilt when packs have been added. Packs are never removed or replaced while the program runs. */
   list(caller: Caller): readonly object[] {
     const packs = this.#packs(caller);
-    if (packs.length !== this.#list.length && packs.length > 0) this.#list = packs.map(listed);
+    if (packs.length !== this.#list.length && packs.length > 0) this.#list = packs.map(describe);
     return packs.length === 0 ? [] : this.#list;
   }
 
@@ -47,16 +47,16 @@ export class PackTools {
     return this.#packs(caller).map(toolNameOf);
   }
 
-  /** By the name of the tool or of the pack, also with our own in front. To whom it may not be shown it is still told why not. */
+  /** Finds a pack by tool or pack name, for any caller: a call without the scope then fails with the reason. */
   find(name: string): Pack | undefined {
     const wanted = new Set([name, name.replace(SERVER_NAME_PREFIX, '')]);
     return this.#all().find((pack) => wanted.has(toolNameOf(pack)) || wanted.has(pack.name));
   }
 
-  async call({ pack, caller, given, session, during }: Call): Promise<object> {
-    const input = { name: pack.name, input: given, ...(session !== undefined && { session }) };
-    const result = await this.#perform(caller, 'runPack', input, during);
-    return isOurs(pack) ? (result.output as object) : result;
+  async call({ pack, caller, input, packSession, context }: Call): Promise<object> {
+    const request = { name: pack.name, input, ...(packSession !== undefined && { session: packSession }) };
+    const result = await this.#perform(caller, 'runPack', request, context);
+    return isOwn(pack) ? (result.output as object) : result;
   }
 
   #packs(caller: Caller): readonly Pack[] {
@@ -68,11 +68,11 @@ export class PackTools {
   }
 }
 
-const isOurs = ({ name }: Pack): boolean => name.startsWith(OURS);
+const isOwn = ({ name }: Pack): boolean => name.startsWith(OWN_PREFIX);
 
-function listed(pack: Pack): object {
+function describe(pack: Pack): object {
   const { title, description, input, output, changes = 'nothing', usesNetwork = false } = pack;
-  const answer = isOurs(pack)
+  const answer = isOwn(pack)
     ? output
     : PackResult().extend({ output: output.describe(PackResult().shape.output.description ?? '') });
   return {
@@ -80,7 +80,7 @@ function listed(pack: Pack): object {
     title,
     description,
     inputSchema: { ...toolInputSchema(input), type: 'object' },
-    outputSchema: { ...toolOutputSchema(answer, SAID), type: 'object' },
+    outputSchema: { ...toolOutputSchema(answer, DESCRIBED_OUTPUT), type: 'object' },
     annotations: {
       readOnlyHint: changes === 'nothing',
       destructiveHint: changes === 'destroys',

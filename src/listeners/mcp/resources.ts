@@ -10,13 +10,13 @@ interface ResourceRow {
   readonly title: string;
   readonly description: string;
   readonly operation: string;
-  /** What it is made of: when that changes, so does it. */
+  /** The kinds of entries that its content depends on. */
   readonly dependsOn: readonly SpaceKind[];
 }
 
 const JSON_TYPE = 'application/json';
 
-/** What agents may read without asking for anything in particular; always the memory of the token's own subject (R-MCP-07). */
+/** Resources always show the memory of the token's own subject (R-MCP-07). */
 const ALL: readonly ResourceRow[] = [
   {
     uri: 'helmdeck://my-memory',
@@ -49,7 +49,7 @@ const ALL: readonly ResourceRow[] = [
     title: 'Packs',
     description: 'Which packs there are, what they are for, and the tool of each.',
     operation: 'packs',
-    // They are the same for as long as the program runs.
+    // Clients are not notified of packs that are added while the program runs.
     dependsOn: [],
   },
   {
@@ -79,7 +79,7 @@ export const isResourceAffected = (uri: string, kind: SpaceKind): boolean => kno
 
 export function requireResource(uri: unknown): string {
   if (typeof uri === 'string' && known.has(uri)) return uri;
-  throw new Failure('not_found', `There is no such resource; read one of ${[...known.keys()].join(', ')}.`);
+  throw new Failure('not_found', `Unknown resource; read one of ${[...known.keys()].join(', ')}.`);
 }
 
 export async function readResource(perform: Perform, caller: Caller, uri: unknown): Promise<object> {

@@ -1,18 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Failure } from '../../contract/failure.ts';
-import { EventStream } from '../event-stream.ts';
+import { type EventStream, openEventStream } from '../event-stream.ts';
 import type { BodyReader } from '../request-body.ts';
-import { SECURITY_HEADERS, sendJson, endResponse } from '../response.ts';
+import { endResponse, SECURITY_HEADERS, sendJson } from '../response.ts';
 import type { Exchange, Route } from '../router.ts';
 import type { StreamRegistry } from '../stream-registry.ts';
-import { readBatch, readMessage } from './message.ts';
+import { readBatch, readMessage, type RpcMessage } from './message.ts';
 import { ProtocolError, rpcErrorResponse } from './rpc.ts';
 import { loadSdk, type Sdk } from './sdk.ts';
 import type { SessionRegistry } from './session-registry.ts';
-import type { Session, SendBeforeResponse } from './session.ts';
+import type { SendBeforeResponse, Session } from './session.ts';
 
 interface Deps {
-  /** Where the server is reached over streamable HTTP; HTTP with SSE is below it. */
+  /** The path of streamable HTTP. The paths of HTTP with SSE are below it. */
   readonly path: string;
   readonly transport: string;
   readonly sessions: SessionRegistry;
@@ -20,53 +20,59 @@ interface Deps {
   readonly bodies: BodyReader;
 }
 
-/** Both ways over HTTP to one MCP server (R-MCP-01). */
-export const mcpRoutes = (deps: Deps): Route[] => [...streamable(deps), ...withSse(deps)];
+/** Unread data per stream: room for a few of the longest results. */
+const UNREAD_BYTES = 4 * 1024 * 1024;
 
-/** Streamable HTTP: what is posted is answered at once; a stream tells what nobody asked for. */
-function streamable({ path, transport, sessions, streams, bodies }: Deps): Route[] {
+/** The two HTTP transports of one MCP server (R-MCP-01). */
+export const mcpRoutes = (deps: Deps): Route[] => [...streamableHttpRoutes(deps), ...sseRoutes(deps)];
+
+/** Streamable HTTP: a POST is answered directly, a GET opens a stream of notifications. */
+function streamableHttpRoutes({ path, transport, sessions, streams, bodies }: Deps): Route[] {
   return [
     route('POST', path, transport, async (exchange) => {
       const { request, response } = exchange;
       const sdk = await loadSdk();
-      const body = await read(bodies, exchange);
-      const alone = Array.isArray(body) ? undefined : readMessage(body, sdk);
-      if (alone?.kind === 'broken') return send(response, 400, alone.answer);
-      if (alone?.kind === 'request' && alone.method === 'initialize') {
-        // Also within a session: whoever begins anew gets a new one.
+      const body = await readBody(bodies, exchange);
+      const single = Array.isArray(body) ? undefined : readMessage(body, sdk);
+      if (single?.kind === 'invalid') return send(response, 400, single.response);
+      if (single?.kind === 'request' && single.method === 'initialize') {
+        // Opens a new session, even if the request names an old one.
         const session = await sessions.open(exchange, 'http');
-        const [greeting] = await session.request([alone]);
-        return greeting && send(response, 200, greeting, ['Mcp-Session-Id', session.id]);
+        const [result] = await session.request([single]);
+        return result && send(response, 200, result, ['Mcp-Session-Id', session.id]);
       }
-      const session = sessionOf(sessions, exchange);
+      const session = findSession(sessions, exchange);
       requireVersion(request, sdk);
-      const aside = new Aside(streams, exchange, session);
-      const answers = await session.request(alone ? [alone] : readBatch(body as unknown[], session.version, sdk), aside.tell);
-      if (aside.stream) return aside.end(answers);
-      if (answers[0] === undefined) return sendNothing(response, 202);
-      return send(response, 200, alone ? answers[0] : answers);
+      const stream = new ResponseStream(streams, exchange, session);
+      const responses = await session.request(messagesOf(single, body, session, sdk), stream.send);
+      if (stream.isOpen) return stream.end(responses);
+      if (responses[0] === undefined) return sendEmpty(response, 202);
+      return send(response, 200, single ? responses[0] : responses);
     }),
     route('GET', path, transport, async (exchange) => {
-      const session = sessionOf(sessions, exchange);
+      const session = findSession(sessions, exchange);
       requireVersion(exchange.request, await loadSdk());
-      const last = Number(exchange.request.headers['last-event-id'] ?? NaN);
-      const stream = follow(streams, exchange, (ended) => session.detachStream(ended));
-      session.attachStream(stream, ...(Number.isSafeInteger(last) ? [last] : []));
+      const lastEventId = Number(exchange.request.headers['last-event-id'] ?? NaN);
+      const stream = openEventStream(streams, exchange, {
+        unreadBytes: UNREAD_BYTES,
+        onClose: (closed) => session.detachStream(closed),
+      });
+      session.attachStream(stream, ...(Number.isSafeInteger(lastEventId) ? [lastEventId] : []));
     }),
     route('DELETE', path, transport, async (exchange) => {
-      await sessionOf(sessions, exchange).close();
-      sendNothing(exchange.response, 204);
+      await findSession(sessions, exchange).close();
+      sendEmpty(exchange.response, 204);
     }),
   ];
 }
 
-/** What is told of a request before it is answered. The first word of it makes a stream of the answer. */
-class Aside {
+/** Turns the response to a POST into an event stream when there is something to send before the result, such as progress. */
+class ResponseStream {
   readonly #streams: StreamRegistry;
   readonly #exchange: Exchange;
   readonly #session: Session;
-  #refused = false;
-  stream: EventStream | undefined;
+  #unavailable = false;
+  #stream: EventStream | undefined;
 
   constructor(streams: StreamRegistry, exchange: Exchange, session: Session) {
     this.#streams = streams;
@@ -74,45 +80,48 @@ class Aside {
     this.#session = session;
   }
 
-  readonly tell: SendBeforeResponse = (text) => {
-    this.stream ??= this.#open();
-    this.stream?.sendIfRoom('message', text);
-    return this.stream !== undefined;
+  get isOpen(): boolean {
+    return this.#stream !== undefined;
+  }
+
+  readonly send: SendBeforeResponse = (text) => {
+    this.#stream ??= this.#open();
+    this.#stream?.sendIfRoom(text, { event: 'message' });
+    return this.isOpen;
   };
 
-  end(answers: readonly object[]): void {
-    for (const one of answers) this.stream?.send('message', JSON.stringify(one));
-    this.stream?.end();
+  end(responses: readonly object[]): void {
+    for (const response of responses) this.#stream?.send(JSON.stringify(response), { event: 'message' });
+    this.#stream?.end();
   }
 
   #open(): EventStream | undefined {
     const { request, response } = this.#exchange;
-    if (this.#refused || response.destroyed || !request.headers.accept?.includes('text/event-stream')) return undefined;
+    if (this.#unavailable || response.destroyed || !request.headers.accept?.includes('text/event-stream')) return undefined;
     try {
-      // Its token ends before the answer is there: then that it does is the answer.
-      return follow(
-        this.#streams,
-        this.#exchange,
-        () => undefined,
-        () => void this.#session.close(),
-      );
+      return openEventStream(this.#streams, this.#exchange, {
+        unreadBytes: UNREAD_BYTES,
+        onClose: () => undefined,
+        // Closing the session answers the pending requests, and the stream ends with those answers.
+        onTokenEnd: () => void this.#session.close(),
+      });
     } catch {
-      // There are as many streams as may be; the answer comes without.
-      this.#refused = true;
+      // The subject has too many streams, so the result is sent without one.
+      this.#unavailable = true;
       return undefined;
     }
   }
 }
 
-/** HTTP with SSE, as older clients speak it: one stream for every answer, and a path to post to. The session ends with its stream. */
-function withSse({ path, transport, sessions, streams, bodies }: Deps): Route[] {
+/** HTTP with SSE, for older clients: all responses go to one stream, and the session ends with it. */
+function sseRoutes({ path, transport, sessions, streams, bodies }: Deps): Route[] {
   return [
     route('GET', `${path}/sse`, transport, async (exchange) => {
       const session = await sessions.open(exchange, 'sse');
       try {
         const close = (): void => void session.close();
-        const stream = follow(streams, exchange, close, close);
-        stream.send('endpoint', `${path}/sse/message?sessionId=${session.id}`);
+        const stream = openEventStream(streams, exchange, { unreadBytes: UNREAD_BYTES, onClose: close, onTokenEnd: close });
+        stream.send(`${path}/sse/message?sessionId=${session.id}`, { event: 'endpoint' });
         session.attachStream(stream);
       } catch (error) {
         await session.close();
@@ -122,18 +131,21 @@ function withSse({ path, transport, sessions, streams, bodies }: Deps): Route[] 
     route('POST', `${path}/sse/message`, transport, async (exchange) => {
       const { response, query } = exchange;
       const sdk = await loadSdk();
-      const body = await read(bodies, exchange);
+      const body = await readBody(bodies, exchange);
       const session = sessions.find(new URLSearchParams(query).get('sessionId') ?? '', exchange, 'sse');
-      const alone = Array.isArray(body) ? undefined : readMessage(body, sdk);
-      if (alone?.kind === 'broken') return send(response, 400, alone.answer);
-      const messages = alone ? [alone] : readBatch(body as unknown[], session.version, sdk);
-      sendNothing(response, 202);
-      for (const message of messages) session.receive(message, (reply) => reply && session.sendOnStream(reply));
+      const single = Array.isArray(body) ? undefined : readMessage(body, sdk);
+      if (single?.kind === 'invalid') return send(response, 400, single.response);
+      const messages = messagesOf(single, body, session, sdk);
+      sendEmpty(response, 202);
+      for (const message of messages) session.receive(message, (result) => result && session.sendOnStream(result));
     }),
   ];
 }
 
-/** What the protocol refuses is told in JSON-RPC, all else as on every other path. */
+const messagesOf = (single: RpcMessage | undefined, body: unknown, session: Session, sdk: Sdk): readonly RpcMessage[] =>
+  single ? [single] : readBatch(body as unknown[], session.version, sdk);
+
+/** Sends protocol errors as JSON-RPC. Other failures are sent as on every other path. */
 const route = (
   method: Route['method'],
   path: string,
@@ -155,61 +167,36 @@ const route = (
   },
 });
 
-async function read(bodies: BodyReader, { request, response, caller }: Exchange): Promise<unknown> {
+async function readBody(bodies: BodyReader, { request, response, caller }: Exchange): Promise<unknown> {
   try {
     return await bodies.readJson(request, response, caller.subject);
   } catch (error) {
-    // What has come whole and is no JSON; the rest is the connection's affair.
+    // A complete body that is not JSON is a protocol error. Other failures concern the connection.
     if (error instanceof Failure && error.code === 'invalid_input' && request.complete) {
-      throw new ProtocolError('unparsable', error.message);
+      throw new ProtocolError('parse_error', error.message);
     }
     throw error;
   }
 }
 
-function sessionOf(sessions: SessionRegistry, exchange: Exchange): Session {
+function findSession(sessions: SessionRegistry, exchange: Exchange): Session {
   const id = exchange.request.headers['mcp-session-id'];
   if (typeof id === 'string') return sessions.find(id, exchange, 'http');
-  throw new ProtocolError(
-    'malformed',
-    'There is no session yet; send initialize first, and then its Mcp-Session-Id with every request.',
-  );
+  throw new ProtocolError('malformed', 'There is no session; send initialize, then its Mcp-Session-Id with every request.');
 }
 
 function requireVersion({ headers }: IncomingMessage, { SUPPORTED_PROTOCOL_VERSIONS }: Sdk): void {
   const version = headers['mcp-protocol-version'];
-  if (version === undefined || SUPPORTED_PROTOCOL_VERSIONS.some((known) => known === version)) return;
-  throw new ProtocolError(
-    'malformed',
-    `This protocol version is not spoken here; send MCP-Protocol-Version ${SUPPORTED_PROTOCOL_VERSIONS.join(', ')}, as agreed on.`,
-  );
+  if (version === undefined || SUPPORTED_PROTOCOL_VERSIONS.some((supported) => supported === version)) return;
+  const list = SUPPORTED_PROTOCOL_VERSIONS.join(', ');
+  throw new ProtocolError('malformed', `Unsupported MCP-Protocol-Version; send the negotiated one of ${list}.`);
 }
 
-/** A stream that ends with its token, with the program, or when its reader goes. */
-function follow(
-  streams: StreamRegistry,
-  exchange: Exchange,
-  closed: (stream: EventStream) => void,
-  stop = (stream: EventStream) => stream.end(),
-): EventStream {
-  const { response } = exchange;
-  const held = streams.open(exchange, { end: () => stop(stream), keepAlive: () => stream.keepAlive() });
-  const stream = new EventStream(response);
-  const over = (): void => {
-    held[Symbol.dispose]();
-    closed(stream);
-  };
-  response.once('close', over);
-  // They may be gone already.
-  if (response.destroyed || response.socket?.destroyed) over();
-  return stream;
-}
-
-const send = (response: ServerResponse, status: number, body: object, more: readonly string[] = []): void => {
-  if (!response.destroyed) sendJson(response, status, JSON.stringify(body), more);
+const send = (response: ServerResponse, status: number, body: object, headers: readonly string[] = []): void => {
+  if (!response.destroyed) sendJson(response, status, JSON.stringify(body), headers);
 };
 
-function sendNothing(response: ServerResponse, status: 202 | 204): void {
+function sendEmpty(response: ServerResponse, status: 202 | 204): void {
   if (response.destroyed) return;
   response.writeHead(status, [...SECURITY_HEADERS, ...(status === 202 ? ['Content-Length', '0'] : [])]);
   endResponse(response);

@@ -2,8 +2,14 @@ import type { RequestId } from '@modelcontextprotocol/sdk/types.js';
 import { asFailure } from '../../contract/failure.ts';
 import { toRpcError } from '../failure-responses.ts';
 
-/** JSON-RPC's own numbers, and the one that MCP clients know a lost session by. */
-const CODES = { unparsable: -32700, malformed: -32600, unknown_method: -32601, unfit: -32602, unknown_session: -32001 } as const;
+/** The codes of JSON-RPC, and the one by which MCP clients recognize a lost session. */
+const CODES = {
+  parse_error: -32700,
+  malformed: -32600,
+  unknown_method: -32601,
+  invalid_params: -32602,
+  unknown_session: -32001,
+} as const;
 
 interface RpcErrorBody {
   readonly code: number;
@@ -13,12 +19,12 @@ interface RpcErrorBody {
 
 export interface RpcErrorResponse {
   readonly jsonrpc: '2.0';
-  // A message whose id cannot be read is answered with none.
+  /** Null if the id of the request could not be read. */
   readonly id: RequestId | null;
   readonly error: RpcErrorBody;
 }
 
-/** What the protocol itself refuses, as opposed to an operation: it is told in JSON-RPC, which is all that MCP clients read. */
+/** An error of the protocol itself, not of an operation. It is sent as JSON-RPC, the only format that MCP clients read. */
 export class ProtocolError extends Error {
   override readonly name = 'ProtocolError';
   readonly code: number;
@@ -31,7 +37,6 @@ export class ProtocolError extends Error {
   }
 }
 
-/** As a request is answered that failed; whatever was not foreseen is told like every other failure. */
 export function toRpcErrorBody(error: unknown): RpcErrorBody {
   if (error instanceof ProtocolError) return { code: error.code, message: error.message };
   return toRpcError(asFailure(error));

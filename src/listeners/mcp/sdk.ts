@@ -10,5 +10,5 @@ export type Sdk = Awaited<ReturnType<typeof load>>;
 
 let loaded: Promise<Sdk> | undefined;
 
-/** The MCP library, read when the first client comes: the start need not wait for it, and a program without agents never does. */
+/** Loads the MCP library on first use, so that start-up does not wait for it. */
 export const loadSdk = (): Promise<Sdk> => (loaded ??= load());

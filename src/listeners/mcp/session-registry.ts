@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { Failure } from '../../contract/failure.ts';
 import type { TokenRegistry } from '../../core/access/token-registry.ts';
-import type { SpaceChange, MemoryStore } from '../../core/store/store.ts';
+import type { MemoryStore, SpaceChange } from '../../core/store/store.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import type { Exchange } from '../router.ts';
 import { ProtocolError } from './rpc.ts';
@@ -10,56 +10,52 @@ import { Session, type TransportKind } from './session.ts';
 const MINUTE_MS = 60_000;
 
 /**
- * A client that has no stream open and says nothing for so long begins anew when it comes back.
+ * A session without a stream ends after this time without requests. Its client then opens a new one.
  * @internal
  */
 export const SESSION_IDLE_MS = 30 * MINUTE_MS;
 /**
- * Sessions of one subject; programs that are started for each call leave one behind every time.
+ * Sessions per subject. Programs that are started for each call leave a session behind every time.
  * @internal
  */
 export const MAX_SESSIONS = 256;
-/** Changes within this are told as one. */
-const GATHER_MS = 100;
+/** Changes within this time cause one notification per resource. */
+const NOTIFY_DELAY_MS = 100;
 
 interface Deps {
   readonly clock: Clock;
   readonly tokens: Pick<TokenRegistry, 'onRevoked'>;
   readonly onChange: MemoryStore['onChange'];
-  /** Gives a new session its server. */
+  /** Connects a new session to a server object. */
   readonly startServer: (session: Session) => Promise<void>;
-  /** What a client that listens to this hears of, when something of the kind changes. */
+  /** Whether a change of this kind affects the resource. */
   readonly isAffected: (uri: string, kind: SpaceChange['kind']) => boolean;
 }
 
 /**
- * The sessions of one MCP server. A session is no proof of who asks (the token is, on every request); it belongs to the token
- * that opened it, and to every other it does not exist (R-MCP-06).
+ * The sessions of one MCP server. A session id does not authenticate, so every request needs its token too. A session is visible
+ * only to the token that opened it (R-MCP-06).
  */
 export class SessionRegistry implements Disposable {
   readonly #deps: Deps;
   readonly #sessions = new Map<string, Session>();
-  readonly #listening: readonly Disposable[];
-  readonly #changed = new Map<string, Set<SpaceChange['kind']>>();
-  #telling: Disposable | undefined;
-  #waiting: Disposable | undefined;
+  readonly #listeners: readonly Disposable[];
+  readonly #changedKinds = new Map<string, Set<SpaceChange['kind']>>();
+  #notifyTimer: Disposable | undefined;
+  #idleTimer: Disposable | undefined;
 
   constructor(deps: Deps) {
     this.#deps = deps;
-    this.#listening = [
-      deps.tokens.onRevoked((id) => this.#endAll(({ owner }) => owner.caller.token === id)),
-      deps.onChange((changed) => this.#gather(changed)),
+    this.#listeners = [
+      deps.tokens.onRevoked((id) => this.#closeWhere(({ owner }) => owner.caller.token === id)),
+      deps.onChange((change) => this.#collect(change)),
     ];
-  }
-
-  get size(): number {
-    return this.#sessions.size;
   }
 
   async open({ caller, token }: Pick<Exchange, 'caller' | 'token'>, transportKind: TransportKind): Promise<Session> {
     this.#makeRoom(caller.subject);
     const owner = { caller, transportKind, token: digestOf(token) };
-    const session = new Session(owner, this.#deps.clock.steady(), () => this.#drop(session));
+    const session = new Session(owner, this.#deps.clock.steady(), () => this.#remove(session));
     this.#sessions.set(session.id, session);
     try {
       await this.#deps.startServer(session);
@@ -67,15 +63,20 @@ export class SessionRegistry implements Disposable {
       await session.close();
       throw error;
     }
-    this.#wait();
+    this.#scheduleIdleCheck();
     return session;
   }
 
-  /** Another's session and none at all are the same to whoever asks. */
-  find(id: string, { caller, token }: Pick<Exchange, 'caller' | 'token'>, way: TransportKind): Session {
+  /** Finds the caller's own session. The error for another caller's session is the same as for none. */
+  find(id: string, { caller, token }: Pick<Exchange, 'caller' | 'token'>, transportKind: TransportKind): Session {
     const session = this.#sessions.get(id);
     const owner = session?.owner;
-    if (!session || owner?.caller.subject !== caller.subject || owner.transportKind !== way || owner.token !== digestOf(token)) {
+    if (
+      !session ||
+      owner?.caller.subject !== caller.subject ||
+      owner.transportKind !== transportKind ||
+      owner.token !== digestOf(token)
+    ) {
       throw new ProtocolError('unknown_session', 'Session not found; connect again with initialize.');
     }
     session.usedAt = this.#deps.clock.steady();
@@ -83,67 +84,71 @@ export class SessionRegistry implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    for (const listening of this.#listening) listening[Symbol.dispose]();
-    this.#telling?.[Symbol.dispose]();
-    this.#waiting?.[Symbol.dispose]();
-    this.#endAll(() => true);
+    for (const listener of this.#listeners) listener[Symbol.dispose]();
+    this.#notifyTimer?.[Symbol.dispose]();
+    this.#idleTimer?.[Symbol.dispose]();
+    this.#closeWhere(() => true);
   }
 
-  #drop({ id }: Session): void {
+  #remove({ id }: Session): void {
     this.#sessions.delete(id);
     if (this.#sessions.size > 0) return;
-    this.#waiting?.[Symbol.dispose]();
-    this.#waiting = undefined;
+    this.#idleTimer?.[Symbol.dispose]();
+    this.#idleTimer = undefined;
   }
 
-  /** The oldest idle one goes. */
+  /** Closes the subject's least recently used idle session if the subject has too many. */
   #makeRoom(subject: string): void {
     const own = [...this.#sessions.values()].filter(({ owner }) => owner.caller.subject === subject);
     if (own.length < MAX_SESSIONS) return;
     const [oldest] = own.filter(({ busy }) => !busy).toSorted((one, other) => one.usedAt - other.usedAt);
     if (!oldest) {
-      throw new Failure('rate_limited', `There are ${MAX_SESSIONS} open sessions of this subject; close those that nobody uses.`);
+      throw new Failure(
+        'rate_limited',
+        `This subject already has ${MAX_SESSIONS} open sessions; close those that are not in use.`,
+      );
     }
     void oldest.close();
   }
 
-  #endAll(which: (session: Session) => boolean): void {
-    for (const session of this.#sessions.values()) if (which(session)) void session.close();
+  #closeWhere(matches: (session: Session) => boolean): void {
+    for (const session of this.#sessions.values()) if (matches(session)) void session.close();
   }
 
-  /** Sleeps until the first session may have been idle for too long; it wakes at most twice for each that is used again. */
-  #wait(): void {
-    if (this.#waiting || this.#sessions.size === 0) return;
-    const now = this.#deps.clock.steady();
-    const first = Math.min(...[...this.#sessions.values()].map(({ busy, usedAt }) => (busy ? now : usedAt)));
-    this.#waiting = this.#deps.clock.after(Math.max(first + SESSION_IDLE_MS - now, MINUTE_MS), () => {
-      this.#waiting = undefined;
-      const late = this.#deps.clock.steady() - SESSION_IDLE_MS;
-      for (const session of this.#sessions.values()) if (session.busy) session.usedAt = this.#deps.clock.steady();
-      this.#endAll(({ usedAt }) => usedAt <= late);
-      this.#wait();
+  /** Sets a timer for the earliest time at which a session may have been idle too long. */
+  #scheduleIdleCheck(): void {
+    if (this.#idleTimer || this.#sessions.size === 0) return;
+    const { clock } = this.#deps;
+    const now = clock.steady();
+    const earliest = Math.min(...[...this.#sessions.values()].map(({ busy, usedAt }) => (busy ? now : usedAt)));
+    this.#idleTimer = clock.after(Math.max(earliest + SESSION_IDLE_MS - now, MINUTE_MS), () => {
+      this.#idleTimer = undefined;
+      const limit = clock.steady() - SESSION_IDLE_MS;
+      for (const session of this.#sessions.values()) if (session.busy) session.usedAt = clock.steady();
+      this.#closeWhere(({ usedAt }) => usedAt <= limit);
+      this.#scheduleIdleCheck();
     });
   }
 
-  /** Only the subject's own namespace: a pack session's is no client's. */
-  #gather({ namespace: { subject, session }, kind }: SpaceChange): void {
+  /** Skips namespaces of pack sessions, which belong to no client. */
+  #collect({ namespace: { subject, session }, kind }: SpaceChange): void {
     if (session !== undefined) return;
-    const kinds = this.#changed.get(subject) ?? new Set();
-    this.#changed.set(subject, kinds.add(kind));
-    this.#telling ??= this.#deps.clock.after(GATHER_MS, () => this.#tell());
+    const kinds = this.#changedKinds.get(subject) ?? new Set();
+    this.#changedKinds.set(subject, kinds.add(kind));
+    this.#notifyTimer ??= this.#deps.clock.after(NOTIFY_DELAY_MS, () => this.#notify());
   }
 
-  #tell(): void {
-    this.#telling = undefined;
-    const { isAffected: concerns } = this.#deps;
+  #notify(): void {
+    this.#notifyTimer = undefined;
+    const { isAffected } = this.#deps;
     for (const session of this.#sessions.values()) {
-      const kinds = [...(this.#changed.get(session.owner.caller.subject) ?? [])];
+      const kinds = [...(this.#changedKinds.get(session.owner.caller.subject) ?? [])];
       for (const uri of session.subscriptions) {
-        if (!kinds.some((kind) => concerns(uri, kind))) continue;
+        if (!kinds.some((kind) => isAffected(uri, kind))) continue;
         session.notify({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri } });
       }
     }
-    this.#changed.clear();
+    this.#changedKinds.clear();
   }
 }
 

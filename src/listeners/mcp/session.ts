@@ -16,184 +16,183 @@ import { rpcErrorResponse, type RpcErrorResponse } from './rpc.ts';
 
 export type RpcResponse = JSONRPCMessage | RpcErrorResponse;
 
-/** Requests of one session that are not answered yet. */
-const MOST_PENDING = 256;
+/** Unanswered requests per session. */
+const MAX_PENDING = 256;
 
-interface Pending {
-  /** As the client numbered it. */
-  readonly id: RequestId;
-  readonly method: string;
-  readonly take: (answer: RpcResponse | undefined) => void;
-  readonly tell: SendBeforeResponse;
-}
+/** Receives the response, or undefined if the client cancelled the request. */
+type OnResponse = (response: RpcResponse | undefined) => void;
 
-/** Says something about a request on the way that its answer will go. False where there is no such way. */
+/** Sends a notification on the connection of a pending request. Returns false if that connection cannot carry any. */
 export type SendBeforeResponse = (text: string) => boolean;
 
-const nowhere: SendBeforeResponse = () => false;
+const cannotSend: SendBeforeResponse = () => false;
 
-/** Answers go back with the question, or by the stream that opened the session: whoever mixes them would wait for ever. */
+interface PendingRequest {
+  /** The client's own id of the request. */
+  readonly id: RequestId;
+  readonly method: string;
+  readonly onResponse: OnResponse;
+  readonly sendBefore: SendBeforeResponse;
+}
+
+/** Where responses go: to the HTTP request, or to the session's event stream. A session cannot use both. */
 export type TransportKind = 'http' | 'sse';
 
 export interface SessionOwner {
   readonly caller: Caller;
   readonly transportKind: TransportKind;
-  /** Tells the token from every other, also from one with the same id. */
+  /** Digest of the token. Two tokens may have the same id, but not the same digest. */
   readonly token: string;
 }
 
 /**
- * One client's conversation, and the SDK's way to its wire. Requests get numbers of our own before the SDK sees them, so two
- * that a client numbers alike are never taken for each other.
+ * One client's session, and the SDK's transport to that client. Requests are renumbered before the SDK sees them, so that two with
+ * the same id from the client are never confused.
  */
 export class Session implements Transport {
   readonly id = randomBytes(24).toString('base64url');
   readonly owner: SessionOwner;
-  /** What its client wants to hear of. */
+  /** URIs of the resources that the client subscribed to. */
   readonly subscriptions = new Set<string>();
   /** Steady milliseconds. */
   usedAt: number;
-  /** The protocol both sides agreed on. */
+  /** The negotiated protocol version. */
   version: string | undefined;
   onmessage?: Transport['onmessage'];
   onclose?: () => void;
   onerror?: (error: Error) => void;
-  readonly #pending = new Map<number, Pending>();
-  /** What was said that nobody asked for, each text once, with the number of its last time. */
-  readonly #news = new Map<string, number>();
-  #said = 0;
-  #heard = 0;
-  #asked = 0;
+  readonly #pending = new Map<number, PendingRequest>();
+  /** Notifications, each text once, with the event number of its latest occurrence. */
+  readonly #notifications = new Map<string, number>();
+  /** Number of the latest notification, and of the latest one written to a stream. */
+  #lastEvent = 0;
+  #lastSentEvent = 0;
+  #requestCount = 0;
   #stream: EventStream | undefined;
-  readonly #over: () => void;
+  readonly #onEnd: () => void;
   #ended = false;
 
-  constructor(owner: SessionOwner, now: number, over: () => void) {
+  constructor(owner: SessionOwner, now: number, onEnd: () => void) {
     this.owner = owner;
     this.usedAt = now;
-    this.#over = over;
+    this.#onEnd = onEnd;
   }
 
   get busy(): boolean {
     return this.#pending.size > 0 || this.#stream?.isOpen === true;
   }
 
-  /** Hands messages to the SDK; fulfils with the answers, in the order in which they are ready, when all are there. */
-  async request(messages: readonly RpcMessage[], tell = nowhere): Promise<RpcResponse[]> {
-    const answers: RpcResponse[] = [];
-    const { promise, resolve } = Promise.withResolvers<void>();
-    let waiting = 1;
-    const take = (answer: RpcResponse | undefined): void => {
-      if (answer) answers.push(answer);
-      waiting -= 1;
-      if (waiting === 0) resolve();
-    };
-    for (const message of messages) {
-      if (message.kind === 'request') waiting += 1;
-      if (message.kind === 'broken') answers.push(message.answer);
-      else this.receive(message, take, tell);
-    }
-    take(undefined);
-    await promise;
-    return answers;
+  /** Passes messages to the SDK and resolves with all responses, in the order in which they are ready. */
+  async request(messages: readonly RpcMessage[], sendBefore = cannotSend): Promise<RpcResponse[]> {
+    const responses: RpcResponse[] = [];
+    const pending = messages.map(async (message) => {
+      if (message.kind === 'invalid') responses.push(message.response);
+      if (message.kind !== 'request') return this.receive(message, () => undefined);
+      await new Promise<void>((resolve) => {
+        const onResponse: OnResponse = (response) => {
+          if (response) responses.push(response);
+          resolve();
+        };
+        this.receive(message, onResponse, sendBefore);
+      });
+    });
+    await Promise.all(pending);
+    return responses;
   }
 
-  /** `take` gets the answer to a request, or nothing if its client took the request back. */
-  receive(message: RpcMessage, take: (answer: RpcResponse | undefined) => void, tell = nowhere): void {
-    if (message.kind === 'notification') this.#note(message.method, message.params);
+  receive(message: RpcMessage, onResponse: OnResponse, sendBefore = cannotSend): void {
+    if (message.kind === 'notification') this.#receiveNotification(message.method, message.params);
     if (message.kind !== 'request') return;
     const { id, method, params } = message;
-    if (this.#ended) return take(rpcErrorResponse(id, gone()));
-    if (this.#pending.size >= MOST_PENDING) return take(rpcErrorResponse(id, tooMany()));
-    this.#asked += 1;
-    this.#pending.set(this.#asked, { id, method, take, tell });
-    const request: JSONRPCRequest = { jsonrpc: '2.0', id: this.#asked, method, ...(params && { params }) };
+    if (this.#ended) return onResponse(rpcErrorResponse(id, sessionEnded()));
+    if (this.#pending.size >= MAX_PENDING) return onResponse(rpcErrorResponse(id, tooManyRequests()));
+    this.#requestCount += 1;
+    this.#pending.set(this.#requestCount, { id, method, onResponse, sendBefore });
+    const request: JSONRPCRequest = { jsonrpc: '2.0', id: this.#requestCount, method, ...(params && { params }) };
     this.onmessage?.(request);
   }
 
-  /** Where what nobody asked for goes from now on. What a reader has not heard yet comes first; `last` is what they heard last. */
-  attachStream(stream: EventStream, last = this.#heard): void {
+  /** Replaces the stream for notifications. First sends those that the client missed: all after `lastSent`. */
+  attachStream(stream: EventStream, lastSent = this.#lastSentEvent): void {
     this.#stream?.end();
     this.#stream = stream;
-    for (const [text, number] of this.#news) if (number > last) stream.send('message', text, number);
-    this.#heard = this.#said;
+    for (const [text, number] of this.#notifications) {
+      if (number > lastSent) stream.send(text, { event: 'message', id: number });
+    }
+    this.#lastSentEvent = this.#lastEvent;
   }
 
   detachStream(stream: EventStream): void {
     if (this.#stream === stream) this.#stream = undefined;
   }
 
-  /** An answer, where answers go by the stream. */
-  sendOnStream(answer: RpcResponse): void {
-    this.#stream?.send('message', JSON.stringify(answer));
+  sendOnStream(response: RpcResponse): void {
+    this.#stream?.send(JSON.stringify(response), { event: 'message' });
   }
 
-  /** Tells the client something it did not ask for, now or when it listens again. */
+  /** Sends a notification now, or when the client opens a stream. */
   notify(notification: JSONRPCNotification): void {
     const text = JSON.stringify(notification);
-    this.#said += 1;
-    // Its last time is what counts.
-    this.#news.delete(text);
-    this.#news.set(text, this.#said);
+    this.#lastEvent += 1;
+    // Deleted first, so that the map stays in the order of the numbers.
+    this.#notifications.delete(text);
+    this.#notifications.set(text, this.#lastEvent);
     if (!this.#stream?.isOpen) return;
-    this.#stream.send('message', text, this.#said);
-    this.#heard = this.#said;
+    this.#stream.send(text, { event: 'message', id: this.#lastEvent });
+    this.#lastSentEvent = this.#lastEvent;
   }
 
-  /** How far a request is, as long as it is not answered. It is told now or never: the next is worth more. */
+  /** Sends the progress of a pending request. It is dropped if it cannot be sent now, because newer progress replaces it. */
   sendProgress(number: number, params: Progress & { readonly progressToken: ProgressToken }): void {
-    const pending = this.#pending.get(number);
-    if (!pending) return;
+    const request = this.#pending.get(number);
+    if (!request) return;
     const text = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params });
-    if (!pending.tell(text)) this.#stream?.sendIfRoom('message', text);
+    if (!request.sendBefore(text)) this.#stream?.sendIfRoom(text, { event: 'message' });
   }
 
   async start(): Promise<void> {
-    // It begins with its first message.
+    // Nothing to do: the HTTP server is already listening.
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
     if ('method' in message) {
-      // This server asks its clients nothing.
+      // Requests are not forwarded: this server sends none to its clients.
       if (!('id' in message)) this.notify(message);
       return;
     }
     const number = Number(message.id);
-    const pending = this.#pending.get(number);
-    if (!pending) return;
+    const request = this.#pending.get(number);
+    if (!request) return;
     this.#pending.delete(number);
-    if (pending.method === 'initialize' && 'result' in message) this.version = String(message.result['protocolVersion']);
-    pending.take({ ...message, id: pending.id });
+    if (request.method === 'initialize' && 'result' in message) this.version = String(message.result['protocolVersion']);
+    request.onResponse({ ...message, id: request.id });
   }
 
-  /** Whoever still waits is told that it is over. */
+  /** Ends the session. Pending requests fail. */
   async close(): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;
     const pending = [...this.#pending.values()];
     this.#pending.clear();
-    for (const { id, take } of pending) take(rpcErrorResponse(id, gone()));
+    for (const { id, onResponse } of pending) onResponse(rpcErrorResponse(id, sessionEnded()));
     this.#stream?.end();
     this.onclose?.();
-    this.#over();
+    this.#onEnd();
   }
 
-  #note(method: string, params: Record<string, unknown> | undefined): void {
+  #receiveNotification(method: string, params: Record<string, unknown> | undefined): void {
     if (method === 'notifications/initialized') this.onmessage?.({ jsonrpc: '2.0', method });
     if (method !== 'notifications/cancelled') return;
-    for (const [number, { id, take }] of this.#pending) {
+    for (const [number, { id, onResponse }] of this.#pending) {
       if (id !== params?.['requestId']) continue;
       this.#pending.delete(number);
       this.onmessage?.({ jsonrpc: '2.0', method, params: { requestId: number } });
-      take(undefined);
+      onResponse(undefined);
     }
   }
 }
 
-const gone = (): Failure => new Failure('session_unavailable', 'This session has ended; connect again.');
+const sessionEnded = (): Failure => new Failure('session_unavailable', 'This session has ended; connect again.');
 
-const tooMany = (): Failure =>
-  new Failure(
-    'rate_limited',
-    `More than ${MOST_PENDING} requests of this session wait for their answers; wait for some of them.`,
-  );
+const tooManyRequests = (): Failure =>
+  new Failure('rate_limited', `This session already has ${MAX_PENDING} unanswered requests; wait for some responses.`);

@@ -3,18 +3,22 @@ import { Failure } from '../../contract/failure.ts';
 import { isOperation } from '../../contract/operations.ts';
 import { isSubject } from '../../contract/token.ts';
 import type { WindowChange } from '../../contract/window.ts';
+import { hasScope } from '../../core/access/caller.ts';
 import type { Perform } from '../../core/operations/perform.ts';
 import type { MemoryStore } from '../../core/store/store.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import { readBearerToken } from '../bearer-token.ts';
+import { EventStream } from '../event-stream.ts';
 import { CONNECTION_LIMITS } from '../limits.ts';
 import type { LogEvent } from '../log-event.ts';
 import { decodeComponent } from '../query.ts';
 import { type BodyReader, rejectBody } from '../request-body.ts';
-import { SECURITY_HEADERS, sendJson, endResponse } from '../response.ts';
+import { abortOnClose, endResponse, SECURITY_HEADERS, sendJson } from '../response.ts';
+import { API_PATH } from '../rest-routes.ts';
+import type { Route } from '../router.ts';
 import { CONTENT_SECURITY_POLICY } from './content-security-policy.ts';
 import { WindowSessionStore } from './sessions.ts';
-import { type StaticFile, readStaticFiles } from './static-files.ts';
+import { readStaticFiles, type StaticFile } from './static-files.ts';
 import { toWindowResult, windowCaller } from './window-result.ts';
 
 interface Deps {
@@ -22,31 +26,30 @@ interface Deps {
   readonly bodies: BodyReader;
   readonly clock: Clock;
   readonly onChange: MemoryStore['onChange'];
-  readonly onKey?: ((hear: () => void) => Disposable) | undefined;
-  /** Where the built window lies. */
+  readonly onKeyChange?: ((listener: () => void) => Disposable) | undefined;
+  /** The folder of the built window. */
   readonly folder: string;
-  readonly log: (trouble: LogEvent) => void;
+  readonly log: (event: LogEvent) => void;
 }
 
-/** One request to the window. */
-interface Visit {
+interface WindowRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly path: string;
   readonly query: string;
-  /** Where a refused method is told which ones are known. */
+  /** Receives the Allow header of a 405 response. */
   readonly allow: string[];
 }
 
-const CALL = '/window/call/';
-const OPEN = '/window/open';
-const EVENTS = '/window/events';
+const CALL_PATH = '/window/call/';
+const OPEN_PATH = '/window/open';
+const EVENTS_PATH = '/window/events';
 const SUBJECT = /^subject=([^&]+)$/;
 
-/** No subject is called so: what agents send leaves the owner's window its room. */
-const WINDOW = ':window';
+/** Owner of the window's request bodies. No subject can have this name, so agents cannot use up the window's share. */
+const BODY_SUBJECT = ':window';
 
-const PAGE_HEADERS = [
+const FILE_HEADERS = [
   'Content-Security-Policy',
   CONTENT_SECURITY_POLICY,
   'Referrer-Policy',
@@ -58,28 +61,28 @@ const PAGE_HEADERS = [
 ] as const;
 
 /**
- * The owner's window in a browser: its files, and a door that only its page passes, with the session that a one-time link was
- * exchanged for. Whatever it asks goes through `perform` as everything does.
+ * Serves the owner's window to a browser: its static files, calls and events. Calls and events need a session, which the page gets
+ * in exchange for a one-time link.
  */
 export class WindowServer implements Disposable {
   readonly #deps: Deps;
   readonly sessions: WindowSessionStore;
   readonly #changes = new DisposableStack();
-  /** Each with the session that it listens by. */
-  readonly #readers = new Map<ServerResponse, string>();
-  #pages: ReadonlyMap<string, StaticFile> | undefined;
+  /** Open event streams and the session of each. */
+  readonly #streams = new Map<EventStream, string>();
+  #staticFiles: ReadonlyMap<string, StaticFile> | undefined;
 
   constructor(deps: Deps) {
     this.#deps = deps;
-    this.sessions = new WindowSessionStore(deps.clock, () => this.#endClosed());
+    this.sessions = new WindowSessionStore(deps.clock, () => this.#endClosedStreams());
     const changes = deps.onChange(({ namespace: { subject, session }, kind }) => {
-      if (session === undefined) this.#tell({ namespace: subject, kind });
+      if (session === undefined) this.#send({ namespace: subject, kind });
     });
     this.#changes.use(changes);
-    this.#changes.use(deps.onKey?.(() => this.#tell({ namespace: '', kind: 'key' })));
+    this.#changes.use(deps.onKeyChange?.(() => this.#send({ namespace: '', kind: 'key' })));
   }
 
-  /** Good once, for five minutes. What stands behind the # is sent to no server. */
+  /** Creates a link that is valid once, for five minutes. Browsers do not send the part after # to any server. */
   createLink(url: string): string {
     return `${url}/#link=${this.sessions.createLink()}`;
   }
@@ -88,116 +91,127 @@ export class WindowServer implements Disposable {
     return path.startsWith('/window/') || this.#files.has(path);
   }
 
-  async handle(visit: Visit): Promise<void> {
-    const { request, response, path } = visit;
-    const page = this.#files.get(path);
-    if (page) {
-      requireMethod(visit, 'GET');
+  async handle(windowRequest: WindowRequest): Promise<void> {
+    const { request, response, path } = windowRequest;
+    const file = this.#files.get(path);
+    if (file) {
+      requireMethod(windowRequest, 'GET');
       rejectBody(request);
-      show(response, page);
-    } else if (path === OPEN) {
-      requireMethod(visit, 'POST');
-      await this.#open(visit);
+      sendFile(response, file);
+    } else if (path === OPEN_PATH) {
+      requireMethod(windowRequest, 'POST');
+      await this.#open(windowRequest);
     } else {
       const session = readBearerToken(request.rawHeaders);
-      if (!this.sessions.use(session)) throw closed();
-      await this.#within(session, visit);
+      if (!this.sessions.use(session)) throw sessionEnded();
+      await this.#handleInSession(session, windowRequest);
     }
   }
 
   [Symbol.dispose](): void {
     this.#changes[Symbol.dispose]();
-    for (const reader of this.#readers.keys()) endResponse(reader);
+    for (const stream of this.#streams.keys()) stream.end();
   }
 
-  #tell(change: WindowChange): void {
-    for (const reader of this.#readers.keys()) tell(reader, `data: ${JSON.stringify(change)}\n\n`);
+  #send(change: WindowChange): void {
+    for (const stream of this.#streams.keys()) stream.send(JSON.stringify(change));
   }
 
-  /** A session that was ended hears nothing more, from now on and not from the next beat on. */
-  #endClosed(): void {
-    for (const [reader, session] of this.#readers) if (!this.sessions.isOpen(session)) endResponse(reader);
+  /** Ends the streams of an ended session at once, not at their next keep-alive. */
+  #endClosedStreams(): void {
+    for (const [stream, session] of this.#streams) if (!this.sessions.isOpen(session)) stream.end();
   }
 
   get #files(): ReadonlyMap<string, StaticFile> {
-    // Read when the first page asks: most starts show no window.
-    return (this.#pages ??= readStaticFiles(this.#deps.folder));
+    // Read on first use: most runs show no window in a browser.
+    return (this.#staticFiles ??= readStaticFiles(this.#deps.folder));
   }
 
-  async #open({ request, response }: Visit): Promise<void> {
-    const body = (await this.#deps.bodies.readJson(request, response, WINDOW)) as { link?: unknown } | null;
+  async #open({ request, response }: WindowRequest): Promise<void> {
+    const body = (await this.#deps.bodies.readJson(request, response, BODY_SUBJECT)) as { link?: unknown } | null;
     const link = body?.link;
     const session = typeof link === 'string' ? this.sessions.open(link, request.headers['user-agent']) : undefined;
     if (session === undefined) {
-      throw new Failure('invalid_token', 'This link was used already or is too old; run helmdeck-memory window for a new one.');
+      throw new Failure('invalid_token', 'This link has been used or has expired; run helmdeck-memory window to get a new one.');
     }
     sendJson(response, 200, JSON.stringify({ session }));
   }
 
-  async #within(session: string, visit: Visit): Promise<void> {
-    if (visit.path === EVENTS) {
-      requireMethod(visit, 'GET');
-      rejectBody(visit.request);
-      this.#follow(session, visit.response);
-    } else if (visit.path.startsWith(CALL)) {
-      requireMethod(visit, 'POST');
-      await this.#call(visit);
+  async #handleInSession(session: string, windowRequest: WindowRequest): Promise<void> {
+    if (windowRequest.path === EVENTS_PATH) {
+      requireMethod(windowRequest, 'GET');
+      rejectBody(windowRequest.request);
+      this.#streamEvents(session, windowRequest.response);
+    } else if (windowRequest.path.startsWith(CALL_PATH)) {
+      requireMethod(windowRequest, 'POST');
+      await this.#call(windowRequest);
     } else throw new Failure('not_found', 'The window has nothing at this path.');
   }
 
-  async #call({ request, response, path, query }: Visit): Promise<void> {
+  async #call({ request, response, path, query }: WindowRequest): Promise<void> {
     const subject = decodeComponent(SUBJECT.exec(query)?.[1] ?? '');
-    if (!isSubject(subject)) throw new Failure('invalid_input', 'subject must say whose memory is open; send one.');
-    const input = await this.#deps.bodies.readJson(request, response, WINDOW);
-    const gone = new AbortController();
-    response.once('close', () => gone.abort());
-    const [caller, operation] = [windowCaller(subject), path.slice(CALL.length)];
-    const crossed = await toWindowResult(this.#deps.perform(caller, operation, input, { signal: gone.signal }));
-    if (!crossed.ok && crossed.code === 'internal') {
+    if (!isSubject(subject)) {
+      throw new Failure('invalid_input', 'The query needs subject, the subject whose memory is open; send it.');
+    }
+    const input = await this.#deps.bodies.readJson(request, response, BODY_SUBJECT);
+    const operation = path.slice(CALL_PATH.length);
+    const signal = abortOnClose(response);
+    const result = await toWindowResult(this.#deps.perform(windowCaller(subject), operation, input, { signal }));
+    if (!result.ok && result.code === 'internal') {
       this.#deps.log({ operation: isOperation(operation) ? operation : 'none', client: 'window' });
     }
-    if (!response.destroyed) sendJson(response, 200, JSON.stringify(crossed));
+    if (!response.destroyed) sendJson(response, 200, JSON.stringify(result));
   }
 
-  #follow(session: string, response: ServerResponse): void {
-    if (this.#readers.size >= CONNECTION_LIMITS.streams)
+  #streamEvents(session: string, response: ServerResponse): void {
+    if (this.#streams.size >= CONNECTION_LIMITS.streams) {
       throw new Failure('rate_limited', 'Too many windows are open; close some of them.');
+    }
     const { clock } = this.#deps;
-    let next: Disposable;
-    const beat = (): void => {
-      // Reading on is no use of the window: one that was left alone hears no more when its session ends.
-      if (!this.sessions.isOpen(session)) return endResponse(response);
-      tell(response, ': still here\n\n');
-      next = clock.after(CONNECTION_LIMITS.keepAliveMs, beat);
+    const stream = new EventStream(response);
+    const keepAlive = (): void => {
+      // Listening does not renew the session, so an unused window stops listening when its session expires.
+      if (!this.sessions.isOpen(session)) return stream.end();
+      stream.keepAlive();
+      timer = clock.after(CONNECTION_LIMITS.keepAliveMs, keepAlive);
     };
-    next = clock.after(CONNECTION_LIMITS.keepAliveMs, beat);
+    let timer = clock.after(CONNECTION_LIMITS.keepAliveMs, keepAlive);
     response.once('close', () => {
-      next[Symbol.dispose]();
-      this.#readers.delete(response);
+      timer[Symbol.dispose]();
+      this.#streams.delete(stream);
     });
-    response.writeHead(200, [...SECURITY_HEADERS, 'Content-Type', 'text/event-stream', 'Connection', 'close']);
-    response.write(': changes are told from here on\n\n');
-    this.#readers.set(response, session);
+    this.#streams.set(stream, session);
   }
 }
 
-function show(response: ServerResponse, { type, bytes }: StaticFile): void {
-  response.writeHead(200, [...SECURITY_HEADERS, ...PAGE_HEADERS, 'Content-Type', type, 'Content-Length', `${bytes.length}`]);
+function sendFile(response: ServerResponse, { type, bytes }: StaticFile): void {
+  response.writeHead(200, [...SECURITY_HEADERS, ...FILE_HEADERS, 'Content-Type', type, 'Content-Length', `${bytes.length}`]);
   endResponse(response, bytes);
 }
 
-const closed = (): Failure =>
-  new Failure('invalid_token', 'This window has been closed; run helmdeck-memory window for a new link.');
+const sessionEnded = (): Failure =>
+  new Failure('invalid_token', 'This window session has ended; run helmdeck-memory window to get a new link.');
 
-function requireMethod({ request, allow }: Visit, wanted: string): void {
-  if (request.method === wanted) return;
-  allow.push('Allow', wanted);
-  throw new Failure('method_not_allowed', `This path does not know the method; send ${wanted}.`);
+function requireMethod({ request, allow }: WindowRequest, method: string): void {
+  if (request.method === method) return;
+  allow.push('Allow', method);
+  throw new Failure('method_not_allowed', `This path does not support the method; send ${method}.`);
 }
 
-/** Who does not read is let go. */
-function tell(reader: ServerResponse, frame: string): void {
-  if (reader.destroyed || reader.writableEnded) return;
-  if (reader.writableLength > CONNECTION_LIMITS.unreadStreamBytes) reader.destroy();
-  else reader.write(frame);
-}
+/** Creates a link to the window, for the owner's own programs. */
+export const windowLinkRoute = (createLink: () => string | undefined, bodies: BodyReader): Route => ({
+  method: 'POST',
+  path: `${API_PATH}/window`,
+  transport: 'owner',
+  operation: 'window',
+  async handle({ caller, request, response }) {
+    if (!hasScope(caller, 'admin')) {
+      throw new Failure('insufficient_scope', 'Only the owner may do this; use a token with the scope admin.');
+    }
+    // Node would read an unused body to its end, however long it is.
+    await bodies.readJson(request, response, caller.subject);
+    const link = createLink();
+    if (link !== undefined) return { link };
+    throw new Failure('not_found', 'This program was built without a window; run npm run build first.');
+  },
+});

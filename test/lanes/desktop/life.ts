@@ -409,7 +409,7 @@ export const life: readonly Check[] = [
       const taken = await aTakenPort();
       const { app, page } = await start({ folder: aFolder(folder), address: taken.address });
       await eventually('it says so', async () => /is taken by/.test((await labels(app))[0] ?? ''));
-      await page.getByText(/^Agents cannot come\. .* is taken by .*; end it, or set HELMDECK_ADDR/).waitFor();
+      await page.getByText(/^Agents cannot come\. .* is taken by .*; stop it, or set HELMDECK_ADDR/).waitFor();
       must('the window works', (await askFrom(page, 'me', 'remember', { key: 'a', value: 'b' })).ok);
       await press(app, 'Try Again');
       must('it is still taken', /is taken by/.test((await labels(app))[0] ?? ''));

@@ -441,7 +441,7 @@ describe('progress', () => {
     for (let one = 0; one < 64; one += 1) {
       const line = await openStream(all, token, '/api/v1/events');
       onTestFinished(() => void line.socket.destroy());
-      await line.waitFor('told from here on');
+      await line.waitFor('stream open');
     }
     const answer = await send(calling(), BOTH);
     expect([answer.headers['content-type'], answer.text]).toEqual([

@@ -16,7 +16,7 @@ describe.each(CLIENT_TRANSPORTS)('a program that searches over %s', (way) => {
     expect(tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint])).toEqual([['query', true]]);
     for (const name of ['memory_store', 'memory_forget', 'helmdeck.memory_store']) {
       const refused = await client.callTool({ name, arguments: aFact });
-      expect([refused.isError, toolResultOf(refused)['message']]).toEqual([true, 'There is no such tool. The tools are query.']);
+      expect([refused.isError, toolResultOf(refused)['message']]).toEqual([true, 'Unknown tool. The tools are query.']);
     }
     await expect(client.listResources()).rejects.toMatchObject({ code: -32601 });
   });
@@ -101,7 +101,7 @@ test('while the memory is locked there is nothing to search, and afterwards ther
   const refused = await post(served, token, initialize(), [], QMD);
   expect([refused.status, refused.json.error]).toEqual([503, 'qmd_unavailable']);
   expect(refused.json.message).toMatch(
-    /^There is no memory to search at present\. The key of this memory is locked: the keychain is closed\. Unlock it\.$/,
+    /^The memory cannot be searched at present\. The key of this memory is locked: the keychain is closed\. Unlock it\.$/,
   );
   states.at = 'ok';
   expect((await post(served, token, initialize(), [], QMD)).status).toBe(200);

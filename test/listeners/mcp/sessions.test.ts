@@ -134,7 +134,7 @@ describe('a session ends', () => {
     const silent = await openSession(served, token);
     const used = await openSession(served, token);
     const listening = await openSession(served, token);
-    await (await openStream(served, token, MCP, ['Mcp-Session-Id', listening.session])).waitFor('is open');
+    await (await openStream(served, token, MCP, ['Mcp-Session-Id', listening.session])).waitFor('stream open');
     await clock.advance(SESSION_IDLE_MS - MINUTE);
     await used.post(ping);
     await clock.advance(3 * MINUTE);
@@ -163,13 +163,13 @@ describe('a session ends', () => {
     const { line } = await openSse(served, token);
     const { session } = await openSession(served, token);
     const listening = await openStream(served, token, MCP, ['Mcp-Session-Id', session]);
-    await listening.waitFor('is open');
+    await listening.waitFor('stream open');
     const { token: id } = await served.tokens.verify(token, 'mcp');
     await served.tokens.revoke({ id, unrecorded: false });
     expect(await measureWait(() => Promise.all([line.waitForEnd(), listening.waitForEnd()]))).toBeLessThan(2000);
     expect((await post(served, token, ping, ['Mcp-Session-Id', session])).json.error).toBe('invalid_token');
     await clock.advance(15 * SECOND);
-    await kept.line.waitFor('still here');
+    await kept.line.waitFor('keep-alive');
   });
 
   test.each([
@@ -197,9 +197,9 @@ test('a stream says every 15 s that it is there (R-MCP-10)', async () => {
   const sse = await openSse(served, token);
   const { session } = await openSession(served, token);
   const line = await openStream(served, token, MCP, ['Mcp-Session-Id', session]);
-  await line.waitFor('is open');
+  await line.waitFor('stream open');
   await clock.advance(45 * SECOND);
-  for (const reader of [sse.line, line]) expect(await reader.waitFor(/(still here[^]*){3}/)).not.toMatch(/(still here[^]*){4}/);
+  for (const reader of [sse.line, line]) expect(await reader.waitFor(/(keep-alive[^]*){3}/)).not.toMatch(/(keep-alive[^]*){4}/);
 });
 
 describe('a subject has its share', () => {
@@ -264,7 +264,7 @@ describe('a client that comes back', () => {
     first.socket.destroy();
     const last = /id: (\d+)\n[^]*$/.exec(missed)?.[1] ?? '';
     const again = await openStream(served, token, MCP, [...headers, 'Last-Event-ID', last]);
-    await again.waitFor('is open');
+    await again.waitFor('stream open');
     await change('4');
     expect((await again.waitFor(/my-memory/)).match(/id: (\d+)/)?.[1]).not.toBe(last);
   });
@@ -274,9 +274,9 @@ describe('a client that comes back', () => {
     const token = await served.token();
     const { session } = await openSession(served, token);
     const old = await openStream(served, token, MCP, ['Mcp-Session-Id', session]);
-    await old.waitFor('is open');
+    await old.waitFor('stream open');
     const now = await openStream(served, token, MCP, ['Mcp-Session-Id', session]);
-    await now.waitFor('is open');
+    await now.waitFor('stream open');
     await old.waitForEnd();
     expect(now.socket.readyState).toBe('open');
   });

@@ -155,7 +155,7 @@ test.each(['memory_steal', 'helmdeck.helmdeck.memory_store', 'toString', '__prot
     expect(answer).toMatchObject({ status: 200, json: { result: { isError: true } } });
     const { error, message } = toolResultOf(answer.json['result']);
     expect(error).toBe('not_found');
-    expect(message).toMatch(/^There is no such tool\..* The tools are memory_search, .*, memory_forget\.$/);
+    expect(message).toMatch(/^Unknown tool\..* The tools are memory_search, .*, memory_forget\.$/);
     expect(message).not.toMatch(/steal|toString|__proto__/);
   },
 );
