@@ -1,6 +1,7 @@
 import { Failure } from '../../contract/failure.ts';
 import { TOKEN_SCOPES } from '../../contract/limits.ts';
 import type { TokenScope } from '../../contract/token.ts';
+import { clientId } from '../store/writer.ts';
 import { type Caller, hasScope } from './caller.ts';
 import type { TokenGrant, TokenRegistry } from './token-registry.ts';
 
@@ -12,9 +13,6 @@ export interface DefinitionAuthor {
   /** True for the owner in person. */
   readonly owner: boolean;
 }
-
-/** What a token without a name is called. Such clients are told apart by their tokens. */
-const NAMELESS = 'unknown';
 
 /** Only its author and the owner change or delete a definition (R-DEFINE-01). */
 export const mayChange = (caller: Caller, definer: DefinitionAuthor): boolean =>
@@ -59,7 +57,7 @@ export class Authorship {
 }
 
 const isClient = (one: Pick<TokenGrant, 'client' | 'token'>, definer: DefinitionAuthor): boolean =>
-  one.client === definer.client && (one.client !== NAMELESS || one.token === definer.token);
+  clientId(one) === clientId(definer);
 
 const has = (scopes: ReadonlySet<TokenScope>, scope: TokenScope): boolean => scopes.has(scope) || scopes.has('admin');
 

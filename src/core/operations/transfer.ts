@@ -90,14 +90,14 @@ function readLine(line: string): Line {
   return parsed.data;
 }
 
-/** Time goes on while facts travel: they keep their end, and none gets more than a year. A file ends no fact of another client soon, whoever imports it. */
+/** Time goes on while facts travel: they keep their end, and none gets more than a year. A file ends no fact soon, whoever imports it and whoever wrote the fact. */
 function draftOf(
   caller: Caller,
   { key, value, category, tags, expires_at: end, ttl_seconds: ttl }: Line,
   now: number,
 ): EntryDraft {
   const lifetime = end === undefined ? (ttl ?? TTL.default) * 1000 : Math.min(Date.parse(end) - now, TTL.max * 1000);
-  return { key, value, category, tags, author: authorOf(caller), lifetime, grace: SHORTENING_GRACE * 1000 };
+  return { key, value, category, tags, author: authorOf(caller), lifetime, grace: SHORTENING_GRACE * 1000, graceOwn: true };
 }
 
 /** As if the lines before had been written. */

@@ -5,6 +5,7 @@ import { type DefinitionAuthor, mayChange } from '../access/authorship.ts';
 import { authorOf, type Caller } from '../access/caller.ts';
 import type { Author, Entry, MemoryStore, ActivityNote, Space, UndoRange } from '../store/store.ts';
 import { isInUndoRange, planRevert, restoredVersion } from '../store/undo.ts';
+import { clientId } from '../store/writer.ts';
 import { formatTime } from '../time/format-time.ts';
 import { allEntries } from './every-entry.ts';
 
@@ -291,7 +292,7 @@ const isSame = ({ entry, stored }: Found, caller: Caller, next: Stored): boolean
   JSON.stringify(stored.definition) === JSON.stringify(next.definition) &&
   stored.legacy !== true &&
   stored.owner === next.owner &&
-  entry.author.client === caller.client;
+  clientId(entry.author) === clientId(caller);
 
 function refuseUnlessMay(caller: Caller, found: Found): void {
   const { author } = keptOf(found);

@@ -2,6 +2,7 @@ import { type Connection, INCLUDE_EXPIRED, type EntryRow } from './connection.ts
 import type { SealedRows } from './sealed-rows.ts';
 import type { KindStatements } from './statements.ts';
 import { type EntryCursor, type Entry, type Kind, type Namespace, type EntryPage, type PageQuery, STEP_BYTES } from './store.ts';
+import { writerOf } from './writer.ts';
 
 interface Deps {
   readonly connection: Connection;
@@ -58,13 +59,16 @@ export class EntryReader {
     return found.map((row) => rows.open(namespace, 'history', row)).filter((entry) => entry !== undefined);
   }
 
-  /** Rows with the clients that wrote them. Rows whose seal is broken share one name, which no client can have. */
-  authorsOf(namespace: Namespace, kind: Kind, found: readonly EntryRow[]): { row: number; client: string }[] {
-    return found.map((row) => ({ row: row.row, client: this.#deps.rows.open(namespace, kind, row)?.author.client ?? '' }));
+  /** Rows with their writers. Rows whose seal is broken share one name, which no writer can have. */
+  writersOf(namespace: Namespace, kind: Kind, found: readonly EntryRow[]): { row: number; writer: string }[] {
+    return found.map((row) => {
+      const entry = this.#deps.rows.open(namespace, kind, row);
+      return { row: row.row, writer: entry ? writerOf(entry.author) : '' };
+    });
   }
 
   /** The oldest rows of a kind, expired ones included. */
-  oldest(namespace: Namespace, kind: Kind, limit: number): { row: number; client: string }[] {
+  oldest(namespace: Namespace, kind: Kind, limit: number): { row: number; writer: string }[] {
     const { connection } = this.#deps;
     const id = connection.namespaceId(namespace);
     if (id === undefined) return [];
@@ -72,7 +76,7 @@ export class EntryReader {
     const found = connection
       .statementsOf(kind)
       .oldest.all(id, INCLUDE_EXPIRED, Number.MAX_SAFE_INTEGER, at, at, row, limit) as EntryRow[];
-    return this.authorsOf(namespace, kind, found);
+    return this.writersOf(namespace, kind, found);
   }
 
   count(namespace: Namespace, kind: Kind, category?: string): number {

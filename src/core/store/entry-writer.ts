@@ -5,7 +5,7 @@ import { activityEntryOf, outcomeOf } from './activity-note.ts';
 import { type Connection, INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
 import type { EntryReader } from './entry-reader.ts';
 import { expiryOf, entryOf, sameContent } from './entry.ts';
-import { expiryWithGrace, shortens } from './expiry-grace.ts';
+import { expiryWithGrace, type Grace, shortens } from './expiry-grace.ts';
 import { fairEviction } from './fair-eviction.ts';
 import { type Forgetting, tombstoneHash } from './forgetting.ts';
 import { type QuotaKind, isQuotaKind, isSharedKind, rowLimit, quotaExceeded, quotaOf } from './quota.ts';
@@ -25,6 +25,7 @@ import type {
   WriteOutcome,
 } from './store.ts';
 import { planRevert, restoredVersion } from './undo.ts';
+import { writerOf } from './writer.ts';
 
 interface Deps {
   readonly connection: Connection;
@@ -85,7 +86,7 @@ export class EntryWriter {
       if (note) this.recordActivity(namespace, note);
       return { status: 'created', entry: this.#ends(fresh) };
     }
-    const expiresAt = this.#endOf(namespace, { row: found, entry: before }, fresh, draft.grace);
+    const expiresAt = this.#endOf(namespace, { row: found, entry: before }, fresh, draft);
     const shortened = kind === 'fact' && shortens(before, { ...fresh, expiresAt });
     if (sameContent(before, fresh) && !shortened) {
       const renewed = { ...before, expiresAt, ...this.#renewedInDoubt(before, expiresAt) };
@@ -104,9 +105,9 @@ export class EntryWriter {
     const found = reader.findLiving(namespace, kind, key);
     if (!found) return undefined;
     const { row, entry: before } = found;
-    const { author, lifetime, grace } = change;
+    const { author, lifetime } = change;
     const asked = lifetime === undefined ? before.expiresAt : expiryOf(lifetime, now());
-    const expiresAt = this.#endOf(namespace, found, { author, expiresAt: asked }, grace);
+    const expiresAt = this.#endOf(namespace, found, { author, expiresAt: asked }, change);
     const changed = { ...before, category: change.category ?? before.category, tags: change.tags ?? before.tags, expiresAt };
     if (sameContent(before, changed) && !(kind === 'fact' && shortens(before, { author, expiresAt }))) {
       const renewed = { ...changed, ...this.#renewedInDoubt(before, expiresAt) };
@@ -187,10 +188,15 @@ export class EntryWriter {
     namespace: Namespace,
     { row, entry }: { readonly row: EntryRow; readonly entry: Entry },
     ending: Pick<Entry, 'author' | 'expiresAt'>,
-    grace: number | undefined,
+    { grace, graceOwn }: Grace,
   ): number {
     const { reader, now } = this.#deps;
-    return expiryWithGrace(entry, () => reader.versions(namespace, row), { ...ending, grace }, now());
+    return expiryWithGrace(
+      entry,
+      () => reader.versions(namespace, row),
+      { ...ending, ...(grace !== undefined && { grace }), ...(graceOwn && { graceOwn }) },
+      now(),
+    );
   }
 
   #trim(namespace: Namespace, kind: Kind): void {
@@ -201,8 +207,8 @@ export class EntryWriter {
     if (connection.usageCounters.rows(id, kind) < most + TRIM) return;
     if (isSharedKind(kind)) {
       const oldest = reader.oldest(namespace, kind, TRIM_WINDOW);
-      const clients = oldest.map(({ client }) => client);
-      for (const position of fairEviction(clients, TRIM)) {
+      const writers = oldest.map(({ writer }) => writer);
+      for (const position of fairEviction(writers, TRIM)) {
         const row = oldest[position];
         if (row) rows.deleteRow(row);
       }
@@ -227,7 +233,7 @@ export class EntryWriter {
     if (kind === 'fact') {
       rows.insert(namespace, 'history', before);
       const [hash] = keys.ring.hashes(namespace, after.key);
-      left = this.#evictVersions(namespace, hash, after.author.client);
+      left = this.#evictVersions(namespace, hash, writerOf(after.author));
     }
     if (left > 0) purgeSoon();
   }
@@ -239,9 +245,9 @@ export class EntryWriter {
     const surplus = (connection.sql.countVersions.get(id, hash) as number) - HISTORY_VERSIONS;
     if (surplus <= 0) return 0;
     const oldestFirst = reader
-      .authorsOf(namespace, 'history', connection.sql.versions.all(id, hash, INCLUDE_EXPIRED) as EntryRow[])
+      .writersOf(namespace, 'history', connection.sql.versions.all(id, hash, INCLUDE_EXPIRED) as EntryRow[])
       .toReversed();
-    const evicted = fairEviction([...oldestFirst.map(({ client }) => client), writer], surplus);
+    const evicted = fairEviction([...oldestFirst.map(({ writer: one }) => one), writer], surplus);
     for (const position of evicted) {
       const version = oldestFirst[position];
       if (version) rows.deleteRow(version);

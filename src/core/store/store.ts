@@ -33,6 +33,8 @@ export interface EntryDraft {
   readonly lifetime: number;
   /** Milliseconds that a fact with words of another client stays at least; absent, the lifetime always counts. */
   readonly grace?: number;
+  /** The grace holds also for the writer's own words. */
+  readonly graceOwn?: boolean;
 }
 
 /** What was kept. Times are milliseconds since 1970. */

@@ -1,5 +1,6 @@
 import { isWrittenFor, sameContent } from './entry.ts';
 import type { Entry, RevertOutcome, UndoRange } from './store.ts';
+import { isSameWriter } from './writer.ts';
 
 export type RevertPlan =
   | { readonly what: Exclude<RevertOutcome, 'restored'> }
@@ -52,7 +53,7 @@ export function standingVersions(words: readonly Entry[]): Entry[] {
 }
 
 const isOriginal = (other: Entry, copy: Entry): boolean =>
-  other.author.transport !== UNDO && other.author.client === copy.author.client && sameContent(other, copy);
+  other.author.transport !== UNDO && isSameWriter(other.author, copy.author) && sameContent(other, copy);
 
 /** What was said before, said again: by whom and until when it was. */
 export const restoredVersion = (entry: Entry, to: Entry, now: number): Entry => ({

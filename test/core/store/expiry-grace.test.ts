@@ -84,6 +84,20 @@ describe.each([
     expect(await owner('recall', { key })).toMatchObject({ expires_at: iso(now + GRACE) });
   });
 
+  test('by an import is no different for facts of the same client: a file ends nothing soon (R-HIST-05)', async () => {
+    const { memory, good, owner } = await opened();
+    await owner('remember', { key: 'own', value: 'v', ttl_seconds: TTL.max });
+    const week = iso(memory.clock.now() + GRACE);
+    const line = (of: string, value: string) => JSON.stringify({ key: of, value, ttl_seconds: HOUR_S });
+    await owner('import', { lines: [line('own', 'v')] });
+    expect(await owner('recall', { key: 'own' })).toMatchObject({ expires_at: week });
+    await good('import', { lines: [line(key, 'another')] });
+    expect(await owner('recall', { key })).toMatchObject({ value: 'another', expires_at: week });
+    await memory.clock.advance(2 * DAY);
+    await good('import', { lines: [line(key, 'another')] });
+    expect(await owner('recall', { key })).toMatchObject({ expires_at: week });
+  });
+
   test('is told to whoever asked for it, and is free for the owner and for the client itself', async () => {
     const { memory, good, other, owner } = await opened();
     const anHour = iso(memory.clock.now() + HOUR);
@@ -112,4 +126,74 @@ describe.each([
     await owner('undo', { client: 'other', since });
     expect(await good('patch', { key, ttl_seconds: HOUR_S })).toMatchObject({ expires_at: iso(memory.clock.now() + HOUR) });
   });
+});
+
+describe.each([
+  { kept: 'in a file', keyless: false },
+  { kept: 'in RAM', keyless: true },
+])('a pipeline of another client, in a memory $kept', ({ keyless }) => {
+  const opened = async () => {
+    const memory = await openTestMemory({ keyless });
+    const client = async (name: string) => {
+      const { token } = await memory.tokens.mint({
+        name,
+        client: name,
+        subject: 'me',
+        scopes: ['memory:read', 'memory:write', 'packs:run'],
+        days: 30,
+      });
+      return memory.as(await memory.tokens.verify(token, 'rest'));
+    };
+    return { memory, good: await client('good'), bad: await client('bad'), owner: memory.as(theOwner) };
+  };
+  const store = (id: string, value: string, ttl?: number) => ({
+    id,
+    pack: 'helmdeck.memory_store',
+    input: { key: 'k', value, ...(ttl !== undefined && { ttl_seconds: ttl }) },
+  });
+
+  test('cannot end the fact of the client that runs it (R-HIST-05)', async () => {
+    const { memory, good, bad, owner } = await opened();
+    await good('remember', { key: 'k', value: 'original', ttl_seconds: TTL.max });
+    const end = memory.clock.now() + TTL.max * 1000;
+    await memory.clock.advance(HOUR);
+    const since = iso(memory.clock.now());
+    await bad('createPipeline', { id: 'helpful', steps: [store('one', 'planted', HOUR_S)] });
+    const week = iso(memory.clock.now() + GRACE);
+    await good('finishPipeline', { id: 'helpful' });
+    const { activity } = await owner('activity', {});
+    expect(activity.find(({ operation }) => operation === 'remember')).toMatchObject({
+      client: 'good',
+      defined_by: 'bad',
+      shortened: { from: iso(end), to: week },
+    });
+    await memory.clock.advance(6 * DAY);
+    expect(await owner('undo', { client: 'bad', since })).toMatchObject({ restored: 1, skipped: [] });
+    expect(await owner('recall', { key: 'k' })).toMatchObject({ value: 'original', expires_at: iso(end) });
+  });
+
+  test('cannot push the word of the client that runs it out of the history (R-HIST-02)', async () => {
+    const { memory, good, bad, owner } = await opened();
+    await good('remember', { key: 'k', value: 'original' });
+    await memory.clock.advance(HOUR);
+    const since = iso(memory.clock.now());
+    await bad('createPipeline', { id: 'helpful', steps: Array.from({ length: 20 }, (_, n) => store(`s${n}`, `planted ${n}`)) });
+    for (let run = 0; run < 2; run += 1) await good('finishPipeline', { id: 'helpful' });
+    const { versions } = await owner('history', { key: 'k' });
+    expect(versions.at(-1)).toMatchObject({ value: 'original', client: 'good' });
+    expect(await owner('undo', { client: 'bad', since })).toMatchObject({ restored: 1, skipped: [] });
+    expect((await owner('recall', { key: 'k' })).value).toBe('original');
+  });
+});
+
+test('clients without a name are told apart by their tokens (R-HIST-02, R-HIST-05)', async () => {
+  const memory = await openTestMemory();
+  const nameless = (token: string) => memory.as(aCaller({ client: 'unknown', token }));
+  await nameless('one')('remember', { key: 'k', value: 'original', ttl_seconds: TTL.max });
+  const week = iso(memory.clock.now() + GRACE);
+  expect(await nameless('two')('remember', { key: 'k', value: 'planted', ttl_seconds: HOUR_S })).toMatchObject({
+    expires_at: week,
+  });
+  for (let turn = 0; turn < 30; turn += 1) await nameless('two')('remember', { key: 'k', value: `planted ${turn}` });
+  expect((await memory.as(theOwner)('history', { key: 'k' })).versions.at(-1)).toMatchObject({ value: 'original' });
 });
