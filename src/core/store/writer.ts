@@ -1,7 +1,7 @@
 import type { Author } from './store.ts';
 
 /** The client name of a token that names none. */
-export const NAMELESS = 'unknown';
+const NAMELESS = 'unknown';
 
 /** Tells clients apart: by name, or where a client has no name by its token. No client name contains a colon. */
 export const clientId = ({ client, token }: Pick<Author, 'client' | 'token'>): string =>
