@@ -2,6 +2,7 @@ import {
   createCipheriv,
   createDecipheriv,
   createHash,
+  createHmac,
   createPrivateKey,
   createPublicKey,
   diffieHellman,
@@ -18,7 +19,11 @@ import { Failure } from '../../contract/failure.ts';
  */
 const SECRET_BYTES = 32;
 const CHECK_BYTES = 3;
-const NONCE = Buffer.alloc(12);
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+/** Records of the first format carry no nonce: they were locked with this one. */
+const FIRST_NONCE = Buffer.alloc(NONCE_BYTES);
+const FIRST_FORMAT_BYTES = SECRET_BYTES + SECRET_BYTES + TAG_BYTES;
 /** X25519 keys as Node reads them: a fixed beginning, then the 32 bytes. */
 const PRIVATE_HEAD = Buffer.from('302e020100300506032b656e04220420', 'hex');
 const PUBLIC_HEAD = Buffer.from('302a300506032b656e032100', 'hex');
@@ -43,14 +48,21 @@ export function createRecoveryPair(): RecoveryPair {
   return { recoveryKey: spell(secret), publicKey: bytesOf(publicKey) };
 }
 
-/** Only whoever has the recovery key can open the result. */
-export function wrapKey(master: Buffer, publicKey: Buffer): Buffer {
-  const once = generateKeyPairSync('x25519');
+/**
+ * Only the recovery key opens the result. Two copies of a virtual machine can draw the same one-time pair, and then rotate to
+ * different master keys. The nonce is derived from the master key, so even they never use one nonce for two master keys.
+ */
+export function wrapKey(master: Buffer, publicKey: Buffer, once = generateKeyPairSync('x25519')): Buffer {
   const own = bytesOf(once.publicKey);
   const secret = sharedSecret(once.privateKey, readPublic(publicKey), own, publicKey);
-  // The secret serves for this one message, so a fixed nonce is never used twice with it.
-  const cipher = createCipheriv('aes-256-gcm', secret, NONCE, { authTagLength: 16 });
-  return Buffer.concat([own, cipher.update(master), cipher.final(), cipher.getAuthTag()]);
+  const nonce = createHmac('sha256', master)
+    .update('helmdeck-memory/1 recovery nonce')
+    .update(own)
+    .update(publicKey)
+    .digest()
+    .subarray(0, NONCE_BYTES);
+  const cipher = createCipheriv('aes-256-gcm', secret, nonce, { authTagLength: TAG_BYTES });
+  return Buffer.concat([own, nonce, cipher.update(master), cipher.final(), cipher.getAuthTag()]);
 }
 
 /** The master key; a failure that says what to check if the words are wrong or belong to another memory. */
@@ -58,10 +70,13 @@ export function unwrapKey(words: string, lockedUp: Buffer): Buffer {
   const privateKey = createPrivateKey({ key: Buffer.concat([PRIVATE_HEAD, read(words)]), type: 'pkcs8', format: 'der' });
   const other = lockedUp.subarray(0, SECRET_BYTES);
   const secret = sharedSecret(privateKey, readPublic(other), other, bytesOf(createPublicKey(privateKey)));
-  const decipher = createDecipheriv('aes-256-gcm', secret, NONCE, { authTagLength: 16 });
-  decipher.setAuthTag(lockedUp.subarray(-16));
+  const isFirstFormat = lockedUp.length === FIRST_FORMAT_BYTES;
+  const body = lockedUp.subarray(isFirstFormat ? SECRET_BYTES : SECRET_BYTES + NONCE_BYTES, -TAG_BYTES);
+  const nonce = isFirstFormat ? FIRST_NONCE : lockedUp.subarray(SECRET_BYTES, SECRET_BYTES + NONCE_BYTES);
+  const decipher = createDecipheriv('aes-256-gcm', secret, nonce, { authTagLength: TAG_BYTES });
+  decipher.setAuthTag(lockedUp.subarray(-TAG_BYTES));
   try {
-    return Buffer.concat([decipher.update(lockedUp.subarray(SECRET_BYTES, -16)), decipher.final()]);
+    return Buffer.concat([decipher.update(body), decipher.final()]);
   } catch (cause) {
     throw new Failure(
       'invalid_input',

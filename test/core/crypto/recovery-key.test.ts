@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { wrapKey, createRecoveryPair, unwrapKey } from '../../../src/core/crypto/recovery-key.ts';
 
@@ -55,5 +56,27 @@ describe('a recovery key (R-KEY-10)', () => {
       changed[at] = (changed[at] ?? 0) ^ 1;
       expect(() => unwrapKey(words, changed), `byte ${at}`).toThrow(/another memory/);
     }
+  });
+
+  test('locks two master keys safely with one one-time pair, as two copies of a virtual machine would', () => {
+    const { recoveryKey: words, publicKey } = createRecoveryPair();
+    const once = generateKeyPairSync('x25519');
+    const other = Buffer.alloc(32, 0xa1);
+    const [one, two] = [wrapKey(master, publicKey, once), wrapKey(other, publicKey, once)];
+    // Under one key and nonce the difference of the ciphertexts would be the difference of the master keys.
+    const bodies = [one, two].map((locked) => locked.subarray(-48, -16)) as [Buffer, Buffer];
+    expect(bodies[0].map((byte, at) => byte ^ (bodies[1][at] ?? 0))).not.toEqual(
+      master.map((byte, at) => byte ^ (other[at] ?? 0)),
+    );
+    expect([unwrapKey(words, one), unwrapKey(words, two)]).toEqual([master, other]);
+  });
+
+  test('opens a record of the first format', () => {
+    const words = '93AN-81VW-01SG-WJ92-9F34-X5N2-CMQF-J66Z-72KB-B4PP-ZF2K-F2KN-5541-PM3B';
+    const locked = Buffer.from(
+      '723c48e165c1990e6117aa53a1a606ead9175c16b5f783eb1de3151dfec88a16b3d9a76f0ef57190eb08185e32bedbae15f668aaac90d2c189ba243aaa239bb7ab7710a51e5f75c554ff6412a5e9d0a5',
+      'hex',
+    );
+    expect(unwrapKey(words, locked)).toEqual(master);
   });
 });
