@@ -1,27 +1,41 @@
-import { readFileSync, realpathSync, type Stats, lstatSync } from 'node:fs';
+import { readFileSync, readlinkSync, type Stats, lstatSync } from 'node:fs';
 import { posix } from 'node:path';
 
 const WRITABLE_BY_OTHERS = 0o002;
 const WRITABLE_BY_GROUP = 0o020;
 const STICKY = 0o1000;
+/** As many as Linux follows. */
+const MOST_LINKS = 40;
 
 /**
  * The first file or folder on the way to a program that another user could use to have their code run as us: they can write the
- * program, or rename a folder above it, and so put another program in its place. Undefined when the program is safe to run. Checks
- * both the path as given and the path behind its links. Windows keeps such rights in access lists that Node does not read.
+ * program, or rename a folder above it, and so put another program in its place. Undefined when the program is safe to run. Follows
+ * the path link by link, because another user who can replace any of the links decides where it leads. Windows keeps such rights in access lists that Node does not read.
  */
 export function findUntrustedPath(path: string): string | undefined {
   if (process.platform === 'win32') return undefined;
-  const real = realpathSync(path);
-  return [...new Set([...foldersAbove(path), path, ...foldersAbove(real), real])].find((place) => !isTrusted(place));
-}
-
-function* foldersAbove(path: string): Generator<string> {
-  for (let folder = posix.dirname(path); ; folder = posix.dirname(folder)) {
-    yield folder;
-    if (folder === posix.dirname(folder)) return;
+  let rest = segmentsOf(posix.isAbsolute(path) ? path : `${process.cwd()}/${path}`);
+  let place = '/';
+  let links = 0;
+  for (;;) {
+    if (!isTrusted(place)) return place;
+    if (lstatSync(place).isSymbolicLink()) {
+      links += 1;
+      if (links > MOST_LINKS) return place;
+      const target = readlinkSync(place);
+      rest = [...segmentsOf(target), ...rest];
+      place = posix.isAbsolute(target) ? '/' : posix.dirname(place);
+      continue;
+    }
+    const [next, ...after] = rest;
+    if (next === undefined) return undefined;
+    // By now `place` is no link, so its parent is the folder that holds it.
+    place = posix.join(place, next);
+    rest = after;
   }
 }
+
+const segmentsOf = (path: string): string[] => path.split('/').filter((segment) => segment !== '' && segment !== '.');
 
 function isTrusted(path: string): boolean {
   const stats = lstatSync(path);

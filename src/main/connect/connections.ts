@@ -149,7 +149,8 @@ export class Connections implements ClientConnections {
     const entry = look.at === 'bundled' ? this.#records.read(client)?.entry : look.at === 'present' ? look.entry : undefined;
     const program = entry && this.#programOf(entry);
     if (entry && program === undefined) return { works: false, why: entry.command === COMMAND ? NO_COMMAND : OWN_NODE, tools: 0 };
-    if (entry && program !== undefined) return verify({ ...entry, command: program }, this.#deps.around);
+    if (entry && program !== undefined)
+      return verify({ ...entry, command: program }, this.#deps.around, this.#records.read(client)?.entry);
     return { works: false, why: 'There is no entry of ours in its configuration; connect it first.', tools: 0 };
   }
 

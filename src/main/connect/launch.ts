@@ -40,14 +40,19 @@ export const startsBridgeFor = (entry: Entry, client: string): boolean =>
   startsBridge(entry) && entry.args[entry.args.indexOf('--client') + 1] === client;
 
 /**
- * What we start to try an entry: our own command, or our bridge on a Node. Undefined for anything else. Other programs write these
- * configurations too, and what they put there must not run with our environment because the owner pressed "Test".
+ * The program that a test of an entry starts: our own command, or our bridge on a Node that we would write, or did write, into the
+ * entry ourselves. Undefined for anything else, because any program can be called node, and other programs write these
+ * configurations too. What they put there must not run because the owner pressed "Test".
  */
-export function ownProgramOf({ command, args: [first = ''] }: Entry, around: Surroundings): string | undefined {
+export function ownProgramOf(
+  { command, args: [first = ''] }: Entry,
+  around: Surroundings,
+  recorded: Entry | undefined,
+): string | undefined {
   const own = findProgram(around, COMMAND);
   if (command === COMMAND || command === own) return first === 'mcp' ? own : undefined;
-  const isNode = command === process.execPath || /^node(\.exe)?$/i.test(basename(command));
-  return isNode && isSafe(command) && isOurBridge(first) ? command : undefined;
+  const isOurs = command === recorded?.command || command === process.execPath || command === nodeFor(around);
+  return isOurs && isSafe(command) && isOurBridge(first) ? command : undefined;
 }
 
 const isOurBridge = (path: string): boolean =>

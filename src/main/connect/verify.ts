@@ -33,10 +33,10 @@ interface Talk {
 }
 
 /** Starts what a client would start, and asks for something that leaves no trace. */
-export async function verify(entry: Entry, around: Surroundings): Promise<ClientVerification> {
+export async function verify(entry: Entry, around: Surroundings, recorded: Entry | undefined): Promise<ClientVerification> {
   let tools = 0;
   try {
-    return await converse(entry, around, async (talk) => {
+    return await converse(entry, { around, recorded }, async (talk) => {
       ({ tools } = talk);
       const { refused, error, message } = await talk.call('memory_recall', { key: 'helmdeck/connected' });
       // That there is no such fact is an answer of the memory as well.
@@ -60,15 +60,32 @@ const FOREIGN =
 /** What our bridge reads. Another variable, such as NODE_OPTIONS, could have it run code of whoever wrote the entry. */
 const BRIDGE_SETTINGS = ['HELMDECK_DATA_DIR', 'HELMDECK_CLIENT', 'HELMDECK_TOKEN', 'HELMDECK_TOKEN_FILE'];
 
+/** What Node and the bridge need of our environment. Anything else could hold a secret or change what Node runs. */
+const INHERITED =
+  /^(PATH|PATHEXT|HOME|USERPROFILE|HOMEDRIVE|HOMEPATH|USER|LOGNAME|USERNAME|LANG|LC_\w+|TZ|TMPDIR|TEMP|TMP|SystemRoot|SystemDrive|windir|ComSpec|APPDATA|LOCALAPPDATA|ProgramData|XDG_\w+|DBUS_SESSION_BUS_ADDRESS)$/i;
+
+const bridgeEnvironment = (around: Surroundings): Entry['env'] =>
+  Object.fromEntries(Object.entries(environmentFor(around)).filter(([name]) => INHERITED.test(name)));
+
 const bridgeSettings = (environment: Entry['env']): Entry['env'] =>
   Object.fromEntries(Object.entries(environment).filter(([name]) => BRIDGE_SETTINGS.includes(name)));
 
-/** Says what a client would say to what it starts, as long as `body` has something to ask. */
-export async function converse<T>(entry: Entry, around: Surroundings, body: (talk: Talk) => Promise<T>): Promise<T> {
-  const program = ownProgramOf(entry, around);
+/** What an entry may start: on this machine, with the entry that we wrote for this client, if we did. */
+export interface EntryContext {
+  readonly around: Surroundings;
+  readonly recorded: Entry | undefined;
+}
+
+/** Starts an entry and speaks MCP with it, as its client would, until `body` is done. */
+export async function converse<T>(
+  entry: Entry,
+  { around, recorded }: EntryContext,
+  body: (talk: Talk) => Promise<T>,
+): Promise<T> {
+  const program = ownProgramOf(entry, around, recorded);
   if (program === undefined) throw new Failure('handler_failed', FOREIGN);
   const child = spawn(program, [...entry.args], {
-    env: { ...environmentFor(around), ...bridgeSettings(entry.env) },
+    env: { ...bridgeEnvironment(around), ...bridgeSettings(entry.env) },
     cwd: around.home(),
     stdio: ['pipe', 'pipe', 'ignore'],
     windowsHide: true,

@@ -7,7 +7,7 @@ import { lookAtMcporter, mcporterEntry, wantsMcporter } from '../connect/opencla
 import { openClaw } from '../connect/openclaw/openclaw.ts';
 import { askOpenClaw, findOpenClaw } from '../connect/openclaw/program.ts';
 import { Records } from '../connect/records.ts';
-import { converse, verify, whyOf } from '../connect/verify.ts';
+import { converse, type EntryContext, verify, whyOf } from '../connect/verify.ts';
 import { bad, type Finding, ok, refusal, warn } from './finding.ts';
 
 const AGAIN = 'helmdeck-memory connect openclaw';
@@ -25,8 +25,9 @@ export async function examineOpenClaw(around: Surroundings, folder: string): Pro
   try {
     const { findings, entry } = await entryFindings(around, config);
     if (!entry) return [found, ...findings];
-    const qmd = await qmdFindings(around, folder, entry);
-    return [found, ...findings, await toolsFinding(around, entry), ...qmd, await searchFinding(around, entry)];
+    const context = { around, recorded: new Records(folder).read(openClaw.id)?.entry };
+    const qmd = await qmdFindings(context, folder, entry);
+    return [found, ...findings, await toolsFinding(context, entry), ...qmd, await searchFinding(context, entry)];
   } catch (error) {
     return [found, refusal('config', error)];
   }
@@ -56,15 +57,16 @@ async function entryFindings(around: Surroundings, config: string): Promise<{ fi
 const oldKeys = (text: string): string[] =>
   ['backend', 'qmd'].filter((key) => json5.valueAt(text, ['memory', key]) !== undefined).map((key) => `memory.${key}`);
 
-async function toolsFinding(around: Surroundings, entry: Entry): Promise<Finding> {
-  const { works, why = '', tools } = await verify(entry, around);
+async function toolsFinding({ around, recorded }: EntryContext, entry: Entry): Promise<Finding> {
+  const { works, why = '', tools } = await verify(entry, around, recorded);
   return works
     ? ok('tools', `What its agents start comes through, and is offered ${tools} tools.`)
     : bad('tools', why, 'See what helmdeck-memory doctor says of the program.');
 }
 
 /** As mcporter would start it, and where mcporter would find it. */
-async function qmdFindings(around: Surroundings, folder: string, entry: Entry): Promise<Finding[]> {
+async function qmdFindings(context: EntryContext, folder: string, entry: Entry): Promise<Finding[]> {
+  const { around } = context;
   if (!wantsMcporter(around)) return [ok('qmd', 'HELMDECK_OPENCLAW_QMD or OPENCLAW_QMD_ENABLED keeps it out of mcporter.')];
   const { path, at } = lookAtMcporter(around, entry);
   // The program may have been told by a variable that this shell does not have; what it then did is on record.
@@ -74,7 +76,7 @@ async function qmdFindings(around: Surroundings, folder: string, entry: Entry): 
     return [warn('qmd', says, `Connect it again: ${AGAIN}; or keep it out: set HELMDECK_OPENCLAW_QMD to off.`)];
   }
   try {
-    const { refused, message = '' } = await converse(mcporterEntry(entry), around, ({ call }) => call('query', { limit: 1 }));
+    const { refused, message = '' } = await converse(mcporterEntry(entry), context, ({ call }) => call('query', { limit: 1 }));
     if (refused) return [bad('qmd', message, 'See what helmdeck-memory doctor says of the program.')];
     return [ok('qmd', `It stands in ${path}, and answers.`)];
   } catch (error) {
@@ -88,16 +90,16 @@ function wasKeptOut(folder: string, path: string): boolean {
 }
 
 /** Stores a fact as one of its agents, has the gateway search for it as for another, and forgets it. */
-async function searchFinding(around: Surroundings, entry: Entry): Promise<Finding> {
+async function searchFinding(context: EntryContext, entry: Entry): Promise<Finding> {
   const word = `smoke${randomBytes(6).toString('hex')}`;
   const key = `helmdeck/doctor/${word}`;
   try {
-    return await converse(entry, around, async ({ call }) => {
+    return await converse(entry, context, async ({ call }) => {
       const value = `Whether OpenClaw finds what is remembered: ${word}`;
       const stored = await call('memory_store', { key, value, ttl_seconds: LEAST_SECONDS });
       if (stored.refused) return bad('search', stored.message ?? 'A fact could not be stored.', 'Mend that first.');
       try {
-        return await searched(around, word, key);
+        return await searched(context.around, word, key);
       } finally {
         await call('memory_forget', { scope: `key:${key}` });
       }

@@ -449,6 +449,8 @@ test('only our own bridge is started to try an entry, with nothing that others p
   );
   const script = put('elsewhere/helmdeck-memory', `#!/bin/sh\ntouch ${proof}\n`, 0o755);
   const shell = put('elsewhere/node', `#!/bin/sh\ntouch ${proof}\n`, 0o777);
+  // Anything can be called node, also what is ours alone to write.
+  const named = put('elsewhere/safe/node', `#!/bin/sh\nenv > ${proof}\n`, 0o755);
   const client = ['--client', 'claude-code'];
   for (const foreign of [
     { command: '/bin/sh', args: ['-c', `touch ${proof}`] },
@@ -456,6 +458,7 @@ test('only our own bridge is started to try an entry, with nothing that others p
     { command: ours.command, args: [planted, ...client] },
     { command: script, args: ['mcp', ...client] },
     { command: shell, args: ours.args },
+    { command: named, args: ours.args },
     { command: '/bin/sh', args: [planted, ...client] },
   ]) {
     expect(await tried({ ...foreign, env: ours.env }), JSON.stringify(foreign)).toMatchObject({

@@ -60,6 +60,21 @@ describe('a program of others', () => {
     expect(findProgram(around, 'by-link')).toBeUndefined();
   });
 
+  test('is passed over where others may write the folder of a link on the way to it (R-CONN-07)', () => {
+    const { home, put, around } = aMachine((folder) => join(folder, 'bin'));
+    put('opt/a-client');
+    mkdirSync(join(home, 'bin'));
+    mkdirSync(join(home, 'shared'));
+    symlinkSync('../opt', join(home, 'shared/link'));
+    symlinkSync('../shared/link/a-client', join(home, 'bin/a-client'));
+    expect(findProgram(around, 'a-client')).toBe(join(home, 'bin/a-client'));
+    chmodSync(join(home, 'shared'), 0o777);
+    expect(findProgram(around, 'a-client')).toBeUndefined();
+    // A link that leads back to itself ends.
+    symlinkSync('loop', join(home, 'bin/loop'));
+    expect(findProgram(around, 'loop')).toBeUndefined();
+  });
+
   test.skipIf(process.getuid?.() !== 0)(
     'is passed over where another user owns it, or a group with other members may write it (R-CONN-07)',
     () => {
