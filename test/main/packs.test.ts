@@ -115,7 +115,7 @@ describe('the program with its packs', () => {
     const waited = await measureWait(() =>
       expect(run(program, 'github.list_issues', { repo: 'octo/other' })).rejects.toMatchObject({
         code: 'handler_failed',
-        message: expect.stringMatching(/does not take the credential.*credential set github/) as string,
+        message: expect.stringMatching(/rejected the credential.*credential set github/) as string,
       }),
     );
     expect(await program.store.space({ subject: 'me' }, 'cache').count()).toBe(0);

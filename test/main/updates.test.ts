@@ -50,7 +50,7 @@ describe('a check for updates', () => {
     const asked = served.perform(theOwner, 'checkForUpdates', {}, { signal: gone.signal });
     await expect(asked).rejects.toMatchObject({
       code: 'handler_failed',
-      message: expect.stringMatching(/^Nobody waits/) as string,
+      message: expect.stringMatching(/^The request was cancelled/) as string,
     });
   });
 
@@ -78,13 +78,13 @@ describe('a check for updates', () => {
 
   test.each([
     ['an error', () => answers('', 503), 'answered with 503'],
-    ['far too much', () => answers('x'.repeat(5000)), 'answers with more than 4,096 bytes'],
+    ['far too much', () => answers('x'.repeat(5000)), 'sent more than 4,096 bytes'],
     [
       'a redirect to somebody else',
       () => world.respond(HOST, (_request, response) => response.writeHead(302, { Location: 'https://www.example.org/' }).end()),
-      'is not among the hosts that may be asked',
+      'is not an allowed host',
     ],
-    ['an address of this machine', () => world.names.set(HOST, [['127.0.0.1']]), 'does not lead to public addresses alone'],
+    ['an address of this machine', () => world.names.set(HOST, [['127.0.0.1']]), 'resolves to an address that is not public'],
   ])('refuses %s in a sentence (R-NEWS-02)', async (_what, arrange, says) => {
     arrange();
     await expect(check()).rejects.toMatchObject({

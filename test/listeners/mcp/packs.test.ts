@@ -191,7 +191,7 @@ describe.each(CLIENT_TRANSPORTS)('a pack called over %s', (way) => {
   });
 
   test.each([
-    ['what went wrong in it', 'test_wrong', {}, 'handler_failed', /did not foresee/],
+    ['what went wrong in it', 'test_wrong', {}, 'handler_failed', /unexpected error/],
     ['what does not fit', 'test_echo', { what: 7 }, 'invalid_input', /what/],
   ])('answers a failure with isError: %s (R-ERR-05)', async (_why, name, given, error, says) => {
     const wrong = aPack(() => Promise.reject(new Error('secret')), { name: 'test.wrong' });

@@ -91,7 +91,7 @@ describe('the credentials of packs, in the command line (R-PACK-16)', () => {
     expect(await say(['credential', 'set', 'github'], keyless)).toMatchObject({ code: 4 });
     expect(await say(['credential', 'set', 'github'], { input: SECRET })).toMatchObject({
       code: 4,
-      err: expect.stringMatching(/^There is no OS keychain to keep a credential in/) as string,
+      err: expect.stringMatching(/^No OS keychain is available to store the credential/) as string,
     });
   });
 

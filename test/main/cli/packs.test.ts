@@ -66,9 +66,9 @@ describe('trying a pack', () => {
 
   test.each([
     ['what it threw', packText({ handler: `throw new Error('no such city');` }), 1, /^test\.own: no such city \(line 12\)\n$/],
-    ['an answer that does not fit', packText({ handler: 'return 5;' }), 1, /does not fit/],
+    ['an answer that does not fit', packText({ handler: 'return 5;' }), 1, /is invalid/],
     ['a file that is no pack', 'export default', 1, /^test\.own: Unexpected/],
-    ['that it takes too long', packText({ more: 'seconds: 1,', handler: 'await 1; for (;;);' }), 5, /longer than its 1 s/],
+    ['that it takes too long', packText({ more: 'seconds: 1,', handler: 'await 1; for (;;);' }), 5, /time limit of 1 s/],
   ])('tells %s, and ends with its exit code', async (_what, text, code, says) => {
     writePack(folder, text);
     chmodSync(folder, 0o700);
@@ -134,11 +134,11 @@ describe('enabling a pack', () => {
   });
 
   test.each([
-    ['test.own', 'memory: { cache: true },', /without a ttl from 1 to 86400/],
-    ['test.own', 'memory: { cache: true, ttl: 86_401 },', /without a ttl from 1 to 86400/],
-    ['http.fetch', '', /http\.fetch has the name of http\.fetch/],
-    ['te.st_own', '', /te\.st_own has the name of te_st\.own/],
-    ['pipeline.run', '', /The group pipeline is taken/],
+    ['test.own', 'memory: { cache: true },', /without a ttl; set memory\.ttl to 1 to 86400/],
+    ['test.own', 'memory: { cache: true, ttl: 86_401 },', /without a ttl; set memory\.ttl to 1 to 86400/],
+    ['http.fetch', '', /http\.fetch has the same name or tool name as http\.fetch/],
+    ['te.st_own', '', /te\.st_own has the same name or tool name as te_st\.own/],
+    ['pipeline.run', '', /The group pipeline is reserved/],
   ])(
     'is refused where the next start would skip it, and the doctor says so too: %s with %j (R-PACK-03, R-PACK-18)',
     async (name, more, why) => {

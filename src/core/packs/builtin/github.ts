@@ -40,7 +40,7 @@ const ListInput = lazy(() =>
         .exactOptional()
         .describe('Only issues with all of these labels.'),
       since: Time().exactOptional().describe('Only issues updated since then.'),
-      limit: wholeNumber(1, ISSUES.most).default(ISSUES.default).describe(`The most issues to return, up to ${ISSUES.most}.`),
+      limit: wholeNumber(1, ISSUES.most).default(ISSUES.default).describe(`Maximum count, up to ${ISSUES.most}.`),
     },
     {
       title: 'List GitHub issues',
