@@ -148,7 +148,7 @@ describe('the doctor', () => {
     const address = squatter.address();
     publish({ pid: process.pid, url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}` });
     expect(await complaints()).toContainEqual(
-      expect.stringMatching(/^bad program Another program answers where this memory should be/),
+      expect.stringMatching(/^bad program Another program is using the port of this memory/),
     );
   });
 
