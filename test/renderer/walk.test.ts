@@ -67,7 +67,7 @@ test('the whole life of a fact, by keys alone (R-WIN-09)', async () => {
   await toast.getByText('Forgotten.').waitFor();
   await expect(recalled()).rejects.toMatchObject({ code: 'not_found' });
   await keyboard.press('z');
-  await toast.getByText('Remembered again.').waitFor();
+  await toast.getByText('Restored, with its author and history.').waitFor();
   expect(await recalled()).toMatchObject({ value: 'Deploy on Tuesdays', expires_at: '2027-06-03T14:02:00.000Z' });
 
   // It is forgotten for good, with all others, through the palette.
