@@ -185,7 +185,7 @@ async function listen(server: Server, address: ListenAddress, folder: string): P
     server.listen({ ...address, exclusive: true });
     await once(server, 'listening');
   } catch (cause) {
-    throw new Failure('store_unavailable', whyNot(errorCodeOf(cause), address, folder), { cause });
+    throw new Failure('unavailable', whyNot(errorCodeOf(cause), address, folder), { cause });
   }
 }
 
@@ -209,7 +209,7 @@ async function publishOr(server: Server, write: () => PublishedEndpoint, folder:
     const told = diskFailureOf(cause, folder)?.told;
     throw (
       told ??
-      new Failure('store_unavailable', 'endpoint.json cannot be written into the data folder; check what stands in its place.', {
+      new Failure('unavailable', 'endpoint.json cannot be written into the data folder; check what stands in its place.', {
         cause,
       })
     );

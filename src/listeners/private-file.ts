@@ -25,7 +25,7 @@ export function readPrivateFile(path: string): string | undefined {
 
 const notPrivate = (cause?: unknown): Failure =>
   new Failure(
-    'store_unavailable',
+    'unavailable',
     'What says where the program listens must be a file that only its owner may read; delete endpoint.json and owner-token in the data folder, and start the program again.',
     { cause },
   );

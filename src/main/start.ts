@@ -77,7 +77,7 @@ async function main(): Promise<void> {
     if (wish !== 'headless') {
       const none = await desktop();
       if (!none) return;
-      if (wish === 'desktop') throw new Failure('store_unavailable', `${none.why} ${none.remedy}`);
+      if (wish === 'desktop') throw new Failure('unavailable', `${none.why} ${none.remedy}`);
       console.log(`No window of its own: ${none.why}\n${none.remedy} Until then it runs without.`);
     }
     // A browser may show the same window; where it cannot be built, the rest runs all the same.

@@ -218,7 +218,7 @@ function explainInput({ own }: Pack, error: z.ZodError): string {
 /** What the caller gave up, or may not wait for any more. */
 class Cancelled extends Failure {
   constructor(why?: Failure) {
-    super(why?.code ?? 'handler_failed', why?.message ?? 'The run was cancelled; start it again if it is still wanted.');
+    super(why?.code ?? 'cancelled', why?.message ?? 'The run was cancelled; start it again if it is still wanted.');
   }
 }
 

@@ -25,7 +25,7 @@ export interface CachedResult {
 
 /** How a run ended. `cancelled`: its caller gave it up. */
 export interface RunResult {
-  readonly outcome: 'ok' | 'cancelled' | FailureCode;
+  readonly outcome: 'ok' | FailureCode;
   /** As its schema understood it; undefined unless the outcome is `ok`. */
   readonly output?: unknown;
   /** What the caller is told, unless the outcome is `ok`. */

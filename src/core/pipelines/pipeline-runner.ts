@@ -110,7 +110,7 @@ export class PipelineRunner implements Disposable {
     requireKey(this.#deps.store);
     if (run.status === 'succeeded') return run;
     const {
-      error = 'handler_failed',
+      error = 'cancelled',
       message = 'The run was cancelled; start it again if it is still wanted.',
       step,
     } = run.failure ?? {};
@@ -444,7 +444,7 @@ function interrupted({ run }: RunRecord): PipelineRun {
       status: each.status === 'running' ? 'failed' : each.status === 'waiting' ? 'skipped' : each.status,
     })),
     failure: {
-      error: 'handler_failed',
+      error: 'cancelled',
       message: 'The program ended or was locked before this run had ended; start it again if it is still wanted.',
       ...(step !== undefined && { step }),
     },

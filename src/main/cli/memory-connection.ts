@@ -30,12 +30,12 @@ export async function connectMemory(config: Config, circumstances: Circumstances
     const found = (await running(config)) ?? (await openedHere(config, circumstances).catch(unlessBusy));
     if (!(found instanceof Error)) return endingWith(interrupted, found);
     const unreachable = readUnreachable(config.folder);
-    if (unreachable) throw new Failure('store_unavailable', describeUnreachable(unreachable), { cause: found });
+    if (unreachable) throw new Failure('unavailable', describeUnreachable(unreachable), { cause: found });
     // Not from the start of this command: on a busy machine that alone may take as long.
     until = Math.min(until, performance.now() + PATIENCE_MS);
     if (performance.now() > until) {
       throw new Failure(
-        'store_unavailable',
+        'unavailable',
         'Another Helmdeck Memory holds this data folder and does not answer; wait until it has ended, or end it, and try again.',
         { cause: found },
       );

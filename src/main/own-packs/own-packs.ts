@@ -150,7 +150,7 @@ export class OwnPacks implements Disposable {
   }
 }
 
-const closing = (): Failure => new Failure('handler_failed', 'The program is ending; ask again when it runs.');
+const closing = (): Failure => new Failure('unavailable', 'The program is ending; ask again when it runs.');
 
 /** Adds packs to the catalogue, and returns those that it refuses, with the reason. */
 function addTo(catalogue: Catalogue, packs: readonly Pack[]): readonly SkippedPack[] {

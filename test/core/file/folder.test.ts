@@ -29,12 +29,12 @@ describe('the data folder (R-STORE-03)', () => {
     const path = join(tempFolder(), 'data');
     make(path);
     expect(() => prepareFolder(path)).toThrow(
-      expect.objectContaining({ code: 'store_unavailable', message: expect.stringMatching(says) as string }),
+      expect.objectContaining({ code: 'invalid_config', message: expect.stringMatching(says) as string }),
     );
   });
 
   test.runIf(process.platform === 'linux')('where a system makes none and does not say why is refused as well, and soon', () => {
-    const code = "import { prepareFolder } from './src/core/prepare-folder.ts'; prepareFolder('/proc/none/deeper');";
+    const code = "import { prepareFolder } from './src/core/file/prepare-folder.ts'; prepareFolder('/proc/none/deeper');";
     const { signal, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', code], { timeout: 30_000 });
     expect([signal, String(stderr)]).toEqual([null, expect.stringContaining('The data folder cannot be made or read')]);
   });
@@ -42,7 +42,7 @@ describe('the data folder (R-STORE-03)', () => {
   test('is made for each of several that start at once', async () => {
     const above = tempFolder();
     const code = `
-      import { prepareFolder } from './src/core/prepare-folder.ts';
+      import { prepareFolder } from './src/core/file/prepare-folder.ts';
       while (Date.now() < ${Date.now() + 1500});
       for (let n = 0; n < 100; n += 1) prepareFolder(${JSON.stringify(above)} + '/' + n + '/b/c');`;
     const starts = Array.from({ length: 3 }, () => spawn(process.execPath, ['--input-type=module', '--eval', code]));
@@ -60,7 +60,7 @@ describe('the data folder (R-STORE-03)', () => {
     writeFileSync(file, '');
     expect(() => prepareFolder(join(file, 'data'))).toThrow(
       expect.objectContaining({
-        code: 'store_unavailable',
+        code: 'invalid_config',
         message: expect.stringMatching(/cannot be made.*HELMDECK_DATA_DIR/) as string,
       }),
     );
@@ -72,7 +72,7 @@ describe('the data folder (R-STORE-03)', () => {
     const { chownSync } = await import('node:fs');
     chownSync(path, 65_534, 65_534);
     expect(() => prepareFolder(path)).toThrow(
-      expect.objectContaining({ code: 'store_unavailable', message: expect.stringMatching(/another user/) as string }),
+      expect.objectContaining({ code: 'invalid_config', message: expect.stringMatching(/another user/) as string }),
     );
   });
 });
@@ -82,7 +82,7 @@ describe('one process per data folder (R-DUR-12)', () => {
     const folder = tempFolder();
     await using store = await openStore({ folder, clock: manualClock(), sources: withKey() });
     await expect(openStore({ folder, clock: manualClock(), sources: withKey() })).rejects.toMatchObject({
-      code: 'store_unavailable',
+      code: 'unavailable',
       message: expect.stringMatching(/Another Helmdeck Memory is using this data folder; use that one, close it/) as string,
     });
     expect(store.status().file).toEqual({ at: 'open' });
@@ -93,7 +93,7 @@ describe('one process per data folder (R-DUR-12)', () => {
     const holder = spawn(process.execPath, [
       '--input-type=module',
       '-e',
-      `import { lockFolder } from ${JSON.stringify(join(import.meta.dirname, '../../src/core/folder.ts'))};
+      `import { lockFolder } from ${JSON.stringify(join(import.meta.dirname, '../../../src/core/file/folder.ts'))};
        globalThis.lock = lockFolder(${JSON.stringify(folder)});
        console.log('held');
        setInterval(() => undefined, 1000);`,

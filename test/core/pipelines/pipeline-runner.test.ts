@@ -631,7 +631,7 @@ describe('what is cut short', () => {
 
   const interrupted = {
     status: 'failed',
-    failure: { error: 'handler_failed', step: 'second', message: expect.stringContaining('ended or was locked') },
+    failure: { error: 'cancelled', step: 'second', message: expect.stringContaining('ended or was locked') },
     steps: [{ status: 'succeeded' }, { status: 'failed' }, { status: 'skipped' }],
   };
 

@@ -115,7 +115,7 @@ export function keyLines(key: KeyState): string[] {
 async function programOf(desk: CommandContext): Promise<MemoryConnection> {
   const memory = await desk.memory();
   if (memory.program) return memory;
-  throw new Failure('store_unavailable', 'Helmdeck Memory is not running, so no program holds the key; there is nothing to do.');
+  throw new Failure('unavailable', 'Helmdeck Memory is not running, so no program holds the key; there is nothing to do.');
 }
 
 async function useRecoveryKey(desk: CommandContext, file: boolean): Promise<number> {
