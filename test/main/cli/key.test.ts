@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { Interrupted } from '../../../src/main/cli/interrupted.ts';
+import { Interrupted } from '../../../src/main/cli/errors.ts';
 import { A_KEY, ANOTHER_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { type CommandResult, runCli } from './run-cli.ts';

@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { Interrupted } from '../../../src/main/cli/interrupted.ts';
+import { Interrupted } from '../../../src/main/cli/errors.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { type CommandResult, runCli } from './run-cli.ts';
 
