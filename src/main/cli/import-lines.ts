@@ -30,7 +30,7 @@ export async function importLines(
     progress[Symbol.dispose]();
     if (context.interrupted.aborted || upTo > 0) {
       context.terminal.printToStderr(
-        `The import stopped after ${formatCount(upTo, 'line')} . Import the same file again to continue.`,
+        `The import stopped after ${formatCount(upTo, 'line')}. Import the same file again to continue.`,
       );
     }
     throw error;

@@ -10,7 +10,7 @@ const MOST_READ = 8192;
 
 export const credentialSet = command({
   name: 'credential set',
-  description: 'Stores a secret for an external service, such as a GitHub token, in the keychain.',
+  description: 'Stores a secret for a service, such as a GitHub token, in the keychain.',
   arguments: { name },
   details: [
     'Type the secret at the hidden prompt, or pipe it to standard input. It is never part of the command line, where other users could see it. A new secret replaces the old one and deletes the answers that were cached with it.',
@@ -25,7 +25,7 @@ export const credentialSet = command({
 
 export const credentialList = command({
   name: 'credential list',
-  description: 'Lists the credentials that packs can use and where they are stored, without the secrets.',
+  description: 'Lists the credentials of packs and where they are stored, without the secrets.',
   async run(_typed, context) {
     const answer = await (await context.memory()).call('credentials', {});
     await context.printResult(answer, () =>

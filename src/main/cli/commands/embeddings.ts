@@ -64,7 +64,7 @@ export const embeddingsStatus = command({
 
 export const embeddingsApprove = command({
   name: 'embeddings approve',
-  description: 'Shows the Ollama that was found, and allows the program to start exactly this file.',
+  description: 'Shows the Ollama that was found, and approves exactly this file.',
   options: { yes },
   async run({ options }, context) {
     const memory = await context.memory();
