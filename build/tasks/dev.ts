@@ -32,7 +32,7 @@ async function restart(): Promise<void> {
 let restarts: Promise<void> = Promise.resolve();
 watch(join(ROOT, 'src'), { recursive: true }, () => {
   clearTimeout(restarting);
-  restarting = setTimeout(() => (restarts = restarts.then(restart)), QUIET_MS);
+  restarting = setTimeout(() => void (restarts = restarts.then(restart)), QUIET_MS);
 });
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {

@@ -127,7 +127,8 @@ function returnsIn(entered: readonly FunctionEntry[]): number {
   for (const { file, caller } of entered) if (!callers.has(file)) callers.set(file, caller);
   const leading = new Set(callers.values());
   const steps = [...callers.keys()].filter((file) => leading.has(file));
-  return steps.filter((file, index) => index > 0 && callers.get(file) !== undefined && callers.get(file) !== steps[index - 1]).length;
+  return steps.filter((file, index) => index > 0 && callers.get(file) !== undefined && callers.get(file) !== steps[index - 1])
+    .length;
 }
 
 interface ClientRequest {
@@ -196,7 +197,12 @@ async function walks(): Promise<readonly Walk[]> {
   let facts = 0;
   const store = async (): Promise<void> => {
     const fact = { key: `notes/${(facts += 1)}`, value: `The editor of project ${facts} is Helix.` };
-    await send(client, { port, path, headers: opened, body: rpc('tools/call', { name: 'memory_store', arguments: fact }, facts) });
+    await send(client, {
+      port,
+      path,
+      headers: opened,
+      body: rpc('tools/call', { name: 'memory_store', arguments: fact }, facts),
+    });
   };
   const search = async (): Promise<void> => {
     await send(client, { port, path: '/api/v1/memory/search?q=editor', headers: authorized });
@@ -208,7 +214,7 @@ async function walks(): Promise<readonly Walk[]> {
     setUnsaved: () => undefined,
     askOwner: unused,
   });
-  const edit = async (): Promise<void> => void (await calls('me', 'patch', { key: 'notes/1', ttl_seconds: 86_400 }));
+  const edit = async (): Promise<void> => void (await calls('me', 'patch', { key: 'notes/1', ttl_seconds: 30 * 86_400 }));
   using tracer = await Tracer.start();
   try {
     return [
@@ -224,7 +230,9 @@ async function walks(): Promise<readonly Walk[]> {
 const unused = (): Promise<never> => Promise.reject(new Error('The traced calls do not use the desktop.'));
 
 const formatWalk = ({ name, files, returns }: Walk): string =>
-  [`### ${name}: ${files.length} files, ${returns} returns`, '', ...files.map((file, index) => `${index + 1}. \`${file}\``)].join('\n');
+  [`### ${name}: ${files.length} files, ${returns} returns`, '', ...files.map((file, index) => `${index + 1}. \`${file}\``)].join(
+    '\n',
+  );
 
 if (process.argv[2] === 'client') answerParent();
 else if (import.meta.main) {
@@ -234,6 +242,10 @@ else if (import.meta.main) {
   const marked = /(?<=<!-- walk.*-->\n).*(?=<!-- end of walk -->)/s;
   const text = readFileSync(file, 'utf8');
   if (process.argv[2] === '--print' || !marked.test(text)) console.log(all.map(formatWalk).join('\n\n'));
-  else writeFileSync(file, text.replace(marked, () => `\n${all.map(formatWalk).join('\n\n')}\n\n`));
+  else
+    writeFileSync(
+      file,
+      text.replace(marked, () => `\n${all.map(formatWalk).join('\n\n')}\n\n`),
+    );
   process.exit(0);
 }

@@ -111,7 +111,8 @@ describe.runIf(existsSync('/usr/bin/script'))('in a terminal', () => {
     let said = '';
     child.stdout.on('data', (text: Buffer) => (said += text.toString()));
     await expect.poll(() => said, { timeout: 20_000 }).toMatch(/is running/);
-    const [, link = ''] = /\nOpen the window in a browser within five minutes (the link works once): (http\S+\/#link=\S+)\r?\n/.exec(said) ?? [];
+    const [, link = ''] =
+      /\nOpen the window in a browser within five minutes \(the link works once\): (http\S+\/#link=\S+)\r?\n/.exec(said) ?? [];
     expect(await (await fetch(link)).text()).toMatch('<div id="window">');
   });
 });
@@ -123,7 +124,7 @@ describe.each([UNBUILT, BUILT])('packs of the owner in %s', (program) => {
     writePack(folder, packText({ handler: `ec.log('heard'); return { said: input.what };` }));
     writePack(folder, 'broken', 'test.broken');
     const running = await start({ ...withAKey(folder), HELMDECK_PACKS: 'test.broken, test.own' }, program);
-    expect(running.said).toMatch(/^WARNING: THE PACK test\.broken IS SKIPPED\. test\.broken: /m);
+    expect(running.said).toMatch(/^WARNING: THE PACK test\.broken WAS SKIPPED\. test\.broken: /m);
     using owner = await findOwnerClient(folder);
     expect(await owner?.call('runPack', { name: 'test.own', input: { what: 'hello' } })).toMatchObject({
       output: { said: 'hello' },
@@ -318,14 +319,14 @@ describe('the program', () => {
     const folder = aFolder();
     expect(await (await start(withAKey(folder))).end('SIGKILL')).toMatchObject({ signal: 'SIGKILL' });
     const next = await start(withAKey(folder));
-    expect(next.said).toMatch('Its key was found');
+    expect(next.said).toMatch('The key was loaded');
     expect(await next.end('SIGTERM')).toMatchObject({ code: 0 });
   });
 
   test('says loudly that without a key it keeps nothing, and keeps nothing (R-KEY-03)', async () => {
     const folder = aFolder();
     const running = await start({ HELMDECK_DATA_DIR: folder });
-    expect(running.said).toMatch(/^WARNING: THERE IS NO KEY, SO NOTHING IS KEPT\./);
+    expect(running.said).toMatch(/^WARNING: THERE IS NO KEY, SO NOTHING IS SAVED\./);
     expect(await running.end('SIGTERM')).toMatchObject({ code: 0, complained: '' });
     expect(names(folder)).toEqual(['lock.db']);
   });
@@ -405,7 +406,7 @@ describe('a start that is refused says so in one line', () => {
   test('because it was asked for what it does not have', async () => {
     const { code, said, complained } = await (await start({}, `${UNBUILT} --desktop`)).end();
     expect({ code, said }).toEqual({ code: 1, said: '' });
-    expect(complained).toMatch(/^Helmdeck Memory cannot start: without a window it takes --headless.*\n$/);
+    expect(complained).toMatch(/^Helmdeck Memory cannot start: The only argument is --headless.*\n$/);
     expect(await (await start({}, `${UNBUILT} --port`)).end()).toMatchObject({ code: 1, said: '' });
   });
 

@@ -102,7 +102,7 @@ describe('embeddings in the command line', () => {
     const done = await say(['embeddings', 'openclaw', 'on', '--yes']);
     expect(done).toMatchObject({
       code: 0,
-      out: expect.stringMatching(/^OpenClaw searches by meaning.*\nConnection tested\.\n/),
+      out: expect.stringMatching(/^OpenClaw now searches.*\nConnection tested\.\n/),
     });
 
     expect((await say(['embeddings', 'off'])).out).toMatch(/unavailable until .*: helmdeck-memory embeddings openclaw off\n$/);

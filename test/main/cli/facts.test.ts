@@ -42,7 +42,7 @@ describe('remembering', () => {
 
   test.each<{ why: string; input: string | Buffer; says: RegExp }>([
     { why: 'nothing', input: '', says: /^value is missing or blank/ },
-    { why: 'too much', input: 'x'.repeat(65_537), says: /^The value is longer than 64 KiB/ },
+    { why: 'too much', input: 'x'.repeat(65_537), says: /^value is longer than 64 KiB/ },
     { why: 'far too much', input: Buffer.alloc(2_000_000, 'x'), says: /^The value is longer than 64 KiB/ },
     { why: 'no text', input: Buffer.from([0xff, 0xfe, 0x00]), says: /^The value is not UTF-8/ },
   ])('refuses $why from standard input in one sentence', async ({ input, says }) => {
@@ -103,7 +103,11 @@ describe('searching', () => {
   });
 
   test('says when nothing fits, and what it cannot do', async () => {
-    expect(await say('search', 'zeppelin')).toEqual({ code: 0, out: '', err: expect.stringMatching(/^No fact matches/) as string });
+    expect(await say('search', 'zeppelin')).toEqual({
+      code: 0,
+      out: '',
+      err: expect.stringMatching(/^No fact matches/) as string,
+    });
     expect(await say('search')).toMatchObject({ code: 2 });
     expect(await say('search', 'x', '--limit', '101')).toMatchObject({ code: 1, err: expect.stringMatching(/limit/) as string });
     expect(await say('search', 'x', '--limit', 'many')).toMatchObject({ code: 2 });
@@ -164,7 +168,7 @@ describe('lists', () => {
     expect(await answered('list', '--limit', '2')).toMatchObject({ more: true });
     const { out, err } = await say('list', '--limit', '2', '--values');
     expect(out).toMatch(/^b {4}user_facts {2}90 days left \(.*\) {2}command-line\n {2}three\na\/2 .*\n {2}two\n {2}lines\n$/);
-    expect(err).toMatch(/^There are more: --all/);
+    expect(err).toMatch(/^There are more facts. Use --all/);
     const all = await say('list', '--all', '--json', '--values');
     expect(
       all.out
@@ -280,7 +284,7 @@ test('what one program wrote is taken back', async () => {
   });
   expect(await answered(...undo, '--yes')).toMatchObject({ removed: 1, restored: 1, skipped: [] });
   expect((await say('recall', 'old')).out).toBe('first\n');
-  expect((await say('undo', 'command-line', '--since', '2h', '--yes')).out).toMatch(/^Forgot 1 fact, and changed 0 back/);
+  expect((await say('undo', 'command-line', '--since', '2h', '--yes')).out).toMatch(/^Forgot 1 fact, and restored 0/);
 });
 
 test('the overviews say what there is, for a person and for a script', async () => {

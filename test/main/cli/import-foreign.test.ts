@@ -48,7 +48,7 @@ describe('what another memory holds is imported by the command line (R-BRING-08)
     expect(again.err).not.toMatch(/take all of it back/);
     await say('remember', 'mine', 'written since');
     const undo = /helmdeck-memory (undo .*)$/m.exec(err)?.[1]?.split(' ') ?? [];
-    expect((await say(...undo, '--yes')).out).toBe('Forgot 4 facts, and changed 0 back.\n');
+    expect((await say(...undo, '--yes')).out).toBe('Forgot 4 facts, and restored 0.\n');
     expect(await values()).toEqual(['written since']);
   });
 
@@ -104,7 +104,13 @@ describe('what cannot be imported', () => {
   });
 
   test.each([
-    { why: 'no UTF-8', args: ['--from', 'chatgpt'], text: Buffer.from([0xff, 0xfe]), says: /^The file is not UTF-8 text/, code: 1 },
+    {
+      why: 'no UTF-8',
+      args: ['--from', 'chatgpt'],
+      text: Buffer.from([0xff, 0xfe]),
+      says: /^The file is not UTF-8 text/,
+      code: 1,
+    },
     {
       why: 'too large',
       args: ['--from', 'chatgpt'],

@@ -206,7 +206,10 @@ test('a rotation that is interrupted loses nothing, and the next one brings it t
     code: 130,
     out: '',
   });
-  expect(await say('key', 'status')).toMatchObject({ code: 0, out: expect.stringMatching(/Key rotation is running: \d/) as string });
+  expect(await say('key', 'status')).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/Key rotation is running: \d/) as string,
+  });
   expect((await say('recall', 'k3999')).out).toBe('v\n');
   expect(await say('key', 'rotate')).toEqual({ code: 0, out: 'The interrupted rotation is complete.\n', err: '' });
   expect(await say('key', 'status')).toMatchObject({ out: 'ok, in the key file\n' });

@@ -26,7 +26,7 @@ test('lists pipelines with their authors, shows one, and adopts what was shown (
   expect((await say('pipeline', 'list')).out).toMatch(/^note +1 step +by you +Note it/);
   expect(await say('pipeline', 'adopt', 'note', '--yes')).toMatchObject({
     code: 1,
-    err: expect.stringContaining('yours already'),
+    err: expect.stringContaining('already yours'),
   });
   expect((await say('activity')).out).toMatch(/command-line +adoptPipeline +note/);
 });

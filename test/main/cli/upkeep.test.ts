@@ -61,7 +61,7 @@ test('verifying says that all is whole, or what is not with exit code 1 (R-SEAL-
   const { code, out } = await say('verify');
   expect(code).toBe(1);
   // The broken entry is not counted among the whole ones (R-DUR-13).
-  expect(out).toMatch(/^1 entry verified\.\n1 entry with a broken seal; they are left out/);
+  expect(out).toMatch(/^1 entry verified\.\n1 entry with a broken seal; hidden from all results/);
   expect(await answered('verify')).toMatchObject({ entries: 1, broken: 1 });
   expect((await say('status')).out).toMatch(/^facts/m);
 });
@@ -114,7 +114,7 @@ test('tokens are made, listed and revoked', async () => {
     code: 1,
     err: expect.stringMatching(/^scopes/) as string,
   });
-  expect((await runCli(['token', 'list'], { folder: join(tempFolder(), 'new') })).err).toMatch(/^There are no tokens; make one/);
+  expect((await runCli(['token', 'list'], { folder: join(tempFolder(), 'new') })).err).toMatch(/^There are no tokens\. Create one/);
 });
 
 test('a token can be kept where the bridge finds it, for its owner alone (R-MCP-12)', async () => {

@@ -113,6 +113,8 @@ describe('help', () => {
   });
 
   test('warns that others can see a value that stands on the command line', async () => {
-    expect((await runCli(['help', 'remember'])).out.replaceAll(/\s+/g, ' ')).toMatch(/Other users of the machine can see.*standard input/);
+    expect((await runCli(['help', 'remember'])).out.replaceAll(/\s+/g, ' ')).toMatch(
+      /Other users of the machine can see.*standard input/,
+    );
   });
 });
