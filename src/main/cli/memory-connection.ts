@@ -36,7 +36,7 @@ export async function connectMemory(config: Config, circumstances: Circumstances
     if (performance.now() > until) {
       throw new Failure(
         'store_unavailable',
-        'Another Helmdeck Memory process uses this data folder and does not respond. Wait for it to finish or quit it, then try again.',
+        'Another Helmdeck Memory process holds this data folder and does not respond. Wait for it to finish or quit it, then try again.',
         { cause: found },
       );
     }

@@ -105,7 +105,7 @@ describe('embeddings in the command line', () => {
       out: expect.stringMatching(/^OpenClaw now searches.*\nConnection tested\.\n/),
     });
 
-    expect((await say(['embeddings', 'off'])).out).toMatch(/unavailable until .*: helmdeck-memory embeddings openclaw off\n$/);
+    expect((await say(['embeddings', 'off'])).out).toMatch(/does not work until .*: helmdeck-memory embeddings openclaw off\n$/);
     expect((await say(['embeddings', 'openclaw', 'off'])).code).toBe(0);
     expect((await say(['embeddings', 'off'])).out).not.toContain('OpenClaw');
     expect(readFileSync(config, 'utf8')).toBe('{}\n');

@@ -229,7 +229,7 @@ describe('a folder that is held by somebody who does not answer', () => {
     expect(await say('list')).toMatchObject({
       code: 5,
       out: '',
-      err: expect.stringMatching(/^Another Helmdeck Memory process uses this data folder and does not respond/) as string,
+      err: expect.stringMatching(/^Another Helmdeck Memory process holds this data folder and does not respond/) as string,
     });
   });
 
