@@ -114,7 +114,9 @@ test('tokens are made, listed and revoked', async () => {
     code: 1,
     err: expect.stringMatching(/^scopes/) as string,
   });
-  expect((await runCli(['token', 'list'], { folder: join(tempFolder(), 'new') })).err).toMatch(/^There are no tokens\. Create one/);
+  expect((await runCli(['token', 'list'], { folder: join(tempFolder(), 'new') })).err).toMatch(
+    /^There are no tokens\. Create one/,
+  );
 });
 
 test('a token can be kept where the bridge finds it, for its owner alone (R-MCP-12)', async () => {
