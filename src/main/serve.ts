@@ -1,3 +1,4 @@
+import { withProgramCall } from '../contract/program-call.ts';
 import { assemble } from './assemble.ts';
 import type { Build } from './build.ts';
 import { builtPages } from './built-pages.ts';
@@ -56,7 +57,7 @@ export function windowLines({ makeLink }: Started, toTerminal: boolean): string[
   const link = toTerminal ? makeLink() : undefined;
   return [
     link === undefined
-      ? 'To open its window in a browser, run: helmdeck-memory window'
+      ? withProgramCall('To open its window in a browser, run: helmdeck-memory window')
       : `Its window, for five minutes and one browser: ${link}`,
   ];
 }
