@@ -1,3 +1,4 @@
+import { withProgramCall } from '../contract/program-call.ts';
 import { assemble } from './assemble.ts';
 import type { BuildInfo } from './build-info.ts';
 import { findBuiltPages } from './built-pages.ts';
@@ -57,7 +58,7 @@ export function windowLines({ makeLink }: ServedProgram, toTerminal: boolean): s
   const link = toTerminal ? makeLink() : undefined;
   return [
     link === undefined
-      ? 'To open its window in a browser, run: helmdeck-memory window'
+      ? withProgramCall('To open its window in a browser, run: helmdeck-memory window')
       : `Its window, for five minutes and one browser: ${link}`,
   ];
 }

@@ -79,7 +79,7 @@ describe.each([UNBUILT, `${UNBUILT} --headless`, BUILT, SERVE])('the program %s'
     expect(free(folder)).toThrow(/Another Helmdeck Memory/);
     // A pipe, a file or a journal keeps what is printed: no link goes there (R-WIN-45).
     expect(running.said).not.toMatch('#link=');
-    expect(running.said).toMatch('\nTo open its window in a browser, run: helmdeck-memory window\n');
+    expect(running.said).toMatch('\nTo open its window in a browser, run: npx helmdeck-memory window\n');
     expect(running.said.trimEnd().split('\n').at(-1)).toMatch(/is running at http:\S+\. /);
     const { code, said, complained } = await running.end('SIGTERM');
     expect({ code, complained }).toEqual({ code: 0, complained: '' });

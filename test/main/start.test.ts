@@ -35,7 +35,7 @@ describe.runIf(process.platform === 'linux')('npm start, without a screen (R-DES
     const { code, said, complained } = await start();
     expect({ code, complained }).toEqual({ code: 0, complained: '' });
     expect(said).toMatch(/^No window of its own: this session has no screen\.\n.*Until then it runs without\.\n/);
-    expect(said).toMatch(/^To open its window in a browser, run: helmdeck-memory window$/m);
+    expect(said).toMatch(/^To open its window in a browser, run: npx helmdeck-memory window$/m);
     expect(said).not.toMatch('#link=');
     expect(said).toMatch(/^Helmdeck Memory is running at /m);
   });
