@@ -1,26 +1,25 @@
 #!/usr/bin/env node
-// Starts the command line on a Node that can run it. Plain JavaScript that any Node from 18 on reads: it is often an older
-// one that meets this file first, as with npx.
+// Starts the command line with a suitable Node. Plain JavaScript for Node 18 and later, because npx can start it with an old Node.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import { constants } from 'node:os';
 import { delimiter, dirname, isAbsolute, join, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-/** The first with `using`, and with TypeScript as it stands. */
+/** The first version with `using` and type stripping. */
 const LEAST = 24;
-/** As sysexits.h numbers what is wrong with the machine, not with the question. */
+/** EX_SOFTWARE in sysexits.h: a problem with the machine, not with the arguments. */
 const NO_NODE = 70;
 
 const root = dirname(dirname(realpathSync(fileURLToPath(import.meta.url))));
 const source = join(root, 'src', 'main', 'cli.ts');
 const built = join(root, 'out', 'main', 'cli.cjs');
-// Node takes no types off below node_modules.
+// Node does not strip types below node_modules.
 const unbuilt = !isFresh(built) && existsSync(source) && !root.includes(`${sep}node_modules${sep}`);
 const program = unbuilt ? source : built;
 
 if (!existsSync(program)) {
-  console.error(`helmdeck-memory is not complete: ${built} is missing; install it anew, or run npm run build in its folder.`);
+  console.error(`helmdeck-memory is incomplete: ${built} is missing. Reinstall it, or run npm run build in its folder.`);
   process.exitCode = NO_NODE;
 } else if (isNewEnough(process.version) && (!unbuilt || process.features.typescript)) {
   hushStripping();
@@ -28,15 +27,15 @@ if (!existsSync(program)) {
 } else {
   const node = findNode();
   if (node === undefined) {
-    const named = process.env.HELMDECK_NODE ? ', and HELMDECK_NODE names none' : '';
+    const named = process.env.HELMDECK_NODE ? ', nor in HELMDECK_NODE' : '';
     console.error(
-      `helmdeck-memory needs Node ${LEAST} or newer, this is ${process.version} and no newer one is in the PATH${named}; get it from https://nodejs.org, or name one with HELMDECK_NODE=/path/to/node.`,
+      `helmdeck-memory needs Node ${LEAST} or newer. This is ${process.version}, and there is no newer one in the PATH${named}. Install it from https://nodejs.org, or set HELMDECK_NODE=/path/to/node.`,
     );
     process.exitCode = NO_NODE;
   } else await passOn(node);
 }
 
-/** Built starts in half the time; but in a checkout, what was built before the last change is another program. */
+/** The build starts twice as fast as the sources. In a checkout, a build older than the sources is stale. */
 function isFresh(file) {
   return existsSync(file) && newestIn(join(root, 'src')) <= statSync(file).mtimeMs;
 }
@@ -54,13 +53,13 @@ function isNewEnough(version) {
   return Number(/^v(\d+)\./.exec(version)?.[1] ?? 0) >= LEAST;
 }
 
-/** The one that came along, the one that was named, then what the PATH has. */
+/** Looks at the bundled Node, then HELMDECK_NODE, then the PATH. */
 function findNode() {
   const platform = process.platform === 'win32' ? 'win' : process.platform;
   const name = process.platform === 'win32' ? 'node.exe' : 'node';
   const along = above(root).map((folder) => join(folder, 'node_modules', `node-${platform}-${process.arch}`, 'bin', name));
   const named = process.env.HELMDECK_NODE ? [process.env.HELMDECK_NODE] : [];
-  // A relative folder would be one of wherever we are started, and so would be what is run.
+  // Relative folders in the PATH are ignored: they could hold an untrusted program.
   const path = (process.env.PATH ?? '').split(delimiter).filter(isAbsolute);
   const all = [...along, ...named, ...path.map((folder) => join(folder, name)), process.execPath];
   const tried = new Set();
@@ -78,25 +77,25 @@ function findNode() {
   });
 }
 
-/** Installed beside others, a package of ours lies in a folder further up. */
+/** The folder and its parents: npm can install our platform packages further up. */
 function above(folder) {
   const parent = dirname(folder);
   return parent === folder ? [folder] : [folder, ...above(parent)];
 }
 
-/** What NODE_OPTIONS asks was meant for the Node that was left, and another one may refuse to start with it. */
+/** Without NODE_OPTIONS, which were meant for the current Node. Another version can refuse to start with them. */
 function ownEnvironment() {
   const { NODE_OPTIONS: _, ...rest } = process.env;
   return rest;
 }
 
-/** The same terminal, the same pipes; what ends this process ends the other one, and the other way round. */
+/** Runs the program with another Node in this terminal, and forwards signals and the exit code. */
 function passOn(node) {
   const args = ['--disable-sigusr1', '--disable-warning=ExperimentalWarning', program, ...process.argv.slice(2)];
   const child = spawn(node, args, { stdio: 'inherit', env: ownEnvironment() });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
-      // Windows tells both itself, and to send a signal there is to end a process at once.
+      // Windows signals both processes itself, and `kill` would end the child at once.
       if (process.platform !== 'win32') child.kill(signal);
     });
   }
@@ -113,7 +112,7 @@ function passOn(node) {
   });
 }
 
-/** Older Nodes say on every start that taking types off is an experiment. Whoever remembers a fact need not know. */
+/** Older Nodes warn at every start that type stripping is experimental. Users do not need to see that. */
 function hushStripping() {
   const { emitWarning } = process;
   process.emitWarning = (warning, ...more) => {

@@ -17,28 +17,31 @@ export const renderCommands = (): string =>
     '## Exit codes',
     renderTable(
       ['code', 'means'],
-      Object.values(exits).map(({ code, says }) => [`${code}`, says]),
+      Object.values(exits).map(({ code, description }) => [`${code}`, description]),
     ),
     'With `--json` an error is one line on standard error, `{"error": code, "message": sentence}`; the codes are those of the',
   ]
     .join('\n\n')
     .concat('\nwire, and `usage`.\n');
 
-function section({ says, more = [], arguments: args = {}, options = {}, examples = [], ...rest }: Command): string[] {
+function section({ description, details = [], arguments: args = {}, options = {}, examples = [], ...rest }: Command): string[] {
   const rows = [...argumentRows(args), ...optionRows(options)];
   const lines = examples.map((line) => (line.includes(`${PROGRAM} `) ? line : `${PROGRAM} ${line}`));
   return [
     `### ${rest.name}`,
-    `\`${PROGRAM} ${formatUsage({ ...rest, says, arguments: args, options })}\``,
-    says,
-    ...more,
+    `\`${PROGRAM} ${formatUsage({ ...rest, description, arguments: args, options })}\``,
+    description,
+    ...details,
     ...(rows.length > 0 ? [renderTable(['', ''], rows)] : []),
     ...(lines.length > 0 ? [['```sh', ...lines, '```'].join('\n')] : []),
   ];
 }
 
 const argumentRows = (args: Readonly<Record<string, Argument>>): string[][] =>
-  Object.entries(args).map(([name, { says, optional }]) => [`\`${optional ? `[${name}]` : `<${name}>`}\``, says]);
+  Object.entries(args).map(([name, { description, optional }]) => [`\`${optional ? `[${name}]` : `<${name}>`}\``, description]);
 
 const optionRows = (options: Readonly<Record<string, Option>>): string[][] =>
-  Object.entries(options).map(([name, { value, says }]) => [`\`--${name}${value === undefined ? '' : ` ${value}`}\``, says]);
+  Object.entries(options).map(([name, { value, description }]) => [
+    `\`--${name}${value === undefined ? '' : ` ${value}`}\``,
+    description,
+  ]);

@@ -10,24 +10,24 @@ import { recordUnreachable } from './unreachable.ts';
 
 const SOON_MS = 200;
 
-/** The memory, and the listener that its owner switches. */
+/** The open memory, and the server for agents. */
 export interface RunningProgram extends OpenMemory {
   readonly listening: ListenerSwitch;
-  /** Where it is set. */
+  /** Present if HELMDECK_LOCK_AFTER is set. */
   readonly lockAfter: AutoLock | undefined;
 }
 
 interface Whole extends Omit<OpenOptions, 'listening' | 'windowSessions'> {
-  /** Where the built window lies, if it is to be served to browsers. */
+  /** Folder of the built window, if it is served to browsers. */
   readonly pages?: string | undefined;
   readonly onListening?: (state: ListeningState) => void;
-  /** For how many milliseconds the owner has been away, where the system knows. */
+  /** Milliseconds since the owner last used the computer, if the system knows. */
   readonly away?: () => number;
-  /** The key came or went. */
+  /** Called when the key becomes available or unavailable. */
   readonly onKey?: () => void;
 }
 
-/** What both roots run: the desktop adds a window to it. Nobody is let in yet. */
+/** Builds the program that both the desktop and the headless entry point run. The server does not accept connections yet. */
 export async function assemble(config: Config, whole: Whole): Promise<RunningProgram> {
   await using opened = new AsyncDisposableStack();
   let listening: ListenerSwitch | undefined;
@@ -46,7 +46,7 @@ export async function assemble(config: Config, whole: Whole): Promise<RunningPro
   if (onKey) opened.use(store.onKeyChange(onKey));
   const lockAfter = minutes === undefined ? undefined : opened.use(new AutoLock({ store, clock, minutes, ownerIdleMs: away }));
   const perform = lockAfter?.trackUse(core.perform) ?? core.perform;
-  // Whoever connects sees them all from the beginning.
+  // Load own packs before the first connection, so that every client sees them.
   await core.loadPacks();
   const start = (): Promise<Listener> =>
     startListener({
@@ -61,8 +61,8 @@ export async function assemble(config: Config, whole: Whole): Promise<RunningPro
       windowFolder: whole.pages,
       version: whole.version,
       clock,
-      // What went wrong may hold what was sent, so only the question and who asked are told.
-      log: ({ operation, client }) => console.error(`Something went wrong inside: ${operation}, asked by ${client}.`),
+      // The error can contain request data, so log only the operation and the client.
+      log: ({ operation, client }) => console.error(`Internal error in ${operation}, called by ${client}.`),
     });
   const hear = (now: ListeningState): void => {
     recordUnreachable(config.folder, now);
@@ -70,13 +70,12 @@ export async function assemble(config: Config, whole: Whole): Promise<RunningPro
   };
   opened.defer(() => recordUnreachable(config.folder, undefined));
   listening = opened.use(new ListenerSwitch(start, hear));
-  // Whoever searches should not have to wait; until it is there, answers say that they are partial. But whoever is there at
-  // once asks what there is, and comes first. What an earlier start left behind can wait as well; without the key it is tried
-  // again when that has come.
+  // Background work waits a moment, so that the first requests are not delayed. Searches before the index is ready return
+  // partial results. Without the key, this work is retried when the key becomes available.
   const later = (): void => {
     void finder.prepare().catch(() => undefined);
     void packs.resume().catch(() => undefined);
-    // An older one works as well.
+    // Failure is harmless: an older bridge also works.
     void import('./connect/launch.ts').then(({ refreshBridge }) => refreshBridge(config.folder)).catch(() => undefined);
     void sidecar.wake().catch(() => undefined);
   };
@@ -85,5 +84,5 @@ export async function assemble(config: Config, whole: Whole): Promise<RunningPro
   return { ...core, perform, listening, lockAfter, [Symbol.asyncDispose]: () => rest.disposeAsync() };
 }
 
-/** A pack's author may say what would move the cursor, or look like a line of ours. */
+/** Pack output could contain control characters or imitate our own log lines. */
 const printLine = (pack: string, text: string): void => console.error(`${pack}: ${toSafeLine(text)}`);

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What was settled when the program was built. */
+/** Values that are fixed when the program is built. */
 export interface BuildInfo {
   readonly version: string;
-  /** Where a newer version can be asked for; empty where nowhere. */
+  /** Address for update checks; empty if there are none. */
   readonly updates: string;
 }
 
-/** From package.json, which lies in the root of every form of the program: npm's own file, with one field of ours. */
+/** Reads package.json, which every form of the program contains. */
 export function readBuildInfo(root: string): BuildInfo {
   const text = readFileSync(join(root, 'package.json'), 'utf8');
   const { version, helmdeck } = JSON.parse(text) as { version: string; helmdeck?: { updates?: string } };

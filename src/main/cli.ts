@@ -2,14 +2,14 @@ import { enableCompileCache } from 'node:module';
 import { constants, homedir } from 'node:os';
 import { join } from 'node:path';
 import { readBuildInfo } from './build-info.ts';
-import { Interrupted } from './cli/interrupted.ts';
+import { Interrupted } from './cli/errors.ts';
 import { ignoreDebuggerSignal } from './debugger-guard.ts';
 import { configureProgramCall } from './program-call.ts';
 
-/** The launcher and the terminal may both hand on one and the same Ctrl+C. */
+/** The terminal and the launcher can both deliver the same Ctrl+C. */
 const SAME_SIGNAL_MS = 1000;
 
-/** The first signal brings what was begun to a safe end; whoever insists ends the program where it stands. */
+/** The first signal cancels the command cleanly; a later one exits at once. */
 function interruption(): AbortSignal {
   const controller = new AbortController();
   let since = Infinity;
@@ -27,10 +27,10 @@ function interruption(): AbortSignal {
 const ROOT = join(import.meta.dirname, '../..');
 
 async function main(): Promise<never> {
-  // Before anything is written: nobody else may read what we write, whoever writes it for us.
+  // Set before the first write, so that only this user can read new files, including those written by libraries.
   process.umask(0o077);
   ignoreDebuggerSignal();
-  // Beside the program itself, never among the data: whoever can write here could as well change the program.
+  // The cache holds code that will run, so it belongs with the program and not in the data folder.
   enableCompileCache(join(ROOT, 'out/compiled'));
   configureProgramCall(ROOT, process.cwd());
   const { runCommandLine } = await import('./cli/run.ts');
@@ -45,7 +45,7 @@ async function main(): Promise<never> {
     now: Date.now,
     interrupted: interruption(),
   });
-  // Everything is closed. A keychain that never answers, or a terminal that is still open, would keep us here.
+  // Everything is closed. An open terminal or a hanging keychain call would otherwise keep the process alive.
   process.exit(code);
 }
 

@@ -8,31 +8,31 @@ import { configureProgramCall } from './program-call.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** It takes nothing but its own name, which npm start may pass on. */
+/** Accepts only --headless, which `npm start` passes on. */
 function readArguments(args: readonly string[]): void {
   if (args.some((arg) => arg !== '--headless')) {
     throw new Failure(
       'invalid_input',
-      'without a window it takes --headless and nothing else; settings stand in the environment or in config.json.',
+      'The only argument is --headless. Settings come from the environment or from config.json.',
     );
   }
 }
 
-/** The first signal ends the program; later ones change nothing, because npm passes on what the terminal has sent already. */
+/** Resolves at the first signal. Further signals are ignored, because npm repeats the signals of the terminal. */
 async function signalled(...signals: readonly NodeJS.Signals[]): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   for (const signal of signals) process.on(signal, () => resolve());
-  // Waiting for a signal alone keeps no program running.
+  // Signal handlers do not keep the process alive.
   const running = setInterval(() => undefined, 2 ** 31 - 1);
   await promise;
   clearInterval(running);
 }
 
 async function main(): Promise<void> {
-  // Before anything is written: nobody else may read what we write, whoever writes it for us.
+  // Set before the first write, so that only this user can read new files, including those written by libraries.
   process.umask(0o077);
   ignoreDebuggerSignal();
-  // Beside the program itself, never among the data: whoever can write here could as well change the program.
+  // The cache holds code that will run, so it belongs with the program and not in the data folder.
   enableCompileCache(join(ROOT, 'out/compiled'));
   configureProgramCall(ROOT);
   try {
@@ -47,7 +47,7 @@ async function main(): Promise<void> {
       ended: () => signalled('SIGINT', 'SIGTERM', 'SIGHUP'),
     });
   } catch (error) {
-    // What was not foreseen keeps its stack, for whoever has to find out.
+    // Unexpected errors keep their stack.
     if (!(error instanceof Failure)) throw error;
     console.error(`Helmdeck Memory cannot start: ${error.message}`);
     process.exitCode = 1;

@@ -19,7 +19,7 @@ try {
 }
 
 function start(): void {
-  // Before anything is written: nobody else may read what we write, whoever writes it for us.
+  // Set before the first write, so that only this user can read new files, including those written by Chromium.
   process.umask(0o077);
   ignoreDebuggerSignal();
   refuseRemoteControl(app);
@@ -29,33 +29,33 @@ function start(): void {
   prepareFolder(config.folder);
   app.setPath('userData', join(config.folder, 'electron'));
   app.setPath('sessionData', join(config.folder, 'electron'));
-  // One desktop to a memory: whoever starts it again wants to see it.
+  // Only one desktop program per memory. A second start shows the window of the first.
   if (!app.requestSingleInstanceLock()) {
-    console.log('Helmdeck Memory runs already, and shows its window.');
+    console.log('Helmdeck Memory is already running. Its window is now open.');
     app.exit();
     return;
   }
-  // Chromium would ask the keychain for a key to cookies that there are none of, and wait for it.
+  // Otherwise Chromium waits for a keychain key to encrypt cookies, which we do not use.
   app.commandLine.appendSwitch('password-store', 'basic');
-  // Root, as in containers, has no sandbox to enable, and starts only where it was told so.
+  // Root, as in containers, can run Chromium only with --no-sandbox.
   if (!app.commandLine.hasSwitch('no-sandbox')) app.enableSandbox();
-  // On Wayland no program takes keys by itself; its desktop gives them, where it does.
+  // On Wayland, global shortcuts need the desktop portal.
   if (config.shortcut !== undefined) app.commandLine.appendSwitch('enable-features', 'GlobalShortcutsPortal');
   registerScheme();
   restrictWebContents();
   const root = join(import.meta.dirname, '../..');
   configureProgramCall(root);
   const desktop = new Desktop({ config, settings, build: readBuildInfo(root), root });
-  // Until it is ready Electron takes these for itself, and would go on to ask as if its owner had quit.
+  // Before it is ready, Electron installs its own handlers, which would quit with the unsaved-changes question.
   void app.whenReady().then(() => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => desktop.quit());
   });
   desktop.run().catch(refuse);
 }
 
-/** A start that fails is told where its owner looks: in a window, and to whoever started it. */
+/** Shows why the start failed, both in a dialog and on standard error. */
 function refuse(error: unknown): void {
-  const why = error instanceof Failure ? error.message : 'Something went wrong inside.';
+  const why = error instanceof Failure ? error.message : 'An internal error occurred.';
   console.error(`Helmdeck Memory cannot start: ${why}`);
   if (!(error instanceof Failure)) console.error(error);
   dialog.showErrorBox('Helmdeck Memory cannot start', why);

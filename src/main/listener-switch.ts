@@ -2,7 +2,7 @@ import { asFailure } from '../contract/failure.ts';
 import type { ListeningState } from '../contract/status.ts';
 import type { Listener } from '../listeners/listener.ts';
 
-/** The listener as its owner switches it: a port that is taken is a state with a remedy, and no end of the program. */
+/** Starts and stops the server. A port conflict is a state that the owner can fix, not a fatal error. */
 export class ListenerSwitch implements AsyncDisposable {
   readonly #start: () => Promise<Listener>;
   readonly #hear: (state: ListeningState) => void;
@@ -23,7 +23,7 @@ export class ListenerSwitch implements AsyncDisposable {
     return this.#listener;
   }
 
-  /** Agents can come. Where they cannot, the state says why, and so does what is thrown. */
+  /** Starts accepting connections. On failure, both the state and the thrown error say why. */
   resume(): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#listener) return;
@@ -37,7 +37,7 @@ export class ListenerSwitch implements AsyncDisposable {
     });
   }
 
-  /** Agents are turned away; what they stored stays. */
+  /** Stops accepting connections. */
   pause(): Promise<void> {
     return this.#inTurn(async () => {
       await this.#listener?.close();

@@ -25,37 +25,37 @@ import { createNetworkPacks, createLazyEgress } from './packs.ts';
 import { LazySidecar } from './sidecar/lazy-sidecar.ts';
 import { updatesAt } from './updates.ts';
 
-/** The memory and its one door. Everything that asks goes through `perform`. */
+/** An open memory. All operations go through `perform`. */
 export interface OpenMemory extends AsyncDisposable {
   readonly store: MemoryStore;
   readonly tokens: TokenRegistry;
   readonly finder: Finder;
   readonly perform: Perform;
   readonly packs: PackServices;
-  /** Asleep until the program is there that serves what is embedded. */
+  /** Starts only in the running program, which serves embeddings. */
   readonly sidecar: LazySidecar;
-  /** Takes the packs of the owner's own that are listed; until then they are not there. */
+  /** Loads the owner's own packs that are enabled. They are unavailable before. */
   loadPacks(): Promise<void>;
 }
 
 export interface OpenOptions extends Partial<Omit<LoadedSettings, 'environment'>>, Pick<LoadedSettings, 'environment'> {
   readonly clock?: Clock;
-  /** The system's own, unless a test has another. */
+  /** The network of the system; tests pass a fake. */
   readonly network?: Network;
-  /** Hears where embeddings stand whenever that changes. */
+  /** Called when the state of embeddings changes. */
   readonly onEmbeddings?: (state: SidecarState) => void;
-  /** Hears how the programs of others stand whenever somebody looked. */
+  /** Called with the state of all agents whenever it is read. */
   readonly onClients?: (clients: ClientList['clients']) => void;
   readonly version: string;
-  /** Where a newer version can be asked for; nowhere, unless the build says so. */
+  /** Address for update checks, set by the build. Empty means that there are none. */
   readonly updates?: string;
-  /** Whether agents can come; never, where nobody serves them. */
+  /** Whether agents can connect. Absent in a process without a server. */
   readonly listening?: () => ListeningState;
-  /** Browsers that have the window open, while it is served to them. */
+  /** Browsers that have the window open, while the server runs. */
   readonly windowSessions?: () => WindowSessionPort | undefined;
-  /** A desktop makes its key at the first start. */
+  /** The desktop creates its key at the first start. */
   readonly desktop: boolean;
-  /** Hears what packs say while they run. */
+  /** Receives log lines of packs. */
   readonly packLog?: (pack: string, text: string) => void;
 }
 
@@ -67,7 +67,7 @@ interface ConnectionDeps {
   readonly hear?: (clients: ClientList['clients']) => void;
 }
 
-/** What every way of running the program begins with. What opens last closes first. */
+/** Opens the memory for the program or for a single command. Closes everything in reverse order. */
 export async function openMemory(config: Config, surroundings: OpenOptions): Promise<OpenMemory> {
   const { environment, clock = systemClock, network = {}, version, updates = '', desktop, packLog: log } = surroundings;
   const { listening = () => ({ at: 'paused' }), onClients, windowSessions } = surroundings;
@@ -128,11 +128,11 @@ export async function openMemory(config: Config, surroundings: OpenOptions): Pro
   return { store, tokens, finder, perform, packs, sidecar, loadPacks, [Symbol.asyncDispose]: () => rest.disposeAsync() };
 }
 
-/** As Node itself finds it, but in the environment that was handed in. */
+/** Like `os.homedir`, but reads the given environment. */
 const homeIn = (environment: HostMachine['environment']): string =>
   environment[process.platform === 'win32' ? 'USERPROFILE' : 'HOME'] ?? homedir();
 
-/** Loaded when somebody asks: a start need not wait for it. */
+/** Loaded on demand, to keep the start fast. */
 async function connectionsOf({ machine, ...deps }: ConnectionDeps): Promise<ClientConnections> {
   const { Connections } = await import('./connect/connections.ts');
   const { CONNECTORS } = await import('./connect/clients.ts');

@@ -7,16 +7,16 @@ interface Circumstances {
   readonly root: string;
   readonly path: string | undefined;
   readonly platform: NodeJS.Platform;
-  /** Where the owner's terminal is; absent for a program that speaks to more than one place. */
+  /** Working directory of the user's terminal, if there is one. */
   readonly cwd?: string | undefined;
 }
 
 const NAME = 'helmdeck-memory';
 
 /**
- * What starts the command line here: its name where the PATH leads to this installation, as after npm link; npx in a checkout;
- * elsewhere its file, because npx would then fetch a package of that name. The packed desktop brings no command line along, so one in
- * the PATH is assumed.
+ * The command that starts this command line: its name if the PATH leads to this installation, npx in a checkout, otherwise
+ * the file itself, because npx would download a package of that name. The packed desktop has no command line, so the name
+ * is assumed to be in the PATH.
  *
  * @internal
  */
@@ -28,22 +28,22 @@ export function programCall({ root, path = '', platform, cwd = root }: Circumsta
   return `node ${/^[\w/.:\\-]+$/.test(file) ? file : JSON.stringify(file)}`;
 }
 
-/** Has every text that suggests a command name what works here. `cwd` is the folder of the owner's terminal, if there is one. */
+/** Makes all messages suggest commands that work on this machine. */
 export function configureProgramCall(root: string, cwd?: string): void {
   const { env, platform, argv } = process;
   const here = { root: rootOf(argv[1] ?? '') ?? root, path: env['PATH'], platform };
   setCliCommand(programCall({ ...here, cwd }), programCall({ ...here, cwd: sep }));
 }
 
-/** The installation that the owner started, which may lead here by links. */
+/** The root of the installation that was started, before links are resolved. */
 function rootOf(started: string): string | undefined {
   const launcher = realOf(started);
   if (launcher?.endsWith(`${sep}bin${sep}${NAME}.js`)) return dirname(dirname(launcher));
-  // The launcher starts another Node with the program itself, under the root of its own.
+  // The launcher can start another Node with the main script directly.
   return /[/\\]main[/\\]cli\.c?[jt]s$/.test(started) ? dirname(dirname(dirname(started))) : undefined;
 }
 
-/** npm puts folders of its own in front of the PATH, which are not there in the next terminal. */
+/** Ignores folders that npm prepends to the PATH, because a new terminal does not have them. */
 const leadsTo = (file: string, path: string, platform: NodeJS.Platform): boolean =>
   path
     .split(delimiter)

@@ -8,27 +8,27 @@ import { packReport, startReport } from './start-report.ts';
 
 interface Serving extends BuildInfo {
   readonly machine: HostMachine;
-  /** Hears once what the owner is told when agents can come. */
+  /** Called once, when the program accepts connections. */
   readonly ready: (started: ServedProgram) => Promise<void>;
-  /** Until when it goes on; asked for when the memory is open, so that a signal before that ends the program as it stands. */
+  /** Resolves when the program should stop. Called after the memory is open, so that an earlier signal kills the process. */
   readonly ended: () => Promise<void>;
 }
 
 export interface ServedProgram {
   readonly url: string;
-  /** Makes a link that opens the window in a browser, once; undefined where no window was built. */
+  /** Creates a one-time link that opens the window in a browser. Undefined if the window is not built. */
   readonly makeLink: (() => string | undefined) | undefined;
   readonly folder: string;
-  /** How it is kept and how its key stands, in lines for a person. */
+  /** Lines about the memory file, its key and skipped packs. */
   readonly report: readonly string[];
 }
 
-/** The whole program without a window. What opens last closes first. */
+/** Runs the whole program without a window. Closes everything in reverse order. */
 export async function serve({ machine, version, updates, ready, ended }: Serving): Promise<void> {
   const settings = readSettings(machine);
   const { environment } = settings;
   const config = readConfig({ environment, platform: machine.platform, home: () => machine.home() });
-  // A name that comes from outside then reaches no prototype, whatever code of whomever reads it.
+  // Prevents prototype pollution through `__proto__` in input, also in libraries.
   Reflect.deleteProperty(Object.prototype, '__proto__');
   await using program = await assemble(config, { ...settings, desktop: false, version, updates, pages: findBuiltPages() });
   const { listening } = program;
@@ -45,20 +45,19 @@ export async function serve({ machine, version, updates, ready, ended }: Serving
   await over;
 }
 
-/** The one line that says where. */
+/** The last line of the start output. Scripts wait for it. */
 export const readyLine = ({ url }: ServedProgram): string =>
-  `Helmdeck Memory is running at ${url}. End it with Ctrl+C or SIGTERM.`;
+  `Helmdeck Memory is running at ${url}. Stop it with Ctrl+C or SIGTERM.`;
 
 /**
- * How to open the window without a desktop. The link is printed to a terminal only: it opens the memory with all rights, and a
- * journal or a log file has other readers and keeps it.
+ * How to open the window in a browser. The link gives full access, so it is printed only to a terminal and never to a log.
  */
 export function windowLines({ makeLink }: ServedProgram, toTerminal: boolean): string[] {
   if (!makeLink) return [];
   const link = toTerminal ? makeLink() : undefined;
   return [
     link === undefined
-      ? withProgramCall('To open its window in a browser, run: helmdeck-memory window')
-      : `Its window, for five minutes and one browser: ${link}`,
+      ? withProgramCall('To open the window in a browser, run: helmdeck-memory window')
+      : `Open the window in a browser within five minutes (the link works once): ${link}`,
   ];
 }

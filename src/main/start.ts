@@ -5,14 +5,14 @@ import { buildIfStale } from './start/build-if-stale.ts';
 import { runDesktop } from './start/desktop.ts';
 import { fetchElectron, findElectron } from './start/electron.ts';
 
-/** What `npm start` runs: the desktop where there can be one, else the same without a window, and it says why. */
+/** Entry point of `npm start`. Starts the desktop program, or says why it cannot and starts the headless one. */
 
 const ROOT = join(import.meta.dirname, '../..');
 const ELECTRON = join(ROOT, 'node_modules/electron');
 
 type Wish = 'desktop' | 'headless' | 'either';
 
-/** What keeps the window away, and what brings it. */
+/** Why the desktop cannot start, and how to fix that. */
 interface NoWindow {
   readonly why: string;
   readonly remedy: string;
@@ -24,28 +24,28 @@ function wishIn(args: readonly string[]): Wish {
   if (args.length === 1 && args[0] === '--headless') return 'headless';
   throw new Failure(
     'invalid_input',
-    'it takes --desktop or --headless and nothing else; settings stand in the environment or in config.json.',
+    'The only arguments are --desktop and --headless. Settings come from the environment or from config.json.',
   );
 }
 
-/** Fulfils when the desktop has ended, or with what keeps it from starting. */
+/** Runs the desktop program until it exits. Returns a reason if it could not start. */
 async function desktop(): Promise<NoWindow | undefined> {
   const { env: environment, platform } = process;
   if (platform === 'linux' && !environment['WAYLAND_DISPLAY'] && !environment['DISPLAY']) {
-    return { why: 'this session has no screen.', remedy: 'Start it in a session with one (DISPLAY or WAYLAND_DISPLAY).' };
+    return { why: 'This session has no display.', remedy: 'Start it in a graphical session (DISPLAY or WAYLAND_DISPLAY).' };
   }
   if (platform === 'linux' && process.getuid?.() === 0) {
-    return { why: 'Electron does not run as root.', remedy: 'Start it as an ordinary user.' };
+    return { why: 'Electron does not run as root.', remedy: 'Start it as a normal user.' };
   }
   const unbuilt = await buildIfStale(ROOT, console.log);
-  if (unbuilt !== undefined) return { why: 'it is not built.', remedy: unbuilt };
+  if (unbuilt !== undefined) return { why: 'The window is not built.', remedy: unbuilt };
   const missing = await fetchIfMissing();
   if (missing) return missing;
   const electron = findElectron(ROOT, environment);
-  if (electron === undefined) return { why: `Electron is not in ${ELECTRON}.`, remedy: 'Run npm ci.' };
+  if (electron === undefined) return { why: `Electron is missing from ${ELECTRON}.`, remedy: 'Run npm ci.' };
   const ran = await runDesktop({ electron, root: ROOT, environment });
   if (ran.at === 'died')
-    return { why: `Electron ended while it started (${ran.why}).`, remedy: 'The README says what it needs of the system.' };
+    return { why: `Electron exited during startup (${ran.why}).`, remedy: 'The README lists the system requirements.' };
   process.exitCode = ran.code;
   return undefined;
 }
@@ -53,9 +53,9 @@ async function desktop(): Promise<NoWindow | undefined> {
 async function fetchIfMissing(): Promise<NoWindow | undefined> {
   const { env: environment } = process;
   if (findElectron(ROOT, environment) !== undefined || environment['ELECTRON_OVERRIDE_DIST_PATH']) return undefined;
-  // npm's own file; its shape is its promise.
+  // Written by npm, so its format can be relied on.
   const { version } = JSON.parse(readFileSync(join(ELECTRON, 'package.json'), 'utf8')) as { version: string };
-  console.log(`Fetching Electron ${version}, some 110 MB, this one time…`);
+  console.log(`Downloading Electron ${version} (about 110 MB, only once)…`);
   const terminal = process.stdout.isTTY;
   const why = await fetchElectron({
     installer: join(ELECTRON, 'install.js'),
@@ -66,8 +66,8 @@ async function fetchIfMissing(): Promise<NoWindow | undefined> {
   if (terminal) process.stdout.write('\r');
   if (why === undefined) return undefined;
   return {
-    why: `Electron could not be fetched (${why}).`,
-    remedy: 'The next start tries again; ELECTRON_MIRROR may name another place to fetch it from.',
+    why: `Electron could not be downloaded (${why}).`,
+    remedy: 'Start again to retry, or set ELECTRON_MIRROR to another download server.',
   };
 }
 
@@ -78,13 +78,13 @@ async function main(): Promise<void> {
       const none = await desktop();
       if (!none) return;
       if (wish === 'desktop') throw new Failure('store_unavailable', `${none.why} ${none.remedy}`);
-      console.log(`No window of its own: ${none.why}\n${none.remedy} Until then it runs without.`);
+      console.log(`Starting without the desktop window. ${none.why}\n${none.remedy}`);
     }
-    // A browser may show the same window; where it cannot be built, the rest runs all the same.
+    // The headless program serves the window to browsers. Without a build, it runs without the window.
     const unbuilt = await buildIfStale(ROOT, console.log);
-    if (unbuilt !== undefined) console.log(`No window in a browser either. ${unbuilt}`);
+    if (unbuilt !== undefined) console.log(`The window is not available in a browser either. ${unbuilt}`);
   } catch (error) {
-    // What was not foreseen keeps its stack, for whoever has to find out.
+    // Unexpected errors keep their stack.
     if (!(error instanceof Failure)) throw error;
     console.error(`Helmdeck Memory cannot start: ${error.message}`);
     process.exitCode = 1;

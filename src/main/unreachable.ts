@@ -9,13 +9,13 @@ import { readPrivateFile } from '../listeners/private-file.ts';
 
 const FILE = 'unreachable.json';
 
-/** A program that holds the memory and accepts no connections, as it tells the owner's other programs. */
+/** State of a program that holds the memory but accepts no connections, written for the command line. */
 const Unreachable = lazy(() =>
   z.object({ pid: z.int().min(1), at: z.enum(['paused', 'failed']), why: z.string().exactOptional() }),
 );
 export type Unreachable = SchemaOutput<typeof Unreachable>;
 
-/** Kept while the program accepts no connections, so that commands can say why; undefined when the program ends. */
+/** Written while the program accepts no connections, so that commands can say why. Pass undefined when the program exits. */
 export function recordUnreachable(folder: string, state: ListeningState | undefined): void {
   try {
     const file = join(folder, FILE);
@@ -26,7 +26,7 @@ export function recordUnreachable(folder: string, state: ListeningState | undefi
   }
 }
 
-/** The program that holds this data folder, if it says that it accepts no connections and still runs. */
+/** Returns the state if that program is still running. */
 export function readUnreachable(folder: string): Unreachable | undefined {
   try {
     const told = Unreachable().safeParse(JSON.parse(readPrivateFile(join(folder, FILE)) ?? ''));

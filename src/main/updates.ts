@@ -4,13 +4,13 @@ import type { UpdateSource } from '../core/operations/memory.ts';
 import type { Egress } from '../core/packs/egress.ts';
 import { parseHostAllowlist } from '../core/packs/hosts.ts';
 
-/** A version and an address; what is longer is something else. */
+/** Larger than any valid response, which holds a version and an address. */
 const MOST_BYTES = 4096;
 
-/** By the one way out, from the one host that the build names. Undefined where it names none that can be asked. */
+/** Update checks through the egress, limited to the host of the build's address. Undefined without a valid HTTPS address. */
 export function updatesAt(address: string, egress: Egress): UpdateSource | undefined {
   const url = URL.parse(address);
-  const hosts = url?.protocol === 'https:' ? parseHostAllowlist([url.host], 'ask where you got this program') : undefined;
+  const hosts = url?.protocol === 'https:' ? parseHostAllowlist([url.host], 'ask the provider of this program') : undefined;
   if (!url || !hosts) return undefined;
   const { host } = url;
   return {
@@ -24,20 +24,20 @@ export function updatesAt(address: string, egress: Egress): UpdateSource | undef
         signal,
       });
       if (status !== 200) {
-        throw new Failure('handler_failed', `${host} answered with ${status} instead of a version; try again later.`);
+        throw new Failure('handler_failed', `${host} responded with status ${status}. Try again later.`);
       }
       const read = Release().safeParse(jsonIn(body));
       if (read.success) return read.data;
       throw new Failure(
         'handler_failed',
-        `${host} answered in a form that this program does not know; ask where you got this program.`,
+        `${host} sent a response that this program does not understand. Ask the provider of this program.`,
         { cause: read.error },
       );
     },
   };
 }
 
-/** Undefined, which is no release, where it is none. */
+/** Undefined if the body is not JSON. */
 function jsonIn(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8')) as unknown;

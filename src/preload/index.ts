@@ -1,7 +1,7 @@
 import { contextBridge, ipcRenderer, type IpcRendererEvent } from 'electron';
 import type { BridgeResponse, PreloadBridge, WindowChange } from '../contract/window.ts';
 
-/** All that the window gets of Electron. It knows no operation by name and no argument, so it never grows. */
+/** The only Electron functions that the window gets. It forwards calls without knowing their names or arguments. */
 const pipe: PreloadBridge = {
   place: 'desktop',
   call: (...asked) => ipcRenderer.invoke('call', ...asked) as Promise<BridgeResponse>,

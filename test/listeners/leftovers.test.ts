@@ -10,7 +10,7 @@ import { type ManualClock, manualClock } from '../support/clock.ts';
 import { sendRequest, serve, type ServedMemory, EVENTUALLY } from '../support/listener.ts';
 import { MCP, openSession } from './mcp/mcp-client.ts';
 
-/** `npm run test:many` asks for more. */
+/** `npm run lane:many` asks for more. */
 const MANY = Number(process.env['HELMDECK_TEST_CONNECTIONS'] ?? 100);
 const AT_ONCE = 100;
 

@@ -75,11 +75,11 @@ describe.each([UNBUILT, `${UNBUILT} --headless`, BUILT, SERVE])('the program %s'
     writeFileSync(keyFile, `${A_KEY}\n`, { mode: 0o600 });
     const running = await start({ HELMDECK_DATA_DIR: folder, HELMDECK_MEMORY_KEY_FILE: keyFile }, program);
     expect(running.said).toMatch(join(folder, 'memory.db'));
-    expect(running.said).toMatch('Its key was found in the environment (HELMDECK_MEMORY_KEY_FILE).');
+    expect(running.said).toMatch('The key was loaded from the environment (HELMDECK_MEMORY_KEY_FILE).');
     expect(free(folder)).toThrow(/Another Helmdeck Memory/);
     // A pipe, a file or a journal keeps what is printed: no link goes there (R-WIN-45).
     expect(running.said).not.toMatch('#link=');
-    expect(running.said).toMatch('\nTo open its window in a browser, run: npx helmdeck-memory window\n');
+    expect(running.said).toMatch('\nTo open the window in a browser, run: npx helmdeck-memory window\n');
     expect(running.said.trimEnd().split('\n').at(-1)).toMatch(/is running at http:\S+\. /);
     const { code, said, complained } = await running.end('SIGTERM');
     expect({ code, complained }).toEqual({ code: 0, complained: '' });
@@ -111,7 +111,8 @@ describe.runIf(existsSync('/usr/bin/script'))('in a terminal', () => {
     let said = '';
     child.stdout.on('data', (text: Buffer) => (said += text.toString()));
     await expect.poll(() => said, { timeout: 20_000 }).toMatch(/is running/);
-    const [, link = ''] = /\nIts window, for five minutes and one browser: (http\S+\/#link=\S+)\r?\n/.exec(said) ?? [];
+    const [, link = ''] =
+      /\nOpen the window in a browser within five minutes \(the link works once\): (http\S+\/#link=\S+)\r?\n/.exec(said) ?? [];
     expect(await (await fetch(link)).text()).toMatch('<div id="window">');
   });
 });
@@ -123,7 +124,7 @@ describe.each([UNBUILT, BUILT])('packs of the owner in %s', (program) => {
     writePack(folder, packText({ handler: `ec.log('heard'); return { said: input.what };` }));
     writePack(folder, 'broken', 'test.broken');
     const running = await start({ ...withAKey(folder), HELMDECK_PACKS: 'test.broken, test.own' }, program);
-    expect(running.said).toMatch(/^WARNING: THE PACK test\.broken IS SKIPPED\. test\.broken: /m);
+    expect(running.said).toMatch(/^WARNING: THE PACK test\.broken WAS SKIPPED\. test\.broken: /m);
     using owner = await findOwnerClient(folder);
     expect(await owner?.call('runPack', { name: 'test.own', input: { what: 'hello' } })).toMatchObject({
       output: { said: 'hello' },
@@ -186,7 +187,7 @@ describe('the program', () => {
     writeFileSync(join(folder, 'config.json'), JSON.stringify(settings), { mode: 0o600 });
     const running = await start({ HELMDECK_DATA_DIR: folder });
     const url = /is running at (\S+)\./.exec(running.said)?.[1];
-    expect(running.said).toMatch('Its key was found in the environment (HELMDECK_MEMORY_KEY).');
+    expect(running.said).toMatch('The key was loaded from the environment (HELMDECK_MEMORY_KEY).');
     const status = async (host: string): Promise<number | undefined> => {
       const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
       get(`${url}/healthz`, { headers: { host } }, ({ statusCode }) => resolve(statusCode)).on('error', reject);
@@ -318,14 +319,14 @@ describe('the program', () => {
     const folder = aFolder();
     expect(await (await start(withAKey(folder))).end('SIGKILL')).toMatchObject({ signal: 'SIGKILL' });
     const next = await start(withAKey(folder));
-    expect(next.said).toMatch('Its key was found');
+    expect(next.said).toMatch('The key was loaded');
     expect(await next.end('SIGTERM')).toMatchObject({ code: 0 });
   });
 
   test('says loudly that without a key it keeps nothing, and keeps nothing (R-KEY-03)', async () => {
     const folder = aFolder();
     const running = await start({ HELMDECK_DATA_DIR: folder });
-    expect(running.said).toMatch(/^WARNING: THERE IS NO KEY, SO NOTHING IS KEPT\./);
+    expect(running.said).toMatch(/^WARNING: THERE IS NO KEY, SO NOTHING IS SAVED\./);
     expect(await running.end('SIGTERM')).toMatchObject({ code: 0, complained: '' });
     expect(names(folder)).toEqual(['lock.db']);
   });
@@ -338,7 +339,7 @@ describe('the program', () => {
     const environment = { PATH: process.env['PATH'], HOME: tempFolder(), HELMDECK_DATA_DIR: folder };
     execFileSync(process.execPath, ['bin/helmdeck-memory.js', ...command.split(' ')], { env: environment });
     const second = await start({ HELMDECK_DATA_DIR: folder });
-    expect(second.said).toMatch('Its key was found in the key file.');
+    expect(second.said).toMatch('The key was loaded from the key file.');
     await second.end('SIGTERM');
   });
 
@@ -347,7 +348,7 @@ describe('the program', () => {
     await (await start(withAKey(folder))).end('SIGTERM');
     const before = readFileSync(join(folder, 'memory.db'));
     const running = await start({ ...withAKey(folder), HELMDECK_MEMORY_KEY: ANOTHER_KEY });
-    expect(running.said).toMatch(/WARNING: ITS KEY IS MISMATCH: .*\nProvide the key that was kept in/);
+    expect(running.said).toMatch(/WARNING: THE KEY IS MISMATCH: .*\nProvide the key that was kept in/);
     expect(await running.end('SIGTERM')).toMatchObject({ code: 0 });
     expect(readFileSync(join(folder, 'memory.db')).equals(before)).toBe(true);
   });
@@ -405,7 +406,7 @@ describe('a start that is refused says so in one line', () => {
   test('because it was asked for what it does not have', async () => {
     const { code, said, complained } = await (await start({}, `${UNBUILT} --desktop`)).end();
     expect({ code, said }).toEqual({ code: 1, said: '' });
-    expect(complained).toMatch(/^Helmdeck Memory cannot start: without a window it takes --headless.*\n$/);
+    expect(complained).toMatch(/^Helmdeck Memory cannot start: The only argument is --headless.*\n$/);
     expect(await (await start({}, `${UNBUILT} --port`)).end()).toMatchObject({ code: 1, said: '' });
   });
 

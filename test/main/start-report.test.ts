@@ -24,15 +24,15 @@ describe('what the owner is told at the start (R-KEY-03, R-KEY-05)', () => {
     { at: 'unavailable', why: 'there is no bus', remedy },
   ])('a memory whose key is $at: a warning with the reason, the remedy, and what works today', (key) => {
     const told = report(key);
-    expect(told).toMatch(`WARNING: ITS KEY IS ${key.at.toUpperCase()}`);
+    expect(told).toMatch(`WARNING: THE KEY IS ${key.at.toUpperCase()}`);
     expect(told).toMatch('why' in key ? key.why : remedy);
     expect(told).toMatch(remedy);
-    expect(told).toMatch(/helmdeck-memory unlock, or start this program again/);
+    expect(told).toMatch(/helmdeck-memory unlock, or restart this program/);
   });
 
   test('a memory in RAM: a warning, and the command that makes a key', () => {
     const told = report({ at: 'ephemeral', remedy }, 'memory');
-    expect(told).toMatch(/^WARNING: THERE IS NO KEY.*gone when this program ends/);
+    expect(told).toMatch(/^WARNING: THERE IS NO KEY.*lost when this program ends/);
     expect(told).toMatch(/^ {2}helmdeck-memory key init --file$/m);
     expect(told).toMatch(/HELMDECK_MEMORY_KEY.*HELMDECK_MEMORY_KEY_FILE/);
   });

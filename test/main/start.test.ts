@@ -34,8 +34,8 @@ describe.runIf(process.platform === 'linux')('npm start, without a screen (R-DES
   test('says in two lines why there is no window, and runs without, with how to open one', async () => {
     const { code, said, complained } = await start();
     expect({ code, complained }).toEqual({ code: 0, complained: '' });
-    expect(said).toMatch(/^No window of its own: this session has no screen\.\n.*Until then it runs without\.\n/);
-    expect(said).toMatch(/^To open its window in a browser, run: npx helmdeck-memory window$/m);
+    expect(said).toMatch(/^Starting without the desktop window. This session has no display\.\n.*\.\n/);
+    expect(said).toMatch(/^To open the window in a browser, run: npx helmdeck-memory window$/m);
     expect(said).not.toMatch('#link=');
     expect(said).toMatch(/^Helmdeck Memory is running at /m);
   });
@@ -49,7 +49,7 @@ describe.runIf(process.platform === 'linux')('npm start, without a screen (R-DES
   test('fails where a window must be', async () => {
     const { code, said, complained } = await start('--desktop');
     expect({ code, said }).toEqual({ code: 1, said: '' });
-    expect(complained).toMatch(/^Helmdeck Memory cannot start: this session has no screen\. .*\n$/);
+    expect(complained).toMatch(/^Helmdeck Memory cannot start: This session has no display\. .*\n$/);
   });
 
   test.each([['--port'], ['--desktop', '--headless'], ['--headless=1']])('refuses %s', async (...words) => {

@@ -72,12 +72,12 @@ describe('a check for updates', () => {
     answers(answer);
     await expect(check()).rejects.toMatchObject({
       code: 'handler_failed',
-      message: `${HOST} answered in a form that this program does not know; ask where you got this program.`,
+      message: `${HOST} sent a response that this program does not understand. Ask the provider of this program.`,
     });
   });
 
   test.each([
-    ['an error', () => answers('', 503), 'answered with 503'],
+    ['an error', () => answers('', 503), 'responded with status 503'],
     ['far too much', () => answers('x'.repeat(5000)), 'sent more than 4,096 bytes'],
     [
       'a redirect to somebody else',

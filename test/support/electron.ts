@@ -3,7 +3,7 @@ import type { BrowserWindow, IpcMain, IpcMainInvokeEvent, Session, WebContents, 
 
 /**
  * As much of Electron as the shell's own tests need, by Electron's own types. What is not here fails by its name: a test never
- * passes over something that it does not look at. The same is proved in the real one by `npm run desktop`.
+ * passes over something that it does not look at. The same is proved in the real one by `npm run lane:desktop`.
  */
 const only = <Part extends object>(name: string, part: Part): Part =>
   new Proxy(part, {

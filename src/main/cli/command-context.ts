@@ -3,25 +3,25 @@ import type { OperationName, OperationRequest } from '../../contract/operations.
 import type { BuildInfo } from '../build-info.ts';
 import { type Config, type HostMachine, readConfig } from '../config/config.ts';
 import { readSettings, type LoadedSettings } from '../config/settings-file.ts';
+import { UsageError } from './errors.ts';
 import { jsonText } from './layout.ts';
 import type { MemoryConnection } from './memory-connection.ts';
 import { type StandardStreams, Terminal } from './terminal.ts';
-import { UsageError } from './usage-error.ts';
 
-/** Everything outside of us, handed in. */
+/** The process that the command line runs in; tests pass a fake. */
 export interface CommandLineHost extends HostMachine, StandardStreams, BuildInfo {
   now(): number;
-  /** Aborted with an `Interrupted` by a signal. */
+  /** Aborted with an `Interrupted` when a signal arrives. */
   readonly interrupted: AbortSignal;
 }
 
-/** What a command works with: its answer goes out here, and the memory is opened when it is first asked for. */
+/** What a command runs with. The memory is opened on first use. */
 export class CommandContext implements AsyncDisposable {
   readonly terminal: Terminal;
   readonly json: boolean;
   readonly version: string;
   readonly updates: string;
-  /** The machine as it is, without what a configuration file adds. */
+  /** The environment of the process, without settings from config.json. */
   readonly machine: HostMachine;
   readonly streams: StandardStreams;
   readonly interrupted: AbortSignal;
@@ -41,7 +41,7 @@ export class CommandContext implements AsyncDisposable {
     this.now = () => world.now();
   }
 
-  /** Read when it is first asked for: what needs no memory needs no settings. */
+  /** Read on first use, so that commands such as `help` work with an invalid config.json. */
   get settings(): LoadedSettings {
     return (this.#settings ??= readSettings(this.machine));
   }
@@ -55,7 +55,7 @@ export class CommandContext implements AsyncDisposable {
     return readConfig({ environment: this.environment, platform, home: () => this.machine.home() });
   }
 
-  /** Refuses what the memory would refuse, before anybody is asked whether it is meant. */
+  /** Rejects invalid input before the user is asked to confirm. */
   async validateInput<Name extends OperationName>(name: Name, input: OperationRequest<Name>): Promise<void> {
     const [{ operations }, { explainIssue: explain }] = await Promise.all([
       import('../../contract/operations.ts'),
@@ -65,33 +65,33 @@ export class CommandContext implements AsyncDisposable {
     if (!parsed.success) throw new Failure('invalid_input', explain(parsed.error, input), { cause: parsed.error });
   }
 
-  /** The running program, or the memory itself where none runs. */
+  /** The running program, or the memory opened in this process if none runs. */
   memory(): Promise<MemoryConnection> {
     this.#memory ??= this.#find();
     return this.#memory;
   }
 
-  /** For what only one process may do, and the program has the memory while it runs. */
+  /** Fails while the program runs, because this command needs the memory file to itself. */
   async requireNoProgram(): Promise<void> {
     const { findOwnerClient: findProgram } = await import('../../listeners/endpoint.ts');
     using program = await findProgram(this.config.folder);
     if (!program) return;
     throw new Failure(
       'store_unavailable',
-      `Helmdeck Memory is running (process ${program.pid}), and this needs the memory for itself; end it, and try again.`,
+      `Helmdeck Memory is running (process ${program.pid}), but this command needs exclusive access. Quit the program and try again.`,
     );
   }
 
-  /** The answer as it came for a script, or in lines for a person. */
+  /** Prints the result: as JSON with `--json`, otherwise as lines. */
   async printResult(json: unknown, lines: () => readonly string[]): Promise<void> {
     await this.terminal.print(...(this.json ? [jsonText(json)] : lines()));
   }
 
-  /** Whether the owner means it. Where nobody can be asked, `--yes` must have said so. */
+  /** Asks the user to confirm. Without a terminal, `--yes` is required. */
   async confirm(yes: boolean, question: () => Promise<string> | string): Promise<boolean> {
     if (yes) return true;
     if (!this.terminal.canAsk) {
-      throw new UsageError('Nobody can be asked here whether this is meant; add --yes if it is.');
+      throw new UsageError('This command asks for confirmation, but standard input is not a terminal. Add --yes to confirm.');
     }
     return /^y(es)?$/i.test((await this.terminal.ask(`${await question()} [y/N] `)).trim());
   }

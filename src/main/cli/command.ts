@@ -1,17 +1,17 @@
 import type { CommandContext } from './command-context.ts';
 
 export interface Argument {
-  readonly says: string;
+  readonly description: string;
   readonly optional?: true;
-  /** Takes all the words that are left, as one text. */
+  /** Takes all remaining words as one text. */
   readonly rest?: true;
 }
 
 export interface Option {
-  readonly says: string;
-  /** What stands for its value in the help, such as <time>. Absent for one that is there or not. */
+  readonly description: string;
+  /** Placeholder for the value in the help, such as <time>. Absent for a flag. */
   readonly value?: string;
-  /** May be given more than once. */
+  /** Can be repeated. */
   readonly many?: true;
 }
 
@@ -30,30 +30,30 @@ type ReadOptions<O extends Options> = {
       : boolean;
 };
 
-/** What was typed, by the names in the command's own table. */
+/** Parsed arguments and options, by their names in the command's spec. */
 interface Typed<A extends Arguments, O extends Options> {
   readonly arguments: ReadArguments<A>;
   readonly options: ReadOptions<O>;
 }
 
 interface Spec<A extends Arguments, O extends Options> {
-  /** One or two words. */
+  /** One or two words, such as `key init`. */
   readonly name: string;
-  /** One line, as the list of commands shows it. */
-  readonly says: string;
+  /** One line for the list of commands. */
+  readonly description: string;
   readonly arguments?: A;
   readonly options?: O;
-  /** What else there is to know, a paragraph each. */
-  readonly more?: readonly string[];
-  /** Without the name of the program. */
+  /** Further paragraphs for the help. */
+  readonly details?: readonly string[];
+  /** Command lines without the program name. */
   readonly examples?: readonly string[];
-  /** The exit code, or nothing when it was done. */
-  readonly run: (typed: Typed<A, O>, desk: CommandContext) => Promise<number | void>;
+  /** Returns an exit code; undefined means success. */
+  readonly run: (typed: Typed<A, O>, context: CommandContext) => Promise<number | void>;
 }
 
-/** A command as the parser, the help and the documentation see it. */
+/** A command without the types of its own arguments and options. */
 export interface Command extends Omit<Spec<Arguments, Options>, 'run'> {
-  readonly run: (typed: ParsedArguments, desk: CommandContext) => Promise<number | void>;
+  readonly run: (typed: ParsedArguments, context: CommandContext) => Promise<number | void>;
 }
 
 export interface ParsedArguments {
@@ -61,9 +61,9 @@ export interface ParsedArguments {
   readonly options: Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 }
 
-/** Lets `run` see exactly the arguments and options that stand beside it. */
+/** Infers the types that `run` receives from the arguments and options of the spec. */
 export const command = <const A extends Arguments, const O extends Options>(spec: Spec<A, O>): Command =>
-  // The parser reads by this very table, so what it hands over has the shape that the table says.
+  // Safe: the parser builds its result from this same spec.
   spec as unknown as Command;
 
 export interface Group {

@@ -1,20 +1,23 @@
 import type { FailureCode } from '../../contract/failure.ts';
 
-/** What a script may rely on. One number is one thing to do about it. */
+/** Stable exit codes for scripts: one code for each kind of reaction. */
 export const exits = {
-  done: { code: 0, says: 'It was done.' },
+  done: { code: 0, description: 'Success.' },
   failed: {
     code: 1,
-    says: 'It was refused or failed: the input is wrong, a question was answered no, or damage was found.',
+    description: 'Failed: the input is invalid, a confirmation was declined, or damage was found.',
   },
-  usage: { code: 2, says: 'The command line is wrong; nothing was tried.' },
-  notFound: { code: 3, says: 'There is no such fact, token, memory or recovery key.' },
-  key: { code: 4, says: 'The key of the memory is not at hand, or there is none yet.' },
-  unavailable: { code: 5, says: 'The memory or the program is busy, closed, or needed by this command for itself.' },
-  quota: { code: 6, says: 'A quota or a limit on writes is reached.' },
-  full: { code: 7, says: 'The disk is full.' },
-  noNode: { code: 70, says: 'No Node was found that can run this, or the installation is not complete.' },
-  interrupted: { code: 130, says: 'It was interrupted with Ctrl+C (SIGINT); 143 if it was ended with SIGTERM, 129 with SIGHUP.' },
+  usage: { code: 2, description: 'The command line is invalid; nothing was attempted.' },
+  notFound: { code: 3, description: 'The fact, token, memory or recovery key does not exist.' },
+  key: { code: 4, description: 'The key of the memory is unavailable, or does not exist yet.' },
+  unavailable: {
+    code: 5,
+    description: 'The memory or the program is busy or not running, or the command needs exclusive access.',
+  },
+  quota: { code: 6, description: 'A quota or the write rate limit is reached.' },
+  full: { code: 7, description: 'The disk is full.' },
+  noNode: { code: 70, description: 'No suitable Node was found, or the installation is incomplete.' },
+  interrupted: { code: 130, description: 'Interrupted with Ctrl+C (SIGINT); 143 for SIGTERM, 129 for SIGHUP.' },
 } as const;
 
 const byFailure: Partial<Record<FailureCode, number>> = {

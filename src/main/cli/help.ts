@@ -1,13 +1,13 @@
 import type { Argument, Command, Group, Option } from './command.ts';
+import { UsageError } from './errors.ts';
 import { exits } from './exit-codes.ts';
 import { wrap } from './layout.ts';
-import { UsageError } from './usage-error.ts';
 import { commonOptions, formatUsage } from './usage.ts';
 
 export const PROGRAM = 'helmdeck-memory';
 const WIDTH = 100;
 
-/** From an empty folder to a fact that is remembered and recalled. */
+/** Takes a newcomer from an empty folder to a stored and recalled fact. */
 const FIRST_STEPS = ['key init', 'remember editor "Helix, everywhere"', 'recall editor'];
 
 export function formatHelp(groups: readonly Group[], topic: string): string[] {
@@ -18,33 +18,33 @@ export function formatHelp(groups: readonly Group[], topic: string): string[] {
   if (one) return about(one);
   const family = commands.filter(({ name }) => name.startsWith(`${topic} `));
   if (family.length > 0) return rowsOf(family);
-  throw new UsageError(`There is no help on ${topic}; ${PROGRAM} help shows what there is.`);
+  throw new UsageError(`There is no help on ${topic}. Run ${PROGRAM} help for a list of commands.`);
 }
 
 const overview = (groups: readonly Group[]): string[] => [
   'One sealed memory for all the AI agents on this machine.',
   '',
-  'First steps (where there is no keychain, add --file to the first):',
+  'First steps (without an OS keychain, add --file to the first command):',
   ...FIRST_STEPS.map((line) => `  ${PROGRAM} ${line}`),
   ...groups.flatMap(({ title, commands }) => ['', `${title}:`, ...rowsOf(commands)]),
   '',
-  `${PROGRAM} help <command> tells more, with examples; help exit-codes what scripts may rely on.`,
-  '--json answers as JSON. While Helmdeck Memory runs it is asked; else the memory is opened for the command.',
+  `${PROGRAM} help <command> shows details and examples; help exit-codes lists the exit codes.`,
+  '--json prints JSON. Commands use the running program, or open the memory themselves if none runs.',
 ];
 
 const rowsOf = (commands: readonly Command[]): string[] => {
   const usages = commands.map((one) => `  ${formatUsage(one).replace(' [options]', '')}`);
   const width = 30;
-  return commands.map(({ says }, at) => `${(usages[at] ?? '').padEnd(width)}  ${says}`);
+  return commands.map(({ description }, at) => `${(usages[at] ?? '').padEnd(width)}  ${description}`);
 };
 
 function about(command: Command): string[] {
-  const { says, arguments: args = {}, options = {}, more = [], examples = [] } = command;
+  const { description, arguments: args = {}, options = {}, details = [], examples = [] } = command;
   return [
     `${PROGRAM} ${formatUsage(command)}`,
     '',
-    says,
-    ...more.flatMap((paragraph) => ['', ...wrap(paragraph, WIDTH)]),
+    description,
+    ...details.flatMap((paragraph) => ['', ...wrap(paragraph, WIDTH)]),
     '',
     ...defined([...argumentRows(args), ...optionRows({ ...options, ...commonOptions })]),
     ...(examples.length > 0 ? ['', 'Examples:', ...examples.map((line) => `  ${asTyped(line)}`)] : []),
@@ -52,19 +52,22 @@ function about(command: Command): string[] {
 }
 
 const argumentRows = (args: Readonly<Record<string, Argument>>): [string, string][] =>
-  Object.entries(args).map(([name, { says, optional }]) => [optional ? `[${name}]` : `<${name}>`, says]);
+  Object.entries(args).map(([name, { description, optional }]) => [optional ? `[${name}]` : `<${name}>`, description]);
 
 const optionRows = (options: Readonly<Record<string, Option>>): [string, string][] =>
-  Object.entries(options).map(([name, { value, says }]) => [`--${name}${value === undefined ? '' : ` ${value}`}`, says]);
+  Object.entries(options).map(([name, { value, description }]) => [
+    `--${name}${value === undefined ? '' : ` ${value}`}`,
+    description,
+  ]);
 
-/** An example that begins with another program names ours itself. */
+/** Examples that start with another program, such as a pipe, already contain our program name. */
 const asTyped = (example: string): string => (example.includes(`${PROGRAM} `) ? example : `${PROGRAM} ${example}`);
 
 function defined(rows: readonly (readonly [string, string])[]): string[] {
   const width = Math.max(...rows.map(([term]) => term.length));
-  return rows.flatMap(([term, says]) =>
-    wrap(says, WIDTH - width - 4).map((line, at) => `  ${(at === 0 ? term : '').padEnd(width)}  ${line}`),
+  return rows.flatMap(([term, description]) =>
+    wrap(description, WIDTH - width - 4).map((line, at) => `  ${(at === 0 ? term : '').padEnd(width)}  ${line}`),
   );
 }
 
-const exitCodes = (): string[] => defined(Object.values(exits).map(({ code, says }) => [String(code), says]));
+const exitCodes = (): string[] => defined(Object.values(exits).map(({ code, description }) => [String(code), description]));

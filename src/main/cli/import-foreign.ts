@@ -1,60 +1,108 @@
 import { Readable } from 'node:stream';
-import type { ImportPreview } from '../../contract/import-preview.ts';
+import { Failure } from '../../contract/failure.ts';
+import type { ImportPreview, ImportSource } from '../../contract/import-preview.ts';
+import { IMPORT_SOURCES } from '../../contract/limits.ts';
 import type { CommandContext } from './command-context.ts';
+import { UsageError } from './errors.ts';
 import { exits } from './exit-codes.ts';
 import { ERRORS_SHOWN, importLines, formatReceipt, printErrors } from './import-lines.ts';
 import { formatCount, indent, escapeControls } from './layout.ts';
 
-/** What would be remembered, and nothing is. */
-export async function showPreview(preview: ImportPreview, desk: CommandContext): Promise<number> {
-  const { from, facts, left_out: left } = preview;
-  await desk.printResult(preview, () => [
-    ...facts.flatMap(({ key, value, category, tags }) => [
-      `${escapeControls(key)}  ${desk.terminal.dim([category, ...tags].join(' '))}`,
-      ...indent(escapeControls(value)),
-    ]),
-    `Would import ${formatCount(facts.length, 'fact')} from ${from}${lifetime(facts)}, and leave ${left.length.toLocaleString('en-US')} out.`,
-  ]);
-  return tellLeftOut(left, desk);
+/** Larger than any real export of another memory. The whole text is held in RAM. */
+const MOST_READ = 16 * 1024 * 1024;
+
+export function parseSource(name: string | undefined): ImportSource | undefined {
+  if (name === undefined) return undefined;
+  const source = IMPORT_SOURCES.find((known) => known === name);
+  if (source !== undefined) return source;
+  throw new UsageError(`--from must be one of ${IMPORT_SOURCES.join(', ')}.`, 'import');
 }
 
-/** The same for all of them. */
+/** Returns the start of a stream, and the whole stream again. */
+export async function peekStart(chunks: AsyncIterable<Buffer>): Promise<{ begins: string; chunks: AsyncIterable<Buffer> }> {
+  const reading = chunks[Symbol.asyncIterator]();
+  const first = await reading.next();
+  const begins = first.done === true ? '' : first.value.subarray(0, 4096).toString();
+  return {
+    begins,
+    chunks: (async function* () {
+      for (let next = first; next.done !== true; next = await reading.next()) yield next.value;
+    })(),
+  };
+}
+
+/** Recognizes files of other programs by extension or by the start of a knowledge graph. Our own exports start with `{"key"`. */
+export const isForeign = (begins: string, file: string): boolean =>
+  !/^\uFEFF?\s*\{\s*"key"/.test(begins) &&
+  (/\.(?:md|mdc|markdown|txt)$/i.test(file) ||
+    /^\uFEFF?\s*[[{][\s[{]*"(?:type"\s*:\s*"(?:entity|relation)"|entities"|relations")/.test(begins));
+
+export async function readText(chunks: AsyncIterable<Buffer>): Promise<string> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.length;
+    if (bytes > MOST_READ)
+      throw new Failure('invalid_input', 'The file is larger than 16 MiB. Split it and import the parts one by one.');
+    parts.push(chunk);
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(parts));
+  } catch (cause) {
+    throw new Failure('invalid_input', 'The file is not UTF-8 text. Save it as UTF-8 and import it again.', { cause });
+  }
+}
+
+/** Shows what an import would add, without changing anything. */
+export async function showPreview(preview: ImportPreview, context: CommandContext): Promise<number> {
+  const { from, facts, left_out: left } = preview;
+  await context.printResult(preview, () => [
+    ...facts.flatMap(({ key, value, category, tags }) => [
+      `${escapeControls(key)}  ${context.terminal.dim([category, ...tags].join(' '))}`,
+      ...indent(escapeControls(value)),
+    ]),
+    `Would import ${formatCount(facts.length, 'fact')} from ${from}${lifetime(facts)}, and skip ${left.length.toLocaleString('en-US')}.`,
+  ]);
+  return tellLeftOut(left, context);
+}
+
+/** All previewed facts have the same lifetime. */
 function lifetime([first]: ImportPreview['facts']): string {
   if (!first) return '';
   const hours = first.ttl_seconds / 3600;
   return ` for ${hours < 48 ? formatCount(Math.floor(hours), 'hour') : formatCount(Math.floor(hours / 24), 'day')}`;
 }
 
-/** As lines that an import takes, so that there is one way to write many facts. */
-export async function importPreview({ from, facts, left_out: left }: ImportPreview, desk: CommandContext): Promise<number> {
+/** Writes the facts through the NDJSON import, so that there is only one bulk write path. */
+export async function importPreview({ from, facts, left_out: left }: ImportPreview, context: CommandContext): Promise<number> {
   const lines = facts.map(({ line: _line, note: _note, ...fact }, index) => ({ number: index + 1, text: JSON.stringify(fact) }));
-  const receipt = await importLines(Readable.from(lines), false, desk);
-  // The lines that were read, not those that we made.
+  const receipt = await importLines(Readable.from(lines), false, context);
+  // Report line numbers of the source file, not of the generated lines.
   const errors = receipt.errors.map(({ line, message }) => ({ line: facts[line - 1]?.line ?? line, message }));
   const { written } = receipt;
-  await desk.printResult({ ...receipt, errors, from, left_out: left }, () => [
-    `${formatReceipt({ ...receipt, errors }, false).slice(0, -1)}, ${left.length.toLocaleString('en-US')} left out.`,
+  await context.printResult({ ...receipt, errors, from, left_out: left }, () => [
+    `${formatReceipt({ ...receipt, errors }, false).slice(0, -1)}, ${left.length.toLocaleString('en-US')} skipped.`,
   ]);
-  const code = tellLeftOut(left, desk);
-  if (!desk.json) {
-    printErrors(desk, errors);
+  const code = tellLeftOut(left, context);
+  if (!context.json) {
+    printErrors(context, errors);
     const notes = facts.flatMap(({ line, note }) => (note === undefined ? [] : [`Line ${line}: ${note}`]));
-    desk.terminal.printToStderr(...notes.slice(0, ERRORS_SHOWN));
+    context.terminal.printToStderr(...notes.slice(0, ERRORS_SHOWN));
     if (written) {
       const { client, since, until } = written;
-      desk.terminal.printToStderr(`To take all of it back: helmdeck-memory undo ${client} --since ${since} --until ${until}`);
+      context.terminal.printToStderr(`To undo this import: helmdeck-memory undo ${client} --since ${since} --until ${until}`);
     }
   }
   return errors.length > 0 ? exits.failed.code : code;
 }
 
-/** What was refused makes a failure; what is known or no fact does not. */
-function tellLeftOut(left: ImportPreview['left_out'], desk: CommandContext): number {
+/** Rejected entries make the command fail; duplicates and entries that hold no fact do not. */
+function tellLeftOut(left: ImportPreview['left_out'], context: CommandContext): number {
   const refused = left.filter(({ why }) => why === 'secret' || why === 'invalid');
-  if (!desk.json) {
-    // What was refused comes first, for it may be the reason to look.
+  if (!context.json) {
+    // Rejected entries come first: they are the ones to act on.
     const told = [...refused, ...left.filter((one) => !refused.includes(one))];
-    desk.terminal.printToStderr(
+    context.terminal.printToStderr(
       ...told
         .slice(0, ERRORS_SHOWN)
         .map(
@@ -63,8 +111,8 @@ function tellLeftOut(left: ImportPreview['left_out'], desk: CommandContext): num
         ),
     );
     if (told.length > ERRORS_SHOWN)
-      desk.terminal.printToStderr(
-        `and ${formatCount(told.length - ERRORS_SHOWN, 'more entry', 'more entries')}; --json tells all of them.`,
+      context.terminal.printToStderr(
+        `and ${formatCount(told.length - ERRORS_SHOWN, 'more entry', 'more entries')}; use --json to see all of them.`,
       );
   }
   return refused.length > 0 ? exits.failed.code : exits.done.code;

@@ -3,34 +3,35 @@ import type { ImportReceipt } from '../../contract/transfer.ts';
 import type { CommandContext } from './command-context.ts';
 import { formatCount } from './layout.ts';
 import type { MemoryConnection } from './memory-connection.ts';
-import type { NumberedLine } from './split-lines.ts';
 
-/** As JSON within JSON a batch grows, and a request holds 1 MiB. */
+/** A request holds 1 MiB, and lines grow when they are escaped as JSON strings. */
 const BATCH_BYTES = 900 * 1024;
-/** Of what was refused or left out; the rest is counted. */
+/** At most this many rejected lines are printed; the rest are counted. */
 export const ERRORS_SHOWN = 20;
 
-/** Every way to write many facts ends here. */
+/** Imports lines in batches, and returns the combined receipt. */
 export async function importLines(
   lines: AsyncIterable<NumberedLine>,
   dry: boolean,
-  desk: CommandContext,
+  context: CommandContext,
 ): Promise<ImportReceipt> {
   const total: ImportReceipt = { created: 0, updated: 0, unchanged: 0, dropped: 0, errors: [] };
   let upTo = 0;
-  using progress = desk.terminal.showProgress('Importing…');
+  using progress = context.terminal.showProgress('Importing…');
   try {
     for await (const batch of batchesOf(lines)) {
-      if (desk.interrupted.aborted) throw desk.interrupted.reason;
-      // Opened when there is something to import: until then it is free for whoever writes the lines.
-      await importBatch(await desk.memory(), batch, { dry, total });
+      if (context.interrupted.aborted) throw context.interrupted.reason;
+      // Open the memory only when a batch is ready, so that the program that writes the lines can still use it.
+      await importBatch(await context.memory(), batch, { dry, total });
       upTo = batch.at(-1)?.number ?? upTo;
       progress.update(`Importing… ${formatCount(upTo, 'line')}`);
     }
   } catch (error) {
     progress[Symbol.dispose]();
-    if (desk.interrupted.aborted || upTo > 0) {
-      desk.terminal.printToStderr(`It ended early: ${formatCount(upTo, 'line')} were read. Import the same file again to go on.`);
+    if (context.interrupted.aborted || upTo > 0) {
+      context.terminal.printToStderr(
+        `The import stopped after ${formatCount(upTo, 'line')}. Import the same file again to continue.`,
+      );
     }
     throw error;
   }
@@ -61,7 +62,7 @@ async function importBatch(
   const unreadable = batch.filter(({ text }) => text === undefined || isTooLong(text));
   const bad = new Set(unreadable);
   const receipt = await memory.call('import', {
-    // A line that is not sent keeps its number, and a blank one is skipped.
+    // An unreadable line is sent as an empty one, which is skipped, so that later lines keep their numbers.
     lines: batch.map((line) => (bad.has(line) ? '' : (line.text ?? ''))),
     first_line: batch[0]?.number ?? 1,
     dry_run: dry,
@@ -70,7 +71,7 @@ async function importBatch(
   if (receipt.written) total.written = { ...receipt.written, since: total.written?.since ?? receipt.written.since };
   const own = unreadable.map(({ number }) => ({
     line: number,
-    message: 'The line is not UTF-8, or longer than any fact can be; export it anew.',
+    message: 'The line is not UTF-8, or too long for any valid fact. Export it again.',
   }));
   total.errors.push(...[...receipt.errors, ...own].toSorted((one, other) => one.line - other.line));
 }
@@ -81,15 +82,61 @@ export function formatReceipt({ created, updated, unchanged, dropped, errors }: 
   const parts = [
     `${created} new`,
     `${updated} changed`,
-    `${unchanged} known already`,
+    `${unchanged} unchanged`,
     ...(dropped > 0 ? [`${dropped} dropped with less than an hour left`] : []),
     ...(errors.length > 0 ? [`${formatCount(errors.length, 'line')} refused`] : []),
   ];
   return `${dry ? 'Would import' : 'Imported'}: ${parts.join(', ')}.`;
 }
 
-export function printErrors(desk: CommandContext, errors: ImportReceipt['errors']): void {
-  desk.terminal.printToStderr(...errors.slice(0, ERRORS_SHOWN).map(({ line, message }) => `Line ${line}: ${message}`));
+export function printErrors(context: CommandContext, errors: ImportReceipt['errors']): void {
+  context.terminal.printToStderr(...errors.slice(0, ERRORS_SHOWN).map(({ line, message }) => `Line ${line}: ${message}`));
   if (errors.length > ERRORS_SHOWN)
-    desk.terminal.printToStderr(`and ${formatCount(errors.length - ERRORS_SHOWN, 'more line')}; --json tells all of them.`);
+    context.terminal.printToStderr(
+      `and ${formatCount(errors.length - ERRORS_SHOWN, 'more line')}; use --json to see all of them.`,
+    );
+}
+
+/** A line and its number. `text` is undefined if the line is too long or not UTF-8. */
+export interface NumberedLine {
+  readonly number: number;
+  readonly text: string | undefined;
+}
+
+const LINE_END = 0x0a;
+
+/** Splits a stream into lines. Buffers at most one chunk and one line, so a file without line breaks does not fill the RAM. */
+export async function* splitLines(chunks: AsyncIterable<Buffer>, most: number): AsyncGenerator<NumberedLine> {
+  let number = 1;
+  let held: Buffer[] = [];
+  let bytes = 0;
+  const take = (part: Buffer): void => {
+    bytes += part.length;
+    if (bytes <= most) held.push(part);
+  };
+  const line = (): NumberedLine => {
+    const text = bytes <= most ? decoded(Buffer.concat(held)) : undefined;
+    held = [];
+    bytes = 0;
+    return { number: number++, text };
+  };
+  for await (const chunk of chunks) {
+    let start = 0;
+    for (let end = chunk.indexOf(LINE_END); end !== -1; end = chunk.indexOf(LINE_END, start)) {
+      take(chunk.subarray(start, end));
+      start = end + 1;
+      yield line();
+    }
+    take(chunk.subarray(start));
+  }
+  if (bytes > 0) yield line();
+}
+
+/** Drops a byte order mark, which some editors write. */
+function decoded(bytes: Buffer): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
 }

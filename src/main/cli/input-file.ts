@@ -4,26 +4,26 @@ import { addAbortSignal } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Failure } from '../../contract/failure.ts';
 
-/** For whoever writes into a pipe to open it. */
+/** How long to wait for a writer to open a named pipe. */
 const WRITER_MS = 3000;
 const LOOK_MS = 50;
 const BLOCK = 64 * 1024;
 
-const NOBODY = 'Nobody writes into this pipe; start what writes into it, and import again, or name a file.';
+const NOBODY = 'No process is writing to this pipe. Start the writer and import again, or name a file.';
 
-/** A file as it is read, or what comes through a pipe that has a name, as from `<(gunzip -c facts.ndjson.gz)`. */
+/** Streams a file or a named pipe, such as `<(gunzip -c facts.ndjson.gz)`. */
 export async function* readInputFile(file: string, signal: AbortSignal): AsyncGenerator<Buffer> {
   try {
     if (statSync(file).isFIFO()) yield* throughPipe(file, signal);
     else for await (const chunk of createReadStream(file, { signal })) yield chunk as Buffer;
   } catch (cause) {
     if (cause instanceof Failure) throw cause;
-    throw new Failure('invalid_input', 'The file cannot be read; check its path and its permissions.', { cause });
+    throw new Failure('invalid_input', 'The file cannot be read. Check its path and permissions.', { cause });
   }
 }
 
 async function* throughPipe(file: string, signal: AbortSignal): AsyncGenerator<Buffer> {
-  // Else to open it would wait for a writer without end, and Ctrl+C would not be heard.
+  // A blocking open would wait forever for a writer and would not react to Ctrl+C.
   const fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   let first: Buffer;
   try {
@@ -36,7 +36,7 @@ async function* throughPipe(file: string, signal: AbortSignal): AsyncGenerator<B
   for await (const chunk of addAbortSignal(signal, new Socket({ fd, readable: true, writable: false }))) yield chunk as Buffer;
 }
 
-/** What is in it by now, maybe nothing, as soon as somebody has it open for writing. */
+/** Waits for a writer, and returns the first bytes, or none if the writer has already closed the pipe. */
 async function beginning(fd: number, signal: AbortSignal): Promise<Buffer> {
   const buffer = Buffer.alloc(BLOCK);
   for (let waited = 0; waited <= WRITER_MS; waited += LOOK_MS) {
@@ -48,7 +48,7 @@ async function beginning(fd: number, signal: AbortSignal): Promise<Buffer> {
   throw new Failure('invalid_input', NOBODY);
 }
 
-/** Undefined while there is a writer who has not written yet; 0 without one. */
+/** Undefined if a writer has the pipe open but has written nothing; 0 if there is no writer. */
 function bytesIn(fd: number, buffer: Buffer): number | undefined {
   try {
     return readSync(fd, buffer);

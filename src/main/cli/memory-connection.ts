@@ -4,11 +4,11 @@ import { type OperationName, operations, type OperationOutput, type OperationReq
 import { findOwnerClient } from '../../listeners/endpoint.ts';
 import type { Config, HostMachine } from '../config/config.ts';
 import { describeUnreachable, readUnreachable } from '../unreachable.ts';
-import { Interrupted } from './interrupted.ts';
+import { Interrupted } from './errors.ts';
 
-/** The memory, wherever it is: in the program that runs, or opened for this command alone. Both answer the same. */
+/** The memory, either in the running program or opened by this process. Both give the same results. */
 export interface MemoryConnection extends AsyncDisposable {
-  /** The program that answers, if one runs. */
+  /** The running program, if there is one. */
   readonly program: { readonly url: string; readonly pid: number } | undefined;
   call<Name extends OperationName>(name: Name, input: OperationRequest<Name>): Promise<OperationOutput<Name>>;
 }
@@ -19,7 +19,7 @@ interface Circumstances {
   readonly interrupted: AbortSignal;
 }
 
-/** Another command needs the memory for a moment only; a program that starts needs longer until it answers. */
+/** How long to wait while another process holds the memory: a short command, or a program that is starting. */
 const PATIENCE_MS = 3000;
 const BETWEEN_MS = 50;
 
@@ -31,12 +31,12 @@ export async function connectMemory(config: Config, circumstances: Circumstances
     if (!(found instanceof Error)) return endingWith(interrupted, found);
     const unreachable = readUnreachable(config.folder);
     if (unreachable) throw new Failure('store_unavailable', describeUnreachable(unreachable), { cause: found });
-    // Not from the start of this command: on a busy machine that alone may take as long.
+    // Count from the first failed attempt, because starting this command can take as long on a busy machine.
     until = Math.min(until, performance.now() + PATIENCE_MS);
     if (performance.now() > until) {
       throw new Failure(
         'store_unavailable',
-        'Another Helmdeck Memory holds this data folder and does not answer; wait until it has ended, or end it, and try again.',
+        'Another Helmdeck Memory process holds this data folder and does not respond. Wait for it to finish or quit it, then try again.',
         { cause: found },
       );
     }
@@ -55,15 +55,15 @@ async function running({ folder }: Config): Promise<MemoryConnection | undefined
   };
 }
 
-/** Only these wait for the processes of the owner's own packs. */
+/** Only these operations need the owner's own packs, which start a process each. */
 const concernsPacks = (name: OperationName): boolean =>
   name === 'packs' || name === 'pack' || operations[name].scope === 'packs:run';
 
-/** What would be gone with this command, a moment after it had been promised. */
+/** Without a key the memory is in RAM, so the results of these operations would be lost when the command ends. */
 const KEEPING: ReadonlySet<OperationName> = new Set(['remember', 'import', 'mintToken', 'connectClient']);
 
 async function openedHere(config: Config, { environment, version }: Circumstances): Promise<MemoryConnection> {
-  // Loaded when it is needed: where the program runs, nobody waits for it.
+  // Loaded on demand, because it is not needed while the program runs.
   const { openMemory: openCore } = await import('../open-memory.ts');
   const core = await openCore(config, { environment, version, desktop: false });
   const caller = {
@@ -80,7 +80,7 @@ async function openedHere(config: Config, { environment, version }: Circumstance
       if (core.store.status().kept === 'memory' && KEEPING.has(name)) {
         throw new Failure(
           'key_unavailable',
-          'There is no key yet, so nothing would be kept; make one with: helmdeck-memory key init (or key init --file where there is no keychain).',
+          'There is no key yet, so nothing would be saved. Create one with: helmdeck-memory key init (or key init --file without an OS keychain)',
         );
       }
       if (concernsPacks(name)) await core.loadPacks();
@@ -90,14 +90,14 @@ async function openedHere(config: Config, { environment, version }: Circumstance
   };
 }
 
-/** Held by somebody else, as against every other reason why it cannot be opened. */
+/** Returns the error if another process holds the memory file, and throws every other error. */
 function unlessBusy(error: unknown): Error {
   const cause = error instanceof Failure ? error.cause : undefined;
   if (cause instanceof Error && 'code' in cause && cause.code === 'SQLITE_BUSY') return cause;
   throw error;
 }
 
-/** Nobody waits for an answer after a signal; closing lets what was begun come to a safe end. */
+/** After a signal, pending calls reject at once. Disposing still waits for writes that have started. */
 function endingWith(interrupted: AbortSignal, memory: MemoryConnection): MemoryConnection {
   const { promise, reject } = Promise.withResolvers<never>();
   promise.catch(() => undefined);

@@ -4,46 +4,44 @@ import { asFailure, Failure } from '../../contract/failure.ts';
 import { refuseDebugger } from '../debugger-guard.ts';
 import { CommandContext, type CommandLineHost } from './command-context.ts';
 import { groups } from './commands.ts';
+import { Interrupted, OutputClosed, UsageError } from './errors.ts';
 import { exitCodeOf, exits } from './exit-codes.ts';
 import { formatHelp, PROGRAM } from './help.ts';
-import { Interrupted } from './interrupted.ts';
-import { OutputClosed } from './terminal.ts';
-import { UsageError } from './usage-error.ts';
 import { parseCommandLine, wantsJson } from './usage.ts';
 
-/** What failed by accident, for whoever has to find out: NODE_DEBUG=helmdeck. */
+/** Prints unexpected errors with their stack if NODE_DEBUG=helmdeck is set. */
 const debug = debuglog('helmdeck');
 
-/** One command, from what was typed to its exit code. */
+/** Runs one command line and returns its exit code. */
 export async function runCommandLine(args: readonly string[], world: CommandLineHost): Promise<number> {
-  const desk = new CommandContext(world, wantsJson(args));
+  const context = new CommandContext(world, wantsJson(args));
   try {
-    await using closing = desk;
+    await using closing = context;
     return await run(args, closing, world.version);
   } catch (error) {
-    return told(error, desk);
+    return told(error, context);
   } finally {
-    await desk.terminal.flush();
+    await context.terminal.flush();
   }
 }
 
-async function run(args: readonly string[], desk: CommandContext, version: string): Promise<number> {
+async function run(args: readonly string[], context: CommandContext, version: string): Promise<number> {
   if (args.length === 0) {
-    desk.terminal.printToStderr(...formatHelp(groups, ''));
+    context.terminal.printToStderr(...formatHelp(groups, ''));
     return exits.usage.code;
   }
   const asked = parseCommandLine(groups, args);
   if (asked.to === 'run') {
     const { command, typed } = asked;
     refuseDebugger();
-    const code = await command.run(typed, desk).catch((error: unknown) => {
+    const code = await command.run(typed, context).catch((error: unknown) => {
       throw error instanceof UsageError ? new UsageError(error.message, error.helpTopic || command.name) : error;
     });
     return code ?? exits.done.code;
   }
   await (asked.to === 'version'
-    ? desk.printResult({ version }, () => [version])
-    : desk.terminal.print(...formatHelp(groups, asked.topic).map(withCliCommand)));
+    ? context.printResult({ version }, () => [version])
+    : context.terminal.print(...formatHelp(groups, asked.topic).map(withCliCommand)));
   return exits.done.code;
 }
 

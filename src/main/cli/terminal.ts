@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline/promises';
 import { addAbortSignal, type Readable, Writable } from 'node:stream';
 import { withCliCommand } from '../../contract/cli-command.ts';
 import { Failure } from '../../contract/failure.ts';
+import { OutputClosed } from './errors.ts';
 
 export interface StandardStreams {
   readonly stdin: Readable & { isTTY?: boolean };
@@ -10,14 +11,11 @@ export interface StandardStreams {
   readonly stderr: Writable & { isTTY?: boolean };
 }
 
-/** Whoever read our output has gone, as `head` does when it has seen enough. That is no failure. */
-export class OutputClosed extends Error {}
-
 const DIM = '\u001b[2m';
 const PLAIN = '\u001b[0m';
 const CLEAR_LINE = '\r\u001b[K';
 
-/** What a person or a script sees of us, and what we read from them. */
+/** Input and output of the command line. */
 export class Terminal {
   readonly #streams: StandardStreams;
   readonly #colours: boolean;
@@ -28,17 +26,17 @@ export class Terminal {
     this.#streams = streams;
     this.#colours = streams.stdout.isTTY === true && !noColour;
     this.#interrupted = interrupted;
-    // Without a listener Node would end the program where it stands.
+    // Without a listener, Node would exit with an uncaught error.
     streams.stdout.on('error', (error) => (this.#gone = error));
     streams.stderr.on('error', () => undefined);
   }
 
-  /** Whether a person sees what we say; else a pipe or a file takes it. */
+  /** False if output goes to a pipe or a file. */
   get outputIsTerminal(): boolean {
     return this.#streams.stdout.isTTY === true;
   }
 
-  /** Whether there is a person to ask. */
+  /** Whether a question can be shown and answered. */
   get canAsk(): boolean {
     return this.#streams.stdin.isTTY === true && this.#streams.stderr.isTTY === true;
   }
@@ -51,7 +49,7 @@ export class Terminal {
     return this.#colours ? DIM + text + PLAIN : text;
   }
 
-  /** Fulfils when a pipe has taken it: a long answer never gathers in memory. */
+  /** Resolves when the output has accepted the lines, so that a long result does not build up in RAM. */
   async print(...lines: readonly string[]): Promise<void> {
     if (lines.length === 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -62,24 +60,24 @@ export class Terminal {
     await promise;
     if (!this.#gone) return;
     if ('code' in this.#gone && this.#gone.code === 'EPIPE') throw new OutputClosed();
-    throw new Failure('disk_full', 'The answer could not be written; check the disk that it goes to.', { cause: this.#gone });
+    throw new Failure('disk_full', 'The output could not be written. Check the disk that it goes to.', { cause: this.#gone });
   }
 
-  /** Beside the answer: what a pipe must not swallow. */
+  /** Messages that are not part of the result, such as hints and errors. */
   printToStderr(...lines: readonly string[]): void {
     if (lines.length > 0) this.#streams.stderr.write(`${lines.map(withCliCommand).join('\n')}\n`);
   }
 
-  /** Until all that was said has left us. */
+  /** Waits until all output is written. */
   async flush(): Promise<void> {
     const { stdout, stderr } = this.#streams;
     await Promise.all([stdout, stderr].map((stream) => new Promise<void>((resolve) => stream.write('', () => resolve()))));
   }
 
-  /** One line; nothing when the terminal is closed instead. */
+  /** Reads one line; empty if the terminal is closed. */
   async ask(question: string): Promise<string> {
     const { stdin, stderr } = this.#streams;
-    // As a plain line reader, so that Ctrl+C stays a signal.
+    // `terminal: false` leaves Ctrl+C a signal.
     const reader = createInterface({ input: stdin, output: stderr, terminal: false });
     try {
       const closed = once(reader, 'close', { signal: this.#interrupted }).then(() => '');
@@ -90,14 +88,14 @@ export class Terminal {
     }
   }
 
-  /** The same without showing what is typed. */
+  /** Reads one line without showing it. */
   async askHidden(question: string): Promise<string> {
     const { stdin, stderr } = this.#streams;
     stderr.write(question);
-    // Only a line reader that draws the line itself keeps the terminal from showing it; what it draws goes nowhere.
+    // With `terminal: true` the reader echoes the input itself, and its output is discarded.
     const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
     const reader = createInterface({ input: stdin, output: nowhere, terminal: true });
-    // It takes Ctrl+C for itself; whoever waits for the signal must hear of it all the same.
+    // This reader consumes Ctrl+C, so raise the signal for the handlers.
     reader.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
     const signal = this.#interrupted;
     try {
@@ -111,7 +109,7 @@ export class Terminal {
     }
   }
 
-  /** Whatever comes in, to its end. Undefined when it is more than `most` bytes. */
+  /** All of standard input, or undefined if it is longer than `most` bytes. */
   async read(most: number): Promise<Buffer | undefined> {
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -128,7 +126,7 @@ export class Terminal {
       yield Buffer.from(chunk as Uint8Array | string);
   }
 
-  /** Says that something goes on, where a person would wonder. It is gone again when it has ended. */
+  /** Shows a progress line on a terminal until it is disposed. */
   showProgress(text: string): Disposable & { update(text: string): void } {
     const { stderr } = this.#streams;
     let shown = '';

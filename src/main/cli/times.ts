@@ -7,31 +7,31 @@ const DAY = 24 * HOUR;
 
 const units: Readonly<Record<string, number>> = { s: SECOND, m: MINUTE, h: HOUR, d: DAY, w: 7 * DAY, y: 365 * DAY };
 
-/** 90d, 12h, or bare seconds. Undefined for anything else: whether so much time may be is for the memory to say. */
+/** Parses 90d, 12h or plain seconds; undefined for anything else. The memory checks the bounds. */
 export function parseDuration(text: string): number | undefined {
   const [, digits, unit = 's'] = /^(\d{1,12})([smhdwy]?)$/.exec(text) ?? [];
   if (digits === undefined) return undefined;
   return (Number(digits) * (units[unit || 's'] ?? SECOND)) / SECOND;
 }
 
-/** A moment, or how long ago it was: 2026-11-18, 2026-11-18T09:00, the same with Z or an offset, 2h. */
+/** Parses 2026-11-18, 2026-11-18T09:00 (with an optional Z or offset), or a time ago such as 2h. */
 export function parseMoment(text: string, now: number): string | undefined {
   const ago = parseDuration(text);
-  // Digits alone could be seconds ago as well as a year.
+  // Reject bare digits: they could mean seconds or a year.
   if (ago !== undefined && /\D$/.test(text)) return new Date(now - ago * SECOND).toISOString();
   const parts = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d:\d\d)?)?$/.exec(text);
   if (!parts) return undefined;
   const [, day = '', hour = '00:00', zone = ''] = parts;
   const moment = new Date(`${day}T${hour}${zone}`);
   if (Number.isNaN(moment.getTime())) return undefined;
-  // JavaScript takes the 30th of February for a day in March.
+  // JavaScript reads 30 February as a day in March.
   const exists = !Number.isNaN(Date.parse(day)) && new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);
   return exists ? moment.toISOString() : undefined;
 }
 
 const two = (number: number): string => String(number).padStart(2, '0');
 
-/** In the time of this place, in figures that sort. */
+/** The local date as YYYY-MM-DD. */
 export function formatDay(time: string): string {
   const at = new Date(time);
   return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
@@ -45,7 +45,7 @@ export function formatMinute(time: string): string {
 /** "90 days left (2026-11-18)", rounded as in the window. */
 export function formatTimeLeft(time: string, now: number): string {
   const left = whatIsLeft(time, now);
-  if (!left) return `gone since ${formatMinute(time)}`;
+  if (!left) return `expired ${formatMinute(time)}`;
   const { count, unit } = left;
   return `${count} ${unit}${count === 1 ? '' : 's'} left (${unit === 'day' ? formatDay(time) : formatMinute(time)})`;
 }

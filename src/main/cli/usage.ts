@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util';
 import type { Command, Group, Option, ParsedArguments } from './command.ts';
-import { UsageError } from './usage-error.ts';
+import { UsageError } from './errors.ts';
 
-/** Understood everywhere, also before the command. */
+/** Accepted by every command, also before its name. */
 export const commonOptions: Readonly<Record<string, Option>> = {
-  json: { says: 'Answers as JSON, for scripts; errors too.' },
-  help: { says: 'Tells about a command instead of running it; also -h.' },
+  json: { description: 'Prints results and errors as JSON, for scripts.' },
+  help: { description: 'Shows help on the command instead of running it; also -h.' },
 };
 
 export type ParsedCommandLine =
@@ -22,10 +22,10 @@ export function parseCommandLine(groups: readonly Group[], args: readonly string
   const wantsHelp = beforeEnd(args).some((arg) => arg === '--help' || arg === '-h');
   if (leading.includes('--version')) return { to: 'version' };
   const stray = leading.find((arg) => !['--json', '--help', '-h'].includes(arg));
-  if (stray !== undefined) throw new UsageError(`There is no option ${nameOf(stray)} before a command.`);
+  if (stray !== undefined) throw new UsageError(`Unknown option ${nameOf(stray)} before the command.`);
   if (start === -1) {
     if (wantsHelp) return { to: 'help', topic: '' };
-    throw new UsageError('No command was given.');
+    throw new UsageError('A command is missing.');
   }
   const words = args.slice(start);
   const command = commandOf(commands, words);
@@ -39,7 +39,7 @@ export function parseCommandLine(groups: readonly Group[], args: readonly string
   return { to: 'run', command, typed: readArguments(command, rest) };
 }
 
-/** How the command is written: its name, its arguments, and that there are options. */
+/** The usage line: name, arguments, and whether there are options. */
 export function formatUsage({ name, arguments: args = {}, options = {} }: Command): string {
   const named = Object.entries(args).map(([arg, { optional }]) => (optional ? `[${arg}]` : `<${arg}>`));
   return [name, ...named, ...(Object.keys(options).length > 0 ? ['[options]'] : [])].join(' ');
@@ -48,14 +48,14 @@ export function formatUsage({ name, arguments: args = {}, options = {} }: Comman
 const beforeEnd = (args: readonly string[]): readonly string[] =>
   args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
 
-/** The longer name wins: `backup` must not take what was meant for a `backup list`. */
+/** The longer name wins, so that `window` does not match `window list`. */
 const commandOf = (commands: readonly Command[], words: readonly string[]): Command | undefined =>
   [2, 1]
     .map((length) => words.slice(0, length).join(' '))
     .flatMap((name) => commands.filter((command) => command.name === name))
     .at(0);
 
-/** Without what was behind `=`: it may be a secret. */
+/** Drops the value after `=`, which can be a secret. */
 const nameOf = (option: string): string => option.replace(/=.*$/s, '');
 
 function unknownCommand(commands: readonly Command[], words: readonly string[], family: boolean): UsageError {
@@ -63,10 +63,10 @@ function unknownCommand(commands: readonly Command[], words: readonly string[], 
   const typed = words.slice(0, family ? 2 : 1).join(' ');
   if (family) {
     const members = commands.filter(({ name }) => name.startsWith(`${first} `)).map(({ name }) => name);
-    return new UsageError(`There are the commands ${members.join(', ')}; choose one of them.`, first);
+    return new UsageError(`${first} needs a second word. Use one of: ${members.join(', ')}.`, first);
   }
   const near = commands.map(({ name }) => name).find((name) => distance(name, typed) <= 2);
-  return new UsageError(`There is no command ${typed}${near === undefined ? '.' : `; did you mean ${near}?`}`);
+  return new UsageError(`Unknown command ${typed}.${near === undefined ? '' : ` Did you mean ${near}?`}`);
 }
 
 function readArguments(command: Command, args: readonly string[]): ParsedArguments {
@@ -89,15 +89,14 @@ function readArguments(command: Command, args: readonly string[]): ParsedArgumen
     if (token.kind !== 'option') continue;
     const { name, rawName, value } = token;
     const option = Object.hasOwn(options, name) ? options[name] : undefined;
-    if (option === undefined)
-      throw refuse(`There is no option ${rawName} for ${about}; text that begins with a dash goes behind --.`);
+    if (option === undefined) throw refuse(`Unknown option ${rawName} for ${about}. Put text that starts with a dash after --.`);
     const before = given[name];
-    if (before !== undefined && !option.many) throw refuse(`${rawName} is given twice; give it once.`);
+    if (before !== undefined && !option.many) throw refuse(`${rawName} was given twice. Give it once.`);
     if (option.value === undefined) {
-      if (value !== undefined) throw refuse(`${rawName} takes no value; leave out what is behind the "=".`);
+      if (value !== undefined) throw refuse(`${rawName} takes no value. Remove the part after "=".`);
       given[name] = true;
     } else {
-      // A value that looks like an option is an option whose own value was forgotten.
+      // A value that looks like an option means that the real value is missing.
       if (value === undefined || (!token.inlineValue && value.startsWith('-') && value !== '-')) {
         throw refuse(`${rawName} needs a value: ${rawName} ${option.value}.`);
       }
@@ -106,11 +105,11 @@ function readArguments(command: Command, args: readonly string[]): ParsedArgumen
   }
   const names = Object.keys(known);
   const missing = names.find((name, index) => !known[name]?.optional && words[index] === undefined);
-  if (missing !== undefined) throw refuse(`${missing} is missing: ${formatUsage(command)}.`);
+  if (missing !== undefined) throw refuse(`${missing} is missing. Usage: ${formatUsage(command)}.`);
   const takesRest = Object.values(known).some(({ rest }) => rest);
   if (words.length > names.length && !takesRest) {
-    const quoting = names.length > 0 ? '; text with blanks goes in quotes' : '';
-    throw refuse(`There is more than ${about} takes${quoting}: ${formatUsage(command)}.`);
+    const quoting = names.length > 0 ? '. Put text with spaces in quotes' : '';
+    throw refuse(`Too many arguments for ${about}${quoting}. Usage: ${formatUsage(command)}.`);
   }
   return {
     arguments: Object.fromEntries(
@@ -125,7 +124,7 @@ function readArguments(command: Command, args: readonly string[]): ParsedArgumen
   };
 }
 
-/** How many letters must be put, taken or changed to make one word of the other. */
+/** Levenshtein distance. */
 function distance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index);
   for (const [at, letter] of Array.from(one).entries()) {

@@ -4,21 +4,21 @@ import { existsSync, globSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 const SOURCES = ['src/**/*', 'integrations/**/*.{mjs,json}', 'electron.vite.config.ts', 'package-lock.json'];
-/** The build writes it last. */
+/** The last file that the build writes. */
 const RESULT = 'out/renderer/index.html';
 const BUILDER = 'node_modules/electron-vite/bin/electron-vite.js';
 
-/** Whether what was built is what the sources say. */
+/** Whether the build is newer than all sources. */
 function isFresh(root: string): boolean {
   const built = statSync(join(root, RESULT), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const latest = Math.max(0, ...globSync(SOURCES, { cwd: root }).map((path) => statSync(join(root, path)).mtimeMs));
   return built >= latest;
 }
 
-/** Builds program and window if they are not there or older than their sources. The result says why that could not be. */
+/** Builds the program and the window if the build is missing or stale. Returns the reason if that fails. */
 export async function buildIfStale(root: string, say: (line: string) => void): Promise<string | undefined> {
   if (isFresh(root)) return undefined;
-  if (!existsSync(join(root, BUILDER))) return 'What builds it is not installed; run npm ci.';
+  if (!existsSync(join(root, BUILDER))) return 'The build tools are not installed. Run npm ci.';
   say('Building the window…');
   const child = spawn(process.execPath, [BUILDER, 'build', '--ignoreConfigWarning'], {
     cwd: root,
@@ -29,5 +29,5 @@ export async function buildIfStale(root: string, say: (line: string) => void): P
   const [code] = (await once(child, 'close')) as [number | null];
   if (code === 0) return undefined;
   say(said.trimEnd());
-  return 'It could not be built, for the reason above.';
+  return 'The build failed; see above.';
 }

@@ -1,28 +1,28 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
-/** How the desktop program ended, or why there was none. */
+/** The exit code of the desktop program, or why it died before it started. */
 export type DesktopExit = { readonly at: 'ended'; readonly code: number } | { readonly at: 'died'; readonly why: string };
 
 interface Running {
   readonly electron: string;
-  /** The folder with package.json: from there Electron takes name, version and main. */
+  /** The folder with package.json, where Electron finds the name, version and main script. */
   readonly root: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-/** How Chromium begins what it says to its developers. */
+/** Log lines of Chromium and GTK, which are of no use to the owner. */
 const CHROMIUMS = /^\[\d+[:/]|^Gtk-|^\(electron:|^$/;
 const STARTED = /^Helmdeck Memory (is running|runs already)/;
 const REFUSED = /^Helmdeck Memory cannot start/;
 
-/** The same terminal; what ends this process ends the program, and the other way round. */
+/** Runs Electron in this terminal and forwards signals. */
 export function runDesktop({ electron, root, environment }: Running): Promise<DesktopExit> {
-  // Some editors set it in their terminals; Electron would be a bare Node.
+  // Some editors set this variable in their terminals. It makes Electron run as plain Node.
   const { ELECTRON_RUN_AS_NODE: _, ...rest } = environment;
   const child = spawn(electron, [root], { env: rest, stdio: ['inherit', 'pipe', 'pipe'] });
-  // Once it has said either, how it ends is its own affair.
+  // After either line, an exit is no longer a failed start.
   let spoke = false;
   let last = '';
   createInterface(child.stdout).on('line', (line) => {
@@ -35,7 +35,7 @@ export function runDesktop({ electron, root, environment }: Running): Promise<De
     if (!CHROMIUMS.test(line)) console.error(line);
   });
   const pass = (signal: NodeJS.Signals): void => {
-    // Windows tells both itself, and to send a signal there is to end a process at once.
+    // Windows signals both processes itself, and `kill` would end the child at once.
     if (process.platform !== 'win32') child.kill(signal);
   };
   for (const signal of SIGNALS) process.on(signal, pass);

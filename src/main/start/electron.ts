@@ -7,12 +7,12 @@ import { join } from 'node:path';
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Electron's binary, where its package puts it, or another one that its own setting names. The package itself cannot be asked:
- * it would fetch the binary, for as long as that takes.
+ * The path of the Electron binary, from its package or from ELECTRON_OVERRIDE_DIST_PATH. Importing the package instead would
+ * download a missing binary without a timeout.
  */
 export function findElectron(root: string, environment: Environment): string | undefined {
   const folder = join(root, 'node_modules/electron');
-  // Its installer writes this file last.
+  // The installer writes this file last.
   const written = join(folder, 'path.txt');
   const other = environment['ELECTRON_OVERRIDE_DIST_PATH'];
   const name = existsSync(written) ? readFileSync(written, 'utf8') : 'electron';
@@ -23,24 +23,24 @@ export function findElectron(root: string, environment: Environment): string | u
 const present = (file: string): string | undefined => (existsSync(file) ? file : undefined);
 
 interface Fetching {
-  /** Electron's own: it compares what came with the hashes in its package. */
+  /** Electron's own installer, which verifies the download by the hashes in its package. */
   readonly installer: string;
-  /** Where it unpacks to. */
+  /** The folder that it unpacks to. */
   readonly into: string;
-  /** Hears how many bytes there are by now. */
+  /** Called with the number of bytes so far. */
   readonly progress: (bytes: number) => void;
   readonly environment: Environment;
-  /** Milliseconds: until the first byte, between two, and in all. */
+  /** In milliseconds: until the first byte, between bytes, and overall. */
   readonly timeouts?: { readonly first: number; readonly next: number; readonly all: number };
 }
 
 const PATIENCE = { first: 8000, next: 30_000, all: 15 * 60_000 };
 const LOOK_MS = 250;
 
-/** Fetches the binary. The result says why that could not be; a host that cannot be reached is given up within seconds. */
+/** Downloads the binary. Returns the reason if that fails; gives up on an unreachable host within seconds. */
 export async function fetchElectron(fetching: Fetching): Promise<string | undefined> {
   const { installer, into, progress, environment, timeouts: patience = PATIENCE } = fetching;
-  // What is under way lies in a folder of its own: there one sees how much came, and nothing is left behind.
+  // A separate temporary folder shows the progress, and leaves no partial files behind.
   using temp = mkdtempDisposableSync(join(tmpdir(), 'helmdeck-electron-'));
   const child = spawn(process.execPath, [installer], {
     env: { ...environment, TMPDIR: temp.path, TEMP: temp.path, TMP: temp.path, ELECTRON_GET_NO_PROGRESS: '1' },
@@ -66,8 +66,8 @@ export async function fetchElectron(fetching: Fetching): Promise<string | undefi
       progress(bytes);
     }
     const limit = bytes === 0 ? patience.first : patience.next;
-    if (now - moved > limit) giveUp(`nothing came for ${Math.round(limit / 1000)} seconds`);
-    else if (now - begun > patience.all) giveUp(`it took longer than ${Math.round(patience.all / 60_000)} minutes`);
+    if (now - moved > limit) giveUp(`no data for ${Math.round(limit / 1000)} seconds`);
+    else if (now - begun > patience.all) giveUp(`the download took longer than ${Math.round(patience.all / 60_000)} minutes`);
   }, LOOK_MS);
   try {
     const [code] = (await once(child, 'close')) as [number | null];
@@ -77,7 +77,7 @@ export async function fetchElectron(fetching: Fetching): Promise<string | undefi
   }
 }
 
-/** What went wrong, out of what a program says when it does: around it stands where in its own files that was. */
+/** Extracts the error message from a stack trace. */
 function causeIn(complaint: string): string {
   const lines = complaint.trim().split('\n');
   const line = lines.find((one) => /^\w*Error: /.test(one)) ?? lines[0] ?? '';
@@ -86,7 +86,7 @@ function causeIn(complaint: string): string {
 
 function bytesBelow(folder: string): number {
   const sizes = globSync('**/*', { cwd: folder }).map((path) => {
-    // What was there a moment ago may have been moved since; a folder has a size too, and is made before anything came.
+    // The file can be gone by now. Folders are not counted, because they have a size before any data arrives.
     const found = statSync(join(folder, path), { throwIfNoEntry: false });
     return found?.isFile() ? found.size : 0;
   });

@@ -14,7 +14,7 @@ import { type ManualClock, manualClock, HOUR, MINUTE } from '../../support/clock
 import { A_KEY, aDraft, anAuthor, ANOTHER_KEY, keyFrom } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
-/** `npm run test:many` asks for more. */
+/** `npm run lane:many` asks for more. */
 const RUNS = Math.ceil(Number(process.env['HELMDECK_TEST_OPERATIONS'] ?? 2500) / 250);
 const QUOTA: Quota = { facts: 5, bytes: 1024 * 1024 };
 

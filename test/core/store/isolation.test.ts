@@ -7,7 +7,7 @@ import { manualClock, HOUR, MINUTE } from '../../support/clock.ts';
 import { aDraft, anAuthor, withKey } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
-/** `npm run test:many` asks for more. */
+/** `npm run lane:many` asks for more. */
 const OPERATIONS = Number(process.env['HELMDECK_TEST_OPERATIONS'] ?? 2500);
 const RUN = 1000;
 

@@ -49,7 +49,7 @@ test.each(nodes)('a newcomer with $name remembers and recalls a first fact withi
   };
   const answers = steps.map((step) => {
     const answer = follow(step);
-    const remedy = /no OS keychain.*make a key file with: (helmdeck-memory [\w -]+)\./.exec(answer.err)?.[1];
+    const remedy = /No OS keychain.*To use a key file instead, run: (helmdeck-memory [\w -]+)/.exec(answer.err)?.[1];
     return remedy === undefined ? answer : follow(remedy);
   });
   expect(answers).toMatchObject(steps.map(() => ({ status: 0, err: '' })));
@@ -88,7 +88,7 @@ describe('in a shell', () => {
     if (!existsSync('/dev/full')) return;
     expect(shell('helmdeck-memory list > /dev/full')).toMatchObject({
       status: 7,
-      err: expect.stringMatching(/^The answer could not be written/) as string,
+      err: expect.stringMatching(/^The output could not be written/) as string,
     });
   });
 
@@ -137,7 +137,7 @@ describe.each(nodes)('with $name', ({ node }) => {
     await wait(300);
     child.kill(signal);
     expect((await once(child, 'close'))[0]).toBe(code);
-    expect(await complained).toMatch(/^(It ended early: 500 lines were read\. Import the same file again to go on\.\n)?$/);
+    expect(await complained).toMatch(/^(The import stopped after 500 lines\. Import the same file again to continue\.\n)?$/);
     expect(readdirSync(folder)).not.toContain('memory.db-wal');
   });
 

@@ -43,7 +43,7 @@ describe('a clock that is far ahead of what the memory has seen', () => {
       err: expect.stringContaining('--yes') as string,
     });
     const asked = await runCli(['clock', 'trust'], { folder, terminal: true, input: 'n\n' });
-    expect(asked.err).toMatch(/Is that right\? 1 fact expired by then will be deleted for good/);
+    expect(asked.err).toMatch(/Is that right\? 1 fact that expired before then will be deleted permanently/);
     expect(asked.code).toBe(1);
     expect((await runCli(['clock', 'status'], { folder })).code).toBe(1);
     expect(await runCli(['clock', 'trust', '--yes'], { folder })).toMatchObject({ code: 0 });
@@ -82,5 +82,5 @@ test('a wrong key is no jump of the clock (R-TIME-03, R-KEY-07)', async () => {
   };
   expect(findings.map(({ check }) => check)).toContain('key');
   expect(findings.map(({ check }) => check)).not.toContain('clock');
-  expect((await runCli(['clock', 'status'], { folder, environment })).out).toContain('the key of the memory is not available');
+  expect((await runCli(['clock', 'status'], { folder, environment })).out).toContain('the key of the memory is unavailable');
 });

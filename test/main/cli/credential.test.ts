@@ -41,7 +41,7 @@ describe('the credentials of packs, in the command line (R-PACK-16)', () => {
     expect(await say(['credential', 'list'])).toEqual({ code: 0, out: `github  not set  ${PACKS}\n`, err: '' });
     expect(await say(['credential', 'set', 'github'], { input: `${SECRET}\n` })).toEqual({
       code: 0,
-      out: 'The credential github is kept in the OS keychain.\n',
+      out: 'The credential github is stored in the OS keychain.\n',
       err: '',
     });
     expect(held()).toEqual([expect.stringContaining(SECRET)]);
@@ -50,14 +50,14 @@ describe('the credentials of packs, in the command line (R-PACK-16)', () => {
     const json = (await say(['credential', 'list', '--json'])).out;
     expect(JSON.parse(json)).toMatchObject({ credentials: [{ name: 'github', kept_in: 'keychain' }] });
     expect(out + json).not.toContain(SECRET);
-    expect(await say(['credential', 'drop', 'github'])).toMatchObject({ code: 0, out: 'The credential github is gone.\n' });
+    expect(await say(['credential', 'drop', 'github'])).toMatchObject({ code: 0, out: 'The credential github was deleted.\n' });
     expect(held()).toEqual([]);
     expect(await say(['credential', 'drop', 'github'])).toMatchObject({ code: 3 });
   });
 
   test('are asked for on a terminal without showing what is typed', async () => {
     const { code, out, err } = await say(['credential', 'set', 'github'], { input: `${SECRET}\r`, terminal: true });
-    expect({ code, err }).toEqual({ code: 0, err: 'Secret (it is not shown): \n' });
+    expect({ code, err }).toEqual({ code: 0, err: 'Secret (hidden): \n' });
     expect(out).not.toContain(SECRET);
     expect(held()).toHaveLength(1);
     expect(await say(['credential', 'set', 'github'], { input: '', terminal: true })).toMatchObject({ code: 1 });

@@ -104,7 +104,7 @@ describe('the doctor', () => {
     await say(['remember', 'a', 'one']);
     using _held = lockFolder(folder);
     const told = await complaints();
-    expect(told).toContainEqual(expect.stringMatching(/^bad memory Another Helmdeck Memory holds this data folder/));
+    expect(told).toContainEqual(expect.stringMatching(/^bad memory Another Helmdeck Memory process holds this data folder/));
     if (process.platform !== 'linux') return;
     expect(told).toContainEqual(expect.stringMatching(`^bad lock The folder is held by .* \\(process ${process.pid}\\)`));
   });

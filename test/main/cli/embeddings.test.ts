@@ -56,9 +56,9 @@ describe('embeddings in the command line', () => {
     });
 
     const asked = await say(['embeddings', 'pull'], { terminal: true, input: 'y\n' });
-    expect(asked.err + asked.out).toMatch(/takes 275 MB of the disk \([\d,]+ MB are free\), and about 600 MB of memory/);
+    expect(asked.err + asked.out).toMatch(/needs 275 MB of disk space \([\d,]+ MB free\), and about 600 MB of RAM/);
     expect(asked.err + asked.out).toMatch(/\d+ MB of 46 MB/);
-    expect(asked).toMatchObject({ code: 0, out: expect.stringContaining('ready, by an Ollama of our own') });
+    expect(asked).toMatchObject({ code: 0, out: expect.stringContaining('ready, with our own Ollama') });
 
     const near = await say(['embeddings', 'test', 'when do we ship new versions?', 'we deploy on Tuesdays', '--json']);
     const far = await say(['embeddings', 'test', 'when do we ship new versions?', 'the cat sleeps', '--json']);
@@ -95,17 +95,17 @@ describe('embeddings in the command line', () => {
     const failed = await say(['embeddings', 'openclaw', 'on', '--yes']);
     expect(failed).toMatchObject({
       code: 1,
-      out: expect.stringMatching(/does not come through yet.*\n.*embeddings openclaw off\n/),
+      out: expect.stringMatching(/connection test failed.*\n.*embeddings openclaw off\n/),
     });
-    expect(failed.out).not.toContain('searches by meaning');
+    expect(failed.out).not.toContain('now searches');
     ollama.behave({});
     const done = await say(['embeddings', 'openclaw', 'on', '--yes']);
     expect(done).toMatchObject({
       code: 0,
-      out: expect.stringMatching(/^OpenClaw searches by meaning.*\nTried: it comes through\.\n/),
+      out: expect.stringMatching(/^OpenClaw now searches.*\nConnection tested\.\n/),
     });
 
-    expect((await say(['embeddings', 'off'])).out).toMatch(/unavailable until .*: helmdeck-memory embeddings openclaw off\n$/);
+    expect((await say(['embeddings', 'off'])).out).toMatch(/does not work until .*: helmdeck-memory embeddings openclaw off\n$/);
     expect((await say(['embeddings', 'openclaw', 'off'])).code).toBe(0);
     expect((await say(['embeddings', 'off'])).out).not.toContain('OpenClaw');
     expect(readFileSync(config, 'utf8')).toBe('{}\n');

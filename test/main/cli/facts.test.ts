@@ -19,7 +19,7 @@ describe('remembering', () => {
       err: '',
     });
     expect((await say('remember', 'editor', 'Zed', '--ttl', '12h')).out).toMatch(/^Changed editor, 12 hours left/);
-    expect((await say('remember', 'editor', 'Zed')).out).toMatch(/^Known already, .* editor, 90 days left/);
+    expect((await say('remember', 'editor', 'Zed')).out).toMatch(/^Unchanged; .* editor, 90 days left/);
     expect(
       await answered('remember', 'a', 'b', '--category', 'Notes', '--tag', 'x', '--tag', 'y', '--ttl', '3600'),
     ).toMatchObject({
@@ -43,8 +43,8 @@ describe('remembering', () => {
   test.each<{ why: string; input: string | Buffer; says: RegExp }>([
     { why: 'nothing', input: '', says: /^value is missing or blank/ },
     { why: 'too much', input: 'x'.repeat(65_537), says: /^value is longer than 64 KiB/ },
-    { why: 'far too much', input: Buffer.alloc(2_000_000, 'x'), says: /^value is longer than 64 KiB/ },
-    { why: 'no text', input: Buffer.from([0xff, 0xfe, 0x00]), says: /^value is not UTF-8/ },
+    { why: 'far too much', input: Buffer.alloc(2_000_000, 'x'), says: /^The value is longer than 64 KiB/ },
+    { why: 'no text', input: Buffer.from([0xff, 0xfe, 0x00]), says: /^The value is not UTF-8/ },
   ])('refuses $why from standard input in one sentence', async ({ input, says }) => {
     const { code, out, err } = await runCli(['remember', 'note'], { folder, input });
     expect({ code, out }).toEqual({ code: 1, out: '' });
@@ -96,14 +96,18 @@ describe('searching', () => {
     expect((await say('search', 'friday', '--category', 'user_facts')).out).toMatch(
       /^lunch .*\n {2}Friday is \\u\{1b\}\[2Jpizza\n$/,
     );
-    expect((await say('search', 'friday', '--tag', 'nothing-has-it')).err).toMatch(/^No fact fits/);
-    expect((await say('search', 'friday', '--client', 'nobody')).err).toMatch(/^No fact fits/);
-    expect((await say('search', 'friday', '--expiring-within', '1h')).err).toMatch(/^No fact fits/);
+    expect((await say('search', 'friday', '--tag', 'nothing-has-it')).err).toMatch(/^No fact matches/);
+    expect((await say('search', 'friday', '--client', 'nobody')).err).toMatch(/^No fact matches/);
+    expect((await say('search', 'friday', '--expiring-within', '1h')).err).toMatch(/^No fact matches/);
     expect(await answered('search', 'friday', '--limit', '1')).toMatchObject({ hits: { length: 1 } });
   });
 
   test('says when nothing fits, and what it cannot do', async () => {
-    expect(await say('search', 'zeppelin')).toEqual({ code: 0, out: '', err: expect.stringMatching(/^No fact fits/) as string });
+    expect(await say('search', 'zeppelin')).toEqual({
+      code: 0,
+      out: '',
+      err: expect.stringMatching(/^No fact matches/) as string,
+    });
     expect(await say('search')).toMatchObject({ code: 2 });
     expect(await say('search', 'x', '--limit', '101')).toMatchObject({ code: 1, err: expect.stringMatching(/limit/) as string });
     expect(await say('search', 'x', '--limit', 'many')).toMatchObject({ code: 2 });
@@ -148,7 +152,7 @@ describe('recalling', () => {
 
 describe('lists', () => {
   test('narrow, sort, stop at their limit and say that there is more', async () => {
-    expect(await say('list')).toMatchObject({ code: 0, out: '', err: expect.stringMatching(/^No fact/) as string });
+    expect(await say('list')).toMatchObject({ code: 0, out: '', err: expect.stringMatching(/^No matching facts/) as string });
     await say('remember', 'a/1', 'one', '--category', 'x', '--tag', 't', '--ttl', '5h');
     await say('remember', 'a/2', 'two\nlines');
     await say('remember', 'b', 'three');
@@ -164,7 +168,7 @@ describe('lists', () => {
     expect(await answered('list', '--limit', '2')).toMatchObject({ more: true });
     const { out, err } = await say('list', '--limit', '2', '--values');
     expect(out).toMatch(/^b {4}user_facts {2}90 days left \(.*\) {2}command-line\n {2}three\na\/2 .*\n {2}two\n {2}lines\n$/);
-    expect(err).toMatch(/^There are more: --all/);
+    expect(err).toMatch(/^There are more facts. Use --all/);
     const all = await say('list', '--all', '--json', '--values');
     expect(
       all.out
@@ -196,7 +200,7 @@ test('a fact is renewed without its value', async () => {
 
 test('history shows what stood there before (R-HIST-04)', async () => {
   await say('remember', 'editor', 'Vim');
-  expect(await say('history', 'editor')).toMatchObject({ code: 0, out: '', err: 'It was never changed.\n' });
+  expect(await say('history', 'editor')).toMatchObject({ code: 0, out: '', err: 'No earlier versions.\n' });
   await say('remember', 'editor', 'Helix');
   expect((await say('history', 'editor')).out).toMatch(
     /^\d{4}-\d\d-\d\d \d\d:\d\d {2}command-line {2}user_facts {2}90 days left .*\n {2}Vim\n$/,
@@ -272,15 +276,15 @@ test('what one program wrote is taken back', async () => {
   await say('remember', 'old', 'second');
   await say('remember', 'new', 'third');
   const undo = ['undo', 'command-line', '--since', since];
-  expect((await say(...undo, '--dry-run')).out).toBe('1 fact would be forgotten, and 1 changed back.\n');
-  expect((await say(...undo, '--until', since, '--dry-run')).out).toBe('0 facts would be forgotten, and 0 changed back.\n');
+  expect((await say(...undo, '--dry-run')).out).toBe('1 fact would be forgotten, and 1 restored.\n');
+  expect((await say(...undo, '--until', since, '--dry-run')).out).toBe('0 facts would be forgotten, and 0 restored.\n');
   expect(await runCli(undo, { folder, terminal: true, input: 'n\n' })).toMatchObject({
     code: 1,
-    err: expect.stringMatching(/^Forget 1 fact that command-line made, and change 1 fact back\? \[y\/N\] Nothing/) as string,
+    err: expect.stringMatching(/^Forget 1 fact created by command-line, and restore 1 fact\? \[y\/N\] Nothing/) as string,
   });
   expect(await answered(...undo, '--yes')).toMatchObject({ removed: 1, restored: 1, skipped: [] });
   expect((await say('recall', 'old')).out).toBe('first\n');
-  expect((await say('undo', 'command-line', '--since', '2h', '--yes')).out).toMatch(/^Forgot 1 fact, and changed 0 back/);
+  expect((await say('undo', 'command-line', '--since', '2h', '--yes')).out).toMatch(/^Forgot 1 fact, and restored 0/);
 });
 
 test('the overviews say what there is, for a person and for a script', async () => {

@@ -33,22 +33,22 @@ describe('what another memory holds is imported by the command line (R-BRING-08)
     expect(looked.out).toMatch(
       /^mcp-memory\/mira-okafor\/bakes-sourdough-on-saturdays-[0-9a-f]{8} {2}person mira-okafor\n {2}Mira_Okafor: Bakes/,
     );
-    expect(looked.out).toMatch(/\nWould import 4 facts from mcp-memory for 90 days, and leave 1 out\.\n$/);
+    expect(looked.out).toMatch(/\nWould import 4 facts from mcp-memory for 90 days, and skip 1\.\n$/);
     expect(await values()).toEqual([]);
   });
 
   test('with category and lifetime, once, and taken back by the line that it ends with', async () => {
     const file = written('memory.jsonl', GRAPH);
     const { code, out, err } = await say('import', file, '--category', 'People', '--ttl', '30d');
-    expect({ code, out }).toEqual({ code: 0, out: 'Imported: 4 new, 0 changed, 0 known already, 1 left out.\n' });
+    expect({ code, out }).toEqual({ code: 0, out: 'Imported: 4 new, 0 changed, 0 unchanged, 1 skipped.\n' });
     expect(JSON.parse((await say('list', '--category', 'people', '--json')).out)).toMatchObject({ facts: { length: 4 } });
     const again = await say('import', file);
-    expect(again).toMatchObject({ code: 0, out: 'Imported: 0 new, 0 changed, 0 known already, 5 left out.\n' });
+    expect(again).toMatchObject({ code: 0, out: 'Imported: 0 new, 0 changed, 0 unchanged, 5 skipped.\n' });
     expect(again.err).toMatch(/Line 1: It is remembered already, as mcp-memory\//);
     expect(again.err).not.toMatch(/take all of it back/);
     await say('remember', 'mine', 'written since');
     const undo = /helmdeck-memory (undo .*)$/m.exec(err)?.[1]?.split(' ') ?? [];
-    expect((await say(...undo, '--yes')).out).toBe('Forgot 4 facts, and changed 0 back.\n');
+    expect((await say(...undo, '--yes')).out).toBe('Forgot 4 facts, and restored 0.\n');
     expect(await values()).toEqual(['written since']);
   });
 
@@ -73,7 +73,7 @@ describe('what another memory holds is imported by the command line (R-BRING-08)
   test('and an export of our own stays one, whatever it is called', async () => {
     await say('remember', 'a', 'one');
     const { out } = await say('export');
-    expect((await say('import', written('facts.txt', out))).out).toBe('Imported: 0 new, 0 changed, 1 known already.\n');
+    expect((await say('import', written('facts.txt', out))).out).toBe('Imported: 0 new, 0 changed, 1 unchanged.\n');
   });
 });
 
@@ -82,7 +82,7 @@ describe('what cannot be imported', () => {
     const secret = ['ghp', 'wYq2Rk9sTz4Lm7Vb1Nx8Hc5Jd3Fg6Pa0Ue2S'].join('_');
     const file = written('m.txt', `Likes rain.\nThe token is ${secret}\n`);
     const { code, out, err } = await say('import', file);
-    expect({ code, out }).toEqual({ code: 1, out: 'Imported: 1 new, 0 changed, 0 known already, 1 left out.\n' });
+    expect({ code, out }).toEqual({ code: 1, out: 'Imported: 1 new, 0 changed, 0 unchanged, 1 skipped.\n' });
     expect(err).toMatch(/^Line 2: (?:key|value) looks like a GitHub token; [^(]*\n/);
     const asJson = JSON.parse((await say('import', file, '--json')).out) as object;
     expect(asJson).toMatchObject({
@@ -104,7 +104,13 @@ describe('what cannot be imported', () => {
   });
 
   test.each([
-    { why: 'no UTF-8', args: ['--from', 'chatgpt'], text: Buffer.from([0xff, 0xfe]), says: /^It is not UTF-8 text/, code: 1 },
+    {
+      why: 'no UTF-8',
+      args: ['--from', 'chatgpt'],
+      text: Buffer.from([0xff, 0xfe]),
+      says: /^The file is not UTF-8 text/,
+      code: 1,
+    },
     {
       why: 'too large',
       args: ['--from', 'chatgpt'],
@@ -117,7 +123,7 @@ describe('what cannot be imported', () => {
       why: 'lifetimes of an export',
       args: ['--ttl', '1d'],
       text: '{"key":"a","value":"b"}',
-      says: /facts of an export keep/,
+      says: /Facts from an export keep/,
       code: 2,
     },
   ])('is refused in a sentence: $why', async ({ args, text, says, code }) => {

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { Interrupted } from '../../../src/main/cli/interrupted.ts';
+import { Interrupted } from '../../../src/main/cli/errors.ts';
 import { A_KEY, ANOTHER_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { type CommandResult, runCli } from './run-cli.ts';
@@ -47,7 +47,7 @@ describe('a memory without a key', () => {
     ]) {
       const { code, out, err } = await runCli(args, { folder, environment: SESSION, input: '{"key":"k","value":"v"}' });
       expect({ code, out }).toEqual({ code: 4, out: '' });
-      expect(err).toMatch(/^There is no key yet, so nothing would be kept; .*helmdeck-memory key init/);
+      expect(err).toMatch(/^There is no key yet, so nothing would be saved\. .*helmdeck-memory key init/);
     }
     expect(existsSync(join(folder, 'memory.db'))).toBe(false);
   });
@@ -73,8 +73,8 @@ describe('key init', () => {
   test('makes a key file that only its owner reads, and seals the memory with it', async () => {
     const { code, out, err } = await say('key', 'init', '--file');
     expect({ code, err }).toEqual({ code: 0, err: '' });
-    expect(out).toContain(`The key is made and kept in the key file (${keyFile()}).`);
-    expect(out).toMatch(/Make a recovery key now.*\n {2}helmdeck-memory key recovery\n$/);
+    expect(out).toContain(`The key was created in the key file (${keyFile()}).`);
+    expect(out).toMatch(/Create a recovery key now.*\n {2}helmdeck-memory key recovery\n$/);
     expect(statSync(keyFile()).mode & 0o777).toBe(0o600);
     expect(readFileSync(keyFile(), 'utf8')).toMatch(/^[0-9a-f]{64}\n$/);
     expect(await say('remember', 'k', 'v')).toMatchObject({ code: 0 });
@@ -95,7 +95,7 @@ describe('key init', () => {
     expect(await say('key', 'init')).toEqual({
       code: 4,
       out: '',
-      err: 'There is no OS keychain here that answers, so no key was made; make a key file with: helmdeck-memory key init --file.\n',
+      err: 'No OS keychain is available, so no key was created. To use a key file instead, run: helmdeck-memory key init --file\n',
     });
     expect(existsSync(join(folder, 'memory.db'))).toBe(false);
     expect(await say('key', 'init', '--file')).toMatchObject({ code: 0 });
@@ -117,7 +117,7 @@ describe('key init', () => {
     for (const args of [['--file'], []]) {
       expect(await say('key', 'init', ...args)).toMatchObject({
         code: 1,
-        err: expect.stringMatching(/has its key already, in the key file/) as string,
+        err: expect.stringMatching(/already has a key, in the key file/) as string,
       });
     }
     expect(readFileSync(keyFile()).equals(key)).toBe(true);
@@ -128,7 +128,7 @@ describe('key init', () => {
     writeFileSync(keyFile(), A_KEY, { mode: 0o600 });
     expect(await say('key', 'init', '--file')).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/has its key already/) as string,
+      err: expect.stringMatching(/already has a key/) as string,
     });
     expect(readFileSync(keyFile(), 'utf8')).toBe(A_KEY);
     expect(await say('remember', 'k', 'v')).toMatchObject({ code: 0 });
@@ -149,7 +149,7 @@ describe('key init', () => {
       keychain.at = 'open';
       expect(await say('key', 'init', ...args)).toMatchObject({
         code: 4,
-        err: expect.stringMatching(/^No key was made, because that of this memory is absent/) as string,
+        err: expect.stringMatching(/^No key was created, because the key of this memory is absent/) as string,
       });
     }
     expect(existsSync(keyFile())).toBe(false);
@@ -184,7 +184,7 @@ test('rotating moves everything under a new key (R-KEY-09)', async () => {
   const before = readFileSync(keyFile(), 'utf8');
   expect(await say('key', 'rotate')).toEqual({
     code: 0,
-    out: 'The key was rotated: everything is sealed under the new one.\n',
+    out: 'The key was rotated. Everything is sealed with the new key.\n',
     err: '',
   });
   expect(readFileSync(keyFile(), 'utf8')).not.toBe(before);
@@ -206,9 +206,12 @@ test('a rotation that is interrupted loses nothing, and the next one brings it t
     code: 130,
     out: '',
   });
-  expect(await say('key', 'status')).toMatchObject({ code: 0, out: expect.stringMatching(/being rotated: \d/) as string });
+  expect(await say('key', 'status')).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/Key rotation is running: \d/) as string,
+  });
   expect((await say('recall', 'k3999')).out).toBe('v\n');
-  expect(await say('key', 'rotate')).toEqual({ code: 0, out: 'The rotation that had been begun has ended.\n', err: '' });
+  expect(await say('key', 'rotate')).toEqual({ code: 0, out: 'The interrupted rotation is complete.\n', err: '' });
   expect(await say('key', 'status')).toMatchObject({ out: 'ok, in the key file\n' });
   expect(await say('verify')).toMatchObject({ code: 0 });
 });
@@ -226,7 +229,7 @@ describe('the recovery key', () => {
     const use = { folder, environment: SESSION };
     expect(await runCli(['key', 'recovery', '--use'], { ...use, input: `${words}\n` })).toMatchObject({
       code: 0,
-      out: 'The key is back:\nok, in the key file\n',
+      out: 'The key was restored:\nok, in the key file\n',
     });
     expect((await say('recall', 'k')).out).toBe('v\n');
     const typedIn = await runCli(['key', 'recovery', '--use'], { ...use, terminal: true, input: `${words.toLowerCase()}\n` });

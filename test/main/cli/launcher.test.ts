@@ -86,7 +86,7 @@ describe.each(nodes)('the launcher under $name', ({ node }) => {
     const root = aPackage({ 'src/main/cli.ts': PRINTS }, 'node_modules/helmdeck-memory');
     const { status, stderr } = launch(node, join(root, 'bin/helmdeck-memory.js'));
     expect(status).toBe(70);
-    expect(stderr).toMatch(/^helmdeck-memory is not complete: .*cli\.cjs is missing; .*\n$/);
+    expect(stderr).toMatch(/^helmdeck-memory is incomplete: .*cli\.cjs is missing\. .*\n$/);
   });
 });
 
@@ -116,8 +116,8 @@ describe.skipIf(olderNode === undefined)('an older Node', () => {
     for (const environment of [{}, { HELMDECK_NODE: '/nowhere/node' }]) {
       const { status, stderr } = launch(olderNode ?? '', alone(), { path: dirname(olderNode ?? ''), environment });
       expect(status).toBe(70);
-      expect(stderr).toMatch(/^helmdeck-memory needs Node 24 or newer, this is v\d+.*nodejs\.org.*HELMDECK_NODE=.*\n$/);
-      expect(stderr.includes('names none')).toBe('HELMDECK_NODE' in environment);
+      expect(stderr).toMatch(/^helmdeck-memory needs Node 24 or newer. This is v\d+.*nodejs\.org.*HELMDECK_NODE=.*\n$/);
+      expect(stderr.includes(', nor in HELMDECK_NODE')).toBe('HELMDECK_NODE' in environment);
     }
   });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { failures, type FailureCode } from '../../../src/contract/failure.ts';
 import { exitCodeOf, exits } from '../../../src/main/cli/exit-codes.ts';
+import { splitLines } from '../../../src/main/cli/import-lines.ts';
 import { columns, formatCount, indent, jsonText, escapeControls, wrap } from '../../../src/main/cli/layout.ts';
-import { splitLines } from '../../../src/main/cli/split-lines.ts';
 
 describe('what agents stored', () => {
   test.each([

@@ -21,12 +21,12 @@ test('lists pipelines with their authors, shows one, and adopts what was shown (
   expect(await say('pipeline', 'adopt', 'note')).toMatchObject({ out: '', code: 2 });
   expect((await say('pipeline', 'list')).out).toMatch(/by codex/);
   const adopted = await say('pipeline', 'adopt', 'note', '--yes');
-  expect(adopted).toMatchObject({ code: 0, out: 'The pipeline note is yours now.\n' });
+  expect(adopted).toMatchObject({ code: 0, out: 'The pipeline note is now yours.\n' });
   expect(adopted.err).toContain('helmdeck.memory_store');
   expect((await say('pipeline', 'list')).out).toMatch(/^note +1 step +by you +Note it/);
   expect(await say('pipeline', 'adopt', 'note', '--yes')).toMatchObject({
     code: 1,
-    err: expect.stringContaining('yours already'),
+    err: expect.stringContaining('already yours'),
   });
   expect((await say('activity')).out).toMatch(/command-line +adoptPipeline +note/);
 });

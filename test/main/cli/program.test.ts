@@ -111,7 +111,7 @@ describe('while the program runs', () => {
     expect((await say('recall', 'note')).out).toBe('a\nb\n');
     const lines = Array.from({ length: 1100 }, (_, index) => JSON.stringify({ key: `k${index}`, value: '"'.repeat(3000) }));
     expect((await runCli(['import', '-'], { folder, input: lines.join('\n') })).out).toBe(
-      'Imported: 1100 new, 0 changed, 0 known already.\n',
+      'Imported: 1100 new, 0 changed, 0 unchanged.\n',
     );
     expect((await say('export')).out.match(/\n/g)).toHaveLength(1101);
     expect((await say('forget', 'all', '--yes')).out).toMatch(/^Forgot [\d,]+ entries\.\n$/);
@@ -141,7 +141,7 @@ describe('while the program runs', () => {
     const { out } = await say('window', 'list');
     expect(out).toMatch(/^[0-9a-f]{12} +Firefox 142 on Linux +opened .* used .*\n$/);
     const [id = ''] = out.split(' ');
-    expect(await say('window', 'end', id)).toMatchObject({ code: 0, out: `Ended ${id}.\n` });
+    expect(await say('window', 'end', id)).toMatchObject({ code: 0, out: `Closed ${id}.\n` });
     const bearer = { ...headers, Authorization: `Bearer ${session}` };
     const asked = await fetch(`${url}/window/call/status?subject=me`, { method: 'POST', headers: bearer, body: '{}' });
     expect(asked.status).toBe(401);
@@ -229,7 +229,7 @@ describe('a folder that is held by somebody who does not answer', () => {
     expect(await say('list')).toMatchObject({
       code: 5,
       out: '',
-      err: expect.stringMatching(/^Another Helmdeck Memory holds this data folder and does not answer/) as string,
+      err: expect.stringMatching(/^Another Helmdeck Memory process holds this data folder and does not respond/) as string,
     });
   });
 

@@ -52,7 +52,7 @@ describe('the time that is left', () => {
     { ms: 24 * HOUR, left: /^1 day left/, why: 'one' },
     { ms: 23 * HOUR, left: /^23 hours left \(2026-11-\d\d \d\d:\d\d\)$/, why: 'to the minute when it is soon' },
     { ms: 40.5 * 60_000, left: /^41 minutes left/, why: 'the last hours' },
-    { ms: 0, left: /^gone since/, why: 'over' },
+    { ms: 0, left: /^expired/, why: 'over' },
   ])('is told ($why)', ({ ms, left }) => {
     expect(formatTimeLeft(inTime(ms), NOW)).toMatch(left);
   });

@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { Interrupted } from '../../../src/main/cli/interrupted.ts';
+import { Interrupted } from '../../../src/main/cli/errors.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { type CommandResult, runCli } from './run-cli.ts';
 
@@ -20,11 +20,11 @@ describe('an export', () => {
   test('is a file that only its owner reads, and brings every fact into another memory with the time it has left', async () => {
     await say('remember', 'a', 'one\nline', '--category', 'x', '--tag', 't', '--ttl', '30d');
     await say('remember', 'b', '日本 "two"');
-    expect(await say('export', file)).toEqual({ code: 0, out: `Exported 2 facts to ${file}, in clear.\n`, err: '' });
+    expect(await say('export', file)).toEqual({ code: 0, out: `Exported 2 facts to ${file}, not encrypted.\n`, err: '' });
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const there = join(tempFolder(), 'other');
     const imported = await runCli(['import', file], { folder: there });
-    expect(imported).toEqual({ code: 0, out: 'Imported: 2 new, 0 changed, 0 known already.\n', err: '' });
+    expect(imported).toEqual({ code: 0, out: 'Imported: 2 new, 0 changed, 0 unchanged.\n', err: '' });
     const facts = async (where: string) =>
       (await runCli(['export'], { folder: where })).out
         .trimEnd()
@@ -35,7 +35,7 @@ describe('an export', () => {
         });
     const [here, elsewhere] = [await facts(folder), await facts(there)];
     expect(elsewhere).toEqual(here.map((fact) => ({ ...fact, end: expect.closeTo(fact.end, -1) as number })));
-    expect((await runCli(['import', file], { folder: there })).out).toBe('Imported: 0 new, 0 changed, 2 known already.\n');
+    expect((await runCli(['import', file], { folder: there })).out).toBe('Imported: 0 new, 0 changed, 2 unchanged.\n');
   });
 
   test('goes to standard output in a pipe, a line a fact, however many', async () => {
@@ -55,7 +55,7 @@ describe('an export', () => {
     writeFileSync(file, 'mine');
     expect(await say('export', file)).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/^This file exists already/) as string,
+      err: expect.stringMatching(/^This file already exists/) as string,
     });
     expect(readFileSync(file, 'utf8')).toBe('mine');
     await say('remember', 'a', 'one');
@@ -84,7 +84,7 @@ describe('an import', () => {
     const { code, out, err } = await runCli(['import', '-'], { folder, input });
     expect({ code, out }).toEqual({
       code: 1,
-      out: 'Imported: 2 new, 0 changed, 0 known already, 1 dropped with less than an hour left, 5 lines refused.\n',
+      out: 'Imported: 2 new, 0 changed, 0 unchanged, 1 dropped with less than an hour left, 5 lines refused.\n',
     });
     expect(
       err
@@ -105,12 +105,12 @@ describe('an import', () => {
   test('tells the first of many errors, and how many more there are', async () => {
     const { err } = await runCli(['import', '-'], { folder, input: 'wrong\n'.repeat(1000) });
     expect(err.trimEnd().split('\n')).toHaveLength(21);
-    expect(err).toMatch(/and 980 more lines; --json tells all of them\.\n$/);
+    expect(err).toMatch(/and 980 more lines; use --json to see all of them\.\n$/);
   });
 
   test('only checks with --dry-run', async () => {
     const { code, out } = await runCli(['import', '-', '--dry-run'], { folder, input: line() });
-    expect({ code, out }).toEqual({ code: 0, out: 'Would import: 1 new, 0 changed, 0 known already.\n' });
+    expect({ code, out }).toEqual({ code: 0, out: 'Would import: 1 new, 0 changed, 0 unchanged.\n' });
     expect(await say('recall', 'k')).toMatchObject({ code: 3 });
   });
 
@@ -126,7 +126,7 @@ describe('an import', () => {
     expect(await say('import', file)).toEqual({
       code: 1,
       out: '',
-      err: 'The file cannot be read; check its path and its permissions.\n',
+      err: 'The file cannot be read. Check its path and permissions.\n',
     });
   });
 
@@ -136,14 +136,14 @@ describe('an import', () => {
     test('takes what comes through it, however late', async () => {
       const writer = spawn('sh', ['-c', 'sleep 0.2; exec 3>"$1"; sleep 0.2; cat >&3', 'sh', file]);
       writer.stdin.end(`${line()}\n${line({ key: 'another' })}\n`);
-      expect(await say('import', file)).toMatchObject({ code: 0, out: 'Imported: 2 new, 0 changed, 0 known already.\n' });
+      expect(await say('import', file)).toMatchObject({ code: 0, out: 'Imported: 2 new, 0 changed, 0 unchanged.\n' });
     });
 
     test('that nobody writes into is refused within seconds', async () => {
       expect(await say('import', file)).toEqual({
         code: 1,
         out: '',
-        err: 'Nobody writes into this pipe; start what writes into it, and import again, or name a file.\n',
+        err: 'No process is writing to this pipe. Start the writer and import again, or name a file.\n',
       });
     });
 
@@ -176,9 +176,9 @@ describe('an import', () => {
       interrupted: interruption.signal,
     });
     expect({ code, out }).toEqual({ code: 130, out: '' });
-    expect(err).toContain('It ended early: 1,000 lines were read. Import the same file again to go on.\n');
+    expect(err).toContain('The import stopped after 1,000 lines. Import the same file again to continue.\n');
     expect((await runCli(['import', '-'], { folder, input: lines.join('\n') })).out).toBe(
-      'Imported: 200 new, 0 changed, 1000 known already.\n',
+      'Imported: 200 new, 0 changed, 1000 unchanged.\n',
     );
   });
 });

@@ -17,10 +17,10 @@ beforeEach(async () => {
 
 describe('a backup', () => {
   test('is made, listed, and put back with what was forgotten since staying so (R-FORGET-15)', async () => {
-    expect((await say('backup', '--list')).err).toMatch(/^There is no backup yet/);
+    expect((await say('backup', '--list')).err).toMatch(/^There are no backups/);
     await say('remember', 'gone', 'v');
     const { code, out } = await say('backup');
-    const file = /^The backup is made and verified: (.*)\n$/.exec(out)?.[1] ?? '';
+    const file = /^Backup created and verified: (.*)\n$/.exec(out)?.[1] ?? '';
     expect({ code, made: existsSync(file) }).toEqual({ code: 0, made: true });
     expect((await say('backup', '--list')).out).toBe(`${(await say('backup', '--list')).out.slice(0, 16)}  ${file}\n`);
     expect(await answered('backup', '--list')).toMatchObject({ backups: [{ file }] });
@@ -36,7 +36,7 @@ describe('a backup', () => {
     expect(restored).toMatchObject({
       code: 0,
       out: expect.stringMatching(
-        /^Restored \d+ entr.*\n\d+ entr\w+ stay forgotten\.\nWhat stood here before is .*before-restore/,
+        /^Restored \d+ entr.*\n\d+ entr\w+ forgotten after the backup stay forgotten\.\nThe previous memory is now .*before-restore/,
       ) as string,
     });
     expect((await say('recall', 'k')).out).toBe('v\n');
@@ -54,14 +54,14 @@ describe('a backup', () => {
 });
 
 test('verifying says that all is whole, or what is not with exit code 1 (R-SEAL-04)', async () => {
-  expect(await say('verify')).toEqual({ code: 0, out: 'All is whole: 2 entries.\n', err: '' });
+  expect(await say('verify')).toEqual({ code: 0, out: '2 entries verified, no damage found.\n', err: '' });
   const db = new Sqlite(join(folder, 'memory.db'));
   db.exec("UPDATE entry SET category = 'moved' WHERE category = 'user_facts'");
   db.close();
   const { code, out } = await say('verify');
   expect(code).toBe(1);
   // The broken entry is not counted among the whole ones (R-DUR-13).
-  expect(out).toMatch(/^1 entry verified\.\n1 entry with a broken seal; they are left out/);
+  expect(out).toMatch(/^1 entry verified\.\n1 entry with a broken seal; hidden from all results/);
   expect(await answered('verify')).toMatchObject({ entries: 1, broken: 1 });
   expect((await say('status')).out).toMatch(/^facts/m);
 });
@@ -74,7 +74,7 @@ test('what can be read of a damaged memory is saved, and remembered again elsewh
   const file = join(tempFolder(), 'facts.ndjson');
   expect(await say('salvage', file)).toEqual({
     code: 0,
-    out: `Saved 2 facts to ${file}, in clear.\n1 entry with a broken seal are left out.\n`,
+    out: `Saved 2 facts to ${file}, not encrypted.\n1 entry with a broken seal were skipped.\n`,
     err: '',
   });
   expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -100,7 +100,7 @@ test('tokens are made, listed and revoked', async () => {
   expect(second).toMatchObject({
     code: 0,
     out: expect.stringMatching(/^ey\S+\n$/) as string,
-    err: expect.stringMatching(/for cursor and lives until .* not shown again/) as string,
+    err: expect.stringMatching(/for cursor and expires on .* not be shown again/) as string,
   });
   const { out } = await say('token', 'list');
   expect(out).toMatch(
@@ -114,14 +114,16 @@ test('tokens are made, listed and revoked', async () => {
     code: 1,
     err: expect.stringMatching(/^scopes/) as string,
   });
-  expect((await runCli(['token', 'list'], { folder: join(tempFolder(), 'new') })).err).toMatch(/^There are no tokens; make one/);
+  expect((await runCli(['token', 'list'], { folder: join(tempFolder(), 'new') })).err).toMatch(
+    /^There are no tokens\. Create one/,
+  );
 });
 
 test('a token can be kept where the bridge finds it, for its owner alone (R-MCP-12)', async () => {
   const { code, out, err } = await say('token', 'mint', 'claude code', '--keep');
   const file = join(folder, 'clients', 'claude code.token');
-  expect({ code, out }).toEqual({ code: 0, out: `The token is kept in ${file}.\n` });
-  expect(err).toMatch(/for claude code and lives until .*\. Revoke it with/);
+  expect({ code, out }).toEqual({ code: 0, out: `The token was saved to ${file}.\n` });
+  expect(err).toMatch(/for claude code and expires on .*\. Revoke it with/);
   expect(readFileSync(file, 'utf8')).toMatch(/^ey\S+\n$/);
   expect([file, join(folder, 'clients')].map((path) => statSync(path).mode & 0o777)).toEqual([0o600, 0o700]);
   expect(await answered('token', 'mint', 'again', '--client', 'claude code', '--keep')).toEqual(

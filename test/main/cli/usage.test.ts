@@ -31,13 +31,13 @@ describe('a command line', () => {
   });
 
   test.each([
-    { why: 'an unknown command', args: ['remind'], says: 'There is no command remind.' },
-    { why: 'a slip of the pen', args: ['remeber', 'key'], says: 'did you mean remember?' },
+    { why: 'an unknown command', args: ['remind'], says: 'Unknown command remind.' },
+    { why: 'a slip of the pen', args: ['remeber', 'key'], says: 'Did you mean remember?' },
     { why: 'half a command', args: ['token'], says: 'token mint, token list, token pause, token resume, token revoke' },
     { why: 'a wrong second word', args: ['key', 'lose'], says: 'key init, key status' },
-    { why: 'an unknown option', args: ['list', '--colour'], says: 'There is no option --colour for list' },
-    { why: 'a short option that is none', args: ['list', '-x'], says: 'There is no option -x for list' },
-    { why: 'an option of nobody before the command', args: ['--quiet', 'list'], says: 'There is no option --quiet' },
+    { why: 'an unknown option', args: ['list', '--colour'], says: 'Unknown option --colour for list' },
+    { why: 'a short option that is none', args: ['list', '-x'], says: 'Unknown option -x for list' },
+    { why: 'an option of nobody before the command', args: ['--quiet', 'list'], says: 'Unknown option --quiet' },
     { why: 'an option without its value', args: ['remember', 'key', '--ttl'], says: '--ttl needs a value: --ttl <time>' },
     {
       why: 'an option in place of a value',
@@ -45,16 +45,16 @@ describe('a command line', () => {
       says: '--category needs a value',
     },
     { why: 'a value where there is none', args: ['forget', 'all', '--yes=no'], says: '--yes takes no value' },
-    { why: 'an option given twice', args: ['list', '--limit', '1', '--limit', '2'], says: '--limit is given twice' },
-    { why: 'a missing argument', args: ['recall'], says: 'key is missing: recall <key>' },
-    { why: 'words without quotes', args: ['remember', 'key', 'two', 'words'], says: 'text with blanks goes in quotes' },
-    { why: 'a word too many', args: ['status', 'now'], says: 'There is more than status takes: status.' },
-    { why: 'a time that is none', args: ['remember', 'key', 'value', '--ttl', 'soon'], says: '--ttl must be a time such as' },
+    { why: 'an option given twice', args: ['list', '--limit', '1', '--limit', '2'], says: '--limit was given twice' },
+    { why: 'a missing argument', args: ['recall'], says: 'key is missing. Usage: recall <key>' },
+    { why: 'words without quotes', args: ['remember', 'key', 'two', 'words'], says: 'Put text with spaces in quotes' },
+    { why: 'a word too many', args: ['status', 'now'], says: 'Too many arguments for status. Usage: status.' },
+    { why: 'a time that is none', args: ['remember', 'key', 'value', '--ttl', 'soon'], says: '--ttl must be a duration such as' },
     { why: 'a number that is none', args: ['list', '--limit', '0'], says: '--limit must be a whole number' },
-    { why: 'an undo without a time', args: ['undo', 'cursor'], says: '--since must be there' },
-    { why: 'an undo since a day that never was', args: ['undo', 'cursor', '--since', '2026-02-30'], says: '--since must be' },
+    { why: 'an undo without a time', args: ['undo', 'cursor'], says: '--since is required' },
+    { why: 'an undo since a day that never was', args: ['undo', 'cursor', '--since', '2026-02-30'], says: '--since is required' },
     { why: 'help on nothing of ours', args: ['help', 'cooking'], says: 'There is no help on cooking' },
-    { why: 'a question to nobody', args: ['forget', 'all'], says: 'add --yes if it is' },
+    { why: 'a question to nobody', args: ['forget', 'all'], says: 'Add --yes to confirm' },
   ])('is refused for $why, with exit code 2 and where to read on', async ({ args, says }) => {
     const { code, out, err } = await runCli(args, { folder: 'never opened' });
     expect({ code, out }).toEqual({ code: 2, out: '' });
@@ -113,6 +113,8 @@ describe('help', () => {
   });
 
   test('warns that others can see a value that stands on the command line', async () => {
-    expect((await runCli(['help', 'remember'])).out.replaceAll(/\s+/g, ' ')).toMatch(/seen by other users.*standard input/);
+    expect((await runCli(['help', 'remember'])).out.replaceAll(/\s+/g, ' ')).toMatch(
+      /Other users of the machine can see.*standard input/,
+    );
   });
 });

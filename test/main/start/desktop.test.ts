@@ -50,7 +50,7 @@ describe('the desktop program, started from a terminal (R-DESK-12)', () => {
   test.each([
     { what: 'refused to start', script: 'echo "Helmdeck Memory cannot start: why" >&2; exit 1', code: 1 },
     { what: 'ended badly later', script: 'echo "Helmdeck Memory is running."; exit 7', code: 7 },
-    { what: 'found another one', script: 'echo "Helmdeck Memory runs already, and shows its window."', code: 0 },
+    { what: 'found another one', script: 'echo "Helmdeck Memory is already running. Its window is now open."', code: 0 },
   ])('has ended, and nothing else is tried, where it $what', async ({ script, code }) => {
     expect(await runDesktop(anElectron(script))).toEqual({ at: 'ended', code });
   });

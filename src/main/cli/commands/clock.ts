@@ -6,36 +6,36 @@ import { declined } from './forget.ts';
 
 export const clockStatus = command({
   name: 'clock status',
-  says: 'Compares the clock of this machine with the time that the memory has seen.',
-  more: ['The exit code is 1 while the two disagree.'],
-  async run(_typed, desk) {
-    const { clock } = (await (await desk.memory()).call('status', {})).store;
-    await desk.printResult(clock, () => clockLines(clock));
+  description: 'Compares the system clock with the last time recorded in the memory.',
+  details: ['The exit code is 1 if they disagree.'],
+  async run(_typed, context) {
+    const { clock } = (await (await context.memory()).call('status', {})).store;
+    await context.printResult(clock, () => clockLines(clock));
     return clock.at === 'ahead' || clock.at === 'behind' ? exits.failed.code : exits.done.code;
   },
 });
 
 export const clockTrust = command({
   name: 'clock trust',
-  says: 'Confirms that this clock is right, and deletes what has expired by it.',
-  options: { yes: { says: 'Does not ask; needed where nobody can be asked.' } },
-  more: [
-    'When the clock has jumped by more than a day, the memory hides what seems to have expired and deletes nothing. This says that the jump was right.',
-    'When the memory has seen a later time than the clock tells, because a clock was wrong before, this takes the time back. Tokens and facts that only seemed expired are valid again.',
+  description: 'Confirms that the system clock is right, and deletes facts that have expired.',
+  options: { yes: { description: 'Skips the confirmation. Required without a terminal.' } },
+  details: [
+    'After the clock jumps forward by more than a day, the memory hides facts that seem to have expired, but deletes nothing. This command confirms that the jump was right.',
+    'If the memory has recorded a later time than the clock shows, because the clock was wrong before, this command sets the time back. Tokens and facts that only seemed to have expired become valid again.',
   ],
   examples: ['clock trust'],
-  async run({ options: { yes } }, desk) {
-    const memory = await desk.memory();
-    const time = new Date(desk.now()).toISOString();
+  async run({ options: { yes } }, context) {
+    const memory = await context.memory();
+    const time = new Date(context.now()).toISOString();
     const question = async (): Promise<string> => {
       const { expired } = await memory.call('trustClock', { time, dry_run: true });
-      return `This machine says that it is ${time}. Is that right? ${formatCount(expired, 'fact')} expired by then will be deleted for good.`;
+      return `The system clock shows ${time}. Is that right? ${formatCount(expired, 'fact')} that expired before then will be deleted permanently.`;
     };
-    if (!(await desk.confirm(yes, question))) return declined(desk);
+    if (!(await context.confirm(yes, question))) return declined(context);
     const trusted = await memory.call('trustClock', { time });
-    await desk.printResult(trusted, () => [
-      'The clock is trusted.',
-      ...(trusted.expired > 0 ? [`${formatCount(trusted.expired, 'fact')} had expired by it.`] : []),
+    await context.printResult(trusted, () => [
+      'The clock is confirmed.',
+      ...(trusted.expired > 0 ? [`${formatCount(trusted.expired, 'fact')} had expired.`] : []),
     ]);
     return exits.done.code;
   },
@@ -43,6 +43,6 @@ export const clockTrust = command({
 
 export function clockLines(clock: ClockState): string[] {
   if (clock.at === 'ok') return ['ok'];
-  if (clock.at === 'unchecked') return ['not compared, because the key of the memory is not available'];
+  if (clock.at === 'unchecked') return ['not checked, because the key of the memory is unavailable'];
   return [`${clock.at}: ${clock.why}.`, clock.remedy];
 }

@@ -8,35 +8,35 @@ import { formatMinute } from '../times.ts';
 
 export const connect = command({
   name: 'connect',
-  says: 'Connects an agent, such as claude-code; without a name, lists them.',
-  arguments: { client: { says: 'Which one, by the id in the list.', optional: true } },
+  description: 'Connects an agent, such as claude-code; without a name, lists all agents.',
+  arguments: { client: { description: 'The id of the agent in the list.', optional: true } },
   options: {
-    subject: { value: '<name>', says: 'Gives it a memory of its own under this name; unless told it shares yours, me.' },
-    show: { says: 'Shows what would be changed, and changes nothing.' },
-    try: { says: 'Changes nothing, and tries whether one that is connected comes through.' },
-    list: { says: 'Lists the agents that can be connected, and how they stand.' },
-    yes: { says: 'Does not ask before its configuration is changed.' },
+    subject: { value: '<name>', description: 'Gives the agent a separate memory with this name. Default: your own memory, me.' },
+    show: { description: 'Shows the planned changes without making them.' },
+    try: { description: 'Tests the connection of a connected agent, without changing anything.' },
+    list: { description: 'Lists the supported agents and their state.' },
+    yes: { description: 'Changes the configuration without asking.' },
   },
-  more: [
-    "What changes in the agent's configuration is shown first: one entry, which starts our bridge. Everything else there stays as it is. Its token is its own and lies in the data folder; no configuration and no command line holds one.",
-    'Connected once more it gets a new token and its entry back, which mends one that was wiped. It is tried at once, by what the agent itself would start; the program has to run for that.',
+  details: [
+    "Shows first what changes in the agent's configuration: one entry, which starts our bridge. Everything else stays as it is. The agent gets its own token, which is stored in the data folder and never in a configuration file or on a command line.",
+    'Connecting again gives the agent a new token and restores a removed entry. The connection is then tested with the same command that the agent starts. The program must be running for the test.',
   ],
   examples: ['connect', 'connect claude-code --show', 'connect claude-code', 'connect codex --subject work --yes'],
-  async run({ arguments: { client }, options: { subject, show, try: tried, list, yes } }, desk) {
-    if (client === undefined || list) return listClients(desk);
-    const memory = await desk.memory();
-    if (tried) return told(desk, client, await memory.call('verifyClient', { client }));
+  async run({ arguments: { client }, options: { subject, show, try: tried, list, yes } }, context) {
+    if (client === undefined || list) return listClients(context);
+    const memory = await context.memory();
+    if (tried) return told(context, client, await memory.call('verifyClient', { client }));
     const wanted = { client, ...(subject !== undefined && { subject }) };
     const plan = await memory.call('planConnection', wanted);
-    if (show) return desk.printResult(plan, () => [...planLines(plan), ...linkOf(plan)]);
-    if (!yes && !desk.json) desk.terminal.printToStderr(...planLines(plan));
-    if (!(await desk.confirm(yes, () => `Connect ${client}?`))) return exits.failed.code;
+    if (show) return context.printResult(plan, () => [...planLines(plan), ...linkOf(plan)]);
+    if (!yes && !context.json) context.terminal.printToStderr(...planLines(plan));
+    if (!(await context.confirm(yes, () => `Connect ${client}?`))) return exits.failed.code;
     const done = await memory.call('connectClient', { ...wanted, basis: plan.basis });
-    await desk.printResult(done, () => [
+    await context.printResult(done, () => [
       `${client} is connected to the memory of ${escapeControls(done.subject)}.`,
       verificationLine(done.verified),
       ...(done.afterwards === undefined ? [] : [done.afterwards]),
-      withCliCommand(`Take it back with: helmdeck-memory disconnect ${client}`),
+      withCliCommand(`To undo this, run: helmdeck-memory disconnect ${client}`),
     ]);
     return undefined;
   },
@@ -44,54 +44,52 @@ export const connect = command({
 
 export const disconnect = command({
   name: 'disconnect',
-  says: 'Takes an agent off again, and puts back what its configuration was.',
-  arguments: { client: { says: 'Which one, by the id that connect lists.' } },
-  more: [
-    'A file that nobody changed since gets its old bytes back; from another one only our entry is taken out. What the agent wrote stays.',
+  description: 'Disconnects an agent and restores its configuration.',
+  arguments: { client: { description: 'The id of the agent, as listed by connect.' } },
+  details: [
+    'A file that has not changed since is restored byte for byte. From a changed file only our entry is removed. The facts that the agent wrote stay.',
   ],
   examples: ['disconnect claude-code'],
-  async run({ arguments: { client } }, desk) {
-    const answer = await (await desk.memory()).call('disconnectClient', { client });
-    await desk.printResult(answer, () => [
-      `${client} is not connected any more.`,
+  async run({ arguments: { client } }, context) {
+    const answer = await (await context.memory()).call('disconnectClient', { client });
+    await context.printResult(answer, () => [
+      `${client} is disconnected.`,
       ...answer.files.map(({ path, as_before: asBefore }) =>
         asBefore
-          ? `${escapeControls(path)} is as it was before.`
-          : `${escapeControls(path)} was changed since; only our entry was taken out.`,
+          ? `${escapeControls(path)} was restored.`
+          : `${escapeControls(path)} has changed since, so only our entry was removed.`,
       ),
     ]);
   },
 });
 
-async function listClients(desk: CommandContext): Promise<undefined> {
-  const answer = await (await desk.memory()).call('clients', {});
-  await desk.printResult(answer, () =>
+async function listClients(context: CommandContext): Promise<undefined> {
+  const answer = await (await context.memory()).call('clients', {});
+  await context.printResult(answer, () =>
     columns(answer.clients.map((row) => [row.id, stateOf(row), row.version ?? '', usedOf(row), row.subject ?? ''])),
   );
-  if (!desk.json)
+  if (!context.json)
     for (const { name, why } of answer.clients)
-      if (why !== undefined) desk.terminal.printToStderr(`${name}: ${escapeControls(why)}`);
+      if (why !== undefined) context.terminal.printToStderr(`${name}: ${escapeControls(why)}`);
   return undefined;
 }
 
-async function told(desk: CommandContext, client: string, verified: ClientVerification): Promise<number> {
-  await desk.printResult({ client, ...verified }, () => [verificationLine(verified)]);
+async function told(context: CommandContext, client: string, verified: ClientVerification): Promise<number> {
+  await context.printResult({ client, ...verified }, () => [verificationLine(verified)]);
   return verified.works ? exits.done.code : exits.failed.code;
 }
 
 export const verificationLine = ({ works, why = '', tools }: ClientVerification): string =>
-  works
-    ? `Tried: it comes through${tools === 0 ? '' : `, and is offered ${tools} tools`}.`
-    : `Tried: it does not come through yet. ${escapeControls(why)}`;
+  works ? `Connection tested${tools === 0 ? '' : `: ${tools} tools`}.` : `The connection test failed. ${escapeControls(why)}`;
 
 const STATES: Readonly<Record<ClientRow['state'], string>> = {
-  not_installed: 'not on this machine',
+  not_installed: 'not installed',
   not_connected: 'not connected',
   connected: 'connected',
-  differs: 'has another entry of our name',
-  wiped: 'wiped its entry; connect it again',
+  differs: 'has a different entry with our name',
+  wiped: 'lost its entry; connect it again',
   broken: 'does not work',
-  no_token: 'has no token any more; connect it again',
+  no_token: 'has no token; connect it again',
 };
 
 const stateOf = ({ state, token, transport }: ClientRow): string => {
@@ -105,16 +103,16 @@ function usedOf({ token }: ClientRow): string {
 }
 
 const linkOf = ({ link }: ConnectionPlan): string[] =>
-  link === undefined ? [] : ['For another profile of it, once it is connected, open:', escapeControls(link)];
+  link === undefined ? [] : ['To connect another profile of it later, open:', escapeControls(link)];
 
-/** What would be done, as it is shown before. */
+/** The planned changes, as shown before the confirmation. */
 export const planLines = ({ files, commands, afterwards }: ConnectionPlan): string[] => [
   ...files.flatMap(({ path, created, lines, holds_token: holdsToken }) => [
     `${escapeControls(path)}${created ? ' (new)' : ''}`,
     ...lines.map(({ sign, text }) => `  ${sign} ${escapeControls(text)}`),
-    ...(holdsToken ? ['It comes to hold the token, and then nobody but you may read it.'] : []),
+    ...(holdsToken ? ['This file will hold the token, so its permissions will be limited to you.'] : []),
   ]),
-  ...(files.length === 0 ? ['Nothing changes in its configuration; it gets a new token.'] : []),
-  ...commands.map(({ program, args }) => `Done by: ${[program, ...args].map(escapeControls).join(' ')}`),
+  ...(files.length === 0 ? ['The configuration stays as it is; the agent gets a new token.'] : []),
+  ...commands.map(({ program, args }) => `Runs: ${[program, ...args].map(escapeControls).join(' ')}`),
   ...(afterwards === undefined ? [] : [afterwards]),
 ];

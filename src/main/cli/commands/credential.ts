@@ -3,32 +3,32 @@ import { command } from '../command.ts';
 import { columns } from '../layout.ts';
 import { formatMinute } from '../times.ts';
 
-const name = { says: 'Which one, by the name in the list, such as github.' };
+const name = { description: 'The name of the credential in the list, such as github.' };
 
-/** More than any has. */
+/** Longer than any real credential. */
 const MOST_READ = 8192;
 
 export const credentialSet = command({
   name: 'credential set',
-  says: 'Keeps a secret for a service outside, such as a GitHub token, in the keychain.',
+  description: 'Stores a secret for a service, such as a GitHub token, in the keychain.',
   arguments: { name },
-  more: [
-    'It is asked for without being shown, or read from standard input; it is never part of the command line, where others could see it. An earlier one is replaced, and what was kept with it is forgotten at once.',
-    'For GitHub a fine-grained token that may read issues is enough. Where there is no keychain, HELMDECK_GITHUB_TOKEN_FILE names a file with the token.',
+  details: [
+    'Type the secret at the hidden prompt, or pipe it to standard input. It is never part of the command line, where other users could see it. A new secret replaces the old one and deletes the answers that were cached with it.',
+    'For GitHub, a fine-grained token with read access to issues is enough. Without a keychain, set HELMDECK_GITHUB_TOKEN_FILE to a file that holds the token.',
   ],
   examples: ['credential set github', 'gh auth token | helmdeck-memory credential set github'],
-  async run({ arguments: typed }, desk) {
-    const answer = await (await desk.memory()).call('setCredential', { name: typed.name, secret: await secretFrom(desk) });
-    await desk.printResult(answer, () => [`The credential ${answer.name} is kept in the OS keychain.`]);
+  async run({ arguments: typed }, context) {
+    const answer = await (await context.memory()).call('setCredential', { name: typed.name, secret: await secretFrom(context) });
+    await context.printResult(answer, () => [`The credential ${answer.name} is stored in the OS keychain.`]);
   },
 });
 
 export const credentialList = command({
   name: 'credential list',
-  says: 'Lists the credentials that packs can use, and where they are; never a secret.',
-  async run(_typed, desk) {
-    const answer = await (await desk.memory()).call('credentials', {});
-    await desk.printResult(answer, () =>
+  description: 'Lists the credentials of packs and where they are stored, without the secrets.',
+  async run(_typed, context) {
+    const answer = await (await context.memory()).call('credentials', {});
+    await context.printResult(answer, () =>
       columns(
         answer.credentials.map(({ name: one, kept_in, set_at, packs }) => [
           one,
@@ -42,16 +42,16 @@ export const credentialList = command({
 
 export const credentialDrop = command({
   name: 'credential drop',
-  says: 'Takes a credential out of the keychain, and forgets what was kept with it.',
+  description: 'Deletes a credential from the keychain, and the answers cached with it.',
   arguments: { name },
-  more: ['Revoke it at its service too: whoever has a copy of it can use it until then.'],
-  async run({ arguments: typed }, desk) {
-    const answer = await (await desk.memory()).call('dropCredential', { name: typed.name });
-    await desk.printResult(answer, () => [`The credential ${answer.name} is gone.`]);
+  details: ['Also revoke it at the service, because any copy of it still works.'],
+  async run({ arguments: typed }, context) {
+    const answer = await (await context.memory()).call('dropCredential', { name: typed.name });
+    await context.printResult(answer, () => [`The credential ${answer.name} was deleted.`]);
   },
 });
 
 async function secretFrom({ terminal }: CommandContext): Promise<string> {
-  if (terminal.inputIsTerminal) return (await terminal.askHidden('Secret (it is not shown): ')).trim();
+  if (terminal.inputIsTerminal) return (await terminal.askHidden('Secret (hidden): ')).trim();
   return (await terminal.read(MOST_READ))?.toString().trim() ?? '';
 }

@@ -5,56 +5,56 @@ import { Failure } from '../../../contract/failure.ts';
 import type { SidecarState } from '../../../contract/status.ts';
 import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
+import { UsageError } from '../errors.ts';
 import { exits } from '../exit-codes.ts';
 import { columns, escapeControls } from '../layout.ts';
 import type { MemoryConnection } from '../memory-connection.ts';
-import { UsageError } from '../usage-error.ts';
 import { planLines, verificationLine } from './connect.ts';
 
 const BETWEEN_MS = 250;
-/** An Ollama that starts is waited for so long; then it is told how it stands. */
+/** How long to wait for Ollama to start before reporting its state. */
 const STARTING_MS = 25_000;
 
-const yes = { says: 'Does not ask first.' };
+const yes = { description: 'Skips the confirmation.' };
 
 export const embeddingsOn = command({
   name: 'embeddings on',
-  says: 'Turns on embeddings of this machine, by Ollama; tries anew what was not well.',
+  description: 'Turns on local embeddings with Ollama; retries after a failure.',
   options: {
-    adopt: { says: 'By the Ollama that runs already, instead of one of our own.' },
-    own: { says: 'By one of our own, after --adopt.' },
+    adopt: { description: 'Uses the Ollama that is already running instead of starting one.' },
+    own: { description: 'Starts its own Ollama again, after --adopt.' },
   },
-  more: ['docs/embeddings.md tells which Ollama is taken, and what keeps it apart.'],
-  async run({ options: { adopt, own } }, desk) {
-    if (adopt && own) throw new UsageError('--adopt and --own exclude each other; give one of them.');
-    const memory = await desk.memory();
+  details: ['docs/embeddings.md explains which Ollama is used and how it is isolated.'],
+  async run({ options: { adopt, own } }, context) {
+    if (adopt && own) throw new UsageError('--adopt and --own cannot be combined. Give one of them.');
+    const memory = await context.memory();
     await memory.call('setEmbeddings', { on: true, ...((adopt || own) && { adopt }) });
     const report = await settled(memory);
-    await desk.printResult(report, () => linesOf(report));
+    await context.printResult(report, () => linesOf(report));
     return exitOf(report.state);
   },
 });
 
 export const embeddingsOff = command({
   name: 'embeddings off',
-  says: 'Turns embeddings off, and ends our Ollama; its model stays for the next time.',
-  async run(_typed, desk) {
-    const memory = await desk.memory();
+  description: 'Turns embeddings off and stops our Ollama. The model stays on disk.',
+  async run(_typed, context) {
+    const memory = await context.memory();
     const report = await memory.call('setEmbeddings', { on: false });
     const { clients } = await memory.call('clients', {});
     const left = clients.some(
       ({ id, state }) => id === OPENCLAW.client && state !== 'not_connected' && state !== 'not_installed',
     );
-    await desk.printResult(report, () => [...linesOf(report), ...(left ? ['', WITHOUT_THEM] : [])]);
+    await context.printResult(report, () => [...linesOf(report), ...(left ? ['', WITHOUT_THEM] : [])]);
   },
 });
 
 export const embeddingsStatus = command({
   name: 'embeddings status',
-  says: 'Says where embeddings stand, which Ollama serves them, and what it said last.',
-  async run(_typed, desk) {
-    const report = await (await desk.memory()).call('embeddings', {});
-    await desk.printResult(report, () => [
+  description: 'Shows the state of embeddings, the Ollama in use and the end of its log.',
+  async run(_typed, context) {
+    const report = await (await context.memory()).call('embeddings', {});
+    await context.printResult(report, () => [
       ...linesOf(report),
       ...(report.log.length > 0 ? ['', 'The end of its log:', ...report.log.map(escapeControls)] : []),
     ]);
@@ -64,49 +64,49 @@ export const embeddingsStatus = command({
 
 export const embeddingsApprove = command({
   name: 'embeddings approve',
-  says: 'Shows the Ollama that was found, and lets exactly this one be started.',
+  description: 'Shows the Ollama that was found, and approves exactly this file.',
   options: { yes },
-  async run({ options }, desk) {
-    const memory = await desk.memory();
+  async run({ options }, context) {
+    const memory = await context.memory();
     const { ollama } = await memory.call('embeddings', {});
     const { path, size, sha256 } = ollama ?? {};
     if (path === undefined || size === undefined || sha256 === undefined) {
-      throw new Failure('not_found', 'No Ollama was found that could be approved; look with: helmdeck-memory embeddings on');
+      throw new Failure('not_found', 'No Ollama was found to approve. Search for it with: helmdeck-memory embeddings on');
     }
     const shown = [`path    ${escapeControls(path)}`, `size    ${size.toLocaleString('en-US')} bytes`, `SHA-256 ${sha256}`];
-    if (!(await desk.confirm(options.yes, () => [...shown, 'Let the program start exactly this?'].join('\n'))))
+    if (!(await context.confirm(options.yes, () => [...shown, 'Allow the program to start this Ollama?'].join('\n'))))
       return exits.failed.code;
     await memory.call('approveOllama', { hash: sha256 });
     const report = await settled(memory);
-    await desk.printResult(report, () => linesOf(report));
+    await context.printResult(report, () => linesOf(report));
     return exitOf(report.state);
   },
 });
 
 export const embeddingsPull = command({
   name: 'embeddings pull',
-  says: 'Fetches the model, or goes on where that was cancelled.',
+  description: 'Downloads the model, or resumes a cancelled download.',
   options: { yes },
-  more: ['Ctrl+C cancels it; what is there stays for the next time.'],
-  async run({ options }, desk) {
-    const memory = await desk.memory();
+  details: ['Ctrl+C cancels the download. The next one resumes it.'],
+  async run({ options }, context) {
+    const memory = await context.memory();
     const before = await memory.call('embeddings', {});
-    if (!(await desk.confirm(options.yes, () => `${needs(before)} Fetch it?`))) return exits.failed.code;
+    if (!(await context.confirm(options.yes, () => `${needs(before)} Download it?`))) return exits.failed.code;
     await memory.call('pullModel', {});
-    const report = await fetched(memory, desk);
-    await desk.printResult(report, () => linesOf(report));
+    const report = await fetched(memory, context);
+    await context.printResult(report, () => linesOf(report));
     return exitOf(report.state);
   },
 });
 
 export const embeddingsTest = command({
   name: 'embeddings test',
-  says: 'Says how near two sentences are, from -1 to 1.',
-  arguments: { one: { says: 'A sentence.' }, other: { says: 'Another one.' } },
+  description: 'Shows how similar two sentences are, from -1 to 1.',
+  arguments: { one: { description: 'The first sentence.' }, other: { description: 'The second sentence.' } },
   examples: ['embeddings test "we ship on Fridays" "when do we deploy?"'],
-  async run({ arguments: { one, other } }, desk) {
-    const answer = await (await desk.memory()).call('testEmbeddings', { one, other });
-    await desk.printResult(answer, () => [
+  async run({ arguments: { one, other } }, context) {
+    const answer = await (await context.memory()).call('testEmbeddings', { one, other });
+    await context.printResult(answer, () => [
       `${answer.nearness.toFixed(3)} (vectors of ${answer.dimensions} numbers, in ${answer.duration_ms} ms)`,
     ]);
   },
@@ -114,38 +114,38 @@ export const embeddingsTest = command({
 
 export const embeddingsOpenClaw = command({
   name: 'embeddings openclaw',
-  says: "Has OpenClaw's own memory search by meaning, through these embeddings.",
-  arguments: { turn: { says: 'on or off.' } },
-  options: { show: { says: 'Shows what would be changed, and changes nothing.' }, yes },
-  more: [
-    'What changes in its configuration is shown first. It gets a token of its own, which is good for embedding and opens nobody’s memory. Turned off again, its configuration is as it was. A provider of your own, or none on purpose, is left as it is.',
+  description: "Makes OpenClaw's memory search use these embeddings.",
+  arguments: { turn: { description: 'on or off.' } },
+  options: { show: { description: 'Shows what would be changed, and changes nothing.' }, yes },
+  details: [
+    'Shows first what changes in the configuration of OpenClaw. OpenClaw gets its own token, which allows embedding but gives access to no memory. Turning it off restores the configuration. A provider that you configured yourself, or turned off, is left alone.',
   ],
   examples: ['embeddings openclaw on', 'embeddings openclaw off'],
-  async run({ arguments: { turn }, options: { show, yes: agreed } }, desk) {
-    if (turn !== 'on' && turn !== 'off') throw new UsageError('Say on or off: embeddings openclaw on');
-    const memory = await desk.memory();
+  async run({ arguments: { turn }, options: { show, yes: agreed } }, context) {
+    if (turn !== 'on' && turn !== 'off') throw new UsageError('Give on or off: embeddings openclaw on');
+    const memory = await context.memory();
     if (turn === 'off') {
       const answer = await memory.call('disconnectClient', { client: OPENCLAW.client });
-      await desk.printResult(answer, () => ['OpenClaw searches as it did before.']);
+      await context.printResult(answer, () => ['The memory search of OpenClaw is as it was before.']);
       return undefined;
     }
     const plan = await memory.call('planConnection', OPENCLAW);
-    if (show) return desk.printResult(plan, () => planLines(plan));
+    if (show) return context.printResult(plan, () => planLines(plan));
     const { state } = await memory.call('embeddings', {});
     if (state.at !== 'ready') {
       throw new Failure(
         'embeddings_unavailable',
-        'There are no embeddings yet, and OpenClaw would find nothing through them; see what is missing with: helmdeck-memory embeddings status',
+        'Embeddings are not ready, so OpenClaw would find nothing. See what is missing with: helmdeck-memory embeddings status',
       );
     }
-    if (!agreed && !desk.json) desk.terminal.printToStderr(...planLines(plan));
-    if (!(await desk.confirm(agreed, () => 'Change it so?'))) return exits.failed.code;
+    if (!agreed && !context.json) context.terminal.printToStderr(...planLines(plan));
+    if (!(await context.confirm(agreed, () => 'Make these changes?'))) return exits.failed.code;
     const done = await memory.call('connectClient', { ...OPENCLAW, basis: plan.basis });
     const { works } = done.verified;
-    await desk.printResult(done, () => [
-      works ? 'OpenClaw searches by meaning, through these embeddings.' : 'OpenClaw was told to search through these embeddings.',
+    await context.printResult(done, () => [
+      works ? 'OpenClaw now searches with these embeddings.' : 'OpenClaw is configured to search with these embeddings.',
       verificationLine(done.verified),
-      ...(works ? [] : [withCliCommand(`To have it search as before: ${PUT_BACK}`)]),
+      ...(works ? [] : [withCliCommand(`To restore its own search, run: ${PUT_BACK}`)]),
       ...(done.afterwards === undefined ? [] : [done.afterwards]),
     ]);
     return works ? undefined : exits.failed.code;
@@ -154,9 +154,9 @@ export const embeddingsOpenClaw = command({
 
 const OPENCLAW = { client: 'openclaw-embeddings' };
 const PUT_BACK = 'helmdeck-memory embeddings openclaw off';
-const WITHOUT_THEM = `OpenClaw's own memory search goes through them, and is unavailable until they are on again, or until: ${PUT_BACK}`;
+const WITHOUT_THEM = `The memory search of OpenClaw uses these embeddings, so it does not work until you turn them on again or run: ${PUT_BACK}`;
 
-/** Until it stands somewhere for a while. */
+/** Waits until Ollama is no longer starting. */
 async function settled(memory: MemoryConnection): Promise<EmbeddingsReport> {
   const until = performance.now() + STARTING_MS;
   for (;;) {
@@ -175,7 +175,7 @@ async function fetched(memory: MemoryConnection, { interrupted, json, terminal }
       const report = await memory.call('embeddings', {});
       if (report.state.at !== 'pulling') return report;
       const { done, of } = report.state;
-      const line = of === 0 ? 'Looking for it' : `${inMegabytes(done)} of ${inMegabytes(of)}`;
+      const line = of === 0 ? 'Looking up the model' : `${inMegabytes(done)} of ${inMegabytes(of)}`;
       if (line !== told && !json) terminal.printToStderr(line);
       told = line;
       await wait(BETWEEN_MS, undefined, { signal: interrupted });
@@ -192,7 +192,7 @@ function linesOf({ state, ollama, version, model, adopt, adoptable, on }: Embedd
       ['embeddings', first ?? ''],
       ...rest.map((line) => ['', line]),
       ['model', model.name],
-      ...(adopt && on ? [['ollama', `the one at ${adoptable}`]] : []),
+      ...(adopt && on ? [['ollama', `running at ${adoptable}`]] : []),
       ...(!adopt && ollama ? [['ollama', escapeControls(ollama.path)]] : []),
       ...(!adopt && ollama?.sha256 !== undefined
         ? [['', `SHA-256 ${ollama.sha256}, ${ollama.approved ? 'approved' : 'not approved'}`]]
@@ -202,40 +202,40 @@ function linesOf({ state, ollama, version, model, adopt, adoptable, on }: Embedd
   ];
 }
 
-/** What it is, and what to do about it. */
+/** The state, then what to do about it. */
 function inWords(state: SidecarState): readonly string[] {
   switch (state.at) {
     case 'off':
       return ['off'];
     case 'asleep':
-      return ['on, and waiting for the program', state.remedy];
+      return ['on, waiting for the program to start', state.remedy];
     case 'starting':
       return ['starting'];
     case 'unapproved':
-      return ['waiting for you', state.remedy];
+      return ['waiting for your approval', state.remedy];
     case 'no_model':
-      return ['without the model', state.remedy];
+      return ['the model is missing', state.remedy];
     case 'pulling':
-      return [`fetching the model, ${inMegabytes(state.done)} of ${inMegabytes(state.of)}`];
+      return [`downloading the model, ${inMegabytes(state.done)} of ${inMegabytes(state.of)}`];
     case 'ready':
-      return [`ready, by ${state.whose === 'own' ? 'an Ollama of our own' : 'the Ollama that you chose'}`];
+      return [`ready, ${state.whose === 'own' ? 'with our own Ollama' : 'with the Ollama that you chose'}`];
     case 'failed':
       return [
         `${state.trouble}: ${state.why}`,
         state.remedy,
-        ...(state.retry_at === undefined ? [] : [`It is tried again at ${state.retry_at}.`]),
+        ...(state.retry_at === undefined ? [] : [`The next attempt is at ${state.retry_at}.`]),
       ];
   }
 }
 
 function needs({ model: { name, disk, memory }, free }: EmbeddingsReport): string {
-  const room = (bytes: number | undefined): string => (bytes === undefined ? '' : ` (${inMegabytes(bytes)} are free)`);
+  const room = (bytes: number | undefined): string => (bytes === undefined ? '' : ` (${inMegabytes(bytes)} free)`);
   if (disk === undefined || memory === undefined)
-    return `How much ${name} takes is not known; ${inMegabytes(free.disk ?? 0)} of the disk are free.`;
-  return `${name} takes ${inMegabytes(disk)} of the disk${room(free.disk)}, and about ${inMegabytes(memory)} of memory while it works${room(free.memory)}.`;
+    return `The size of ${name} is unknown; ${inMegabytes(free.disk ?? 0)} of disk space are free.`;
+  return `${name} needs ${inMegabytes(disk)} of disk space${room(free.disk)}, and about ${inMegabytes(memory)} of RAM while it works${room(free.memory)}.`;
 }
 
 const inMegabytes = (bytes: number): string => `${Math.round(bytes / 1_000_000).toLocaleString('en-US')} MB`;
 
-/** For a script: whether texts can be embedded, or nobody wants that. */
+/** Success if texts can be embedded, or if embeddings are off. */
 const exitOf = ({ at }: SidecarState): number => (at === 'ready' || at === 'off' ? exits.done.code : exits.unavailable.code);

@@ -10,37 +10,37 @@ import type { MemoryConnection } from '../memory-connection.ts';
 import { formatMinute, formatTimeLeft } from '../times.ts';
 import { parseLifetime, parseCount, parseExpiryWindow } from '../values.ts';
 
-/** Blanks round a value do not count against it, and are not there to be waited for without end. */
+/** Reading stops here. Leading and trailing spaces do not count towards the size of a value. */
 const MOST_READ = 16 * VALUE_BYTES;
-/** Longer than the largest memory takes. */
+/** Longer than the index of the largest memory takes to build. */
 const BUILDING_MS = 10_000;
 
 export const remember = command({
   name: 'remember',
-  says: 'Remembers a fact, or changes what is under its key.',
+  description: 'Stores a fact, or changes the fact with the same key.',
   arguments: {
-    key: { says: 'A short, stable name such as preferences/editor.' },
-    value: { says: 'The fact itself; - or nothing reads it from standard input.', optional: true },
+    key: { description: 'A short, stable name, such as preferences/editor.' },
+    value: { description: 'The fact itself. Leave it out or give - to read standard input.', optional: true },
   },
   options: {
-    category: { value: '<name>', says: 'Its group; user_facts unless told.' },
-    tag: { value: '<word>', says: 'A word to find it by; give it once for each.', many: true },
-    ttl: { value: '<time>', says: 'How long it lives: 90d, 12h or seconds, from an hour to a year; 90d unless told.' },
+    category: { value: '<name>', description: 'Its category. Default: user_facts.' },
+    tag: { value: '<word>', description: 'A tag to find it by. Can be repeated.', many: true },
+    ttl: { value: '<time>', description: 'How long to keep it: 90d, 12h or seconds, from 1h to 365d. Default: 90d.' },
   },
-  more: [
-    'What stands on a command line is seen by other users of the machine (with ps) and kept by the shell. Hand a value that they must not see in on standard input. Secrets such as passwords belong in no memory, but in a vault.',
+  details: [
+    'Other users of the machine can see a command line (with ps), and the shell saves it. Pass a private value on standard input. Secrets such as passwords belong in a password manager, not in a memory.',
   ],
   examples: [
     'remember preferences/editor "Helix, everywhere"',
     'remember decisions/database --category decisions --tag project-x < decision.md',
     'remember meeting "Friday at ten" --ttl 4d',
   ],
-  async run({ arguments: { key, value }, options: { category, tag, ttl } }, desk) {
+  async run({ arguments: { key, value }, options: { category, tag, ttl } }, context) {
     const seconds = parseLifetime(ttl);
-    // Read first: while somebody types the memory is free for others.
-    const text = value === undefined || value === '-' ? await valueFrom(desk) : value;
+    // Read the value before opening the memory, so that other commands can use it in the meantime.
+    const text = value === undefined || value === '-' ? await valueFrom(context) : value;
     const receipt = await (
-      await desk.memory()
+      await context.memory()
     ).call('remember', {
       key,
       value: text,
@@ -48,46 +48,46 @@ export const remember = command({
       ...(tag.length > 0 && { tags: [...tag] }),
       ...(seconds !== undefined && { ttl_seconds: seconds }),
     });
-    const did = { created: 'Remembered', updated: 'Changed', unchanged: 'Known already, its time begins anew:' }[receipt.status];
-    await desk.printResult(receipt, () => [
-      `${did} ${escapeControls(receipt.key)}, ${formatTimeLeft(receipt.expires_at, desk.now())}`,
+    const did = { created: 'Remembered', updated: 'Changed', unchanged: 'Unchanged; lifetime renewed:' }[receipt.status];
+    await context.printResult(receipt, () => [
+      `${did} ${escapeControls(receipt.key)}, ${formatTimeLeft(receipt.expires_at, context.now())}`,
     ]);
-    if (receipt.note !== undefined && !desk.json) desk.terminal.printToStderr(receipt.note);
+    if (receipt.note !== undefined && !context.json) context.terminal.printToStderr(receipt.note);
   },
 });
 
 export const recall = command({
   name: 'recall',
-  says: 'Shows a fact by its key.',
-  arguments: { key: { says: 'The exact key.' } },
-  more: ['In a pipe there is the value alone, as it was stored; on a terminal also who wrote it and until when it lives.'],
+  description: 'Shows the fact with this key.',
+  arguments: { key: { description: 'The exact key.' } },
+  details: ['In a pipe, prints only the value, exactly as stored. On a terminal, also shows who wrote it and when it expires.'],
   examples: ['recall preferences/editor', 'recall decisions/database > decision.md'],
-  async run({ arguments: { key } }, desk) {
-    const fact = await (await desk.memory()).call('recall', { key });
-    await desk.printResult(fact, () => (desk.terminal.outputIsTerminal ? factInFull(fact, desk) : [fact.value]));
+  async run({ arguments: { key } }, context) {
+    const fact = await (await context.memory()).call('recall', { key });
+    await context.printResult(fact, () => (context.terminal.outputIsTerminal ? factInFull(fact, context) : [fact.value]));
   },
 });
 
 export const list = command({
   name: 'list',
-  says: 'Lists facts, newest first.',
+  description: 'Lists facts, newest first.',
   options: {
-    prefix: { value: '<text>', says: 'Only keys that begin so.' },
-    category: { value: '<name>', says: 'Only this category.' },
-    tag: { value: '<word>', says: 'Only facts with this tag.' },
-    client: { value: '<name>', says: 'Only what this program wrote last.' },
-    'expiring-within': { value: '<time>', says: 'Only facts that go within this time, such as 7d.' },
-    sort: { value: '<order>', says: 'updated (newest first) or expires (soonest end first).' },
-    limit: { value: '<number>', says: `How many at most; ${PAGE.default} unless told.` },
-    all: { says: 'All of them. With --json a line for each (NDJSON).' },
-    values: { says: 'With their values.' },
+    prefix: { value: '<text>', description: 'Only keys with this prefix.' },
+    category: { value: '<name>', description: 'Only this category.' },
+    tag: { value: '<word>', description: 'Only facts with this tag.' },
+    client: { value: '<name>', description: 'Only facts last written by this client.' },
+    'expiring-within': { value: '<time>', description: 'Only facts that expire within this time, such as 7d.' },
+    sort: { value: '<order>', description: 'updated (newest first) or expires (soonest first).' },
+    limit: { value: '<number>', description: `At most this many. Default: ${PAGE.default}.` },
+    all: { description: 'All facts. With --json, one per line (NDJSON).' },
+    values: { description: 'Also shows the values.' },
   },
   examples: ['list --category decisions --values', 'list --expiring-within 7d --sort expires', 'list --all --json'],
-  async run({ options }, desk) {
+  async run({ options }, context) {
     const { prefix, category, tag, client, sort, all, values } = options;
     const within = parseExpiryWindow(options['expiring-within']);
     const limit = all ? Infinity : (parseCount(options.limit, '--limit') ?? PAGE.default);
-    const memory = await desk.memory();
+    const memory = await context.memory();
     const facts: FactList['facts'] = [];
     let shown = 0;
     let cursor: string | undefined;
@@ -98,7 +98,7 @@ export const list = command({
         ...(tag !== undefined && { tag }),
         ...(client !== undefined && { client }),
         ...(within !== undefined && { expiring_within: within }),
-        // Another order is for the memory to refuse, with the orders that there are.
+        // The memory rejects any other order and lists the valid ones.
         ...(sort !== undefined && { sort: sort as 'updated' | 'expires' }),
         ...(cursor !== undefined && { cursor }),
         limit: Math.min(limit - shown, PAGE.max),
@@ -106,34 +106,34 @@ export const list = command({
       });
       shown += page.facts.length;
       cursor = page.next_cursor;
-      if (all) await desk.terminal.print(...(desk.json ? page.facts.map(jsonText) : factLines(page.facts, desk)));
+      if (all) await context.terminal.print(...(context.json ? page.facts.map(jsonText) : factLines(page.facts, context)));
       else facts.push(...page.facts);
     } while (cursor !== undefined && shown < limit);
-    if (!all) await desk.printResult({ facts, more: cursor !== undefined }, () => factLines(facts, desk));
-    if (desk.json) return;
-    if (shown === 0) desk.terminal.printToStderr('No fact is remembered here, or none that fits.');
-    if (cursor !== undefined) desk.terminal.printToStderr('There are more: --all lists all of them, --limit another number.');
+    if (!all) await context.printResult({ facts, more: cursor !== undefined }, () => factLines(facts, context));
+    if (context.json) return;
+    if (shown === 0) context.terminal.printToStderr('No matching facts.');
+    if (cursor !== undefined) context.terminal.printToStderr('There are more facts. Use --all or a higher --limit.');
   },
 });
 
 export const search = command({
   name: 'search',
-  says: 'Finds facts by their words, best first.',
-  arguments: { words: { says: 'Words or a phrase; quotes are not needed.', rest: true } },
+  description: 'Finds facts by words, best match first.',
+  arguments: { words: { description: 'Words or a phrase, without quotes.', rest: true } },
   options: {
-    category: { value: '<name>', says: 'Only this category.' },
-    tag: { value: '<word>', says: 'Only facts with this tag.' },
-    client: { value: '<name>', says: 'Only what this program wrote last.' },
-    'expiring-within': { value: '<time>', says: 'Only facts that go within this time, such as 7d.' },
-    limit: { value: '<number>', says: `How many at most; ${QUERY.default} unless told.` },
+    category: { value: '<name>', description: 'Only this category.' },
+    tag: { value: '<word>', description: 'Only facts with this tag.' },
+    client: { value: '<name>', description: 'Only facts last written by this client.' },
+    'expiring-within': { value: '<time>', description: 'Only facts that expire within this time, such as 7d.' },
+    limit: { value: '<number>', description: `At most this many. Default: ${QUERY.default}.` },
   },
-  more: ['Each hit is told with the part that fits. recall shows a fact in full.'],
+  details: ['Shows the matching part of each fact. recall shows a whole fact.'],
   examples: ['search frontend framework', 'search "deploy on friday" --category decisions --limit 3'],
-  async run({ arguments: { words }, options }, desk) {
+  async run({ arguments: { words }, options }, context) {
     const { category, tag, client } = options;
     const within = parseExpiryWindow(options['expiring-within']);
     const most = parseCount(options.limit, '--limit', QUERY.max);
-    const answer = await whole(await desk.memory(), {
+    const answer = await whole(await context.memory(), {
       query: words,
       ...(category !== undefined && { category }),
       ...(tag !== undefined && { tag }),
@@ -141,19 +141,20 @@ export const search = command({
       ...(within !== undefined && { expiring_within: within }),
       ...(most !== undefined && { limit: most }),
     });
-    await desk.printResult(answer, () =>
+    await context.printResult(answer, () =>
       answer.hits.flatMap(({ key, category: group, client: writer, updated_at: changed, snippet, expires_at: end }) => [
-        `${escapeControls(key)}  ${desk.terminal.dim(`${escapeControls(group)}, by ${escapeControls(writer)} ${formatMinute(changed)}, ${formatTimeLeft(end, desk.now())}`)}`,
+        `${escapeControls(key)}  ${context.terminal.dim(`${escapeControls(group)}, by ${escapeControls(writer)} ${formatMinute(changed)}, ${formatTimeLeft(end, context.now())}`)}`,
         ...indent(escapeControls(snippet)),
       ]),
     );
-    if (desk.json) return;
-    if (answer.hits.length === 0) desk.terminal.printToStderr('No fact fits these words; try fewer, or other ones.');
-    if (answer.partial) desk.terminal.printToStderr('Not everything was looked through yet; ask again in a moment.');
+    if (context.json) return;
+    if (answer.hits.length === 0) context.terminal.printToStderr('No fact matches. Try fewer or different words.');
+    if (answer.partial)
+      context.terminal.printToStderr('The index is still being built, so results may be missing. Try again in a moment.');
   },
 });
 
-/** The index is built with the first question; a person waits for it rather than ask twice. */
+/** The first search builds the index. Repeats the search until it covers all facts. */
 async function whole(memory: MemoryConnection, question: OperationRequest<'search'>): Promise<SearchResponse> {
   const until = performance.now() + BUILDING_MS;
   for (;;) {
@@ -164,64 +165,64 @@ async function whole(memory: MemoryConnection, question: OperationRequest<'searc
 
 export const renew = command({
   name: 'renew',
-  says: 'Gives a fact a new lifetime, category or tags.',
-  arguments: { key: { says: 'The exact key.' } },
+  description: 'Changes the lifetime, category or tags of a fact.',
+  arguments: { key: { description: 'The exact key.' } },
   options: {
-    ttl: { value: '<time>', says: 'Its lifetime from now: 90d, 12h or seconds; 0 for the usual 90d.' },
-    category: { value: '<name>', says: 'Its new group.' },
-    tag: { value: '<word>', says: 'Its tags from now on; give it once for each.', many: true },
-    untag: { says: 'Takes all its tags away.' },
+    ttl: { value: '<time>', description: 'Its lifetime from now: 90d, 12h or seconds; 0 for the default of 90d.' },
+    category: { value: '<name>', description: 'Its new category.' },
+    tag: { value: '<word>', description: 'Its new tag; replaces all tags. Can be repeated.', many: true },
+    untag: { description: 'Removes all its tags.' },
   },
-  more: ['What is not named stays as it is. To change the value, remember it again.'],
+  details: ['Everything else stays as it is. To change the value, use remember.'],
   examples: ['renew preferences/editor --ttl 365d'],
-  async run({ arguments: { key }, options: { ttl, category, tag, untag } }, desk) {
+  async run({ arguments: { key }, options: { ttl, category, tag, untag } }, context) {
     const seconds = parseLifetime(ttl);
     const fact = await (
-      await desk.memory()
+      await context.memory()
     ).call('patch', {
       key,
       ...(seconds !== undefined && { ttl_seconds: seconds }),
       ...(category !== undefined && { category }),
       ...((tag.length > 0 || untag) && { tags: [...tag] }),
     });
-    await desk.printResult(fact, () => factLines([fact], desk));
+    await context.printResult(fact, () => factLines([fact], context));
   },
 });
 
 export const history = command({
   name: 'history',
-  says: 'Shows what stood under a key before, newest first.',
-  arguments: { key: { says: 'The exact key.' } },
-  async run({ arguments: { key } }, desk) {
-    const answer = await (await desk.memory()).call('history', { key });
-    await desk.printResult(answer, () =>
+  description: 'Shows earlier versions of a fact, newest first.',
+  arguments: { key: { description: 'The exact key.' } },
+  async run({ arguments: { key } }, context) {
+    const answer = await (await context.memory()).call('history', { key });
+    await context.printResult(answer, () =>
       answer.versions.flatMap(({ value, category, tags, written_at: written, expires_at: end, ...signed }) => [
         [
           formatMinute(written),
           formatWriter(signed),
           escapeControls(category),
           ...tagged(tags),
-          formatTimeLeft(end, desk.now()),
+          formatTimeLeft(end, context.now()),
         ].join('  '),
         ...indent(escapeControls(value)),
       ]),
     );
-    if (!desk.json && answer.versions.length === 0) desk.terminal.printToStderr('It was never changed.');
+    if (!context.json && answer.versions.length === 0) context.terminal.printToStderr('No earlier versions.');
   },
 });
 
-async function valueFrom(desk: CommandContext): Promise<string> {
-  if (desk.terminal.inputIsTerminal) desk.terminal.printToStderr('Type the value, and end it with Ctrl+D on a line of its own:');
-  const bytes = await desk.terminal.read(MOST_READ);
+async function valueFrom(context: CommandContext): Promise<string> {
+  if (context.terminal.inputIsTerminal) context.terminal.printToStderr('Type the value, then press Ctrl+D on an empty line:');
+  const bytes = await context.terminal.read(MOST_READ);
   if (!bytes)
     throw new Failure(
       'invalid_input',
-      `value is longer than ${VALUE_BYTES / 1024} KiB; keep the essence here and the rest in a file.`,
+      `The value is longer than ${VALUE_BYTES / 1024} KiB. Store a summary here and the rest in a file.`,
     );
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (cause) {
-    throw new Failure('invalid_input', 'value is not UTF-8; hand it in as text in that encoding.', { cause });
+    throw new Failure('invalid_input', 'The value is not UTF-8. Pass it as UTF-8 text.', { cause });
   }
 }
 
@@ -230,7 +231,7 @@ const tagged = (tags: readonly string[]): string[] =>
 
 function factInFull(
   { key, value, category, tags, created_at, updated_at, expires_at, ...signed }: FactDetail,
-  desk: CommandContext,
+  context: CommandContext,
 ): string[] {
   const about = [
     ['category', escapeControls(category)],
@@ -239,23 +240,23 @@ function factInFull(
       'written',
       `${formatMinute(updated_at)} by ${formatWriter(signed)}${created_at === updated_at ? '' : `, first ${formatMinute(created_at)}`}`,
     ],
-    ['lives', formatTimeLeft(expires_at, desk.now())],
+    ['lifetime', formatTimeLeft(expires_at, context.now())],
   ];
   return [
     escapeControls(key),
     '',
     ...indent(escapeControls(value)),
     '',
-    ...columns(about).map((line) => desk.terminal.dim(line)),
+    ...columns(about).map((line) => context.terminal.dim(line)),
   ];
 }
 
-function factLines(facts: FactList['facts'], desk: CommandContext): string[] {
+function factLines(facts: FactList['facts'], context: CommandContext): string[] {
   const rows = columns(
     facts.map(({ key, category, tags, expires_at, ...signed }) => [
       escapeControls(key),
       escapeControls(category),
-      formatTimeLeft(expires_at, desk.now()),
+      formatTimeLeft(expires_at, context.now()),
       formatWriter(signed),
       ...tagged(tags),
     ]),

@@ -5,38 +5,43 @@ import { parseTime } from '../values.ts';
 
 export const forget = command({
   name: 'forget',
-  says: 'Deletes for good, history and bytes included.',
+  description: 'Deletes entries permanently, including their history and their bytes on disk.',
   arguments: {
     scope: {
-      says: 'key:<key>, prefix:<text>, category:<name>, tag:<tag>, client:<name>, facts, packs, pipelines, pack:<id>, pipeline:<id> or all.',
+      description:
+        'key:<key>, prefix:<text>, category:<name>, tag:<tag>, client:<name>, facts, packs, pipelines, pack:<id>, pipeline:<id> or all.',
     },
   },
   options: {
-    'dry-run': { says: 'Counts what would go, and deletes nothing.' },
-    yes: { says: 'Does not ask; needed for all but key: where nobody can be asked.' },
+    'dry-run': { description: 'Shows how many entries would be deleted, without deleting them.' },
+    yes: { description: 'Skips the confirmation. Required without a terminal, except for key:.' },
   },
-  more: [
-    'There is no undo. all, facts, packs, pipelines and category: work also when the key of the memory is locked or lost.',
-    'The text after the colon is matched exactly; only a category is lower-cased. Quote it where the shell would read it.',
+  details: [
+    'There is no undo. all, facts, packs, pipelines and category: also work while the key is locked or lost.',
+    'The text after the colon must match exactly, but categories ignore case. Quote it if it contains spaces or shell characters.',
   ],
   examples: ['forget key:preferences/editor', 'forget category:decisions --dry-run', 'forget "prefix:project x/" --yes'],
-  async run({ arguments: { scope }, options }, desk) {
-    const counting = async () => (await desk.memory()).call('forget', { scope, dry_run: true });
+  async run({ arguments: { scope }, options }, context) {
+    const counting = async () => (await context.memory()).call('forget', { scope, dry_run: true });
     if (options['dry-run']) {
       const receipt = await counting();
-      await desk.printResult(receipt, () => [`${entries(receipt.deleted)} would be forgotten.`]);
+      await context.printResult(receipt, () => [`${entries(receipt.deleted)} would be forgotten.`]);
       return exits.done.code;
     }
-    await desk.validateInput('forget', { scope });
+    await context.validateInput('forget', { scope });
     const question = async (): Promise<string> => `Forget ${entries((await counting()).deleted)}?`;
-    if (!(await desk.confirm(options.yes || scope.startsWith('key:'), question))) return declined(desk);
-    const receipt = await (await desk.memory()).call('forget', { scope });
+    if (!(await context.confirm(options.yes || scope.startsWith('key:'), question))) return declined(context);
+    const receipt = await (await context.memory()).call('forget', { scope });
     const { deleted, purged, older_backups: older } = receipt;
-    await desk.printResult(receipt, () => [
+    await context.printResult(receipt, () => [
       `Forgot ${entries(deleted)}.`,
-      ...(purged ? [] : ['Some of their bytes are still in the file; they go as soon as its disk lets them.']),
+      ...(purged
+        ? []
+        : [
+            'Some of their bytes are still in the file, because of a disk problem. They will be removed when the disk works again.',
+          ]),
       ...(deleted > 0 && older > 0
-        ? [`${formatCount(older, 'older backup')} may still hold sealed copies; a restore forgets them again.`]
+        ? [`${formatCount(older, 'older backup')} may still hold sealed copies. A restore forgets them again.`]
         : []),
     ]);
     return exits.done.code;
@@ -45,45 +50,47 @@ export const forget = command({
 
 export const undo = command({
   name: 'undo',
-  says: 'Takes back what one program wrote since a time.',
-  arguments: { client: { says: 'The program, as activity shows it.' } },
+  description: 'Undoes everything that one client wrote since a given time.',
+  arguments: { client: { description: 'The client, as shown by activity.' } },
   options: {
-    since: { value: '<time>', says: 'From when on: 2h ago, or 2026-11-18T09:00. It must be given.' },
-    until: { value: '<time>', says: 'Leaves alone what it wrote after this; up to now unless told.' },
-    'dry-run': { says: 'Counts what would be taken back, and changes nothing.' },
-    yes: { says: 'Does not ask; needed where nobody can be asked.' },
+    since: { value: '<time>', description: 'Start time: 2h (ago) or 2026-11-18T09:00 (required).' },
+    until: { value: '<time>', description: 'End time. Default: now.' },
+    'dry-run': { description: 'Shows what would be undone, without changing anything.' },
+    yes: { description: 'Skips the confirmation. Required without a terminal.' },
   },
-  more: [
-    'Facts that it made are forgotten; facts that it changed say again what they said before. So do pipelines, and what its pipelines wrote when others ran them.',
+  details: [
+    'Forgets the facts that it created, and restores the facts that it changed. The same goes for its pipelines, and for facts that its pipelines wrote when other clients ran them.',
   ],
   examples: ['undo openclaw --since 2h --dry-run', 'undo "Claude Desktop" --since 2026-11-18T09:00'],
-  async run({ arguments: { client }, options }, desk) {
+  async run({ arguments: { client }, options }, context) {
     const which = {
       client,
-      since: parseTime(options.since, '--since', desk.now()),
-      ...(options.until !== undefined && { until: parseTime(options.until, '--until', desk.now()) }),
+      since: parseTime(options.since, '--since', context.now()),
+      ...(options.until !== undefined && { until: parseTime(options.until, '--until', context.now()) }),
     };
-    await desk.validateInput('undo', which);
+    await context.validateInput('undo', which);
     const foreseen = async (): Promise<string> => {
-      const { removed, restored } = await (await desk.memory()).call('undo', { ...which, dry_run: true });
-      return `${formatCount(removed, 'fact')} that ${escapeControls(client)} made, and change ${formatCount(restored, 'fact')} back`;
+      const { removed, restored } = await (await context.memory()).call('undo', { ...which, dry_run: true });
+      return `${formatCount(removed, 'fact')} created by ${escapeControls(client)}, and restore ${formatCount(restored, 'fact')}`;
     };
-    if (!options['dry-run'] && !(await desk.confirm(options.yes, async () => `Forget ${await foreseen()}?`)))
-      return declined(desk);
-    const receipt = await (await desk.memory()).call('undo', { ...which, dry_run: options['dry-run'] });
+    if (!options['dry-run'] && !(await context.confirm(options.yes, async () => `Forget ${await foreseen()}?`)))
+      return declined(context);
+    const receipt = await (await context.memory()).call('undo', { ...which, dry_run: options['dry-run'] });
     const { removed, restored, skipped, pipelines } = receipt;
-    await desk.printResult(receipt, () => [
+    await context.printResult(receipt, () => [
       options['dry-run']
-        ? `${formatCount(removed, 'fact')} would be forgotten, and ${restored.toLocaleString('en-US')} changed back.`
-        : `Forgot ${formatCount(removed, 'fact')}, and changed ${restored.toLocaleString('en-US')} back.`,
-      ...skipped.map((key) => `${escapeControls(key)} stays as it is: what it said before is gone.`),
+        ? `${formatCount(removed, 'fact')} would be forgotten, and ${restored.toLocaleString('en-US')} restored.`
+        : `Forgot ${formatCount(removed, 'fact')}, and restored ${restored.toLocaleString('en-US')}.`,
+      ...skipped.map((key) => `${escapeControls(key)} was not changed, because its earlier version is gone.`),
       ...(pipelines?.removed ?? []).map(
         (id) => `Pipeline ${escapeControls(id)}: ${options['dry-run'] ? 'would be deleted' : 'deleted'}.`,
       ),
       ...(pipelines?.restored ?? []).map(
-        (id) => `Pipeline ${escapeControls(id)}: ${options['dry-run'] ? 'would be changed' : 'changed'} back.`,
+        (id) => `Pipeline ${escapeControls(id)}: ${options['dry-run'] ? 'would be restored' : 'restored'}.`,
       ),
-      ...(pipelines?.skipped ?? []).map((id) => `Pipeline ${escapeControls(id)} stays as it is: the version before is gone.`),
+      ...(pipelines?.skipped ?? []).map(
+        (id) => `Pipeline ${escapeControls(id)} was not changed, because its earlier version is gone.`,
+      ),
     ]);
     return exits.done.code;
   },
@@ -91,7 +98,7 @@ export const undo = command({
 
 const entries = (count: number): string => formatCount(count, 'entry', 'entries');
 
-export function declined(desk: { terminal: { printToStderr(line: string): void } }): number {
-  desk.terminal.printToStderr('Nothing was changed.');
+export function declined(context: { terminal: { printToStderr(line: string): void } }): number {
+  context.terminal.printToStderr('Nothing was changed.');
   return exits.failed.code;
 }

@@ -10,21 +10,21 @@ import { readRecoveryKey, recoveryKeySources } from '../recovery.ts';
 
 export const keyInit = command({
   name: 'key init',
-  says: 'Makes the key that seals your memory; once, before the first fact.',
-  options: { file: { says: 'Keeps it in a file in the data folder (memory.key) instead of the OS keychain.' } },
-  more: [
-    'The keychain of the system is the better place. The file is for machines without one: it protects copies of the memory that leave the folder, not the folder itself.',
-    'Nothing is made where a key is, or where a memory was sealed with another one. Make a recovery key afterwards, and write it down.',
+  description: 'Creates the key that seals your memory. Run it once, before the first fact.',
+  options: { file: { description: 'Stores the key in the file memory.key in the data folder instead of the OS keychain.' } },
+  details: [
+    'Prefer the OS keychain. The file is for machines without one. It protects copies of the memory outside the data folder, but not the folder itself.',
+    'Fails if there is already a key, or a memory that was sealed with another key. Create a recovery key afterwards and write it down.',
   ],
   examples: ['key init', 'key init --file'],
-  async run({ options: { file } }, desk) {
-    await desk.requireNoProgram();
+  async run({ options: { file } }, context) {
+    await context.requireNoProgram();
     const { initKey } = await import('../init-key.ts');
-    const { source, path, memory } = await initKey(desk.config, desk.environment, file);
-    await desk.printResult({ key: { at: 'ok', source }, ...(path !== undefined && { file: path }), memory }, () => [
-      `The key is made and kept in ${source}${path === undefined ? '' : ` (${path})`}.`,
+    const { source, path, memory } = await initKey(context.config, context.environment, file);
+    await context.printResult({ key: { at: 'ok', source }, ...(path !== undefined && { file: path }), memory }, () => [
+      `The key was created in ${source}${path === undefined ? '' : ` (${path})`}.`,
       `The memory is ${memory}, sealed.`,
-      'Without the key nobody can read it, you included. Make a recovery key now, and write it down:',
+      'Without the key nobody can read the memory, not even you. Create a recovery key now and write it down:',
       withCliCommand('  helmdeck-memory key recovery'),
     ]);
   },
@@ -32,12 +32,12 @@ export const keyInit = command({
 
 export const keyStatus = command({
   name: 'key status',
-  says: 'Says where the key stands, and what to do if it is not at hand.',
-  async run(_typed, desk) {
-    const { store } = await (await desk.memory()).call('status', {});
-    await desk.printResult({ key: store.key, rotation: store.rotation }, () => [
+  description: 'Shows the state of the key, and what to do if it is unavailable.',
+  async run(_typed, context) {
+    const { store } = await (await context.memory()).call('status', {});
+    await context.printResult({ key: store.key, rotation: store.rotation }, () => [
       ...keyLines(store.key),
-      ...(store.rotation.at === 'running' ? [`It is being rotated: ${share(store.rotation)}.`] : []),
+      ...(store.rotation.at === 'running' ? [`Key rotation is running: ${share(store.rotation)}.`] : []),
     ]);
     return keyExit(store.key);
   },
@@ -45,62 +45,63 @@ export const keyStatus = command({
 
 export const keyRotate = command({
   name: 'key rotate',
-  says: 'Seals everything anew under a new key.',
-  more: [
-    'The memory stays in use meanwhile. An interrupted rotation loses nothing and is taken up again at the next start. The recovery key stays good; backups made before still need the old key, or the recovery key.',
+  description: 'Creates a new key and seals everything again with it.',
+  details: [
+    'The memory stays usable during the rotation. An interrupted rotation loses nothing and resumes at the next start. The recovery key stays valid. Earlier backups still need the old key or the recovery key.',
   ],
-  async run(_typed, desk) {
-    const memory = await desk.memory();
-    using progress = desk.terminal.showProgress('Rotating the key…');
+  async run(_typed, context) {
+    const memory = await context.memory();
+    using progress = context.terminal.showProgress('Rotating the key…');
     const show = (text: string): void => progress.update(text);
-    // One that was interrupted goes on by itself while the memory is open, and this is what keeps it open.
+    // An interrupted rotation resumes while the memory is open. This command only keeps it open until then.
     const begun = (await memory.call('status', {})).store.rotation.at === 'running';
     const key = begun ? await untilRotated(memory, show) : await rotate(memory, show);
     progress[Symbol.dispose]();
-    await desk.printResult({ key }, () => [
-      begun ? 'The rotation that had been begun has ended.' : 'The key was rotated: everything is sealed under the new one.',
+    await context.printResult({ key }, () => [
+      begun ? 'The interrupted rotation is complete.' : 'The key was rotated. Everything is sealed with the new key.',
     ]);
   },
 });
 
 export const keyRecovery = command({
   name: 'key recovery',
-  says: 'Makes the recovery key; with --use, brings a lost key back from it.',
+  description: 'Creates a recovery key; with --use, restores a lost key from it.',
   options: {
-    use: { says: 'Asks for the recovery key and puts the key back into its place. The program must be closed.' },
-    file: { says: 'With --use: keeps the key in the file memory.key, where there is no keychain any more.' },
+    use: { description: 'Asks for the recovery key and restores the key. The program must not be running.' },
+    file: { description: 'With --use: stores the key in the file memory.key, if there is no keychain.' },
   },
-  more: [
-    'The recovery key is shown once and kept nowhere: write it down, away from this machine. A newer one makes the older useless.',
-    'With --use it is typed, or read from standard input; it is never part of the command line, where others could see it.',
+  details: [
+    'The recovery key is shown once and not stored. Write it down and keep it away from this machine. A new recovery key replaces the old one.',
+    'With --use, type it or pipe it to standard input. It is never part of the command line, where other users could see it.',
   ],
   examples: ['key recovery', 'key recovery --use'],
-  async run({ options: { use, file } }, desk) {
-    if (use) return useRecoveryKey(desk, file);
-    const answer = await (await desk.memory()).call('makeRecoveryKey', {}).catch(orUseIt);
-    await desk.printResult(answer, () =>
-      desk.terminal.outputIsTerminal ? ['', `  ${answer.recovery_key}`, ''] : [answer.recovery_key],
+  async run({ options: { use, file } }, context) {
+    if (use) return useRecoveryKey(context, file);
+    const answer = await (await context.memory()).call('makeRecoveryKey', {}).catch(orUseIt);
+    await context.printResult(answer, () =>
+      context.terminal.outputIsTerminal ? ['', `  ${answer.recovery_key}`, ''] : [answer.recovery_key],
     );
-    if (!desk.json) desk.terminal.printToStderr('Write it down now: it is kept nowhere, and an older one is of no use any more.');
+    if (!context.json)
+      context.terminal.printToStderr('Write it down now. It is not stored, and older recovery keys no longer work.');
     return exits.done.code;
   },
 });
 
 export const lock = command({
   name: 'lock',
-  says: 'Has the running program drop the key until it is unlocked.',
-  async run(_typed, desk) {
-    const report = await (await programOf(desk)).call('lock', {});
-    await desk.printResult(report, () => ['The memory is locked.']);
+  description: 'Makes the running program drop the key until you unlock it.',
+  async run(_typed, context) {
+    const report = await (await programOf(context)).call('lock', {});
+    await context.printResult(report, () => ['The memory is locked.']);
   },
 });
 
 export const unlock = command({
   name: 'unlock',
-  says: 'Has the running program ask for the key again.',
-  async run(_typed, desk) {
-    const report = await (await programOf(desk)).call('unlock', {});
-    await desk.printResult(report, () => (report.key.at === 'ok' ? ['The memory is unlocked.'] : keyLines(report.key)));
+  description: 'Makes the running program load the key again.',
+  async run(_typed, context) {
+    const report = await (await programOf(context)).call('unlock', {});
+    await context.printResult(report, () => (report.key.at === 'ok' ? ['The memory is unlocked.'] : keyLines(report.key)));
     return keyExit(report.key);
   },
 });
@@ -112,31 +113,31 @@ export function keyLines(key: KeyState): string[] {
   return ['why' in key ? `${key.at}: ${key.why}` : key.at, key.remedy];
 }
 
-async function programOf(desk: CommandContext): Promise<MemoryConnection> {
-  const memory = await desk.memory();
+async function programOf(context: CommandContext): Promise<MemoryConnection> {
+  const memory = await context.memory();
   if (memory.program) return memory;
-  throw new Failure('store_unavailable', 'Helmdeck Memory is not running, so no program holds the key; there is nothing to do.');
+  throw new Failure('store_unavailable', 'Helmdeck Memory is not running, so there is nothing to lock or unlock.');
 }
 
-async function useRecoveryKey(desk: CommandContext, file: boolean): Promise<number> {
-  await desk.requireNoProgram();
-  const { folder } = desk.config;
-  const sources = recoveryKeySources(desk, file);
-  const recoveryKey = await readRecoveryKey(desk);
+async function useRecoveryKey(context: CommandContext, file: boolean): Promise<number> {
+  await context.requireNoProgram();
+  const { folder } = context.config;
+  const sources = recoveryKeySources(context, file);
+  const recoveryKey = await readRecoveryKey(context);
   const [{ recoverKey }, { systemClock }] = await Promise.all([
     import('../../../core/upkeep/restore.ts'),
     import('../../../core/time/clock.ts'),
   ]);
   await recoverKey({ folder, sources, clock: systemClock, recoveryKey });
-  const { store } = await (await desk.memory()).call('status', {});
-  await desk.printResult({ key: store.key }, () => ['The key is back:', ...keyLines(store.key)]);
+  const { store } = await (await context.memory()).call('status', {});
+  await context.printResult({ key: store.key }, () => ['The key was restored:', ...keyLines(store.key)]);
   return keyExit(store.key);
 }
 
-/** Whoever lost the key and asks for the recovery key wants to use it. */
+/** Without the key no recovery key can be created. The user probably wants to use an existing one, so suggest that. */
 function orUseIt(error: unknown): never {
   if (!(error instanceof Failure) || error.code !== 'key_unavailable' || error.message.includes('--use')) throw error;
-  throw new Failure(error.code, `${error.message} With a recovery key that you have: helmdeck-memory key recovery --use.`, {
+  throw new Failure(error.code, `${error.message} If you have a recovery key, run: helmdeck-memory key recovery --use`, {
     cause: error,
   });
 }
@@ -146,7 +147,7 @@ const share = ({ done, of }: { done: number; of: number }): string =>
 
 const LOOK_EVERY_MS = 100;
 
-/** The answer comes when all is done; how far it is stands in the status. */
+/** `rotateKey` responds only when it is done, so progress comes from the status. */
 async function rotate(memory: MemoryConnection, show: (text: string) => void): Promise<KeyState> {
   const rotated = memory.call('rotateKey', {});
   let ended = false;

@@ -6,21 +6,21 @@ import { Failure } from '../../../contract/failure.ts';
 import type { PackResult } from '../../../contract/pack.ts';
 import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
+import { UsageError } from '../errors.ts';
 import { columns, prettyJson, jsonText, escapeControls } from '../layout.ts';
 import { formatMinute } from '../times.ts';
-import { UsageError } from '../usage-error.ts';
 import { parseCount } from '../values.ts';
 
-const NAME = { says: 'The pack, such as weather.today.' };
-const INPUT = { value: '<json>', says: 'What it is asked, as JSON; - reads it from standard input. {} unless told.' };
+const NAME = { description: 'The name of the pack, such as weather.today.' };
+const INPUT = { value: '<json>', description: 'The input as JSON; - reads it from standard input. Default: {}.' };
 const MOST_READ = 1024 * 1024;
-const AT_THE_NEXT_START = 'A program that runs takes it up when it is started anew.';
+const AT_THE_NEXT_START = 'Restart the program if it is running.';
 
 export const packList = command({
   name: 'pack list',
-  says: 'Lists packs with their versions, and why one of your own is not on.',
-  async run(_typed, desk) {
-    const { packs, skipped = [] } = await (await desk.memory()).call('packs', {});
+  description: 'Lists packs with their versions, and why a pack is off.',
+  async run(_typed, context) {
+    const { packs, skipped = [] } = await (await context.memory()).call('packs', {});
     const known = new Set([...packs, ...skipped].map(({ name }) => name));
     const rows: { name: string; version?: string; state: 'on' | 'off' | 'skipped'; why?: string }[] = [
       ...packs.map(({ name, version, unavailable: why }) => ({
@@ -30,17 +30,17 @@ export const packList = command({
         ...(why !== undefined && { why }),
       })),
       ...skipped.map(({ name, why }) => ({ name, state: 'skipped' as const, why })),
-      ...(await filesOf(desk))
+      ...(await filesOf(context))
         .filter((name) => !known.has(name))
         .map((name) => ({
           name,
           state: 'off' as const,
-          why: desk.config.packs.includes(name)
-            ? 'start the program anew'
+          why: context.config.packs.includes(name)
+            ? 'restart the program'
             : withCliCommand(`helmdeck-memory pack enable ${name}`),
         })),
     ];
-    await desk.printResult({ packs: rows }, () =>
+    await context.printResult({ packs: rows }, () =>
       columns(rows.map(({ name, version = '', state, why = '' }) => [escapeControls(name), version, state, escapeControls(why)])),
     );
   },
@@ -48,28 +48,28 @@ export const packList = command({
 
 export const packRun = command({
   name: 'pack run',
-  says: 'Runs a pack, and shows what it answers.',
+  description: 'Runs a pack and shows its output.',
   arguments: { name: NAME },
   options: {
     input: INPUT,
-    session: { value: '<id>', says: 'Runs it in this session, with the working memory of that, which ends with the program.' },
+    session: { value: '<id>', description: 'Runs it in this session and uses its working memory, which ends with the program.' },
   },
   examples: [`pack run github.list_issues --input '{"repo": "nodejs/node"}'`],
-  async run({ arguments: { name }, options: { input, session } }, desk) {
-    const asked = { name, input: await inputFrom(desk, input), ...(session !== undefined && { session }) };
-    const result = await (await desk.memory()).call('runPack', asked);
-    await desk.printResult(result, () => [prettyJson(result.output)]);
-    if (!desk.json) desk.terminal.printToStderr(howItWas(result));
+  async run({ arguments: { name }, options: { input, session } }, context) {
+    const asked = { name, input: await inputFrom(context, input), ...(session !== undefined && { session }) };
+    const result = await (await context.memory()).call('runPack', asked);
+    await context.printResult(result, () => [prettyJson(result.output)]);
+    if (!context.json) context.terminal.printToStderr(howItWas(result));
   },
 });
 
 export const packNew = command({
   name: 'pack new',
-  says: 'Writes a pack of your own that works, for you to change.',
-  arguments: { name: { says: 'Its group and name, such as weather.today.' } },
-  more: ['docs/packs.md tells all that a pack can do.'],
+  description: 'Creates a working example pack for you to change.',
+  arguments: { name: { description: 'Group and name, such as weather.today.' } },
+  details: ['docs/packs.md describes everything that a pack can do.'],
   examples: ['pack new weather.today'],
-  async run({ arguments: { name } }, desk) {
+  async run({ arguments: { name } }, context) {
     const [
       { packFolderOf, packPathOf, requirePackName: refuseName },
       { template },
@@ -82,18 +82,18 @@ export const packNew = command({
       import('../../../core/file/prepare-folder.ts'),
     ]);
     refuseName(name);
-    const { folder } = desk.config;
+    const { folder } = context.config;
     const path = packPathOf(folder, name);
     prepareFolder(folder);
     mkdirSync(packFolderOf(folder), { recursive: true, mode: 0o700 });
     if (existsSync(path))
       throw new Failure(
         'invalid_input',
-        `There is such a pack already; choose another name, or change its file ${name}.mjs in the folder packs.`,
+        `This pack already exists. Choose another name, or edit ${name}.mjs in the packs folder.`,
       );
     writeFirst(path, template(name));
-    await desk.printResult({ name, path }, () => [
-      `Made ${path}`,
+    await context.printResult({ name, path }, () => [
+      `Created ${path}`,
       withCliCommand(`Try it:    helmdeck-memory pack test ${name} --input '{"who": "Ada"}' --times 2`),
       withCliCommand(`Enable it: helmdeck-memory pack enable ${name}`),
     ]);
@@ -102,13 +102,16 @@ export const packNew = command({
 
 export const packTest = command({
   name: 'pack test',
-  says: 'Tries a pack of your own, with a memory that is gone afterwards.',
-  arguments: { pack: { says: 'Its name, or the path of its file.' } },
-  options: { input: INPUT, times: { value: '<number>', says: 'How often, one after the other; once unless told.' } },
-  more: ['It need not be enabled. What it logs, prints and says of its progress is shown as it comes.'],
+  description: 'Runs one of your own packs with a temporary memory.',
+  arguments: { pack: { description: 'Its name or file path.' } },
+  options: {
+    input: INPUT,
+    times: { value: '<number>', description: 'How many times to run it, one after another. Default: 1.' },
+  },
+  details: ['The pack does not have to be enabled. Its log, output and progress are shown as they arrive.'],
   examples: [`pack test weather.today --input '{"city": "Bergen"}' --times 2`],
-  async run({ arguments: { pack: asked }, options }, desk) {
-    const input = await inputFrom(desk, options.input);
+  async run({ arguments: { pack: asked }, options }, context) {
+    const input = await inputFrom(context, options.input);
     const times = parseCount(options.times, '--times') ?? 1;
     const [
       { OwnPacks },
@@ -123,12 +126,12 @@ export const packTest = command({
       import('../../../core/packs/pack-services.ts'),
       import('../../../core/time/clock.ts'),
     ]);
-    const file = /[/\\]|\.mjs$/.test(asked) ? readPack(resolve(asked)) : readListed(desk.config.folder, asked);
+    const file = /[/\\]|\.mjs$/.test(asked) ? readPack(resolve(asked)) : readListed(context.config.folder, asked);
     using own = new OwnPacks();
     const pack = await own.describe(file);
-    // What goes on below a line of ours stands under its text, and cannot be taken for another.
+    // Indent further lines of a message, so that a pack cannot imitate our output.
     const tell = (line: string): void =>
-      desk.terminal.printToStderr(escapeControls(line).replaceAll('\n', `\n${' '.repeat(10)}`));
+      context.terminal.printToStderr(escapeControls(line).replaceAll('\n', `\n${' '.repeat(10)}`));
     const { engine, ...rest } = createPacks({
       store: new RamStore(systemClock),
       clock: systemClock,
@@ -138,7 +141,7 @@ export const packTest = command({
     using _packs = rest;
     const caller = { subject: 'me', client: 'pack-test', transport: 'owner', token: '', scopes: new Set(['packs:run'] as const) };
     const during = {
-      signal: desk.interrupted,
+      signal: context.interrupted,
       progress: (done: number, of?: number, saying = '') =>
         tell(`progress  ${done}${of === undefined ? '' : ` of ${of}`} ${saying}`),
     };
@@ -146,63 +149,63 @@ export const packTest = command({
     for (let run = 0; run < times; run += 1) {
       const result = await engine.run(caller, { name: file.name, input }, during);
       results.push(result);
-      if (!desk.json) {
-        await desk.terminal.print(prettyJson(result.output));
-        desk.terminal.printToStderr(howItWas(result));
+      if (!context.json) {
+        await context.terminal.print(prettyJson(result.output));
+        context.terminal.printToStderr(howItWas(result));
       }
     }
-    if (desk.json) await desk.terminal.print(jsonText({ results }));
+    if (context.json) await context.terminal.print(jsonText({ results }));
   },
 });
 
 export const packEnable = command({
   name: 'pack enable',
-  says: 'Lets agents run a pack of your own.',
+  description: 'Allows agents to run one of your own packs.',
   arguments: { name: NAME },
-  more: [
-    'Its name is added to HELMDECK_PACKS in config.json of the data folder. A pack has no files, no keys and no network, but for GET requests to the hosts that it names; these are shown.',
+  details: [
+    'Adds the name to HELMDECK_PACKS in config.json in the data folder. A pack cannot access files, keys or the network, except for GET requests to the hosts that it declares. This command shows those hosts.',
   ],
-  async run({ arguments: { name } }, desk) {
+  async run({ arguments: { name } }, context) {
     const [{ OwnPacks }, { createReservedCatalogue: catalogueBesideOwnPacks }, { updatePackList: changePacks }] =
       await Promise.all([
         import('../../own-packs/own-packs.ts'),
         import('../../packs.ts'),
         import('../../own-packs/pack-list.ts'),
       ]);
-    const { folder, packs: enabled, fetchHosts } = desk.config;
+    const { folder, packs: enabled, fetchHosts } = context.config;
     using own = new OwnPacks();
-    // The others come first, so that of two packs with the same tool name this one is refused.
+    // Load the others first, so that if two packs have the same tool name, this one is rejected.
     const others = enabled.filter((other) => other !== name);
     const { packs: loaded, skipped } = await own.load(folder, [...others, name], catalogueBesideOwnPacks(fetchHosts));
     const refused = skipped.find((pack) => pack.name === name);
     if (refused) throw new Failure('invalid_input', refused.why);
-    const packs = changePacks(desk.machine, (names) => [...new Set([...names, name])]);
+    const packs = changePacks(context.machine, (names) => [...new Set([...names, name])]);
     const hosts = loaded.find((pack) => pack.name === name)?.own?.hosts ?? [];
-    await desk.printResult({ packs, hosts }, () => [
+    await context.printResult({ packs, hosts }, () => [
       `${name} is enabled. ${AT_THE_NEXT_START}`,
-      hosts.length === 0 ? 'It names no hosts, so it asks nobody outside.' : `It may send GET requests to ${hosts.join(', ')}.`,
+      hosts.length === 0 ? 'It declares no hosts, so it makes no requests.' : `It can send GET requests to ${hosts.join(', ')}.`,
     ]);
   },
 });
 
 export const packDisable = command({
   name: 'pack disable',
-  says: 'Takes a pack of your own from agents; its file stays.',
+  description: 'Stops agents from running one of your own packs. Its file stays.',
   arguments: { name: NAME },
-  async run({ arguments: { name } }, desk) {
-    if (!desk.config.packs.includes(name)) {
-      throw new Failure('not_found', 'No such pack of your own is enabled; list them with: helmdeck-memory pack list');
+  async run({ arguments: { name } }, context) {
+    if (!context.config.packs.includes(name)) {
+      throw new Failure('not_found', 'No enabled pack of yours has this name. List packs with: helmdeck-memory pack list');
     }
     const { updatePackList: changePacks } = await import('../../own-packs/pack-list.ts');
-    const packs = changePacks(desk.machine, (names) => names.filter((one) => one !== name));
-    await desk.printResult({ packs }, () => [`${escapeControls(name)} is disabled. ${AT_THE_NEXT_START}`]);
+    const packs = changePacks(context.machine, (names) => names.filter((one) => one !== name));
+    await context.printResult({ packs }, () => [`${escapeControls(name)} is disabled. ${AT_THE_NEXT_START}`]);
   },
 });
 
 const JsonObject = z.record(z.string(), z.unknown());
 
-async function inputFrom(desk: CommandContext, text = '{}'): Promise<Record<string, unknown>> {
-  const given = text === '-' ? ((await desk.terminal.read(MOST_READ))?.toString() ?? '') : text;
+async function inputFrom(context: CommandContext, text = '{}'): Promise<Record<string, unknown>> {
+  const given = text === '-' ? ((await context.terminal.read(MOST_READ))?.toString() ?? '') : text;
   try {
     return JsonObject.parse(JSON.parse(given));
   } catch {
@@ -210,13 +213,13 @@ async function inputFrom(desk: CommandContext, text = '{}'): Promise<Record<stri
   }
 }
 
-/** Names of the files that stand in the folder, enabled or not. */
-async function filesOf(desk: CommandContext): Promise<string[]> {
+/** Names of all pack files, enabled or not. */
+async function filesOf(context: CommandContext): Promise<string[]> {
   const { packNameOf: nameOf, packFolderOf } = await import('../../own-packs/pack-file.ts');
-  const path = packFolderOf(desk.config.folder);
+  const path = packFolderOf(context.config.folder);
   const names = existsSync(path) ? readdirSync(path).filter((name) => name.endsWith('.mjs')) : [];
   return names.map(nameOf).toSorted();
 }
 
 const howItWas = ({ cached, cached_until: until, duration_ms: ms }: PackResult): string =>
-  cached && until !== undefined ? `Kept from an earlier run, until ${formatMinute(until)}.` : `It took ${ms} ms.`;
+  cached && until !== undefined ? `Cached from an earlier run, valid until ${formatMinute(until)}.` : `Took ${ms} ms.`;

@@ -5,14 +5,14 @@ import { exits } from '../exit-codes.ts';
 import { columns, formatCount, indent, prettyJson, escapeControls } from '../layout.ts';
 import { formatMinute } from '../times.ts';
 
-const ID = { says: 'The pipeline, by its id in the list.' };
+const ID = { description: 'The id of the pipeline in the list.' };
 
 export const pipelineList = command({
   name: 'pipeline list',
-  says: 'Lists pipelines with their authors, and why one cannot run.',
-  async run(_typed, desk) {
-    const answer = await (await desk.memory()).call('pipelines', {});
-    await desk.printResult(answer, () =>
+  description: 'Lists pipelines with their authors, and why a pipeline cannot run.',
+  async run(_typed, context) {
+    const answer = await (await context.memory()).call('pipelines', {});
+    await context.printResult(answer, () =>
       columns(
         answer.pipelines.map(({ id, title = '', steps, needs_adoption: why = '', ...about }) => [
           escapeControls(id),
@@ -22,40 +22,40 @@ export const pipelineList = command({
         ]),
       ),
     );
-    if (!desk.json && answer.pipelines.length === 0) desk.terminal.printToStderr('There are no pipelines.');
+    if (!context.json && answer.pipelines.length === 0) context.terminal.printToStderr('There are no pipelines.');
   },
 });
 
 export const pipelineShow = command({
   name: 'pipeline show',
-  says: 'Shows a pipeline with its author, its inputs and its steps.',
+  description: 'Shows a pipeline with its author, its inputs and its steps.',
   arguments: { id: ID },
-  async run({ arguments: { id } }, desk) {
-    const pipeline = await (await desk.memory()).call('pipeline', { id });
-    await desk.printResult(pipeline, () => inFull(pipeline));
+  async run({ arguments: { id } }, context) {
+    const pipeline = await (await context.memory()).call('pipeline', { id });
+    await context.printResult(pipeline, () => inFull(pipeline));
   },
 });
 
 export const pipelineAdopt = command({
   name: 'pipeline adopt',
-  says: 'Makes you responsible for a pipeline that another program wrote.',
+  description: 'Makes you the author of a pipeline that a client wrote.',
   arguments: { id: ID },
-  options: { yes: { says: 'Does not ask; needed where nobody can be asked.' } },
-  more: [
-    'It then counts as yours: it runs with the rights of the client that runs it, and only you can change it. Needed when its author has no valid token any more, or when it was made before authors were recorded.',
-    'What you adopt is what is shown. If its author changes it while you read, nothing is adopted.',
+  options: { yes: { description: 'Skips the confirmation. Required without a terminal.' } },
+  details: [
+    'The pipeline then runs with the rights of the client that starts it, and only you can change it. This is needed when its author no longer has a valid token, or when it was created before authors were recorded.',
+    'You adopt exactly the version that is shown. If its author changes it in the meantime, nothing is adopted.',
   ],
-  async run({ arguments: { id }, options }, desk) {
-    const memory = await desk.memory();
+  async run({ arguments: { id }, options }, context) {
+    const memory = await context.memory();
     const pipeline = await memory.call('pipeline', { id });
-    if (pipeline.by_owner) throw new Failure('invalid_input', 'This pipeline is yours already; nothing was changed.');
-    if (!desk.json) for (const line of inFull(pipeline)) desk.terminal.printToStderr(line);
-    if (!(await desk.confirm(options.yes, async () => `Adopt this pipeline of ${escapeControls(pipeline.client)}?`))) {
-      desk.terminal.printToStderr('Nothing was changed.');
+    if (pipeline.by_owner) throw new Failure('invalid_input', 'This pipeline is already yours. Nothing was changed.');
+    if (!context.json) for (const line of inFull(pipeline)) context.terminal.printToStderr(line);
+    if (!(await context.confirm(options.yes, async () => `Adopt this pipeline of ${escapeControls(pipeline.client)}?`))) {
+      context.terminal.printToStderr('Nothing was changed.');
       return exits.failed.code;
     }
     const answer = await memory.call('adoptPipeline', { id, updated_at: pipeline.updated_at });
-    await desk.printResult(answer, () => [`The pipeline ${escapeControls(id)} is yours now.`]);
+    await context.printResult(answer, () => [`The pipeline ${escapeControls(id)} is now yours.`]);
     return exits.done.code;
   },
 });

@@ -5,28 +5,28 @@ import { exits } from '../exit-codes.ts';
 
 export const serve = command({
   name: 'serve',
-  says: 'Runs the program without a window, until Ctrl+C or SIGTERM.',
-  more: [
-    'It says where the memory is, how its key stands, how to open the window, and in its last line the address; with --json all of it as one line. Settings stand in the environment or in config.json.',
+  description: 'Runs the program without a window, until Ctrl+C or SIGTERM.',
+  details: [
+    'Prints where the memory is, the state of its key, how to open the window, and on the last line the address; with --json, the address, process id and folder on one line. Settings come from the environment or from config.json.',
   ],
   examples: ['serve'],
-  async run(_typed, desk) {
+  async run(_typed, context) {
     const { readyLine, serve: run, windowLines } = await import('../../serve.ts');
-    const { machine, version, updates, interrupted } = desk;
+    const { machine, version, updates, interrupted } = context;
     const served = run({
       machine,
       version,
       updates,
       ready: (running) => {
         const { url, folder, report } = running;
-        return desk.printResult({ url, pid: process.pid, folder }, () => [
+        return context.printResult({ url, pid: process.pid, folder }, () => [
           ...report,
-          ...windowLines(running, desk.terminal.outputIsTerminal),
+          ...windowLines(running, context.terminal.outputIsTerminal),
           readyLine(running),
         ]);
       },
       ended: async () => {
-        // Waiting for a signal alone keeps no program running; the listener does.
+        // An abort listener does not keep the process alive; the open server does.
         if (!interrupted.aborted) await once(interrupted, 'abort');
       },
     });
@@ -40,20 +40,20 @@ export const serve = command({
 
 export const mcp = command({
   name: 'mcp',
-  says: 'Connects a client that speaks MCP over standard input and output.',
-  options: { client: { value: '<name>', says: 'Takes the token from clients/<name>.token in the data folder.' } },
-  more: [
-    'This is what such a client starts; nobody types it. The token is in the file that HELMDECK_TOKEN_FILE names, or in HELMDECK_TOKEN, or where --client says. It reaches the program that runs, and waits for one that does not run yet.',
+  description: 'Serves an MCP client over standard input and output.',
+  options: { client: { value: '<name>', description: 'Reads the token from clients/<name>.token in the data folder.' } },
+  details: [
+    'MCP clients start this command; you rarely type it. The token comes from the file named by HELMDECK_TOKEN_FILE, from HELMDECK_TOKEN, or from --client. The command connects to the running program, and waits for the program if it is not running yet.',
   ],
   examples: ['mcp --client claude-desktop'],
-  async run({ options: { client } }, desk) {
+  async run({ options: { client } }, context) {
     const { runBridge } = await import('../../../../integrations/stdio-bridge/helmdeck-memory-mcp.mjs');
-    const { folder } = desk.config;
+    const { folder } = context.config;
     await runBridge({
       argv: client === undefined ? [] : ['--client', client],
-      environment: { ...desk.machine.environment, HELMDECK_DATA_DIR: folder },
-      stdin: desk.streams.stdin,
-      stdout: desk.streams.stdout,
+      environment: { ...context.machine.environment, HELMDECK_DATA_DIR: folder },
+      stdin: context.streams.stdin,
+      stdout: context.streams.stdout,
     });
     return Number(process.exitCode ?? exits.done.code);
   },

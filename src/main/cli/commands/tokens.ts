@@ -3,75 +3,80 @@ import { join } from 'node:path';
 import { TOKEN_DAYS, TOKEN_SCOPES } from '../../../contract/limits.ts';
 import { writeDurableFile } from '../../../core/file/files.ts';
 import { command } from '../command.ts';
+import { UsageError } from '../errors.ts';
 import { columns, escapeControls } from '../layout.ts';
 import { formatDay, formatMinute, formatTimeLeft } from '../times.ts';
-import { UsageError } from '../usage-error.ts';
 import { parseCount } from '../values.ts';
 
-/** What may stand as the name of a program. */
+/** Valid client names. */
 const CLIENT = /^[A-Za-z0-9 ._-]{1,64}$/;
-/** The same, as the bridge takes it for the name of a file. */
+/** Client names that the bridge accepts as a file name. */
 const FILE = /^[A-Za-z0-9_-][A-Za-z0-9 ._-]{0,63}$/;
 
 export const tokenMint = command({
   name: 'token mint',
-  says: 'Makes a token, with which one program reaches the memory.',
-  arguments: { name: { says: 'What you call the token, such as "OpenClaw on the laptop".' } },
+  description: 'Creates a token that gives one client access to the memory.',
+  arguments: { name: { description: 'A name for the token, such as "OpenClaw on the laptop".' } },
   options: {
-    client: { value: '<name>', says: 'The program, as it is shown beside what it writes; the name of the token unless told.' },
-    subject: { value: '<name>', says: 'Whose memory it opens; me unless told. Tokens with one subject share one memory.' },
+    client: { value: '<name>', description: 'The client name, shown with everything it writes. Default: the token name.' },
+    subject: {
+      value: '<name>',
+      description: 'The memory that it gives access to. Tokens with the same subject share a memory. Default: me.',
+    },
     scope: {
       value: '<scope>',
-      says: `What it may do, once for each: ${TOKEN_SCOPES.join(', ')}; all but admin unless told.`,
+      description: `What the token allows: ${TOKEN_SCOPES.join(', ')}. Can be repeated. Default: all except admin.`,
       many: true,
     },
-    days: { value: '<number>', says: `Days until it expires, at most ${TOKEN_DAYS}.` },
-    keep: { says: 'Puts it into clients/<client>.token in the data folder, for mcp --client, and does not show it.' },
+    days: { value: '<number>', description: `Days until it expires (at most ${TOKEN_DAYS}).` },
+    keep: {
+      description: 'Saves the token to clients/<client>.token in the data folder, for mcp --client, instead of showing it.',
+    },
   },
-  more: [
-    'The token is shown once and kept nowhere, unless --keep puts it where the program itself can hand it to a client. In a pipe there is nothing but the token.',
+  details: [
+    'The token is shown once and not stored, unless --keep saves it for mcp --client. Only the token itself goes to standard output.',
   ],
   examples: [
     'token mint claude-code --keep',
     'token mint codex --keep',
     'token mint "nightly report" --scope memory:read --days 30',
   ],
-  async run({ arguments: { name }, options: { client, subject, scope, days, keep } }, desk) {
+  async run({ arguments: { name }, options: { client, subject, scope, days, keep } }, context) {
     const until = parseCount(days, '--days', TOKEN_DAYS);
     const program = client ?? (CLIENT.test(name) ? name : undefined);
     if (keep && !FILE.test(program ?? '')) {
       throw new UsageError(
-        'To keep the token, name its client with letters, digits, "_" or "-" at the beginning: --client <name>.',
+        'To keep the token, name its client with --client <name>. The name must start with a letter, a digit, "_" or "-".',
       );
     }
     const made = await (
-      await desk.memory()
+      await context.memory()
     ).call('mintToken', {
       name,
       ...(program !== undefined && { client: program }),
       ...(subject !== undefined && { subject }),
-      // Another scope is for the memory to refuse, with the scopes that there are.
+      // The memory rejects any other scope and lists the valid ones.
       ...(scope.length > 0 && { scopes: scope as (typeof TOKEN_SCOPES)[number][] }),
       ...(until !== undefined && { days: until }),
     });
     if (keep) {
       const { token, ...rest } = made;
-      const file = keepToken(desk.config.folder, made.client, token);
-      await desk.printResult({ ...rest, file }, () => [`The token is kept in ${file}.`]);
-    } else await desk.printResult(made, () => [made.token]);
-    if (desk.json) return;
-    desk.terminal.printToStderr(
-      `This token is for ${escapeControls(made.client)} and lives until ${formatDay(made.expires_at)}. ${keep ? 'Revoke' : 'It is not shown again; revoke'} it with: helmdeck-memory token revoke ${made.id}`,
+      const file = keepToken(context.config.folder, made.client, token);
+      await context.printResult({ ...rest, file }, () => [`The token was saved to ${file}.`]);
+    } else await context.printResult(made, () => [made.token]);
+    if (context.json) return;
+    context.terminal.printToStderr(
+      `This token is for ${escapeControls(made.client)} and expires on ${formatDay(made.expires_at)}. ${keep ? 'Revoke' : 'It will not be shown again. Revoke'} it with: helmdeck-memory token revoke ${made.id}`,
     );
   },
 });
 
 export const tokenList = command({
   name: 'token list',
-  says: 'Lists the tokens that were made here and not revoked.',
-  async run(_typed, desk) {
-    const answer = await (await desk.memory()).call('tokens', {});
-    await desk.printResult(answer, () =>
+  description: 'Lists tokens that were created here and not revoked.',
+  async run(_typed, context) {
+    const answer = await (await context.memory()).call('tokens', {});
+    await context.printResult(answer, () =>
       columns(
         answer.tokens.map(({ id, name, client, subject, scopes, expires_at: end, last_used_at: used, paused }) => [
           id,
@@ -79,51 +84,51 @@ export const tokenList = command({
           client,
           subject,
           scopes.join(' '),
-          formatTimeLeft(end, desk.now()),
+          formatTimeLeft(end, context.now()),
           used === undefined ? 'never used' : `used ${formatMinute(used)}`,
           paused ? 'paused' : '',
         ]),
       ),
     );
-    if (!desk.json && answer.tokens.length === 0)
-      desk.terminal.printToStderr('There are no tokens; make one with: helmdeck-memory token mint <name>');
+    if (!context.json && answer.tokens.length === 0)
+      context.terminal.printToStderr('There are no tokens. Create one with: helmdeck-memory token mint <name>');
   },
 });
 
 export const tokenRevoke = command({
   name: 'token revoke',
-  says: 'Makes a token useless for good, at once.',
-  arguments: { id: { says: 'Its id in the list of tokens.' } },
-  options: { unrecorded: { says: 'For a token that was made elsewhere with the same secret: its jti.' } },
-  async run({ arguments: { id }, options: { unrecorded } }, desk) {
-    const answer = await (await desk.memory()).call('revokeToken', { id, unrecorded });
-    await desk.printResult(answer, () => [`Revoked ${escapeControls(answer.id)}.`]);
+  description: 'Revokes a token permanently, with immediate effect.',
+  arguments: { id: { description: 'The id of the token in the list.' } },
+  options: { unrecorded: { description: 'The id is the jti of a token that was created elsewhere with the same secret.' } },
+  async run({ arguments: { id }, options: { unrecorded } }, context) {
+    const answer = await (await context.memory()).call('revokeToken', { id, unrecorded });
+    await context.printResult(answer, () => [`Revoked ${escapeControls(answer.id)}.`]);
   },
 });
 
-const id = { says: 'Its id in the list of tokens.' };
+const id = { description: 'The id of the token in the list.' };
 
 export const tokenPause = command({
   name: 'token pause',
-  says: 'Refuses a token until token resume lets it in again.',
+  description: 'Blocks a token until token resume.',
   arguments: { id },
-  async run({ arguments: typed }, desk) {
-    const answer = await (await desk.memory()).call('pauseToken', { id: typed.id, paused: true });
-    await desk.printResult(answer, () => [`Paused ${escapeControls(answer.id)}.`]);
+  async run({ arguments: typed }, context) {
+    const answer = await (await context.memory()).call('pauseToken', { id: typed.id, paused: true });
+    await context.printResult(answer, () => [`Paused ${escapeControls(answer.id)}.`]);
   },
 });
 
 export const tokenResume = command({
   name: 'token resume',
-  says: 'Lets a token in again that was paused.',
+  description: 'Unblocks a paused token.',
   arguments: { id },
-  async run({ arguments: typed }, desk) {
-    const answer = await (await desk.memory()).call('pauseToken', { id: typed.id, paused: false });
-    await desk.printResult(answer, () => [`Let in again ${escapeControls(answer.id)}.`]);
+  async run({ arguments: typed }, context) {
+    const answer = await (await context.memory()).call('pauseToken', { id: typed.id, paused: false });
+    await context.printResult(answer, () => [`Resumed ${escapeControls(answer.id)}.`]);
   },
 });
 
-/** Where the bridge looks for it. */
+/** Saves the token where the bridge looks for it. */
 function keepToken(folder: string, client: string, token: string): string {
   const clients = join(folder, 'clients');
   mkdirSync(clients, { recursive: true, mode: 0o700 });

@@ -5,29 +5,27 @@ import { Failure } from '../../../contract/failure.ts';
 import { IMPORT_SOURCES } from '../../../contract/limits.ts';
 import { previewInParts } from '../../../contract/preview-in-parts.ts';
 import { command } from '../command.ts';
+import { UsageError } from '../errors.ts';
 import { exits } from '../exit-codes.ts';
-import { isForeign, peekStart, parseSource, readText } from '../foreign.ts';
-import { importPreview, showPreview } from '../import-foreign.ts';
-import { importLines, formatReceipt, printErrors } from '../import-lines.ts';
+import { importPreview, isForeign, parseSource, peekStart, readText, showPreview } from '../import-foreign.ts';
+import { formatReceipt, importLines, printErrors, splitLines } from '../import-lines.ts';
 import { readInputFile } from '../input-file.ts';
 import { formatCount, jsonText } from '../layout.ts';
 import type { MemoryConnection } from '../memory-connection.ts';
-import { splitLines } from '../split-lines.ts';
-import { UsageError } from '../usage-error.ts';
 import { parseLifetime } from '../values.ts';
 
-/** The longest line that can hold a fact, every character of it written as an escape. */
+/** The longest line that a fact can need, with every character escaped. */
 const LONGEST_LINE = 512 * 1024;
 
 export const exportFacts = command({
   name: 'export',
-  says: 'Writes all facts with their values, one JSON object a line.',
-  arguments: { file: { says: 'A file that does not exist yet; standard output without it.', optional: true } },
-  more: ['The facts are in clear there. The file is made so that only you can read it; delete it when it has done its work.'],
+  description: 'Exports all facts with their values, one JSON object per line.',
+  arguments: { file: { description: 'A new file. Default: standard output.', optional: true } },
+  details: ['The export is not encrypted. The file is readable only by you; delete it when you no longer need it.'],
   examples: ['export facts.ndjson', 'export | gzip > facts.ndjson.gz'],
-  async run({ arguments: { file } }, desk) {
-    const memory = await desk.memory();
-    using progress = desk.terminal.showProgress('Exporting…');
+  async run({ arguments: { file } }, context) {
+    const memory = await context.memory();
+    using progress = context.terminal.showProgress('Exporting…');
     const count = async (write: (lines: readonly string[]) => Promise<void>): Promise<number> => {
       let facts = 0;
       for await (const page of pagesOf(memory)) {
@@ -38,30 +36,30 @@ export const exportFacts = command({
       return facts;
     };
     if (file === undefined || file === '-') {
-      await count((lines) => desk.terminal.print(...lines));
+      await count((lines) => context.terminal.print(...lines));
       return;
     }
     const facts = await intoNewFile(file, (handle) =>
-      // `write` may take a part only, as on a disk that fills up; this takes all or fails.
+      // Unlike `write`, `appendFile` writes everything or fails, also on a disk that fills up.
       count((lines) => handle.appendFile(lines.map((line) => `${line}\n`).join(''))),
     );
     progress[Symbol.dispose]();
-    await desk.printResult({ file, facts }, () => [`Exported ${formatCount(facts, 'fact')} to ${file}, in clear.`]);
+    await context.printResult({ file, facts }, () => [`Exported ${formatCount(facts, 'fact')} to ${file}, not encrypted.`]);
   },
 });
 
 export const salvageFacts = command({
   name: 'salvage',
-  says: 'Writes what can still be read of a damaged memory as an export.',
-  arguments: { file: { says: 'A file that does not exist yet.' } },
-  more: [
-    'The program must be closed. Each fact is taken by itself, and only where its seal is whole. The memory stays as it is: move memory.db and memory.db-wal away afterwards, or restore a backup, and import the file. Its history and the record of runs are not in it. The file is in clear and outside the care of the program: delete it when it has done its work, also if the command was interrupted.',
+  description: 'Exports the facts of a damaged memory that can still be read.',
+  arguments: { file: { description: 'A new file.' } },
+  details: [
+    'The program must not be running. Exports every fact whose seal is intact, and does not change the memory. Afterwards, move memory.db and memory.db-wal away or restore a backup, then import the file. It contains no history and no record of runs. The file is not encrypted: delete it when you no longer need it, also if the command was interrupted.',
   ],
   examples: ['salvage facts.ndjson'],
-  async run({ arguments: { file } }, desk) {
-    await desk.requireNoProgram();
-    const { environment } = desk;
-    const { folder } = desk.config;
+  async run({ arguments: { file } }, context) {
+    await context.requireNoProgram();
+    const { environment } = context;
+    const { folder } = context.config;
     const [{ salvage }, { systemClock }, { keySources }, { factDetail: detail }] = await Promise.all([
       import('../../../core/upkeep/salvage.ts'),
       import('../../../core/time/clock.ts'),
@@ -79,31 +77,31 @@ export const salvageFacts = command({
         return { file, facts, broken: found.broken(), unreadable: found.unreadable() };
       }),
     );
-    await desk.printResult(saved, () => [
-      `Saved ${formatCount(saved.facts, 'fact')} to ${file}, in clear.`,
-      ...(saved.broken > 0 ? [`${formatCount(saved.broken, 'entry', 'entries')} with a broken seal are left out.`] : []),
-      ...(saved.unreadable ? ['A part of the memory could not be read at all.'] : []),
+    await context.printResult(saved, () => [
+      `Saved ${formatCount(saved.facts, 'fact')} to ${file}, not encrypted.`,
+      ...(saved.broken > 0 ? [`${formatCount(saved.broken, 'entry', 'entries')} with a broken seal were skipped.`] : []),
+      ...(saved.unreadable ? ['Part of the memory could not be read at all.'] : []),
     ]);
   },
 });
 
 export const importFacts = command({
   name: 'import',
-  says: 'Remembers facts from an export, or from what another memory holds.',
-  arguments: { file: { says: 'The file, or - for standard input.' } },
+  description: 'Imports facts from an export or from another memory.',
+  arguments: { file: { description: 'The file, or - for standard input.' } },
   options: {
     from: {
       value: '<source>',
-      says: `What another program wrote: ${IMPORT_SOURCES.join(', ')}. Told from the file where it shows.`,
+      description: `The program that wrote the file: ${IMPORT_SOURCES.join(', ')}. Detected from the file if possible.`,
     },
-    category: { value: '<name>', says: 'The group of all facts from another memory.' },
-    ttl: { value: '<time>', says: 'How long facts from another memory live; 90d unless told.' },
-    'dry-run': { says: 'Shows or checks what would be imported, and changes nothing.' },
+    category: { value: '<name>', description: 'The category for facts from another memory.' },
+    ttl: { value: '<time>', description: 'The lifetime of facts from another memory. Default: 90d.' },
+    'dry-run': { description: 'Shows what would be imported, without changing anything.' },
   },
-  more: [
-    'Facts of an export keep the time that they have left. One that has less than an hour left is dropped; a line that is wrong is told with its number, and the others go on.',
-    'From another memory each entry becomes a fact whose key is made from its text, so importing the same file again makes no second set. What is known already, looks like a secret or is no fact is left out and told.',
-    'To go on after an interruption, import the same file again: what is there already stays as it is.',
+  details: [
+    'Facts from an export keep their remaining lifetime. Facts with less than an hour left are dropped. Invalid lines are reported with their numbers, and the rest are imported.',
+    'From another memory, each entry becomes a fact with a key made from its text, so importing the same file again creates no duplicates. Known entries, likely secrets and entries that hold no fact are skipped and listed.',
+    'To continue after an interruption, import the same file again. Facts that are already there stay as they are.',
   ],
   examples: [
     'import facts.ndjson --dry-run',
@@ -112,13 +110,15 @@ export const importFacts = command({
     'import CLAUDE.md --category conventions --ttl 1y',
     'import saved-memories.txt --from chatgpt',
   ],
-  async run({ arguments: { file }, options: { from, category, ttl, 'dry-run': dry } }, desk) {
+  async run({ arguments: { file }, options: { from, category, ttl, 'dry-run': dry } }, context) {
     const source = parseSource(from);
     const seconds = parseLifetime(ttl);
-    const { begins, chunks } = await peekStart(file === '-' ? desk.terminal.input() : readInputFile(file, desk.interrupted));
+    const { begins, chunks } = await peekStart(
+      file === '-' ? context.terminal.input() : readInputFile(file, context.interrupted),
+    );
     if (source !== undefined || isForeign(begins, file)) {
       const text = await readText(chunks);
-      const memory = await desk.memory();
+      const memory = await context.memory();
       const preview = await previewInParts((name, input) => memory.call(name, input), {
         text,
         name: basename(file),
@@ -126,17 +126,17 @@ export const importFacts = command({
         ...(category !== undefined && { category }),
         ...(seconds !== undefined && { ttl_seconds: seconds }),
       });
-      return await (dry ? showPreview(preview, desk) : importPreview(preview, desk));
+      return await (dry ? showPreview(preview, context) : importPreview(preview, context));
     }
     if (category !== undefined || seconds !== undefined) {
       throw new UsageError(
-        '--category and --ttl are for other memories, named with --from; facts of an export keep their own.',
+        '--category and --ttl apply only to other memories (--from). Facts from an export keep their own.',
         'import',
       );
     }
-    const total = await importLines(splitLines(chunks, LONGEST_LINE), dry, desk);
-    await desk.printResult({ ...total, ...(dry && { dry_run: true }) }, () => [formatReceipt(total, dry)]);
-    if (!desk.json) printErrors(desk, total.errors);
+    const total = await importLines(splitLines(chunks, LONGEST_LINE), dry, context);
+    await context.printResult({ ...total, ...(dry && { dry_run: true }) }, () => [formatReceipt(total, dry)]);
+    if (!context.json) printErrors(context, total.errors);
     return total.errors.length > 0 ? exits.failed.code : exits.done.code;
   },
 });
@@ -150,11 +150,11 @@ async function* pagesOf(memory: MemoryConnection) {
   } while (cursor !== undefined);
 }
 
-/** Never over a file that is there, and none is left behind that holds half of it. */
+/** Creates a file. Never overwrites one, and deletes it again if writing fails. */
 async function intoNewFile<T>(file: string, write: (handle: FileHandle) => Promise<T>): Promise<T> {
   const { O_CREAT, O_EXCL, O_WRONLY } = constants;
   const handle = await open(file, O_CREAT | O_EXCL | O_WRONLY, 0o600).catch((cause: unknown) => {
-    throw new Failure('invalid_input', 'This file exists already, or cannot be made there; name another one.', { cause });
+    throw new Failure('invalid_input', 'This file already exists or cannot be created. Name another file.', { cause });
   });
   try {
     const written = await write(handle);
@@ -170,5 +170,5 @@ async function intoNewFile<T>(file: string, write: (handle: FileHandle) => Promi
 
 const full = (cause: unknown): Failure | undefined =>
   cause instanceof Error && 'code' in cause && cause.code === 'ENOSPC'
-    ? new Failure('disk_full', 'There is no room for the export; name a file on another disk.', { cause })
+    ? new Failure('disk_full', 'The disk has no space for the export. Name a file on another disk.', { cause })
     : undefined;

@@ -9,27 +9,27 @@ import { formatMinute } from '../times.ts';
 
 export const backup = command({
   name: 'backup',
-  says: 'Makes a complete sealed copy, and verifies every row of it.',
-  options: { list: { says: 'Lists the backups there are, newest first.' } },
-  more: [
-    'Backups lie in the folder backups beside the memory, the newest 7 of them. A copy elsewhere protects against the loss of the disk; it opens with the same key, or with the recovery key.',
+  description: 'Creates a complete sealed copy and verifies every row.',
+  options: { list: { description: 'Lists the backups, newest first.' } },
+  details: [
+    'The 7 newest backups are kept in the backups folder next to the memory. Copy one to another disk to protect against disk failure. A backup opens with the same key or with the recovery key.',
   ],
-  async run({ options: { list } }, desk) {
-    const memory = await desk.memory();
+  async run({ options: { list } }, context) {
+    const memory = await context.memory();
     if (list) {
       const { backups } = await memory.call('backups', {});
-      await desk.printResult({ backups }, () => columns(backups.map(({ at, file }) => [formatMinute(at), file])));
-      if (!desk.json && backups.length === 0)
-        desk.terminal.printToStderr('There is no backup yet; make one with: helmdeck-memory backup');
+      await context.printResult({ backups }, () => columns(backups.map(({ at, file }) => [formatMinute(at), file])));
+      if (!context.json && backups.length === 0)
+        context.terminal.printToStderr('There are no backups. Create one with: helmdeck-memory backup');
       return;
     }
-    using progress = desk.terminal.showProgress('Making a backup, and verifying it…');
+    using progress = context.terminal.showProgress('Creating and verifying a backup…');
     const made = await memory.call('backup', {});
     progress[Symbol.dispose]();
-    await desk.printResult(made, () => [
-      `The backup is made and verified: ${made.file}`,
+    await context.printResult(made, () => [
+      `Backup created and verified: ${made.file}`,
       ...(made.broken > 0
-        ? [`${formatCount(made.broken, 'entry', 'entries')} with a broken seal, in the memory as in its copy.`]
+        ? [`${formatCount(made.broken, 'entry', 'entries')} with a broken seal, in the memory and in the backup.`]
         : []),
     ]);
   },
@@ -37,22 +37,20 @@ export const backup = command({
 
 export const verify = command({
   name: 'verify',
-  says: 'Opens the seal of every entry, and checks the structure of the file.',
-  more: ['The exit code is 1 when damage is found.'],
-  async run(_typed, desk) {
-    const memory = await desk.memory();
-    using progress = desk.terminal.showProgress('Verifying every entry…');
+  description: 'Verifies the seal of every entry and the structure of the file.',
+  details: ['The exit code is 1 if damage is found.'],
+  async run(_typed, context) {
+    const memory = await context.memory();
+    using progress = context.terminal.showProgress('Verifying every entry…');
     const found = await memory.call('verify', {});
     progress[Symbol.dispose]();
     const { entries, broken, structure } = found;
     const sound = broken === 0 && structure.length === 0;
-    await desk.printResult(found, () => [
+    await context.printResult(found, () => [
       ...(sound
-        ? [`All is whole: ${formatCount(entries, 'entry', 'entries')}.`]
+        ? [`${formatCount(entries, 'entry', 'entries')} verified, no damage found.`]
         : [`${formatCount(entries, 'entry', 'entries')} verified.`]),
-      ...(broken > 0
-        ? [`${formatCount(broken, 'entry', 'entries')} with a broken seal; they are left out of every answer.`]
-        : []),
+      ...(broken > 0 ? [`${formatCount(broken, 'entry', 'entries')} with a broken seal; hidden from all results.`] : []),
       ...structure.map((what) => `The file: ${what}`),
     ]);
     return sound ? exits.done.code : exits.failed.code;
@@ -61,37 +59,42 @@ export const verify = command({
 
 export const restore = command({
   name: 'restore',
-  says: 'Puts a backup in the place of the memory. The program must be closed.',
-  arguments: { file: { says: 'The backup.' } },
+  description: 'Replaces the memory with a backup. The program must not be running.',
+  arguments: { file: { description: 'The backup file.' } },
   options: {
-    yes: { says: 'Does not ask; needed where nobody can be asked.' },
-    recovery: { says: 'Opens the backup with the recovery key, which is typed or read from standard input.' },
-    file: { says: 'With --recovery: keeps the recovered key in the file memory.key, where there is no keychain.' },
+    yes: { description: 'Skips the confirmation. Required without a terminal.' },
+    recovery: { description: 'Opens the backup with the recovery key, typed or from standard input.' },
+    file: { description: 'With --recovery: stores the recovered key in the file memory.key, if there is no keychain.' },
   },
-  more: [
-    'What was forgotten after the backup was made stays forgotten, and no lifetime gets longer. Tokens, pauses and credentials stay as they are now. The memory that stood here before is put with the backups.',
+  details: [
+    'Entries forgotten after the backup stay forgotten, and no lifetime gets longer. Tokens, pauses and credentials stay as they are now. The current memory is moved to the backups folder.',
   ],
   examples: [
     'restore ~/.local/share/helmdeck-memory/backups/memory-1795000000000.db',
     'restore /media/stick/memory.db --recovery',
   ],
-  async run({ arguments: { file: backupFile }, options: { yes, recovery, file } }, desk) {
-    await desk.requireNoProgram();
-    const { folder } = desk.config;
+  async run({ arguments: { file: backupFile }, options: { yes, recovery, file } }, context) {
+    await context.requireNoProgram();
+    const { folder } = context.config;
     const path = resolve(backupFile);
     if (!existsSync(path))
-      throw new Failure('invalid_input', `There is no file ${path}. List the backups with: helmdeck-memory backup --list`);
-    const sources = recoveryKeySources(desk, recovery && file);
-    if (!(await desk.confirm(yes, () => 'Put this backup in the place of the present memory, which is kept with the backups?'))) {
-      desk.terminal.printToStderr('Nothing was changed.');
+      throw new Failure('invalid_input', `The file ${path} does not exist. List the backups with: helmdeck-memory backup --list`);
+    const sources = recoveryKeySources(context, recovery && file);
+    if (
+      !(await context.confirm(
+        yes,
+        () => 'Replace the current memory with this backup? The current memory is kept in the backups folder.',
+      ))
+    ) {
+      context.terminal.printToStderr('Nothing was changed.');
       return exits.failed.code;
     }
-    const recoveryKey = recovery ? await readRecoveryKey(desk) : undefined;
+    const recoveryKey = recovery ? await readRecoveryKey(context) : undefined;
     const [{ restoreBackup }, { systemClock }] = await Promise.all([
       import('../../../core/upkeep/restore.ts'),
       import('../../../core/time/clock.ts'),
     ]);
-    using progress = desk.terminal.showProgress('Restoring…');
+    using progress = context.terminal.showProgress('Restoring…');
     const restored = await restoreBackup({
       folder,
       backup: path,
@@ -116,21 +119,23 @@ export const restore = command({
       revoked_tokens: revokedTokens,
       forgotten_since: forgottenSince,
     };
-    await desk.printResult(answer, () => [
+    await context.printResult(answer, () => [
       `Restored ${formatCount(entries, 'entry', 'entries')}.`,
-      ...(keptForgotten > 0 ? [`${formatCount(keptForgotten, 'entry', 'entries')} stay forgotten.`] : []),
+      ...(keptForgotten > 0
+        ? [`${formatCount(keptForgotten, 'entry', 'entries')} forgotten after the backup stay forgotten.`]
+        : []),
       ...(broken > 0 ? [`${formatCount(broken, 'entry', 'entries')} have a broken seal.`] : []),
       ...(forgottenSince
         ? []
         : [
-            'The memory that stood here could not be read: what was forgotten or revoked after the backup may be back, and tokens made after it are valid but not listed.',
+            'The previous memory could not be read. Entries forgotten and tokens revoked after the backup may be back. Tokens created after it are valid but not listed.',
           ]),
       ...(revokedTokens > 0
         ? [
-            `${formatCount(revokedTokens, 'token')} made after the backup ${revokedTokens === 1 ? 'was' : 'were'} revoked, because the key of the memory before is not here. Connect those agents again.`,
+            `${formatCount(revokedTokens, 'token')} created after the backup ${revokedTokens === 1 ? 'was' : 'were'} revoked, because the key of the previous memory is missing. Connect those agents again.`,
           ]
         : []),
-      ...(before === undefined ? [] : [`What stood here before is ${before}`]),
+      ...(before === undefined ? [] : [`The previous memory is now ${before}`]),
     ]);
     return exits.done.code;
   },

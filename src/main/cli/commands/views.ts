@@ -7,10 +7,10 @@ import { parseCount } from '../values.ts';
 
 export const memory = command({
   name: 'memory',
-  says: 'Shows the table of contents: categories, counts and newest keys.',
-  async run(_typed, desk) {
-    const answer = await (await desk.memory()).call('myMemory', {});
-    await desk.printResult(answer, () => [
+  description: 'Shows categories with their counts and newest keys.',
+  async run(_typed, context) {
+    const answer = await (await context.memory()).call('myMemory', {});
+    await context.printResult(answer, () => [
       ...columns(
         answer.categories.map(({ name, count, recent_keys: keys }) => [name, String(count), keys.map(escapeControls).join(', ')]),
       ),
@@ -18,37 +18,37 @@ export const memory = command({
         ? []
         : [`and ${formatCount(answer.more_categories, 'more category', 'more categories')}`]),
     ]);
-    if (!desk.json && answer.note !== undefined) desk.terminal.printToStderr(answer.note);
+    if (!context.json && answer.note !== undefined) context.terminal.printToStderr(answer.note);
   },
 });
 
-export const context = command({
+export const showContext = command({
   name: 'context',
-  says: 'Shows the newest facts with their values, as an agent loads them.',
-  async run(_typed, desk) {
-    const answer = await (await desk.memory()).call('context', {});
-    await desk.printResult(answer, () =>
+  description: 'Shows the newest facts with their values, as an agent loads them.',
+  async run(_typed, context) {
+    const answer = await (await context.memory()).call('context', {});
+    await context.printResult(answer, () =>
       answer.categories.flatMap(({ name, facts }) => [
         name,
         ...facts.flatMap(({ key, value, expires_at: end }) => [
-          `  ${escapeControls(key)}  ${desk.terminal.dim(formatTimeLeft(end, desk.now()))}`,
+          `  ${escapeControls(key)}  ${context.terminal.dim(formatTimeLeft(end, context.now()))}`,
           ...indent(escapeControls(value), '    '),
         ]),
       ]),
     );
-    if (desk.json) return;
-    if (answer.partial) desk.terminal.printToStderr('There is more than fits: list --all shows all of it.');
-    if (answer.note !== undefined) desk.terminal.printToStderr(answer.note);
+    if (context.json) return;
+    if (answer.partial) context.terminal.printToStderr('Not all facts fit. Use list --all to see all of them.');
+    if (answer.note !== undefined) context.terminal.printToStderr(answer.note);
   },
 });
 
 export const activity = command({
   name: 'activity',
-  says: 'Shows who wrote or forgot what, newest first.',
-  options: { limit: { value: '<number>', says: `How many rows at most; ${PAGE.default} unless told.` } },
-  async run({ options }, desk) {
+  description: 'Shows who wrote or forgot what, newest first.',
+  options: { limit: { value: '<number>', description: `At most this many rows. Default: ${PAGE.default}.` } },
+  async run({ options }, context) {
     const limit = parseCount(options.limit, '--limit') ?? PAGE.default;
-    const at = await desk.memory();
+    const at = await context.memory();
     const rows: Activity['activity'] = [];
     let cursor: string | undefined;
     do {
@@ -57,7 +57,7 @@ export const activity = command({
       rows.push(...page.activity);
       cursor = page.next_cursor;
     } while (cursor !== undefined && rows.length < limit);
-    await desk.printResult({ activity: rows, more: cursor !== undefined }, () =>
+    await context.printResult({ activity: rows, more: cursor !== undefined }, () =>
       columns(
         rows.map((row) => [
           formatMinute(row.at),
@@ -67,16 +67,17 @@ export const activity = command({
         ]),
       ),
     );
-    if (!desk.json && rows.length === 0) desk.terminal.printToStderr('Nothing was written or forgotten in the last 30 days.');
+    if (!context.json && rows.length === 0)
+      context.terminal.printToStderr('Nothing was written or forgotten in the last 30 days.');
   },
 });
 
 export const callers = command({
   name: 'callers',
-  says: 'Shows whose memories there are, and how many facts each holds.',
-  async run(_typed, desk) {
-    const answer = await (await desk.memory()).call('callers', {});
-    await desk.printResult(answer, () =>
+  description: 'Lists all memories and how many facts each holds.',
+  async run(_typed, context) {
+    const answer = await (await context.memory()).call('callers', {});
+    await context.printResult(answer, () =>
       columns(answer.callers.map(({ namespace, count }) => [escapeControls(namespace), formatCount(count, 'fact')])),
     );
   },

@@ -7,55 +7,55 @@ import { formatMinute, formatTimeLeft } from '../times.ts';
 
 export const windowList = command({
   name: 'window list',
-  says: 'Lists the browsers that have the window open.',
-  async run(_typed, desk) {
-    using program = await running(desk);
+  description: 'Lists the browsers that have the window open.',
+  async run(_typed, context) {
+    using program = await running(context);
     const answer = await program.call('windowSessions', {});
-    await desk.printResult(answer, () =>
+    await context.printResult(answer, () =>
       columns(
         answer.sessions.map(({ id, browser, opened_at: opened, last_used_at: used, expires_at: end }) => [
           id,
           escapeControls(browser),
           `opened ${formatMinute(opened)}`,
           `used ${formatMinute(used)}`,
-          formatTimeLeft(end, desk.now()),
+          formatTimeLeft(end, context.now()),
         ]),
       ),
     );
-    if (!desk.json && answer.sessions.length === 0) desk.terminal.printToStderr('No browser has the window open.');
+    if (!context.json && answer.sessions.length === 0) context.terminal.printToStderr('No browser has the window open.');
   },
 });
 
 export const windowEnd = command({
   name: 'window end',
-  says: 'Closes the window in one browser, at once.',
-  arguments: { id: { says: 'Its id in the list.' } },
-  more: ['helmdeck-memory window makes a new link for it.'],
-  async run({ arguments: { id } }, desk) {
-    using program = await running(desk);
+  description: 'Closes the window in one browser immediately.',
+  arguments: { id: { description: 'The id of the browser in the list.' } },
+  details: ['To open the window again, create a new link with helmdeck-memory window.'],
+  async run({ arguments: { id } }, context) {
+    using program = await running(context);
     const answer = await program.call('endWindowSession', { id });
-    await desk.printResult(answer, () => [`Ended ${answer.id}.`]);
+    await context.printResult(answer, () => [`Closed ${answer.id}.`]);
   },
 });
 
 export const window = command({
   name: 'window',
-  says: 'Prints a link that opens the window in a browser of this machine.',
-  more: [
-    'The link is good once, and for five minutes. Whoever follows it first sees the memory, so keep it to yourself. The program must be running.',
+  description: 'Prints a link that opens the window in a browser of this machine.',
+  details: [
+    'The link works once, within five minutes. Anyone who opens it can see the memory, so do not share it. The program must be running.',
   ],
   examples: ['window'],
-  async run(_typed, desk) {
-    using program = await running(desk);
+  async run(_typed, context) {
+    using program = await running(context);
     const link = await program.windowLink();
-    await desk.printResult({ link }, () => [link]);
+    await context.printResult({ link }, () => [link]);
   },
 });
 
-/** Sessions and links live in the program alone. */
-async function running(desk: CommandContext): Promise<OwnerClient> {
+/** Browser sessions and links exist only in the running program. */
+async function running(context: CommandContext): Promise<OwnerClient> {
   const { findOwnerClient: findProgram } = await import('../../../listeners/endpoint.ts');
-  const program = await findProgram(desk.config.folder);
+  const program = await findProgram(context.config.folder);
   if (program) return program;
-  throw new Failure('store_unavailable', 'Helmdeck Memory is not running; start it with helmdeck-memory serve, and try again.');
+  throw new Failure('store_unavailable', 'Helmdeck Memory is not running. Start it with helmdeck-memory serve and try again.');
 }
