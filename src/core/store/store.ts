@@ -22,7 +22,7 @@ export interface Author {
   readonly definedBy?: string;
 }
 
-/** What is handed in to be kept. */
+/** A new entry, as the caller hands it in. */
 export interface EntryDraft {
   readonly key: string;
   readonly value: string;
@@ -37,7 +37,7 @@ export interface EntryDraft {
   readonly graceOwn?: boolean;
 }
 
-/** What was kept. Times are milliseconds since 1970. */
+/** A stored entry. Times are milliseconds since 1970. */
 export interface Entry {
   readonly key: string;
   readonly value: string;
@@ -74,26 +74,26 @@ export interface PageQuery {
   readonly category?: string;
   /** Only entries that end before this moment. */
   readonly expiresBefore?: number;
-  /** Asked of what was opened. */
+  /** Called with each opened entry; only matching entries are returned. */
   readonly matches?: (entry: Entry) => boolean;
   /** About so much is opened for one page, sealed bytes, and one entry at least; `STEP_BYTES` unless told. */
   readonly bytes?: number;
-  /** Nobody will ask for it again soon: nothing of it stays opened. */
+  /** Do not cache the opened entries. */
   readonly uncached?: boolean;
-  /** Where the page before ended. */
+  /** Where the previous page ended. */
   readonly after?: EntryCursor;
 }
 
-/** A place in a list: it stays right while entries come and go around it. */
+/** A position in a list. It stays valid while other entries are added and deleted. */
 export interface EntryCursor {
   readonly at: number;
   readonly row: number;
 }
 
-/** What one step opens at most: whoever waits behind it shall not notice, however long entries are. */
+/** The most that one step opens, so that long entries do not delay other requests. */
 export const STEP_BYTES = 64 * 1024;
 
-/** It may be shorter than its limit although there is a next one. */
+/** A page can be shorter than the limit although another page follows. */
 export interface EntryPage {
   readonly entries: readonly Entry[];
   /** The rows of these entries, in the same order. */
@@ -108,7 +108,7 @@ export interface ActivityNote extends EntryDraft {
   readonly valueFor?: (outcome: WriteOutcome) => string;
 }
 
-/** What only the store can tell about a write. */
+/** What only the store knows about a write. */
 export interface WriteOutcome {
   /** When the fact says it was written; present when that is later than the note, which happens within a millisecond. */
   readonly written?: number;
@@ -116,14 +116,14 @@ export interface WriteOutcome {
   readonly shortened?: { readonly from: number; readonly to: number };
 }
 
-/** A fact with all that belongs to it. */
+/** A fact with its history. */
 export interface FactWithHistory {
   readonly entry: Entry;
   /** Newest first. */
   readonly versions: readonly Entry[];
 }
 
-/** What a namespace holds of one kind, without a single value. */
+/** Categories, counts and keys of one kind in a namespace, without values. */
 export interface Overview {
   /** Categories A to Z, as many as were asked for. */
   readonly categories: readonly {
@@ -132,7 +132,7 @@ export interface Overview {
     /** Newest first. */
     readonly recent: readonly string[];
   }[];
-  /** Categories beyond those. */
+  /** How many more categories there are. */
   readonly more: number;
 }
 
@@ -196,7 +196,7 @@ export interface Selection {
   readonly session?: string;
 }
 
-/** What is waited for between two slices of a long task, so that others get their turn. */
+/** Awaited between two slices of a long task, so that other requests run in between. */
 export type YieldTurn = () => Promise<unknown>;
 
 export interface ForgetResult {
@@ -208,14 +208,14 @@ export interface ForgetResult {
   readonly olderBackups: number;
 }
 
-/** What a subject may hold. */
+/** The most that a subject may store. */
 export interface Quota {
   readonly facts: number;
   /** Sealed, history included. */
   readonly bytes: number;
 }
 
-/** Something of this kind came, went or changed here. */
+/** Entries of this kind were added, changed or deleted in this namespace. */
 export interface SpaceChange {
   readonly namespace: Namespace;
   readonly kind: SpaceKind;
@@ -314,7 +314,7 @@ export interface VerificationReport {
   readonly structure: readonly string[];
 }
 
-/** What the owner does with a memory that is kept, beside using it. */
+/** Maintenance by the owner. Only a memory in a file has it. */
 export interface Upkeep {
   /** Moves everything under a new master key. */
   rotate(): Promise<void>;
