@@ -2,20 +2,20 @@ import { SHORTENING_GRACE } from '../../contract/limits.ts';
 import type { TokenScope } from '../../contract/token.ts';
 import type { Author, Namespace } from '../store/store.ts';
 
-/** Who is asking. It is read from the token by the door the request came in by, and from nothing in the request. */
+/** The identity of a call. The listener reads it from the token, and never from the request body. */
 export interface Caller {
   readonly subject: string;
-  /** Inside a pack session. */
+  /** Set in a pack session. */
   readonly session?: string;
   readonly client: string;
-  /** The door: `rest`, `mcp`, `owner` and so on. */
+  /** How the call arrived: `rest`, `mcp`, `owner` and so on. */
   readonly transport: string;
-  /** The id of the token, or nothing. */
+  /** The id of the token, or an empty string. */
   readonly token: string;
   readonly scopes: ReadonlySet<TokenScope>;
-  /** True for the owner in person: their window, their command line, and the token of the running program. No client's token is. */
+  /** True for the window, the command line and the token of the running program. Never true for a token of a client. */
   readonly owner?: boolean;
-  /** The client whose definition makes this call for the caller. It is signed beside the caller (R-DEFINE-03). */
+  /** The client whose pipeline makes this call for the caller. Sealed with the entry as part of the author (R-DEFINE-03). */
   readonly definedBy?: string;
 }
 
@@ -29,9 +29,9 @@ export const authorOf = ({ client, transport, token, definedBy }: Caller): Autho
   ...(definedBy !== undefined && { definedBy }),
 });
 
-/** An admin may do everything. */
+/** The `admin` scope includes every other. */
 export const hasScope = ({ scopes }: Caller, scope: TokenScope): boolean => scopes.has(scope) || scopes.has('admin');
 
-/** Spread into a draft or a change: only the owner may end another client's fact at once. */
+/** Spread it into a draft or a change. Only the owner may expire another client's fact without a grace period. */
 export const shorteningGraceFor = (caller: Caller): { readonly grace?: number } =>
   hasScope(caller, 'admin') ? {} : { grace: SHORTENING_GRACE * 1000 };

@@ -3,9 +3,9 @@ import { explainIssue } from '../../contract/explain.ts';
 import { Failure } from '../../contract/failure.ts';
 import { TokenClaims } from '../../contract/token.ts';
 
-/** The one algorithm, HMAC with SHA-256. A token that asks for another, or for none, is not ours (R-AUTH). */
+/** HMAC with SHA-256. Tokens with any other algorithm, or none, are rejected (R-AUTH). */
 const ALGORITHM = 'HS256';
-/** All else in a header asks for something: another key, an extension, a place to fetch from. */
+/** Other header fields name keys, extensions or URLs to fetch, so they are rejected. */
 const HEADER_NAMES: ReadonlySet<string> = new Set(['alg', 'typ']);
 const SHAPE = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
@@ -16,7 +16,7 @@ export const invalidToken = (what: string): Failure => new Failure('invalid_toke
 const notOurs = (): Failure =>
   invalidToken('This token was not made for this memory, or it was changed on the way; ask the owner of the memory for one.');
 
-/** A secret is a text on both sides: whoever shares it can sign with any library. */
+/** The secret is text, so that the owner can sign tokens with any library. */
 export const signingKey = (secret: string): KeyObject => createSecretKey(secret, 'utf8');
 
 export function signToken(claims: TokenClaims, key: KeyObject): string {
@@ -24,7 +24,7 @@ export function signToken(claims: TokenClaims, key: KeyObject): string {
   return `${said}.${spell(signatureOf(said, key))}`;
 }
 
-/** What the token says, once it is proved that a holder of the secret says so. Whether it still holds is not asked here. */
+/** Verifies the signature and returns the claims. Does not check expiry or revocation. */
 export function verifyToken(token: string, key: KeyObject): TokenClaims {
   if (!SHAPE.test(token)) throw notOurs();
   const claims = TokenClaims().safeParse(parse(payloadOf(token, key)));
@@ -37,11 +37,11 @@ export function verifyToken(token: string, key: KeyObject): TokenClaims {
   );
 }
 
-/** Nothing of a token is read before its signature is proved. */
+/** Parses nothing of a token before its signature is verified. */
 function payloadOf(token: string, key: KeyObject): Buffer {
   const parts = token.split('.');
   const [header, payload, signature] = parts.map((part) => Buffer.from(part, 'base64url')) as [Buffer, Buffer, Buffer];
-  // Unused bits at the end of a part could be set: another text for the same token, which a list of texts would not know.
+  // Unused bits in base64url would allow several texts for one token, which digests would not recognize.
   const canonical = [header, payload, signature].every((bytes, index) => spell(bytes) === parts[index]);
   const wanted = signatureOf(token.slice(0, token.lastIndexOf('.')), key);
   if (!canonical || signature.length !== wanted.length || !timingSafeEqual(signature, wanted)) throw notOurs();
@@ -60,7 +60,7 @@ const signatureOf = (said: string, key: KeyObject): Buffer => createHmac('sha256
 
 const spell = (part: string | Buffer): string => Buffer.from(part).toString('base64url');
 
-/** Undefined for what is not JSON, or says two things at once. */
+/** Undefined for invalid JSON and for duplicate names. */
 function parse(bytes: Uint8Array): unknown {
   try {
     const json = utf8.decode(bytes);
@@ -71,7 +71,7 @@ function parse(bytes: Uint8Array): unknown {
   }
 }
 
-/** Whether an object in it has two members of one name: which of them counts would depend on who reads it. */
+/** Whether an object has duplicate names. Parsers disagree about which of them counts. */
 function saysTwice(json: string): boolean {
   const open: Set<string>[] = [];
   for (const [mark, text, colon] of json.matchAll(/[{}]|("(?:[^"\\]|\\.)*")\s*(:?)/g)) {

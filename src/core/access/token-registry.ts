@@ -22,26 +22,26 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const DAY = 24 * 60 * MINUTE;
 
-/** Longer ones are refused before anybody works on them. */
+/** Longer tokens are rejected before they are hashed. */
 const TOKEN_CHARACTERS = 8192;
-/** The clocks of whoever signs and of ours need not agree to the second. */
+/** Tolerated difference between the clocks of the signer and this machine. */
 const GRACE_MS = MINUTE;
-/** A use is written down this often at most. */
+/** The shortest interval between two stored uses of a token. */
 const USE_MS = MINUTE;
 const KEPT_AFTER_EXPIRY_MS = 30 * DAY;
 const MOST_ALIVE = 200;
-/** Tokens that need not be verified again. */
+/** Size of the cache of verified tokens. */
 const MOST_VERIFIED = 256;
-/** For a token whose end is not known. */
+/** Expiry of a revocation whose token has an unknown expiry. */
 const FOR_GOOD = Number.MAX_SAFE_INTEGER;
 
 interface Deps {
   readonly vault: Vault;
-  /** The moment by which tokens expire. */
+  /** The time that decides whether tokens have expired. */
   now(): number;
-  /** Whether that moment is in doubt: nothing goes for good by such a clock. */
+  /** Whether that time is in doubt; then nothing is deleted because of it. */
   doubtful(): boolean;
-  /** What whoever starts the program signs with; else a secret of the memory's own is kept in the vault. */
+  /** The signing secret from the environment. Without one, the vault stores a generated secret. */
   readonly secret?: string | undefined;
 }
 
@@ -50,20 +50,20 @@ interface Verified {
   readonly subject: string;
   readonly client: string;
   readonly scopes: ReadonlySet<TokenScope>;
-  /** Neither before nor from then on; milliseconds. */
+  /** Valid from then until `until`; milliseconds. */
   readonly from: number;
   readonly until: number;
 }
 
-/** What one valid token lets its client do. */
+/** What one valid token allows its client. */
 export interface TokenGrant {
-  /** Its id. */
+  /** The id of the token. */
   readonly token: string;
   readonly client: string;
   readonly scopes: ReadonlySet<TokenScope>;
 }
 
-/** As the vault keeps it. */
+/** The JSON in the vault. */
 interface TokenRecord {
   readonly name: string;
   readonly client: string;
@@ -76,27 +76,27 @@ interface TokenRecord {
 
 interface Use {
   at: number;
-  /** The one that was last written down, or tried to be. */
+  /** When storing a use was last tried. */
   tried: number;
   kept: number;
 }
 
-/** The token that was last found good on a connection. Whoever sends it there again knows it, and it need not be hashed anew. */
+/** The last token verified on a connection. If the client sends it again, it is not hashed again. */
 export interface VerifiedToken {
   token: string;
   digest: string;
 }
 
 /**
- * Who may come in (R-AUTH). Once the secret has been read it is held until the program ends, also while the memory is
- * locked: whoever calls then hears of the lock, and not that their token is wrong.
+ * Creates, verifies, pauses and revokes tokens (R-AUTH). The signing secret stays in RAM until the program ends, even while the
+ * memory is locked, so that a valid token then fails with the lock and not as invalid.
  */
 export class TokenRegistry implements AsyncDisposable {
   readonly #deps: Deps;
   readonly #owner: { readonly token: string; readonly digest: string; readonly verified: Verified };
   #key: KeyObject | undefined;
   #asking: Promise<KeyObject> | undefined;
-  /** By digest, the oldest use first: what was verified need not be held as it was sent, longer than its connection. */
+  /** By digest, least recently used first. Holds no token text. */
   readonly #verified = new Map<string, Verified>();
   readonly #revoked = new Set<string>();
   readonly #paused = new Set<string>();
@@ -113,20 +113,17 @@ export class TokenRegistry implements AsyncDisposable {
 
   static async open(deps: Deps): Promise<TokenRegistry> {
     const tokens = new TokenRegistry(deps, ownersToken(deps.now()));
-    // What can be read now is there when the memory is locked later; what cannot is asked for again when it is needed.
+    // Read the secret now, because the memory may be locked later. If it cannot be read yet, the first use tries again.
     await tokens.#signing().catch(() => undefined);
     return tokens;
   }
 
-  /** Opens everything, works in every state of the key, and ends with the program. */
+  /** Has all rights, works in every key state, and is valid until the program ends. */
   ownerToken(): string {
     return this.#owner.token;
   }
 
-  /**
-   * Who this is, or `invalid_token`. While the secret cannot be read nobody can be told from anybody: `key_unavailable`. A token that
-   * is good is kept in `sent`.
-   */
+  /** Throws `invalid_token`, or `key_unavailable` while the secret cannot be read. Stores a valid token in `sent`. */
   async verify(token: string, transport: string, sent?: VerifiedToken): Promise<Caller> {
     if (typeof token !== 'string' || token.length > TOKEN_CHARACTERS) {
       throw invalidToken(
@@ -134,7 +131,7 @@ export class TokenRegistry implements AsyncDisposable {
       );
     }
     const digest = sent?.token === token ? sent.digest : digestOf(token);
-    // Whoever has no text with this digest learns nothing from the time that the comparison takes.
+    // An ordinary comparison is safe: its timing reveals nothing without a text that has this digest.
     const verified = digest === this.#owner.digest ? this.#owner.verified : await this.#verifyOther(token, digest);
     if (sent && sent.token !== token) Object.assign(sent, { token, digest });
     return { ...callerOf(verified, transport), ...(digest === this.#owner.digest && { owner: true }) };
@@ -162,7 +159,7 @@ export class TokenRegistry implements AsyncDisposable {
       const own = [...new Set(scopes)];
       const token = signToken({ iss: ISSUER, aud: AUDIENCE, sub: subject, client, scopes: own, iat, exp, jti: id }, key);
       const record: TokenRecord = { name, client, subject, scopes: own, created: iat * SECOND, expires: exp * SECOND };
-      // Whoever holds it before it is recorded could not be found in the list.
+      // Store the record first. A token without one could not be listed or revoked.
       await this.#keep(id, record);
       return { ...told(id, record), token };
     });
@@ -170,7 +167,7 @@ export class TokenRegistry implements AsyncDisposable {
 
   list(): Promise<TokenList> {
     return this.#inTurn(async () => {
-      // Without it, it is not known who was revoked.
+      // This also reads the revocations.
       await this.#signing();
       const records = (await this.#records()).toSorted(([, one], [, other]) => other.created - one.created);
       return {
@@ -187,8 +184,8 @@ export class TokenRegistry implements AsyncDisposable {
   }
 
   /**
-   * What the clients of a subject may do now, by their tokens on record. A token that was made elsewhere with the same secret is
-   * known only while it is presented (R-AUTH-05), so it grants nothing here.
+   * The grants of the stored tokens of a subject. Tokens signed elsewhere with the same secret are known only while a client
+   * presents them (R-AUTH-05), so they grant nothing here.
    */
   grants(subject: string): Promise<readonly TokenGrant[]> {
     return this.#inTurn(async () => {
@@ -200,7 +197,7 @@ export class TokenRegistry implements AsyncDisposable {
     });
   }
 
-  /** Works in every state of the key. When it fails, the token is of no use in this run all the same. */
+  /** Works in every key state. Even if storing it fails, the token is invalid until the program ends. */
   async revoke({ id, unrecorded }: RevokeInput): Promise<RevokeReceipt> {
     const { vault } = this.#deps;
     const recorded = (await vault.names()).includes(TOKEN_RECORD + id);
@@ -218,7 +215,7 @@ export class TokenRegistry implements AsyncDisposable {
     return { id };
   }
 
-  /** Refuses it, or lets it in again. What it opened ends as when it is revoked. */
+  /** Pauses or resumes a token. Pausing closes its open connections, as revoking does. */
   pause({ id, paused }: PauseTokenInput): Promise<PauseReceipt> {
     return this.#inTurn(async () => {
       await this.#signing();
@@ -226,7 +223,7 @@ export class TokenRegistry implements AsyncDisposable {
         throw new Failure('not_found', 'No token with this id was made here; look it up in the list.');
       }
       if (paused) {
-        // First, so that it holds in this run also when it cannot be written down.
+        // Set this first, so that the token is paused in this run even if storing it fails.
         this.#paused.add(id);
         for (const hear of this.#listeners) hear(id);
         await this.#deps.vault.write(PAUSED_TOKEN + id, 'paused');
@@ -238,15 +235,15 @@ export class TokenRegistry implements AsyncDisposable {
     });
   }
 
-  /** Hears the id of every token that is revoked or paused, at once: what it opened and still holds open has to end. */
+  /** Calls the listener at once with the id of each revoked or paused token, so that open connections can be closed. */
   onRevoked(hear: (id: string) => void): Disposable {
-    // The same function handed in twice is two listeners.
+    // A wrapper of its own lets the same function subscribe twice.
     const listener = (id: string): void => hear(id);
     this.#listeners.add(listener);
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
 
-  /** Writes down what was used last. Close it before the store. */
+  /** Stores the last uses. Close it before the store. */
   async [Symbol.asyncDispose](): Promise<void> {
     const unwritten = [...this.#uses].filter(([, { at, kept }]) => at !== kept);
     for (const [id, use] of unwritten) this.#inTurn(() => this.#keepUse(id, use)).catch(() => undefined);
@@ -260,7 +257,7 @@ export class TokenRegistry implements AsyncDisposable {
       throw invalidToken('This token is paused; ask the owner of the memory to let it in again.');
     }
     if (until <= now) throw invalidToken('This token has expired; ask the owner of the memory for a new one.');
-    // One that was recorded here was made here, maybe by a clock that was ahead.
+    // A recorded token was made here, perhaps while the clock was ahead.
     if (from > now + GRACE_MS && !this.#recorded.has(id)) {
       throw invalidToken('This token is not valid yet; wait, or set the clocks of both machines right.');
     }
@@ -273,7 +270,7 @@ export class TokenRegistry implements AsyncDisposable {
     if (oldest !== undefined) this.#verified.delete(oldest);
   }
 
-  /** The key, and with it who was revoked: without that nobody may be let in. */
+  /** Loads the signing key and the revocations. Without the revocations no token may be accepted. */
   #signing(): Promise<KeyObject> {
     if (this.#key) return Promise.resolve(this.#key);
     this.#asking ??= this.#read().finally(() => (this.#asking = undefined));
@@ -291,24 +288,24 @@ export class TokenRegistry implements AsyncDisposable {
     return this.#key;
   }
 
-  /** Also in the place of one whose seal is broken: what it signed is lost, and nobody could get a new token else. */
+  /** Also replaces a secret whose seal is broken. Its tokens are lost, but new ones can be made. */
   async #makeSecret(): Promise<string> {
     const secret = randomBytes(32).toString('base64url');
     await this.#deps.vault.write(SIGNING_SECRET, secret);
     return secret;
   }
 
-  /** Nobody waits for this. */
+  /** Runs in the background. */
   #note(id: string): void {
     if (!this.#recorded.has(id)) return;
     const now = this.#deps.now();
     const use = this.#uses.get(id) ?? { at: now, tried: -Infinity, kept: -Infinity };
     this.#uses.set(id, use);
     use.at = now;
-    // A clock that was set back is no reason to wait until it is that late again.
+    // The absolute value also covers a clock that was set back.
     if (Math.abs(now - use.tried) < USE_MS) return;
     use.tried = now;
-    // While it cannot be written the next use tries again.
+    // If it cannot be stored, a later use tries again.
     this.#inTurn(() => this.#keepUse(id, use)).catch(() => undefined);
   }
 
@@ -325,7 +322,7 @@ export class TokenRegistry implements AsyncDisposable {
     if (recorded) await this.#inTurn(() => this.#drop(id));
   }
 
-  /** Those that count: a restored backup may hold records of what was revoked since. What expired long ago goes. */
+  /** Skips revoked tokens, which a restored backup may contain, and deletes long expired ones. */
   async #records(): Promise<[id: string, record: TokenRecord][]> {
     const { vault } = this.#deps;
     const old = this.#deps.doubtful() ? -Infinity : this.#deps.now() - KEPT_AFTER_EXPIRY_MS;
@@ -342,7 +339,7 @@ export class TokenRegistry implements AsyncDisposable {
 
   async #record(id: string): Promise<TokenRecord | undefined> {
     const text = await this.#deps.vault.read(TOKEN_RECORD + id);
-    // Nobody but us could have sealed it.
+    // The seal proves that this program wrote it.
     return text === undefined ? undefined : (JSON.parse(text) as TokenRecord);
   }
 
@@ -358,7 +355,7 @@ export class TokenRegistry implements AsyncDisposable {
     if (this.#paused.delete(id)) await this.#deps.vault.delete(PAUSED_TOKEN + id);
   }
 
-  /** Records are read before they are written: two at once would undo each other. */
+  /** Runs jobs one after the other, because each reads records before it writes them. */
   #inTurn<T>(job: () => Promise<T>): Promise<T> {
     const turn = this.#working.then(job);
     this.#working = turn.catch(() => undefined);
@@ -377,7 +374,7 @@ function ownersToken(now: number): { token: string; claims: TokenClaims } {
     client: 'command-line',
     scopes: ['admin'],
     iat,
-    // The program ends before.
+    // Later than the program can run.
     exp: iat + (100 * TOKEN_DAYS * DAY) / SECOND,
     jti: randomBytes(8).toString('hex'),
   };
@@ -386,7 +383,7 @@ function ownersToken(now: number): { token: string; claims: TokenClaims } {
 
 function verifiedOf({ sub, client, scopes, exp, nbf = -Infinity, iat = -Infinity, jti }: TokenClaims, digest: string): Verified {
   return {
-    // One that brings no id is told from others, and revoked, by what it is.
+    // A token without an id is identified, and revoked, by its digest.
     id: jti ?? `sha256-${digest.slice(0, 22)}`,
     subject: sub,
     client,

@@ -4,7 +4,7 @@ import type { Caller } from './caller.ts';
 
 const MINUTE_MS = 60_000;
 
-/** Writes of each token within a minute. Off unless the owner set a number. */
+/** Limits the writes of each token per minute, if the owner set a limit. */
 export class WriteLimit {
   readonly #most: number | undefined;
   readonly #clock: Clock;
@@ -23,10 +23,10 @@ export class WriteLimit {
       this.#counts.clear();
       this.#since = now;
     }
-    // A token without an id is told apart by what it says.
+    // A token without an id is identified by its subject and client.
     const name = token === '' ? JSON.stringify([subject, client]) : token;
     const count = this.#counts.get(name) ?? 0;
-    // Several at once go through while one would, because refused as a whole they never could.
+    // A batch may exceed the limit, because a batch larger than the limit could otherwise never be written.
     if (count >= this.#most) {
       const retryAfter = Math.ceil((this.#since + MINUTE_MS - now) / 1000);
       throw new Failure(

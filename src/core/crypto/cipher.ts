@@ -4,12 +4,12 @@ import { encodeFrame, decodeFrame } from './frame.ts';
 import { KEY_ID_BYTES, type KeyRing, type SealingKey } from './key-ring.ts';
 
 /**
- * format ‖ key id ‖ segment ‖ nonce ‖ ciphertext ‖ tag
+ * A sealed entry is: format ‖ key id ‖ segment ‖ nonce ‖ ciphertext ‖ tag.
  *
- * The first two are read before anything is opened and are sealed in with everything else (R-SEAL).
+ * Format, key id and segment are readable without the key, and authenticated with everything else (R-SEAL).
  */
 const FORMAT = 1;
-/** An entry whose author has one more field, the client that defined it. Every other entry keeps the first format. */
+/** The format of an entry whose author has one more field, `definedBy`. All other entries use the first format. */
 const DEFINED_FORMAT = 2;
 const NONCE_BYTES = 12;
 const RANDOM_BYTES = 16;
@@ -18,7 +18,7 @@ const SEGMENT_AT = 1 + KEY_ID_BYTES;
 const NONCE_AT = SEGMENT_AT + 4;
 const BODY_AT = NONCE_AT + NONCE_BYTES;
 
-/** Everything about an entry that stands beside its seal. Changed anywhere, the seal will not open. */
+/** The unencrypted columns of an entry. They are authenticated: if one is changed, the seal does not open. */
 export interface SealContext {
   readonly namespace: Namespace;
   readonly kind: Kind;
@@ -29,7 +29,7 @@ export interface SealContext {
   readonly expiresAt: number;
 }
 
-/** What only the key opens. */
+/** The encrypted fields of an entry. */
 export interface EntryContent {
   readonly key: string;
   readonly value: string;
@@ -37,7 +37,7 @@ export interface EntryContent {
   readonly author: Author;
 }
 
-/** The seal does not fit its place: the row was edited, moved, cut or sealed with a key we do not hold. */
+/** The seal does not match its row: the row was edited, moved or cut, or sealed with a key that we do not have. */
 export class BrokenSeal extends Error {
   override readonly name = 'BrokenSeal';
 }
@@ -51,7 +51,7 @@ export function sealEntry(key: SealingKey, place: SealContext, body: EntryConten
 }
 
 export function openEntry(ring: KeyRing, place: SealContext, sealed: Buffer): EntryContent {
-  // A damaged page holds columns of types that its table does not allow, and the same bytes as another type bind the same.
+  // A damaged page can return columns of types that the schema does not allow.
   if (!Buffer.isBuffer(place.keyHash) || typeof place.category !== 'string' || !Buffer.isBuffer(sealed)) {
     throw new BrokenSeal('This is not a row of ours.');
   }
@@ -67,7 +67,7 @@ export function openEntry(ring: KeyRing, place: SealContext, sealed: Buffer): En
   return { key, value, tags, author: { ...author, definedBy } };
 }
 
-/** The same seal for the few secrets that are not entries, bound to their name. */
+/** Seals a secret that is not an entry, and binds it to `place`. */
 export function sealBytes(key: SealingKey, place: readonly (string | Buffer)[], plain: Buffer, format = FORMAT): Buffer {
   const { segment, secret } = key.nextSegment();
   const sealed = Buffer.allocUnsafe(BODY_AT + plain.length + TAG_BYTES);
@@ -89,7 +89,7 @@ export function openBytes(ring: KeyRing, place: readonly (string | Buffer)[], se
   if (sealed.length < BODY_AT + TAG_BYTES || !known) throw new BrokenSeal('This is not a sealed entry.');
   const key = ring.find(sealed.subarray(1, SEGMENT_AT));
   if (!key) throw new BrokenSeal('It was sealed with another key.');
-  // Node takes tags of 4 bytes unless told otherwise; those fall to a few hours of guessing.
+  // By default Node accepts tags of 4 bytes, which can be guessed in hours.
   const decipher = createDecipheriv(
     'aes-256-gcm',
     key.segment(sealed.readUInt32BE(SEGMENT_AT)),
@@ -109,12 +109,12 @@ export function openBytes(ring: KeyRing, place: readonly (string | Buffer)[], se
   return plain;
 }
 
-/** Which key a blob says it was sealed with; what it says is proved only by opening it. A damaged page may hold none. */
+/** The id of the key in the header of a sealed entry. It is proved only by opening the entry. Empty for a damaged row. */
 export const keyIdOf = (sealed: Buffer): Buffer => (Buffer.isBuffer(sealed) ? sealed.subarray(1, SEGMENT_AT) : Buffer.alloc(0));
 
 const placeOf = (place: SealContext): (string | Buffer)[] => {
   const times = Buffer.allocUnsafe(24);
-  // Doubles hold every millisecond we write exactly, and take whatever an edited column may hold without throwing.
+  // Doubles hold every millisecond exactly, and accept any number from an edited column without throwing.
   times.writeDoubleBE(place.createdAt, 0);
   times.writeDoubleBE(place.updatedAt, 8);
   times.writeDoubleBE(place.expiresAt, 16);
@@ -131,13 +131,13 @@ const placeOf = (place: SealContext): (string | Buffer)[] => {
   ];
 };
 
-/** Random bytes cost less by the page than by the dozen. */
+/** One system call fills the whole pool, which is faster than one call for each nonce. */
 const pool = Buffer.alloc(RANDOM_BYTES * 1024);
 let used = pool.length;
 
 /**
- * The random part of a nonce. Two copies of one running machine draw the same bytes here, so a nonce is also derived from
- * what it seals: it repeats only where the same text is sealed for the same place, which tells nothing new.
+ * The random part of a nonce. Two copies of one running machine can draw the same bytes, so the nonce also depends on the
+ * sealed text. A repeated nonce then means the same text in the same place, which reveals nothing new.
  */
 function nextRandom(): Buffer {
   if (used === pool.length) {

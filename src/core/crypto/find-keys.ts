@@ -3,7 +3,7 @@ import type { KeyState } from '../../contract/status.ts';
 import { KeyRing, MASTER_KEY_BYTES, SealingKey } from './key-ring.ts';
 import type { KeyReading, KeySource, KeySlot } from './keys/key-source.ts';
 
-/** What a database remembers of the keys it was sealed with: enough to recognise them, nothing to find them by. */
+/** What the database stores about a key that sealed it: enough to recognize the key, not to derive it. */
 export interface KeyRecord {
   readonly id: Buffer;
   readonly role: 'current' | 'retiring';
@@ -13,12 +13,12 @@ export interface KeyRecord {
 
 export interface HeldKeys {
   readonly ring: KeyRing;
-  /** Where the key that seals was found. */
+  /** The source of the current key. */
   readonly source: KeySource;
   readonly slot: KeySlot;
 }
 
-/** `none`: there is no key, and nothing that would need one. */
+/** `none`: there is no key, and the database needs none yet. */
 export type KeyLookup =
   | { at: 'ok'; custody: HeldKeys }
   | { at: 'none'; unreadable: boolean }
@@ -30,16 +30,13 @@ interface Candidate {
   readonly slot: KeySlot;
 }
 
-/**
- * Finds the keys that a database was sealed with. Nothing is ever made here for a database that has a key: a place
- * that is locked, unreachable, empty or holds another key is told as what it is (R-KEY).
- */
+/** Finds the keys that sealed a database. Never creates a key, and reports each source that is locked, unreachable, empty or wrong (R-KEY). */
 export async function findKeys(records: readonly KeyRecord[], sources: readonly KeySource[]): Promise<KeyLookup> {
   const candidates: Candidate[] = [];
   const refusals: { source: KeySource; reading: Exclude<KeyReading, { at: 'found' }> }[] = [];
   for (const slot of ['current', 'next'] as const) {
     for (const source of sources) {
-      // A place that is closed is not asked twice: the question may be put to the owner on the screen.
+      // A locked source is not read twice, because each read may show a dialog on the owner's screen.
       if (refusals.some((refusal) => refusal.source === source && refusal.reading.at !== 'absent')) continue;
       const reading = await source.read(slot);
       if (reading.at === 'found') {
@@ -59,7 +56,7 @@ export async function findKeys(records: readonly KeyRecord[], sources: readonly 
   return unavailable ? unavailableAt(unavailable.source, unavailable.why) : absent(records);
 }
 
-/** Makes the first key of a new memory, where a place for it may be used without asking. */
+/** Creates the first key of a new memory in a source that allows it without asking the owner. */
 export async function createFirstKey(sources: readonly KeySource[]): Promise<HeldKeys | undefined> {
   for (const source of sources) {
     if (!source.createsOnFirstStart || !source.save || (await source.read('current')).at !== 'absent') continue;
@@ -81,7 +78,7 @@ function match(records: readonly KeyRecord[], candidates: readonly Candidate[]):
   };
   const current = holding('current');
   const retiring = holding('retiring');
-  // A rotation that was interrupted needs both: half of the memory is still sealed with the old one.
+  // An interrupted rotation needs both keys: some entries are still sealed with the old one.
   if (!current || (records.length > 1 && !retiring)) return undefined;
   return { ring: new KeyRing(current.key, retiring?.key), source: current.source, slot: current.slot };
 }

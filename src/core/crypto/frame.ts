@@ -1,7 +1,4 @@
-/**
- * Fields side by side, each behind its length. Different lists never give the same bytes, so nothing sealed or
- * hashed over a frame can be read as another list (R-SEAL).
- */
+/** Encodes fields, each after its length. Different lists give different bytes, so a sealed frame has one reading (R-SEAL). */
 export function encodeFrame(fields: readonly (string | Uint8Array)[]): Buffer {
   const lengths: number[] = [];
   let total = 0;
@@ -24,10 +21,7 @@ export function encodeFrame(fields: readonly (string | Uint8Array)[]): Buffer {
   return bytes;
 }
 
-/**
- * The first so many fields of a frame that lies between two places, as the texts that they were; throws on bytes that `frame`
- * did not write.
- */
+/** Decodes at most `most` fields between two offsets. Throws if a field extends past the end. */
 export function decodeFrame(bytes: Buffer, from: number, to: number, most: number): string[] {
   const texts: string[] = [];
   let at = from;
@@ -49,7 +43,7 @@ export function decodeFrame(bytes: Buffer, from: number, to: number, most: numbe
   return texts;
 }
 
-/** One byte below 128, two below 16 384, else five. Each length has exactly one spelling. */
+/** One byte below 128, two below 16,384, otherwise five. Each length has exactly one encoding. */
 function writeLength(bytes: Buffer, at: number, length: number): number {
   if (length < 0x80) {
     bytes[at] = length;

@@ -7,17 +7,14 @@ export const KEY_ID_BYTES = 4;
 const KEY_HASH_BYTES = 16;
 
 /**
- * Records sealed with one derived key, so that random nonces under it cannot plausibly repeat (R-SEAL).
+ * Records sealed with one derived key. The limit keeps a repeated random nonce implausible (R-SEAL).
  * @internal
  */
 export const SEGMENT_RECORDS = 2 ** 20;
-/** Derived keys kept at hand. Each start opens a segment of its own, so there can be many. */
+/** Size of the cache of derived keys. Each start opens a new segment, so there can be many. */
 const SEGMENTS_AT_HAND = 1024;
 
-/**
- * Everything derived from one master key. The master itself seals nothing.
- * New records go into the segment that `openSegment` named; how many are left in it is counted here.
- */
+/** All keys derived from one master key, which itself seals nothing. Counts the records left in the open segment. */
 export class SealingKey {
   readonly id: Buffer;
   readonly #master: KeyObject;
@@ -36,7 +33,7 @@ export class SealingKey {
     this.#nonces = createSecretKey(derive(this.#master, 'nonce', 32));
   }
 
-  /** What a database keeps to recognise its key, useless for finding it. */
+  /** Lets the database recognize this key. The key cannot be derived from it. */
   proof(): Buffer {
     return derive(this.#master, 'proof', 32);
   }
@@ -46,9 +43,9 @@ export class SealingKey {
     return own.length === proof.length && timingSafeEqual(own, proof);
   }
 
-  /** Stands for a key on disk. Bound to its namespace: equal keys of two callers look unrelated. */
+  /** Replaces a key on disk. It depends on the namespace, so equal keys of two subjects look unrelated. */
   hash(namespace: Namespace, key: string): Buffer {
-    // A write looks for the row first and then seals it: the same hash twice in a row.
+    // A write looks up the row and then seals it, so the same hash is needed twice in a row.
     if (key === this.#hashed?.key && namespace === this.#hashed.namespace) return this.#hashed.hash;
     const { subject, session } = namespace;
     const hash = createHmac('sha256', this.#hashes)
@@ -59,7 +56,7 @@ export class SealingKey {
     return hash;
   }
 
-  /** Pseudorandom bytes for a nonce that depends on these parts, each with its length. */
+  /** Derives pseudorandom bytes from the parts and their lengths. */
   nonce(parts: readonly Buffer[]): Buffer {
     const lengths = Buffer.allocUnsafe(4 * parts.length);
     for (const [at, { length }] of parts.entries()) lengths.writeUInt32BE(length, 4 * at);
@@ -77,7 +74,7 @@ export class SealingKey {
     return secret;
   }
 
-  /** Records that may still be sealed before a new segment must be opened. */
+  /** Records that the open segment can still take. */
   get recordsLeft(): number {
     return this.#left;
   }
@@ -87,7 +84,7 @@ export class SealingKey {
     this.#left = SEGMENT_RECORDS;
   }
 
-  /** After a commit that failed nobody knows whether the segment's number was kept: none is used twice. */
+  /** After a failed commit the stored segment number is unknown, so the segment is not used again. */
   abandonSegment(): void {
     this.#left = 0;
   }
@@ -102,13 +99,13 @@ export class SealingKey {
     return { segment: this.#current, secret: this.segment(this.#current) };
   }
 
-  /** The bytes themselves, for keeping the key in another place. */
+  /** The master key, for storing it in another source. */
   export(): Buffer {
     return this.#master.export();
   }
 }
 
-/** The keys at hand: the one that seals, and during a rotation the one that is being left. */
+/** The current key, and during a rotation also the old one. */
 export class KeyRing {
   readonly current: SealingKey;
   readonly retiring: SealingKey | undefined;
@@ -123,7 +120,7 @@ export class KeyRing {
     return this.retiring?.id.equals(id) ? this.retiring : undefined;
   }
 
-  /** Each hash a key may stand under: the current one first. */
+  /** The hashes under which a key may be stored; the current one first. */
   hashes(namespace: Namespace, key: string): Buffer[] {
     const hashes = [this.current.hash(namespace, key)];
     if (this.retiring) hashes.push(this.retiring.hash(namespace, key));

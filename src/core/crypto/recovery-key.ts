@@ -13,31 +13,30 @@ import {
 import { Failure } from '../../contract/failure.ts';
 
 /**
- * A way back in when the key's place is gone. The recovery key is the private half of a pair; the database keeps only the
- * public half, and the master key locked up with it. So a rotation can lock up the new master key without knowing the
- * recovery key, and knowing an old master key does not open what came after it (R-KEY).
+ * The recovery key is the private half of a key pair. The database stores the public half and the master key wrapped with it.
+ * So a rotation can wrap the new master key without the recovery key, and an old master key does not open newer data (R-KEY).
  */
 const SECRET_BYTES = 32;
 const CHECK_BYTES = 3;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** Records of the first format carry no nonce: they were locked with this one. */
+/** Records of the first format carry no nonce and were encrypted with this one. */
 const FIRST_NONCE = Buffer.alloc(NONCE_BYTES);
 const FIRST_FORMAT_BYTES = SECRET_BYTES + SECRET_BYTES + TAG_BYTES;
-/** X25519 keys as Node reads them: a fixed beginning, then the 32 bytes. */
+/** The fixed DER prefixes of X25519 keys; the 32 key bytes follow. */
 const PRIVATE_HEAD = Buffer.from('302e020100300506032b656e04220420', 'hex');
 const PUBLIC_HEAD = Buffer.from('302a300506032b656e032100', 'hex');
-/** Crockford's alphabet: no letter that looks like a digit. */
+/** Crockford's alphabet, without letters that look like digits. */
 const LETTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
-/** Where the database keeps the public half, sealed, and the master keys locked up with it. */
+/** Names under which the database stores the sealed public half and the wrapped master keys. */
 export const RECOVERY_PUBLIC_KEY = 'recovery public key';
 export const RECOVERY_WRAPPED_KEY = 'recovery';
 export const RECOVERY_WRAPPED_RETIRING_KEY = 'recovery of the retiring key';
 export const WRAPPED_KEY_NAMES: ReadonlySet<string> = new Set([RECOVERY_WRAPPED_KEY, RECOVERY_WRAPPED_RETIRING_KEY]);
 
 export interface RecoveryPair {
-  /** Shown once, never kept. */
+  /** Shown once and never stored. */
   readonly recoveryKey: string;
   readonly publicKey: Buffer;
 }
@@ -65,7 +64,7 @@ export function wrapKey(master: Buffer, publicKey: Buffer, once = generateKeyPai
   return Buffer.concat([own, nonce, cipher.update(master), cipher.final(), cipher.getAuthTag()]);
 }
 
-/** The master key; a failure that says what to check if the words are wrong or belong to another memory. */
+/** Returns the master key. Throws a failure if the recovery key is mistyped or belongs to another memory. */
 export function unwrapKey(words: string, lockedUp: Buffer): Buffer {
   const privateKey = createPrivateKey({ key: Buffer.concat([PRIVATE_HEAD, read(words)]), type: 'pkcs8', format: 'der' });
   const other = lockedUp.subarray(0, SECRET_BYTES);
@@ -107,7 +106,7 @@ const readPublic = (bytes: Buffer): KeyObject =>
 const check = (secret: Buffer): Buffer =>
   createHash('sha256').update('helmdeck-memory/1 recovery check').update(secret).digest().subarray(0, CHECK_BYTES);
 
-/** 56 letters in groups of four, the last ones a check for typing errors. */
+/** 56 characters in groups of four. The last ones are a checksum against typing errors. */
 function spell(secret: Buffer): string {
   let bits = BigInt(`0x${Buffer.concat([secret, check(secret)]).toString('hex')}`);
   let text = '';

@@ -8,13 +8,10 @@ import type { Backup, BackupResult, VerificationReport } from '../store/store.ts
 import { BACKUPS_FOLDER, listDatabaseCopies, removeDatabase } from './copies.ts';
 
 const KEPT = 7;
-/** Pages copied between two looks at what else waits. */
+/** Pages to copy before the event loop runs other work. */
 const PAGES_AT_ONCE = 200;
 
-/**
- * A copy under a name that appears only when it is complete and on disk. Entries stay sealed in it; it ends where the
- * memory stood when the copying ended.
- */
+/** Writes a backup, which gets its final name only when it is complete and on disk. Its entries stay sealed. */
 export async function writeBackup(
   db: Database,
   folder: string,
@@ -40,13 +37,13 @@ export async function writeBackup(
     removeDatabase(draft);
     throw error;
   }
-  // While the clock is in doubt no backup is old. One from the future was made by a wrong clock and must not replace later ones.
+  // While the clock is in doubt, no backup is deleted. A backup dated in the future must not displace later ones.
   const others = namedBackups(folder, 'memory').filter((one) => one.file !== file && one.at <= now);
   if (!doubtful) for (const old of others.slice(KEPT - 1)) removeDatabase(old.file);
   return { file, at: now, broken };
 }
 
-/** The memory as it stood before its schema changes. */
+/** Copies the memory before a schema migration. */
 export function copyBeforeMigration(db: Database, folder: string, version: number, now: number): void {
   const file = backupName(folder, `schema-${version}`, now);
   const draft = `${file}.new`;
@@ -57,10 +54,7 @@ export function copyBeforeMigration(db: Database, folder: string, version: numbe
   syncFolder(dirname(file));
 }
 
-/**
- * Every copy of the memory in its folder, newest first: backups, copies made before a restore or a migration, and copies
- * under any other name. A forget counts them, since it cannot reach into them.
- */
+/** Lists every copy of the memory in its folder, newest first, under any name. A forget reports how many there are. */
 export function listBackups(folder: string): readonly Backup[] {
   const named = new Map(namedBackups(folder, '[a-z0-9-]+').map((backup) => [backup.file, backup]));
   const others = listDatabaseCopies(folder).filter(({ file }) => !named.has(file));
@@ -79,7 +73,7 @@ function namedBackups(folder: string, label: string): readonly Backup[] {
     .toSorted((one, other) => other.at - one.at);
 }
 
-/** A copy of a file with a log announces a log of its own, which nobody would copy along. */
+/** In WAL mode the copy would have a log file, which the owner could leave behind when moving it. */
 function asOneFile(file: string): void {
   const db = new Sqlite(file);
   try {
@@ -89,7 +83,7 @@ function asOneFile(file: string): void {
   }
 }
 
-/** A name among the backups that nothing stands under yet. */
+/** A file name in the backup folder that is not used yet. */
 export function backupName(folder: string, label: string, now: number): string {
   const target = join(folder, BACKUPS_FOLDER);
   if (mkdirSync(target, { recursive: true, mode: 0o700 }) !== undefined) syncFolder(folder);

@@ -17,25 +17,22 @@ import { APPLICATION_ID, MEMORY_FILE } from '../store/database.ts';
 export const BACKUPS_FOLDER = 'backups';
 
 const PARTS = ['', '-wal', '-shm', '-journal'] as const;
-/** Every name that this program gives to an unfinished file. Other names belong to the owner and are never removed. */
+/** The names of all unfinished files of this program. Other files belong to the owner and are never removed. */
 const DRAFT = /^memory\.(?:db\.new|restoring\.db|salvaging\.db)(?:-wal|-shm|-journal)?$|^memory\.key(?:\.next)?\.new$/;
 const BACKUP = /^(?:memory|schema-\d+|before-restore)-\d+\.db/;
 const BACKUP_DRAFT = /^[^.]+\.db\.new(?:-wal|-shm|-journal)?$/;
 const BACKUP_LOG = /^([^.]+\.db)-(?:wal|shm|journal)$/;
-/** Folders of other parts of the program. They hold many files and never a database of ours. */
+/** Folders of other parts of the program. They hold many files and never a database. */
 const FOREIGN_FOLDERS: ReadonlySet<string> = new Set(['electron', 'embeddings', 'packs']);
 const DEEPEST = 4;
 const MAGIC = 'SQLite format 3\0';
 
-/** A database with the files that SQLite keeps beside it. */
+/** Removes a database and the files that SQLite stores beside it. */
 export function removeDatabase(file: string): void {
   for (const part of PARTS) rmSync(file + part, { force: true });
 }
 
-/**
- * Removes what a killed upkeep command left behind: drafts hold complete copies of the memory. The caller holds the folder's
- * lock, so no other process is writing one.
- */
+/** Removes the drafts of killed upkeep commands, which hold complete copies of the memory. The caller must hold the folder lock. */
 export function removeDrafts(folder: string): void {
   for (const name of namesIn(folder)) if (DRAFT.test(name)) rmSync(join(folder, name), { force: true });
   const backups = join(folder, BACKUPS_FOLDER);
@@ -47,7 +44,7 @@ export function removeDrafts(folder: string): void {
   }
 }
 
-/** A killed restore may leave the memory with a second name among the backups, and its log under that name alone. */
+/** A killed restore can leave a hard link to the memory among the backups, and its log under that name only. */
 function undoSecondName(file: string, backups: string): void {
   const memory = statOf(file);
   if (!memory || memory.nlink < 2) return;
@@ -62,11 +59,11 @@ function undoSecondName(file: string, backups: string): void {
 
 export interface DatabaseCopy {
   readonly file: string;
-  /** When it was last written; milliseconds since 1970. */
+  /** Last modified; milliseconds since 1970. */
   readonly at: number;
 }
 
-/** Every other file in the data folder that is a database of ours, whatever its name: each may open to forgotten facts. */
+/** Lists every other memory database in the data folder, whatever its name. Each may still contain forgotten facts. */
 export function listDatabaseCopies(folder: string): readonly DatabaseCopy[] {
   const memory = statOf(join(folder, MEMORY_FILE));
   return databasesBelow(folder, 1).filter(({ file }) => !isSameFile(memory, statOf(file)));
@@ -83,7 +80,7 @@ function databasesBelow(folder: string, depth: number): DatabaseCopy[] {
   return found;
 }
 
-/** By the header alone: a copy that is cut short may still open to some facts. */
+/** Checks only the header, because even a truncated copy may still contain facts. */
 function isOurs(file: string): boolean {
   let handle: number | undefined;
   try {
@@ -92,7 +89,7 @@ function isOurs(file: string): boolean {
     if (readSync(handle, header, 0, header.length, 0) < header.length) return false;
     return header.toString('latin1', 0, MAGIC.length) === MAGIC && header.readUInt32BE(68) === APPLICATION_ID;
   } catch {
-    // A file that we cannot read does not keep its owner from forgetting.
+    // An unreadable file must not prevent a forget.
     return false;
   } finally {
     if (handle !== undefined) closeSync(handle);

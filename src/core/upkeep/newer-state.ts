@@ -10,7 +10,7 @@ import { openDatabase } from '../store/database.ts';
 import { migrations } from '../store/migrations/index.ts';
 import { CREDENTIAL, PAUSED_TOKEN, SIGNING_SECRET, TOKEN_RECORD, VAULT_PREFIX } from '../store/vault-names.ts';
 
-/** For a token whose expiry is not known. */
+/** Expiry of a revocation whose token has an unknown expiry. */
 const FOR_GOOD = Number.MAX_SAFE_INTEGER;
 
 export interface Tombstone {
@@ -23,12 +23,9 @@ export interface Tombstone {
   readonly category: string | null;
 }
 
-/**
- * The state of the replaced memory that a restore of an older backup must not undo: what was forgotten, and who may come in.
- * All but the secrets is readable without a key.
- */
+/** State of the replaced memory that a restore must not undo: what was forgotten and which tokens are valid. Only the secrets need a key. */
 export interface NewerState {
-  /** The random id of the memory. A backup of another memory has another one. */
+  /** The random id of the memory, which its backups share. */
   readonly memory: string | undefined;
   readonly tombstones: readonly Tombstone[];
   readonly revocations: readonly { readonly id: string; readonly expires_at: number }[];
@@ -36,7 +33,7 @@ export interface NewerState {
   readonly segments: readonly { readonly id: Buffer; readonly segment: number }[];
   /** Names of all secrets. */
   readonly names: ReadonlySet<string>;
-  /** Secrets that open. Empty when the key is not available. */
+  /** The secrets that open. Empty if the key is not available. */
   readonly secrets: ReadonlyMap<string, Buffer>;
 }
 
@@ -49,14 +46,14 @@ export const EMPTY_NEWER_STATE: NewerState = {
   secrets: new Map(),
 };
 
-/** Undefined when the memory in this place cannot be read. */
+/** Undefined if the memory cannot be read. */
 export async function readNewerState(
   file: string,
   places: (connection: Connection) => readonly KeySource[],
 ): Promise<NewerState | undefined> {
   if (!existsSync(file)) return EMPTY_NEWER_STATE;
   try {
-    // Foreign objects in its schema do not keep its lists from being read. Nothing is written to it.
+    // Foreign objects in the schema do not prevent reading. Nothing is written to the file.
     const connection = new Connection(file, openDatabase(file, migrations, undefined, 'our tables'));
     try {
       const names = connection.sql.metaBlobs.all() as string[];
@@ -78,7 +75,7 @@ export async function readNewerState(
 
 async function ringOf(connection: Connection, places: readonly KeySource[]): Promise<KeyRing | undefined> {
   const records = connection.sql.keyRecords.all() as KeyRecord[];
-  // Without a record any key would be taken for the right one.
+  // Without a record, any key would be accepted.
   if (records.length === 0) return undefined;
   const found = await findKeys(records, places);
   return found.at === 'ok' ? found.custody.ring : undefined;
@@ -98,8 +95,8 @@ function secretsIn(connection: Connection, names: readonly string[], ring: KeyRi
 }
 
 /**
- * Writes the newer state into the backup that takes the memory's place. Returns how many tokens were revoked because their
- * record does not open: the restored memory still has the secret that signed them, so they would be valid and not listed.
+ * Writes the newer state into the restored backup. Returns how many tokens were revoked because their record does not open.
+ * The restored memory has the secret that signed them, so they would otherwise be valid but not listed.
  */
 export function applyNewerState(connection: Connection, keys: KeyKeeper, newer: NewerState): number {
   connection.begin();
@@ -113,7 +110,7 @@ export function applyNewerState(connection: Connection, keys: KeyKeeper, newer: 
       const secret = newer.secrets.get(name);
       if (secret) keys.saveSecret(name, secret);
     };
-    // Another memory's secret would turn away the clients of the one that comes back.
+    // Another memory's secret would invalidate the tokens of the restored one.
     if (ofThisMemory || !has(VAULT_PREFIX + SIGNING_SECRET)) carry(VAULT_PREFIX + SIGNING_SECRET);
     if (ofThisMemory) {
       carryCredentials(connection, keys, newer);
@@ -128,7 +125,7 @@ export function applyNewerState(connection: Connection, keys: KeyKeeper, newer: 
   }
 }
 
-/** A segment that was opened after the backup is not opened a second time: each bounds how many records share one derived key. */
+/** A segment opened after the backup must not be opened again, because each segment limits the use of one derived key. */
 function carrySegments(connection: Connection, keys: KeyKeeper, newer: NewerState): void {
   for (const { id, segment } of keys.records()) {
     const reached = openedSegments(newer, id);
@@ -154,7 +151,7 @@ function carryTokens(connection: Connection, keys: KeyKeeper, { names, secrets }
       connection.sql.insertRevocation.run(id, FOR_GOOD);
       unreadable += 1;
     }
-    // Paused or not, as the owner last decided.
+    // The owner's last decision to pause or resume wins.
     const paused = VAULT_PREFIX + PAUSED_TOKEN + id;
     if (names.has(paused)) keys.saveSecret(paused, Buffer.from('paused'));
     else keys.deleteSecret(paused);
@@ -162,7 +159,7 @@ function carryTokens(connection: Connection, keys: KeyKeeper, { names, secrets }
   return unreadable;
 }
 
-/** A credential that was taken back must not return, nor an older one in the place of a newer. */
+/** A restore must not bring back deleted credentials or replace newer ones. */
 function carryCredentials(connection: Connection, keys: KeyKeeper, { names, secrets }: NewerState): void {
   const prefix = VAULT_PREFIX + CREDENTIAL;
   for (const name of withPrefix(new Set(connection.sql.metaBlobs.all() as string[]), prefix))
@@ -173,10 +170,10 @@ function carryCredentials(connection: Connection, keys: KeyKeeper, { names, secr
   }
 }
 
-/** A newer recovery key made the older one useless, and it stays so. */
+/** An older recovery key must stay invalid after a newer one was created. */
 function carryRecoveryKey(connection: Connection, keys: KeyKeeper, { secrets }: NewerState): void {
   const publicKey = secrets.get(RECOVERY_PUBLIC_KEY);
-  // In the middle of a rotation there are two locked-up keys, and both belong to the recovery key of the backup.
+  // During a rotation there are two wrapped keys, and both belong to the recovery key of the backup.
   if (!publicKey || keys.ring.retiring || keys.readSecret(RECOVERY_PUBLIC_KEY)?.equals(publicKey)) return;
   const master = keys.ring.current.export();
   keys.saveSecret(RECOVERY_PUBLIC_KEY, publicKey);
@@ -184,7 +181,7 @@ function carryRecoveryKey(connection: Connection, keys: KeyKeeper, { secrets }: 
   master.fill(0);
 }
 
-/** By the time of an old backup the present looks like a clock that jumped. */
+/** Compared with the time stored in an old backup, the present would look like a clock jump. */
 function carryClock(keys: KeyKeeper, { secrets }: NewerState): void {
   const newer = secrets.get(STORED_CLOCK);
   const older = keys.readSecret(STORED_CLOCK);

@@ -35,18 +35,18 @@ export interface RestoreOptions {
   readonly backup: string;
   readonly clock: Clock;
   readonly sources: KeySources;
-  /** For a backup whose key is not at hand any more. */
+  /** For a backup whose key is not available. */
   readonly recoveryKey?: string;
 }
 
 export interface RestoreResult {
   readonly entries: number;
-  /** Entries of the backup that had been forgotten since, or while it was made, and stay so. */
+  /** Entries of the backup that were forgotten later or while it was written. The restore removes them. */
   readonly stillForgotten: number;
   readonly broken: number;
-  /** Where the memory lies that stood here before. */
+  /** The backup file of the replaced memory. */
   readonly replacedMemory: string | undefined;
-  /** Tokens made after the backup whose record does not open, because the key of the replaced memory is not available. */
+  /** Tokens newer than the backup that were revoked because their record does not open without the key of the replaced memory. */
   readonly revokedTokens: number;
   /**
    * False when the replaced memory could not be read. Then facts forgotten and tokens revoked or paused after the backup may be
@@ -60,10 +60,7 @@ interface Keys {
   readonly next?: Buffer;
 }
 
-/**
- * Puts a backup in the place of the memory. Nothing is lost on the way: the copy is made ready beside it, what stood
- * here before is put with the backups, and one renaming exchanges them. Lifetimes go on as they were.
- */
+/** Replaces the memory with a backup, prepared in a draft and put in place by one rename. The old memory becomes a backup. Expiry times stay. */
 export async function restoreBackup(options: RestoreOptions): Promise<RestoreResult> {
   const { folder, backup, clock } = options;
   prepareFolder(folder);
@@ -84,7 +81,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRes
   }
 }
 
-/** Brings a lost master key back into its place, from the recovery key that the owner wrote down. */
+/** Stores a lost master key again, unwrapped with the recovery key. */
 export async function recoverKey({
   folder,
   sources,
@@ -123,7 +120,7 @@ async function makeReady(
       recoveryKey === undefined ? places : [handedIn(recoveredFrom(connection, recoveryKey))],
     );
     await keys.unlock();
-    // Without the key of the backup its failure says what is missing.
+    // Throws if the key of the backup is missing.
     void keys.ring;
     requireSound(connection);
     const rows = new SealedRows(connection, keys);
@@ -160,7 +157,7 @@ function requireSound(connection: Connection): void {
   );
 }
 
-/** Removes what was forgotten after it was written, by this backup's own list and by that of the memory it replaces. */
+/** Deletes what was forgotten after the backup, by the tombstones of the backup and of the replaced memory. */
 async function forgetAgain(
   connection: Connection,
   keys: KeyKeeper,
@@ -210,8 +207,8 @@ async function forgetAgain(
 }
 
 /**
- * Whether something written at that moment was there to be forgotten. Moments yet to come were given by a clock that was
- * wrong: such a row may be older than any tombstone, and such a tombstone is as old as the last moment before the doubt.
+ * Whether an entry existed when the tombstone was written. Times in the future come from a wrong clock: such an entry counts as
+ * existing, and such a tombstone uses its last trusted time.
  */
 const wasThere = (writtenAt: number, { at, trusted }: Tombstone, now: number): boolean =>
   writtenAt > now || writtenAt <= (at > now ? trusted : at);
@@ -242,7 +239,7 @@ const keepingLogShort = (connection: Connection): Transactions => ({
   },
 });
 
-/** A machine that has a key of its own for this memory keeps that one; else the recovered key becomes it. */
+/** If this machine has a key for this memory, reseals with it. Otherwise stores the recovered key. */
 async function bringUnderPresentKey(
   parts: Omit<ConstructorParameters<typeof Rotation>[0], 'queue'>,
   places: readonly KeySource[],
@@ -263,8 +260,8 @@ async function bringUnderPresentKey(
 }
 
 /**
- * Back to where the key was, or else to the first place that can keep one. A key that stands there and does not fit is
- * of no use to this memory and makes room; a place that is closed is never passed over for a weaker one.
+ * Stores the key in its former source, or in the first that can store one. Overwrites a key there that does not match. If that
+ * source is locked or unavailable, throws instead of using a weaker one.
  */
 async function keepIn(places: readonly KeySource[], keys: Keys, from: string | undefined): Promise<void> {
   const able = places.filter(({ save: keep }) => keep);
@@ -281,14 +278,14 @@ async function keepIn(places: readonly KeySource[], keys: Keys, from: string | u
   );
 }
 
-/** The replaced memory may open with its own key, or with the recovery key that opens the backup. */
+/** The replaced memory may open with its own key or with the recovery key of the backup. */
 function placesFor(connection: Connection, { sources, recoveryKey }: RestoreOptions): readonly KeySource[] {
   const places = sources(String(connection.meta('memory')));
   if (recoveryKey === undefined) return places;
   try {
     return [...places, handedIn(recoveredFrom(connection, recoveryKey))];
   } catch {
-    // It has a newer recovery key, or none.
+    // The replaced memory has a newer recovery key, or none.
     return places;
   }
 }
@@ -302,7 +299,7 @@ const handedIn = (keys: Keys): KeySource => ({
   },
 });
 
-/** In the middle of a rotation there are two, as they then stand in their place. */
+/** During a rotation there are two keys, for the two slots of a source. */
 function recoveredFrom(connection: Connection, recoveryKey: string): Keys {
   const [lockedUp, retiring] = [connection.meta(RECOVERY_WRAPPED_KEY), connection.meta(RECOVERY_WRAPPED_RETIRING_KEY)];
   if (!Buffer.isBuffer(lockedUp))
@@ -312,12 +309,12 @@ function recoveredFrom(connection: Connection, recoveryKey: string): Keys {
 }
 
 /**
- * A second name first, so that there is no moment without a memory. A log or journal that SQLite could not empty goes along:
- * left in its place, SQLite would apply it to the restored file.
+ * Uses a hard link, so that a memory exists at every moment. Moves a leftover log or journal along, because SQLite would apply
+ * it to the restored file.
  */
 function putAside(file: string, folder: string, now: number): string | undefined {
   if (!existsSync(file)) {
-    // Without its file a log opens to nothing.
+    // A log is useless without its database file.
     removeDatabase(file);
     return undefined;
   }
@@ -325,7 +322,7 @@ function putAside(file: string, folder: string, now: number): string | undefined
   try {
     linkSync(file, aside);
   } catch {
-    // Not every disk can give a file a second name. A copy gets its final name only when it is complete.
+    // Some file systems have no hard links. The copy gets its final name only when it is complete.
     const draft = `${aside}.new`;
     copyFileSync(file, draft);
     syncFile(draft);
@@ -340,7 +337,7 @@ function putAside(file: string, folder: string, now: number): string | undefined
 function copy(backup: string, draft: string): void {
   try {
     copyFileSync(backup, draft, constants.COPYFILE_EXCL);
-    // A copy of an open memory, or one that a killed program left, has its last changes in its log.
+    // A copy of an open memory, or of one whose program was killed, has its last changes in the log.
     if (existsSync(`${backup}-wal`)) copyFileSync(`${backup}-wal`, `${draft}-wal`, constants.COPYFILE_EXCL);
   } catch (cause) {
     throw (

@@ -14,7 +14,7 @@ import { ALL_KINDS, KIND_BY_NUMBER } from '../store/statements.ts';
 import type { Kind } from '../store/store.ts';
 import { walkEntries } from './verification.ts';
 
-/** A slice ends after this long, so that nobody waiting behind it notices. */
+/** The longest slice, so that waiting writers are not delayed noticeably. */
 const SLICE_MS = 3;
 const ROWS_AT_ONCE = 32;
 const PAGES_AT_ONCE = 200;
@@ -30,7 +30,7 @@ interface Deps {
   readonly keys: KeyKeeper;
   readonly rows: SealedRows;
   readonly queue: CommitQueue;
-  /** Segments that another file has opened under the next key; none unless told. */
+  /** Segments that another file has already opened under the next key. */
   segmentsOf?(key: Buffer): number;
 }
 
@@ -40,9 +40,8 @@ interface WalkedRow extends EntryRow {
 }
 
 /**
- * Leaves one master key for another, row by row, while everything stays readable and writable. Each slice is one commit
- * that also keeps the place reached, so a killed program goes on where it stood. The old key is let go only after every
- * row has been looked at once more (R-KEY).
+ * Moves every row from one master key to another while the memory stays readable and writable. Each slice is one commit that
+ * stores the position, so a killed program resumes there. The old key is dropped only after every row was checked again (R-KEY).
  */
 export class Rotation {
   readonly #deps: Deps;
@@ -57,17 +56,17 @@ export class Rotation {
     return this.#state;
   }
 
-  /** Ends the work at the next slice; the next start goes on from there. */
+  /** Stops after the current slice; the next start resumes. */
   stop(): void {
     this.#stopped = true;
   }
 
-  /** Makes a new key, or takes the one that its owner handed in as the next, and moves everything under it. */
+  /** Creates the next key, or uses the one that the owner provided, and moves every row to it. */
   async run(): Promise<void> {
     if (this.#state.at === 'running')
       throw new Failure('invalid_input', 'The key is being rotated already; wait until that has ended.');
     const { keys } = this.#deps;
-    // The failure that says why there is no key.
+    // Throws if no key is held.
     const { retiring } = keys.ring;
     this.#state = { at: 'running', done: 0, of: 0 };
     try {
@@ -87,13 +86,13 @@ export class Rotation {
       throw new Failure('invalid_input', 'The next key is the one in use; hand in a new one, made with: openssl rand -hex 32.');
     }
     await queue.run(() => {
-      // It may have been locked while the key's place was asked.
+      // The memory may have been locked while the key source was read.
       keys.requireKeys();
       connection.sql.retireKey.run();
       connection.sql.insertKeyRecord.run(next.id, 'current', next.proof(), source.name);
       connection.sql.updateSegment.run(this.#deps.segmentsOf?.(next.id) ?? 0, next.id);
       connection.setMeta(PLACE, 0);
-      // Until the end both keys are needed, so both can be recovered.
+      // Until the rotation ends both keys are needed, so both must be recoverable.
       const recovery = keys.readSecret(RECOVERY_PUBLIC_KEY);
       const lockedUp = connection.meta(RECOVERY_WRAPPED_KEY);
       if (recovery && Buffer.isBuffer(lockedUp)) {
@@ -107,7 +106,7 @@ export class Rotation {
 
   async #walk(): Promise<void> {
     const { connection, queue } = this.#deps;
-    // Versions move with their fact. Those whose fact is broken are left, and move in a pass of their own.
+    // Versions move with their fact. A second pass moves the versions of broken facts.
     for (const kinds of [FACTS_WITH_VERSIONS, EVERYTHING]) {
       for (let moved = -1; moved !== 0;) {
         moved = await this.#pass(kinds);
@@ -118,7 +117,7 @@ export class Rotation {
     await this.#end();
   }
 
-  /** Once through all rows, from the place that an earlier run reached; how many were moved. */
+  /** Walks all rows from the stored position. Returns how many were moved. */
   async #pass(kinds: ReadonlySet<Kind>): Promise<number> {
     const { connection, queue } = this.#deps;
     const of = connection.sql.countRows.get() as number;
@@ -135,18 +134,18 @@ export class Rotation {
     }
   }
 
-  /** Every page of the file changes; cleared by and by, nobody has to wait for all of them at the end. */
+  /** Empties the log now and then, so that the end of the rotation does not have to wait for every page. */
   #clear(): void {
     const { connection } = this.#deps;
     if (connection.changedPages < PAGES_AT_ONCE) return;
     try {
       connection.truncateLog();
     } catch {
-      // Somebody reads or writes the file just now; the next slice comes soon.
+      // Another connection uses the file; the next slice tries again.
     }
   }
 
-  /** Opens everything once more. What was known to be broken before may be left behind, nothing else. */
+  /** Opens every row again. Only rows that were known to be broken may remain under the old key. */
   async #verify(): Promise<void> {
     const { connection, rows, keys } = this.#deps;
     const known = rows.brokenCount;
@@ -167,7 +166,7 @@ export class Rotation {
     if (this.#stopped) throw new Failure('store_unavailable', 'The rotation was interrupted; it goes on at the next start.');
   }
 
-  /** Inside a transaction. */
+  /** Call it in a transaction. */
   #slice(kinds: ReadonlySet<Kind>): { seen: number; moved: number } {
     const { connection, rows, keys } = this.#deps;
     const namespaces = new Map(connection.namespaces().map((row) => [row.id, namespaceOf(row)]));
@@ -184,7 +183,7 @@ export class Rotation {
         place = row.row;
         if (!namespace || !kind || !kinds.has(kind) || current.id.equals(keyIdOf(row.sealed))) continue;
         const entry = rows.open(namespace, kind, row);
-        // A broken seal opens under no key; the row stays, counted, until it is forgotten or expires.
+        // A broken seal opens under no key. The row stays and is counted until it is forgotten or expires.
         if (!entry) continue;
         rows.reseal(namespace, kind, row, entry);
         moved += 1;
@@ -196,11 +195,11 @@ export class Rotation {
     return { seen, moved };
   }
 
-  /** First the database lets the old key go, then its place: whatever dies between, the key in use is there. */
+  /** The database drops the old key before the key source does, so a crash in between cannot lose the key in use. */
   async #end(): Promise<void> {
     const { connection, keys, queue } = this.#deps;
     const { ring, source } = keys.requireKeys();
-    // The log still holds rows as they were under the old key.
+    // The log still contains rows sealed with the old key.
     if (!connection.truncateLog()) {
       throw new Failure('store_unavailable', 'Another program is reading the file memory.db; close it and rotate again.');
     }
@@ -219,7 +218,7 @@ export class Rotation {
   }
 }
 
-/** Kept in its place before anything is sealed with it. */
+/** Stores the key in its source before anything is sealed with it. */
 async function nextKey(source: KeySource): Promise<Buffer> {
   const waiting = await source.read('next');
   if (waiting.at === 'found') return waiting.key;

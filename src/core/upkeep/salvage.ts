@@ -16,9 +16,9 @@ import type { Clock } from '../time/clock.ts';
 import { removeDatabase, removeDrafts } from './copies.ts';
 
 const ROWS_AT_ONCE = 200;
-/** A file is filled up to what it says of its length, within reason. */
+/** The largest size in a file header that is believed. */
 const MOST_BYTES = 64 * 1024 ** 3;
-/** So far behind the last row that could be read another is looked for, where nothing tells which the last one is. */
+/** How many row numbers to try after the last readable row, where no index tells the last one. */
 const FAR = 200_000;
 
 interface SalvageOptions {
@@ -29,9 +29,9 @@ interface SalvageOptions {
 }
 
 export interface SalvageResult {
-  /** Facts of the subject that live and whose seal is whole. */
+  /** Unexpired facts of the subject whose seal opens. */
   readonly facts: Iterable<Entry>;
-  /** Rows whose seal is broken, of any kind; complete when all facts have been taken. */
+  /** Rows of any kind with a broken seal. Final once all facts have been read. */
   readonly broken: () => number;
   /** Whether a part of the file could not be read at all. */
   readonly unreadable: () => boolean;
@@ -39,10 +39,7 @@ export interface SalvageResult {
 
 type Found = EntryRow & { readonly kind: number; readonly namespace: number };
 
-/**
- * Lends whoever asks what can still be read of a damaged file: each row by itself, believed only where its seal is whole
- * (R-DUR-06). It works on a copy, and the file stays as it is.
- */
+/** Reads what is left of a damaged file, row by row, and trusts only rows whose seal opens (R-DUR-06). Works on a copy. */
 export async function salvage<T>(
   { folder, clock, sources, subject }: SalvageOptions,
   use: (salvaged: SalvageResult) => Promise<T>,
@@ -57,7 +54,7 @@ export async function salvage<T>(
     try {
       const keys = new KeyKeeper(connection, clock, sources(String(connection.meta('memory'))));
       await keys.unlock();
-      // Without the key its failure says what is missing.
+      // Throws if the key is missing.
       void keys.ring;
       const rows = new SealedRows(connection, keys);
       const holes = { any: false };
@@ -71,16 +68,16 @@ export async function salvage<T>(
   }
 }
 
-/** What SQLite needs of the file: its beginning, and as many bytes as that tells of. */
+/** SQLite needs an intact header and a file as long as the header says. */
 function opened(file: string, draft: string): Connection {
   try {
     copyFileSync(file, draft);
     chmodSync(draft, 0o600);
     if (existsSync(`${file}-wal`)) copyFileSync(`${file}-wal`, `${draft}-wal`);
-    // What was cut off is zeros from here on, which are no rows.
+    // Fill a truncated file with zeros, which hold no rows.
     const bytes = bytesToldIn(draft);
     if (statSync(draft).size < bytes) truncateSync(draft, bytes);
-    // Only our tables are read, row by row, and only rows with a whole seal are believed.
+    // Other tables are not checked: only ours are read, and only rows whose seal opens are trusted.
     const db = connect(draft, { check: 'our tables' });
     if (db.pragma('user_version', { simple: true }) !== migrations.length) throw new Error('It is of another version.');
     return new Connection(draft, db);
@@ -89,7 +86,7 @@ function opened(file: string, draft: string): Connection {
   }
 }
 
-/** How long a file says that it is; longer than a memory ever gets is no truth. */
+/** The length in the file header, or 0 if it is too large to be true. */
 function bytesToldIn(file: string): number {
   const header = Buffer.alloc(100);
   const handle = openSync(file, 'r');
@@ -112,7 +109,7 @@ function* factsOf(
   for (const row of rowsOf(connection, holes)) {
     if (row.expires_at <= now) continue;
     const namespace = namespaces.get(row.namespace);
-    // Where the list of namespaces is damaged the seal tells whether it is one of theirs.
+    // If the namespace list is damaged, the seal shows whether the row belongs to this subject.
     const entry = rows.open(namespace ?? whose, KIND_BY_NUMBER.get(row.kind) ?? 'fact', row);
     const theirs = !namespace || (namespace.subject === whose.subject && namespace.session === undefined);
     if (entry && theirs && KIND_BY_NUMBER.get(row.kind) === 'fact') yield entry;
@@ -128,7 +125,7 @@ function namespacesOf(connection: Connection): ReadonlyMap<number, Namespace> {
   }
 }
 
-/** In slices while all is well, and one by one where a slice cannot be read. */
+/** Reads slices, and single rows where a slice cannot be read. */
 function* rowsOf(connection: Connection, holes: { any: boolean }): Generator<Found> {
   const { rowsAfter, rowById, lastByExpiry, lastByChange, lastVersion } = connection.sql;
   const read = (statement: typeof rowsAfter, ...given: number[]): Found[] | undefined => {
@@ -152,11 +149,11 @@ function* rowsOf(connection: Connection, holes: { any: boolean }): Generator<Fou
       continue;
     }
     told ??= lastIn(lastByExpiry, lastByChange, lastVersion);
-    // An index may be damaged too: it ends a search that finds nothing, and no more than that.
+    // The index may be damaged too, so it may only end the search, never skip rows.
     const far = last + FAR;
     if (place >= (told > last ? Math.min(told, far) : far)) return;
     for (const until = place + ROWS_AT_ONCE; place < until; place += 1) {
-      // By its number alone: the way to the next one may lead through what is damaged.
+      // Look the row up by number, because walking to the next row may cross a damaged page.
       const [row] = read(rowById, place + 1) ?? [];
       if (!row) continue;
       yield row;
@@ -165,7 +162,7 @@ function* rowsOf(connection: Connection, holes: { any: boolean }): Generator<Fou
   }
 }
 
-/** By the indexes that can be read; 0 where none can. */
+/** The last row number in any readable index, or 0. */
 function lastIn(...indexes: readonly Connection['sql']['rowsAfter'][]): number {
   const rows = indexes.map((index) => {
     try {

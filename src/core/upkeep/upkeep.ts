@@ -18,7 +18,7 @@ interface Deps {
   readonly queue: CommitQueue;
   readonly folder: string;
   now(): number;
-  /** Whether that time is in doubt. */
+  /** Whether the clock is in doubt. */
   doubtful(): boolean;
 }
 
@@ -43,7 +43,7 @@ export class FileUpkeep implements Upkeep {
     return this.#keep(this.#rotation.run());
   }
 
-  /** Goes on with a rotation that an earlier run did not end. */
+  /** Resumes a rotation that an earlier run did not finish. */
   resume(): void {
     if (this.rotating.at === 'none' && this.#deps.keys.heldKeys?.ring.retiring) this.rotate().catch(() => undefined);
   }
@@ -103,7 +103,7 @@ export class FileUpkeep implements Upkeep {
     return this.#keep(verifyMemory(connection, rows, keys));
   }
 
-  /** Lets what is running come to a safe end. */
+  /** Waits until running work has stopped safely. */
   async stop(): Promise<void> {
     this.#rotation.stop();
     await this.#working;

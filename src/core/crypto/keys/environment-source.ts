@@ -3,10 +3,7 @@ import { readProvidedSecret } from './provided-secret.ts';
 
 const names: Record<KeySlot, string> = { current: 'HELMDECK_MEMORY_KEY', next: 'HELMDECK_MEMORY_KEY_NEXT' };
 
-/**
- * Keys handed in by whoever starts the program, as hexadecimal text or as the path of a file with it.
- * Undefined when the environment names none. A variable that is set and cannot be honoured stops the start.
- */
+/** Keys from environment variables, as hexadecimal text or as the path of a file. Undefined if none is set. An invalid one stops the start. */
 export function environmentSource(environment: Readonly<Record<string, string | undefined>>): KeySource | undefined {
   if (environment[names.current] === undefined && environment[`${names.current}_FILE`] === undefined) return undefined;
   const name = environment[names.current] === undefined ? `${names.current}_FILE` : names.current;

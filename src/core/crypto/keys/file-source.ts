@@ -6,14 +6,14 @@ import { type KeySource, parseKey, type KeySlot } from './key-source.ts';
 
 const files: Record<KeySlot, string> = { current: 'memory.key', next: 'memory.key.next' };
 
-/** A key file in the data folder. Only the owner makes one, with `helmdeck-memory key init --file`. */
+/** A key file in the data folder, created only by the owner with `helmdeck-memory key init --file`. */
 export function fileSource(folder: string): Required<KeySource> {
   const path = (slot: KeySlot) => join(folder, files[slot]);
   const read: KeySource['read'] = async (slot) => {
     const found = lstatSync(path(slot), { throwIfNoEntry: false });
     if (!found) return { at: 'absent' };
     const { mode } = found;
-    // A link could point anywhere, and a file that others read is no secret.
+    // A link could point anywhere, and a file that other users can read is not secret.
     if ((mode & 0o170000) !== 0o100000 || (process.platform !== 'win32' && (mode & 0o077) !== 0)) {
       throw new Failure(
         'key_unavailable',

@@ -1,30 +1,30 @@
 import { Failure } from '../../../contract/failure.ts';
 import { MASTER_KEY_BYTES } from '../key-ring.ts';
 
-/** `next` holds a key from the start of a rotation until its end. */
+/** The `next` slot holds a key during a rotation. */
 export type KeySlot = 'current' | 'next';
 
-/** A place that cannot be read is never told as one that is empty: nobody may make a new key because of it. */
+/** An unreadable source must never look empty, because then a new key would be created. */
 export type KeyReading =
   | { at: 'found'; key: Buffer }
   | { at: 'absent' }
   | { at: 'locked'; why: string }
   | { at: 'unavailable'; why: string };
 
-/** A place where a master key is kept. */
+/** A place that stores a master key. */
 export interface KeySource {
-  /** As it is told to the owner: "the OS keychain". */
+  /** The name shown to the owner, such as "the OS keychain". */
   readonly name: string;
-  /** Throws a failure that names the place if what stands there is not a key. */
+  /** Throws a failure that names the source if its content is not a key. */
   read(slot: KeySlot): Promise<KeyReading>;
-  /** Absent where the owner alone writes, as in the environment. Fulfils only when the key reads back the same. */
+  /** Absent for read-only sources such as the environment. Resolves only when the key reads back the same. */
   readonly save?: (slot: KeySlot, key: Buffer) => Promise<void>;
   readonly remove?: (slot: KeySlot) => Promise<void>;
-  /** Whether a first start may make a key here without being asked. */
+  /** Whether the first start may create a key here without asking. */
   readonly createsOnFirstStart: boolean;
 }
 
-/** 64 hexadecimal characters, or a failure that names where they were expected but never what stood there. */
+/** Parses 64 hexadecimal characters. The failure names where they were expected, and never quotes them. */
 export function parseKey(text: string, where: string): Buffer {
   if (!/^[0-9a-f]{64}$/i.test(text)) {
     throw new Failure(

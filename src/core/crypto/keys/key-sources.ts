@@ -6,11 +6,11 @@ import { keychainSource, hasSessionBus } from './keychain.ts';
 interface Places {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly folder: string;
-  /** A desktop makes its key in the keychain at the first start; a server's owner says where. */
+  /** A desktop creates its key in the keychain at the first start; on a server the owner chooses the place. */
   readonly desktop: boolean;
 }
 
-/** Where a key is sought, in this order (R-KEY-01). What the environment names is what its owner wants, and nothing else is asked. */
+/** The key sources, in order (R-KEY-01). If the environment names a key, no other source is read. */
 export const keySources =
   ({ environment, folder, desktop }: Places): KeySources =>
   (memory) => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Failure } from '../../../contract/failure.ts';
 import { type KeyReading, type KeySource, parseKey, type KeySlot } from './key-source.ts';
 
-/** The three calls of keytar that are safe. `findCredentials` ends the process on a locked keyring; it is not here. */
+/** The safe calls of keytar. `findCredentials` is left out, because it ends the process on a locked keychain. */
 export interface Keychain {
   getPassword(service: string, account: string): Promise<string | null>;
   setPassword(service: string, account: string, password: string): Promise<void>;
@@ -12,12 +12,12 @@ export interface Keychain {
 
 const SERVICE = 'helmdeck-memory';
 const CANARY = 'canary';
-/** A keyring that asks its owner on the screen answers when the owner does. The program does not wait for that. */
+/** Timeout for a keychain that waits for the owner to answer a dialog. */
 const PATIENCE_MS = 5000;
 
 const waiting = 'it is waiting for you to unlock it';
 
-/** Loaded when first needed: where the system's library is missing the program runs without it. */
+/** Loaded on first use. The program also runs where the system library is missing. */
 export async function loadKeychain(): Promise<Keychain | undefined> {
   try {
     return (await import('keytar')).default;
@@ -26,17 +26,17 @@ export async function loadKeychain(): Promise<Keychain | undefined> {
   }
 }
 
-/** A keychain that cannot be read is never told as one that is empty. */
+/** An unreadable keychain must never look empty. */
 type ItemReading =
   | { readonly at: 'found'; readonly text: string }
   | { readonly at: 'absent' }
   | { readonly at: 'locked'; readonly why: string }
   | { readonly at: 'unavailable'; readonly why: string };
 
-/** Secret texts in the OS keychain, by account. */
+/** Secrets in the OS keychain, by account. */
 export interface KeychainItems {
   read(account: string): Promise<ItemReading>;
-  /** Fulfils only when the text reads back the same. */
+  /** Resolves only when the text reads back the same. */
   save(account: string, text: string): Promise<void>;
   remove(account: string): Promise<void>;
 }
@@ -44,14 +44,11 @@ export interface KeychainItems {
 export interface KeychainOptions {
   readonly load?: typeof loadKeychain;
   readonly timeoutMs?: number;
-  /** Whether anything leads to it; looked at each time it is asked. */
+  /** Whether a keychain can be reached; checked before each call. */
   readonly isReachable?: () => boolean;
 }
 
-/**
- * Whether anything leads to a keychain from here. On Linux it is reached over the bus of a desktop session; where there is none, as
- * for a service or over SSH, the libraries that would say so are large.
- */
+/** On Linux the keychain needs the bus of a desktop session. Services and SSH sessions have none, so the large library is not loaded. */
 export function hasSessionBus(
   environment: Readonly<Record<string, string | undefined>>,
   platform: NodeJS.Platform = process.platform,
@@ -63,9 +60,8 @@ export function hasSessionBus(
 }
 
 /**
- * A locked keyring says "nothing here" exactly like an empty one. So an item of ours with no secret in it, the canary,
- * stands beside the others: only where it can be seen, or written, does "nothing" mean absent (R-KEY). It is looked for
- * first, because the question itself may make the owner unlock the keyring.
+ * A locked keychain answers "no item" exactly like an empty one. So we also store a canary item without a secret: only when it
+ * can be read or written does "no item" mean absent (R-KEY). It is read first, because that may let the owner unlock.
  */
 export function openKeychainItems(
   what: string,
@@ -78,7 +74,7 @@ export function openKeychainItems(
     return loaded;
   };
 
-  /** Why it shows nothing; undefined if it shows what it holds. */
+  /** Why the keychain shows no items; undefined if it is open. */
   const whyClosed = async (chain: Keychain): Promise<string | undefined> => {
     const canary = await ask(chain, patience, () => chain.getPassword(SERVICE, CANARY));
     if (canary === late) return waiting;
@@ -120,7 +116,7 @@ export function openKeychainItems(
   };
 }
 
-/** The OS keychain. Each memory has items of its own, so that rotating one does not lock another out. */
+/** Each memory has its own items, so that rotating one key does not affect another memory. */
 export function keychainSource(
   memory: string,
   { creates, ...options }: KeychainOptions & { creates: boolean },
@@ -140,7 +136,7 @@ export function keychainSource(
   };
 }
 
-/** What the keychain itself says against it is for developers; the owner is told what to do. */
+/** The owner learns what to do. The keychain's own error is kept as the cause, for developers. */
 async function done(what: string, step: () => Promise<boolean>): Promise<void> {
   const told = (options?: ErrorOptions) =>
     new Failure('key_unavailable', `The OS keychain ${what}; unlock it and try again.`, options);
@@ -152,12 +148,12 @@ async function done(what: string, step: () => Promise<boolean>): Promise<void> {
 
 const late = Symbol('late');
 
-/** Keychains that still owe an answer nobody waits for any more. */
+/** Keychains with a call that timed out and is still pending. */
 const owing = new WeakSet<Keychain>();
 
 /**
- * The call goes on; only the waiting ends. Until it is answered no other one is made: each would hold one of Node's
- * few threads, and put one more question on the owner's screen.
+ * The call continues after the timeout. No other call starts until it ends, because each would block a thread of Node and show
+ * another dialog to the owner.
  */
 async function ask<T>(chain: Keychain, patience: number, question: () => Promise<T>): Promise<T | typeof late> {
   if (owing.has(chain)) return late;
@@ -179,8 +175,5 @@ async function ask<T>(chain: Keychain, patience: number, question: () => Promise
   }
 }
 
-/**
- * The reasons we can name. What a keychain says itself is not passed on: it may hold paths, and words that clients
- * take for something else.
- */
+/** A reason that we can name. The keychain's own message is not passed on, because it may contain paths. */
 class OutOfReach extends Error {}

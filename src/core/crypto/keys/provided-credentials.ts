@@ -2,10 +2,10 @@ import { CREDENTIAL_SHAPE } from '../../../contract/credential.ts';
 import { Failure } from '../../../contract/failure.ts';
 import { readProvidedSecret } from './provided-secret.ts';
 
-/** By the names that packs know them by. */
+/** Setting names by the names that packs use. */
 const SETTINGS = { github: 'HELMDECK_GITHUB_TOKEN' } as const;
 
-/** Credentials for services outside, for machines without a keychain. One that is set and cannot be honoured stops the start. */
+/** Credentials for external services, for machines without a keychain. An invalid one stops the start. */
 export function readProvidedCredentials(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const found: Record<string, string> = {};
   for (const [name, setting] of Object.entries(SETTINGS)) {

@@ -3,11 +3,11 @@ import { Failure } from '../../../contract/failure.ts';
 
 interface HandedIn {
   readonly text: string;
-  /** How it is told to the owner; what stood there never is. */
+  /** The place to name in messages. The secret itself is never shown. */
   readonly where: string;
 }
 
-/** A secret handed in by whoever starts the program: itself, or the path of a file with it. Undefined when neither is named. */
+/** Reads a secret from a variable, or from the file that `<name>_FILE` names. Undefined if neither is set. */
 export function readProvidedSecret(
   environment: Readonly<Record<string, string | undefined>>,
   name: string,
@@ -27,7 +27,7 @@ function read(file: string, variable: string): string {
   }
   try {
     refuseLooseMode(fstatSync(descriptor), variable);
-    // Editors and `>` leave a line end behind; nothing else is forgiven.
+    // Editors and `>` add a newline. Nothing else is trimmed.
     return readFileSync(descriptor, 'utf8').replace(/\r?\n$/, '');
   } catch (cause) {
     throw cause instanceof Failure ? cause : unreadable(variable, cause);
@@ -37,8 +37,8 @@ function read(file: string, variable: string): string {
 }
 
 /**
- * As OpenSSH treats private keys: a file of ours that other users can read is no secret. A file of root's may be readable, since
- * systems hand secrets to services that way, but only root may write it. A pipe has no other readers.
+ * Follows the rule of OpenSSH for private keys: no other user may read a file of ours. A file of root may be readable, because
+ * service managers provide secrets that way, but only root may write it. Pipes have no other readers.
  */
 function refuseLooseMode(stats: Stats, variable: string): void {
   if (process.platform === 'win32' || !stats.isFile()) return;
