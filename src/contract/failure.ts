@@ -1,6 +1,14 @@
 import { withCliCommand } from './cli-command.ts';
 
-/** Everything a caller can be told went wrong: the code, and how HTTP and JSON-RPC number it. */
+/**
+ * Every failure code with its HTTP status and, where it has one, its JSON-RPC error number.
+ *
+ * - `invalid_config`: a setting, or the folder or file that it names, is wrong. Only the owner can change that.
+ * - `store_unavailable`: the memory's own file cannot be opened, read or written.
+ * - `unavailable`: something else that the request needs is missing, busy or not running.
+ * - `cancelled`: someone cancelled the work before it ended. HTTP has no status for that, and 409 says that the work met
+ *   another request; -32800 is the number that the Language Server Protocol gave it.
+ */
 export const failures = {
   invalid_input: { http: 400, rpc: -32602 },
   missing_bearer: { http: 401 },
@@ -11,6 +19,7 @@ export const failures = {
   declined: { http: 403 },
   not_found: { http: 404, rpc: -32602 },
   method_not_allowed: { http: 405, rpc: -32601 },
+  cancelled: { http: 409, rpc: -32800 },
   payload_too_large: { http: 413 },
   unsupported_media_type: { http: 415 },
   quota_exceeded: { http: 429 },
@@ -21,10 +30,12 @@ export const failures = {
   session_unavailable: { http: 503, rpc: -32603 },
   key_unavailable: { http: 503, rpc: -32603 },
   qmd_unavailable: { http: 503, rpc: -32603 },
+  unavailable: { http: 503, rpc: -32603 },
   store_unavailable: { http: 503, rpc: -32603 },
   embeddings_unavailable: { http: 503, rpc: -32603 },
   timeout: { http: 504 },
   disk_full: { http: 507 },
+  invalid_config: { http: 500, rpc: -32603 },
   internal: { http: 500, rpc: -32603 },
 } as const satisfies Record<string, { http: number; rpc?: number }>;
 

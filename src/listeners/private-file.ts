@@ -25,7 +25,7 @@ export function readPrivateFile(path: string): string | undefined {
 
 const notPrivate = (cause?: unknown): Failure =>
   new Failure(
-    'store_unavailable',
+    'unavailable',
     'endpoint.json and owner-token must be files that only their owner can read; delete both from the data folder and restart the program.',
     { cause },
   );

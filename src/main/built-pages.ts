@@ -14,5 +14,5 @@ export function findBuiltBundle(): string {
   const pages = findBuiltPages()?.replace(/\bapp\.asar\b(?!\.)/, 'app.asar.unpacked');
   const bundle = pages && join(pages, CLAUDE_BUNDLE);
   if (bundle !== undefined && existsSync(bundle)) return bundle;
-  throw new Failure('store_unavailable', 'The bundle for Claude Desktop is missing. Reinstall Helmdeck Memory.');
+  throw new Failure('unavailable', 'The bundle for Claude Desktop is missing. Reinstall Helmdeck Memory.');
 }

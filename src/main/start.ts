@@ -77,7 +77,7 @@ async function main(): Promise<void> {
     if (wish !== 'headless') {
       const none = await desktop();
       if (!none) return;
-      if (wish === 'desktop') throw new Failure('store_unavailable', `${none.why} ${none.remedy}`);
+      if (wish === 'desktop') throw new Failure('unavailable', `${none.why} ${none.remedy}`);
       console.log(`Starting without the desktop window. ${none.why}\n${none.remedy}`);
     }
     // The headless program serves the window to browsers. Without a build, it runs without the window.

@@ -13,6 +13,7 @@ test('every failure has its HTTP status and JSON-RPC number (R-ERR-01)', () => {
     declined: { http: 403 },
     not_found: { http: 404, rpc: -32602 },
     method_not_allowed: { http: 405, rpc: -32601 },
+    cancelled: { http: 409, rpc: -32800 },
     payload_too_large: { http: 413 },
     unsupported_media_type: { http: 415 },
     quota_exceeded: { http: 429 },
@@ -23,10 +24,12 @@ test('every failure has its HTTP status and JSON-RPC number (R-ERR-01)', () => {
     session_unavailable: { http: 503, rpc: -32603 },
     key_unavailable: { http: 503, rpc: -32603 },
     qmd_unavailable: { http: 503, rpc: -32603 },
+    unavailable: { http: 503, rpc: -32603 },
     store_unavailable: { http: 503, rpc: -32603 },
     embeddings_unavailable: { http: 503, rpc: -32603 },
     timeout: { http: 504 },
     disk_full: { http: 507 },
+    invalid_config: { http: 500, rpc: -32603 },
     internal: { http: 500, rpc: -32603 },
   });
 });

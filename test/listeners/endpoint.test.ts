@@ -144,7 +144,7 @@ describe('the running program', () => {
       code: 'rate_limited',
       retryAfter: expect.any(Number),
     });
-    await expect(program?.call('backup', {})).rejects.toMatchObject({ code: 'store_unavailable' });
+    await expect(program?.call('backup', {})).rejects.toMatchObject({ code: 'unavailable' });
   });
 
   test('takes answers longer than a chunk', async () => {
@@ -216,7 +216,7 @@ describe('the running program', () => {
       { numRuns: 500 },
     );
     // A port that was changed may be another program's, which cannot prove itself.
-    expect([...outcomes].filter((outcome) => outcome !== 'store_unavailable')).toEqual(['undefined']);
+    expect([...outcomes].filter((outcome) => outcome !== 'unavailable')).toEqual(['undefined']);
   });
 
   /** What a program that was killed leaves behind. */
@@ -334,7 +334,7 @@ describe('the running program', () => {
     ])('%s', async (_why, spoil) => {
       const { folder } = await serve();
       spoil(folder);
-      await expect(findOwnerClient(folder)).rejects.toMatchObject({ code: 'store_unavailable' });
+      await expect(findOwnerClient(folder)).rejects.toMatchObject({ code: 'unavailable' });
       expect(existsSync(folder)).toBe(true);
     });
   });

@@ -71,7 +71,7 @@ describe('a taken port (R-HTTP-02)', () => {
     const port = await occupied();
     const started = serve({ address: `127.0.0.1:${port}` });
     const names = process.platform === 'linux' ? `taken by node (process ${process.pid});` : 'taken by another program';
-    await expect(started).rejects.toMatchObject({ code: 'store_unavailable', message: expect.stringContaining(names) });
+    await expect(started).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining(names) });
     await expect(started).rejects.toThrow(/^127\.0\.0\.1:\d+ is taken .* HELMDECK_ADDR to another port\.$/);
   });
 
@@ -103,7 +103,7 @@ describe('a taken port (R-HTTP-02)', () => {
 test('a listener that cannot tell where it is does not listen', async () => {
   const port = await occupied();
   const folder = join(import.meta.dirname, 'there-is-no-such-folder');
-  await expect(serve({ folder })).rejects.toMatchObject({ code: 'store_unavailable' });
+  await expect(serve({ folder })).rejects.toMatchObject({ code: 'unavailable' });
   expect(port).toBeGreaterThan(0);
 });
 

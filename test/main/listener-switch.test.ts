@@ -17,7 +17,7 @@ async function aListening(fails = 0) {
   const heard: ListeningState[] = [];
   const start = async (): Promise<Listener> => {
     starts += 1;
-    if (starts <= fails) throw new Failure('store_unavailable', 'The port is taken; end it.');
+    if (starts <= fails) throw new Failure('unavailable', 'The port is taken; end it.');
     return (await serve()).listener;
   };
   const listening = new ListenerSwitch(start, (state) => heard.push(state));

@@ -49,7 +49,7 @@ describe('a check for updates', () => {
     world.respond(HOST, () => gone.abort());
     const asked = served.perform(theOwner, 'checkForUpdates', {}, { signal: gone.signal });
     await expect(asked).rejects.toMatchObject({
-      code: 'handler_failed',
+      code: 'cancelled',
       message: expect.stringMatching(/^The request was cancelled/) as string,
     });
   });

@@ -38,7 +38,7 @@ async function desktop({ colours, ...over }: { colours?: (page: Page) => Promise
           listening: async () => shell.listening,
           resumeListening: async () => (shell.listening = { at: 'listening', url: 'http://127.0.0.1:1' }),
           async showBundle() {
-            if (!shell.bundle) throw new Failure('store_unavailable', 'The bundle is missing.');
+            if (!shell.bundle) throw new Failure('unavailable', 'The bundle is missing.');
             shell.shown += 1;
             return { shown: true };
           },

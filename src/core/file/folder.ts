@@ -36,7 +36,7 @@ function refused(cause: unknown, folder: string): Failure {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   if (code === 'SQLITE_BUSY') {
     return new Failure(
-      'store_unavailable',
+      'unavailable',
       'Another Helmdeck Memory is using this data folder; use that one, close it, or choose another folder.',
       { cause },
     );
@@ -50,7 +50,7 @@ function refused(cause: unknown, folder: string): Failure {
   }
   return (
     diskFailureOf(cause, folder)?.told ??
-    new Failure('store_unavailable', 'The data folder cannot be written; check its permissions and its disk.', { cause })
+    new Failure('invalid_config', 'The data folder cannot be written; check its permissions and its disk.', { cause })
   );
 }
 

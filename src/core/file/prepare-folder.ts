@@ -8,17 +8,17 @@ export function prepareFolder(folder: string): void {
   const { mode, uid } = made(resolve(folder));
   if ((mode & 0o170000) !== 0o040000) {
     throw new Failure(
-      'store_unavailable',
+      'invalid_config',
       'The data folder must be a folder and not a link; set HELMDECK_DATA_DIR to the real one.',
     );
   }
   if (process.platform === 'win32') return;
   if (uid !== process.getuid?.()) {
-    throw new Failure('store_unavailable', 'The data folder belongs to another user; set HELMDECK_DATA_DIR to one of your own.');
+    throw new Failure('invalid_config', 'The data folder belongs to another user; set HELMDECK_DATA_DIR to one of your own.');
   }
   if ((mode & 0o077) !== 0) {
     throw new Failure(
-      'store_unavailable',
+      'invalid_config',
       'Others may look into the data folder; run chmod 700 on it, or set HELMDECK_DATA_DIR to another.',
     );
   }
@@ -62,7 +62,7 @@ function made(folder: string): Stats {
     return lstatSync(folder);
   } catch (cause) {
     throw new Failure(
-      'store_unavailable',
+      'invalid_config',
       'The data folder cannot be made or read; set HELMDECK_DATA_DIR to a folder of your own.',
       { cause },
     );

@@ -39,7 +39,7 @@ export async function askConsent({ consent, signal }: CallContext, request: Cons
   const agreed = await consent(request);
   if (signal?.aborted) {
     if (signal.reason instanceof Failure) throw signal.reason;
-    throw new Failure('declined', 'The request was cancelled before you agreed, so nothing was done.');
+    throw new Failure('cancelled', 'The request was cancelled before you agreed, so nothing was done.');
   }
   if (!agreed) throw new Failure('declined', 'You did not agree, so nothing was done.');
 }

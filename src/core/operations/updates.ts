@@ -11,7 +11,7 @@ export const updates = ({ program: { version, updates: place } }: MemoryDeps): P
       throw new Failure('not_found', 'This build has no place to ask for a newer version; compare it where you got it.');
     }
     const newest = await place.newest(signal).catch((error: unknown) => {
-      throw error instanceof Failure || !signal.aborted ? error : new Failure('handler_failed', ALONE, { cause: error });
+      throw error instanceof Failure || !signal.aborted ? error : new Failure('cancelled', ALONE, { cause: error });
     });
     return { version, ...(isNewer(newest.version, version) && { newer: newest }) };
   },

@@ -25,7 +25,7 @@ export const upkeep = ({ store, tokens, packs, clock }: MemoryDeps): OfTheOwner 
   const kept = (): Upkeep => {
     if (store.upkeep) return store.upkeep;
     throw new Failure(
-      'store_unavailable',
+      'unavailable',
       'This memory is in RAM only, so there is nothing to keep up; give it a key first, with: helmdeck-memory key init.',
     );
   };

@@ -221,7 +221,7 @@ function explainInput({ own }: Pack, error: z.ZodError): string {
 /** The caller cancelled the run or is no longer allowed to wait for it. */
 class Cancelled extends Failure {
   constructor(why?: Failure) {
-    super(why?.code ?? 'handler_failed', why?.message ?? 'The run was cancelled. Start it again if needed.');
+    super(why?.code ?? 'cancelled', why?.message ?? 'The run was cancelled. Start it again if needed.');
   }
 }
 

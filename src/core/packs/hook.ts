@@ -25,7 +25,7 @@ export interface CachedResult {
 
 /** How a run ended. `cancelled`: the caller cancelled it. */
 export interface RunResult {
-  readonly outcome: 'ok' | 'cancelled' | FailureCode;
+  readonly outcome: 'ok' | FailureCode;
   /** The validated output; undefined unless the outcome is `ok`. */
   readonly output?: unknown;
   /** The failure the caller receives; undefined if the outcome is `ok`. */

@@ -108,7 +108,7 @@ export class PipelineRunner implements Disposable {
     const run = (await ended) ?? (await this.getRun(caller, active.run.run_id));
     requireKey(this.#deps.store);
     if (run.status === 'succeeded') return run;
-    const { error = 'handler_failed', message = 'The run was cancelled. Start it again if needed.', step } = run.failure ?? {};
+    const { error = 'cancelled', message = 'The run was cancelled. Start it again if needed.', step } = run.failure ?? {};
     // Safe: records contain only known codes.
     throw new Failure(error as FailureCode, step === undefined ? message : `In the step ${step}: ${message}`);
   }
@@ -443,7 +443,7 @@ function interrupted({ run }: RunRecord): PipelineRun {
       status: each.status === 'running' ? 'failed' : each.status === 'waiting' ? 'skipped' : each.status,
     })),
     failure: {
-      error: 'handler_failed',
+      error: 'cancelled',
       message: 'The program stopped or was locked before this run ended. Start it again if needed.',
       ...(step !== undefined && { step }),
     },

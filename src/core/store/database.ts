@@ -130,10 +130,7 @@ function requireSettings(db: Database): void {
     ['page_size', PAGE_BYTES],
   ] as const) {
     if (db.pragma(name, { simple: true }) === wanted) continue;
-    throw new Failure(
-      'store_unavailable',
-      `SQLite does not take ${name} = ${wanted} here; keep the data folder on a local disk.`,
-    );
+    throw new Failure('invalid_config', `SQLite does not take ${name} = ${wanted} here; keep the data folder on a local disk.`);
   }
 }
 

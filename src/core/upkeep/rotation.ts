@@ -163,7 +163,7 @@ export class Rotation {
   }
 
   #requireTime(): void {
-    if (this.#stopped) throw new Failure('store_unavailable', 'The rotation was interrupted; it goes on at the next start.');
+    if (this.#stopped) throw new Failure('cancelled', 'The rotation was interrupted; it goes on at the next start.');
   }
 
   /** Call it in a transaction. */

@@ -38,8 +38,7 @@ export class FileUpkeep implements Upkeep {
   }
 
   async rotate(): Promise<void> {
-    if (this.#backingUp > 0)
-      throw new Failure('store_unavailable', 'A backup is being made; rotate the key when that has ended.');
+    if (this.#backingUp > 0) throw new Failure('unavailable', 'A backup is being made; rotate the key when that has ended.');
     return this.#keep(this.#rotation.run());
   }
 
@@ -53,7 +52,7 @@ export class FileUpkeep implements Upkeep {
     const { recoveryKey: words, publicKey } = createRecoveryPair();
     await queue.run(() => {
       if (keys.ring.retiring)
-        throw new Failure('store_unavailable', 'The key is being rotated; make a recovery key when that has ended.');
+        throw new Failure('unavailable', 'The key is being rotated; make a recovery key when that has ended.');
       const bytes = keys.ring.current.export();
       keys.saveSecret(RECOVERY_PUBLIC_KEY, publicKey);
       connection.setMeta(RECOVERY_WRAPPED_KEY, wrapKey(bytes, publicKey));
@@ -69,7 +68,7 @@ export class FileUpkeep implements Upkeep {
   async backup(): Promise<BackupResult> {
     const { connection, folder } = this.#deps;
     if (this.rotating.at === 'running') {
-      throw new Failure('store_unavailable', 'The key is being rotated; make the backup when that has ended.');
+      throw new Failure('unavailable', 'The key is being rotated; make the backup when that has ended.');
     }
     this.#backingUp += 1;
     try {

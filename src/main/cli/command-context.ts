@@ -77,7 +77,7 @@ export class CommandContext implements AsyncDisposable {
     using program = await findProgram(this.config.folder);
     if (!program) return;
     throw new Failure(
-      'store_unavailable',
+      'unavailable',
       `Helmdeck Memory is running (process ${program.pid}), but this command needs exclusive access. Quit the program and try again.`,
     );
   }

@@ -30,12 +30,12 @@ export async function connectMemory(config: Config, circumstances: Circumstances
     const found = (await running(config)) ?? (await openedHere(config, circumstances).catch(unlessBusy));
     if (!(found instanceof Error)) return endingWith(interrupted, found);
     const unreachable = readUnreachable(config.folder);
-    if (unreachable) throw new Failure('store_unavailable', describeUnreachable(unreachable), { cause: found });
+    if (unreachable) throw new Failure('unavailable', describeUnreachable(unreachable), { cause: found });
     // Count from the first failed attempt, because starting this command can take as long on a busy machine.
     until = Math.min(until, performance.now() + PATIENCE_MS);
     if (performance.now() > until) {
       throw new Failure(
-        'store_unavailable',
+        'unavailable',
         'Another Helmdeck Memory process holds this data folder and does not respond. Wait for it to finish or quit it, then try again.',
         { cause: found },
       );

@@ -187,4 +187,4 @@ export function readSetting<Name extends SettingName>(
 
 /** A setting or a configuration file that the program cannot use. It stops the start. */
 export const configFailure = (message: string, cause?: unknown): Failure =>
-  new Failure('store_unavailable', message, cause === undefined ? {} : { cause });
+  new Failure('invalid_config', message, cause === undefined ? {} : { cause });

@@ -23,7 +23,7 @@ export function entryFor(
   { id: client, bringsNode }: Pick<Connector, 'id' | 'bringsNode'>,
 ): Entry {
   const command = nodeFor(around) ?? (bringsNode ? 'node' : undefined);
-  if (command === undefined) throw new Failure('store_unavailable', NO_NODE);
+  if (command === undefined) throw new Failure('unavailable', NO_NODE);
   // Said even where it is the usual one: who starts a client may have another idea of what is usual.
   return { command, args: [join(folder, BRIDGE), '--client', client], env: { HELMDECK_DATA_DIR: folder } };
 }
@@ -77,7 +77,7 @@ export function bundled(...parts: readonly string[]): string {
   const up = ['../../..', '../..'].map((way) => join(import.meta.dirname, way, 'integrations', ...parts));
   const found = up.find((path) => existsSync(path));
   if (found !== undefined) return found;
-  throw new Failure('store_unavailable', 'What clients need of us is missing from this installation; install it anew.');
+  throw new Failure('unavailable', 'What clients need of us is missing from this installation; install it anew.');
 }
 
 /** The machine's own before ours: it is still there when we are not. */

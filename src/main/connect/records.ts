@@ -75,7 +75,7 @@ export class Records {
       return Record.parse(JSON.parse(text));
     } catch (cause) {
       throw new Failure(
-        'store_unavailable',
+        'unavailable',
         `What is kept of this client's connection cannot be read; delete clients/${client}.json in the data folder, and connect it again.`,
         { cause },
       );
@@ -120,7 +120,7 @@ export class Records {
       return readPrivateFile(path);
     } catch (cause) {
       throw new Failure(
-        'store_unavailable',
+        'unavailable',
         `What is kept in ${path} must be a file that only you can read; run chmod 600 on it, and try again.`,
         { cause },
       );

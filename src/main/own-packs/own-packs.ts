@@ -151,7 +151,7 @@ export class OwnPacks implements Disposable {
   }
 }
 
-const closing = (): Failure => new Failure('handler_failed', 'The program is stopping; try again when it is running.');
+const closing = (): Failure => new Failure('unavailable', 'The program is stopping; try again when it is running.');
 
 /** Adds packs to the catalogue and returns those it refuses, with the reason. */
 function addTo(catalogue: Catalogue, packs: readonly Pack[]): readonly SkippedPack[] {

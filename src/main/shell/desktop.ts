@@ -104,7 +104,7 @@ export class Desktop implements AsyncDisposable {
     });
     if (this.#quitting) return;
     const pages = findBuiltPages();
-    if (pages === undefined) throw new Failure('store_unavailable', 'The window was not built; run npm run build.');
+    if (pages === undefined) throw new Failure('unavailable', 'The window was not built; run npm run build.');
     const served = servePages(session.defaultSession, pages, () => accentStyle(systemAccent()));
     this.#bound = this.#opened.use(bindWindow({ calls: this.#calls.promise, window: () => this.#window }));
     this.#opened.use(onAccentChange(() => this.#bound?.notify({ namespace: '', kind: 'accent' })));

@@ -34,7 +34,7 @@ function orSay(change: () => void): void {
     change();
   } catch (cause) {
     const why = 'The autostart folder among your settings cannot be changed; check what stands there and its permissions.';
-    throw new Failure('store_unavailable', why, { cause });
+    throw new Failure('unavailable', why, { cause });
   }
 }
 

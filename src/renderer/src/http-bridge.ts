@@ -61,13 +61,13 @@ type RefusedCode = Extract<BridgeResponse, { ok: false }>['code'];
 
 const away = (): BridgeResponse => ({
   ok: false,
-  code: 'store_unavailable',
+  code: 'unavailable',
   message: 'Helmdeck Memory is not running; start it, and open its window by the new link.',
 });
 
 const givenUp = (): BridgeResponse => ({
   ok: false,
-  code: 'handler_failed',
+  code: 'cancelled',
   message: 'It was cancelled; start it again if it is still wanted.',
 });
 

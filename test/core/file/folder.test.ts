@@ -29,7 +29,7 @@ describe('the data folder (R-STORE-03)', () => {
     const path = join(tempFolder(), 'data');
     make(path);
     expect(() => prepareFolder(path)).toThrow(
-      expect.objectContaining({ code: 'store_unavailable', message: expect.stringMatching(says) as string }),
+      expect.objectContaining({ code: 'invalid_config', message: expect.stringMatching(says) as string }),
     );
   });
 
@@ -60,7 +60,7 @@ describe('the data folder (R-STORE-03)', () => {
     writeFileSync(file, '');
     expect(() => prepareFolder(join(file, 'data'))).toThrow(
       expect.objectContaining({
-        code: 'store_unavailable',
+        code: 'invalid_config',
         message: expect.stringMatching(/cannot be made.*HELMDECK_DATA_DIR/) as string,
       }),
     );
@@ -72,7 +72,7 @@ describe('the data folder (R-STORE-03)', () => {
     const { chownSync } = await import('node:fs');
     chownSync(path, 65_534, 65_534);
     expect(() => prepareFolder(path)).toThrow(
-      expect.objectContaining({ code: 'store_unavailable', message: expect.stringMatching(/another user/) as string }),
+      expect.objectContaining({ code: 'invalid_config', message: expect.stringMatching(/another user/) as string }),
     );
   });
 });
@@ -82,7 +82,7 @@ describe('one process per data folder (R-DUR-12)', () => {
     const folder = tempFolder();
     await using store = await openStore({ folder, clock: manualClock(), sources: withKey() });
     await expect(openStore({ folder, clock: manualClock(), sources: withKey() })).rejects.toMatchObject({
-      code: 'store_unavailable',
+      code: 'unavailable',
       message: expect.stringMatching(/Another Helmdeck Memory is using this data folder; use that one, close it/) as string,
     });
     expect(store.status().file).toEqual({ at: 'open' });

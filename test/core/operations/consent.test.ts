@@ -265,7 +265,7 @@ describe('while the question is open', () => {
     await shown;
     givenUp.abort();
     answer(true);
-    expect(await failures).toMatchObject([{ reason: { code: 'declined' } }, { reason: { code: 'handler_failed' } }]);
+    expect(await failures).toMatchObject([{ reason: { code: 'cancelled' } }, { reason: { code: 'cancelled' } }]);
     await nextTurn();
     expect((await owner('list', {})).facts).toHaveLength(2);
   });

@@ -281,7 +281,7 @@ describe('the same question at once', () => {
     await soon();
     giveUp.abort();
     open();
-    await expect(first).rejects.toMatchObject({ code: 'handler_failed' });
+    await expect(first).rejects.toMatchObject({ code: 'cancelled' });
     expect(await settled(others)).toMatchObject([{ output: { said: '2' } }, { output: { said: '2' } }]);
     expect(counter.asked).toBe(2);
   });
@@ -348,7 +348,7 @@ describe('the same question at once', () => {
     const { pack, counter } = counting();
     const { ask, perform } = await opened(pack);
     await expect(perform(me, 'runPack', { name: 'test.echo' }, { signal: AbortSignal.abort() })).rejects.toMatchObject({
-      code: 'handler_failed',
+      code: 'cancelled',
     });
     expect(await ask()).toMatchObject({ output: { said: '1' } });
     expect(counter.asked).toBe(1);

@@ -158,7 +158,7 @@ describe('running a pack', () => {
       .perform(me, 'runPack', { name: 'test.echo' }, { signal: giveUp.signal })
       .catch((error: unknown) => error);
     giveUp.abort();
-    expect(await answer).toMatchObject({ code: 'handler_failed' });
+    expect(await answer).toMatchObject({ code: 'cancelled' });
     expect(await rows(memory)).toMatchObject([{ outcome: 'cancelled' }]);
   });
 
@@ -171,7 +171,7 @@ describe('running a pack', () => {
       }),
     );
     await expect(memory.perform(me, 'runPack', { name: 'test.echo' }, { signal: AbortSignal.abort() })).rejects.toMatchObject({
-      code: 'handler_failed',
+      code: 'cancelled',
     });
     expect(ran).toBe(false);
   });

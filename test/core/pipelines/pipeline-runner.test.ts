@@ -627,7 +627,7 @@ describe('what is cut short', () => {
 
   const interrupted = {
     status: 'failed',
-    failure: { error: 'handler_failed', step: 'second', message: expect.stringContaining('stopped or was locked') },
+    failure: { error: 'cancelled', step: 'second', message: expect.stringContaining('stopped or was locked') },
     steps: [{ status: 'succeeded' }, { status: 'failed' }, { status: 'skipped' }],
   };
 

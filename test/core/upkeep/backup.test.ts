@@ -319,7 +319,7 @@ describe('restoring (R-DUR-10, R-FORGET-15)', () => {
   test('while the memory is open it is refused (R-DUR-12)', async () => {
     const all = await scene();
     const refused = restoreBackup({ folder: all.folder, backup: all.backup.file, clock: all.clock, sources: withKey() });
-    await expect(refused).rejects.toMatchObject({ code: 'store_unavailable' });
+    await expect(refused).rejects.toMatchObject({ code: 'unavailable' });
   });
 
   test('in the place of a memory that cannot be read, it says what may be back', async () => {
@@ -505,7 +505,7 @@ describe('the recovery key (R-KEY-10)', () => {
     const rotating = store.upkeep!.rotate();
     for (let state = store.status().rotation; state.at !== 'running' || state.done === 0; state = store.status().rotation)
       await new Promise(setImmediate);
-    await expect(store.upkeep!.makeRecoveryKey()).rejects.toMatchObject({ code: 'store_unavailable' });
+    await expect(store.upkeep!.makeRecoveryKey()).rejects.toMatchObject({ code: 'unavailable' });
     await Promise.all([expect(rotating).rejects.toThrow(/goes on at the next start/), store[Symbol.asyncDispose]()]);
     for (const name of ['memory.key', 'memory.key.next']) rmSync(join(folder, name));
     await recoverKey({ folder, clock, sources, recoveryKey });

@@ -76,7 +76,7 @@ describe('drafts of a killed command (R-DUR-15)', () => {
   test('stay while another process owns the folder', async () => {
     await using _store = await openStore({ folder, clock, sources: withKey() });
     plant(DRAFTS);
-    await expect(openStore({ folder, clock, sources: withKey() })).rejects.toMatchObject({ code: 'store_unavailable' });
+    await expect(openStore({ folder, clock, sources: withKey() })).rejects.toMatchObject({ code: 'unavailable' });
     expect(left(DRAFTS)).toEqual(DRAFTS);
   });
 

@@ -51,7 +51,7 @@ export const oneHolder: Check = {
       // Beside one that comes by itself: as many share the processor, each with what else a start does.
       const among = Math.max(...refused.map(({ ms }) => ms));
       if (among > Math.max(REFUSED_WITHIN_MS, 2 * STARTS * alone)) wrong.push(`round ${round}: refused after ${among} ms`);
-      for (const { how } of refused) if (how !== 'store_unavailable') wrong.push(`round ${round}: refused with ${how}`);
+      for (const { how } of refused) if (how !== 'unavailable') wrong.push(`round ${round}: refused with ${how}`);
     }
     if (slowest > REFUSED_WITHIN_MS) wrong.push(`a refusal took ${slowest} ms`);
     const figures = `${rounds} rounds of ${STARTS}, slowest refusal ${slowest} ms`;

@@ -103,10 +103,13 @@ test('every failure has an exit code that is documented', () => {
         'not_found',
         'key_unavailable',
         'store_unavailable',
+        'unavailable',
         'quota_exceeded',
         'rate_limited',
         'disk_full',
+        'cancelled',
+        'invalid_config',
       ] as const
     ).map(exitCodeOf),
-  ).toEqual([1, 3, 4, 5, 6, 6, 7]);
+  ).toEqual([1, 3, 4, 5, 5, 6, 6, 7, 1, 78]);
 });

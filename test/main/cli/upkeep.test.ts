@@ -153,11 +153,13 @@ describe('what cannot be used is exit code 5', () => {
       err: expect.stringMatching(/^\{"error":"store_unavailable","message":"The file memory\.db is damaged/) as string,
     });
   });
+});
 
-  test('a setting that cannot be honoured', async () => {
-    expect(await runCli(['list'], { folder: 'here', environment: { HELMDECK_MEMORY_KEY: A_KEY } })).toMatchObject({
-      code: 5,
-      err: expect.stringMatching(/^HELMDECK_DATA_DIR must be/) as string,
-    });
-  });
+test.each([
+  { why: 'a folder that is not absolute', folder: 'here', environment: {}, says: /^HELMDECK_DATA_DIR must be/ },
+  { why: 'a quota that is not a number', environment: { HELMDECK_QUOTA_FACTS: 'abc' }, says: /^HELMDECK_QUOTA_FACTS must be/ },
+])('a wrong setting is exit code 78: $why', async ({ folder: asked, environment, says }) => {
+  expect(
+    await runCli(['list'], { folder: asked ?? folder, environment: { HELMDECK_MEMORY_KEY: A_KEY, ...environment } }),
+  ).toMatchObject({ code: 78, err: expect.stringMatching(says) as string });
 });

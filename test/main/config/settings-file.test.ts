@@ -129,7 +129,7 @@ describe('a configuration file that cannot be honoured stops the start with the 
         return Object.values(environment).every((value) => typeof value === 'string') ? 'read' : 'read as something else';
       } catch (error) {
         const { code, message } = asFailure(error);
-        return code === 'store_unavailable' && /^[^\n]+\.$/.test(message) ? 'refused' : `${code}: ${message}`;
+        return code === 'invalid_config' && /^[^\n]+\.$/.test(message) ? 'refused' : `${code}: ${message}`;
       }
     };
     fc.assert(

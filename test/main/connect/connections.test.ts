@@ -669,7 +669,7 @@ test('what is kept of a connection and cannot be read is said, and no other clie
   expect(await row('codex')).toMatchObject({ state: 'broken', why: expect.stringMatching(/codex\.json must be .* chmod 600/) });
   expect(await row('claude-code')).toMatchObject({ state: 'not_connected' });
   const left = readFileSync(path, 'utf8');
-  await expect(connections.disconnect({ client: 'codex' })).rejects.toMatchObject({ code: 'store_unavailable' });
+  await expect(connections.disconnect({ client: 'codex' })).rejects.toMatchObject({ code: 'unavailable' });
   expect(readFileSync(path, 'utf8')).toBe(left);
   chmodSync(record, 0o600);
   const text = readFileSync(record, 'utf8');

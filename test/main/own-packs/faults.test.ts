@@ -140,7 +140,7 @@ describe('a pack that (R-PACK-08, R-PACK-10)', () => {
     const [pid = ''] = packProcesses();
     expect(lives(pid)).toBe(true);
     giveUp.abort();
-    expect(await answer).toMatchObject({ code: 'handler_failed' });
+    expect(await answer).toMatchObject({ code: 'cancelled' });
     await vi.waitUntil(() => !lives(pid), 5000);
     expect(memory.logged).toContain('told');
   });

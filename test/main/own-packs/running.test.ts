@@ -259,7 +259,7 @@ test('whoever gives up while waiting for a turn leaves it to the next', async ()
   const impatient = ask(giveUp.signal).catch((error: unknown) => error);
   const patient = ask();
   giveUp.abort();
-  expect(await impatient).toMatchObject({ code: 'handler_failed' });
+  expect(await impatient).toMatchObject({ code: 'cancelled' });
   expect(await Promise.all([...running, patient])).toHaveLength(5);
 });
 

@@ -129,7 +129,7 @@ test('the page chooses how the program starts at login, and nothing else by that
 });
 
 describe('a call that may be given up', () => {
-  const cancelled = { ok: false, code: 'handler_failed', message: expect.stringMatching('cancelled') as string };
+  const cancelled = { ok: false, code: 'cancelled', message: expect.stringMatching('cancelled') as string };
   const run = { name: 'test.waiting' };
 
   test('is, as the window gives it up, and no other is (R-WIN-40)', async () => {

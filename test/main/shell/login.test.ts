@@ -37,7 +37,7 @@ describe.runIf(process.platform === 'linux')('starting at login', () => {
     make();
     const before = startsAtLogin();
     expect(() => startAtLogin(starts)).toThrow(
-      expect.objectContaining({ code: 'store_unavailable', message: expect.stringMatching(/^The autostart folder .* check/) }),
+      expect.objectContaining({ code: 'unavailable', message: expect.stringMatching(/^The autostart folder .* check/) }),
     );
     expect(startsAtLogin()).toBe(before);
   });

@@ -116,7 +116,7 @@ export function keyLines(key: KeyState): string[] {
 async function programOf(context: CommandContext): Promise<MemoryConnection> {
   const memory = await context.memory();
   if (memory.program) return memory;
-  throw new Failure('store_unavailable', 'Helmdeck Memory is not running, so there is nothing to lock or unlock.');
+  throw new Failure('unavailable', 'Helmdeck Memory is not running, so there is nothing to lock or unlock.');
 }
 
 async function useRecoveryKey(context: CommandContext, file: boolean): Promise<number> {

@@ -57,5 +57,5 @@ async function running(context: CommandContext): Promise<OwnerClient> {
   const { findOwnerClient: findProgram } = await import('../../../listeners/endpoint.ts');
   const program = await findProgram(context.config.folder);
   if (program) return program;
-  throw new Failure('store_unavailable', 'Helmdeck Memory is not running. Start it with helmdeck-memory serve and try again.');
+  throw new Failure('unavailable', 'Helmdeck Memory is not running. Start it with helmdeck-memory serve and try again.');
 }
