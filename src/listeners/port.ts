@@ -13,7 +13,7 @@ export async function listenOn(server: Server, address: ListenAddress, folder: s
     server.listen({ ...address, exclusive: true });
     await once(server, 'listening');
   } catch (cause) {
-    throw new Failure('store_unavailable', describeListenError(errorCodeOf(cause), address, folder), { cause });
+    throw new Failure('unavailable', describeListenError(errorCodeOf(cause), address, folder), { cause });
   }
 }
 

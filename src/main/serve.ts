@@ -1,4 +1,4 @@
-import { withProgramCall } from '../contract/program-call.ts';
+import { withCliCommand } from '../contract/cli-command.ts';
 import { assemble } from './assemble.ts';
 import type { BuildInfo } from './build-info.ts';
 import { findBuiltPages } from './built-pages.ts';
@@ -57,7 +57,7 @@ export function windowLines({ makeLink }: ServedProgram, toTerminal: boolean): s
   const link = toTerminal ? makeLink() : undefined;
   return [
     link === undefined
-      ? withProgramCall('To open the window in a browser, run: helmdeck-memory window')
+      ? withCliCommand('To open the window in a browser, run: helmdeck-memory window')
       : `Open the window in a browser within five minutes (the link works once): ${link}`,
   ];
 }
