@@ -20,13 +20,13 @@ export const aCaller: Caller = {
   scopes: new Set(['memory:read', 'memory:write']),
 };
 
-/** The one door to a memory, as every surface has it. */
+/** The operations of a memory, as every surface calls them. */
 export async function doorOf(store: MemoryStore): Promise<Perform> {
   const tokens = await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
   return createCore({ store, tokens, finder: new Finder(store), clock: systemClock }).perform;
 }
 
-/** What every conversation begins with, asked of many facts; also right after one of them changed. */
+/** Measures `my-memory`, the first call of most conversations: with many facts, repeated, and right after a write. */
 export async function myMemory(): Promise<Result[]> {
   const results: Result[] = [];
   for (const categories of [8, 50]) {
@@ -48,7 +48,7 @@ export async function myMemory(): Promise<Result[]> {
       });
       after.push(await timed(() => perform(aCaller, 'myMemory', {})));
     }
-    for (const [when, times] of Object.entries({ asked: again, 'asked right after a write': after })) {
+    for (const [when, times] of Object.entries({ repeated: again, 'right after a write': after })) {
       results.push({
         what: `my-memory of ${FACTS} facts in ${categories} categories, ${when}`,
         figure: median(times),
@@ -61,7 +61,7 @@ export async function myMemory(): Promise<Result[]> {
   return results;
 }
 
-/** What it would cost to count each time. */
+/** The cost of counting in SQL at each call. */
 function countPlainly(file: string): number {
   const db = new Sqlite(file, { readonly: true });
   const count = db.prepare(

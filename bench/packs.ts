@@ -19,17 +19,17 @@ const me = { ...aCaller, scopes: new Set([...aCaller.scopes, 'packs:run' as cons
 const echo = {
   version: '1.0.0',
   title: 'Echo',
-  description: 'Says what it hears.',
+  description: 'Returns its input.',
   input: z.strictObject({ what: z.string() }),
   output: z.object({ said: z.string() }),
   handler: async ({ input: { what } }: { input: { what: string } }) => ({ said: what }),
 };
 
-/** With nothing on: no memory, no answers kept, no record. */
+/** All services off: no memory, no cache, no activity record. */
 const bare = definePack({ ...echo, name: 'bench.bare', unaudited: true });
 const cached = definePack({ ...echo, name: 'bench.cached', memory: { cache: true, ttl: 3600 } });
 
-/** What the engine costs around a handler that does nothing, and an answer that is given again beside a fact that is read. */
+/** Measures the engine's overhead around an empty handler, and compares a cache hit with a recall. */
 export async function packs(): Promise<Result[]> {
   await using mine = await ours(FACTS, { quota: { facts: 2 * FACTS, bytes: 2 ** 40 } });
   const { store } = mine;
@@ -64,7 +64,7 @@ export async function packs(): Promise<Result[]> {
       from: `${direct.toFixed(1)} µs direct, ${around.toFixed(1)} µs ours, p99 ${slowest(1)} µs`,
     },
     {
-      what: 'an answer of a pack given again, with its row',
+      what: 'cached output of a pack, with its activity row',
       figure: again / recall,
       unit: 'times a recall',
       bar: { atMost: 1.5 },

@@ -14,7 +14,7 @@ export interface Served extends AsyncDisposable {
   readonly port: number;
 }
 
-/** Our store with so many facts in it, behind our listener. */
+/** Our store with the given number of facts, behind our listener. */
 export async function served(facts: number, options?: Options): Promise<Served> {
   await using opened = new AsyncDisposableStack();
   const { store } = opened.use(await ours(facts, options));

@@ -2,7 +2,7 @@ import { failures } from '../../src/contract/failure.ts';
 import { openApi } from '../../src/listeners/openapi.ts';
 import { renderTable } from './table.ts';
 
-/** As far as our schemas go. */
+/** The part of OpenAPI that our schemas use. */
 interface Schema {
   readonly type?: string;
   readonly description?: string;
@@ -39,24 +39,24 @@ interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
 
-/** What GET /api/v1/openapi.json answers, as a page. */
+/** Renders the response of GET /api/v1/openapi.json as a page. */
 export function renderApi(): string {
-  // The document is ours, and its own test holds it to the form.
+  // Safe: openapi.test.ts validates the document.
   const { paths } = openApi('') as Document;
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ at: `${method.toUpperCase()} ${path}`, operation })),
   );
   return [
     '# The REST interface',
-    'Written by `npm run docs` from the schemas that validate; `GET /api/v1/openapi.json` is the same for programs.',
-    'Every request but `GET /healthz` bears a token, `Authorization: Bearer …`, and whose memory it reaches follows from the token alone. A body is JSON with `Content-Type: application/json`, at most 1 MiB, and a field that is not listed is refused. Times are RFC 3339 in UTC. Any `Origin` but our own is refused: web pages cannot reach a memory.',
+    'Written by `npm run docs` from the schemas that validate requests. `GET /api/v1/openapi.json` serves the same in machine-readable form.',
+    'Every request except `GET /healthz` needs a token: `Authorization: Bearer …`. The token alone decides which memory the request reaches. A body is JSON with `Content-Type: application/json` and at most 1 MiB. Unknown fields are refused. Times are RFC 3339 in UTC. Requests with a foreign `Origin` are refused, so web pages cannot reach a memory.',
     renderTable(
       ['', 'does'],
       operations.map(({ at, operation }) => [`\`${at}\``, operation.summary]),
     ),
     ...operations.flatMap(section),
     '## Failures',
-    'A failure is `{"error": code, "message": sentence}`. Programs go by the code; the sentence says what is wrong and what to do.',
+    'A failure is `{"error": code, "message": sentence}`. Programs should check the code. The sentence says what is wrong and what to do.',
     renderTable(
       ['code', 'status'],
       Object.entries(failures).map(([code, { http }]) => [`\`${code}\``, String(http)]),
@@ -78,9 +78,9 @@ function section({ at, operation }: { at: string; operation: Operation }): strin
     description,
     ...(parameters.length > 0 ? [renderTable(['parameter', 'type', ''], parameters.map(parameterRow))] : []),
     ...asked.flatMap(([type, { schema }]) => described('Body', type, schema, 'field')),
-    ...(well === '200' ? [] : [`Answered with ${well}.`]),
-    ...answered.flatMap(([type, { schema }]) => described('Answer', type, schema, 'answer')),
-    `Refused with ${refused.join(', ')}.`,
+    ...(well === '200' ? [] : [`Success status: ${well}.`]),
+    ...answered.flatMap(([type, { schema }]) => described('Response', type, schema, 'response')),
+    `Failure statuses: ${refused.join(', ')}.`,
   ];
 }
 
@@ -103,7 +103,7 @@ interface Row {
   readonly says: string;
 }
 
-/** Every field below, by its path. */
+/** Lists every nested field with its path. */
 function rowsOf(schema: Schema, path: string): Row[] {
   const { items, oneOf, anyOf } = schema;
   if (items) return rowsOf(items, `${path}[]`);
@@ -124,7 +124,7 @@ function rowsOf(schema: Schema, path: string): Row[] {
   );
 }
 
-/** What several shapes have in common is told once. */
+/** Lists a field that several variants share only once. */
 function merged(shapes: readonly (readonly Row[])[]): Row[] {
   const byPath = Map.groupBy(shapes.flat(), ({ path }) => path);
   return [...byPath].map(([path, same]) => ({
@@ -150,5 +150,5 @@ function typeOf({ type = '', const: only, enum: words, items, oneOf, anyOf, mini
 
 function withDefault(description: string, { default: usual }: Schema): string {
   if (usual === undefined || (Array.isArray(usual) && usual.length === 0)) return description;
-  return `${description} Unless told: \`${JSON.stringify(usual)}\`.`;
+  return `${description} Default: \`${JSON.stringify(usual)}\`.`;
 }

@@ -5,7 +5,7 @@ import { formatHelp, PROGRAM } from '../../src/main/cli/help.ts';
 import { commonOptions, formatUsage } from '../../src/main/cli/usage.ts';
 import { renderTable } from './table.ts';
 
-/** The table that makes --help, as a page. */
+/** Renders the table behind --help as a page. */
 export const renderCommands = (): string =>
   [
     '# The command line',
@@ -19,10 +19,10 @@ export const renderCommands = (): string =>
       ['code', 'means'],
       Object.values(exits).map(({ code, description }) => [`${code}`, description]),
     ),
-    'With `--json` an error is one line on standard error, `{"error": code, "message": sentence}`; the codes are those of the',
+    'With `--json` an error is one line on standard error, `{"error": code, "message": sentence}`. The codes are those of the',
   ]
     .join('\n\n')
-    .concat('\nwire, and `usage`.\n');
+    .concat('\nREST interface, and `usage`.\n');
 
 function section({ description, details = [], arguments: args = {}, options = {}, examples = [], ...rest }: Command): string[] {
   const rows = [...argumentRows(args), ...optionRows(options)];

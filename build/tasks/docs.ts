@@ -9,12 +9,12 @@ const marked = /(?<=<!-- picture.*-->\n).*(?=<!-- end of picture -->)/s;
 
 async function architecture(): Promise<string> {
   const text = readFileSync('docs/architecture.md', 'utf8');
-  if (!marked.test(text)) throw new Error('docs/architecture.md has lost the marks round its picture.');
+  if (!marked.test(text)) throw new Error('docs/architecture.md has no marker comments around its picture. Restore them.');
   const drawn = `\`\`\`mermaid\n${await renderDependencies()}\n\`\`\`\n`;
   return text.replace(marked, () => drawn);
 }
 
-/** Documents that the code knows best, and how each is written. */
+/** The generated documents and their generators. */
 export const documents: Record<string, () => string | Promise<string>> = {
   'docs/api.md': renderApi,
   'docs/architecture.md': architecture,

@@ -2,7 +2,7 @@ import { needsConsent } from '../../src/contract/effect.ts';
 import { operations } from '../../src/contract/operations.ts';
 import { renderTable } from './table.ts';
 
-/** Every operation with its effect, from the table of operations. */
+/** Renders every operation with its effect from the table of operations. */
 export function renderEffects(): string {
   const rows = Object.entries(operations).map(([name, { effect }]): [string, string, string] => {
     if (typeof effect === 'string') return [`\`${name}\``, `\`${effect}\``, needsConsent(effect) ? 'yes' : ''];
@@ -21,7 +21,7 @@ are never asked: the scopes of their token decide. [ADR 64](adr/0064-consent-bel
 | --- | --- |
 | \`none\` | Changes nothing that outlives the call. |
 | \`reversible\` | Changes something that can be changed back. |
-| \`runs\` | Runs packs. A pack that asks servers outside \`discloses\`, an own pack that deletes \`destroys\`, and what a pack asks of the memory is decided there. |
+| \`runs\` | Runs packs. A pack that sends requests to other servers \`discloses\`, and an own pack that deletes \`destroys\`. When a pack calls an operation of the memory, the effect of that operation applies. |
 | \`destroys\` | Deletes or replaces something that cannot be brought back. |
 | \`grants\` | Gives access that a program or a person does not have. |
 | \`discloses\` | Sends data to another program or machine. |

@@ -1,7 +1,4 @@
-/**
- * Writes `test/fixtures/memory-v<schema>.db` with this version's own code: run once when a schema is released, and never
- * again for that schema.
- */
+/** Writes `test/fixtures/memory-v<schema>.db` with the current code. Run it once when a schema is released, never again for that schema. */
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +10,7 @@ import { aDraft, withKey } from '../../test/support/store.ts';
 
 const target = join(import.meta.dirname, '../../test/fixtures', `memory-v${migrations.length}.db`);
 if (existsSync(target))
-  throw new Error(`Schema ${migrations.length} has its fixture already; what has been released does not change.`);
+  throw new Error(`Schema ${migrations.length} already has a fixture. The fixture of a released schema must not change.`);
 
 const folder = mkdtempSync(join(tmpdir(), 'helmdeck-fixture-'));
 try {

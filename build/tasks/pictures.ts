@@ -1,4 +1,4 @@
-/** Writes the pictures of the window in docs/pictures: the built window in a real Chromium, over a memory with facts that are made up. */
+/** Takes the screenshots in docs/pictures: the built window in a real Chromium, with a memory of invented facts. */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,7 +25,7 @@ const ROOT = join(import.meta.dirname, '../..');
 const PICTURES = join(ROOT, 'docs/pictures');
 const HOUR = 3_600_000;
 
-/** The same moment for every picture, so that only what changed looks changed. */
+/** A fixed time, so that pictures differ only where the window changed. */
 let now = Date.UTC(2026, 5, 3, 14, 2);
 const clock: Clock = {
   now: () => now,
@@ -89,7 +89,7 @@ const keyFile = fileSource(folder);
 await keyFile.save('current', randomBytes(32));
 const store = await openStore({ folder, clock, sources: () => [keyFile] });
 const tokens = await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
-// A home with agents in it that were used before, and nothing of whoever draws this.
+// A home folder with used agents, and nothing of the developer who takes the pictures.
 const home = join(folder, 'home');
 mkdirSync(join(home, '.codex'), { recursive: true });
 mkdirSync(join(home, '.gemini'));
@@ -99,7 +99,7 @@ writeFileSync(join(home, '.gemini', 'settings.json'), '{}');
 const machine = { environment: { PATH: '', HOME: home }, platform: process.platform, home: () => home };
 const around = surroundingsOf(machine, () => []);
 const clients = new Connections({ connectors: CONNECTORS, around, tokens, folder, now: () => now });
-// What is set is nobody's either, but looks like it.
+// Invented settings.
 const environment = { HELMDECK_DATA_DIR: '/home/ada/.local/share/helmdeck-memory', HELMDECK_FETCH_HOSTS: 'docs.example.com' };
 const config = readConfig({ environment, platform: 'linux', home: () => '/home/ada' });
 const { version } = readBuildInfo(ROOT);
@@ -170,7 +170,7 @@ await store[Symbol.asyncDispose]();
 rmSync(folder, { recursive: true });
 process.exit();
 
-/** In light and dark. */
+/** Takes one screenshot in light and one in dark mode. */
 async function picture(name: string, show: (page: Page) => Promise<unknown>): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     const page = await browser.newPage({
@@ -185,7 +185,7 @@ async function picture(name: string, show: (page: Page) => Promise<unknown>): Pr
     await page.clock.setFixedTime(now);
     await page.goto(listener.windowLink() ?? '');
     await show(page);
-    // What was asked has been answered, and is painted.
+    // Wait until every request has a response and the page is painted.
     await page.waitForTimeout(300);
     await page.screenshot({ path: join(PICTURES, `${name}-${colorScheme}.png`), caret: 'hide', animations: 'disabled' });
     await page.close();
