@@ -14,6 +14,6 @@ export async function calls(): Promise<void> {
     return `${files.length} files`;
   });
   await check('R-KEY-06 keytar is reached through one file alone', () =>
-    assert.deepEqual(those(/['"]keytar['"]/), ['core/keys/keychain.ts']),
+    assert.deepEqual(those(/['"]keytar['"]/), ['core/crypto/keys/keychain.ts']),
   );
 }
