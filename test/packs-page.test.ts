@@ -14,7 +14,7 @@ const blocks = (language: string): string[] =>
   [...page.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(([, text = '']) => text);
 
 describe('docs/packs.md', () => {
-  test('shows a pack that works as it stands (R-PACK-21)', async () => {
+  test('shows a pack that works unchanged (R-PACK-21)', async () => {
     const [pack = ''] = blocks('js');
     const { run } = await openMemoryWithOwnPack(pack);
     const asked = { text: `Short. ${'word '.repeat(25)}.`, audience: 'everyone' };
@@ -27,7 +27,7 @@ describe('docs/packs.md', () => {
     await expect(run({ text: '' })).rejects.toMatchObject({ code: 'invalid_input' });
   });
 
-  test('keeps no answer that its memory changes', async () => {
+  test('does not cache an output that depends on the memory', async () => {
     const [kept, remembering] = blocks('js').filter((text) => text.includes('export default'));
     expect(kept).toMatch(/cache: true/);
     expect(kept).not.toMatch(/recall|memory\.store/);
@@ -37,7 +37,7 @@ describe('docs/packs.md', () => {
     expect(await run({ title: 'Sharks' })).toMatchObject({ cached: false, output: { times: 1 } });
   });
 
-  test('says what is learned from it, as it is', async () => {
+  test('describes truthfully what the program learns from runs', async () => {
     const { run, store } = await openMemoryWithOwnPack(blocks('js')[0] ?? '');
     await run({ text: `${'word '.repeat(25)}.`, audience: 'everyone' });
     const { entries } = await store.space({ subject: 'me' }, 'audit').page({ sort: 'updated', limit: 10 });
@@ -51,7 +51,7 @@ describe('docs/packs.md', () => {
     ]);
   });
 
-  test('shows a pipeline that runs as it stands (R-PACK-12)', async () => {
+  test('shows a pipeline that runs unchanged (R-PACK-12)', async () => {
     const { as, store } = await openMemoryWithOwnPack(blocks('js')[0] ?? '');
     const text = (blocks('json')[0] ?? '').replace('words.check', OWN_PACK);
     const { id } = await as(aCaller())('createPipeline', JSON.parse(text) as OperationRequest<'createPipeline'>);
@@ -62,7 +62,7 @@ describe('docs/packs.md', () => {
     expect(await store.space({ subject: 'me' }, 'fact').get('texts/last')).toMatchObject({ value: '2 sentences, for everyone' });
   });
 
-  test('shows a hook that traces runs as it stands (R-PACK-02)', async () => {
+  test('shows a hook that traces runs and works unchanged (R-PACK-02)', async () => {
     const path = join(tempFolder(), 'tracing.ts');
     writeFileSync(path, blocks('ts')[0] ?? '');
     const { tracing } = (await import(pathToFileURL(path).href)) as { tracing: (write: (span: object) => void) => PackHook };

@@ -1,7 +1,7 @@
 import chromium from '@sparticuz/chromium';
 import { buildIfStale } from '../../src/main/start/build-if-stale.ts';
 
-/** Before any test: two files that need the build must not make it at once, nor unpack the browser at once. */
+/** Runs before all tests, because two test files must not build, or unpack the browser, at the same time. */
 export async function setup(): Promise<void> {
   const why = await buildIfStale(process.cwd(), console.log);
   if (why !== undefined) throw new Error(why);

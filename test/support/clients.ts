@@ -10,11 +10,11 @@ import { tempFolder } from './temp-folder.ts';
 
 interface Options {
   readonly connectors?: readonly Connector[];
-  /** What the home is called; the name of a folder. */
+  /** The folder name of the home. */
   readonly folderName?: string;
 }
 
-/** A person's home with nothing of this machine's own in it, and the clients that are put there. */
+/** Creates an empty home folder and installs fake clients in it. */
 export function createClientHome({ connectors = CONNECTORS, folderName: called = '.' }: Options = {}) {
   const home = join(tempFolder(), called);
   mkdirSync(home, { recursive: true });
@@ -38,15 +38,15 @@ export function createClientHome({ connectors = CONNECTORS, folderName: called =
     home,
     around,
     clients,
-    /** Writes a file below it. */
+    /** Writes a file below the home folder. */
     put,
-    /** A program of that name, in sh. */
+    /** Installs a shell script as a program with the given name. */
     program: (name: string, script: string, mode = 0o755) =>
       put(join('bin', name), `#!/bin/sh\nPATH=/usr/bin:/bin\n${script}\n`, mode),
   };
 }
 
-/** The same beside a memory that runs. */
+/** The same, with a running memory. */
 export async function createServedHome(options: Options = {}) {
   const { clients, ...home } = createClientHome(options);
   const opened: Connections[] = [];
@@ -64,7 +64,7 @@ export async function createServedHome(options: Options = {}) {
     connections,
     row: async (client: string): Promise<ClientRow> => {
       const row = (await connections.list()).clients.find(({ id }) => id === client);
-      if (!row) throw new Error(`There is no ${client}.`);
+      if (!row) throw new Error(`${client} is not in the list of clients.`);
       return row;
     },
   };

@@ -5,19 +5,19 @@ export const MINUTE = 60 * SECOND;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 
-/** Where every hand-set clock starts. */
+/** The start time of every hand-set clock. */
 export const START = Date.UTC(2026, 5, 3, 14, 2);
 
 export interface ManualClock extends Clock {
-  /** Time passes: both clocks move, and what was due meanwhile is done. */
+  /** Moves both clocks and runs the timers that became due. */
   advance(ms: number): Promise<void>;
-  /** The wall clock is set to another time; nothing else moves. */
+  /** Changes only the wall clock. */
   jump(ms: number): void;
-  /** The machine sleeps: the wall clock and the uptime go on, and nothing else does. */
+  /** Simulates sleep: the wall clock and the uptime advance, but no timer runs. */
   sleep(ms: number): void;
-  /** What the system says of its clock; it says nothing unless told. */
+  /** Whether the system reports a synchronised clock. Default: no information. */
   synchronizedBy: boolean | undefined;
-  /** How many things wait for their time. */
+  /** The number of pending timers. */
   readonly pendingTimers: number;
 }
 
@@ -52,7 +52,7 @@ export function manualClock(start = START): ManualClock {
         for (let timer = due(); timer; timer = due()) {
           timers.delete(timer);
           timer.action();
-          // What it started ends before time goes on.
+          // Wait for the work that the timer started.
           await settle();
         }
         if (steady >= until) return;
@@ -71,7 +71,7 @@ export function manualClock(start = START): ManualClock {
   };
 }
 
-/** Lets everything that is under way in this process come to rest. */
+/** Waits until all pending work in this process has finished. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

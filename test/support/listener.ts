@@ -24,9 +24,9 @@ export interface ServedMemory {
   readonly tokens: TokenRegistry;
   readonly perform: Perform;
   readonly listener: Listener;
-  /** The owner's own. */
+  /** The owner's token. */
   readonly owner: string;
-  /** A token made here. */
+  /** Mints a token. */
   readonly token: (subject?: string, scopes?: TokenScope[], client?: string) => Promise<string>;
 }
 
@@ -38,12 +38,12 @@ interface Surrounded {
 
 export interface ServeOptions extends Partial<Omit<ListenerDeps, 'perform'>> {
   readonly store?: MemoryStore;
-  /** Stands around the real one. */
+  /** Wraps the real core. */
   readonly wrapPerform?: (perform: Perform) => Perform;
   readonly writesPerMinute?: number;
   readonly packs?: Omit<PackServicesOptions, 'store' | 'clock'>;
   readonly settings?: OwnerSettings;
-  /** The programs of others that it connects. */
+  /** The home folder with the clients to connect. */
   readonly clients?: (surrounded: Surrounded) => ClientConnections;
   readonly embeddings?: Embeddings;
   readonly updates?: UpdateSource | undefined;
@@ -51,7 +51,7 @@ export interface ServeOptions extends Partial<Omit<ListenerDeps, 'perform'>> {
 
 const VERSION = '1.2.3';
 
-/** A memory that is served on a port of its own until the test ends. */
+/** Serves a memory on its own port until the test ends. */
 export async function serve({
   store: given,
   wrapPerform: around,
@@ -116,21 +116,21 @@ export interface HttpResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** The body read as JSON, or undefined where it is none. */
+  /** The body parsed as JSON; undefined if it is not JSON. */
   readonly json: Record<string, unknown> & { readonly error?: string; readonly message?: string };
 }
 
 export interface HttpRequest {
   readonly method?: string;
   readonly token?: string;
-  /** In turn name and value, so that one may come twice. */
+  /** Alternating names and values, so that a header can occur twice. */
   readonly headers?: readonly string[];
-  /** An object goes as JSON. */
+  /** Objects are sent as JSON. */
   readonly body?: object | string | Buffer;
   readonly agent?: Agent;
 }
 
-/** Asks as any HTTP client does, on a connection of its own. */
+/** Sends one request like an ordinary HTTP client, on a new connection. */
 export function sendRequest(
   url: string,
   path: string,
@@ -145,7 +145,7 @@ export function sendRequest(
     ...(bytes === undefined || named.has('transfer-encoding') || named.has('content-length')
       ? []
       : ['Content-Length', `${Buffer.byteLength(bytes)}`]),
-    // Node's client would announce chunks else.
+    // Without a length, Node's client would use chunked encoding.
     ...(bytes === undefined && method === 'POST' && !named.has('transfer-encoding') ? ['Content-Length', '0'] : []),
     ...headers,
   ];
@@ -174,16 +174,16 @@ function parsed(text: string): HttpResponse['json'] {
 
 export interface RawConnection {
   readonly socket: Socket;
-  /** What has come so far. */
+  /** The data received so far. */
   readonly text: () => string;
   write(text: string | Buffer): void;
-  /** Until what has come holds this. */
+  /** Waits until the received data contains this. */
   waitFor(sign: string | RegExp): Promise<string>;
-  /** Until the other side has ended the connection, in whichever way; how long that took, in ms. */
+  /** Waits until the server has closed the connection. Returns how long that took, in milliseconds. */
   waitForEnd(): Promise<number>;
 }
 
-/** A connection without manners. */
+/** A raw TCP connection, which can send anything. */
 export async function openConnection(port: number, host = '127.0.0.1'): Promise<RawConnection> {
   const socket = connect({ host, port, allowHalfOpen: true });
   onTestFinished(() => void socket.destroy());
@@ -224,7 +224,7 @@ export async function openConnection(port: number, host = '127.0.0.1'): Promise<
   };
 }
 
-/** Every address there is; `openapi.test.ts` sees to it that none is left out. */
+/** All routes. `openapi.test.ts` checks that the list is complete. */
 export const ALL_ROUTES: readonly (readonly [method: string, path: string])[] = [
   ['POST', '/api/v1/memory/store'],
   ['POST', '/api/v1/memory/forget'],
@@ -275,5 +275,5 @@ export const ALL_ROUTES: readonly (readonly [method: string, path: string])[] = 
   ['POST', '/api/v1/owner/remember'],
 ];
 
-/** For what comes to be so by itself, also where the machine has other things to do. */
+/** Waits for a condition, with a timeout that is long enough for a busy machine. */
 export const EVENTUALLY = { timeout: 45_000, interval: 20 };

@@ -42,13 +42,13 @@ export interface TestMemory {
   readonly folder: string;
   readonly perform: Perform;
   readonly packs: PackServices;
-  /** Asks as one caller, with the input checked by the compiler. */
+  /** Calls operations as one caller, with inputs checked by the compiler. */
   readonly as: (
     caller: Caller,
   ) => <Name extends OperationName>(name: Name, input: OperationRequest<Name>) => Promise<OperationOutput<Name>>;
 }
 
-/** A real memory in a file of its own, asked through its one door. */
+/** Opens a real memory in its own file, and calls it through `perform`. */
 export async function openTestMemory(options: Options = {}): Promise<TestMemory> {
   const {
     folder = tempFolder(),

@@ -23,7 +23,7 @@ export const aDraft = (over: Partial<EntryDraft> = {}): EntryDraft => ({
   ...over,
 });
 
-/** Sources as a headless start has them: the environment alone. */
+/** The key sources of a headless start: only the environment. */
 export const keyFrom =
   (environment: Record<string, string>): KeySources =>
   () => {
@@ -33,7 +33,7 @@ export const keyFrom =
 
 export const withKey = (key = A_KEY): KeySources => keyFrom({ HELMDECK_MEMORY_KEY: key });
 
-/** A source that a test moves through its states by hand. */
+/** A key source whose state the test sets. */
 export function manualKeySource(
   reading: Awaited<ReturnType<KeySource['read']>>,
 ): KeySource & { set(next: typeof reading): void; asked: number } {
@@ -42,7 +42,7 @@ export function manualKeySource(
     name: 'the keychain of the test',
     createsOnFirstStart: false,
     asked: 0,
-    // A copy: whoever reads a key may wipe it afterwards.
+    // A copy, because the reader can wipe the key afterwards.
     read: async () => {
       source.asked += 1;
       return present.at === 'found' ? { at: 'found' as const, key: Buffer.from(present.key) } : present;
@@ -54,14 +54,14 @@ export function manualKeySource(
   return source;
 }
 
-/** Opens a kept memory that the test closes, or that closes after it. */
+/** Opens a memory in a file. It is closed after the test if the test does not close it. */
 export async function openFileStore(folder: string, clock: Clock, sources: KeySources = withKey()): Promise<MemoryStore> {
   const store = await openStore({ folder, clock, sources });
   onTestFinished(() => store[Symbol.asyncDispose]());
   return store;
 }
 
-/** Changes a row of a closed memory to what its table does not allow, as damage to a page does; how many there were. */
+/** Changes rows of a closed memory to values that the table does not allow, as page damage can. Returns the number of rows. */
 export function forceRow(folder: string, row: number, change: string): number {
   const file = join(folder, 'memory.db');
   const schema = (edit: (sql: string) => string): void => {
