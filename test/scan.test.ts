@@ -35,9 +35,9 @@ test('the scan accepts explained findings', () => {
 });
 
 test.each([
-  { what: 'anything else', found: [...PLANTED, ...EXPLAINED, 'NEW_CHECK main/index.js'], says: 'NEW: NEW_CHECK main/index.js' },
-  { what: 'an explanation of nothing', found: [...PLANTED, ...EXPLAINED.slice(1)], says: `not found any more: ${EXPLAINED[0]}` },
-  { what: 'an offence that it does not see', found: [...PLANTED.slice(1), ...EXPLAINED], says: 'did not see what was planted' },
+  { what: 'a new finding', found: [...PLANTED, ...EXPLAINED, 'NEW_CHECK main/index.js'], says: 'NEW: NEW_CHECK main/index.js' },
+  { what: 'an explanation without a finding', found: [...PLANTED, ...EXPLAINED.slice(1)], says: `no longer found: ${EXPLAINED[0]}` },
+  { what: 'a planted offence that the scanner misses', found: [...PLANTED.slice(1), ...EXPLAINED], says: 'did not report the planted offence' },
 ])('the scan fails with $what', ({ found, says }) => {
   const { status, said } = scan(found);
   expect(said).toContain(says);
