@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The checks that take minutes, whole. `npm run lane:faults` runs a part of each for every commit.
+# Runs the long checks in full. `npm run lane:faults` runs a part of each for every commit.
 # FAULTS_SEED repeats a run.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

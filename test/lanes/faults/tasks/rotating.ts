@@ -8,14 +8,14 @@ import { AUTHOR, LIFETIME, openKeptStore, OWNER } from '../memory.ts';
 import { randomFrom } from '../random.ts';
 import type { Tell } from '../worker.ts';
 
-/** Moments between what the database says and what stands in the key's place. */
+/** Moments between the changes of the database and of the key source. */
 export type Moment = `${'before' | 'after'} ${'keep' | 'remove'} ${KeySlot}`;
 
 interface Given {
   readonly folder: string;
   readonly rows: number;
   readonly seed: number;
-  /** The program kills itself then. */
+  /** When the program kills itself. */
   readonly dieAt?: Moment;
 }
 
@@ -34,7 +34,7 @@ export async function fillForRotation({ folder, rows }: Given, tell: Tell): Prom
   }
 }
 
-/** Goes on with the rotation that was interrupted, or makes a new one, while rows are read and written. */
+/** Resumes the interrupted rotation or starts a new one, while reading and writing rows. */
 export async function rotate({ folder, rows, seed, dieAt }: Given, tell: Tell): Promise<void> {
   const random = randomFrom(seed);
   await using store = await openKeptStore(folder, dieAt === undefined ? fileSource(folder) : mortal(fileSource(folder), dieAt));
@@ -80,7 +80,7 @@ async function untilItIs(over: () => boolean): Promise<void> {
   while (!over()) await wait(5);
 }
 
-/** A key's place that takes the program with it. */
+/** A key source that kills the program at the given moment. */
 function mortal(source: Required<KeySource>, moment: Moment): Required<KeySource> {
   const at = (now: Moment): void => {
     if (now === moment) process.kill(process.pid, 'SIGKILL');
