@@ -12,6 +12,8 @@ import { tempFolder } from '../../support/temp-folder.ts';
 
 const linux = process.platform === 'linux';
 
+const TRUNCATED = 'Further log lines of this run are dropped: the limit is 500 lines and 256 KiB.';
+
 const FOR_EVER = 'await new Promise(() => undefined);';
 
 /** Writes to the channel directly. The runtime uses the realm's JSON object, which the pack can change. */
@@ -54,7 +56,7 @@ const faults: [what: string, handler: string, code: string, says: RegExp][] = [
   [
     'asks without end and without listening',
     // Sent in one write: with separate writes a busy machine could answer each message before the next, which is allowed.
-    `const asks = Array.from({ length: 500 }, (_, id) => JSON.stringify({ is: 'ask', id, what: 'list', with: [''] }) + '\\n');
+    `const asks = Array.from({ length: 500 }, (_, id) => JSON.stringify({ is: 'request', id, operation: 'list', parameters: [''] }) + '\\n');
      ${RAW} raw(asks.join('')); ${FOR_EVER}`,
     'handler_failed',
     /sent an invalid message/,
@@ -62,7 +64,7 @@ const faults: [what: string, handler: string, code: string, says: RegExp][] = [
   [
     'asks for what is no part of its memory',
     `const { stringify } = JSON;
-     ${RAW} raw(stringify({ is: 'ask', id: 900, what: 'constructor', with: [] }));
+     ${RAW} raw(stringify({ is: 'request', id: 900, operation: 'constructor', parameters: [] }));
      JSON.stringify = stringify;
      await ec.memory.recall('k'); throw new Error('went on');`,
     'handler_failed',
@@ -105,13 +107,37 @@ describe('a pack that (R-PACK-08, R-PACK-10)', () => {
     await expect(run()).rejects.toMatchObject({ code: 'invalid_output' });
   });
 
-  test('talks much is heard in part, and answers', async () => {
+  test('logs without end has its log truncated, and returns its output', async () => {
     const { run, logged } = await openMemoryWithOwnPack({
       handler: `for (let n = 0; n < 50_000; n += 1) { ec.log('x'); ec.progress(n); } return { said: 'done' };`,
     });
     expect(await run()).toMatchObject({ output: { said: 'done' } });
-    expect(logged).toHaveLength(500);
+    expect(logged.slice(0, 500)).toEqual(Array.from({ length: 500 }, () => 'x'));
+    expect(logged.slice(500)).toEqual([TRUNCATED]);
   });
+
+  test.each([
+    ['lines', 9000, 1, 500],
+    ['bytes', 400, 2500, 131],
+  ])(
+    'bypasses its runtime to flood the log with many %s is truncated by the program (R-PACK-35)',
+    async (_what, count, length, most) => {
+      const { run, logged } = await openMemoryWithOwnPack({
+        handler: `
+        const { stringify } = JSON;
+        const line = stringify({ is: 'log', text: 'x'.repeat(${length}) });
+        ${RAW} for (let n = 0; n < ${count}; n += 1) raw(line);
+        JSON.stringify = stringify;
+        return { said: 'done' };`,
+      });
+      expect(await run()).toMatchObject({ output: { said: 'done' } });
+      expect(logged.length).toBeLessThanOrEqual(most + 1);
+      expect(Buffer.byteLength(logged.join(''))).toBeLessThan(257 * 1024);
+      expect(Math.max(...logged.map((line) => line.length))).toBeLessThanOrEqual(2001);
+      expect(logged[0]).toBe(length > 2000 ? `${'x'.repeat(2000)}…` : 'x');
+      expect(logged.at(-1)).toBe(TRUNCATED);
+    },
+  );
 
   test('loops without end is ended at its time', async () => {
     const { run, clock, logged } = await openMemoryWithOwnPack({

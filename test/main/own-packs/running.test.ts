@@ -225,6 +225,38 @@ describe('what its author throws', () => {
     expect(await thrown(`new Error('')`)).toMatchObject({ message: expect.stringContaining('(line 12)') as string });
   });
 
+  test('shows no path of this installation, in no stack of an error (R-PACK-36)', async () => {
+    const { run, logged } = await openMemoryWithOwnPack({
+      more: 'memory: {},',
+      handler: `
+        const stacks = [];
+        const collect = (error) => { stacks.push(error.stack); console.log(error); };
+        const attempt = async (act) => { try { await act(); } catch (error) { collect(error); } };
+        Reflect.set(Error, 'prepareStackTrace', (_error, frames) => frames.map((frame) => frame.getFileName()).join());
+        Reflect.set(globalThis, 'Error', { prepareStackTrace: (_error, frames) => frames.map(String).join() });
+        Reflect.set(String.prototype, 'startsWith', function () { stacks.push(String(this)); return true; });
+        Reflect.set(Array.prototype, Symbol.iterator, new Proxy(Array.prototype[Symbol.iterator], {
+          apply(next, frames, given) { stacks.push(String(frames)); return Reflect.apply(next, frames, given); },
+        }));
+        collect(new TypeError('own'));
+        await attempt(() => new URL('no address'));
+        await attempt(() => atob('é'));
+        await attempt(() => import('node:fs'));
+        await attempt(() => z.object({ a: z.string() }).parse({}));
+        await attempt(() => ec.memory.recall(5));
+        await attempt(() => fetch('https://api.example.com/'));
+        await attempt(() => { const down = () => down(); down(); });
+        await new Promise((done) => setTimeout(() => { collect(new Error('timer')); done(); }, 1));
+        const captured = {}; Error.captureStackTrace(captured); stacks.push(captured.stack);
+        return { said: stacks.join('\\n') };`,
+    });
+    const said = ((await run()).output as { said: string }).said + logged.join('\n');
+    expect(said).toContain('Error: timer\n    at ');
+    expect(said).toMatch(/pack:test\.own\.mjs:\d+/);
+    for (const part of [process.cwd(), 'file:', 'node_modules', 'node:internal', 'realm.ts', 'child.ts'])
+      expect(said).not.toContain(part);
+  });
+
   test('is cut, and never holds a credential', async () => {
     expect(((await thrown(`new Error('x'.repeat(5000))`)) as Error).message.length).toBeLessThan(400);
     const { message } = (await thrown(`new Error('refused with ${CREDENTIAL}')`)) as Error;
