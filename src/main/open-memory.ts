@@ -136,8 +136,8 @@ const homeIn = (environment: HostMachine['environment']): string =>
 async function connectionsOf({ machine, ...deps }: ConnectionDeps): Promise<ClientConnections> {
   const { Connections } = await import('./connect/connections.ts');
   const { CONNECTORS } = await import('./connect/clients.ts');
-  const { surroundingsOf } = await import('./connect/programs.ts');
-  return new Connections({ ...deps, connectors: CONNECTORS, around: surroundingsOf(machine) });
+  const { localMachine } = await import('./connect/programs.ts');
+  return new Connections({ ...deps, connectors: CONNECTORS, machine: localMachine(machine) });
 }
 const sidecarOf = ({ folder, ollama }: Config, { environment, clock = systemClock, onEmbeddings }: OpenOptions): LazySidecar =>
   new LazySidecar({

@@ -13,9 +13,9 @@ interface OwnCommand {
  */
 export const byCommand = (inFile: Connector, { args, environment }: OwnCommand): Connector => ({
   ...inFile,
-  async connect(around, offer) {
-    const steps = await inFile.connect(around, offer);
-    const { program } = await inFile.detect(around);
+  async connect(machine, offer) {
+    const steps = await inFile.connect(machine, offer);
+    const { program } = await inFile.detect(machine);
     if (program === undefined) return steps;
     return steps.map((step) =>
       step.does === 'edit' && readConfigFile(step.path) === undefined

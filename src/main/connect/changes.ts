@@ -1,11 +1,11 @@
 import { existsSync, rmSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { Failure } from '../../contract/failure.ts';
-import { digestOf, isOpen, keepMode, readConfigFile, replaceConfigFile } from './config-file.ts';
-import type { EditStep, RunStep, Step, Surroundings } from './connector.ts';
+import { digestOf, isReadableByOthers, restoreMode, readConfigFile, replaceConfigFile } from './config-file.ts';
+import type { EditStep, RunStep, Step, LocalMachine } from './connector.ts';
 
 /** The same steps, whose edits say which file it is that they refuse. */
-export const namingFiles = (steps: readonly Step[]): Step[] =>
+export const withPathsInErrors = (steps: readonly Step[]): Step[] =>
   steps.map((step) => {
     if (step.does === 'edit') return named(step);
     return step.does === 'run' && step.instead ? { ...step, instead: named(step.instead) } : step;
@@ -29,18 +29,18 @@ export function naming(path: string, error: unknown): unknown {
 }
 
 /** What is changed by an edit, or shown as one. */
-export function editsOf(steps: readonly Step[]): EditStep[] {
+export function editsIn(steps: readonly Step[]): EditStep[] {
   const edits = steps.map((step) => (step.does === 'edit' ? step : step.does === 'run' ? step.instead : undefined));
   return edits.filter((edit) => edit !== undefined);
 }
 
-export function pathsOf(steps: readonly Step[]): string[] {
+export function pathsIn(steps: readonly Step[]): string[] {
   const paths = steps.map((step) => (step.does === 'edit' ? [step.path] : step.does === 'run' ? step.touches : []));
   return [...new Set(paths.flat())];
 }
 
 interface Deps {
-  readonly around: Surroundings;
+  readonly machine: LocalMachine;
   /** As people know the client. */
   readonly name: string;
   readonly steps: readonly Step[];
@@ -59,10 +59,10 @@ export class Changes {
 
   constructor(deps: Deps) {
     this.#deps = deps;
-    this.before = new Map(pathsOf(deps.steps).map((path) => [path, readConfigFile(path)?.bytes]));
-    const holding = editsOf(deps.steps).filter(({ holdsToken }) => holdsToken);
+    this.before = new Map(pathsIn(deps.steps).map((path) => [path, readConfigFile(path)?.bytes]));
+    const holding = editsIn(deps.steps).filter(({ holdsToken }) => holdsToken);
     const modes = holding.map(({ path }) => [path, readConfigFile(path)?.mode ?? 0] as const);
-    this.open = new Map(modes.filter(([, mode]) => isOpen(mode)));
+    this.open = new Map(modes.filter(([, mode]) => isReadableByOthers(mode)));
   }
 
   async carryOut(): Promise<void> {
@@ -78,7 +78,7 @@ export class Changes {
     this.#restore(without);
     for (const { program, environment, back } of this.#ran.toReversed()) {
       if (!back || !existsSync(back.made)) continue;
-      await this.#deps.around.run(program, back.args, environment);
+      await this.#deps.machine.run(program, back.args, environment);
       // It may have failed before it was known to its program.
       rmSync(back.made, { recursive: true, force: true });
       this.#restore(without);
@@ -92,16 +92,16 @@ export class Changes {
   }
 
   async #run(step: RunStep): Promise<void> {
-    const { around } = this.#deps;
+    const { machine } = this.#deps;
     const modes = step.touches.map((path) => [path, readConfigFile(path)?.mode] as const);
     this.#ran.push(step);
-    const { code, stdout, stderr } = await around.run(step.program, step.args, step.environment);
+    const { code, stdout, stderr } = await machine.run(step.program, step.args, step.environment);
     try {
       this.#settle(step, code, (stderr.trim() || stdout.trim()).split('\n').at(-1) ?? '');
     } finally {
       // Some write a new file in the place of the old one, for their own eyes only or for all. Last: a running OpenClaw that hears of
       // a change of mode first does not hear of the one of content right behind it.
-      for (const [path, mode] of modes) if (mode !== undefined) keepMode(path, mode);
+      for (const [path, mode] of modes) if (mode !== undefined) restoreMode(path, mode);
     }
   }
 
@@ -129,7 +129,7 @@ export class Changes {
         ours ? textOf(bytes) : (without.find((one) => one.path === path)?.edit(now?.text) ?? now?.text),
       );
     }
-    for (const [path, mode] of this.open) keepMode(path, mode);
+    for (const [path, mode] of this.open) restoreMode(path, mode);
   }
 
   /** Whether nobody but us, and the programs that we asked, has changed it since we began. */

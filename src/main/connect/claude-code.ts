@@ -3,7 +3,7 @@ import { byCommand, variables } from './by-command.ts';
 import { ENTRY } from './connector.ts';
 import { detectProgram } from './detect.ts';
 import { jsonClient } from './json-client.ts';
-import { folderNamed } from './places.ts';
+import { folderFromEnvironment } from './places.ts';
 
 export const claudeCode = byCommand(
   jsonClient({
@@ -12,10 +12,10 @@ export const claudeCode = byCommand(
     afterwards: 'Sessions that are open notice it when they are started again.',
     servers: ['mcpServers'],
     spelled: ({ command, args, env }) => ({ type: 'stdio', command, args, env }),
-    async detect(around) {
-      const home = around.home();
-      const config = join(folderNamed(around, 'CLAUDE_CONFIG_DIR') ?? home, '.claude.json');
-      return detectProgram(around, { program: 'claude', places: [join(home, '.claude', 'local')], config });
+    async detect(machine) {
+      const home = machine.home();
+      const config = join(folderFromEnvironment(machine, 'CLAUDE_CONFIG_DIR') ?? home, '.claude.json');
+      return detectProgram(machine, { program: 'claude', places: [join(home, '.claude', 'local')], config });
     },
   }),
   {

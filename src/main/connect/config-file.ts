@@ -55,7 +55,7 @@ export function readConfigFile(path: string): ConfigFile | undefined {
  * Makes something of a file's text, and keeps it as long as that file stays the same: agents keep megabytes in theirs, and the list of
  * them is asked for every few seconds.
  */
-export function whileUnchanged<T>(make: (text: string | undefined) => T): (path: string) => T {
+export function cachedByFile<T>(make: (text: string | undefined) => T): (path: string) => T {
   let kept: { readonly stamp: string; readonly made: () => T } | undefined;
   return (path) => {
     // Before it is read: what is written in between is seen the next time.
@@ -160,7 +160,7 @@ export function replaceConfigFile(path: string, expected: string, content: Buffe
   }
   const draft = `${target}.${randomBytes(6).toString('hex')}.helmdeck`;
   try {
-    write(draft, content, before && { ...before, mode: closed ? closedOf(before.mode) : before.mode });
+    write(draft, content, before && { ...before, mode: closed ? ownerOnly(before.mode) : before.mode });
     // As late as can be: clients write these files too.
     if (digestOf(readConfigFile(path)?.bytes) !== expected) throw changed(path);
     renameSync(draft, target);
@@ -172,11 +172,11 @@ export function replaceConfigFile(path: string, expected: string, content: Buffe
 
 /** What others than its owner may do. */
 const OTHERS = 0o077;
-export const isOpen = (mode: number): boolean => (mode & OTHERS) !== 0;
-const closedOf = (mode: number): number => mode & ~OTHERS;
+export const isReadableByOthers = (mode: number): boolean => (mode & OTHERS) !== 0;
+const ownerOnly = (mode: number): number => mode & ~OTHERS;
 
 /** Gives a file that another program wrote the mode again that it had; one that has gone has none. */
-export function keepMode(path: string, mode: number): void {
+export function restoreMode(path: string, mode: number): void {
   const now = readConfigFile(path);
   if (now && now.mode !== mode) chmodSync(now.target, mode);
 }

@@ -19,11 +19,11 @@ import { MintInput, type TokenList } from '../../contract/token.ts';
 import type { TokenRegistry } from '../../core/access/token-registry.ts';
 import type { ClientConnections } from '../../core/operations/clients-port.ts';
 import { formatTime } from '../../core/time/format-time.ts';
-import { Changes, editsOf, naming, namingFiles, pathsOf } from './changes.ts';
-import { digestOf, isOpen, keepMode, readConfigFile, requireWritable } from './config-file.ts';
-import type { Connector, EditStep, Entry, Held, Look, Offer, Step, Surroundings } from './connector.ts';
-import { linesChanged } from './diff.ts';
-import { COMMAND, entryFor, placeBridge, startsBridge, startsBridgeFor } from './launch.ts';
+import { Changes, editsIn, naming, withPathsInErrors, pathsIn } from './changes.ts';
+import { digestOf, isReadableByOthers, restoreMode, readConfigFile, requireWritable } from './config-file.ts';
+import type { Connector, EditStep, Entry, OriginalTexts, Look, Offer, Step, LocalMachine } from './connector.ts';
+import { changedLines } from './diff.ts';
+import { COMMAND, entryFor, installBridge, startsBridge, startsBridgeFor } from './launch.ts';
 import { findProgram } from './programs.ts';
 import { type Record, Records } from './records.ts';
 import { verify } from './verify.ts';
@@ -36,7 +36,7 @@ const OWN_NODE = 'It runs on the Node of this client, which cannot be started fr
 
 interface Deps {
   readonly connectors: readonly Connector[];
-  readonly around: Surroundings;
+  readonly machine: LocalMachine;
   readonly tokens: Pick<TokenRegistry, 'mint' | 'list' | 'revoke'>;
   readonly folder: string;
   readonly now: () => number;
@@ -75,7 +75,7 @@ export class Connections implements ClientConnections {
     return {
       client,
       basis,
-      files: editsOf(steps)
+      files: editsIn(steps)
         .map((step) => shownOf(step))
         .filter(({ lines }) => lines.length > 0),
       commands: steps.flatMap((step) => (step.does === 'run' ? [{ program: step.program, args: [...step.args] }] : [])),
@@ -96,7 +96,7 @@ export class Connections implements ClientConnections {
         );
       }
       const { tokens, folder } = this.#deps;
-      placeBridge(folder);
+      installBridge(folder);
       const minted = await tokens.mint(
         MintInput().parse({ name: connector.name, client, subject, ...(connector.scopes && { scopes: connector.scopes }) }),
       );
@@ -143,21 +143,21 @@ export class Connections implements ClientConnections {
   async verify({ client }: VerifyClientInput): Promise<ClientVerification> {
     const connector = this.#connector(client);
     const look = await this.#look(connector);
-    if (look.at === 'present' && connector.verify) return connector.verify(this.#deps.around, this.#deps.folder);
+    if (look.at === 'present' && connector.verify) return connector.verify(this.#deps.machine, this.#deps.folder);
     if (look.at === 'broken') return { works: false, why: look.why, tools: 0 };
     // What is in a bundle is the same bridge, and takes the same token.
     const entry = look.at === 'bundled' ? this.#records.read(client)?.entry : look.at === 'present' ? look.entry : undefined;
     const program = entry && this.#programOf(entry);
     if (entry && program === undefined) return { works: false, why: entry.command === COMMAND ? NO_COMMAND : OWN_NODE, tools: 0 };
     if (entry && program !== undefined)
-      return verify({ ...entry, command: program }, this.#deps.around, this.#records.read(client)?.entry);
+      return verify({ ...entry, command: program }, this.#deps.machine, this.#records.read(client)?.entry);
     return { works: false, why: 'There is no entry of ours in its configuration; connect it first.', tools: 0 };
   }
 
   /** What an entry starts, as it would be found from here. */
   #programOf({ command }: Entry): string | undefined {
     if (isAbsolute(command)) return command;
-    return command === COMMAND ? findProgram(this.#deps.around, command) : undefined;
+    return command === COMMAND ? findProgram(this.#deps.machine, command) : undefined;
   }
 
   #connector(client: string): Connector {
@@ -168,20 +168,20 @@ export class Connections implements ClientConnections {
 
   /** What would be done, and everything that speaks against it. */
   async #prepare(connector: Connector): Promise<{ steps: readonly Step[]; basis: string }> {
-    const { around } = this.#deps;
-    const { installed } = await connector.detect(around);
+    const { machine } = this.#deps;
+    const { installed } = await connector.detect(machine);
     if (!installed) {
       throw new Failure(
         'invalid_input',
         `${connector.name} was not found on this machine; install it, or start Helmdeck Memory where it is in the PATH, and try again.`,
       );
     }
-    const steps = namingFiles(await connector.connect(around, this.#offer(connector, DOTS)));
-    for (const step of editsOf(steps)) {
+    const steps = withPathsInErrors(await connector.connect(machine, this.#offer(connector, DOTS)));
+    for (const step of editsIn(steps)) {
       requireWritable(step.path);
       step.edit(readConfigFile(step.path)?.text);
     }
-    const paths = pathsOf(steps).map((path) => [path, digestOf(readConfigFile(path)?.bytes)]);
+    const paths = pathsIn(steps).map((path) => [path, digestOf(readConfigFile(path)?.bytes)]);
     const runs = steps.flatMap((step) => (step.does === 'run' ? [[step.program, ...step.args]] : []));
     const basis = createHash('sha256')
       .update(JSON.stringify([paths, runs]))
@@ -191,20 +191,20 @@ export class Connections implements ClientConnections {
 
   #offer(connector: Connector, token: string): Offer {
     const { id } = connector;
-    const { around, folder } = this.#deps;
-    return { client: id, entry: entryFor(around, folder, connector), folder, tokenFile: this.#records.tokenFile(id), token };
+    const { machine, folder } = this.#deps;
+    return { client: id, entry: entryFor(machine, folder, connector), folder, tokenFile: this.#records.tokenFile(id), token };
   }
 
   async #carryOut(connector: Connector, subject: string, minted: { id: string; token: string }): Promise<void> {
-    const { around, now, tokens } = this.#deps;
+    const { machine, now, tokens } = this.#deps;
     const { id } = connector;
     const old = this.#records.read(id);
     const oldToken = old && this.#records.token(id);
     const offer = this.#offer(connector, minted.token);
-    const steps = namingFiles(await connector.connect(around, offer));
-    const changes = new Changes({ around, name: connector.name, steps });
-    const back = editsOf(await connector.disconnect(around, textsOf(changes.before)));
-    const without = old ? editsOf(await connector.disconnect(around, this.#heldBefore(id, old))) : [];
+    const steps = withPathsInErrors(await connector.connect(machine, offer));
+    const changes = new Changes({ machine, name: connector.name, steps });
+    const back = editsIn(await connector.disconnect(machine, textsOf(changes.before)));
+    const without = old ? editsIn(await connector.disconnect(machine, this.#heldBefore(id, old))) : [];
     const record: Record = {
       subject,
       token: minted.id,
@@ -258,14 +258,14 @@ export class Connections implements ClientConnections {
     });
   }
 
-  #heldBefore(client: string, record: Record | undefined): Held {
+  #heldBefore(client: string, record: Record | undefined): OriginalTexts {
     const files = record?.files ?? [];
     return new Map(files.map(({ path, before }) => [path, this.#records.bytes(client, before)?.toString('utf8')]));
   }
 
   /** Files that nobody changed since become what they were; from the others what is ours is taken out. */
   async #takeBack(connector: Connector, record: Record | undefined): Promise<DisconnectReceipt['files']> {
-    const { around } = this.#deps;
+    const { machine } = this.#deps;
     const kept = (record?.files ?? []).filter(
       ({ after, before }) => after !== undefined && (before === 'none' || this.#records.bytes(connector.id, before)),
     );
@@ -275,24 +275,24 @@ export class Connections implements ClientConnections {
       const before = this.#records.bytes(connector.id, file.before)?.toString('utf8');
       return { ...step, edit: (text) => (digestIn(text) === file.after ? before : step.edit(text)) };
     };
-    const own = namingFiles(await connector.disconnect(around, this.#heldBefore(connector.id, record)));
+    const own = withPathsInErrors(await connector.disconnect(machine, this.#heldBefore(connector.id, record)));
     const steps: Step[] = own.map((step) => {
       if (step.does === 'edit') return asBefore(step);
       return step.does === 'run' && step.instead ? { ...step, instead: asBefore(step.instead) } : step;
     });
     // What it would not be looked for in any more, such as after an update of the client.
-    const named = new Set(pathsOf(own));
+    const named = new Set(pathsIn(own));
     for (const { path } of kept) if (!named.has(path)) steps.push(asBefore({ does: 'edit', path, edit: (text) => text }));
     // All that can be refused is refused before anything is done.
-    for (const { path, edit } of editsOf(steps)) {
+    for (const { path, edit } of editsIn(steps)) {
       const file = readConfigFile(path);
       if (edit(file?.text) !== file?.text) requireWritable(path);
     }
-    const changes = new Changes({ around, name: connector.name, steps });
+    const changes = new Changes({ machine, name: connector.name, steps });
     await changes.carryOut();
     for (const { path, mode } of record?.files ?? []) if (mode !== undefined) openAgain(path, mode);
     for (const folder of (record?.folders ?? []).toReversed()) removeIfEmpty(folder);
-    const files = editsOf(steps).map(({ path }) => {
+    const files = editsIn(steps).map(({ path }) => {
       const before = kept.find((file) => file.path === path)?.before;
       const now = digestOf(readConfigFile(path)?.bytes);
       return { path, as_before: now === before, changed: now !== digestOf(changes.before.get(path)) };
@@ -303,7 +303,7 @@ export class Connections implements ClientConnections {
 
   async #row(connector: Connector, tokens: readonly TokenRow[] | undefined): Promise<ClientRow> {
     const { id, name, transport } = connector;
-    const { installed, version, config } = await connector.detect(this.#deps.around);
+    const { installed, version, config } = await connector.detect(this.#deps.machine);
     const look = await this.#look(connector);
     const kept = this.#kept(id);
     const { record, token: held } = 'why' in kept ? {} : kept;
@@ -330,12 +330,12 @@ export class Connections implements ClientConnections {
   /** A configuration that cannot be read is how it stands, and no reason to tell of no other. */
   async #look(connector: Connector): Promise<Look> {
     try {
-      const { around, folder } = this.#deps;
-      const look = await connector.look(around);
-      const why = look.at === 'present' ? connector.outdated?.(around, folder) : undefined;
+      const { machine, folder } = this.#deps;
+      const look = await connector.look(machine);
+      const why = look.at === 'present' ? connector.outdated?.(machine, folder) : undefined;
       return why === undefined ? look : { at: 'broken', why };
     } catch (error) {
-      const { config } = await connector.detect(this.#deps.around);
+      const { config } = await connector.detect(this.#deps.machine);
       const said = naming(config, error);
       if (said instanceof Failure) return { at: 'broken', why: said.message };
       throw error;
@@ -365,7 +365,7 @@ export class Connections implements ClientConnections {
 const afterwards = (connector: Connector): { afterwards?: string } =>
   connector.afterwards === undefined ? {} : { afterwards: connector.afterwards };
 
-const textsOf = (bytes: Changes['before']): Held => new Map([...bytes].map(([path, one]) => [path, one?.toString('utf8')]));
+const textsOf = (bytes: Changes['before']): OriginalTexts => new Map([...bytes].map(([path, one]) => [path, one?.toString('utf8')]));
 
 const digestIn = (text: string | undefined): string => digestOf(text === undefined ? undefined : Buffer.from(text));
 
@@ -377,7 +377,7 @@ function requireShown({ name }: Connector, look: Look): void {
 
 /** One that its owner has opened since stays so. */
 function openAgain(path: string, mode: number): void {
-  if (!isOpen(readConfigFile(path)?.mode ?? mode)) keepMode(path, mode);
+  if (!isReadableByOthers(readConfigFile(path)?.mode ?? mode)) restoreMode(path, mode);
 }
 
 function shownOf({ path, edit, holdsToken }: EditStep): ConnectionPlan['files'][number] {
@@ -387,7 +387,7 @@ function shownOf({ path, edit, holdsToken }: EditStep): ConnectionPlan['files'][
     path: file?.target ?? path,
     created: file === undefined,
     ...(holdsToken && { holds_token: true }),
-    lines: linesChanged(unseen(before), unseen(edit(file?.text) ?? '')),
+    lines: changedLines(unseen(before), unseen(edit(file?.text) ?? '')),
   };
 }
 
@@ -397,7 +397,7 @@ const unseen = (text: string): string => text.replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w
 /** Those that an edit needs and that are not there, the outermost first. */
 function missingFolders(steps: readonly Step[]): string[] {
   const missing: string[] = [];
-  for (const path of pathsOf(steps)) {
+  for (const path of pathsIn(steps)) {
     const own: string[] = [];
     for (let folder = dirname(path); !existsSync(folder) && !missing.includes(folder); folder = dirname(folder))
       own.unshift(folder);

@@ -13,18 +13,18 @@ export interface Entry {
   readonly env: Readonly<Record<string, string>>;
 }
 
-export interface Ran {
+export interface ProgramResult {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
 /** The machine as connectors see it. */
-export interface Surroundings extends HostMachine {
+export interface LocalMachine extends HostMachine {
   /** Where installers put programs, for who was started without a shell's PATH. */
   places(): readonly string[];
   /** Never through a shell, with nothing of ours in its environment, and not for ever. */
-  run(program: string, args: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Ran>;
+  run(program: string, args: readonly string[], environment?: Readonly<Record<string, string>>): Promise<ProgramResult>;
 }
 
 /** What a connector may hand to its client. */
@@ -111,7 +111,7 @@ export type Look =
   | { readonly at: 'broken'; readonly why: string };
 
 /** What files held before we came, by their path; one that is not named here was never changed by us. */
-export type Held = ReadonlyMap<string, string | undefined>;
+export type OriginalTexts = ReadonlyMap<string, string | undefined>;
 
 /** One kind of client: how it is found, and what connects it. It only looks and says; `Connections` does. */
 export interface Connector {
@@ -128,18 +128,18 @@ export interface Connector {
   readonly subject?: string;
   /** What its owner has to do for it to notice, such as to start it again. */
   readonly afterwards?: string;
-  detect(around: Surroundings): Promise<Detected>;
-  look(around: Surroundings): Promise<Look>;
+  detect(machine: LocalMachine): Promise<Detected>;
+  look(machine: LocalMachine): Promise<Look>;
   /** For one that is told where the memory is: what stands there and is not so any more. `folder` is that of our data. */
-  outdated?(around: Surroundings, folder: string): string | undefined;
-  connect(around: Surroundings, offer: Offer): Promise<readonly Step[]>;
+  outdated?(machine: LocalMachine, folder: string): string | undefined;
+  connect(machine: LocalMachine, offer: Offer): Promise<readonly Step[]>;
   /**
    * Files that nobody else changed get their old bytes back by themselves; of the others this takes out what is ours, and puts what
    * stood in its place before in it again.
    */
-  disconnect(around: Surroundings, held: Held): Promise<readonly Step[]>;
+  disconnect(machine: LocalMachine, held: OriginalTexts): Promise<readonly Step[]>;
   /** Opened, it has the client ask its owner whether to add the entry: without a token, as the entry is. */
   link?(entry: Entry): string;
   /** For one that starts nothing which could be tried: asks as the client will, but only a program that has proved to be ours. */
-  verify?(around: Surroundings, folder: string): Promise<ClientVerification>;
+  verify?(machine: LocalMachine, folder: string): Promise<ClientVerification>;
 }

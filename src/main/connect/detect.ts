@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import type { Detected, Surroundings } from './connector.ts';
+import type { Detected, LocalMachine } from './connector.ts';
 import { findProgram, versionOf } from './programs.ts';
 
 interface Marks {
@@ -11,8 +11,8 @@ interface Marks {
 }
 
 /** A client that is a program of the command line, or was used before. */
-export function detectProgram(around: Surroundings, { program: name, places, config }: Marks): Detected {
-  const program = findProgram(around, name, places);
+export function detectProgram(machine: LocalMachine, { program: name, places, config }: Marks): Detected {
+  const program = findProgram(machine, name, places);
   const version = versionOf(program);
   return {
     installed: program !== undefined || existsSync(config),

@@ -2,7 +2,7 @@ import type { ConnectionPlan } from '../../contract/client.ts';
 
 type Line = ConnectionPlan['files'][number]['lines'][number];
 
-/** Lines shown around what changes. */
+/** Lines shown machine what changes. */
 const AROUND = 3;
 /** A line that somebody's program wrote may hold all there is. */
 const WIDEST = 480;
@@ -10,7 +10,7 @@ const WIDEST = 480;
 const LEAD = 40;
 
 /** What changes between two texts, when that is in one place. */
-export function linesChanged(before: string, after: string): Line[] {
+export function changedLines(before: string, after: string): Line[] {
   const [old, now] = [linesOf(before), linesOf(after)];
   const shorter = Math.min(old.length, now.length);
   let top = 0;

@@ -10,8 +10,8 @@ export const geminiCli = byCommand(
     name: 'Gemini CLI',
     afterwards: 'In folders that it does not trust yet, it shows the entry as disabled.',
     servers: ['mcpServers'],
-    async detect(around) {
-      return detectProgram(around, { program: 'gemini', config: join(around.home(), '.gemini', 'settings.json') });
+    async detect(machine) {
+      return detectProgram(machine, { program: 'gemini', config: join(machine.home(), '.gemini', 'settings.json') });
     },
   }),
   {

@@ -1,11 +1,11 @@
-import { whileUnchanged } from './config-file.ts';
-import type { Connector, Detected, Entry, Look, Surroundings } from './connector.ts';
+import { cachedByFile } from './config-file.ts';
+import type { Connector, Detected, Entry, Look, LocalMachine } from './connector.ts';
 import { ENTRY } from './connector.ts';
-import { giveBack, type json5, setValue, valueAt } from './json-text.ts';
+import { restoreValue, type json5, setValue, valueAt } from './json-text.ts';
 import { startsBridge } from './launch.ts';
 
 interface JsonClient extends Pick<Connector, 'id' | 'name' | 'afterwards' | 'bringsNode' | 'link'> {
-  detect(around: Surroundings): Promise<Detected>;
+  detect(machine: LocalMachine): Promise<Detected>;
   /** The object that holds its servers, such as `mcpServers`. */
   readonly servers: readonly string[];
   /** As this client writes an entry; command, args and, where there is something in it, env, unless told. */
@@ -15,22 +15,22 @@ interface JsonClient extends Pick<Connector, 'id' | 'name' | 'afterwards' | 'bri
 /** A client that reads its servers from a JSON file, and is connected by our entry in it. */
 export function jsonClient({ servers, spelled = usual, ...client }: JsonClient): Connector {
   const path = [...servers, ENTRY];
-  const lookInto = whileUnchanged((text) => lookAt(text, path));
-  const where = async (around: Surroundings): Promise<string> => (await client.detect(around)).config;
+  const lookInto = cachedByFile((text) => lookAt(text, path));
+  const where = async (machine: LocalMachine): Promise<string> => (await client.detect(machine)).config;
   return {
     ...client,
     transport: 'stdio',
-    async look(around) {
-      return lookInto(await where(around));
+    async look(machine) {
+      return lookInto(await where(machine));
     },
-    async connect(around, { entry }) {
+    async connect(machine, { entry }) {
       const edit = (before = ''): string => withEntry({ setValue, valueAt }, before, path, spelled(entry));
-      return [{ does: 'edit', path: await where(around), edit }];
+      return [{ does: 'edit', path: await where(machine), edit }];
     },
-    async disconnect(around, held) {
-      const config = await where(around);
+    async disconnect(machine, held) {
+      const config = await where(machine);
       const edit = (before?: string): string | undefined =>
-        before === undefined ? undefined : giveBack(before, path, held.get(config));
+        before === undefined ? undefined : restoreValue(before, path, held.get(config));
       return [{ does: 'edit', path: config, edit }];
     },
   };

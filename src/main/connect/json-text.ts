@@ -111,7 +111,7 @@ const editing = (dialect: Dialect) => {
     dropValue,
 
     /** The text with what another says at a path, or without anything there where that says nothing. */
-    giveBack: (text: string, path: readonly string[], other = ''): string => {
+    restoreValue: (text: string, path: readonly string[], other = ''): string => {
       const value = valueAt(other, path);
       return value === undefined ? dropValue(text, path) : setValue(text, path, value);
     },
@@ -139,7 +139,7 @@ const editing = (dialect: Dialect) => {
   };
 };
 
-export const { setValue, dropValue, giveBack, valueAt } = editing('json');
+export const { setValue, dropValue, restoreValue, valueAt } = editing('json');
 export const json5 = editing('json5');
 
 /** A fifteenth of what our reader needs, where no comment and nothing of JSON5 keeps it from being read so. */

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { basename, join, sep } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
 import { writeDurableFile } from '../../core/file/files.ts';
-import type { Connector, Entry, Surroundings } from './connector.ts';
+import type { Connector, Entry, LocalMachine } from './connector.ts';
 import { findProgram, isSafe, isTrustedFile } from './programs.ts';
 
 /** What the bridge needs. */
@@ -18,11 +18,11 @@ const NO_NODE = `Clients start the bridge with Node ${LEAST_NODE} or newer, and 
 
 /** What a client is to start. It stays what it is when we are moved, updated, or packed into one file: the bridge lies with the data. */
 export function entryFor(
-  around: Surroundings,
+  machine: LocalMachine,
   folder: string,
   { id: client, bringsNode }: Pick<Connector, 'id' | 'bringsNode'>,
 ): Entry {
-  const command = nodeFor(around) ?? (bringsNode ? 'node' : undefined);
+  const command = nodeFor(machine) ?? (bringsNode ? 'node' : undefined);
   if (command === undefined) throw new Failure('unavailable', NO_NODE);
   // Said even where it is the usual one: who starts a client may have another idea of what is usual.
   return { command, args: [join(folder, BRIDGE), '--client', client], env: { HELMDECK_DATA_DIR: folder } };
@@ -46,12 +46,12 @@ export const startsBridgeFor = (entry: Entry, client: string): boolean =>
  */
 export function ownProgramOf(
   { command, args: [first = ''] }: Entry,
-  around: Surroundings,
+  machine: LocalMachine,
   recorded: Entry | undefined,
 ): string | undefined {
-  const own = findProgram(around, COMMAND);
+  const own = findProgram(machine, COMMAND);
   if (command === COMMAND || command === own) return first === 'mcp' ? own : undefined;
-  const isOurs = command === recorded?.command || command === process.execPath || command === nodeFor(around);
+  const isOurs = command === recorded?.command || command === process.execPath || command === nodeFor(machine);
   return isOurs && isSafe(command) && isOurBridge(first) ? command : undefined;
 }
 
@@ -59,7 +59,7 @@ const isOurBridge = (path: string): boolean =>
   basename(path) === BRIDGE && isTrustedFile(path) && readFileSync(path, 'utf8') === bridgeText();
 
 /** Puts the bridge that came with this program where the entries of all clients look for it. */
-export function placeBridge(folder: string): void {
+export function installBridge(folder: string): void {
   const bridge = bridgeText();
   const place = join(folder, BRIDGE);
   if (!existsSync(place) || readFileSync(place, 'utf8') !== bridge) writeDurableFile(place, bridge);
@@ -69,7 +69,7 @@ const bridgeText = (): string => readFileSync(bundled('stdio-bridge', BRIDGE), '
 
 /** After an update, what connected clients start is of the same version as the program. */
 export function refreshBridge(folder: string): void {
-  if (existsSync(join(folder, BRIDGE))) placeBridge(folder);
+  if (existsSync(join(folder, BRIDGE))) installBridge(folder);
 }
 
 /** From the sources, from the built program, and from one of its chunks. */
@@ -81,8 +81,8 @@ export function bundled(...parts: readonly string[]): string {
 }
 
 /** The machine's own before ours: it is still there when we are not. */
-function nodeFor(around: Surroundings): string | undefined {
-  const found = findProgram(around, 'node', [], (path) => !path.includes(`${sep}node_modules${sep}`) && isNewEnough(path));
+function nodeFor(machine: LocalMachine): string | undefined {
+  const found = findProgram(machine, 'node', [], (path) => !path.includes(`${sep}node_modules${sep}`) && isNewEnough(path));
   if (found !== undefined) return found.includes(OF_A_SHELL) ? realpathSync(found) : found;
   const inElectron = 'electron' in process.versions;
   return !inElectron && isSafe(process.execPath) ? process.execPath : undefined;

@@ -3,8 +3,8 @@ import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
 import type { HostMachine } from '../config/config.ts';
 import { findUntrustedPath } from '../trusted-path.ts';
-import type { Ran, Surroundings } from './connector.ts';
-import { namesIn } from './places.ts';
+import type { ProgramResult, LocalMachine } from './connector.ts';
+import { namesInFolder } from './places.ts';
 
 /** A client's own command asks nobody and answers within seconds. */
 const PATIENCE_MS = 60_000;
@@ -12,13 +12,13 @@ const MOST_OUTPUT = 1024 * 1024;
 
 /** The absolute path of a program: from the PATH, or where installers put it. Never one that others could have put there. */
 export function findProgram(
-  around: Surroundings,
+  machine: LocalMachine,
   name: string,
   places: readonly string[] = [],
   fits: (path: string) => boolean = () => true,
 ): string | undefined {
-  const file = around.platform === 'win32' ? `${name}.exe` : name;
-  return [...pathOf(around), ...places, ...around.places()]
+  const file = machine.platform === 'win32' ? `${name}.exe` : name;
+  return [...pathOf(machine), ...places, ...machine.places()]
     .map((folder) => join(folder, file))
     .find((path) => isSafe(path) && fits(path));
 }
@@ -26,14 +26,14 @@ export function findProgram(
 /** A relative folder would be one of wherever we were started. */
 const pathOf = ({ environment }: HostMachine): string[] => (environment['PATH'] ?? '').split(delimiter).filter(isAbsolute);
 
-function usualPlaces(around: HostMachine): string[] {
-  if (around.platform === 'win32') {
-    const { ProgramFiles, LOCALAPPDATA } = around.environment;
+function usualPlaces(machine: HostMachine): string[] {
+  if (machine.platform === 'win32') {
+    const { ProgramFiles, LOCALAPPDATA } = machine.environment;
     return [ProgramFiles && join(ProgramFiles, 'nodejs'), LOCALAPPDATA && join(LOCALAPPDATA, 'Programs')].filter(
       (one) => one !== undefined && one !== '',
     ) as string[];
   }
-  const home = around.home();
+  const home = machine.home();
   const shims = ['.volta/bin', '.asdf/shims', '.local/share/mise/shims', '.local/share/pnpm', 'Library/pnpm'];
   const own = ['.local/bin', 'bin', '.npm-global/bin', '.bun/bin', ...shims, ...ofNvm(home)];
   return [...own.map((folder) => join(home, folder)), '/opt/homebrew/bin', '/usr/local/bin', '/usr/bin', '/bin'];
@@ -43,7 +43,7 @@ function usualPlaces(around: HostMachine): string[] {
 function ofNvm(home: string): string[] {
   const folder = join('.nvm', 'versions', 'node');
   const major = (version: string): number => Number(/\d+/.exec(version)?.[0] ?? 0);
-  const versions = namesIn(join(home, folder)).toSorted((one, other) => major(other) - major(one));
+  const versions = namesInFolder(join(home, folder)).toSorted((one, other) => major(other) - major(one));
   return versions.map((version) => join(folder, version, 'bin'));
 }
 
@@ -95,13 +95,13 @@ export const environmentFor = ({ environment }: HostMachine): Record<string, str
     ),
   );
 
-export const surroundingsOf = (machine: HostMachine, places = () => usualPlaces(machine)): Surroundings => ({
+export const localMachine = (machine: HostMachine, places = () => usualPlaces(machine)): LocalMachine => ({
   places,
   environment: machine.environment,
   platform: machine.platform,
   home: () => machine.home(),
   run(program, args, added = {}) {
-    const { promise, resolve } = Promise.withResolvers<Ran>();
+    const { promise, resolve } = Promise.withResolvers<ProgramResult>();
     const own = environmentFor(machine);
     // Many are scripts of the Node that lies beside them.
     const path = [...(own['PATH'] ?? '').split(delimiter), dirname(program)].filter(isAbsolute).join(delimiter);

@@ -86,7 +86,7 @@ function valueOf(text: string, { start, end }: Section, name: string): { start: 
 }
 
 /** The text with the tables at and below a path as they stand in another text, or without where that has none. */
-export function giveBack(text: string, path: readonly string[], other = ''): string {
+export function restoreValue(text: string, path: readonly string[], other = ''): string {
   const bare = dropTable(text, path);
   const theirs = at(read(other), path);
   if (theirs === undefined) return bare;

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { ClientVerification } from '../../contract/client.ts';
 import { Failure } from '../../contract/failure.ts';
-import type { Entry, Surroundings } from './connector.ts';
+import type { Entry, LocalMachine } from './connector.ts';
 import { ownProgramOf } from './launch.ts';
 import { environmentFor } from './programs.ts';
 
@@ -33,10 +33,10 @@ interface Talk {
 }
 
 /** Starts what a client would start, and asks for something that leaves no trace. */
-export async function verify(entry: Entry, around: Surroundings, recorded: Entry | undefined): Promise<ClientVerification> {
+export async function verify(entry: Entry, machine: LocalMachine, recorded: Entry | undefined): Promise<ClientVerification> {
   let tools = 0;
   try {
-    return await converse(entry, { around, recorded }, async (talk) => {
+    return await withBridge(entry, { machine, recorded }, async (talk) => {
       ({ tools } = talk);
       const { refused, error, message } = await talk.call('memory_recall', { key: 'helmdeck/connected' });
       // That there is no such fact is an answer of the memory as well.
@@ -64,29 +64,29 @@ const BRIDGE_SETTINGS = ['HELMDECK_DATA_DIR', 'HELMDECK_CLIENT', 'HELMDECK_TOKEN
 const INHERITED =
   /^(PATH|PATHEXT|HOME|USERPROFILE|HOMEDRIVE|HOMEPATH|USER|LOGNAME|USERNAME|LANG|LC_\w+|TZ|TMPDIR|TEMP|TMP|SystemRoot|SystemDrive|windir|ComSpec|APPDATA|LOCALAPPDATA|ProgramData|XDG_\w+|DBUS_SESSION_BUS_ADDRESS)$/i;
 
-const bridgeEnvironment = (around: Surroundings): Entry['env'] =>
-  Object.fromEntries(Object.entries(environmentFor(around)).filter(([name]) => INHERITED.test(name)));
+const bridgeEnvironment = (machine: LocalMachine): Entry['env'] =>
+  Object.fromEntries(Object.entries(environmentFor(machine)).filter(([name]) => INHERITED.test(name)));
 
 const bridgeSettings = (environment: Entry['env']): Entry['env'] =>
   Object.fromEntries(Object.entries(environment).filter(([name]) => BRIDGE_SETTINGS.includes(name)));
 
 /** What an entry may start: on this machine, with the entry that we wrote for this client, if we did. */
 export interface EntryContext {
-  readonly around: Surroundings;
+  readonly machine: LocalMachine;
   readonly recorded: Entry | undefined;
 }
 
 /** Starts an entry and speaks MCP with it, as its client would, until `body` is done. */
-export async function converse<T>(
+export async function withBridge<T>(
   entry: Entry,
-  { around, recorded }: EntryContext,
+  { machine, recorded }: EntryContext,
   body: (talk: Talk) => Promise<T>,
 ): Promise<T> {
-  const program = ownProgramOf(entry, around, recorded);
+  const program = ownProgramOf(entry, machine, recorded);
   if (program === undefined) throw new Failure('handler_failed', FOREIGN);
   const child = spawn(program, [...entry.args], {
-    env: { ...bridgeEnvironment(around), ...bridgeSettings(entry.env) },
-    cwd: around.home(),
+    env: { ...bridgeEnvironment(machine), ...bridgeSettings(entry.env) },
+    cwd: machine.home(),
     stdio: ['pipe', 'pipe', 'ignore'],
     windowsHide: true,
   });

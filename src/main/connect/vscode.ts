@@ -18,9 +18,9 @@ export const vscode = byCommand(
     name: 'Visual Studio Code',
     servers: ['servers'],
     spelled,
-    async detect(around) {
-      const config = join(applicationData(around), 'Code', 'User', 'mcp.json');
-      const found = detectProgram(around, { program: 'code', places: MACOS, config });
+    async detect(machine) {
+      const config = join(applicationData(machine), 'Code', 'User', 'mcp.json');
+      const found = detectProgram(machine, { program: 'code', places: MACOS, config });
       return { ...found, installed: found.installed || existsSync(dirname(config)) };
     },
     link: (entry) => `vscode:mcp/install?${encodeURIComponent(named(entry))}`,

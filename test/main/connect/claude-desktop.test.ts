@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { claudeDesktop } from '../../../src/main/connect/claude-desktop.ts';
 import { codex } from '../../../src/main/connect/codex.ts';
 import { entryFor } from '../../../src/main/connect/launch.ts';
-import { surroundingsOf } from '../../../src/main/connect/programs.ts';
+import { localMachine } from '../../../src/main/connect/programs.ts';
 import { createServedHome as aHomeOfClients } from '../../support/clients.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -21,12 +21,12 @@ function aHome(platform: NodeJS.Platform, files: readonly string[] = [], environ
   };
   for (const file of files) put(file);
   const windows = { APPDATA: join(home, 'AppData', 'Roaming'), LOCALAPPDATA: join(home, 'AppData', 'Local') };
-  const around = surroundingsOf({
+  const host = localMachine({
     environment: { PATH: '', ...(platform === 'win32' && windows), ...environment },
     platform,
     home: () => home,
   });
-  return { home, put, around };
+  return { home, put, host };
 }
 
 const offer: Parameters<typeof claudeDesktop.connect>[1] = {
@@ -39,7 +39,7 @@ const offer: Parameters<typeof claudeDesktop.connect>[1] = {
 
 type Home = ReturnType<typeof aHome>;
 
-async function stepOf({ around }: Home, ask = () => claudeDesktop.connect(around, offer)) {
+async function stepOf({ host }: Home, ask = () => claudeDesktop.connect(host, offer)) {
   const [step] = await ask();
   if (step?.does !== 'edit') throw new Error('It edits nothing.');
   return step;
@@ -67,7 +67,7 @@ describe('its configuration is sought where it reads it (R-BUNDLE-04)', () => {
     ],
   ] as const)('on %s', async (_where, platform, files, folder) => {
     const home = aHome(platform, files);
-    expect(await claudeDesktop.detect(home.around)).toEqual({ installed: true, config: join(home.home, folder, CONFIG) });
+    expect(await claudeDesktop.detect(home.host)).toEqual({ installed: true, config: join(home.home, folder, CONFIG) });
     expect((await stepOf(home)).path).toBe(join(home.home, folder, CONFIG));
   });
 
@@ -75,18 +75,18 @@ describe('its configuration is sought where it reads it (R-BUNDLE-04)', () => {
     const config = tempFolder();
     mkdirSync(join(config, 'Claude'));
     const home = aHome('linux', [], { XDG_CONFIG_HOME: config });
-    expect(await claudeDesktop.detect(home.around)).toEqual({ installed: true, config: join(config, 'Claude', CONFIG) });
+    expect(await claudeDesktop.detect(home.host)).toEqual({ installed: true, config: join(config, 'Claude', CONFIG) });
   });
 
   test.each([
     ['darwin', 'Applications/Claude.app/'],
     ['win32', 'AppData/Local/AnthropicClaude/'],
   ] as const)('on %s it is known before it was ever started', async (platform, file) => {
-    expect(await claudeDesktop.detect(aHome(platform, [file]).around)).toMatchObject({ installed: true });
+    expect(await claudeDesktop.detect(aHome(platform, [file]).host)).toMatchObject({ installed: true });
   });
 
   test.each(['win32', 'linux'] as const)('on %s without it, it is not there', async (platform) => {
-    expect(await claudeDesktop.detect(aHome(platform).around)).toMatchObject({ installed: false });
+    expect(await claudeDesktop.detect(aHome(platform).host)).toMatchObject({ installed: false });
   });
 });
 
@@ -101,8 +101,8 @@ test('our entry joins the others, comes away again, and its owner hears of the r
     mcpServers: { files: { command: 'x' }, helmdeck: { command: '/usr/bin/node' } },
   });
   writeFileSync(path, after);
-  expect(await claudeDesktop.look(home.around)).toEqual({ at: 'present', entry: offer.entry });
-  const undo = await stepOf(home, () => claudeDesktop.disconnect(home.around, new Map()));
+  expect(await claudeDesktop.look(home.host)).toEqual({ at: 'present', entry: offer.entry });
+  const undo = await stepOf(home, () => claudeDesktop.disconnect(home.host, new Map()));
   expect(undo.edit(readFileSync(path, 'utf8'))).toBe(before);
   expect(claudeDesktop.afterwards).toMatch(/Quit Claude Desktop/);
 });
@@ -119,7 +119,7 @@ describe('where our bundle is installed (R-BUNDLE-05)', () => {
 
   test('connecting puts no second server beside it, and takes away one that is there', async () => {
     const home = withBundle();
-    expect(await claudeDesktop.look(home.around)).toEqual({ at: 'bundled' });
+    expect(await claudeDesktop.look(home.host)).toEqual({ at: 'bundled' });
     const { edit } = await stepOf(home);
     expect(edit(undefined)).toBeUndefined();
     expect(edit('{"theme": "dark"}\n')).toBe('{"theme": "dark"}\n');
@@ -129,7 +129,7 @@ describe('where our bundle is installed (R-BUNDLE-05)', () => {
   test('one that its owner has switched off is told', async () => {
     const home = withBundle();
     home.put('Library/Application Support/Claude/Claude Extensions Settings/local.mcpb.helmdeck.json', '{"isEnabled": false}');
-    expect(await claudeDesktop.look(home.around)).toEqual({ at: 'bundled', disabled: true });
+    expect(await claudeDesktop.look(home.host)).toEqual({ at: 'bundled', disabled: true });
   });
 
   const EXTENSION = 'Claude Extensions/local.mcpb.helmdeck/manifest.json';
@@ -163,9 +163,9 @@ test('what its own Node starts is not tried from here, and that is said (R-BUNDL
 });
 
 test('where there is no Node but its own, that one starts the bridge (R-BUNDLE-05)', () => {
-  const { around } = aHome('win32', ['AppData/Roaming/Claude/']);
+  const { host } = aHome('win32', ['AppData/Roaming/Claude/']);
   vi.stubGlobal('process', { ...process, versions: { ...process.versions, electron: '45' } });
   onTestFinished(() => void vi.unstubAllGlobals());
-  expect(entryFor(around, '/data', claudeDesktop).command).toBe('node');
-  expect(() => entryFor(around, '/data', codex)).toThrow(/Node 18 or newer/);
+  expect(entryFor(host, '/data', claudeDesktop).command).toBe('node');
+  expect(() => entryFor(host, '/data', codex)).toThrow(/Node 18 or newer/);
 });

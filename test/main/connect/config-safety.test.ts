@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import * as toml from 'smol-toml';
 import { describe, expect, test } from 'vitest';
 import { codex } from '../../../src/main/connect/codex.ts';
-import { whileUnchanged } from '../../../src/main/connect/config-file.ts';
+import { cachedByFile } from '../../../src/main/connect/config-file.ts';
 import type { Connector } from '../../../src/main/connect/connector.ts';
 import { geminiCli } from '../../../src/main/connect/gemini-cli.ts';
 import { createServedHome } from '../../support/clients.ts';
@@ -271,7 +271,7 @@ test('a configuration may be large, and one beyond all measure is left alone (R-
 test('a configuration is read again only when it has changed (R-CONN-04)', async () => {
   const { put, home } = await createServedHome();
   let read = 0;
-  const lengthOf = whileUnchanged((text) => {
+  const lengthOf = cachedByFile((text) => {
     read += 1;
     if (text === 'broken') throw new Error('It is broken.');
     return text?.length;

@@ -17,7 +17,7 @@ import { claudeCode } from '../../../src/main/connect/claude-code.ts';
 import { codex } from '../../../src/main/connect/codex.ts';
 import { replaceConfigFile } from '../../../src/main/connect/config-file.ts';
 import type { Look } from '../../../src/main/connect/connector.ts';
-import { surroundingsOf } from '../../../src/main/connect/programs.ts';
+import { localMachine } from '../../../src/main/connect/programs.ts';
 import { createServedHome } from '../../support/clients.ts';
 import { aCaller } from '../../support/memory.ts';
 
@@ -374,14 +374,14 @@ test('a file keeps its mode when a program writes a new one in its place (R-CONN
 });
 
 test('a folder that is named with no absolute path is none that we and the client would agree on', async () => {
-  const { around, put, home } = await createServedHome();
+  const { host, put, home } = await createServedHome();
   put('.codex/config.toml', CODEX);
   for (const folder of ['', 'relative'])
     for (const [connector, name, file] of [
       [codex, 'CODEX_HOME', '.codex/config.toml'],
       [claudeCode, 'CLAUDE_CONFIG_DIR', '.claude.json'],
     ] as const) {
-      const { config } = await connector.detect({ ...around, environment: { ...around.environment, [name]: folder } });
+      const { config } = await connector.detect({ ...host, environment: { ...host.environment, [name]: folder } });
       expect(config).toBe(join(home, file));
     }
 });
@@ -656,7 +656,7 @@ test('what lies where versions of Node would is no reason to show no client', as
   const { put } = await createServedHome();
   const home = dirname(put('.nvm/versions/node', 'a file'));
   const machine = { environment: {}, platform: process.platform, home: () => join(home, '../..') };
-  expect(surroundingsOf(machine).places()).toContain('/usr/bin');
+  expect(localMachine(machine).places()).toContain('/usr/bin');
 });
 
 test('what is kept of a connection and cannot be read is said, and no other client is hidden by it (R-CONN-04)', async () => {

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { cursor } from '../../../src/main/connect/cursor.ts';
-import { surroundingsOf } from '../../../src/main/connect/programs.ts';
+import { localMachine } from '../../../src/main/connect/programs.ts';
 import { vscode } from '../../../src/main/connect/vscode.ts';
 import { createServedHome } from '../../support/clients.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -85,7 +85,7 @@ test.each([
   ['linux', CODE],
 ] as const)('on %s their files are where they read them (R-BUNDLE-06)', async (platform, file) => {
   const home = tempFolder();
-  const around = surroundingsOf({ environment: { PATH: '' }, platform, home: () => home });
-  expect(await vscode.detect(around)).toMatchObject({ config: join(home, file) });
-  expect(await cursor.detect(around)).toMatchObject({ installed: false, config: join(home, '.cursor/mcp.json') });
+  const host = localMachine({ environment: { PATH: '' }, platform, home: () => home });
+  expect(await vscode.detect(host)).toMatchObject({ config: join(home, file) });
+  expect(await cursor.detect(host)).toMatchObject({ installed: false, config: join(home, '.cursor/mcp.json') });
 });

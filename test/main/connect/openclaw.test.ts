@@ -218,8 +218,8 @@ test('R-CLAW-10 what is missing, old or switched off is said, and connecting aga
 });
 
 test('R-CLAW-11 the switch of its script keeps the search by QMD out, and mcporter is written where it reads', async () => {
-  const { connections, mcporter, around, put } = await aHomeWithOpenClaw();
-  const environment = around.environment as Record<string, string>;
+  const { connections, mcporter, host, put } = await aHomeWithOpenClaw();
+  const environment = host.environment as Record<string, string>;
   environment['HELMDECK_OPENCLAW_QMD'] = 'off';
   await connections.connect(CLIENT);
   expect(existsSync(mcporter)).toBe(false);
@@ -238,10 +238,10 @@ test('R-CLAW-11 the switch of its script keeps the search by QMD out, and mcport
 });
 
 test("R-CLAW-11 what stands in mcporter's file under our name, and was never ours, stays there", async () => {
-  const { connections, mcporter, around, put } = await aHomeWithOpenClaw();
+  const { connections, mcporter, host, put } = await aHomeWithOpenClaw();
   const own = '{ "mcpServers": { "helmdeck": { "url": "http://mine" } } }\n';
   put('.mcporter/mcporter.json', own);
-  const environment = around.environment as Record<string, string>;
+  const environment = host.environment as Record<string, string>;
   environment['OPENCLAW_QMD_ENABLED'] = 'false';
   await connections.connect(CLIENT);
   await connections.disconnect(CLIENT);
@@ -287,8 +287,8 @@ test('R-CLAW-12 what OpenClaw keeps of its own memory is not touched, whatever s
 });
 
 test('R-CLAW-10 it is found where its own settings say, and asked by the words that its version knows', async () => {
-  const { around, home, put, row } = await createServedHome();
-  const environment = around.environment as Record<string, string>;
+  const { host, home, put, row } = await createServedHome();
+  const environment = host.environment as Record<string, string>;
   expect(await row('openclaw')).toMatchObject({ installed: false });
   environment['OPENCLAW_STATE_DIR'] = join(home, 'elsewhere');
   const config = put('elsewhere/openclaw.json', '{}');

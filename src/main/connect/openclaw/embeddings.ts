@@ -3,7 +3,7 @@ import { findEndpoint } from '../../../listeners/endpoint.ts';
 import { ProvedHttpAgent } from '../../../listeners/owner-client.ts';
 import { SETTINGS } from '../../config/settings-table.ts';
 import { readConfigFile } from '../config-file.ts';
-import type { Connector, EditStep, Look, Surroundings } from '../connector.ts';
+import type { Connector, EditStep, Look, LocalMachine } from '../connector.ts';
 import { json5 } from '../json-text.ts';
 import { findOpenClaw } from './program.ts';
 
@@ -25,22 +25,22 @@ export const openClawEmbeddings: Connector = {
   // Nobody keeps a memory under this name.
   subject: 'embeddings',
   afterwards: 'OpenClaw indexes its notes anew when it is searched next, or at once with: openclaw memory index --force',
-  async detect(around) {
-    const { state: _, ...detected } = findOpenClaw(around);
+  async detect(machine) {
+    const { state: _, ...detected } = findOpenClaw(machine);
     return detected;
   },
-  async look(around): Promise<Look> {
-    const { text } = readConfigFile(findOpenClaw(around).config) ?? {};
-    return text !== undefined && isOurs(text, searchOf(around)) ? { at: 'present' } : { at: 'absent' };
+  async look(machine): Promise<Look> {
+    const { text } = readConfigFile(findOpenClaw(machine).config) ?? {};
+    return text !== undefined && isOurs(text, searchOf(machine)) ? { at: 'present' } : { at: 'absent' };
   },
-  outdated(around, folder) {
+  outdated(machine, folder) {
     const way = findEndpoint(folder);
-    return way && told(around, 'baseUrl') !== endpointOf(way.url) ? MOVED : undefined;
+    return way && told(machine, 'baseUrl') !== endpointOf(way.url) ? MOVED : undefined;
   },
-  async connect(around, { folder, token }) {
-    const { config } = findOpenClaw(around);
-    const search = searchOf(around);
-    const values = [PROVIDER, modelOf(around), endpointOf(addressIn(folder)), token];
+  async connect(machine, { folder, token }) {
+    const { config } = findOpenClaw(machine);
+    const search = searchOf(machine);
+    const values = [PROVIDER, modelOf(machine), endpointOf(addressIn(folder)), token];
     const edit = (before = ''): string => {
       for (const place of SEARCHES) refuseTheirs(before, place);
       // What an older OpenClaw was told, the one that came after it does not read, or does not start with.
@@ -49,21 +49,21 @@ export const openClawEmbeddings: Connector = {
     };
     return [{ does: 'edit', path: config, edit, holdsToken: true }];
   },
-  async disconnect(around) {
+  async disconnect(machine) {
     const edit: EditStep['edit'] = (before) => before && SEARCHES.reduce(withoutOurs, before);
-    return [{ does: 'edit', path: findOpenClaw(around).config, edit }];
+    return [{ does: 'edit', path: findOpenClaw(machine).config, edit }];
   },
   /** As OpenClaw will ask, with what stands in its configuration. */
-  async verify(around, folder) {
-    const why = await ask(told(around, 'apiKey'), folder, { model: modelOf(around), input: 'a text' });
+  async verify(machine, folder) {
+    const why = await ask(told(machine, 'apiKey'), folder, { model: modelOf(machine), input: 'a text' });
     return why === undefined ? { works: true, tools: 0 } : { works: false, why, tools: 0 };
   },
 };
 
 const MOVED = 'The program has another address than OpenClaw was told; connect it again.';
 
-const told = (around: Surroundings, name: string): string =>
-  String(valueAt(readConfigFile(findOpenClaw(around).config)?.text ?? '', [...searchOf(around), 'remote', name]));
+const told = (machine: LocalMachine, name: string): string =>
+  String(valueAt(readConfigFile(findOpenClaw(machine).config)?.text ?? '', [...searchOf(machine), 'remote', name]));
 
 const endpointOf = (url: string): string => `${url}/v1`;
 
@@ -73,12 +73,12 @@ const SEARCH_BEFORE = ['agents', 'defaults', 'memorySearch'];
 const SEARCHES: readonly (readonly string[])[] = [SEARCH, SEARCH_BEFORE];
 
 /** Up to 2026.7 it stood with the agents; later that key keeps OpenClaw from starting. */
-function searchOf(around: Surroundings): readonly string[] {
-  const [year = 9999, month = 0] = (findOpenClaw(around).version ?? '').split('.').filter(Boolean).map(Number);
+function searchOf(machine: LocalMachine): readonly string[] {
+  const [year = 9999, month = 0] = (findOpenClaw(machine).version ?? '').split('.').filter(Boolean).map(Number);
   return year > 2026 || (year === 2026 && month >= 8) ? SEARCH : SEARCH_BEFORE;
 }
 
-const modelOf = ({ environment }: Surroundings): string =>
+const modelOf = ({ environment }: LocalMachine): string =>
   environment['HELMDECK_EMBEDDINGS_MODEL'] ?? SETTINGS.HELMDECK_EMBEDDINGS_MODEL.default;
 
 function addressIn(folder: string): string {
@@ -124,7 +124,7 @@ function isOurs(text: string, search: readonly string[]): boolean {
 function withoutOurs(before: string, search: readonly string[]): string {
   if (!isOurs(before, search)) return before;
   const rest = OURS.reduce((text, path) => dropValue(text, [...search, ...path]), before);
-  // What is around it goes too where nothing else is in it.
+  // What is machine it goes too where nothing else is in it.
   return [
     [...search, 'remote'],
     search,

@@ -1,14 +1,14 @@
 import { existsSync } from 'node:fs';
 import { Failure } from '../../../contract/failure.ts';
 import { readConfigFile } from '../config-file.ts';
-import { type Connector, ENTRY, type EditStep, type Held, type Look, type Offer, type Step } from '../connector.ts';
+import { type Connector, ENTRY, type EditStep, type OriginalTexts, type Look, type Offer, type Step } from '../connector.ts';
 import { entryOf, isOurs, withEntry } from '../json-client.ts';
 import { json5 } from '../json-text.ts';
 import { registered, unregistered, wantsMcporter } from './mcporter.ts';
 import { installArgs, installedPlugin, PLUGIN, pluginIn } from './plugin.ts';
 import { findOpenClaw, openClawCommand } from './program.ts';
 
-const { addToList, dropFromList, dropValue, giveBack, setValue, valueAt } = json5;
+const { addToList, dropFromList, dropValue, restoreValue, setValue, valueAt } = json5;
 
 const SERVER = ['mcp', 'servers', ENTRY];
 const SETTINGS = ['plugins', 'entries', PLUGIN];
@@ -22,12 +22,12 @@ export const openClaw: Connector = {
   name: 'OpenClaw',
   transport: 'stdio',
   afterwards: 'A gateway that runs takes it up by itself within seconds; versions up to 2026.7 want to be started again.',
-  async detect(around) {
-    const { state: _, ...detected } = findOpenClaw(around);
+  async detect(machine) {
+    const { state: _, ...detected } = findOpenClaw(machine);
     return detected;
   },
-  async look(around): Promise<Look> {
-    const { config, state } = findOpenClaw(around);
+  async look(machine): Promise<Look> {
+    const { config, state } = findOpenClaw(machine);
     const text = readConfigFile(config)?.text ?? '';
     const server = valueAt(text, SERVER);
     const settings = valueAt(text, SETTINGS);
@@ -37,22 +37,22 @@ export const openClaw: Connector = {
     const why = whatLacks({ text, server, settings, plugin: installedPlugin(state) });
     return why === undefined ? { at: 'present', ...entryOf(server) } : { at: 'broken', why };
   },
-  async connect(around, offer): Promise<readonly Step[]> {
-    const { config, state, version } = findOpenClaw(around);
+  async connect(machine, offer): Promise<readonly Step[]> {
+    const { config, state, version } = findOpenClaw(machine);
     if (!readConfigFile(config)) {
       throw new Failure('invalid_input', 'OpenClaw has not been set up yet; run openclaw onboard, and try again.');
     }
-    const install = openClawCommand(around, installArgs(version));
+    const install = openClawCommand(machine, installArgs(version));
     const instead: EditStep = { does: 'edit', path: config, edit: (before = '') => withOurs(before, offer) };
     // One that is there already belongs to the connection before this.
     const back = !existsSync(pluginIn(state)) && { made: pluginIn(state), args: UNINSTALL };
     return [
       { does: 'run', ...install, touches: [config], needed: true, instead, others, ...(back && { back }) },
-      ...(wantsMcporter(around) ? [registered(around, offer.entry)] : []),
+      ...(wantsMcporter(machine) ? [registered(machine, offer.entry)] : []),
     ];
   },
-  async disconnect(around, held): Promise<readonly Step[]> {
-    const { config, program, state } = findOpenClaw(around);
+  async disconnect(machine, held): Promise<readonly Step[]> {
+    const { config, program, state } = findOpenClaw(machine);
     const edit: EditStep = {
       does: 'edit',
       path: config,
@@ -61,12 +61,12 @@ export const openClaw: Connector = {
     const installed = program !== undefined && installedPlugin(state) !== 'none';
     const uninstall = (): Step => ({
       does: 'run',
-      ...openClawCommand(around, UNINSTALL),
+      ...openClawCommand(machine, UNINSTALL),
       touches: [config],
       instead: edit,
       others,
     });
-    return [installed ? uninstall() : edit, { does: 'remove', folder: pluginIn(state) }, unregistered(around, held)];
+    return [installed ? uninstall() : edit, { does: 'remove', folder: pluginIn(state) }, unregistered(machine, held)];
   },
 };
 
@@ -105,16 +105,16 @@ function withOurs(before: string, { entry, folder, tokenFile }: Offer): string {
   return allowed.length === 0 || allowed.includes(PLUGIN) ? settings : addToList(settings, ALLOWED, PLUGIN);
 }
 
-function withoutOurs(before: string, held: Held, config: string): string {
+function withoutOurs(before: string, held: OriginalTexts, config: string): string {
   const text = listAt(before, ALLOWED).includes(PLUGIN) ? dropFromList(before, ALLOWED, PLUGIN) : before;
   return dropWithEmpty(withoutServer(text, held, config), SETTINGS);
 }
 
-function withoutServer(text: string, held: Held, config: string): string {
+function withoutServer(text: string, held: OriginalTexts, config: string): string {
   // Where we never came, what stands under our name may be somebody else's.
   if (!held.has(config) && !isOurs(valueAt(text, SERVER))) return text;
   const theirs = held.get(config) ?? '';
-  return valueAt(theirs, SERVER) === undefined ? dropWithEmpty(text, SERVER) : giveBack(text, SERVER, theirs);
+  return valueAt(theirs, SERVER) === undefined ? dropWithEmpty(text, SERVER) : restoreValue(text, SERVER, theirs);
 }
 
 /** What OpenClaw's program leaves alone when it installs our plugin, or removes it. */
@@ -125,10 +125,10 @@ function others(text: string): unknown {
   return [rest, more, theirs, listAt(text, ALLOWED).filter((one) => one !== PLUGIN)];
 }
 
-/** What is around it goes too where nothing else is in it. */
+/** What is machine it goes too where nothing else is in it. */
 function dropWithEmpty(text: string, path: readonly string[]): string {
   if (valueAt(text, path) === undefined) return text;
-  const around = path.slice(0, -1);
+  const machine = path.slice(0, -1);
   const rest = dropValue(text, path);
-  return around.length > 0 && Object.keys(Object(valueAt(rest, around))).length === 0 ? dropWithEmpty(rest, around) : rest;
+  return machine.length > 0 && Object.keys(Object(valueAt(rest, machine))).length === 0 ? dropWithEmpty(rest, machine) : rest;
 }

@@ -1,7 +1,7 @@
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { Failure } from '../../../contract/failure.ts';
 import type { HostMachine } from '../../config/config.ts';
-import type { Detected, Ran, Surroundings } from '../connector.ts';
+import type { Detected, ProgramResult, LocalMachine } from '../connector.ts';
 import { detectProgram } from '../detect.ts';
 
 /** OpenClaw as it is on this machine. */
@@ -11,11 +11,11 @@ export interface OpenClaw extends Detected {
 }
 
 /** By OpenClaw's own rules for where things are. */
-export function findOpenClaw(around: Surroundings): OpenClaw {
-  const home = placeIn(around, 'OPENCLAW_HOME', around.home()) ?? around.home();
-  const state = placeIn(around, 'OPENCLAW_STATE_DIR', home) ?? join(home, '.openclaw');
-  const config = placeIn(around, 'OPENCLAW_CONFIG_PATH', home) ?? join(state, 'openclaw.json');
-  return { ...detectProgram(around, { program: 'openclaw', places: [join(state, 'bin')], config }), state };
+export function findOpenClaw(machine: LocalMachine): OpenClaw {
+  const home = placeIn(machine, 'OPENCLAW_HOME', machine.home()) ?? machine.home();
+  const state = placeIn(machine, 'OPENCLAW_STATE_DIR', home) ?? join(home, '.openclaw');
+  const config = placeIn(machine, 'OPENCLAW_CONFIG_PATH', home) ?? join(state, 'openclaw.json');
+  return { ...detectProgram(machine, { program: 'openclaw', places: [join(state, 'bin')], config }), state };
 }
 
 function placeIn({ environment }: HostMachine, name: string, home: string): string | undefined {
@@ -32,8 +32,8 @@ interface Command {
 }
 
 /** What has OpenClaw's own program do something. */
-export function openClawCommand(around: Surroundings, args: readonly string[]): Command {
-  const { program } = findOpenClaw(around);
+export function openClawCommand(machine: LocalMachine, args: readonly string[]): Command {
+  const { program } = findOpenClaw(machine);
   if (program === undefined) {
     throw new Failure(
       'not_found',
@@ -41,11 +41,11 @@ export function openClawCommand(around: Surroundings, args: readonly string[]): 
     );
   }
   // It is started by the Node beside it, which a desktop's PATH does not have.
-  const path = [around.environment['PATH'], dirname(program)].filter(Boolean).join(delimiter);
+  const path = [machine.environment['PATH'], dirname(program)].filter(Boolean).join(delimiter);
   return { program, args, environment: { PATH: path, NO_COLOR: '1' } };
 }
 
-export function askOpenClaw(around: Surroundings, args: readonly string[]): Promise<Ran> {
-  const { program, args: all, environment } = openClawCommand(around, args);
-  return around.run(program, all, environment);
+export function askOpenClaw(machine: LocalMachine, args: readonly string[]): Promise<ProgramResult> {
+  const { program, args: all, environment } = openClawCommand(machine, args);
+  return machine.run(program, all, environment);
 }
