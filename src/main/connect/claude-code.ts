@@ -9,9 +9,9 @@ export const claudeCode = byCommand(
   jsonClient({
     id: 'claude-code',
     name: 'Claude Code',
-    afterwards: 'Sessions that are open notice it when they are started again.',
+    afterwards: 'Restart open sessions to load the connection.',
     servers: ['mcpServers'],
-    spelled: ({ command, args, env }) => ({ type: 'stdio', command, args, env }),
+    formatEntry: ({ command, args, env }) => ({ type: 'stdio', command, args, env }),
     async detect(machine) {
       const home = machine.home();
       const config = join(folderFromEnvironment(machine, 'CLAUDE_CONFIG_DIR') ?? home, '.claude.json');
@@ -20,7 +20,7 @@ export const claudeCode = byCommand(
   }),
   {
     args: (entry) => ['mcp', 'add', '--scope', 'user', ENTRY, ...variables('-e', entry), '--', entry.command, ...entry.args],
-    // Else it would report its use, and look for a newer one of itself.
+    // Disables telemetry and the update check.
     environment: { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', DISABLE_AUTOUPDATER: '1' },
   },
 );

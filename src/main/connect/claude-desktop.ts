@@ -10,7 +10,7 @@ import { findProgram } from './programs.ts';
 
 const CONFIG = 'claude_desktop_config.json';
 const SERVERS = ['mcpServers'];
-/** As the manifest of our bundle says. */
+/** The name in our bundle's manifest. */
 const BUNDLE = 'helmdeck-memory';
 
 const byConfig = jsonClient({
@@ -18,13 +18,13 @@ const byConfig = jsonClient({
   name: 'Claude Desktop',
   bringsNode: true,
   servers: SERVERS,
-  afterwards: 'Quit Claude Desktop, in the menu of its icon too, and start it again: it reads its configuration at the start.',
+  afterwards: 'Quit Claude Desktop completely, including its tray icon, and start it again.',
   async detect(machine) {
     return { installed: isInstalled(machine), config: configOf(machine) };
   },
 });
 
-/** By its configuration, or, where our bundle is installed in it, by the token alone: with both it would have every tool twice. */
+/** Adds an entry to the configuration. If our bundle is installed, only the token is needed: an entry would duplicate every tool. */
 export const claudeDesktop: Connector = {
   ...byConfig,
   async look(machine): Promise<Look> {
@@ -39,7 +39,7 @@ export const claudeDesktop: Connector = {
   },
 };
 
-/** Where it may keep its configuration, the place that it looks at first before the others. */
+/** Possible folders of its configuration, in the order in which Claude Desktop searches them. */
 function foldersOf(machine: HostMachine): readonly [string, ...string[]] {
   const usual = join(applicationData(machine), 'Claude');
   if (machine.platform !== 'win32') return [usual];
@@ -48,8 +48,8 @@ function foldersOf(machine: HostMachine): readonly [string, ...string[]] {
 }
 
 /**
- * Installed as a package (MSIX), as it is since February 2026, it sees files of its own in the place of those in %APPDATA%, and
- * those only where it has none (anthropics/claude-code issues 25579 and 26073).
+ * Folders of the MSIX package, which is the default since February 2026. The package reads its own copies of files in %APPDATA%, and
+ * the originals only if it has no copy (anthropics/claude-code issues 25579 and 26073).
  */
 const packagesOf = (machine: HostMachine): string[] => {
   const packages = join(localOf(machine), 'Packages');
@@ -70,24 +70,25 @@ function isInstalled(machine: LocalMachine): boolean {
   if (foldersOf(machine).some((folder) => existsSync(folder))) return true;
   if (machine.platform === 'darwin')
     return ['/Applications', join(machine.home(), 'Applications')].some((folder) => existsSync(join(folder, 'Claude.app')));
-  if (machine.platform === 'win32') return packagesOf(machine).length > 0 || existsSync(join(localOf(machine), 'AnthropicClaude'));
+  if (machine.platform === 'win32')
+    return packagesOf(machine).length > 0 || existsSync(join(localOf(machine), 'AnthropicClaude'));
   return findProgram(machine, 'claude-desktop') !== undefined;
 }
 
-/** How our bundle stands in it; undefined where it is not. */
+/** The state of our bundle; undefined if it is not installed. */
 function bundleIn(machine: HostMachine): Look | undefined {
   for (const folder of foldersOf(machine)) {
     const id = namesInFolder(join(folder, 'Claude Extensions'))
       .toSorted()
       .find((name) => valueIn(join(folder, 'Claude Extensions', name, 'manifest.json'), 'name') === BUNDLE);
     if (id === undefined) continue;
-    const off = valueIn(join(folder, 'Claude Extensions Settings', `${id}.json`), 'isEnabled') === false;
-    return { at: 'bundled', ...(off && { disabled: true }) };
+    const disabled = valueIn(join(folder, 'Claude Extensions Settings', `${id}.json`), 'isEnabled') === false;
+    return { at: 'bundled', ...(disabled && { disabled }) };
   }
   return undefined;
 }
 
-/** Of files that are none of ours, and may be anything. */
+/** A value from a JSON file of another program, which may contain anything. */
 function valueIn(path: string, name: string): unknown {
   try {
     return (Object(JSON.parse(readFileSync(path, 'utf8'))) as Record<string, unknown>)[name];

@@ -11,7 +11,7 @@ export const cursor = jsonClient({
   async detect(machine) {
     const config = join(machine.home(), '.cursor', 'mcp.json');
     const found = detectProgram(machine, { program: 'cursor', config });
-    // It makes the folder when it is first started, and the file never by itself.
+    // Cursor creates the folder at its first start, but never the file.
     return { ...found, installed: found.installed || existsSync(dirname(config)) };
   },
   link(entry) {

@@ -5,7 +5,7 @@ import type { Entry, LocalMachine } from '../connect/connector.ts';
 import { json5 } from '../connect/json-text.ts';
 import { lookAtMcporter, mcporterEntry, wantsMcporter } from '../connect/openclaw/mcporter.ts';
 import { openClaw } from '../connect/openclaw/openclaw.ts';
-import { askOpenClaw, findOpenClaw } from '../connect/openclaw/program.ts';
+import { runOpenClaw, findOpenClaw } from '../connect/openclaw/program.ts';
 import { Records } from '../connect/records.ts';
 import { withBridge, type EntryContext, verify, whyOf } from '../connect/verify.ts';
 import { bad, type Finding, ok, refusal, warn } from './finding.ts';
@@ -111,7 +111,7 @@ async function searchFinding(context: EntryContext, entry: Entry): Promise<Findi
 
 async function searched(machine: LocalMachine, word: string, key: string): Promise<Finding> {
   const params = JSON.stringify({ name: 'memory_search', args: { query: word } });
-  const { code, stdout, stderr } = await askOpenClaw(machine, ['gateway', 'call', 'tools.invoke', '--json', '--params', params]);
+  const { code, stdout, stderr } = await runOpenClaw(machine, ['gateway', 'call', 'tools.invoke', '--json', '--params', params]);
   if (code !== 0) {
     const said =
       stripVTControlCharacters(stderr || stdout)

@@ -5,7 +5,7 @@ import { entryFor } from '../../../src/main/connect/launch.ts';
 import { localMachine } from '../../../src/main/connect/programs.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
-test('a Node that a shell links for itself is registered by where it really is (R-CONN-12)', () => {
+test('a temporary link to Node is resolved before it is written to an entry (R-CONN-12)', () => {
   const home = tempFolder();
   const lasting = join(home, 'fnm/node-versions/v24/bin');
   mkdirSync(lasting, { recursive: true });

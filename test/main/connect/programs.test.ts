@@ -17,8 +17,8 @@ function aMachine(path: (home: string) => string = () => '') {
   return { home, put, host: localMachine({ environment, platform: process.platform, home: () => home }) };
 }
 
-describe('a program of others', () => {
-  test('is found in the PATH, and where installers put it for who has no PATH (R-CONN-07)', () => {
+describe('a program of another vendor', () => {
+  test("is found in the PATH and in installers' folders (R-CONN-07)", () => {
     const { put, host } = aMachine((home) => `relative:${join(home, 'first')}:${join(home, 'second')}`);
     const nvm = [put('.nvm/versions/node/v9.1.0/bin/a-client'), put('.nvm/versions/node/v22.1.0/bin/a-client')];
     expect(findProgram(host, 'a-client')).toBe(nvm[1]);
@@ -29,14 +29,14 @@ describe('a program of others', () => {
     expect(findProgram(host, 'no-client')).toBeUndefined();
   });
 
-  test('is passed over where others may write it, or cannot be run (R-CONN-07)', () => {
+  test('is ignored if other users can change it, or if it is not executable (R-CONN-07)', () => {
     const { home, put, host } = aMachine((folder) => join(folder, 'bin'));
     put('bin/written', '', 0o777);
     put('bin/text', '', 0o644);
     mkdirSync(join(home, 'bin/folder'));
     symlinkSync('nowhere', join(home, 'bin/dangling'));
     for (const name of ['written', 'text', 'folder', 'dangling']) expect(findProgram(host, name), name).toBeUndefined();
-    // Behind a link to it, too; and in a folder in which everybody can change names.
+    // The same applies to links to it, and to folders in which other users can rename files.
     put('elsewhere/target', '', 0o777);
     symlinkSync('../elsewhere/target', join(home, 'bin/linked'));
     expect(findProgram(host, 'linked')).toBeUndefined();
@@ -49,7 +49,7 @@ describe('a program of others', () => {
     chmodSync(home, 0o777);
     expect(findProgram(host, 'in-open-folder')).toBeUndefined();
     chmodSync(home, 0o700);
-    // There anybody can put a program of their own, or a link to one.
+    // Any user can create a program or a link in such a folder.
     if (process.getuid?.() !== 0) return;
     chownSync(open, 65534, 65534);
     expect(findProgram(host, 'in-open-folder')).toBeUndefined();
@@ -60,7 +60,7 @@ describe('a program of others', () => {
     expect(findProgram(host, 'by-link')).toBeUndefined();
   });
 
-  test('is passed over where others may write the folder of a link on the way to it (R-CONN-07)', () => {
+  test('is ignored if other users can change a folder of a link in its path (R-CONN-07)', () => {
     const { home, put, host } = aMachine((folder) => join(folder, 'bin'));
     put('opt/a-client');
     mkdirSync(join(home, 'bin'));
@@ -70,7 +70,7 @@ describe('a program of others', () => {
     expect(findProgram(host, 'a-client')).toBe(join(home, 'bin/a-client'));
     chmodSync(join(home, 'shared'), 0o777);
     expect(findProgram(host, 'a-client')).toBeUndefined();
-    // A link that leads back to itself ends.
+    // A circular link.
     symlinkSync('loop', join(home, 'bin/loop'));
     expect(findProgram(host, 'loop')).toBeUndefined();
   });
@@ -102,7 +102,7 @@ describe('a program of others', () => {
     },
   );
 
-  test('is asked with nothing of ours, at home, and beside the Node that it came with (R-CONN-07)', async () => {
+  test('runs without our variables, in the home folder, with its own folder in the PATH (R-CONN-07)', async () => {
     const { home, put, host } = aMachine(() => '/usr/bin:/bin');
     const program = put('own/bin/a-client', '#!/bin/sh\npwd; env; echo wrong >&2; exit 3\n');
     const { code, stdout, stderr } = await host.run(program, ['$(touch x)', '; touch x'], { ADDED: 'yes' });
@@ -113,7 +113,7 @@ describe('a program of others', () => {
     expect(stdout).not.toMatch(/HELMDECK_|NODE_OPTIONS/);
   });
 
-  test('says its version by its package, or by its name', () => {
+  test('has its version in its package.json or its file name', () => {
     const { put } = aMachine();
     put('lib/a-client/package.json', '{"version": "1.2.3"}');
     expect(versionOf(put('lib/a-client/bin/a-client.js'))).toBe('1.2.3');

@@ -39,7 +39,7 @@ describe('the doctor of OpenClaw (R-CLAW-13)', () => {
     rmSync(plugin, { recursive: true });
     expect(found(await examineOpenClaw(host, served.folder), 'config')).toMatchObject({
       state: 'bad',
-      says: expect.stringContaining('gone'),
+      says: expect.stringContaining('missing'),
     });
   });
 

@@ -8,14 +8,14 @@ import { entryOf } from '../json-client.ts';
 import { restoreValue, setValue, valueAt } from '../json-text.ts';
 import { startsBridge } from '../launch.ts';
 
-/** Under this name its clients call `helmdeck.query`. */
+/** With this name, mcporter's clients call `helmdeck.query`. */
 const SERVER = ['mcpServers', ENTRY];
 
-/** Our setting, and the variable that scripts for OpenClaw set for the same. Either one keeps us out. */
+/** Disabled by our setting, or by the variable that OpenClaw's scripts use for the same purpose. */
 export const wantsMcporter = ({ environment }: HostMachine): boolean =>
   environment['HELMDECK_OPENCLAW_QMD'] !== 'off' && environment['OPENCLAW_QMD_ENABLED'] !== 'false';
 
-/** The first that mcporter reads, or the one that it reads wherever it is started. */
+/** The first existing configuration that mcporter would read, or its default one. */
 function mcporterConfig(machine: HostMachine): string {
   const { MCPORTER_CONFIG = '', XDG_CONFIG_HOME = '' } = machine.environment;
   if (isAbsolute(MCPORTER_CONFIG)) return MCPORTER_CONFIG;
@@ -25,10 +25,10 @@ function mcporterConfig(machine: HostMachine): string {
   return files.find(existsSync) ?? join(own, 'mcporter.json');
 }
 
-/** The server that only searches. It stands there without address and token, so a new one of either is no reason to come again. */
+/** An entry for a search-only server. It contains neither address nor token, so a change of either needs no new entry. */
 export const mcporterEntry = ({ command, args, env }: Entry): Entry => ({ command, args: [...args, '--qmd'], env });
 
-/** How it stands there: ours, another's, or not at all. */
+/** Whether the entry is ours, another one, or absent. */
 export function lookAtMcporter(machine: HostMachine, entry: Entry): { path: string; at: 'ours' | 'other' | 'absent' } {
   const path = mcporterConfig(machine);
   const text = readConfigFile(path)?.text;
@@ -37,18 +37,18 @@ export function lookAtMcporter(machine: HostMachine, entry: Entry): { path: stri
   return { path, at: isDeepStrictEqual(value, mcporterEntry(entry)) ? 'ours' : 'other' };
 }
 
-export const registered = (machine: HostMachine, entry: Entry): EditStep => ({
+export const registerInMcporter = (machine: HostMachine, entry: Entry): EditStep => ({
   does: 'edit',
   path: mcporterConfig(machine),
   edit: (before = '') => setValue(before, SERVER, mcporterEntry(entry)),
 });
 
-export function unregistered(machine: HostMachine, held: OriginalTexts): EditStep {
+export function unregisterFromMcporter(machine: HostMachine, originals: OriginalTexts): EditStep {
   const path = mcporterConfig(machine);
   const edit = (before?: string): string | undefined => {
     if (before === undefined) return undefined;
-    // Where we were told not to come, what stands under our name is somebody else's.
-    return held.has(path) || isOurs(before) ? restoreValue(before, SERVER, held.get(path)) : before;
+    // If we never changed this file, an entry with our name may belong to another program.
+    return originals.has(path) || isOurs(before) ? restoreValue(before, SERVER, originals.get(path)) : before;
   };
   return { does: 'edit', path, edit };
 }

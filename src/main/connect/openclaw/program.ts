@@ -4,13 +4,13 @@ import type { HostMachine } from '../../config/config.ts';
 import type { Detected, ProgramResult, LocalMachine } from '../connector.ts';
 import { detectProgram } from '../detect.ts';
 
-/** OpenClaw as it is on this machine. */
+/** The OpenClaw on this machine. */
 export interface OpenClaw extends Detected {
-  /** Where it keeps all that is its own, plugins too. */
+  /** Its state folder, which also contains the plugins. */
   readonly state: string;
 }
 
-/** By OpenClaw's own rules for where things are. */
+/** Finds OpenClaw's files by its own rules. */
 export function findOpenClaw(machine: LocalMachine): OpenClaw {
   const home = placeIn(machine, 'OPENCLAW_HOME', machine.home()) ?? machine.home();
   const state = placeIn(machine, 'OPENCLAW_STATE_DIR', home) ?? join(home, '.openclaw');
@@ -19,9 +19,9 @@ export function findOpenClaw(machine: LocalMachine): OpenClaw {
 }
 
 function placeIn({ environment }: HostMachine, name: string, home: string): string | undefined {
-  const said = environment[name]?.trim() ?? '';
-  const path = said === '~' || /^~[/\\]/.test(said) ? join(home, said.slice(1)) : said;
-  // A relative one would be another folder for us than it is for OpenClaw.
+  const value = environment[name]?.trim() ?? '';
+  const path = value === '~' || /^~[/\\]/.test(value) ? join(home, value.slice(1)) : value;
+  // OpenClaw would resolve a relative path differently.
   return isAbsolute(path) ? path : undefined;
 }
 
@@ -31,21 +31,21 @@ interface Command {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** What has OpenClaw's own program do something. */
+/** A command of OpenClaw's own program. */
 export function openClawCommand(machine: LocalMachine, args: readonly string[]): Command {
   const { program } = findOpenClaw(machine);
   if (program === undefined) {
     throw new Failure(
       'not_found',
-      "OpenClaw's own program was not found in the PATH, or others may write it; install it, or start this program from a shell that finds it.",
+      "OpenClaw's program was not found in the PATH, or other users can change it. Install OpenClaw, or start Helmdeck Memory from a shell that finds it.",
     );
   }
-  // It is started by the Node beside it, which a desktop's PATH does not have.
+  // OpenClaw needs the Node in its own folder, which is missing from a desktop's PATH.
   const path = [machine.environment['PATH'], dirname(program)].filter(Boolean).join(delimiter);
   return { program, args, environment: { PATH: path, NO_COLOR: '1' } };
 }
 
-export function askOpenClaw(machine: LocalMachine, args: readonly string[]): Promise<ProgramResult> {
-  const { program, args: all, environment } = openClawCommand(machine, args);
-  return machine.run(program, all, environment);
+export function runOpenClaw(machine: LocalMachine, args: readonly string[]): Promise<ProgramResult> {
+  const { program, args: allArgs, environment } = openClawCommand(machine, args);
+  return machine.run(program, allArgs, environment);
 }
