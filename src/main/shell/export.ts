@@ -5,10 +5,7 @@ import { WINDOW_URL } from './pages.ts';
 const OURS = `blob:${WINDOW_URL}`;
 const NAME = /^helmdeck-memory-[\w.-]+\.jsonl$/;
 
-/**
- * The window's export is the one thing that leaves by a download: what our own page made, to where its owner says in a dialog of the
- * system, under a name that opens nothing. Every other download ends here.
- */
+/** Allows only the download of the window's export. The owner chooses the file in a system dialog. Cancels all other downloads. */
 export function allowOnlyExport(event: { preventDefault(): void }, item: DownloadItem): void {
   if (!item.getURL().startsWith(OURS)) {
     event.preventDefault();
@@ -18,10 +15,10 @@ export function allowOnlyExport(event: { preventDefault(): void }, item: Downloa
   item.setSaveDialogOptions({
     title: 'Export facts',
     defaultPath: NAME.test(name) ? name : 'helmdeck-memory.jsonl',
-    filters: [{ name: 'Facts, a line each', extensions: ['jsonl'] }],
+    filters: [{ name: 'Facts, one per line', extensions: ['jsonl'] }],
   });
   item.once('done', (_done, state) => {
-    // Our umask keeps others out already; a file that stood there may have let them in.
+    // An existing file may be readable by other users. For a new file the umask prevents that.
     if (state === 'completed' && process.platform !== 'win32') chmodSync(item.getSavePath(), 0o600);
   });
 }

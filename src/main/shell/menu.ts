@@ -2,10 +2,7 @@ import { Menu, type MenuItemConstructorOptions } from 'electron';
 import { type TrayAction, type TrayState, trayMenu } from './tray-menu.ts';
 import { toMenuItem } from './tray.ts';
 
-/**
- * The window's menu bar: all that the tray offers, for whoever has no tray, and the keys that a system brings to every window only
- * through a menu.
- */
+/** Sets the menu bar. It repeats the tray's commands for desktops without a tray, and provides the standard keyboard shortcuts. */
 export function setApplicationMenu(state: TrayState, act: (action: TrayAction) => void): void {
   const own = trayMenu(state).map((item): MenuItemConstructorOptions => {
     const template = toMenuItem(item, act);

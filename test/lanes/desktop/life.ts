@@ -76,7 +76,10 @@ export const life: readonly Check[] = [
     async run({ folder }) {
       const { app } = await start({ folder: aFolder(folder), environment: { HELMDECK_MEMORY_KEY: undefined } });
       // No keychain answers on this bus, and the desktop makes no key file by itself.
-      await eventually('it says so', async () => (await labels(app))[0]?.endsWith('Nothing is kept.') === true);
+      await eventually(
+        'it says so',
+        async () => (await labels(app))[0]?.endsWith('Facts are lost when the program ends.') === true,
+      );
       const [line] = await labels(app);
       await app.close();
       return `${line}`;
@@ -111,11 +114,11 @@ export const life: readonly Check[] = [
     async run({ folder }) {
       const environment = { HELMDECK_SHORTCUT: 'Ctrl+Shift+F9' };
       const first = await start({ folder: aFolder(folder), environment });
-      await eventually('it says so', async () => (await labels(first.app)).includes('Ctrl+Shift+F9 Opens It from Anywhere'));
+      await eventually('it says so', async () => (await labels(first.app)).includes('Shortcut: Ctrl+Shift+F9'));
       must('they are held', await known(first.app, ({ globalShortcut }) => globalShortcut.isRegistered('Ctrl+Shift+F9')));
       const second = await start({ folder: aFolder(folder), environment });
       const opensNothing = async () =>
-        (await labels(second.app)).some((label) => label.startsWith('Ctrl+Shift+F9 Opens Nothing'));
+        (await labels(second.app)).some((label) => label.startsWith('Shortcut Ctrl+Shift+F9 Is Not Available'));
       await eventually('the second says that they are taken', opensNothing);
       await first.app.close();
       await second.app.close();
@@ -497,12 +500,12 @@ export const life: readonly Check[] = [
       const checked = (): Promise<(boolean | undefined)[]> =>
         known(app, ({ Menu }) =>
           (Menu.getApplicationMenu()?.items[0]?.submenu?.items ?? [])
-            .filter(({ label }) => label === 'Start at Login' || label.startsWith('Stay in the Tray'))
+            .filter(({ label }) => label === 'Start at Login' || label.startsWith('Start in the Tray'))
             .map((item) => item.checked),
         );
       must('both are off at first', (await checked()).join() === 'false,false' && !existsSync(entry));
       await press(app, 'Start at Login');
-      await press(app, 'Stay in the Tray When Started at Login');
+      await press(app, 'Start in the Tray at Login');
       await eventually('both are on', async () => (await checked()).join() === 'true,true');
       const exec = /^Exec=(.*)$/m.exec(readFileSync(entry, 'utf8'))?.[1];
       must(`the session starts it (${exec})`, exec === `"${ELECTRON}" "${ROOT}" "--at-login"`);
@@ -545,7 +548,7 @@ export const life: readonly Check[] = [
         'by its name',
         (await asked()).every((message) => message === 'That could not be done.'),
       );
-      await pressInIcon(app, 'Stay in the Tray When Started at Login');
+      await pressInIcon(app, 'Start in the Tray at Login');
       await eventually('what can be done is', async () => (await icon()).ticked.length === 1);
       await app.close();
       must('it ended well', (await ended) === 0);
