@@ -15,13 +15,12 @@ import { DesktopState } from './desktop-state.ts';
 import { DesktopWindow } from './desktop-window.ts';
 import { type WindowBinding, bindWindow } from './ipc.ts';
 import { startAtLogin, startsAtLogin, wasStartedAtLogin } from './login.ts';
-import { setApplicationMenu } from './menu.ts';
 import { servePages } from './pages.ts';
 import { registerShortcut, type Shortcut } from './shortcut.ts';
 import { onAccentChange, systemAccent } from './system-accent.ts';
 import { resumeListening, runTrayAction } from './tray-actions.ts';
 import type { TrayAction, TrayState } from './tray-menu.ts';
-import { MemoryTray } from './tray.ts';
+import { MemoryTray, setApplicationMenu } from './tray.ts';
 import type { AtLogin, WindowCall } from './window-calls.ts';
 
 /** Time limit for closing. Every acknowledged write is on the disk already. */

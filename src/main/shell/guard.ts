@@ -1,6 +1,6 @@
-import { app, type WebContents } from 'electron';
-import { allowOnlyExport } from './export.ts';
-import { SCHEME } from './pages.ts';
+import { chmodSync } from 'node:fs';
+import { app, type DownloadItem, type WebContents } from 'electron';
+import { SCHEME, WINDOW_URL } from './pages.ts';
 
 /** Restricts all pages: no navigation, new windows, permissions, or network requests, and no download except the export. */
 export function restrictWebContents(): void {
@@ -27,3 +27,24 @@ function restrict(contents: WebContents): void {
 
 /** The window's copy buttons need this permission. */
 const isAllowed = (permission: string): boolean => permission === 'clipboard-sanitized-write';
+
+const EXPORT_URL = `blob:${WINDOW_URL}`;
+const EXPORT_NAME = /^helmdeck-memory-[\w.-]+\.jsonl$/;
+
+/** Allows only the download of the window's export. The owner chooses the file in a system dialog. Cancels all other downloads. */
+function allowOnlyExport(event: { preventDefault(): void }, item: DownloadItem): void {
+  if (!item.getURL().startsWith(EXPORT_URL)) {
+    event.preventDefault();
+    return;
+  }
+  const name = item.getFilename();
+  item.setSaveDialogOptions({
+    title: 'Export facts',
+    defaultPath: EXPORT_NAME.test(name) ? name : 'helmdeck-memory.jsonl',
+    filters: [{ name: 'Facts, one per line', extensions: ['jsonl'] }],
+  });
+  item.once('done', (_done, state) => {
+    // An existing file may be readable by other users. For a new file the umask prevents that.
+    if (state === 'completed' && process.platform !== 'win32') chmodSync(item.getSavePath(), 0o600);
+  });
+}

@@ -43,7 +43,7 @@ const pageProcess = (app: ElectronApplication): Promise<number> =>
 /** While a page dies, playwright may lose an answer of the main process. */
 const pageProcessNow = (app: ElectronApplication): Promise<number> => pageProcess(app).catch(() => 0);
 
-const NOT_SAVED = 'What you typed in the window is not saved.';
+const NOT_SAVED = 'Quit and lose unsaved text?';
 
 async function typeUnsaved(page: Page): Promise<void> {
   await askFrom(page, 'me', 'remember', { key: 'edited', value: 'saved' });
@@ -439,7 +439,7 @@ export const life: readonly Check[] = [
       await eventually('nobody is needed', async () => /^Listening on \S+$/.test(await first()));
       writeFileSync(join(home, '.claude.json'), '{}');
       await press(app, 'Open Memory');
-      await eventually('it says so', async () => /Claude Code has lost the entry/.test(await first()));
+      await eventually('it says so', async () => /Claude Code is no longer connected/.test(await first()));
       const again = await askFrom(page, 'me', 'connectClient', { client: 'claude-code' });
       must('it is mended', again.ok);
       await eventually('nobody is needed any more', async () => /^Listening on \S+$/.test(await first()));
@@ -546,7 +546,7 @@ export const life: readonly Check[] = [
       }
       must(
         'by its name',
-        (await asked()).every((message) => message === 'That could not be done.'),
+        (await asked()).every((message) => message === 'The command failed.'),
       );
       await pressInIcon(app, 'Start in the Tray at Login');
       await eventually('what can be done is', async () => (await icon()).ticked.length === 1);

@@ -113,7 +113,7 @@ export const escapes: readonly Escape[] = [
       const hot = (n) => { let sum = 0; for (let at = 0; at < n; at += 1) sum += at % 7; return sum; };
       for (let n = 0; n < 3000; n += 1) hot(3000);
       await new Promise((done) => setTimeout(done, 100));`,
-    unshown: 'this build of V8 takes these flags at the start only, another may not',
+    unshown: 'this build of V8 accepts these flags only at its start, another may not',
   },
   { name: 'a heap snapshot', code: `${node('v8')}.writeHeapSnapshot(target);` },
   { name: 'a diagnostic report', code: `process.report.writeReport(target);` },
@@ -269,7 +269,7 @@ export const escapes: readonly Escape[] = [
   { name: 'its own command line', within: true, code: `return 'reached ' + process.argv.length;` },
 
   // From the pack's realm into the process's realm.
-  { name: 'the constructor of what it is given', code: `reach(ec, target);` },
+  { name: 'the constructor of its context', code: `reach(ec, target);` },
   { name: 'the constructor of the global object', code: `reach(globalThis, target);` },
   { name: 'the constructor of a timer', code: `reach(setTimeout(() => undefined, 1), target);` },
   { name: 'the constructor of console', code: `reach(console, target);` },
@@ -312,7 +312,7 @@ export const escapes: readonly Escape[] = [
       delete Error.prepareStackTrace;`,
   },
   {
-    name: 'prototypes that catch what passes',
+    name: 'prototypes that intercept values',
     always: true,
     code: `for (const name of ['_handle', 'fd', 'domain', 'reader', 'callback', 'onabort', 'signal', 'then', 'stack', 'code', 'writableState', 'parent', 'context']) {
         Object.defineProperty(Object.prototype, name, { configurable: true, set(value) { reach(this, target); reach(value, target); }, get() { reach(this, target); } });
@@ -321,7 +321,7 @@ export const escapes: readonly Escape[] = [
       for (const name of Object.getOwnPropertyNames(Object.prototype)) if (!name.startsWith('__')) try { if (Object.getOwnPropertyDescriptor(Object.prototype, name).set) delete Object.prototype[name]; } catch {}`,
   },
   {
-    name: 'methods that are replaced',
+    name: 'replaced built-in methods',
     code: `const { then } = Promise.prototype;
       Promise.prototype.then = function (...given) { reach(this, target); reach(given, target); return then.apply(this, given); };
       const { get } = Map.prototype;
@@ -338,7 +338,7 @@ export const escapes: readonly Escape[] = [
       await new Promise((done) => setTimeout(done, 20));`,
   },
   {
-    name: 'what is printed looks back',
+    name: 'a printed object with hooks',
     code: `const looking = { [Symbol.for('nodejs.util.inspect.custom')](depth, options, inspect) { reach(options, target); reach(inspect, target); return 'x'; }, get message() { reach(this, target); return 'x'; }, toString() { return 'x'; }, toJSON(...given) { reach(given, target); return 'x'; } };
       console.log(looking); console.error(looking, [looking]); ec.log(looking);
       Promise.reject(looking).catch(() => undefined);`,

@@ -1,4 +1,4 @@
-const MOST_DEPTH = 6;
+const MAX_DEPTH = 6;
 
 /** Formats the arguments of console.log as text. */
 export const formatLogValues = (parts: readonly unknown[]): string =>
@@ -11,7 +11,7 @@ function textOf(value: unknown, ancestors: readonly object[]): string {
   if (typeof value !== 'object' || value === null) return String(value);
   if (value instanceof Error) return value.stack ?? String(value);
   if (ancestors.includes(value)) return '[Circular]';
-  if (ancestors.length === MOST_DEPTH) return Array.isArray(value) ? '[…]' : '{…}';
+  if (ancestors.length === MAX_DEPTH) return Array.isArray(value) ? '[…]' : '{…}';
   const nested = [...ancestors, value];
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString();
   if (Array.isArray(value)) return `[${value.map((part) => textOf(part, nested)).join(', ')}]`;
