@@ -18,7 +18,7 @@ import { readConfig } from '../../src/main/config/config.ts';
 import { SettingsEditor } from '../../src/main/config/settings-editor.ts';
 import { CONNECTORS } from '../../src/main/connect/clients.ts';
 import { Connections } from '../../src/main/connect/connections.ts';
-import { surroundingsOf } from '../../src/main/connect/programs.ts';
+import { localMachine } from '../../src/main/connect/programs.ts';
 import { createNetworkPacks, createLazyEgress } from '../../src/main/packs.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -97,8 +97,8 @@ writeFileSync(join(home, '.claude.json'), '{}');
 writeFileSync(join(home, '.codex', 'config.toml'), '');
 writeFileSync(join(home, '.gemini', 'settings.json'), '{}');
 const machine = { environment: { PATH: '', HOME: home }, platform: process.platform, home: () => home };
-const around = surroundingsOf(machine, () => []);
-const clients = new Connections({ connectors: CONNECTORS, around, tokens, folder, now: () => now });
+const host = localMachine(machine, () => []);
+const clients = new Connections({ connectors: CONNECTORS, machine: host, tokens, folder, now: () => now });
 // Invented settings.
 const environment = { HELMDECK_DATA_DIR: '/home/ada/.local/share/helmdeck-memory', HELMDECK_FETCH_HOSTS: 'docs.example.com' };
 const config = readConfig({ environment, platform: 'linux', home: () => '/home/ada' });

@@ -64,7 +64,7 @@ interface ConnectionDeps {
   readonly tokens: TokenRegistry;
   readonly folder: string;
   readonly now: () => number;
-  readonly hear?: (clients: ClientList['clients']) => void;
+  readonly onClients?: (clients: ClientList['clients']) => void;
 }
 
 /** Opens the memory for the program or for a single command. Closes everything in reverse order. */
@@ -112,7 +112,7 @@ export async function openMemory(config: Config, surroundings: OpenOptions): Pro
       settings: new SettingsEditor(config, surroundings),
       program: { version, listening, updates: updatesAt(updates, egress), ...(windowSessions && { windowSessions }) },
       clients: () =>
-        (clients ??= connectionsOf({ machine, tokens, folder, now: () => store.now(), ...(onClients && { hear: onClients }) })),
+        (clients ??= connectionsOf({ machine, tokens, folder, now: () => store.now(), ...(onClients && { onClients }) })),
     }),
   );
   const load = async (): Promise<void> => {
@@ -136,8 +136,8 @@ const homeIn = (environment: HostMachine['environment']): string =>
 async function connectionsOf({ machine, ...deps }: ConnectionDeps): Promise<ClientConnections> {
   const { Connections } = await import('./connect/connections.ts');
   const { CONNECTORS } = await import('./connect/clients.ts');
-  const { surroundingsOf } = await import('./connect/programs.ts');
-  return new Connections({ ...deps, connectors: CONNECTORS, around: surroundingsOf(machine) });
+  const { localMachine } = await import('./connect/programs.ts');
+  return new Connections({ ...deps, connectors: CONNECTORS, machine: localMachine(machine) });
 }
 const sidecarOf = ({ folder, ollama }: Config, { environment, clock = systemClock, onEmbeddings }: OpenOptions): LazySidecar =>
   new LazySidecar({

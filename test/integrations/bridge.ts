@@ -19,15 +19,15 @@ export interface RunningBridge {
   readonly messages: readonly Said[];
   readonly stderr: () => string;
   write(text: string | Buffer): void;
-  /** Sends a request and waits for what answers it. */
+  /** Sends a request and waits for the response. */
   request(method: string, params?: object): Promise<Said>;
-  /** Until something was said that fits. */
+  /** Waits for a matching message. */
   waitFor(fits: (said: Said) => boolean): Promise<Said>;
-  /** Ends stdin; how the process ended, and how long it took in ms. */
+  /** Closes stdin. Returns the exit status and the time until the exit in ms. */
   closeStdin(): Promise<{ code: number | null; ms: number }>;
 }
 
-/** The bridge as a client starts it. Whatever is no JSON on stdout fails the test. */
+/** Starts the bridge as a client does. Output that is not JSON fails the test. */
 export function startBridge(environment: Record<string, string>, ...args: string[]): RunningBridge {
   const child = spawn(process.execPath, [BRIDGE, ...args], { env: environment, stdio: 'pipe' });
   onTestFinished(() => void child.kill('SIGKILL'));

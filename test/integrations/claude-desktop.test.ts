@@ -31,7 +31,7 @@ function installed(): string {
   return folder;
 }
 
-/** As the manifest says it is launched. What was not filled in stays as it stands there, as with the official resolver. */
+/** The command in the manifest. Settings without a value remain placeholders, as with the official resolver. */
 function launch(folder: string, filled: Record<string, string> = {}) {
   const spelled = (text: string): string =>
     text
@@ -59,7 +59,7 @@ async function connected(home: string, filled?: Record<string, string>): Promise
 }
 
 const homeOf = (home: string): Record<string, string> => ({ HOME: home, USERPROFILE: home, APPDATA: join(home, 'AppData') });
-/** Where the program keeps its data unless told. */
+/** The program's default data folder. */
 const usualFolder = (home: string): string => dataFolder(homeOf(home), process.platform, () => home);
 
 async function running() {
@@ -75,21 +75,21 @@ async function running() {
 }
 
 describe('the bundle (R-BUNDLE-01)', () => {
-  test('holds the very bridge of this program, an icon, and nothing else that runs', () => {
+  test('contains the bridge of this program, an icon, and no other program', () => {
     expect(Object.keys(files)).toEqual(['manifest.json', 'icon.png', 'server/helmdeck-memory-mcp.mjs', 'LICENSE']);
     expect(files[manifest.server.entry_point]).toEqual(readFileSync('integrations/stdio-bridge/helmdeck-memory-mcp.mjs'));
     expect(files[manifest.icon]?.subarray(1, 4).toString()).toBe('PNG');
     expect(bundle().equals(bundle())).toBe(true);
   });
 
-  test('has the version of the program, and asks for nothing that must be filled in', () => {
+  test('has the version of the program, and no required settings', () => {
     const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
     expect(manifest.version).toBe(version);
     expect(Object.values(manifest.user_config).map(({ required }) => required)).toEqual([false, false]);
     expect(manifest.user_config['token']?.sensitive).toBe(true);
   });
 
-  test('names the tools that there are', async () => {
+  test('lists the tools of the program', async () => {
     const { home, letIn } = await running();
     await letIn();
     const { tools } = await (await connected(home)).listTools();
@@ -97,8 +97,8 @@ describe('the bundle (R-BUNDLE-01)', () => {
   });
 });
 
-describe('its server', () => {
-  test('needs nothing filled in: a fact is stored and recalled, and signed (R-BUNDLE-02)', async () => {
+describe('the server of the bundle', () => {
+  test('stores, recalls and signs a fact without settings (R-BUNDLE-02)', async () => {
     const { home, letIn } = await running();
     await letIn();
     const client = await connected(home);
@@ -107,7 +107,7 @@ describe('its server', () => {
     expect(recalled).toMatchObject({ value: 'Helix', client: 'claude-desktop' });
   });
 
-  test('takes what is filled in before what it finds, and emptiness for nothing (R-BUNDLE-02)', async () => {
+  test('prefers its settings to found values, and ignores empty settings (R-BUNDLE-02)', async () => {
     const { home, served, letIn } = await running();
     await letIn();
     const other = await served.token('me', ['memory:read', 'memory:write'], 'another');
@@ -119,7 +119,7 @@ describe('its server', () => {
     expect(toolResultOf(await elsewhere.callTool(aFact))).toMatchObject({ status: 'unchanged' });
   });
 
-  test('says how it is let in, and works as soon as it is (R-BUNDLE-03)', async () => {
+  test('explains how to get a token, and works as soon as it has one (R-BUNDLE-03)', async () => {
     const { home, letIn } = await running();
     const client = await connected(home);
     expect(toolResultOf(await client.callTool(aFact))).toEqual({
@@ -130,7 +130,7 @@ describe('its server', () => {
     expect(toolResultOf(await client.callTool(aFact))).toMatchObject({ status: 'created' });
   });
 
-  test('starts and says what to do where the program is closed (R-BUNDLE-03)', async () => {
+  test('starts while the program is stopped, and says what to do (R-BUNDLE-03)', async () => {
     const client = await connected(tempFolder());
     expect((await client.listTools()).tools).toHaveLength(manifest.tools.length);
     expect(toolResultOf(await client.callTool(aFact))).toMatchObject({
@@ -138,7 +138,7 @@ describe('its server', () => {
     });
   });
 
-  test('runs as well where it is imported, with messages in the place of stdin and stdout (R-BUNDLE-02)', async () => {
+  test('also runs if it is imported, with messages instead of stdin and stdout (R-BUNDLE-02)', async () => {
     const { home, letIn } = await running();
     await letIn();
     const { args, env } = launch(installed());

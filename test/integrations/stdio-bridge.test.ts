@@ -28,10 +28,10 @@ const environmentOf = async (served: ServedMemory) => ({
   HELMDECK_TOKEN: await served.token(),
 });
 
-/** The sentence in a tool's refusal. */
+/** The message of a tool's failure. */
 const refusalIn = ({ result }: { readonly result?: Record<string, unknown> }) => toolSaid(result);
 
-test('an agent over stdio stores, recalls and hears of changes (R-MCP-01)', async () => {
+test('an agent over stdio stores, recalls and receives changes (R-MCP-01)', async () => {
   const served = await serve();
   const client = new Client({ name: 'a test', version: '1' });
   const env = await environmentOf(served);
@@ -51,7 +51,7 @@ test('an agent over stdio stores, recalls and hears of changes (R-MCP-01)', asyn
   expect(toolSaid(unknown)['message']).toMatch(/Did you mean memory_store\? The tools are memory_search, /);
 });
 
-test('a program that speaks QMD searches over stdio, and is told in a tool of that name when there is nothing to ask (R-MCP-01, R-QMD-01)', async () => {
+test('a QMD client searches over stdio, and its tool reports a stopped program (R-MCP-01, R-QMD-01)', async () => {
   const served = await serve();
   const environment = await environmentOf(served);
   await served.perform(aCaller(), 'remember', { key: 'preferences/editor', value: 'Helix' });
@@ -86,7 +86,7 @@ describe('a pack called over stdio (R-MCP-01, R-PACK-27)', () => {
     return { served, client };
   }
 
-  test('tells how far it is before it answers', async () => {
+  test('reports progress before its result', async () => {
     const go = Promise.withResolvers<void>();
     const { client } = await opened(async ({ progress, session = '' }) => {
       progress(1, 2, 'half');
@@ -101,7 +101,7 @@ describe('a pack called over stdio (R-MCP-01, R-PACK-27)', () => {
     expect(toolSaid(await result)).toMatchObject({ output: { said: 'a-1' }, session_id: 'a-1' });
   });
 
-  test.each(['without a word', 'after it has told how far it is'])('is cancelled %s', async (when) => {
+  test.each(['before any progress', 'after progress'])('is cancelled %s', async (when) => {
     const started = Promise.withResolvers<AbortSignal>();
     const { client } = await opened(({ progress, signal }) => {
       if (when.includes('told')) progress(1);
@@ -118,7 +118,7 @@ describe('a pack called over stdio (R-MCP-01, R-PACK-27)', () => {
     expect(await client.ping()).toEqual({});
   });
 
-  test('ends when its client goes', async () => {
+  test('ends when its client disconnects', async () => {
     const started = Promise.withResolvers<AbortSignal>();
     const { client } = await opened(({ signal }) => {
       started.resolve(signal);
@@ -131,8 +131,8 @@ describe('a pack called over stdio (R-MCP-01, R-PACK-27)', () => {
   });
 });
 
-describe('while no program runs', () => {
-  test('a client starts all the same, and a tool says what to do (R-MCP-12)', async () => {
+describe('while the program is stopped', () => {
+  test('a client can start, and a tool says what to do (R-MCP-12)', async () => {
     const bridge = startBridge({ HELMDECK_DATA_DIR: tempFolder(), HELMDECK_TOKEN: 'a.b.c' });
     const { result } = await bridge.request('initialize', INITIALIZE_PARAMS);
     expect(result).toMatchObject({
@@ -150,7 +150,7 @@ describe('while no program runs', () => {
     expect((await bridge.request('resources/read', { uri: 'helmdeck://context' })).error).toMatchObject({ code: -32603 });
   });
 
-  test('it is found as soon as it comes, and its tools are announced (R-MCP-12)', async () => {
+  test('the bridge connects as soon as the program starts, and announces its tools (R-MCP-12)', async () => {
     const folder = tempFolder();
     const first = await serve({ folder });
     const token = await first.token();
@@ -165,7 +165,7 @@ describe('while no program runs', () => {
   });
 });
 
-test('when the program is started anew the client notices nothing but news (R-MCP-12)', async () => {
+test('after a restart of the program the client only receives notifications (R-MCP-12)', async () => {
   const first = await serve();
   const bridge = startBridge(await environmentOf(first));
   await bridge.request('initialize', INITIALIZE_PARAMS);
@@ -179,13 +179,13 @@ test('when the program is started anew the client notices nothing but news (R-MC
   await bridge.waitFor(({ method }) => method === 'notifications/resources/updated');
 });
 
-test('a session that was lost is begun anew under the hood', async () => {
+test('a lost session is replaced transparently', async () => {
   const served = await serve();
   const env = await environmentOf(served);
   const bridge = startBridge(env);
   await bridge.request('initialize', INITIALIZE_PARAMS);
   await bridge.request('tools/call', aFact);
-  // The second listener knows nothing of the first one's sessions, and has its port and proof.
+  // The second listener has the same port and proof key, but not the sessions of the first.
   await served.listener.close();
   const again = await serve({
     folder: served.folder,
@@ -204,7 +204,7 @@ describe('a token', () => {
     return refusalIn(await bridge.request('tools/call', aFact));
   };
 
-  test('comes from the environment, from a private file, or from the place of a client by its name', async () => {
+  test('is read from the environment, a private file, or the token file of a client', async () => {
     const served = await serve();
     const token = await served.token();
     const file = writePrivate(join(tempFolder(), 'token'), `${token}\n`);
@@ -215,7 +215,7 @@ describe('a token', () => {
     expect(await call(served, { HELMDECK_CLIENT: 'Claude Code' })).toMatchObject({ status: 'unchanged' });
   });
 
-  test("that others may read is refused, and one that is nowhere is asked for; the owner's is never taken", async () => {
+  test("that other users can read is refused, a missing token is reported, and the owner's is never used", async () => {
     const served = await serve();
     const open = writePrivate(join(tempFolder(), 'token'), await served.token(), 0o644);
     expect(await call(served, { HELMDECK_TOKEN_FILE: open })).toMatchObject({ message: expect.stringMatching(/chmod 600/) });
@@ -226,32 +226,32 @@ describe('a token', () => {
     expect(await call(served, {}, '--client', 'nobody')).toMatchObject({ error: 'missing_bearer' });
   });
 
-  test.runIf(process.platform !== 'win32')('is not waited for where a pipe stands in its place', async () => {
+  test.runIf(process.platform !== 'win32')('is not read from a named pipe', async () => {
     const served = await serve();
     const pipe = join(tempFolder(), 'token');
     execFileSync('mkfifo', ['-m', '600', pipe]);
     expect(await call(served, { HELMDECK_TOKEN_FILE: pipe })).toMatchObject({ message: expect.stringMatching(/chmod 600/) });
   });
 
-  test('that is refused is told in the words of the memory', async () => {
+  test('that is refused is reported with the message of the memory', async () => {
     const served = await serve();
     expect(await call(served, { HELMDECK_TOKEN: 'a.b.c' })).toMatchObject({ error: 'invalid_token' });
   });
 
-  test.each(['../owner-token', '..', 'a/b', '', '.hidden'])('is sought for no client of the name %j', async (name) => {
+  test.each(['../owner-token', '..', 'a/b', '', '.hidden'])('is not read for a client named %j', async (name) => {
     const bridge = startBridge({ HELMDECK_DATA_DIR: tempFolder() }, '--client', name);
     expect((await bridge.closeStdin()).code).toBe(2);
     expect(bridge.stderr()).toMatch(/--client must be/);
     expect(bridge.messages).toEqual([]);
   });
 
-  test('is not sought where no name follows, and that is said', async () => {
+  test('is not read if the client name is missing, which is reported', async () => {
     const bridge = startBridge({ HELMDECK_DATA_DIR: tempFolder(), HELMDECK_CLIENT: 'other' }, '--qmd', '--client');
     expect((await bridge.closeStdin()).code).toBe(2);
     expect(bridge.stderr()).toMatch(/--client must be/);
   });
 
-  test('comes with options of which those that are not known are named, and left aside', async () => {
+  test('is found despite unknown options, which are reported and ignored', async () => {
     const bridge = startBridge({ HELMDECK_DATA_DIR: tempFolder() }, '--nope', '--client', 'codex', '--qmd');
     expect((await bridge.request('ping')).result).toEqual({});
     expect((await bridge.closeStdin()).code).toBe(0);
@@ -259,11 +259,11 @@ describe('a token', () => {
   });
 });
 
-describe('whoever sits on the port of the memory', () => {
+describe('another program on the port of the memory', () => {
   test.each([
-    ['answers anything', (respond: (body: string) => void) => respond('{"status":"ok","proof":"' + '0'.repeat(64) + '"}')],
-    ['hangs up', undefined],
-  ])('and %s gets no token (R-HTTP-11, R-MCP-12)', async (_what, answer) => {
+    ['returns a wrong proof', (respond: (body: string) => void) => respond('{"status":"ok","proof":"' + '0'.repeat(64) + '"}')],
+    ['closes the connection', undefined],
+  ])('that %s gets no token (R-HTTP-11, R-MCP-12)', async (_what, answer) => {
     const served = await serve();
     const env = await environmentOf(served);
     const endpoint = JSON.parse(readFileSync(join(served.folder, 'endpoint.json'), 'utf8')) as Record<string, unknown>;
@@ -288,10 +288,10 @@ describe('whoever sits on the port of the memory', () => {
   });
 });
 
-describe('a connection that is cut while the memory is at work', () => {
+describe('a connection that closes during a tool call', () => {
   const key = 'ab'.repeat(32);
 
-  /** Proves itself, answers, and cuts the first call of a tool; `heard` are the names of the tools that were called. */
+  /** A server that proves itself and closes the connection on the first tool call. `heard` contains the names of the called tools. */
   async function cutting(folder: string): Promise<{ readonly heard: readonly string[] }> {
     const heard: string[] = [];
     const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -351,8 +351,8 @@ describe('a connection that is cut while the memory is at work', () => {
   );
 });
 
-describe('the lines of a client', () => {
-  test('may be cut anywhere', async () => {
+describe('the input of a client', () => {
+  test('can be split anywhere', async () => {
     const served = await serve();
     const bridge = startBridge(await environmentOf(served));
     await bridge.request('initialize', INITIALIZE_PARAMS);
@@ -366,7 +366,7 @@ describe('the lines of a client', () => {
     expect(refusalIn(await bridge.waitFor(({ id }) => id === 'cut'))).toMatchObject({ key: 'größe', status: 'created' });
   });
 
-  test('may be far too long, broken or no text at all: each is answered, and the next one works', async () => {
+  test('gets a response for lines that are too long, invalid or not text, and the next line works', async () => {
     const served = await serve();
     const bridge = startBridge(await environmentOf(served));
     await bridge.request('initialize', INITIALIZE_PARAMS);
@@ -397,20 +397,20 @@ describe('the bridge ends', () => {
     expect(ms).toBeLessThan(2000);
   });
 
-  test('within 2 s when nothing runs', async () => {
+  test('within 2 s while the program is stopped', async () => {
     const bridge = startBridge({ HELMDECK_DATA_DIR: tempFolder(), HELMDECK_TOKEN: 'a.b.c' });
     await bridge.request('initialize', INITIALIZE_PARAMS);
     expect((await bridge.closeStdin()).ms).toBeLessThan(2000);
   });
 
-  test('within 2 s of the end of whoever started it, though stdin stays open', async () => {
+  test('within 2 s after its parent exits, although stdin stays open', async () => {
     const script = `
       const { spawn } = require('node:child_process');
       const bridge = spawn(process.execPath, ['${BRIDGE}'], { stdio: ['inherit', 'inherit', 'ignore'], env: { HELMDECK_DATA_DIR: '/nowhere' } });
       process.stderr.write(String(bridge.pid));`;
     const parent = spawn(process.execPath, ['-e', script], { stdio: 'pipe' });
     const pid = once(parent.stderr, 'data').then(([chunk]) => Number(String(chunk)));
-    // Whoever is answered knows that it is up.
+    // A response shows that the bridge has started.
     parent.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: INITIALIZE_PARAMS })}\n`);
     await once(parent.stdout, 'data');
     const ended = once(parent, 'exit');
@@ -422,7 +422,7 @@ describe('the bridge ends', () => {
     parent.stdin.destroy();
   });
 
-  /** One that has ended may still wait for somebody to take notice. */
+  /** A zombie process counts as ended. */
   const alive = (pid: number): boolean => {
     try {
       return process.platform === 'linux'
@@ -434,7 +434,7 @@ describe('the bridge ends', () => {
   };
 });
 
-test('it looks for the memory where the program keeps it (R-STORE-03)', () => {
+test('the bridge uses the data folder of the program (R-STORE-03)', () => {
   const folder = fc.constantFrom(undefined, '', '/data', '/with space/x', 'C:\\data');
   const environment = fc.record({
     HELMDECK_DATA_DIR: fc.constantFrom(undefined, '/data/x'),
@@ -450,7 +450,7 @@ test('it looks for the memory where the program keeps it (R-STORE-03)', () => {
       try {
         wanted = readConfig({ environment: known, platform: on, home }).folder;
       } catch {
-        // A place that the program itself refuses to start with.
+        // A folder with which the program refuses to start.
         return;
       }
       expect(dataFolder(known, on, home)).toBe(wanted);

@@ -8,7 +8,7 @@ import { Finder } from '../../src/core/search/finder.ts';
 import { RamStore } from '../../src/core/store/ram-store.ts';
 import { systemClock } from '../../src/core/time/clock.ts';
 import { startListener } from '../../src/listeners/listener.ts';
-import { registered } from '../../src/main/connect/openclaw/mcporter.ts';
+import { registerInMcporter } from '../../src/main/connect/openclaw/mcporter.ts';
 import { bundle } from './clients-bundle.ts';
 import { conformance, TokenProxy } from './clients-conformance.ts';
 import { Checks } from './faults/checks.ts';
@@ -142,7 +142,7 @@ function registerSearch(path: string): void {
   writeFileSync(join(home, 'clients', 'lane.token'), token, { mode: 0o600 });
   const environment = { XDG_CONFIG_HOME: join(home, 'config') };
   const entry = { command: process.execPath, args: [BRIDGE, '--client', 'lane'], env: { HELMDECK_DATA_DIR: home } };
-  const step = registered({ environment, platform: process.platform, home: () => home }, entry);
+  const step = registerInMcporter({ environment, platform: process.platform, home: () => home }, entry);
   check('the entry is written to the file that mcporter reads', step.path === path, step.path);
   writeFileSync(path, step.edit(readFileSync(path, 'utf8')) ?? '');
 }

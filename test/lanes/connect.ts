@@ -11,7 +11,7 @@ import { systemClock } from '../../src/core/time/clock.ts';
 import { startListener } from '../../src/listeners/listener.ts';
 import { CONNECTORS } from '../../src/main/connect/clients.ts';
 import { Connections } from '../../src/main/connect/connections.ts';
-import { surroundingsOf } from '../../src/main/connect/programs.ts';
+import { localMachine } from '../../src/main/connect/programs.ts';
 import { askCodex } from './connect-codex.ts';
 import { Checks } from './faults/checks.ts';
 
@@ -107,9 +107,9 @@ async function connectOne({ client, program, file, other, connected, use }: Real
     // Gemini CLI lists servers as disabled in untrusted folders.
     GEMINI_CLI_TRUST_WORKSPACE: 'true',
   };
-  const around = surroundingsOf({ environment, platform: process.platform, home: () => home });
+  const host = localMachine({ environment, platform: process.platform, home: () => home });
   const ask = async (...args: string[]): Promise<string> => {
-    const { stdout, stderr } = await around.run(join(PROGRAMS, program), args);
+    const { stdout, stderr } = await host.run(join(PROGRAMS, program), args);
     return stripVTControlCharacters(stdout + stderr);
   };
   if (make) {
@@ -119,7 +119,7 @@ async function connectOne({ client, program, file, other, connected, use }: Real
     await ask('mcp', 'list');
   }
   const before = make && readFileSync(path, 'utf8');
-  const connections = new Connections({ connectors: CONNECTORS, around, tokens, folder, now: () => store.now() });
+  const connections = new Connections({ connectors: CONNECTORS, machine: host, tokens, folder, now: () => store.now() });
   const name = `${client}, ${kind}:`;
   try {
     const plan = await connections.plan({ client, subject: 'me' });

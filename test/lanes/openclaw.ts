@@ -19,7 +19,7 @@ import { Connections } from '../../src/main/connect/connections.ts';
 import type { Entry } from '../../src/main/connect/connector.ts';
 import { json5 } from '../../src/main/connect/json-text.ts';
 import { openClaw } from '../../src/main/connect/openclaw/openclaw.ts';
-import { surroundingsOf } from '../../src/main/connect/programs.ts';
+import { localMachine } from '../../src/main/connect/programs.ts';
 import type { Finding } from '../../src/main/doctor/finding.ts';
 import { examineOpenClaw } from '../../src/main/doctor/openclaw.ts';
 import { Checks } from './faults/checks.ts';
@@ -66,14 +66,14 @@ const environment = {
   OPENCLAW_STATE_DIR: dirname(config),
   OPENCLAW_NO_RESPAWN: '1',
 };
-const around = surroundingsOf({ environment, platform: process.platform, home: () => home });
+const host = localMachine({ environment, platform: process.platform, home: () => home });
 
 const store = new RamStore(systemClock);
 const tokens = await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false });
 const { perform } = createCore({ store, tokens, finder: new Finder(store), clock: systemClock });
 let locked = false;
 let listener: Listener = await listen();
-const connections = new Connections({ connectors: [openClaw], around, tokens, folder, now: () => store.now() });
+const connections = new Connections({ connectors: [openClaw], machine: host, tokens, folder, now: () => store.now() });
 
 let said = '';
 const gateway = spawn(join(PROGRAMS, 'openclaw'), ['gateway', 'run'], { env: environment, cwd: home, detached: true });
@@ -110,9 +110,9 @@ async function lane(): Promise<void> {
   check('memory_search gives no warning', isSilent(both), both);
   const read = await invoke('memory_get', { path: OURS });
   check('memory_get reads the fact', read['text'] === FACT.value, read);
-  const findings = await examineOpenClaw(around, folder);
+  const findings = await examineOpenClaw(host, folder);
   check('the doctor finds no problem, and its test fact is forgotten', isWell(findings) && (await factsLeft()) === 1, findings);
-  const probed = await around.run(join(PROGRAMS, 'openclaw'), ['mcp', 'probe', 'helmdeck', '--json']);
+  const probed = await host.run(join(PROGRAMS, 'openclaw'), ['mcp', 'probe', 'helmdeck', '--json']);
   check('OpenClaw itself lists our tools', probed.code === 0 && probed.stdout.includes('memory_store'), probed);
 
   await listener.close();

@@ -80,9 +80,7 @@ describe('on the desktop', () => {
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Shift+Backspace');
     await toast(page).getByText('You did not agree, so nothing was done.').waitFor();
-    expect(asked).toMatchObject([
-      { message: 'Forget 3 entries for good?', detail: expect.stringMatching(/\nc\nb\na$/) as string },
-    ]);
+    expect(asked).toMatchObject([{ message: 'Forget 3 entries?', detail: expect.stringMatching(/\nc\nb\na$/) as string }]);
     expect(await page.getByRole('dialog').count()).toBe(0);
     expect((await as()('status', {})).facts).toBe(3);
     shell.yes = true;
@@ -105,7 +103,7 @@ describe('on the desktop', () => {
     await expect.poll(() => asked.length).toBe(2);
     await page.getByRole('button', { name: 'Make a recovery key…' }).click();
     await page.getByRole('dialog', { name: 'The recovery key' }).waitFor();
-    expect(asked.map(({ yes }) => yes)).toEqual(['Forget', 'Rotate Key', 'Show Key']);
+    expect(asked.map(({ yes }) => yes)).toEqual(['Forget', 'Rotate Key', 'Create Key']);
   });
 
   test('the program is told while an edit is not saved, and when it is not any more (R-STAY-01)', async () => {

@@ -4,7 +4,7 @@ import type { ClientRow } from '../../src/contract/client.ts';
 import { CONNECTORS } from '../../src/main/connect/clients.ts';
 import { Connections } from '../../src/main/connect/connections.ts';
 import type { Connector } from '../../src/main/connect/connector.ts';
-import { surroundingsOf } from '../../src/main/connect/programs.ts';
+import { localMachine } from '../../src/main/connect/programs.ts';
 import { type ServeOptions, serve } from './listener.ts';
 import { tempFolder } from './temp-folder.ts';
 
@@ -24,7 +24,7 @@ export function createClientHome({ connectors = CONNECTORS, folderName: called =
     platform: process.platform,
     home: () => home,
   };
-  const around = surroundingsOf(machine, () => []);
+  const host = localMachine(machine, () => []);
   const put = (name: string, text: string, mode = 0o644): string => {
     const path = join(home, name);
     mkdirSync(dirname(path), { recursive: true });
@@ -33,10 +33,10 @@ export function createClientHome({ connectors = CONNECTORS, folderName: called =
     return path;
   };
   const clients: NonNullable<ServeOptions['clients']> = ({ store, ...rest }) =>
-    new Connections({ ...rest, connectors, around, now: () => store.now() });
+    new Connections({ ...rest, connectors, machine: host, now: () => store.now() });
   return {
     home,
-    around,
+    host,
     clients,
     /** Writes a file below the home folder. */
     put,

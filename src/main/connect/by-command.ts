@@ -2,20 +2,20 @@ import { readConfigFile } from './config-file.ts';
 import type { Connector, Entry } from './connector.ts';
 
 interface OwnCommand {
-  /** What adds our entry for all of its owner's projects. */
+  /** Arguments that add our entry for all projects of the user. */
   readonly args: (entry: Entry) => readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
 }
 
 /**
- * A client whose own program makes its first configuration, since it knows what belongs into one. A configuration that is there is
- * changed by us in one stroke: the program takes seconds to lay it out anew, in which the client itself may write into it.
+ * A client whose own program creates the configuration file, because it may add what it needs. We edit an existing file ourselves:
+ * the program takes seconds to rewrite it, and the client could write to it meanwhile.
  */
-export const byCommand = (inFile: Connector, { args, environment }: OwnCommand): Connector => ({
-  ...inFile,
-  async connect(around, offer) {
-    const steps = await inFile.connect(around, offer);
-    const { program } = await inFile.detect(around);
+export const byCommand = (client: Connector, { args, environment }: OwnCommand): Connector => ({
+  ...client,
+  async connect(machine, offer) {
+    const steps = await client.connect(machine, offer);
+    const { program } = await client.detect(machine);
     if (program === undefined) return steps;
     return steps.map((step) =>
       step.does === 'edit' && readConfigFile(step.path) === undefined
@@ -32,6 +32,6 @@ export const byCommand = (inFile: Connector, { args, environment }: OwnCommand):
   },
 });
 
-/** NAME=value for each, after the option that takes it. */
+/** Repeats an option such as `--env` for each NAME=value. */
 export const variables = (option: string, { env }: Entry): string[] =>
   Object.entries(env).flatMap(([name, value]) => [option, `${name}=${value}`]);

@@ -22,28 +22,29 @@ import { dirname } from 'node:path';
 import { Failure } from '../../contract/failure.ts';
 import { errorCodeOf, syncFolder } from '../../core/file/files.ts';
 
-/** Configurations of people are a hundredth of it; what a program has let grow further is not for us to rewrite. */
+/** Far above the size of a handwritten configuration. Larger files are not rewritten. */
 const MOST_BYTES = 16 * 1024 * 1024;
 
-/** A file of somebody else's program, as it was read. */
+/** A configuration file of another program, as it was read. */
 export interface ConfigFile {
-  /** Behind all links. */
+  /** The path after following all links. */
   readonly target: string;
   readonly bytes: Buffer;
-  /** With its BOM. */
+  /** Includes the byte order mark, if the file has one. */
   readonly text: string;
   readonly mode: number;
 }
 
-/** Undefined when there is none. What could not be put back as it was is refused. */
+/** Undefined if there is no file. Refuses a file that could not be restored byte for byte. */
 export function readConfigFile(path: string): ConfigFile | undefined {
   const target = targetOf(path);
   if (target === undefined) return undefined;
-  const file = opened(target);
+  const file = openForReading(target);
   try {
     const stats = fstatSync(file);
-    if (!stats.isFile()) throw refused(`${path} is not a plain file; look at what stands in its place.`);
-    if (stats.size > MOST_BYTES) throw refused(`${path} is larger than 16 MiB, and is left as it is; make it smaller first.`);
+    if (!stats.isFile()) throw refused(`${path} is not a regular file. Replace it with one and try again.`);
+    if (stats.size > MOST_BYTES)
+      throw refused(`${path} is larger than 16 MiB, so it was not changed. Make it smaller and try again.`);
     const bytes = readFileSync(file);
     return { target, bytes, text: textOf(bytes, path), mode: stats.mode & 0o7777 };
   } finally {
@@ -52,21 +53,21 @@ export function readConfigFile(path: string): ConfigFile | undefined {
 }
 
 /**
- * Makes something of a file's text, and keeps it as long as that file stays the same: agents keep megabytes in theirs, and the list of
- * them is asked for every few seconds.
+ * Caches the result of `make` until the file changes. Some clients store megabytes in their configuration, and the client list is
+ * requested every few seconds.
  */
-export function whileUnchanged<T>(make: (text: string | undefined) => T): (path: string) => T {
-  let kept: { readonly stamp: string; readonly made: () => T } | undefined;
+export function cachedByFile<T>(make: (text: string | undefined) => T): (path: string) => T {
+  let cached: { readonly stamp: string; readonly result: () => T } | undefined;
   return (path) => {
-    // Before it is read: what is written in between is seen the next time.
+    // Taken before reading, so that a write in between is noticed the next time.
     const stamp = stampOf(path);
     if (stamp === undefined) return make(readConfigFile(path)?.text);
-    if (kept?.stamp !== stamp) kept = { stamp, made: outcomeOf(() => make(readConfigFile(path)?.text)) };
-    return kept.made();
+    if (cached?.stamp !== stamp) cached = { stamp, result: storeOutcome(() => make(readConfigFile(path)?.text)) };
+    return cached.result();
   };
 }
 
-/** Undefined where it cannot be told: to read it says why, and costs nothing. */
+/** Identifies the file's version. Undefined if the file cannot be examined; reading it then reports the reason. */
 function stampOf(path: string): string | undefined {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
@@ -76,11 +77,11 @@ function stampOf(path: string): string | undefined {
   }
 }
 
-/** A refusal costs as much as an answer. */
-function outcomeOf<T>(make: () => T): () => T {
+/** Stores a result or an error, because reading a refused file costs as much. */
+function storeOutcome<T>(make: () => T): () => T {
   try {
-    const made = make();
-    return () => made;
+    const result = make();
+    return () => result;
   } catch (error) {
     return () => {
       throw error;
@@ -88,30 +89,31 @@ function outcomeOf<T>(make: () => T): () => T {
   }
 }
 
-/** Names the content; undefined is the content of no file. */
+/** Identifies a file's content; undefined stands for a missing file. */
 export const digestOf = (bytes: Buffer | undefined): string =>
   bytes === undefined ? 'none' : createHash('sha256').update(bytes).digest('hex');
 
-/** Where a link leads; undefined where there is nothing yet. A link to nothing is somebody's intention, and not ours to fill. */
+/** Follows links. Undefined if there is no file yet. A dangling link is refused, because its owner may intend another target. */
 function targetOf(path: string): string | undefined {
   try {
     return realpathSync(path);
   } catch (cause) {
-    if (errorCodeOf(cause) === 'ENOTDIR') throw refused(`${path} cannot be there, because one of its folders is a file.`, cause);
+    if (errorCodeOf(cause) === 'ENOTDIR')
+      throw refused(`${path} cannot be created, because one of its parent folders is a file.`, cause);
     if (errorCodeOf(cause) !== 'ENOENT')
-      throw refused(`${path} cannot be read: a link in it leads in a circle, or nowhere.`, cause);
+      throw refused(`${path} cannot be read, because a link in the path is circular or broken.`, cause);
     if (lstatSync(path, { throwIfNoEntry: false }))
-      throw refused(`${path} is a link to nothing; mend or remove it first.`, cause);
+      throw refused(`${path} is a broken link. Repair or remove it and try again.`, cause);
     return undefined;
   }
 }
 
-function opened(path: string): number {
+function openForReading(path: string): number {
   try {
-    // Something that never answers may have been put there.
+    // Without O_NONBLOCK, opening a named pipe would block.
     return openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   } catch (cause) {
-    throw refused(`${path} cannot be read by you; change its permissions, and try again.`, cause);
+    throw refused(`${path} cannot be read. Change its permissions and try again.`, cause);
   }
 }
 
@@ -119,36 +121,36 @@ function textOf(bytes: Buffer, path: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
-    throw refused(`${path} is not text in UTF-8, and is left as it is; save it as UTF-8 first.`, cause);
+    throw refused(`${path} is not UTF-8 text, so it was not changed. Save it as UTF-8 and try again.`, cause);
   }
 }
 
-/** Throws unless it can be replaced: what its owner made read-only, nobody changes behind their back. */
+/** Throws unless the file can be replaced. A file that its owner made read-only is not changed. */
 export function requireWritable(path: string): void {
   const target = targetOf(path);
   try {
     if (target !== undefined) refuseReadOnly(target);
-    refuseReadOnly(firstThere(dirname(target ?? path)));
+    refuseReadOnly(firstExistingFolder(dirname(target ?? path)));
   } catch (cause) {
-    throw refused(`${path} cannot be written by you, and is left as it is; change its permissions, and try again.`, cause);
+    throw refused(`${path} cannot be written, so it was not changed. Change its permissions and try again.`, cause);
   }
 }
 
 function refuseReadOnly(path: string): void {
   accessSync(path, constants.W_OK);
-  // Root may write it all the same, and then it would not say no.
+  // access() allows root to write read-only files.
   if (process.platform !== 'win32' && (statSync(path).mode & 0o222) === 0) throw new Error('read-only');
 }
 
-/** Where folders that are not there yet would be made. */
-const firstThere = (folder: string): string =>
-  existsSync(folder) || dirname(folder) === folder ? folder : firstThere(dirname(folder));
+/** The folder in which missing folders would be created. */
+const firstExistingFolder = (folder: string): string =>
+  existsSync(folder) || dirname(folder) === folder ? folder : firstExistingFolder(dirname(folder));
 
 /**
- * Replaces what `expected` names, whole or not at all, with mode and owner as they were; `closed` leaves it to its owner alone. What
- * another program has written there in the meantime is not written over. A new file is its owner's alone; undefined content removes it.
+ * Atomically replaces a file whose digest is `expected`, and refuses if another program has changed it. Preserves mode and owner;
+ * `restrict` removes the access of other users. A new file is readable by its owner only. Undefined content deletes the file.
  */
-export function replaceConfigFile(path: string, expected: string, content: Buffer | undefined, closed = false): void {
+export function replaceConfigFile(path: string, expected: string, content: Buffer | undefined, restrict = false): void {
   requireWritable(path);
   const before = readConfigFile(path);
   if (digestOf(before?.bytes) !== expected) throw changed(path);
@@ -160,8 +162,8 @@ export function replaceConfigFile(path: string, expected: string, content: Buffe
   }
   const draft = `${target}.${randomBytes(6).toString('hex')}.helmdeck`;
   try {
-    write(draft, content, before && { ...before, mode: closed ? closedOf(before.mode) : before.mode });
-    // As late as can be: clients write these files too.
+    write(draft, content, before && { ...before, mode: restrict ? ownerOnly(before.mode) : before.mode });
+    // Checked immediately before the rename, because clients write these files too.
     if (digestOf(readConfigFile(path)?.bytes) !== expected) throw changed(path);
     renameSync(draft, target);
   } finally {
@@ -170,13 +172,13 @@ export function replaceConfigFile(path: string, expected: string, content: Buffe
   syncFolder(dirname(target));
 }
 
-/** What others than its owner may do. */
+/** Permission bits of users other than the owner. */
 const OTHERS = 0o077;
-export const isOpen = (mode: number): boolean => (mode & OTHERS) !== 0;
-const closedOf = (mode: number): number => mode & ~OTHERS;
+export const isReadableByOthers = (mode: number): boolean => (mode & OTHERS) !== 0;
+const ownerOnly = (mode: number): number => mode & ~OTHERS;
 
-/** Gives a file that another program wrote the mode again that it had; one that has gone has none. */
-export function keepMode(path: string, mode: number): void {
+/** Restores the mode of a file that another program rewrote. Does nothing if the file is gone. */
+export function restoreMode(path: string, mode: number): void {
   const now = readConfigFile(path);
   if (now && now.mode !== mode) chmodSync(now.target, mode);
 }
@@ -196,19 +198,19 @@ function keepOwner(file: number, { target, mode }: ConfigFile): void {
   if (process.platform === 'win32') return;
   const { uid, gid } = statSync(target);
   const own = fstatSync(file);
-  // Whose file it is would change with us; so would who else may read it.
+  // Otherwise the file would belong to this process's user and group.
   if (own.uid !== uid || own.gid !== gid) {
     try {
       fchownSync(file, uid, gid);
     } catch (cause) {
-      throw refused(`${target} belongs to another user or group, and is left as it is; make it yours first.`, cause);
+      throw refused(`${target} belongs to another user or group, so it was not changed. Change its owner and try again.`, cause);
     }
   }
   fchmodSync(file, mode);
 }
 
 const changed = (path: string): Failure =>
-  refused(`${path} has been changed by another program in this moment, and is left as that left it; try again.`);
+  refused(`${path} was changed by another program at the same time, so it was not overwritten. Try again.`);
 
 const refused = (message: string, cause?: unknown): Failure =>
   new Failure('invalid_input', message, cause === undefined ? {} : { cause });

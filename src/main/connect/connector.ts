@@ -2,10 +2,10 @@ import type { ClientVerification } from '../../contract/client.ts';
 import type { TokenScope } from '../../contract/token.ts';
 import type { HostMachine } from '../config/config.ts';
 
-/** How our entry is called in every client's configuration. */
+/** The name of our entry in every client's configuration. */
 export const ENTRY = 'helmdeck';
 
-/** What a client starts: our bridge, which finds its token by itself. No token stands in it, nor on a command line. */
+/** The command with which a client starts our bridge. It contains no token: the bridge reads the token from a file. */
 export interface Entry {
   /** Absolute. */
   readonly command: string;
@@ -13,87 +13,87 @@ export interface Entry {
   readonly env: Readonly<Record<string, string>>;
 }
 
-export interface Ran {
+export interface ProgramResult {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** The machine as connectors see it. */
-export interface Surroundings extends HostMachine {
-  /** Where installers put programs, for who was started without a shell's PATH. */
+/** The machine on which the clients run. */
+export interface LocalMachine extends HostMachine {
+  /** Folders that installers use, for a program that was started without a shell's PATH. */
   places(): readonly string[];
-  /** Never through a shell, with nothing of ours in its environment, and not for ever. */
-  run(program: string, args: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Ran>;
+  /** Runs a program without a shell, without our environment variables, and with a time limit. */
+  run(program: string, args: readonly string[], environment?: Readonly<Record<string, string>>): Promise<ProgramResult>;
 }
 
-/** What a connector may hand to its client. */
+/** What a connector may write to its client's configuration. */
 export interface Offer {
-  /** Of the connector, and of the token: what the client writes is signed with it. */
+  /** The connector's id, which also signs what the client writes. */
   readonly client: string;
   readonly entry: Entry;
-  /** Where the memory keeps its data, with `endpoint.json` in it. */
+  /** The data folder, which contains `endpoint.json`. */
   readonly folder: string;
-  /** Holds the token, and nobody but its owner reads it. */
+  /** Contains the token; readable by its owner only. */
   readonly tokenFile: string;
   /**
-   * For the rare client that can neither start the bridge nor read a file. While a plan is only shown it is a row of dots, and a
-   * step that needs it is to put it into a file.
+   * For a client that can neither start the bridge nor read a token file. Dots while the plan is only shown. A step may write it to
+   * a file, never to a command line.
    */
   readonly token: string;
 }
 
 export interface Detected {
-  /** Whether the client seems to be there: its program, or what it leaves behind when it was used. */
+  /** Whether the client's program or its files were found. */
   readonly installed: boolean;
   readonly version?: string;
-  /** Its own program, absolute, where that can be run safely. */
+  /** Absolute path of the client's program, if it can be run safely. */
   readonly program?: string;
-  /** The file that our entry stands in, or would. */
+  /** The configuration file for our entry, whether or not it exists. */
   readonly config: string;
 }
 
-/** Changes one file of the client's. It is shown as a difference before it is carried out. */
+/** Edits one of the client's files. The owner sees the difference before it is applied. */
 export interface EditStep {
   readonly does: 'edit';
-  /** Absolute; a link is followed, and what it points to is changed. */
+  /** Absolute. If it is a link, its target is changed. */
   readonly path: string;
   /**
-   * The whole new text, with a BOM where there was one. Undefined: no file. It changes nothing but what is ours, and throws a
-   * `Failure` that says why when that cannot be done safely. It is called again when the plan is carried out.
+   * Returns the complete new text, including a byte order mark if there was one; undefined deletes the file. Changes only our entry,
+   * and throws a `Failure` if that cannot be done safely. Called for the preview, and again when the plan is applied.
    */
   readonly edit: (before: string | undefined) => string | undefined;
-  /** It puts the token into it, so whoever else may read the file may not any more, until it is taken out again. */
+  /** The edit writes the token, so other users lose access to the file until the token is removed. */
   readonly holdsToken?: true;
 }
 
-/** Asks the client's own program, which knows best how its configuration is written. */
+/** Runs the client's own program, which writes its configuration. */
 export interface RunStep {
   readonly does: 'run';
   /** Absolute. */
   readonly program: string;
-  /** Never with a token: every user of a machine can read them. */
+  /** Never contains a token: every user of the machine can read command lines. */
   readonly args: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
-  /** Files of which the exact bytes are kept, to be put back when nobody else changed them since. */
+  /** Files that the program changes. Their original bytes are stored for a rollback. */
   readonly touches: readonly string[];
   /**
-   * What it is to come to, as it is shown before. When the program fails, or writes the file in another way than this, it is done
-   * so instead: programs lay the whole file out anew, and some lose comments.
+   * The expected result, which is shown in the preview. Applied if the program fails or writes something else: some programs reformat
+   * the file and lose comments.
    */
   readonly instead?: EditStep;
-  /** It does more than an edit could, so nothing is done when it fails. */
+  /** The program does more than the edit, so its failure cancels the connection. */
   readonly needed?: true;
   /**
-   * What it leaves as it is in the files that it touches: when that says something else, another program wrote there meanwhile. Where
-   * this cannot be told, all that changed while it ran counts as its own.
+   * Extracts the parts of a file that the program does not change. If they differ afterwards, another program wrote to the file.
+   * Without it, every change during the run is attributed to this program.
    */
   readonly others?: (text: string) => unknown;
-  /** What it makes beside those files, and what to ask the same program for to be rid of it again. */
+  /** A folder that the program creates, and the arguments with which it removes it. */
   readonly back?: { readonly made: string; readonly args: readonly string[] };
 }
 
-/** Has nothing there that is ours alone, where its program has left it or is not there any more. */
+/** Deletes a folder of ours that the client's program left behind or can no longer remove. */
 interface RemoveStep {
   readonly does: 'remove';
   readonly folder: string;
@@ -103,43 +103,43 @@ export type Step = EditStep | RunStep | RemoveStep;
 
 export type Look =
   | { readonly at: 'absent' }
-  /** `entry`: what the client would start, as it stands there; absent where it starts nothing. */
+  /** `entry` is the command in the configuration; absent if the client starts no command. */
   | { readonly at: 'present'; readonly entry?: Entry; readonly disabled?: true }
-  /** The bridge is in it by a bundle of ours, which needs nothing more than the token. */
+  /** Our bundle is installed in the client, which needs only the token. */
   | { readonly at: 'bundled'; readonly disabled?: true }
-  /** Part of it is there; or the configuration cannot be read. One sentence, without a value. */
+  /** The connection is incomplete, or the configuration cannot be read. `why` is a sentence that quotes no values. */
   | { readonly at: 'broken'; readonly why: string };
 
-/** What files held before we came, by their path; one that is not named here was never changed by us. */
-export type Held = ReadonlyMap<string, string | undefined>;
+/** Text of each file before the connection, by path. Contains only files that we changed. */
+export type OriginalTexts = ReadonlyMap<string, string | undefined>;
 
-/** One kind of client: how it is found, and what connects it. It only looks and says; `Connections` does. */
+/** Describes one client: how to detect and connect it. It changes nothing itself; `Connections` runs its steps. */
 export interface Connector {
-  /** Also the name in its token and of its token's file: small letters and hyphens. */
+  /** Also used in its token and its token file's name. Lower-case letters and hyphens. */
   readonly id: string;
-  /** As people know it. */
+  /** The display name. */
   readonly name: string;
   readonly transport: 'stdio' | 'http';
-  /** It has a Node of its own, and takes it where "node" is to be started. */
+  /** The client contains a Node, which it uses for the command `node`. */
   readonly bringsNode?: true;
-  /** What its token is good for; what a token is good for that says nothing, unless told. */
+  /** Scopes of its token. Default: the default scopes of a token. */
   readonly scopes?: readonly TokenScope[];
-  /** Whose memory its token opens, whatever was asked: of one whose token is to open nobody's. */
+  /** Fixed subject of its token, regardless of the request. For a client that must not read any memory. */
   readonly subject?: string;
-  /** What its owner has to do for it to notice, such as to start it again. */
+  /** What the owner must do for the client to load the connection, such as a restart. */
   readonly afterwards?: string;
-  detect(around: Surroundings): Promise<Detected>;
-  look(around: Surroundings): Promise<Look>;
-  /** For one that is told where the memory is: what stands there and is not so any more. `folder` is that of our data. */
-  outdated?(around: Surroundings, folder: string): string | undefined;
-  connect(around: Surroundings, offer: Offer): Promise<readonly Step[]>;
+  detect(machine: LocalMachine): Promise<Detected>;
+  look(machine: LocalMachine): Promise<Look>;
+  /** For a client that stores the memory's address: the reason if that address is outdated. `folder` is the data folder. */
+  outdated?(machine: LocalMachine, folder: string): string | undefined;
+  connect(machine: LocalMachine, offer: Offer): Promise<readonly Step[]>;
   /**
-   * Files that nobody else changed get their old bytes back by themselves; of the others this takes out what is ours, and puts what
-   * stood in its place before in it again.
+   * Steps that remove our entry and restore the entry that it replaced. Used for files that other programs have changed; the
+   * others get their original bytes back.
    */
-  disconnect(around: Surroundings, held: Held): Promise<readonly Step[]>;
-  /** Opened, it has the client ask its owner whether to add the entry: without a token, as the entry is. */
+  disconnect(machine: LocalMachine, originals: OriginalTexts): Promise<readonly Step[]>;
+  /** A link with which the client asks its user to add the entry. Contains no token. */
   link?(entry: Entry): string;
-  /** For one that starts nothing which could be tried: asks as the client will, but only a program that has proved to be ours. */
-  verify?(around: Surroundings, folder: string): Promise<ClientVerification>;
+  /** Tests a client that starts no command: sends the client's request to a server that has proved to be this program. */
+  verify?(machine: LocalMachine, folder: string): Promise<ClientVerification>;
 }

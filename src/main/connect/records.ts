@@ -9,27 +9,27 @@ const Entry = z.object({ command: z.string(), args: z.array(z.string()), env: z.
 
 const Record = z.object({
   subject: z.string(),
-  /** The id of the token. */
+  /** The token's id. */
   token: z.string(),
   at: z.number(),
   entry: Entry,
   files: z.array(
     z.object({
       path: z.string(),
-      /** Digest of what we left there; absent while we have not come so far. */
+      /** Digest of the file after connecting; absent until then. */
       after: z.string().exactOptional(),
-      /** Of what was there before; its bytes lie beside this record unless there was no file. */
+      /** Digest of the original file. Its bytes are stored beside this record, unless there was no file. */
       before: z.string(),
-      /** While a token stands in it: what it was before others were kept from reading it. */
+      /** Original mode of a file that contains the token and was restricted for that. */
       mode: z.int().exactOptional(),
     }),
   ),
-  /** Folders that were not there, the outermost first. */
+  /** Folders that were created, outermost first. */
   folders: z.array(z.string()),
 });
 export type Record = z.output<typeof Record>;
 
-/** What was done for each client, and what it takes to put it back: in the data folder, for the owner's eyes alone. */
+/** Stores for each client what was changed and how to undo it. In the data folder, readable by its owner only. */
 export class Records {
   readonly #folder: string;
 
@@ -37,7 +37,7 @@ export class Records {
     this.#folder = join(dataFolder, 'clients');
   }
 
-  /** Where the bridge looks for it. */
+  /** Where the bridge reads the token. */
   tokenFile(client: string): string {
     return join(this.#folder, `${client}.token`);
   }
@@ -46,13 +46,13 @@ export class Records {
     return this.#read(this.tokenFile(client))?.trim();
   }
 
-  keepToken(client: string, token: string | undefined): void {
+  saveToken(client: string, token: string | undefined): void {
     this.#prepare();
     if (token === undefined) rmSync(this.tokenFile(client), { force: true });
     else writeDurableFile(this.tokenFile(client), `${token}\n`);
   }
 
-  /** Of the token that is kept; undefined where there is none, or none of ours. */
+  /** The id of the stored token; undefined if there is none, or another issuer created it. */
   tokenId(client: string): string | undefined {
     const [, claims = ''] = this.token(client)?.split('.') ?? [];
     try {
@@ -63,8 +63,8 @@ export class Records {
     }
   }
 
-  /** One that its owner had kept for this client comes back when the connection is dropped. */
-  setTokenAside(client: string): void {
+  /** Keeps a token file that the owner had created. `drop` restores it. */
+  backUpOwnToken(client: string): void {
     if (existsSync(this.tokenFile(client))) renameSync(this.tokenFile(client), this.#ownTokenFile(client));
   }
 
@@ -76,36 +76,36 @@ export class Records {
     } catch (cause) {
       throw new Failure(
         'unavailable',
-        `What is kept of this client's connection cannot be read; delete clients/${client}.json in the data folder, and connect it again.`,
+        `The stored connection of this client cannot be read. Delete clients/${client}.json in the data folder and connect the client again.`,
         { cause },
       );
     }
   }
 
-  keep(client: string, record: Record): void {
+  save(client: string, record: Record): void {
     this.#prepare();
     writeDurableFile(this.#file(client), JSON.stringify(record, undefined, 2));
   }
 
-  /** What a file held, by its digest. */
-  keepBytes(client: string, digest: string, bytes: Buffer): void {
+  /** Stores the original bytes of a file under their digest. */
+  saveOriginal(client: string, digest: string, bytes: Buffer): void {
     this.#prepare();
-    writeDurableFile(this.#bytesFile(client, digest), bytes.toString('base64'));
+    writeDurableFile(this.#originalFile(client, digest), bytes.toString('base64'));
   }
 
-  bytes(client: string, digest: string): Buffer | undefined {
-    const text = this.#read(this.#bytesFile(client, digest));
+  original(client: string, digest: string): Buffer | undefined {
+    const text = this.#read(this.#originalFile(client, digest));
     return text === undefined ? undefined : Buffer.from(text, 'base64');
   }
 
-  /** All but the bytes that the record still names. */
-  tidy(client: string, record: Record): void {
-    const named = new Set(record.files.map(({ before }) => this.#bytesFile(client, before)));
-    for (const path of this.#kept(client)) if (!named.has(path)) rmSync(path, { force: true });
+  /** Deletes original files that the record no longer refers to. */
+  deleteUnused(client: string, record: Record): void {
+    const used = new Set(record.files.map(({ before }) => this.#originalFile(client, before)));
+    for (const path of this.#originals(client)) if (!used.has(path)) rmSync(path, { force: true });
   }
 
   drop(client: string): void {
-    for (const path of this.#kept(client)) rmSync(path, { force: true });
+    for (const path of this.#originals(client)) rmSync(path, { force: true });
     rmSync(this.tokenFile(client), { force: true });
     if (existsSync(this.#ownTokenFile(client))) renameSync(this.#ownTokenFile(client), this.tokenFile(client));
     rmSync(this.#file(client), { force: true });
@@ -119,18 +119,16 @@ export class Records {
     try {
       return readPrivateFile(path);
     } catch (cause) {
-      throw new Failure(
-        'unavailable',
-        `What is kept in ${path} must be a file that only you can read; run chmod 600 on it, and try again.`,
-        { cause },
-      );
+      throw new Failure('unavailable', `${path} must be a file that only you can read. Run chmod 600 on it and try again.`, {
+        cause,
+      });
     }
   }
 
-  #kept(client: string): string[] {
+  #originals(client: string): string[] {
     if (!existsSync(this.#folder)) return [];
-    const mine = readdirSync(this.#folder).filter((name) => name.startsWith(`${client}.`) && name.endsWith('.before'));
-    return mine.map((name) => join(this.#folder, name));
+    const names = readdirSync(this.#folder).filter((name) => name.startsWith(`${client}.`) && name.endsWith('.before'));
+    return names.map((name) => join(this.#folder, name));
   }
 
   #prepare(): void {
@@ -141,7 +139,7 @@ export class Records {
     return join(this.#folder, `${client}.json`);
   }
 
-  #bytesFile(client: string, digest: string): string {
+  #originalFile(client: string, digest: string): string {
     return join(this.#folder, `${client}.${digest.slice(0, 32)}.before`);
   }
 }

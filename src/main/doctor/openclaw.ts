@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { stripVTControlCharacters } from 'node:util';
 import { readConfigFile } from '../connect/config-file.ts';
-import type { Entry, Surroundings } from '../connect/connector.ts';
+import type { Entry, LocalMachine } from '../connect/connector.ts';
 import { json5 } from '../connect/json-text.ts';
 import { lookAtMcporter, mcporterEntry, wantsMcporter } from '../connect/openclaw/mcporter.ts';
 import { openClaw } from '../connect/openclaw/openclaw.ts';
-import { askOpenClaw, findOpenClaw } from '../connect/openclaw/program.ts';
+import { runOpenClaw, findOpenClaw } from '../connect/openclaw/program.ts';
 import { Records } from '../connect/records.ts';
-import { converse, type EntryContext, verify, whyOf } from '../connect/verify.ts';
+import { withBridge, type EntryContext, verify, whyOf } from '../connect/verify.ts';
 import { bad, type Finding, ok, refusal, warn } from './finding.ts';
 
 const AGAIN = 'helmdeck-memory connect openclaw';
@@ -15,17 +15,17 @@ const AGAIN = 'helmdeck-memory connect openclaw';
 const LEAST_SECONDS = 3600;
 
 /** Whether OpenClaw finds what is remembered here, from its configuration to a fact that its own search has to find. */
-export async function examineOpenClaw(around: Surroundings, folder: string): Promise<Finding[]> {
-  const { program, version = 'of an unknown version', config, installed } = findOpenClaw(around);
+export async function examineOpenClaw(machine: LocalMachine, folder: string): Promise<Finding[]> {
+  const { program, version = 'of an unknown version', config, installed } = findOpenClaw(machine);
   if (!installed) return [bad('openclaw', 'It was not found on this machine.', 'Install it: https://openclaw.ai.')];
   if (program === undefined) {
     return [bad('openclaw', 'Its own program was not found in the PATH.', 'Put it there, or start this from where it is.')];
   }
   const found = ok('openclaw', `${version}, at ${program}.`);
   try {
-    const { findings, entry } = await entryFindings(around, config);
+    const { findings, entry } = await entryFindings(machine, config);
     if (!entry) return [found, ...findings];
-    const context = { around, recorded: new Records(folder).read(openClaw.id)?.entry };
+    const context = { machine, recorded: new Records(folder).read(openClaw.id)?.entry };
     const qmd = await qmdFindings(context, folder, entry);
     return [found, ...findings, await toolsFinding(context, entry), ...qmd, await searchFinding(context, entry)];
   } catch (error) {
@@ -33,7 +33,7 @@ export async function examineOpenClaw(around: Surroundings, folder: string): Pro
   }
 }
 
-async function entryFindings(around: Surroundings, config: string): Promise<{ findings: Finding[]; entry?: Entry }> {
+async function entryFindings(machine: LocalMachine, config: string): Promise<{ findings: Finding[]; entry?: Entry }> {
   const old = oldKeys(readConfigFile(config)?.text ?? '');
   const findings =
     old.length === 0
@@ -45,7 +45,7 @@ async function entryFindings(around: Surroundings, config: string): Promise<{ fi
             'Let OpenClaw take it out: openclaw doctor --fix.',
           ),
         ];
-  const look = await openClaw.look(around);
+  const look = await openClaw.look(machine);
   if (look.at === 'absent') return { findings: [...findings, bad('config', 'It is not connected.', `Connect it: ${AGAIN}.`)] };
   if (look.at === 'broken') return { findings: [...findings, bad('config', look.why, `With: ${AGAIN}.`)] };
   const entry = look.at === 'present' ? look.entry : undefined;
@@ -57,8 +57,8 @@ async function entryFindings(around: Surroundings, config: string): Promise<{ fi
 const oldKeys = (text: string): string[] =>
   ['backend', 'qmd'].filter((key) => json5.valueAt(text, ['memory', key]) !== undefined).map((key) => `memory.${key}`);
 
-async function toolsFinding({ around, recorded }: EntryContext, entry: Entry): Promise<Finding> {
-  const { works, why = '', tools } = await verify(entry, around, recorded);
+async function toolsFinding({ machine, recorded }: EntryContext, entry: Entry): Promise<Finding> {
+  const { works, why = '', tools } = await verify(entry, machine, recorded);
   return works
     ? ok('tools', `What its agents start comes through, and is offered ${tools} tools.`)
     : bad('tools', why, 'See what helmdeck-memory doctor says of the program.');
@@ -66,9 +66,9 @@ async function toolsFinding({ around, recorded }: EntryContext, entry: Entry): P
 
 /** As mcporter would start it, and where mcporter would find it. */
 async function qmdFindings(context: EntryContext, folder: string, entry: Entry): Promise<Finding[]> {
-  const { around } = context;
-  if (!wantsMcporter(around)) return [ok('qmd', 'HELMDECK_OPENCLAW_QMD or OPENCLAW_QMD_ENABLED keeps it out of mcporter.')];
-  const { path, at } = lookAtMcporter(around, entry);
+  const { machine } = context;
+  if (!wantsMcporter(machine)) return [ok('qmd', 'HELMDECK_OPENCLAW_QMD or OPENCLAW_QMD_ENABLED keeps it out of mcporter.')];
+  const { path, at } = lookAtMcporter(machine, entry);
   // The program may have been told by a variable that this shell does not have; what it then did is on record.
   if (at !== 'ours' && wasKeptOut(folder, path)) return [ok('qmd', 'OpenClaw was connected without it, as its owner had set.')];
   if (at !== 'ours') {
@@ -76,7 +76,7 @@ async function qmdFindings(context: EntryContext, folder: string, entry: Entry):
     return [warn('qmd', says, `Connect it again: ${AGAIN}; or keep it out: set HELMDECK_OPENCLAW_QMD to off.`)];
   }
   try {
-    const { refused, message = '' } = await converse(mcporterEntry(entry), context, ({ call }) => call('query', { limit: 1 }));
+    const { refused, message = '' } = await withBridge(mcporterEntry(entry), context, ({ call }) => call('query', { limit: 1 }));
     if (refused) return [bad('qmd', message, 'See what helmdeck-memory doctor says of the program.')];
     return [ok('qmd', `It stands in ${path}, and answers.`)];
   } catch (error) {
@@ -94,12 +94,12 @@ async function searchFinding(context: EntryContext, entry: Entry): Promise<Findi
   const word = `smoke${randomBytes(6).toString('hex')}`;
   const key = `helmdeck/doctor/${word}`;
   try {
-    return await converse(entry, context, async ({ call }) => {
+    return await withBridge(entry, context, async ({ call }) => {
       const value = `Whether OpenClaw finds what is remembered: ${word}`;
       const stored = await call('memory_store', { key, value, ttl_seconds: LEAST_SECONDS });
       if (stored.refused) return bad('search', stored.message ?? 'A fact could not be stored.', 'Mend that first.');
       try {
-        return await searched(context.around, word, key);
+        return await searched(context.machine, word, key);
       } finally {
         await call('memory_forget', { scope: `key:${key}` });
       }
@@ -109,9 +109,9 @@ async function searchFinding(context: EntryContext, entry: Entry): Promise<Findi
   }
 }
 
-async function searched(around: Surroundings, word: string, key: string): Promise<Finding> {
+async function searched(machine: LocalMachine, word: string, key: string): Promise<Finding> {
   const params = JSON.stringify({ name: 'memory_search', args: { query: word } });
-  const { code, stdout, stderr } = await askOpenClaw(around, ['gateway', 'call', 'tools.invoke', '--json', '--params', params]);
+  const { code, stdout, stderr } = await runOpenClaw(machine, ['gateway', 'call', 'tools.invoke', '--json', '--params', params]);
   if (code !== 0) {
     const said =
       stripVTControlCharacters(stderr || stdout)

@@ -13,7 +13,7 @@ import { type EgressTimeouts, createTimeouts } from './timeouts.ts';
 const USER_AGENT = 'Helmdeck-Memory';
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 /** Addresses tried per name, one after another. */
-const MOST_ADDRESSES = 4;
+const MAX_ADDRESSES = 4;
 const ATTEMPT_MS = 4000;
 
 /** The network functions; tests replace them. */
@@ -33,7 +33,7 @@ interface Deps extends Network {
 /** Sends the requests of packs (R-PACK-14). Uses no proxy, no cookies and no connection pool. */
 export function createEgress({ resolve = addressesOf, dial = connectTo, ca, clock = systemClock }: Deps = {}): Egress {
   async function publicAddresses(name: string, { signal }: EgressTimeouts): Promise<readonly string[]> {
-    const addresses = await orAborted(signal, resolve(name)).catch(because(signal, `${name} could not be resolved`));
+    const addresses = await abortable(signal, resolve(name)).catch(failWith(signal, `${name} could not be resolved`));
     // Refuse the name if even one of its addresses is private: this may be DNS rebinding.
     if (addresses.length > 0 && addresses.every(isPublicAddress)) return addresses;
     throw new Failure(
@@ -42,9 +42,9 @@ export function createEgress({ resolve = addressesOf, dial = connectTo, ca, cloc
     );
   }
 
-  async function reached(url: URL, addresses: readonly string[], { signal }: EgressTimeouts): Promise<Socket> {
+  async function connectToAny(url: URL, addresses: readonly string[], { signal }: EgressTimeouts): Promise<Socket> {
     let cause: unknown;
-    for (const address of addresses.slice(0, MOST_ADDRESSES)) {
+    for (const address of addresses.slice(0, MAX_ADDRESSES)) {
       signal.throwIfAborted();
       const socket = dial(address, portOf(url));
       using _limit = clock.after(ATTEMPT_MS, () =>
@@ -56,28 +56,28 @@ export function createEgress({ resolve = addressesOf, dial = connectTo, ca, cloc
         cause = error;
       }
     }
-    return because(signal, `${url.hostname} could not be reached`)(cause);
+    return failWith(signal, `${url.hostname} could not be reached`)(cause);
   }
 
-  async function ask(
+  async function sendOnce(
     url: URL,
-    { headers, maxBytes: most = EGRESS.bytes, truncate: cut = false }: EgressRequest,
-    patience: EgressTimeouts,
+    { headers, maxBytes = EGRESS.bytes, truncate = false }: EgressRequest,
+    timeouts: EgressTimeouts,
   ): Promise<HttpsResponse> {
-    const { signal } = patience;
-    const addresses = await publicAddresses(url.hostname, patience);
-    patience.resetIdle();
-    const socket = await reached(url, addresses, patience);
+    const { signal } = timeouts;
+    const addresses = await publicAddresses(url.hostname, timeouts);
+    timeouts.resetIdle();
+    const socket = await connectToAny(url, addresses, timeouts);
     try {
-      patience.resetIdle();
-      const line = await startTls(socket, url.hostname, ca).catch(
-        because(signal, `${url.hostname} has no valid certificate, or closed the connection during the TLS handshake`),
+      timeouts.resetIdle();
+      const tls = await startTls(socket, url.hostname, ca).catch(
+        failWith(signal, `${url.hostname} has no valid certificate, or closed the connection during the TLS handshake`),
       );
-      patience.resetIdle();
+      timeouts.resetIdle();
       const sent = { ...headers, Host: url.host, 'User-Agent': USER_AGENT, 'Accept-Encoding': 'identity' };
-      const bounds = { most: Math.min(most, EGRESS.bytes), cut, heard: () => patience.resetIdle() };
-      return await sendRequest(line, url, sent, bounds).catch(
-        because(signal, `${url.hostname} closed the connection before the response was complete`),
+      const limits = { maxBytes: Math.min(maxBytes, EGRESS.bytes), truncate, onData: () => timeouts.resetIdle() };
+      return await sendRequest(tls, url, sent, limits).catch(
+        failWith(signal, `${url.hostname} closed the connection before the response was complete`),
       );
     } finally {
       socket.destroy();
@@ -85,24 +85,24 @@ export function createEgress({ resolve = addressesOf, dial = connectTo, ca, cloc
   }
 
   return {
-    async get(errand): Promise<EgressResponse> {
-      errand.signal.throwIfAborted();
-      let url = parseTarget(errand.url, errand.hosts);
-      using patience = createTimeouts(url.hostname, clock, errand.signal);
-      let { headers = {} } = errand;
-      let forThisOnce = false;
+    async get(given): Promise<EgressResponse> {
+      given.signal.throwIfAborted();
+      let url = parseTarget(given.url, given.hosts);
+      using timeouts = createTimeouts(url.hostname, clock, given.signal);
+      let { headers = {} } = given;
+      let uncacheable = false;
       for (let redirects = 0; ; redirects += 1) {
-        const answer = await ask(url, { ...errand, headers }, patience);
-        forThisOnce ||= forbidsCaching(answer.headers);
+        const answer = await sendOnce(url, { ...given, headers }, timeouts);
+        uncacheable ||= forbidsCaching(answer.headers);
         const location = REDIRECTS.has(answer.status) ? answer.headers.get('location') : undefined;
-        if (location === undefined) return { ...answer, url: url.href, uncacheable: forThisOnce };
+        if (location === undefined) return { ...answer, url: url.href, uncacheable };
         if (redirects === EGRESS.redirects) {
           throw new Failure(
             'handler_failed',
             `${url.hostname} redirected more than ${redirects} times; ask for the final address.`,
           );
         }
-        const next = parseRedirect(location, url, errand.hosts);
+        const next = parseRedirect(location, url, given.hosts);
         // Drop the headers for good on a change of host, even if a later redirect leads back.
         if (next.host !== url.host) headers = {};
         url = next;
@@ -130,7 +130,7 @@ function connected(socket: Socket, signal: AbortSignal): Promise<Socket> {
   return promise;
 }
 
-function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+function abortable<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   const abort = (): void => reject(signal.reason as Failure);
   signal.addEventListener('abort', abort, { once: true });
@@ -139,7 +139,7 @@ function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
 }
 
 /** Reports a timeout or cancellation as such. Other network errors become the cause of a readable failure. */
-const because =
+const failWith =
   (signal: AbortSignal, what: string) =>
   (cause: unknown): never => {
     signal.throwIfAborted();

@@ -9,16 +9,16 @@ import type { EgressResponse } from '../../core/packs/egress.ts';
 
 export type HttpsResponse = Pick<EgressResponse, 'status' | 'headers' | 'body' | 'truncated'>;
 
-interface Bounds {
-  readonly most: number;
-  readonly cut: boolean;
-  readonly heard: () => void;
+interface Limits {
+  readonly maxBytes: number;
+  readonly truncate: boolean;
+  readonly onData: () => void;
 }
 
 /** Resolves once the server has proved its name, before any data is sent. Ignores NODE_TLS_REJECT_UNAUTHORIZED. */
 export function startTls(socket: Socket, name: string, ca: string | undefined): Promise<TLSSocket> {
   const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
-  const line = connect({
+  const tls = connect({
     socket,
     servername: name,
     ALPNProtocols: ['http/1.1'],
@@ -26,70 +26,70 @@ export function startTls(socket: Socket, name: string, ca: string | undefined): 
     rejectUnauthorized: true,
     ...(ca !== undefined && { ca }),
   });
-  line.once('secureConnect', () => resolve(line));
-  line.on('error', reject);
-  line.once('close', () => reject(new Error('The connection was closed.')));
+  tls.once('secureConnect', () => resolve(tls));
+  tls.on('error', reject);
+  tls.once('close', () => reject(new Error('The connection was closed.')));
   return promise;
 }
 
 /** Sends one request on its own connection. */
 export function sendRequest(
-  line: TLSSocket,
+  tls: TLSSocket,
   url: URL,
   headers: Readonly<Record<string, string>>,
-  bounds: Bounds,
+  limits: Limits,
 ): Promise<HttpsResponse> {
   const { promise, resolve, reject } = Promise.withResolvers<HttpsResponse>();
-  const question = request({
+  const sent = request({
     // With `createConnection` Node uses no agent, so neither a pool nor a proxy.
-    createConnection: () => line,
+    createConnection: () => tls,
     path: url.pathname + url.search,
     headers,
     setHost: false,
     maxHeaderSize: EGRESS.headerBytes,
   });
   // By default Node drops headers above a count, which could hide one that forbids caching. The byte limit still applies.
-  question.maxHeadersCount = 0;
-  question.on('response', (response) => void read(response, url.hostname, bounds).then(resolve, reject));
-  question.on('error', (error) =>
-    reject(tooManyHeaders(error) ? new Failure('handler_failed', `${url.hostname} ${HEADERS}`) : error),
+  sent.maxHeadersCount = 0;
+  sent.on('response', (response) => void read(response, url.hostname, limits).then(resolve, reject));
+  sent.on('error', (error) =>
+    reject(tooManyHeaders(error) ? new Failure('handler_failed', `${url.hostname} ${TOO_MANY_HEADERS}`) : error),
   );
-  question.once('close', () => reject(new Error('The connection was closed.')));
-  question.end();
+  sent.once('close', () => reject(new Error('The connection was closed.')));
+  sent.end();
   return promise;
 }
 
-const HEADERS = `sent headers of more than ${EGRESS.headerBytes / 1024} KiB, so the response was refused; try another host.`;
+const TOO_MANY_HEADERS = `sent headers of more than ${EGRESS.headerBytes / 1024} KiB, so the response was refused; try another host.`;
 
 const tooManyHeaders = (error: Error): boolean => 'code' in error && error.code === 'HPE_HEADER_OVERFLOW';
 
-function read(response: IncomingMessage, host: string, { most, cut, heard }: Bounds): Promise<HttpsResponse> {
+function read(response: IncomingMessage, host: string, { maxBytes, truncate, onData }: Limits): Promise<HttpsResponse> {
   const { promise, resolve, reject } = Promise.withResolvers<HttpsResponse>();
   const { statusCode: status = 0 } = response;
   const headers = new Map(Object.entries(response.headersDistinct).map(([name, values = []]) => [name, values.join(', ')]));
-  const answer = (body: Buffer, wasCut = false): void => resolve({ status, headers, body, truncated: wasCut });
+  const finish = (body: Buffer, truncated = false): void => resolve({ status, headers, body, truncated });
   const refuse = (why: string): void => reject(new Failure('handler_failed', `${host} ${why}`));
-  heard();
+  onData();
   // Refuse compressed bodies: a small one could expand without limit.
   if (!['', 'identity'].includes((headers.get('content-encoding') ?? '').toLowerCase())) {
     refuse('sent a compressed response although none was accepted, so it was refused; ask for another page.');
     return promise;
   }
-  const tooLong = `sent more than ${most.toLocaleString('en-US')} bytes; ask for less.`;
-  if (!cut && Number(headers.get('content-length')) > most) {
+  const tooLong = `sent more than ${maxBytes.toLocaleString('en-US')} bytes; ask for less.`;
+  if (!truncate && Number(headers.get('content-length')) > maxBytes) {
     refuse(tooLong);
     return promise;
   }
   const body = new ByteBuffer();
   response.on('data', (chunk: Buffer) => {
-    heard();
+    onData();
     body.append(chunk);
-    if (body.length <= most) return;
+    if (body.length <= maxBytes) return;
     response.pause();
-    if (cut) answer(body.bytes().subarray(0, most), true);
+    if (truncate) finish(body.bytes().subarray(0, maxBytes), true);
     else refuse(tooLong);
   });
-  response.on('end', () => answer(body.bytes()));
+  response.on('end', () => finish(body.bytes()));
   response.on('error', reject);
   return promise;
 }

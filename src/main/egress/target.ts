@@ -2,28 +2,29 @@ import { Failure } from '../../contract/failure.ts';
 import { type HostAllowlist, HTTPS_PORT, isHostName } from '../../core/packs/hosts.ts';
 
 /** Characters that the URL parser would silently remove or convert. */
-const CROOKED = /[\s\p{Cc}\\]/u;
+const UNSAFE = /[\s\p{Cc}\\]/u;
 
 /** Parses the address a pack asked for, or throws. */
 export function parseTarget(text: string, hosts: HostAllowlist): URL {
-  const why = /^https:\/\/[^/?#]/i.test(text) ? undefined : 'must begin with https:// and a host';
-  const url = why === undefined && !CROOKED.test(text) ? URL.parse(text) : null;
-  const wrong = why ?? (url ? whyNot(url, hosts) : 'is not a valid address; write it as https://docs.example.com/page');
-  if (url && wrong === undefined) return withoutFragment(url);
-  throw new Failure('invalid_input', `url ${wrong}.`);
+  const prefixProblem = /^https:\/\/[^/?#]/i.test(text) ? undefined : 'must begin with https:// and a host';
+  const url = prefixProblem === undefined && !UNSAFE.test(text) ? URL.parse(text) : null;
+  const problem =
+    prefixProblem ?? (url ? problemWith(url, hosts) : 'is not a valid address; write it as https://docs.example.com/page');
+  if (url && problem === undefined) return withoutFragment(url);
+  throw new Failure('invalid_input', `url ${problem}.`);
 }
 
 /** Parses a redirect target with the same checks: the server may try to reach a host that it cannot reach itself. */
 export function parseRedirect(location: string, from: URL, hosts: HostAllowlist): URL {
-  const url = CROOKED.test(location) ? null : URL.parse(location, from.href);
-  const wrong = url ? whyNot(url, hosts) : 'is not a valid address; ask for another page';
-  if (url && wrong === undefined) return withoutFragment(url);
-  throw new Failure('handler_failed', `The address that ${from.hostname} redirects to ${wrong}.`);
+  const url = UNSAFE.test(location) ? null : URL.parse(location, from.href);
+  const problem = url ? problemWith(url, hosts) : 'is not a valid address; ask for another page';
+  if (url && problem === undefined) return withoutFragment(url);
+  throw new Failure('handler_failed', `The address that ${from.hostname} redirects to ${problem}.`);
 }
 
 export const portOf = ({ port }: URL): number => Number(port || HTTPS_PORT);
 
-function whyNot(url: URL, hosts: HostAllowlist): string | undefined {
+function problemWith(url: URL, hosts: HostAllowlist): string | undefined {
   if (url.protocol !== 'https:') return 'does not begin with https://; use an https address';
   if (url.username !== '' || url.password !== '') return 'contains a user name or a password; leave them out';
   // By now the parser has turned every spelling of an IP address into its plain form, which is not a host name.

@@ -10,25 +10,25 @@ export interface EgressTimeouts extends Disposable {
 }
 
 /** Limits the total time and the idle time of a request. Also aborts when the caller cancels. */
-export function createTimeouts(host: string, clock: Clock, given: AbortSignal): EgressTimeouts {
+export function createTimeouts(host: string, clock: Clock, callerSignal: AbortSignal): EgressTimeouts {
   const controller = new AbortController();
-  const giveUp = (): void => controller.abort(given.reason);
+  const abort = (): void => controller.abort(callerSignal.reason);
   const tooLong = (seconds: number, what: string) => (): void =>
     controller.abort(new Failure('timeout', `${host} ${what} ${seconds} s; try again later.`));
-  given.addEventListener('abort', giveUp, { once: true });
-  const whole = clock.after(EGRESS.timeout * 1000, tooLong(EGRESS.timeout, 'took longer than'));
-  const silent = (): Disposable => clock.after(EGRESS.idleTimeout * 1000, tooLong(EGRESS.idleTimeout, 'was silent for'));
-  let silence = silent();
+  callerSignal.addEventListener('abort', abort, { once: true });
+  const total = clock.after(EGRESS.timeout * 1000, tooLong(EGRESS.timeout, 'took longer than'));
+  const startIdle = (): Disposable => clock.after(EGRESS.idleTimeout * 1000, tooLong(EGRESS.idleTimeout, 'was silent for'));
+  let idle = startIdle();
   return {
     signal: controller.signal,
     resetIdle() {
-      silence[Symbol.dispose]();
-      silence = silent();
+      idle[Symbol.dispose]();
+      idle = startIdle();
     },
     [Symbol.dispose]() {
-      given.removeEventListener('abort', giveUp);
-      whole[Symbol.dispose]();
-      silence[Symbol.dispose]();
+      callerSignal.removeEventListener('abort', abort);
+      total[Symbol.dispose]();
+      idle[Symbol.dispose]();
     },
   };
 }

@@ -28,27 +28,27 @@ const context = vm.createContext(vm.constants.DONT_CONTEXTIFY, { codeGeneration:
 const library = await loadLibrary();
 const { realm } = library.namespace as unknown as { realm: Realm };
 // Read before the pack runs, because the pack can change its own realm.
-const { start, packLoaded: loaded, receive: hear, fireTimer: fire, fail, refuseImport } = realm;
+const { start, packLoaded, receive, fireTimer, fail, refuseImport } = realm;
 
-let heard = '';
-let begun = false;
+let buffered = '';
+let started = false;
 channel.setEncoding('utf8').on('data', (text: string) => {
-  const lines = (heard + text).split('\n');
-  heard = lines.pop() ?? '';
+  const lines = (buffered + text).split('\n');
+  buffered = lines.pop() ?? '';
   for (const line of lines) {
-    if (begun) hear(line);
-    else void begin(line);
-    begun = true;
+    if (started) receive(line);
+    else void runPack(line);
+    started = true;
   }
 });
 
-async function begin(line: string): Promise<void> {
+async function runPack(line: string): Promise<void> {
   const { name, source } = JSON.parse(line) as PackTask;
   // As plain functions: an emitter would pass the process as `this`.
   const failed = (error: unknown): void => fail(error);
   process.on('uncaughtException', failed).on('unhandledRejection', failed);
-  disarm();
-  freeze();
+  removeDangerousFunctions();
+  freezeRealm();
   start(call, line);
   let pack: vm.SourceTextModule;
   try {
@@ -64,12 +64,12 @@ async function begin(line: string): Promise<void> {
   } catch (error) {
     // The pack has not run yet, so the error is Node's own. A syntax error has no line number here; `node --check` shows it.
     const { message } = error as Error;
-    const said = error instanceof Error && error.name !== 'SyntaxError' ? message : `${message}; run node --check on the file`;
-    write(JSON.stringify({ is: 'failed', code: 'handler_failed', message: said } satisfies PackMessage));
+    const text = error instanceof Error && error.name !== 'SyntaxError' ? message : `${message}; run node --check on the file`;
+    write(JSON.stringify({ is: 'failed', code: 'handler_failed', message: text } satisfies PackMessage));
     return;
   }
   // Do not inspect the result or error on this side: a getter would run the pack's code with objects from this realm.
-  pack.evaluate().then(() => loaded((pack.namespace as { default?: unknown }).default), fail);
+  pack.evaluate().then(() => packLoaded((pack.namespace as { default?: unknown }).default), fail);
 }
 
 const pause = new Int32Array(new SharedArrayBuffer(4));
@@ -93,20 +93,20 @@ function write(line: string): void {
 const timers = new Map<string, NodeJS.Timeout>();
 
 const services = new Map<string, (text: string) => string>([
-  ['say', (line) => (write(line), '')],
-  ['timeout', (text) => keep(text, setTimeout)],
-  ['interval', (text) => keep(text, setInterval)],
+  ['send', (line) => (write(line), '')],
+  ['timeout', (text) => startTimer(text, setTimeout)],
+  ['interval', (text) => startTimer(text, setInterval)],
   ['clear', (id) => (clearTimeout(timers.get(id)), timers.delete(id), '')],
   ['encode', (text) => Buffer.from(text, 'utf8').toString('latin1')],
   ['decode', (letters) => new TextDecoder().decode(Buffer.from(letters, 'latin1'))],
-  ['atob', (text) => decoded(text)],
+  ['atob', decodeBase64],
   ['btoa', (letters) => btoa(letters)],
   ['uuid', () => randomUUID()],
   ['random', (count) => randomBytes(Number(count)).toString('latin1')],
   ...['SHA-1', 'SHA-256', 'SHA-384', 'SHA-512'].map(
     (name) => [name, (letters: string) => createHash(name).update(letters, 'latin1').digest().toString('latin1')] as const,
   ),
-  ['url', (text) => parsed(text)],
+  ['url', parseUrl],
   ['pairs', (text) => JSON.stringify([...new URLSearchParams(text)])],
   ['query', (text) => new URLSearchParams(JSON.parse(text) as [string, string][]).toString()],
 ]);
@@ -116,17 +116,17 @@ function call(operation: string, text: string): string {
   return services.get(operation)?.(text) ?? '';
 }
 
-function keep(text: string, schedule: typeof setTimeout | typeof setInterval): string {
+function startTimer(text: string, schedule: typeof setTimeout | typeof setInterval): string {
   const [id, ms] = JSON.parse(text) as [number, number];
   const run = (): void => {
     if (schedule === setTimeout) timers.delete(String(id));
-    fire(id);
+    fireTimer(id);
   };
   timers.set(String(id), schedule(run, ms));
   return '';
 }
 
-function decoded(text: string): string {
+function decodeBase64(text: string): string {
   try {
     return `+${atob(text)}`;
   } catch {
@@ -136,7 +136,7 @@ function decoded(text: string): string {
 
 const FIELDS = ['protocol', 'username', 'password', 'host', 'hostname', 'port', 'pathname', 'search', 'hash'] as const;
 
-function parsed(text: string): string {
+function parseUrl(text: string): string {
   const { text: address, base, field, value } = JSON.parse(text) as Record<'text' | 'base' | 'field' | 'value', string>;
   const url = URL.parse(address, base);
   if (!url) return '';
@@ -147,17 +147,17 @@ function parsed(text: string): string {
 }
 
 /** Removes what the permission model allows: V8 flags that write files, and signals to the user's other processes. */
-function disarm(): void {
-  for (const arm of ['kill', '_kill', '_debugProcess', '_debugEnd', 'binding', '_linkedBinding', 'dlopen', 'execve', 'report']) {
-    Reflect.deleteProperty(process, arm);
+function removeDangerousFunctions(): void {
+  for (const name of ['kill', '_kill', '_debugProcess', '_debugEnd', 'binding', '_linkedBinding', 'dlopen', 'execve', 'report']) {
+    Reflect.deleteProperty(process, name);
   }
   Reflect.deleteProperty(os, 'setPriority');
-  for (const arm of Object.keys(v8)) Reflect.deleteProperty(v8, arm);
+  for (const name of Object.keys(v8)) Reflect.deleteProperty(v8, name);
   syncBuiltinESMExports();
 }
 
 /** Freezes what `--frozen-intrinsics` leaves writable. */
-function freeze(): void {
+function freezeRealm(): void {
   const names = vm.runInContext('Object.getOwnPropertyNames(globalThis)', vm.createContext(vm.constants.DONT_CONTEXTIFY));
   const seen = new Set<unknown>([globalThis, console]);
   const waiting = (names as string[]).map((name) => (globalThis as Record<string, unknown>)[name]);
@@ -168,8 +168,8 @@ function freeze(): void {
     Object.freeze(value);
     waiting.push(Object.getPrototypeOf(value));
     for (const key of Reflect.ownKeys(value)) {
-      const { value: held, get, set } = Reflect.getOwnPropertyDescriptor(value, key) ?? {};
-      waiting.push(held, get, set);
+      const { value: child, get, set } = Reflect.getOwnPropertyDescriptor(value, key) ?? {};
+      waiting.push(child, get, set);
     }
   }
 }

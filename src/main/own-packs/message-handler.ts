@@ -7,7 +7,7 @@ import type { ExecutionContext, PackMemory } from '../../core/packs/pack.ts';
 import type { ProgramMessage, PackMessage } from './messages.ts';
 import type { FetchResult } from './realm/fetch.ts';
 
-/** Twice the limit in the pack's own runtime (realm/ask.ts). */
+/** Twice the limit in the pack's own runtime (realm/requests.ts). */
 const AT_ONCE = 32;
 
 const StoreOptions = lazy(() =>
@@ -19,14 +19,14 @@ const StoreOptions = lazy(() =>
 );
 
 /** The memory functions a pack may call. */
-const questions: Record<string, (memory: PackMemory, given: unknown[]) => Promise<unknown>> = {
-  async store(memory, given) {
-    const [key, value, options] = z.tuple([z.string(), z.unknown(), StoreOptions()]).parse(given);
+const memoryOperations: Record<string, (memory: PackMemory, parameters: unknown[]) => Promise<unknown>> = {
+  async store(memory, parameters) {
+    const [key, value, options] = z.tuple([z.string(), z.unknown(), StoreOptions()]).parse(parameters);
     await memory.store(key, value, options);
   },
-  recall: (memory, given) => memory.recall(...z.tuple([z.string()]).parse(given)),
-  list: (memory, given) => memory.list(...z.tuple([z.string()]).parse(given)),
-  delete: (memory, given) => memory.delete(...z.tuple([z.string()]).parse(given)),
+  recall: (memory, parameters) => memory.recall(...z.tuple([z.string()]).parse(parameters)),
+  list: (memory, parameters) => memory.list(...z.tuple([z.string()]).parse(parameters)),
+  delete: (memory, parameters) => memory.delete(...z.tuple([z.string()]).parse(parameters)),
   context: (memory) => memory.context(),
 };
 
@@ -37,33 +37,53 @@ export interface NetworkAccess {
   readonly hosts: HostAllowlist;
 }
 
-/** Handles a running pack's messages: memory and fetch requests are answered, progress and logs go to the caller. */
-export function createMessageHandler(context: ExecutionContext, outside: NetworkAccess, refusals: Map<number, Failure>) {
-  const { memory, progress, log, doNotCache } = context;
-  let underWay = 0;
-  return (said: PackMessage, answer: (heard: ProgramMessage) => void): void => {
-    if (said.is === 'progress') progress(said.done, said.of, said.saying);
-    if (said.is === 'log') log(said.text);
-    if (said.is === 'doNotCache') doNotCache();
-    if (said.is !== 'ask') return;
-    if ((underWay += 1) > AT_ONCE) throw new Error('The pack sent more concurrent requests than its runtime allows.');
-    const { id, what, with: given } = said;
-    void (what === 'fetch' ? fetched(outside, context, given) : answered(memory, what, given))
+/** Log limits of one run, so that a pack cannot flood the program's log. */
+const LOG = { lines: 500, lineCharacters: 2000, bytes: 256 * 1024 };
+
+/** Handles a running pack's messages: replies to memory and fetch requests, and forwards progress and log lines to the caller. */
+export function createMessageHandler(context: ExecutionContext, network: NetworkAccess, refusals: Map<number, Failure>) {
+  const { memory, progress, doNotCache } = context;
+  const log = limitLog(context.log);
+  let pending = 0;
+  return (message: PackMessage, reply: (answer: ProgramMessage) => void): void => {
+    if (message.is === 'progress') progress(message.done, message.of, message.saying);
+    if (message.is === 'log') log(message.text);
+    if (message.is === 'doNotCache') doNotCache();
+    if (message.is !== 'request') return;
+    if ((pending += 1) > AT_ONCE) throw new Error('The pack sent more concurrent requests than its runtime allows.');
+    const { id, operation, parameters } = message;
+    void (operation === 'fetch' ? fetchFor(network, context, parameters) : callMemory(memory, operation, parameters))
       .then(
-        (value) => answer({ is: 'answer', id, value }),
+        (value) => reply({ is: 'answer', id, value }),
         (error: unknown) => {
           if (!(error instanceof z.ZodError)) refusals.set(id, asFailure(error));
-          const message = error instanceof z.ZodError ? usageOf(what) : asFailure(error).message;
-          answer({ is: 'refusal', id, message });
+          reply({ is: 'refusal', id, message: error instanceof z.ZodError ? usageOf(operation) : asFailure(error).message });
         },
       )
-      .finally(() => (underWay -= 1));
+      .finally(() => (pending -= 1));
   };
 }
 
-async function answered(memory: PackMemory | undefined, what: string, given: unknown[]): Promise<unknown> {
-  if (!memory || !Object.hasOwn(questions, what)) throw new z.ZodError([]);
-  return await questions[what]?.(memory, given);
+function limitLog(log: (text: string) => void): (text: string) => void {
+  let lines = 0;
+  let bytes = 0;
+  return (text) => {
+    if (lines > LOG.lines) return;
+    const line = text.length > LOG.lineCharacters ? `${text.slice(0, LOG.lineCharacters)}…` : text;
+    lines += 1;
+    bytes += Buffer.byteLength(line);
+    if (bytes > LOG.bytes) lines = LOG.lines + 1;
+    log(
+      lines <= LOG.lines
+        ? line
+        : `Further log lines of this run are dropped: the limit is ${LOG.lines} lines and ${LOG.bytes / 1024} KiB.`,
+    );
+  };
+}
+
+async function callMemory(memory: PackMemory | undefined, operation: string, parameters: unknown[]): Promise<unknown> {
+  if (!memory || !Object.hasOwn(memoryOperations, operation)) throw new z.ZodError([]);
+  return await memoryOperations[operation]?.(memory, parameters);
 }
 
 const FetchRequest = lazy(() => z.tuple([z.string().max(2048), z.record(z.string().max(100), z.string().max(2048))]));
@@ -73,14 +93,17 @@ const RESERVED =
   /^(host|connection|content-length|transfer-encoding|te|trailer|upgrade|expect|proxy-.*|accept-encoding|user-agent)$/i;
 
 /** A GET for a pack, with the same limits as every pack request (R-PACK-14). */
-async function fetched(
+async function fetchFor(
   { egress, hosts }: NetworkAccess,
   { signal, doNotCache }: ExecutionContext,
-  given: unknown[],
+  parameters: unknown[],
 ): Promise<FetchResult> {
-  const [url, headers] = FetchRequest().parse(given);
+  const [url, headers] = FetchRequest().parse(parameters);
   const names = Object.keys(headers);
-  if (!names.every((name) => /^[\w-]+$/.test(name) && !RESERVED.test(name)) || Object.values(headers).some(isNoHeaderValue)) {
+  if (
+    !names.every((name) => /^[\w-]+$/.test(name) && !RESERVED.test(name)) ||
+    Object.values(headers).some(isInvalidHeaderValue)
+  ) {
     throw new Failure(
       'invalid_input',
       'fetch was called with a header that is not allowed; leave out headers that the program sets itself, such as Host.',
@@ -97,11 +120,11 @@ async function fetched(
   };
 }
 
-const isNoHeaderValue = (value: string): boolean => !/^[\t\x20-\x7e]*$/.test(value);
+const isInvalidHeaderValue = (value: string): boolean => !/^[\t\x20-\x7e]*$/.test(value);
 
-const usageOf = (what: string): string =>
-  what === 'fetch'
+const usageOf = (operation: string): string =>
+  operation === 'fetch'
     ? 'fetch takes an address and headers; see docs/packs.md'
-    : what === 'store'
+    : operation === 'store'
       ? 'store takes a key, a value, and optionally ttl, category and tags; see docs/packs.md'
-      : `${what} takes a key or a key prefix; see docs/packs.md`;
+      : `${operation} takes a key or a key prefix; see docs/packs.md`;

@@ -75,7 +75,7 @@ export const PackMessage = lazy(() =>
     }),
     z.object({ is: z.literal('log'), text: z.string() }),
     z.object({ is: z.literal('doNotCache') }),
-    z.object({ is: z.literal('ask'), id: z.int().min(0), what: z.string(), with: z.array(z.unknown()) }),
+    z.object({ is: z.literal('request'), id: z.int().min(0), operation: z.string(), parameters: z.array(z.unknown()) }),
   ]),
 );
 export type PackMessage = SchemaOutput<typeof PackMessage>;

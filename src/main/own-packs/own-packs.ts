@@ -20,7 +20,7 @@ import { schemaFrom } from './schema.ts';
 /** Time to describe itself. Describing asks for nothing, so it is normally fast. */
 const DESCRIBING_MS = 10_000;
 /** A name that no subject can have. */
-const NOBODY = '';
+const NO_SUBJECT = '';
 
 export interface SkippedPack {
   readonly name: string;
@@ -37,8 +37,8 @@ export interface OwnPacksOptions {
 
 /** The owner's packs. Each run is a process; disposing ends all of them. */
 export class OwnPacks implements Disposable {
-  readonly #under = new Set<PackProcess>();
-  readonly #places = new ProcessSlots();
+  readonly #running = new Set<PackProcess>();
+  readonly #slots = new ProcessSlots();
   readonly #clock: Clock;
   readonly #egress: Egress;
   readonly #confinement: () => Promise<Confinement>;
@@ -47,11 +47,11 @@ export class OwnPacks implements Disposable {
   constructor({
     clock = systemClock,
     egress = createLazyEgress({ clock }),
-    findConfinement: confined = findConfinement,
+    findConfinement: confinement = findConfinement,
   }: OwnPacksOptions = {}) {
     this.#clock = clock;
     this.#egress = egress;
-    this.#confinement = confined;
+    this.#confinement = confinement;
   }
 
   /** Loads the listed packs and adds them to the catalogue. Skips a pack with an error and loads the rest. */
@@ -79,43 +79,43 @@ export class OwnPacks implements Disposable {
   async describe(file: PackFile): Promise<Pack> {
     const { name, source, revision } = file;
     // Limits the number of processes at start.
-    using _place = await this.#places.acquire(NOBODY, new AbortController().signal);
-    const tooLong = new AbortController();
-    using _limit = this.#clock.after(DESCRIBING_MS, () => tooLong.abort());
-    const said = await this.#converse({ to: 'describe', name, source }, tooLong.signal, () => undefined).catch(
+    using _slot = await this.#slots.acquire(NO_SUBJECT, new AbortController().signal);
+    const timeout = new AbortController();
+    using _limit = this.#clock.after(DESCRIBING_MS, () => timeout.abort());
+    const result = await this.#runTask({ to: 'describe', name, source }, timeout.signal, () => undefined).catch(
       (error: unknown) => {
-        if (!tooLong.signal.aborted) throw error;
+        if (!timeout.signal.aborted) throw error;
         throw new Failure('timeout', `${name} took too long to load; move slow work into its handler.`);
       },
     );
-    if (said.is === 'failed') throw new Failure('handler_failed', `${name}: ${toSafeLine(said.message)}`);
-    const { success, data, error } = PackDescription().safeParse(said.is === 'described' ? said.pack : undefined);
-    if (!success) throw new Failure('invalid_input', `${name}: ${toSafeLine(whatIsWrong(error))}`);
-    const { input, output, hosts: named = [], ...rest } = data;
+    if (result.is === 'failed') throw new Failure('handler_failed', `${name}: ${toSafeLine(result.message)}`);
+    const { success, data, error } = PackDescription().safeParse(result.is === 'described' ? result.pack : undefined);
+    if (!success) throw new Failure('invalid_input', `${name}: ${toSafeLine(describeError(error))}`);
+    const { input, output, hosts: declaredHosts = [], ...rest } = data;
     requireCacheTtl(name, rest.memory);
-    const hosts = parseHostAllowlist(named, `add it to hosts in ${name}.mjs`);
+    const hosts = parseHostAllowlist(declaredHosts, `add it to hosts in ${name}.mjs`);
     if (!hosts)
       throw new Failure('invalid_input', `${name}: hosts must be host names, such as api.example.com or *.example.com.`);
     if (input['type'] !== 'object') throw new Failure('invalid_input', `${name}: its input must be z.object({ … }).`);
     return {
       ...rest,
       name,
-      own: { revision, hosts: named },
-      usesNetwork: named.length > 0,
-      input: readable(name, input),
-      output: readable(name, output),
+      own: { revision, hosts: declaredHosts },
+      usesNetwork: declaredHosts.length > 0,
+      input: parseSchema(name, input),
+      output: parseSchema(name, output),
       handler: (context) => this.#run(file, { egress: this.#egress, hosts }, context),
     };
   }
 
   [Symbol.dispose](): void {
     this.#closed = true;
-    for (const process of this.#under) process.kill();
+    for (const process of this.#running) process.kill();
   }
 
-  async #run({ name, source }: PackFile, outside: NetworkAccess, context: ExecutionContext): Promise<unknown> {
+  async #run({ name, source }: PackFile, network: NetworkAccess, context: ExecutionContext): Promise<unknown> {
     const { input, caller, session, signal, memory } = context;
-    using _place = await this.#places.acquire(caller.subject, signal);
+    using _slot = await this.#slots.acquire(caller.subject, signal);
     const refusals = new Map<number, Failure>();
     const task: PackTask = {
       to: 'run',
@@ -126,32 +126,36 @@ export class OwnPacks implements Disposable {
       ...(session !== undefined && { session }),
       ...(memory && { memory: memory.namespace }),
     };
-    const said = await this.#converse(task, signal, createMessageHandler(context, outside, refusals));
-    if (said.is === 'done') return said.output;
-    if (said.is === 'described') throw new Failure('handler_failed', `${name} sent an unexpected message; tell its author.`);
+    const result = await this.#runTask(task, signal, createMessageHandler(context, network, refusals));
+    if (result.is === 'done') return result.output;
+    if (result.is === 'described') throw new Failure('handler_failed', `${name} sent an unexpected message; tell its author.`);
     // Report a memory refusal with its original message.
-    const refused = said.refused === undefined ? undefined : refusals.get(said.refused);
+    const refused = result.refused === undefined ? undefined : refusals.get(result.refused);
     if (refused) throw refused;
-    const remedy = said.code === 'invalid_input' ? '; compare it with the input schema of the pack.' : '';
-    throw new Failure(said.code, `${remedy === '' ? `${name}: ` : ''}${toSafeLine(said.message)}${remedy}`);
+    const remedy = result.code === 'invalid_input' ? '; compare it with the input schema of the pack.' : '';
+    throw new Failure(result.code, `${remedy === '' ? `${name}: ` : ''}${toSafeLine(result.message)}${remedy}`);
   }
 
-  async #converse(task: PackTask, signal: AbortSignal, hear: Parameters<typeof runTask>[0]['hear']): ReturnType<typeof runTask> {
-    if (this.#closed) throw closing();
-    const confined = await this.#confinement();
+  async #runTask(
+    task: PackTask,
+    signal: AbortSignal,
+    onMessage: Parameters<typeof runTask>[0]['onMessage'],
+  ): ReturnType<typeof runTask> {
+    if (this.#closed) throw stopping();
+    const confinement = await this.#confinement();
     // Closed or cancelled while the sandbox was tested.
-    if (this.#closed) throw closing();
-    const process = launchPackProcess(confined);
-    this.#under.add(process);
+    if (this.#closed) throw stopping();
+    const process = launchPackProcess(confinement);
+    this.#running.add(process);
     try {
-      return await runTask({ process, task, signal, hear });
+      return await runTask({ process, task, signal, onMessage });
     } finally {
-      this.#under.delete(process);
+      this.#running.delete(process);
     }
   }
 }
 
-const closing = (): Failure => new Failure('unavailable', 'The program is stopping; try again when it is running.');
+const stopping = (): Failure => new Failure('unavailable', 'The program is stopping; try again when it is running.');
 
 /** Adds packs to the catalogue and returns those it refuses, with the reason. */
 function addTo(catalogue: Catalogue, packs: readonly Pack[]): readonly SkippedPack[] {
@@ -165,7 +169,7 @@ function addTo(catalogue: Catalogue, packs: readonly Pack[]): readonly SkippedPa
   });
 }
 
-function readable(name: string, json: Record<string, unknown>): Pack['input'] {
+function parseSchema(name: string, json: Record<string, unknown>): Pack['input'] {
   try {
     return schemaFrom(json);
   } catch (cause) {
@@ -173,7 +177,7 @@ function readable(name: string, json: Record<string, unknown>): Pack['input'] {
   }
 }
 
-function whatIsWrong({ issues: [first] }: z.ZodError): string {
+function describeError({ issues: [first] }: z.ZodError): string {
   if (first === undefined) return 'it has no description.';
   const field = first.path.join('.');
   return `${field === '' ? '' : `${field}: `}${first.message}; see docs/packs.md.`;

@@ -11,28 +11,28 @@ export interface PackFile {
   readonly revision: string;
 }
 
-const ENDING = '.mjs';
-const MOST_BYTES = 1024 * 1024;
+const EXTENSION = '.mjs';
+const MAX_BYTES = 1024 * 1024;
 const TYPE = 0o170000;
 const FOLDER = 0o040000;
 const FILE = 0o100000;
 
 /** Groups whose tools would have the same names as ours. */
-const OURS: ReadonlySet<string> = new Set(['helmdeck', 'memory', 'pipeline']);
+const RESERVED_GROUPS: ReadonlySet<string> = new Set(['helmdeck', 'memory', 'pipeline']);
 
 export const packFolderOf = (folder: string): string => join(folder, 'packs');
 
-export const packPathOf = (folder: string, name: string): string => join(packFolderOf(folder), name + ENDING);
+export const packPathOf = (folder: string, name: string): string => join(packFolderOf(folder), name + EXTENSION);
 
 /** The pack name a file name stands for; not validated. */
-export const packNameOf = (path: string): string => basename(path, ENDING);
+export const packNameOf = (path: string): string => basename(path, EXTENSION);
 
 export function requirePackName(name: string): void {
   if (!PACK_NAME.test(name)) {
     throw refused('A pack name needs a group and a name separated by a dot, in a-z, 0-9 and "_", such as weather.today');
   }
   const [group = ''] = name.split('.');
-  if (OURS.has(group)) throw refused(`The group ${group} is reserved for this program; choose another`);
+  if (RESERVED_GROUPS.has(group)) throw refused(`The group ${group} is reserved for this program; choose another`);
 }
 
 /** Reads a pack from the packs folder. Anyone who can write there can run code as the owner, so other users must not. */
@@ -42,7 +42,7 @@ export function readListedPack(folder: string, name: string): PackFile {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (!stats) throw refused(`The data folder has no folder named packs; create the pack with: helmdeck-memory pack new ${name}`);
   if ((stats.mode & TYPE) !== FOLDER) throw refused('packs in the data folder is a link or a file; replace it with a folder');
-  refuseForeign(stats, 'The folder packs', 'chmod 700');
+  requirePrivate(stats, 'The folder packs', 'chmod 700');
   return readPackFile(packPathOf(folder, name));
 }
 
@@ -54,13 +54,13 @@ export function readPackFile(path: string): PackFile {
   try {
     file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
   } catch (cause) {
-    throw refused(whyClosed(name, cause), cause);
+    throw refused(describeOpenError(name, cause), cause);
   }
   try {
     const stats = fstatSync(file);
     if ((stats.mode & TYPE) !== FILE) throw refused(`${name}.mjs is not a regular file; replace it with one`);
-    refuseForeign(stats, `${name}.mjs`, 'chmod 600');
-    if (stats.size > MOST_BYTES) throw refused(`${name}.mjs is larger than ${MOST_BYTES / 1024} KiB; make it smaller`);
+    requirePrivate(stats, `${name}.mjs`, 'chmod 600');
+    if (stats.size > MAX_BYTES) throw refused(`${name}.mjs is larger than ${MAX_BYTES / 1024} KiB; make it smaller`);
     const bytes = readFileSync(file);
     return { name, source: bytes.toString(), revision: createHash('sha256').update(bytes).digest('hex') };
   } finally {
@@ -68,7 +68,7 @@ export function readPackFile(path: string): PackFile {
   }
 }
 
-function whyClosed(name: string, cause: unknown): string {
+function describeOpenError(name: string, cause: unknown): string {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
   if (code === 'ENOENT')
     return `There is no file ${name}.mjs in the folder packs; create one with: helmdeck-memory pack new ${name}`;
@@ -76,10 +76,10 @@ function whyClosed(name: string, cause: unknown): string {
   return `${name}.mjs cannot be read; check its permissions`;
 }
 
-function refuseForeign({ mode, uid }: Stats, what: string, mend: string): void {
+function requirePrivate({ mode, uid }: Stats, what: string, command: string): void {
   if (process.platform === 'win32') return;
   if ((uid === process.getuid?.() || uid === 0) && (mode & 0o022) === 0) return;
-  throw refused(`${what} must belong to you and not be writable by others; run ${mend} on it`);
+  throw refused(`${what} must belong to you and not be writable by others; run ${command} on it`);
 }
 
 const refused = (message: string, cause?: unknown): Failure =>

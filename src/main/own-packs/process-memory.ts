@@ -2,26 +2,26 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 
-const BETWEEN_MS = { linux: 50, other: 500 };
+const INTERVAL_MS = { linux: 50, other: 500 };
 
 /** Calls back once a process exceeds `most` bytes of memory. Does nothing on Windows, where only the heap limit applies. */
-export function watchProcessMemory(pid: number, most: number, tell: () => void): Disposable {
+export function watchProcessMemory(pid: number, most: number, onExceeded: () => void): Disposable {
   if (process.platform === 'win32') return { [Symbol.dispose]: () => undefined };
-  const look = process.platform === 'linux' ? fromProc : fromPs;
-  let looking = false;
+  const readKib = process.platform === 'linux' ? fromProc : fromPs;
+  let reading = false;
   const timer = setInterval(
     () => {
-      if (looking) return;
-      looking = true;
-      void look(pid)
+      if (reading) return;
+      reading = true;
+      void readKib(pid)
         .then((kib) => {
-          if (kib * 1024 > most) tell();
+          if (kib * 1024 > most) onExceeded();
         })
         // The process has exited.
         .catch(() => undefined)
-        .finally(() => (looking = false));
+        .finally(() => (reading = false));
     },
-    process.platform === 'linux' ? BETWEEN_MS.linux : BETWEEN_MS.other,
+    process.platform === 'linux' ? INTERVAL_MS.linux : INTERVAL_MS.other,
   );
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }

@@ -8,14 +8,14 @@ export class ProcessSlots {
   async acquire(subject: string, signal: AbortSignal): Promise<Disposable> {
     while ((this.#taken.get(subject) ?? 0) >= AT_ONCE) {
       signal.throwIfAborted();
-      await this.#turn(subject, signal);
+      await this.#waitForSlot(subject, signal);
     }
     signal.throwIfAborted();
     this.#taken.set(subject, (this.#taken.get(subject) ?? 0) + 1);
     return { [Symbol.dispose]: () => this.#leave(subject) };
   }
 
-  async #turn(subject: string, signal: AbortSignal): Promise<void> {
+  async #waitForSlot(subject: string, signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const waiting = this.#waiting.get(subject) ?? new Set();
     this.#waiting.set(subject, waiting.add(resolve));

@@ -7,7 +7,7 @@ import { watchProcessMemory } from './process-memory.ts';
 const MIB = 1024 * 1024;
 
 /** Limits for one process. Exceeding one ends the process. */
-const BOUNDS = {
+const LIMITS = {
   /** Resident memory in total. */
   bytes: 256 * MIB,
   /** One message: an output and its envelope. */
@@ -20,30 +20,30 @@ const BOUNDS = {
   graceMs: 250,
 } as const;
 
-interface Talk {
+interface TaskRun {
   readonly process: PackProcess;
   readonly task: PackTask;
   /** The caller already knows why it was aborted. */
   readonly signal: AbortSignal;
   /** Receives every message but the last. If it throws, the process is ended. */
-  readonly hear: (said: PackMessage, answer: (heard: ProgramMessage) => void) => void;
+  readonly onMessage: (message: PackMessage, answer: (answer: ProgramMessage) => void) => void;
 }
 
 /** Signals with which Node aborts when its heap is full. */
 const OUT_OF_HEAP: ReadonlySet<NodeJS.Signals> = new Set(['SIGABRT', 'SIGILL', 'SIGTRAP']);
 
-type LastWord = Extract<PackMessage, { is: 'described' | 'done' | 'failed' }>;
+type TaskResult = Extract<PackMessage, { is: 'described' | 'done' | 'failed' }>;
 
 /** Sends a process its task and waits for its result. The process has always ended when this returns. */
-export async function runTask({ process, task, signal, hear }: Talk): Promise<LastWord> {
+export async function runTask({ process, task, signal, onMessage }: TaskRun): Promise<TaskResult> {
   const { name } = task;
   const { channel, pid } = process;
-  const { promise, resolve, reject } = Promise.withResolvers<LastWord>();
+  const { promise, resolve, reject } = Promise.withResolvers<TaskResult>();
   const refuse = (code: 'handler_failed' | 'invalid_output', why: string): void => reject(new Failure(code, `${name} ${why}`));
-  const tell = (heard: PackTask | ProgramMessage): void => {
+  const send = (answer: PackTask | ProgramMessage): void => {
     if (channel.destroyed) return;
-    channel.write(`${JSON.stringify(heard)}\n`);
-    if (channel.writableLength > BOUNDS.unreadBytes)
+    channel.write(`${JSON.stringify(answer)}\n`);
+    if (channel.writableLength > LIMITS.unreadBytes)
       refuse('handler_failed', 'does not read the responses it asked for; tell its author.');
   };
 
@@ -52,48 +52,48 @@ export async function runTask({ process, task, signal, hear }: Talk): Promise<La
   channel.on('data', (chunk: Buffer) => {
     try {
       for (const line of lines(chunk)) {
-        const said = PackMessage().parse(JSON.parse(line));
-        if (said.is === 'described' || said.is === 'done' || said.is === 'failed') resolve(said);
-        else hear(said, tell);
+        const message = PackMessage().parse(JSON.parse(line));
+        if (message.is === 'described' || message.is === 'done' || message.is === 'failed') resolve(message);
+        else onMessage(message, send);
       }
     } catch (error) {
-      if (error instanceof TooMuch) refuse(error.code, error.message);
+      if (error instanceof LimitExceeded) refuse(error.code, error.message);
       else refuse('handler_failed', 'sent an invalid message; tell its author.');
     }
   });
-  const tooHeavy = (): void =>
-    refuse('handler_failed', `used more than ${BOUNDS.bytes / MIB} MiB of memory and was ended; ask for less.`);
+  const exceedMemory = (): void =>
+    refuse('handler_failed', `used more than ${LIMITS.bytes / MIB} MiB of memory and was ended; ask for less.`);
   // All messages have been read by then, even if the process has exited.
   channel.once('close', () => {
     process.kill();
     void process.ended.then((by) =>
       by !== undefined && OUT_OF_HEAP.has(by)
-        ? tooHeavy()
+        ? exceedMemory()
         : refuse('handler_failed', 'exited before it returned a result; tell its author.'),
     );
   });
-  using _weight = pid === undefined ? undefined : watchProcessMemory(pid, BOUNDS.bytes, tooHeavy);
+  using _memoryWatch = pid === undefined ? undefined : watchProcessMemory(pid, LIMITS.bytes, exceedMemory);
 
-  const giveUp = (): void => {
-    tell({ is: 'abort' });
-    setTimeout(() => refuse('handler_failed', 'was ended.'), BOUNDS.graceMs);
+  const abort = (): void => {
+    send({ is: 'abort' });
+    setTimeout(() => refuse('handler_failed', 'was ended.'), LIMITS.graceMs);
   };
-  if (signal.aborted) giveUp();
-  else signal.addEventListener('abort', giveUp, { once: true });
-  tell(task);
+  if (signal.aborted) abort();
+  else signal.addEventListener('abort', abort, { once: true });
+  send(task);
   try {
     return await promise;
   } finally {
-    signal.removeEventListener('abort', giveUp);
+    signal.removeEventListener('abort', abort);
     process.kill();
     await process.ended;
   }
 }
 
-class TooMuch extends Error {
+class LimitExceeded extends Error {
   readonly code: 'handler_failed' | 'invalid_output';
 
-  constructor(code: TooMuch['code'], message: string) {
+  constructor(code: LimitExceeded['code'], message: string) {
     super(message);
     this.code = code;
   }
@@ -101,26 +101,26 @@ class TooMuch extends Error {
 
 /** Splits the input into lines and buffers at most one, so that a flooding process cannot fill the memory. */
 function boundedLines(): (chunk: Buffer) => Generator<string> {
-  let held: Buffer[] = [];
-  let heldBytes = 0;
+  let buffered: Buffer[] = [];
+  let bufferedBytes = 0;
   let all = 0;
   let count = 0;
   return function* lines(chunk) {
     all += chunk.length;
-    if (all > BOUNDS.allBytes) throw new TooMuch('handler_failed', 'sent too many messages; tell its author.');
+    if (all > LIMITS.allBytes) throw new LimitExceeded('handler_failed', 'sent too many messages; tell its author.');
     for (let rest = chunk; ;) {
       const end = rest.indexOf(0x0a);
       const part = end === -1 ? rest : rest.subarray(0, end);
-      heldBytes += part.length;
-      if (heldBytes > BOUNDS.messageBytes) {
-        throw new TooMuch('invalid_output', `returned more than ${PACK.outputBytes / 1024} KiB; ask for less.`);
+      bufferedBytes += part.length;
+      if (bufferedBytes > LIMITS.messageBytes) {
+        throw new LimitExceeded('invalid_output', `returned more than ${PACK.outputBytes / 1024} KiB; ask for less.`);
       }
-      held.push(part);
+      buffered.push(part);
       if (end === -1) return;
-      if ((count += 1) > BOUNDS.messages) throw new TooMuch('handler_failed', 'sent too many messages; tell its author.');
-      const line = Buffer.concat(held).toString();
-      held = [];
-      heldBytes = 0;
+      if ((count += 1) > LIMITS.messages) throw new LimitExceeded('handler_failed', 'sent too many messages; tell its author.');
+      const line = Buffer.concat(buffered).toString();
+      buffered = [];
+      bufferedBytes = 0;
       rest = rest.subarray(end + 1);
       yield line;
     }

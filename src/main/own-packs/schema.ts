@@ -6,7 +6,7 @@ type JsonSchema = Record<string, unknown>;
  * Largest product of schema parts and value parts checked here; more would block the program for every caller. Nested
  * alternatives multiply the work, and a recursive schema has no bound.
  */
-const MOST_WORK = 500_000;
+const MAX_WORK = 500_000;
 
 /**
  * The pack's schema as the program uses it. Shown as the author wrote it. Checked here without patterns, which can take
@@ -17,7 +17,7 @@ export function schemaFrom(json: JsonSchema): z.ZodType {
   const whole = z.fromJSONSchema(withoutPatterns(json) as Parameters<typeof z.fromJSONSchema>[0]);
   const parts = partsOfSchema(json);
   const schema = z.unknown().transform((value, context) => {
-    if (parts * countOf(value, MOST_WORK / parts) > MOST_WORK) return value;
+    if (parts * countOf(value, MAX_WORK / parts) > MAX_WORK) return value;
     const { success, data, error } = whole.safeParse(value);
     if (success) return data;
     context.issues.push(...error.issues.map((issue) => ({ ...issue, input: value }) as z.core.$ZodRawIssue));
@@ -32,15 +32,15 @@ const ONE = new Set(['additionalProperties', 'contains', 'else', 'if', 'items', 
 const MANY = new Set(['allOf', 'anyOf', 'items', 'oneOf', 'prefixItems']);
 const NAMED = new Set(['$defs', 'definitions', 'dependentSchemas', 'properties']);
 const PATTERNS = new Set(['contentEncoding', 'format', 'pattern', 'patternProperties']);
-const ASIDE = new Set(['$defs', 'definitions']);
+const DEFINITIONS = new Set(['$defs', 'definitions']);
 
 function withoutPatterns(schema: unknown): unknown {
   if (!isObject(schema)) return schema;
   const kept = Object.entries(schema).filter(([keyword]) => !PATTERNS.has(keyword));
-  return Object.fromEntries(kept.map(([keyword, value]) => [keyword, inside(keyword, value)]));
+  return Object.fromEntries(kept.map(([keyword, value]) => [keyword, withoutPatternsIn(keyword, value)]));
 }
 
-function inside(keyword: string, value: unknown): unknown {
+function withoutPatternsIn(keyword: string, value: unknown): unknown {
   if (MANY.has(keyword) && Array.isArray(value)) return value.map(withoutPatterns);
   if (ONE.has(keyword)) return withoutPatterns(value);
   if (!NAMED.has(keyword) || !isObject(value)) return value;
@@ -51,14 +51,14 @@ function inside(keyword: string, value: unknown): unknown {
 function partsOfSchema(json: JsonSchema): number {
   let parts = 0;
   const waiting: unknown[] = [json];
-  while (waiting.length > 0 && parts <= MOST_WORK) {
+  while (waiting.length > 0 && parts <= MAX_WORK) {
     const schema = waiting.pop();
     if (!isObject(schema)) continue;
     parts += 1;
     const { $ref: to } = schema;
-    if (typeof to === 'string') waiting.push(referred(json, to));
+    if (typeof to === 'string') waiting.push(resolveReference(json, to));
     for (const [keyword, value] of Object.entries(schema)) {
-      if (ASIDE.has(keyword)) continue;
+      if (DEFINITIONS.has(keyword)) continue;
       if (MANY.has(keyword) && Array.isArray(value)) waiting.push(...(value as unknown[]));
       else if (ONE.has(keyword)) waiting.push(value);
       else if (NAMED.has(keyword) && isObject(value)) waiting.push(...Object.values(value));
@@ -68,11 +68,11 @@ function partsOfSchema(json: JsonSchema): number {
 }
 
 /** Resolves a reference as zod writes it: to the root or to a definition. */
-function referred(json: JsonSchema, to: string): unknown {
+function resolveReference(json: JsonSchema, to: string): unknown {
   if (to === '#') return json;
   const [, place = '', name = ''] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(to) ?? [];
-  const aside = json[place];
-  return isObject(aside) ? aside[name] : undefined;
+  const definitions = json[place];
+  return isObject(definitions) ? definitions[name] : undefined;
 }
 
 /** The number of values, counted up to `most`. */

@@ -10,60 +10,58 @@ import type { Clock } from '../../core/time/clock.ts';
 type Consent = NonNullable<CallContext['consent']>;
 type ConsentRequest = Parameters<Consent>[0];
 
-/** What the owner is asked in a dialog of the system, which no page can answer. */
+/** A question for a system dialog, which no page can answer. */
 export interface ConsentQuestion {
   readonly message: string;
   readonly detail: string;
-  /** What its button says. */
+  /** Label of the confirming button. The other button is Cancel. */
   readonly yes: string;
-  /** What the other one says, where it is not to cancel. */
-  readonly no?: string;
 }
 
 interface Deps {
-  /** Without a consent of its own: it only reads what the question has to name. */
+  /** Reads the data that a question names. */
   readonly perform: Perform;
   readonly clock: Clock;
   readonly askOwner: (question: ConsentQuestion) => Promise<boolean>;
 }
 
 /**
- * The window forgets a single fact without a question, because it offers to undo that for eight seconds, and gives one a short
- * lifetime. A page that was taken over offers nothing, so it may do so only this often before the owner is asked.
+ * The window may forget or shorten a single fact without a question, because it offers an undo. A compromised page would offer none,
+ * so more removals than this need the owner's consent.
  */
 const SINGLE_LOSSES = 20;
 const SINGLE_LOSSES_MS = 10 * 60_000;
 
-/** Questions that may wait behind the one that is shown. */
+/** Questions that can wait while another one is shown. */
 const WAITING = 8;
 
-/** Facts that a question names. */
+/** Names listed in a question. */
 const SHOWN = 5;
 
 /** Asks the owner of the desktop, one question at a time. */
-export function desktopConsent({ perform, clock, askOwner: agrees }: Deps): Consent {
+export function desktopConsent({ perform, clock, askOwner }: Deps): Consent {
   let losses: readonly number[] = [];
-  let last: Promise<unknown> = Promise.resolve();
+  let lastQuestion: Promise<unknown> = Promise.resolve();
   let waiting = 0;
 
   return async (request) => {
-    if (losesOneFact(request) && mayLoseOneMore()) return true;
+    if (removesOneFact(request) && isWithinLimit()) return true;
     if (waiting > WAITING) {
-      throw new Failure('rate_limited', 'Too many questions are waiting for your answer; answer them first.', { retryAfter: 1 });
+      throw new Failure('rate_limited', 'Too many questions are waiting for your answer. Answer them first.', { retryAfter: 1 });
     }
     waiting += 1;
-    // What the question names is read when it is shown, not when it began to wait.
-    const answer = last.then(async () => {
+    // Reads the data when the question is shown, because it may change while the question waits.
+    const answer = lastQuestion.then(async () => {
       const question = await questionFor(request, perform);
-      return question === undefined || (await agrees(question));
+      return question === undefined || (await askOwner(question));
     });
-    last = answer.catch(() => undefined).then(() => (waiting -= 1));
+    lastQuestion = answer.catch(() => undefined).then(() => (waiting -= 1));
     const agreed = await answer;
-    if (agreed && losesOneFact(request)) losses = [];
+    if (agreed && removesOneFact(request)) losses = [];
     return agreed;
   };
 
-  function mayLoseOneMore(): boolean {
+  function isWithinLimit(): boolean {
     const now = clock.steady();
     losses = losses.filter((at) => now - at < SINGLE_LOSSES_MS);
     if (losses.length >= SINGLE_LOSSES) return false;
@@ -72,34 +70,34 @@ export function desktopConsent({ perform, clock, askOwner: agrees }: Deps): Cons
   }
 }
 
-/** Forgets one fact, or makes one expire soon, which the owner also sees happen in the window. */
-const losesOneFact = ({ name, input }: ConsentRequest): boolean =>
+/** Whether the request forgets one fact or makes it expire soon. The window shows both. */
+const removesOneFact = ({ name, input }: ConsentRequest): boolean =>
   (name === 'forget' && input.scope.kind === 'key') || name === 'remember' || name === 'patch';
 
-/** Undefined where nothing would be lost or given away. An effect that has no words of its own here is asked about by its name. */
+/** The question for a request; undefined if nothing would be lost or disclosed. Requests without their own text use a general question. */
 async function questionFor(request: ConsentRequest, perform: Perform): Promise<ConsentQuestion | undefined> {
   const { caller, name, input } = request;
-  // The default asks about every other effect by its name.
+  // The default case covers every other operation.
   // oxlint-disable-next-line typescript/switch-exhaustiveness-check
   switch (name) {
     case 'remember':
     case 'patch':
-      return questionForOneMore(input.key);
+      return questionForMoreRemovals(input.key);
     case 'forget':
       return questionForForget(caller, input.scope, perform);
     case 'undo':
       return questionForUndo(caller, input, perform);
     case 'createPipeline':
       return {
-        message: `Keep the pipeline ${shortened(input.title ?? input.id)} as your own?`,
-        detail: `Agents can run it, and it is signed as yours. It runs ${shortened(input.steps.map(({ pack }) => pack).join(', '))}.`,
-        yes: 'Keep',
+        message: `Save the pipeline ${shortened(input.title ?? input.id)} as yours?`,
+        detail: `Agents can run it, and you are its author. It runs these packs: ${shortened(input.steps.map(({ pack }) => pack).join(', '))}.`,
+        yes: 'Save',
       };
     case 'adoptPipeline': {
       const { title = input.id, client, steps } = await perform(caller, 'pipeline', { id: input.id });
       return {
         message: `Adopt the pipeline ${shortened(title)}?`,
-        detail: `${shortened(client)} wrote it. From then on it counts as yours, and runs with the rights of the agent that runs it. It runs ${shortened(
+        detail: `${shortened(client)} wrote it. You become its author. It runs with the rights of the agent that starts it, and runs these packs: ${shortened(
           steps.map(({ pack }) => pack).join(', '),
         )}.`,
         yes: 'Adopt',
@@ -109,36 +107,36 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<C
       const { title = input.id } = await perform(caller, 'pipeline', input);
       return {
         message: `Delete the pipeline ${shortened(title)}?`,
-        detail: 'Its definition is deleted for good. There is no undo.',
+        detail: 'Its definition is deleted permanently. This cannot be undone.',
         yes: 'Delete',
       };
     }
     case 'endSession':
       return {
         message: `End the session ${shortened(input.id)}?`,
-        detail: 'Its working memory is deleted. There is no undo.',
+        detail: 'Its working memory is deleted. This cannot be undone.',
         yes: 'End Session',
       };
     case 'runPack':
       return {
         message: `Run ${shortened(input.name)}?`,
         detail: `${
-          request.effect === 'discloses' ? 'It sends its input to servers outside this computer' : 'It can delete data for good'
+          request.effect === 'discloses'
+            ? 'It sends its input to servers outside this computer'
+            : 'It can delete data permanently'
         }. Input: ${shortened(JSON.stringify(input.input), LONGEST_INPUT)}`,
         yes: 'Run',
       };
     case 'mintToken': {
       const admin = input.scopes.includes('admin');
       return {
-        message: admin
-          ? 'Make a token that may do all that you may?'
-          : `Make a token for the memory ${shortened(input.subject)}?`,
+        message: admin ? 'Create a token with all your rights?' : `Create a token for the memory ${shortened(input.subject)}?`,
         detail: `Its name is ${shortened(input.name)}. ${
           admin
-            ? 'Any program that has it can see and change every memory here, and its keys.'
-            : `Any program that has it may ${shortened(input.scopes.map((scope) => SCOPES[scope]).join(', '))}.`
+            ? 'A program with this token can read and change every memory on this computer, and its keys.'
+            : `A program with this token can ${shortened(input.scopes.map((scope) => SCOPES[scope]).join(', '))}.`
         }`,
-        yes: 'Make Token',
+        yes: 'Create Token',
       };
     }
     case 'pauseToken': {
@@ -146,7 +144,7 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<C
       const token = tokens.find(({ id }) => id === input.id);
       return {
         message: `Resume access for ${shortened(token?.name ?? input.id)}?`,
-        detail: `Its token opens the memory ${shortened(token?.subject ?? '')} again.`,
+        detail: `It can use the memory ${shortened(token?.subject ?? '')} again.`,
         yes: 'Resume',
       };
     }
@@ -157,39 +155,39 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<C
       const files = plan.files.map(({ path }) => `\n${shortened(path, LONGEST_PATH)}`).join('');
       return {
         message: `Connect ${shortened(client)}?`,
-        detail: `It gets a token of its own for the memory ${shortened(input.subject ?? caller.subject)}.${
-          files === '' ? '' : ` These files change:\n${files}`
+        detail: `It gets its own token for the memory ${shortened(input.subject ?? caller.subject)}.${
+          files === '' ? '' : ` These files will be changed:\n${files}`
         }`,
         yes: 'Connect',
       };
     }
     case 'setCredential': {
-      const kept = (await perform(caller, 'credentials', {})).credentials.find((credential) => credential.name === input.name);
-      if (kept?.kept_in === undefined) return undefined;
+      const stored = (await perform(caller, 'credentials', {})).credentials.find((credential) => credential.name === input.name);
+      if (stored?.kept_in === undefined) return undefined;
       return {
         message: `Replace the credential ${input.name}?`,
-        detail: 'The one in the keychain is overwritten. There is no undo.',
+        detail: 'The credential in the keychain is overwritten. This cannot be undone.',
         yes: 'Replace',
       };
     }
     case 'dropCredential':
       return {
         message: `Delete the credential ${input.name}?`,
-        detail: 'It is removed from the keychain, together with the answers that were cached with it. There is no undo.',
+        detail: 'It is removed from the keychain, and results that packs cached with it are deleted. This cannot be undone.',
         yes: 'Delete',
       };
     case 'unlock': {
       const { store } = await perform(caller, 'status', {});
-      // Without a lock of the owner's, trying for the key again lets in nobody who was shut out.
+      // If the owner has not locked the memory, unlocking gives no one access that the owner had removed.
       if (store.key.at !== 'locked') return undefined;
       return { message: 'Unlock the memory?', detail: 'Agents can read and write it again.', yes: 'Unlock' };
     }
     case 'setEmbeddings':
-      // Also while embeddings are off: the choice is kept for when they are turned on.
+      // Also asked while embeddings are off, because the choice is saved.
       return {
         message: 'Use the Ollama that is already running?',
         detail:
-          'The program that listens at its address receives every text that is embedded. Nothing proves that it is Ollama. Use it only if you or the system started it.',
+          'The program at that address receives every text that is embedded, and it may not be Ollama. Continue only if you or the system started it.',
         yes: 'Use It',
       };
     case 'approveOllama':
@@ -197,37 +195,37 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<C
     case 'trustClock': {
       const { expired } = await perform(caller, 'trustClock', { ...input, dry_run: true });
       return {
-        message: `Is it really ${input.time.slice(0, 10)}?`,
-        detail: `${expired === 1 ? 'One fact has' : `${expired.toLocaleString()} facts have`} expired by that date and will be deleted for good. If the date is wrong, cancel, and set the clock of this computer.`,
-        yes: 'Trust the Clock',
+        message: `Is today ${input.time.slice(0, 10)}?`,
+        detail: `By that date, ${expired === 1 ? 'one fact has' : `${expired.toLocaleString()} facts have`} expired and will be deleted permanently. If the date is wrong, cancel and correct the clock of this computer.`,
+        yes: 'Yes, Delete Expired Facts',
       };
     }
     case 'rotateKey':
       return {
-        message: 'Seal everything under a new key?',
-        detail: 'The memory stays in use meanwhile. Older backups open only with the old key or with the recovery key.',
+        message: 'Re-encrypt the memory with a new key?',
+        detail: 'You can use the memory meanwhile. Existing backups can be opened only with the old key or the recovery key.',
         yes: 'Rotate Key',
       };
     case 'makeRecoveryKey':
       return {
-        message: 'Show a new recovery key?',
-        detail: 'Anyone who reads it can open this memory. An older recovery key stops working.',
-        yes: 'Show Key',
+        message: 'Create a new recovery key?',
+        detail: 'It is shown once. Anyone who has it can open this memory. Your earlier recovery key stops working.',
+        yes: 'Create Key',
       };
     default:
       return { message: `Allow ${name}?`, detail: EFFECTS[request.effect], yes: 'Allow' };
   }
 }
 
-const questionForOneMore = (key: string): ConsentQuestion => ({
-  message: 'Keep removing facts one by one?',
-  detail: `${SINGLE_LOSSES} facts were forgotten, or set to expire within 7 days, in the last ten minutes. Next: ${shortened(key)}`,
+const questionForMoreRemovals = (key: string): ConsentQuestion => ({
+  message: 'Continue to remove facts?',
+  detail: `In the last ten minutes, ${SINGLE_LOSSES} facts were forgotten or set to expire within 7 days. The next one is ${shortened(key)}.`,
   yes: 'Continue',
 });
 
 async function questionForForget(caller: Caller, scope: Scope, perform: Perform): Promise<ConsentQuestion> {
   if (scope.kind === 'key') {
-    return questionForOneMore(scope.name);
+    return questionForMoreRemovals(scope.name);
   }
   const { deleted, older_backups: backups } = await perform(caller, 'forget', { scope: spellScope(scope), dry_run: true });
   const keys = await firstKeys(caller, scope, perform);
@@ -235,9 +233,9 @@ async function questionForForget(caller: Caller, scope: Scope, perform: Perform)
   const more = deleted - keys.length;
   const rest = keys.length > 0 && more > 0 ? `\nand ${more.toLocaleString()} more` : '';
   return {
-    message: `Forget ${deleted === 1 ? 'one entry' : `${deleted.toLocaleString()} entries`} for good?`,
-    detail: `Scope: ${shortened(spellScope(scope))}. Their history and bytes are deleted too. There is no undo.${
-      backups > 0 ? ' Backups still hold sealed copies.' : ''
+    message: `Forget ${deleted === 1 ? 'one entry' : `${deleted.toLocaleString()} entries`}?`,
+    detail: `Scope: ${shortened(spellScope(scope))}. They are erased with their history. This cannot be undone.${
+      backups > 0 ? ' Existing backups still contain encrypted copies.' : ''
     }${named === '' ? '' : `\n${named}${rest}`}`,
     yes: 'Forget',
   };
@@ -252,18 +250,18 @@ async function questionForUndo(
   const parts: string[] = [];
   if (removed + restored > 0) {
     parts.push(
-      `Of the facts that it wrote since ${input.since}, ${removed} are deleted for good and ${restored} get their earlier version back.`,
+      `Of the facts that it wrote since ${input.since}, ${removed} will be deleted permanently and ${restored} will return to their earlier version.`,
     );
   }
-  if (pipelines && pipelines.removed.length > 0) parts.push(`Pipelines deleted for good: ${firstNames(pipelines.removed)}.`);
+  if (pipelines && pipelines.removed.length > 0) parts.push(`Pipelines deleted permanently: ${firstNames(pipelines.removed)}.`);
   if (pipelines && pipelines.restored.length > 0) {
-    parts.push(`Pipelines that get their earlier version back: ${firstNames(pipelines.restored)}.`);
+    parts.push(`Pipelines returned to their earlier version: ${firstNames(pipelines.restored)}.`);
   }
   if (parts.length === 0) return undefined;
-  return { message: `Undo what ${shortened(input.client)} wrote?`, detail: parts.join('\n'), yes: 'Undo' };
+  return { message: `Undo the changes of ${shortened(input.client)}?`, detail: parts.join('\n'), yes: 'Undo' };
 }
 
-/** The first few names, and how many more there are. */
+/** Lists the first names and the number of further ones. */
 function firstNames(names: readonly string[]): string {
   const more = names.length - SHOWN;
   const first = names.slice(0, SHOWN).map((name) => shortened(name));
@@ -276,19 +274,19 @@ async function questionForOllama(
   perform: Perform,
 ): Promise<ConsentQuestion> {
   const { ollama } = await perform(caller, 'embeddings', {});
-  // A hash that was not shown is not approved, even where such a program would be found.
+  // Approves only the hash of the Ollama that was found, which the window shows.
   if (ollama?.sha256 !== hash) throw new Failure('invalid_input', NOT_SHOWN);
   return {
-    message: 'Let the program start this Ollama?',
-    detail: `${shortened(ollama.path, LONGEST_PATH)}\nSHA-256 ${hash}\n\nIt runs with your rights until you turn embeddings off.`,
-    yes: 'Approve',
+    message: 'Allow Helmdeck Memory to start this Ollama?',
+    detail: `${shortened(ollama.path, LONGEST_PATH)}\nSHA-256 ${hash}\n\nIt runs with your user rights until you turn embeddings off.`,
+    yes: 'Allow',
   };
 }
 
 async function firstKeys(caller: Caller, scope: Scope, perform: Perform): Promise<readonly string[]> {
   const filter = filterOf(scope);
   if (!filter) return [];
-  // Some scopes can be forgotten without the key, and then no fact can be named.
+  // Without the key some scopes can be forgotten, but their facts cannot be listed.
   const listed = await perform(caller, 'list', { ...filter, limit: SHOWN }).catch(() => undefined);
   return listed?.facts.map(({ key }) => key) ?? [];
 }
@@ -313,7 +311,7 @@ function filterOf(scope: Scope): Pick<OperationRequest<'list'>, 'prefix' | 'cate
   }
 }
 
-/** A long name must not push the question out of sight, and line breaks in a name must not imitate our text. */
+/** Shortens a name, so that it cannot hide the question, and removes line breaks, so that it cannot imitate our text. */
 function shortened(text: string, most = 80): string {
   const line = text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ');
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
@@ -323,17 +321,17 @@ const SCOPES: Readonly<Record<OperationInput<'mintToken'>['scopes'][number], str
   'memory:read': 'read the memory',
   'memory:write': 'write and forget',
   'packs:run': 'run packs',
-  admin: 'do all that you may',
+  admin: 'do everything that you can do',
 };
 
 const EFFECTS: Readonly<Record<ConsentRequest['effect'], string>> = {
-  destroys: 'It deletes or replaces something for good. There is no undo.',
-  grants: 'It gives a program or a person access.',
+  destroys: 'It permanently deletes or replaces data. This cannot be undone.',
+  grants: 'It gives a program or a person access to your memory.',
   discloses: 'It sends data to another program or computer.',
-  executes: 'It lets a program start on this computer.',
+  executes: 'It starts a program on this computer.',
 };
 
-/** The owner must see which program is started. */
+/** Long enough to identify the program or file. */
 const LONGEST_PATH = 300;
 const LONGEST_INPUT = 300;
-const NOT_SHOWN = 'hash is not that of the Ollama that was found; look at it again, and send the hash that is shown.';
+const NOT_SHOWN = 'The hash is not that of the Ollama that was found. Open the page again and approve the hash that it shows.';

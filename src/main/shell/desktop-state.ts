@@ -13,13 +13,13 @@ export interface WindowBounds {
 
 export interface DesktopChoices {
   readonly place: WindowBounds | undefined;
-  /** The owner was told that closing the window ends nothing. */
+  /** The owner knows that the program keeps running when the window is closed. */
   readonly told: boolean;
-  /** Started with the session, the program shows no window. */
+  /** Show no window when started at login. */
   readonly startsHidden: boolean;
 }
 
-/** What the desktop alone remembers. A file that cannot be read or written is worth no alarm: all of it is a convenience. */
+/** Settings of the desktop alone. Errors of the file are ignored, because the settings only add convenience. */
 export class DesktopState {
   readonly #path: string;
   #choices: DesktopChoices;
@@ -38,18 +38,18 @@ export class DesktopState {
     try {
       writePrivateFile(this.#path, JSON.stringify(this.#choices));
     } catch {
-      // It is asked for again, or told again.
+      // The owner is asked again after the next start.
     }
   }
 }
 
 function read(path: string): DesktopChoices {
-  const { place, told, startsHidden } = kept(path);
+  const { place, told, startsHidden } = readStored(path);
   return { place: isPlace(place) ? place : undefined, told: told === true, startsHidden: startsHidden === true };
 }
 
-/** By hand: the window is shown before anything that parses by schema is there. */
-function kept(path: string): Readonly<Record<string, unknown>> {
+/** Without a schema: the schema library is not loaded yet when the window is created. */
+function readStored(path: string): Readonly<Record<string, unknown>> {
   try {
     const choices: unknown = JSON.parse(readFileSync(path, 'utf8'));
     return typeof choices === 'object' && choices !== null ? { ...choices } : {};
@@ -64,7 +64,7 @@ function isPlace(place: unknown): place is WindowBounds {
   return [x, y, width, height].every(Number.isInteger) && Number(width) > 0 && Number(height) > 0;
 }
 
-/** Whether enough of the place is on a screen to find the window and to take hold of its upper edge. */
+/** Whether enough of the window is on a screen to drag it by its title bar. */
 export function isReachable(place: WindowBounds, screens: readonly WindowBounds[]): boolean {
   return screens.some(
     ({ x, y, width, height }) =>

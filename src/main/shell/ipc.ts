@@ -6,29 +6,29 @@ import { WINDOW_URL } from './pages.ts';
 import type { WindowCall } from './window-calls.ts';
 
 interface Deps {
-  /** The page may ask before the memory is open; it waits. */
+  /** Resolves once the memory is open. Earlier calls of the page wait. */
   readonly calls: Promise<WindowCall>;
   readonly window: () => BrowserWindow | undefined;
 }
 
 export interface WindowBinding extends Disposable {
-  /** The page was answered for the first time. */
+  /** Resolves with the first response to the page. */
   readonly firstAnswer: Promise<void>;
   notify(change: WindowChange): void;
 }
 
-/** The window's one way in, for nobody but its own main frame. */
+/** Handles the calls of the window's main frame, and of no other frame. */
 export function bindWindow({ calls, window }: Deps): WindowBinding {
   const { promise: answered, resolve } = Promise.withResolvers<void>();
-  ipcMain.handle('call', (event, subject: unknown, name: unknown, input: unknown, word: unknown): Promise<BridgeResponse> => {
-    return toWindowResult(answer(event, subject, name, input, word)).finally(resolve);
+  ipcMain.handle('call', (event, subject: unknown, name: unknown, input: unknown, callId: unknown): Promise<BridgeResponse> => {
+    return toWindowResult(answer(event, subject, name, input, callId)).finally(resolve);
   });
 
-  async function answer(event: IpcMainInvokeEvent, ...asked: Parameters<WindowCall>): Promise<unknown> {
-    // Before it waits: whoever asks is looked at as it asks.
-    if (!isOurs(event, window())) throw new Failure('forbidden_origin', 'Only the window of Helmdeck Memory may ask this.');
-    const call = await calls;
-    return call(...asked);
+  async function answer(event: IpcMainInvokeEvent, ...call: Parameters<WindowCall>): Promise<unknown> {
+    // Checked before waiting, because the frame can navigate meanwhile.
+    if (!isMainFrame(event, window()))
+      throw new Failure('forbidden_origin', 'Only the window of Helmdeck Memory can make this call.');
+    return (await calls)(...call);
   }
 
   return {
@@ -38,8 +38,8 @@ export function bindWindow({ calls, window }: Deps): WindowBinding {
   };
 }
 
-/** Another frame, or a page that took its place, is not the window. */
-const isOurs = ({ senderFrame, sender }: IpcMainInvokeEvent, window: BrowserWindow | undefined): boolean =>
+/** Rejects subframes, other windows, and a page that navigated elsewhere. */
+const isMainFrame = ({ senderFrame, sender }: IpcMainInvokeEvent, window: BrowserWindow | undefined): boolean =>
   senderFrame !== null &&
   sender === window?.webContents &&
   senderFrame === sender.mainFrame &&

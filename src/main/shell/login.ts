@@ -6,13 +6,10 @@ import { Failure } from '../../contract/failure.ts';
 import { writePrivateFile } from '../../core/file/files.ts';
 import { desktopEntry } from './desktop-entry.ts';
 
-/** Says to the program that its owner did not start it by hand. */
+/** Command line option for a start at login. */
 const AT_LOGIN = '--at-login';
 
-/**
- * Whether the system starts the program with its owner's session; it is the system that remembers this, not we. Undefined where
- * there is nothing to start but a source folder.
- */
+/** Whether the system starts the program at login. Undefined if the program is not packaged, because then there is no program to start. */
 export function startsAtLogin(): boolean | undefined {
   if (process.platform !== 'linux' && !app.isPackaged) return undefined;
   return process.platform === 'linux' ? existsSync(autostartFile()) : app.getLoginItemSettings({ args: [AT_LOGIN] }).openAtLogin;
@@ -20,8 +17,8 @@ export function startsAtLogin(): boolean | undefined {
 
 export function startAtLogin(starts: boolean): void {
   if (process.platform !== 'linux') app.setLoginItemSettings({ openAtLogin: starts, args: [AT_LOGIN] });
-  else if (starts) orSay(writeEntry);
-  else orSay(() => rmSync(autostartFile(), { force: true }));
+  else if (starts) orFail(writeEntry);
+  else orFail(() => rmSync(autostartFile(), { force: true }));
 }
 
 function writeEntry(): void {
@@ -29,11 +26,11 @@ function writeEntry(): void {
   writePrivateFile(autostartFile(), desktopEntry([...command(), AT_LOGIN]));
 }
 
-function orSay(change: () => void): void {
+function orFail(change: () => void): void {
   try {
     change();
   } catch (cause) {
-    const why = 'The autostart folder among your settings cannot be changed; check what stands there and its permissions.';
+    const why = 'The autostart folder in your configuration folder cannot be changed. Check its permissions.';
     throw new Failure('unavailable', why, { cause });
   }
 }
@@ -42,13 +39,13 @@ export function wasStartedAtLogin(args: readonly string[]): boolean {
   return args.includes(AT_LOGIN) || (process.platform === 'darwin' && app.getLoginItemSettings().wasOpenedAtLogin);
 }
 
-/** Where the XDG autostart specification has it. */
+/** The path that the XDG autostart specification defines. */
 function autostartFile(): string {
   const config = process.env['XDG_CONFIG_HOME'] ?? '';
   return join(isAbsolute(config) ? config : join(homedir(), '.config'), 'autostart', 'helmdeck-memory.desktop');
 }
 
-/** An AppImage runs from a place that is gone afterwards. */
+/** An AppImage runs from a temporary folder, so its own path is used. */
 function command(): string[] {
   if (app.isPackaged) return [process.env['APPIMAGE'] ?? process.execPath];
   return [process.execPath, app.getAppPath()];

@@ -5,18 +5,15 @@ import { readStaticFiles } from '../../listeners/window/static-files.ts';
 export const SCHEME = 'helmdeck-window';
 export const WINDOW_URL = `${SCHEME}://window/`;
 
-/** Before the application is ready: a scheme with an origin of its own, which a file has not. */
+/** Registers a scheme with an origin, which file URLs do not have. Must run before the application is ready. */
 export function registerScheme(): void {
   protocol.registerSchemesAsPrivileged([{ scheme: SCHEME, privileges: { standard: true, secure: true, supportFetchAPI: true } }]);
 }
 
-/** Where the window looks for its owner's colour; in what was built it is empty, and so it is in a browser. */
+/** Style sheet with the system's accent colour. The built file is empty, which a browser receives. */
 const ACCENT = '/accent.css';
 
-/**
- * Serves the built window under its policy, in the owner's colour, and nothing else, whatever an address spells. Fulfils when its
- * script was asked for.
- */
+/** Serves the files of the built window, and nothing else. Resolves once the window's script has been requested. */
 export function servePages(session: Session, folder: string, accent: () => string): Promise<void> {
   const pages = readStaticFiles(folder);
   const { promise, resolve } = Promise.withResolvers<void>();

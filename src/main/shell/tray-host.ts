@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 
-/** By its full path: what a search of the PATH finds may be anybody's. */
+/** A fixed path: any user could have placed a program in a folder of the PATH. */
 const DBUS_SEND = '/usr/bin/dbus-send';
-const PATIENCE_MS = 1000;
-const QUESTION = [
+const TIMEOUT_MS = 1000;
+const ARGS = [
   '--session',
   '--print-reply',
   '--dest=org.freedesktop.DBus',
@@ -14,13 +14,13 @@ const QUESTION = [
 ];
 
 /**
- * Whether anybody shows the icons of programs. Only on Linux it may be nobody, and a window that hid itself there would be out of its
- * owner's reach. Where we cannot find out, nobody does.
+ * Whether the desktop shows tray icons. Some Linux desktops do not, and a hidden window would be unreachable there. False if this
+ * cannot be determined.
  */
 export function hasTrayHost(platform: NodeJS.Platform = process.platform): Promise<boolean> {
   if (platform !== 'linux') return Promise.resolve(true);
   if (!existsSync(DBUS_SEND)) return Promise.resolve(false);
   const { promise, resolve } = Promise.withResolvers<boolean>();
-  execFile(DBUS_SEND, QUESTION, { timeout: PATIENCE_MS }, (error, answer) => resolve(!error && /boolean true/.test(answer)));
+  execFile(DBUS_SEND, ARGS, { timeout: TIMEOUT_MS }, (error, answer) => resolve(!error && /boolean true/.test(answer)));
   return promise;
 }

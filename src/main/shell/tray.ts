@@ -3,13 +3,13 @@ import { Menu, type MenuItemConstructorOptions, nativeImage, Tray } from 'electr
 import { type TrayIcon, trayIconOf, statusLine, type TrayAction, type TrayItem, trayMenu, type TrayState } from './tray-menu.ts';
 
 interface Deps {
-  /** Where the icons lie. */
+  /** The folder of the icons. */
   readonly icons: string;
   readonly state: TrayState;
   readonly act: (action: TrayAction) => void;
 }
 
-/** The icon by the clock: its picture and its menu say what is true. */
+/** The tray icon and its menu. */
 export class MemoryTray implements Disposable {
   readonly #tray: Tray;
   readonly #icons: string;
@@ -33,9 +33,9 @@ export class MemoryTray implements Disposable {
     this.#tray.destroy();
   }
 
-  #icon(mood: TrayIcon) {
+  #icon(icon: TrayIcon) {
     const suffix = process.platform === 'darwin' ? 'Template' : '';
-    const image = nativeImage.createFromPath(join(this.#icons, `tray-${mood}${suffix}.png`));
+    const image = nativeImage.createFromPath(join(this.#icons, `tray-${icon}${suffix}.png`));
     image.setTemplateImage(process.platform === 'darwin');
     return image;
   }
@@ -50,4 +50,21 @@ export function toMenuItem(item: TrayItem, act: (action: TrayAction) => void): M
     ...(checked !== undefined && { type: 'checkbox', checked }),
     ...(does && { click: () => act(does) }),
   };
+}
+
+/** Sets the menu bar. It repeats the tray's commands for desktops without a tray, and provides the standard keyboard shortcuts. */
+export function setApplicationMenu(state: TrayState, act: (action: TrayAction) => void): void {
+  const own = trayMenu(state).map((item): MenuItemConstructorOptions => {
+    const template = toMenuItem(item, act);
+    return item !== 'line' && item.does === 'quit' ? { ...template, accelerator: 'CmdOrCtrl+Q' } : template;
+  });
+  Menu.setApplicationMenu(
+    Menu.buildFromTemplate([
+      { label: 'Memory', submenu: own },
+      { role: 'editMenu' },
+      { label: 'View', submenu: [{ role: 'resetZoom' }, { role: 'zoomIn' }, { role: 'zoomOut' }, { role: 'togglefullscreen' }] },
+      { role: 'windowMenu' },
+      { role: 'help', submenu: [{ role: 'about' }] },
+    ]),
+  );
 }

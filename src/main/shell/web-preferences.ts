@@ -1,10 +1,10 @@
 export interface PageOptions {
   readonly preload: string;
-  /** For whoever works on it; there is no way from what is packed to a console that could call the memory. */
+  /** For development only: a console in the packaged program could call the memory. */
   readonly devTools: boolean;
 }
 
-/** Nothing of Node, nothing shared with us but the preload's two functions. */
+/** The page has no access to Node, and shares only the preload's functions with this program. */
 export const webPreferences = ({ preload, devTools }: PageOptions) => ({
   preload,
   devTools,

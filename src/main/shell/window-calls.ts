@@ -13,35 +13,33 @@ import { desktopConsent, type ConsentQuestion } from './consent.ts';
 
 interface Deps {
   readonly perform: Perform;
-  /** What only the desktop knows. */
+  /** Calls that only the desktop supports. */
   readonly desktop: {
     readonly [Name in Exclude<keyof DesktopCalls, 'cancel' | 'unsaved' | 'chooseAtLogin'>]: () => Promise<DesktopCalls[Name]>;
   };
   readonly chooseAtLogin: (choice: AtLogin) => DesktopCalls['atLogin'];
-  /** Whether the page now holds what would be lost with it. */
+  /** Receives whether the page contains unsaved text. */
   readonly setUnsaved: (unsaved: boolean) => void;
-  /** Asks the owner, in the system's own words. */
+  /** Asks the owner in a system dialog. */
   readonly askOwner: (question: ConsentQuestion) => Promise<boolean>;
   readonly clock?: Clock;
 }
 
-const RESUMING: ConsentQuestion = {
-  message: 'Resume access for agents?',
+const RESUME: ConsentQuestion = {
+  message: 'Resume agent access?',
   detail: 'Agents can read and write this memory again.',
   yes: 'Resume',
 };
 
 const NOTHING = lazy(() => z.strictObject({}, { error: 'must be an empty object; send {}' }));
 
-/** What a call may be named by; longer is no word of ours. */
-const Word = lazy(() => z.string().min(1).max(64).optional());
-const CANCEL = lazy(() =>
-  z.strictObject({ word: Word().unwrap() }, { error: 'must say which call is given up; send the word that it brought' }),
-);
+/** The id of a call, with which it can be cancelled. */
+const CallId = lazy(() => z.string().min(1).max(64).optional());
+const CANCEL = lazy(() => z.strictObject({ word: CallId().unwrap() }, { error: 'must name the call to cancel; send its word' }));
 const UNSAVED = lazy(() =>
   z.strictObject(
     { unsaved: z.boolean({ error: 'must be true or false' }) },
-    { error: 'must say whether something is not saved; send unsaved' },
+    { error: 'must say whether there is unsaved text; send unsaved' },
   ),
 );
 
@@ -51,12 +49,12 @@ const AtLogin = lazy(() =>
       starts: z.boolean({ error: 'must be true or false' }).optional(),
       hidden: z.boolean({ error: 'must be true or false' }).optional(),
     },
-    { error: 'must say what is chosen; send starts, hidden or both' },
+    { error: 'must contain a choice; send starts, hidden or both' },
   ),
 );
 export type AtLogin = SchemaOutput<typeof AtLogin>;
 
-/** What only the desktop can be asked, and with what: beside the table of operations, because no other surface has it. */
+/** Calls of the desktop and their inputs. Not in the operations table, because no other surface has them. */
 const desktopCalls = {
   cancel: CANCEL,
   listening: NOTHING,
@@ -69,36 +67,36 @@ const desktopCalls = {
 
 const isDesktopCall = (name: string): name is keyof DesktopCalls => Object.hasOwn(desktopCalls, name);
 
-/** Whatever a page of ours may say. */
-export type WindowCall = (subject: unknown, name: unknown, input: unknown, word?: unknown) => Promise<unknown>;
+/** A call of the page. */
+export type WindowCall = (subject: unknown, name: unknown, input: unknown, callId?: unknown) => Promise<unknown>;
 
-/** What the window asks is parsed like what any other asks, and goes through the same door. */
+/** Handles the window's calls. Operations run like those of any other caller, with the desktop's consent dialogs. */
 export function createWindowCalls({
   perform,
   desktop,
   chooseAtLogin,
-  setUnsaved: holdsUnsaved,
-  askOwner: agrees,
+  setUnsaved,
+  askOwner,
   clock = systemClock,
 }: Deps): WindowCall {
-  const consent = desktopConsent({ perform, clock, askOwner: agrees });
-  /** Calls that may be given up, by their words. */
-  const underWay = new Map<string, AbortController>();
+  const consent = desktopConsent({ perform, clock, askOwner });
+  /** Running calls that can be cancelled, by their ids. */
+  const running = new Map<string, AbortController>();
 
-  return async (subject, name, input, given) => {
-    const word = Word().safeParse(given);
-    if (!isSubject(subject) || typeof name !== 'string' || !word.success)
-      throw new Failure('invalid_input', 'A call must say whose memory is open and what is asked; send both.');
+  return async (subject, name, input, givenId) => {
+    const callId = CallId().safeParse(givenId);
+    if (!isSubject(subject) || typeof name !== 'string' || !callId.success)
+      throw new Failure('invalid_input', 'A call must contain the subject of a memory and the name of an operation; send both.');
     if (isDesktopCall(name)) return askDesktop(name, input);
     const owner = windowCaller(subject);
-    if (word.data === undefined) return ask(owner, name, input);
-    if (underWay.has(word.data)) throw new Failure('invalid_input', 'A call with this word is under way; send another word.');
-    const givenUp = new AbortController();
-    underWay.set(word.data, givenUp);
+    if (callId.data === undefined) return ask(owner, name, input);
+    if (running.has(callId.data)) throw new Failure('invalid_input', 'A call with this id is running; send another id.');
+    const cancellation = new AbortController();
+    running.set(callId.data, cancellation);
     try {
-      return await ask(owner, name, input, { signal: givenUp.signal });
+      return await ask(owner, name, input, { signal: cancellation.signal });
     } finally {
-      underWay.delete(word.data);
+      running.delete(callId.data);
     }
   };
 
@@ -106,26 +104,26 @@ export function createWindowCalls({
     const parsed = desktopCalls[name]().safeParse(input);
     if (!parsed.success) throw new Failure('invalid_input', explainIssue(parsed.error, input), { cause: parsed.error });
     if (name === 'cancel') {
-      const call = underWay.get(CANCEL().parse(input).word);
+      const call = running.get(CANCEL().parse(input).word);
       call?.abort();
       return { cancelled: call !== undefined };
     }
     if (name === 'chooseAtLogin') return chooseAtLogin(AtLogin().parse(input));
     if (name === 'resumeListening') return resumeListening();
     if (name !== 'unsaved') return desktop[name]();
-    const told = UNSAVED().parse(input);
-    holdsUnsaved(told.unsaved);
-    return told;
+    const unsaved = UNSAVED().parse(input);
+    setUnsaved(unsaved.unsaved);
+    return unsaved;
   }
 
-  /** Only the owner resumes what the owner paused; trying a taken port again lets nobody in who was shut out. */
+  /** Asks the owner only if the owner had paused agents. Retrying a failed port gives no one new access. */
   async function resumeListening(): Promise<unknown> {
     const { at } = await desktop.listening();
-    if (at === 'paused' && !(await agrees(RESUMING))) throw new Failure('declined', 'You did not agree, so nothing was done.');
+    if (at === 'paused' && !(await askOwner(RESUME))) throw new Failure('declined', 'You did not agree, so nothing was done.');
     return desktop.resumeListening();
   }
 
-  function ask(owner: Caller, name: string, input: unknown, during?: CallContext): Promise<unknown> {
-    return perform(owner, name, input, { ...during, consent });
+  function ask(owner: Caller, name: string, input: unknown, context?: CallContext): Promise<unknown> {
+    return perform(owner, name, input, { ...context, consent });
   }
 }

@@ -8,11 +8,11 @@ const SIZE = { width: 920, height: 620, minWidth: 640, minHeight: 420 };
 const RELOAD_MS = 10_000;
 
 interface Options extends PageOptions {
-  /** Where it stood last. */
+  /** Position and size at the last close. */
   readonly place: WindowBounds | undefined;
 }
 
-/** The one window, not shown yet. */
+/** Creates the window. It is shown once its page is ready. */
 export function createWindow(options: Options): BrowserWindow {
   const { place } = options;
   const areas = screen.getAllDisplays().map(({ workArea }) => workArea);
@@ -24,17 +24,17 @@ export function createWindow(options: Options): BrowserWindow {
     autoHideMenuBar: true,
     webPreferences: webPreferences(options),
   });
-  // Electron shows none by itself.
+  // Electron has no default context menu.
   window.webContents.on('context-menu', (_event, clicked) => {
     const items = editItems(clicked);
     if (items.length > 0) Menu.buildFromTemplate(items).popup({ window });
   });
-  let reloaded = -Infinity;
+  let reloadedAt = -Infinity;
   window.webContents.on('render-process-gone', (_event, { reason }) => {
-    // All it held is in the memory; where it stood is all that is lost. A page that dies at once again waits until it is opened.
-    if (reason === 'clean-exit' || window.isDestroyed() || performance.now() - reloaded < RELOAD_MS) return;
-    reloaded = performance.now();
-    // Chromium is still taking the page apart, and loading another into it at once would end the whole program.
+    // Reloads a crashed page. A page that crashes again soon is reloaded only when the owner opens the window.
+    if (reason === 'clean-exit' || window.isDestroyed() || performance.now() - reloadedAt < RELOAD_MS) return;
+    reloadedAt = performance.now();
+    // Reloading while Chromium is still destroying the page would crash the program.
     setImmediate(() => {
       if (!window.isDestroyed()) window.reload();
     });

@@ -23,12 +23,12 @@ export function defaultPaths(machine: HostMachine): readonly string[] {
       '/Applications/Ollama.app/Contents/Resources/ollama',
       '/usr/local/bin/ollama',
       '/opt/homebrew/bin/ollama',
-      ...within(machine, (home) => posix.join(home, 'Applications/Ollama.app/Contents/Resources/ollama')),
+      ...inHome(machine, (home) => posix.join(home, 'Applications/Ollama.app/Contents/Resources/ollama')),
     ];
   }
   if (platform === 'win32') {
     return [
-      ...within(machine, (home) => win32.join(home, 'AppData\\Local\\Programs\\Ollama\\ollama.exe')),
+      ...inHome(machine, (home) => win32.join(home, 'AppData\\Local\\Programs\\Ollama\\ollama.exe')),
       win32.join(environment['ProgramFiles'] ?? 'C:\\Program Files', 'Ollama\\ollama.exe'),
     ];
   }
@@ -37,7 +37,7 @@ export function defaultPaths(machine: HostMachine): readonly string[] {
     '/usr/bin/ollama',
     '/opt/ollama/bin/ollama',
     '/home/linuxbrew/.linuxbrew/bin/ollama',
-    ...within(machine, (home) => posix.join(home, '.local/bin/ollama')),
+    ...inHome(machine, (home) => posix.join(home, '.local/bin/ollama')),
   ];
 }
 
@@ -54,7 +54,7 @@ const howToGet = (platform: NodeJS.Platform): string =>
 /** Uses the first path that exists. If that file is unusable, this fails; the next path is not tried. */
 export async function findBinary(paths: readonly string[], platform: NodeJS.Platform): Promise<OllamaBinary> {
   try {
-    return await lookedAt(paths, platform);
+    return await inspectFirst(paths, platform);
   } catch (cause) {
     if (cause instanceof SidecarFailure) throw cause;
     const why = "The file at Ollama's path could not be read.";
@@ -62,7 +62,7 @@ export async function findBinary(paths: readonly string[], platform: NodeJS.Plat
   }
 }
 
-async function lookedAt(paths: readonly string[], platform: NodeJS.Platform): Promise<OllamaBinary> {
+async function inspectFirst(paths: readonly string[], platform: NodeJS.Platform): Promise<OllamaBinary> {
   const path = paths.find((one) => statSync(one, { throwIfNoEntry: false }));
   if (path === undefined) throw new SidecarFailure('not_installed', { remedy: howToGet(platform) });
   const real = realpathSync(path);
@@ -86,9 +86,9 @@ async function hashOf(path: string): Promise<string> {
 }
 
 /** Empty if the user has no home folder. */
-function within(machine: HostMachine, place: (home: string) => string): readonly string[] {
+function inHome(machine: HostMachine, path: (home: string) => string): readonly string[] {
   try {
-    return [place(machine.home())];
+    return [path(machine.home())];
   } catch {
     return [];
   }

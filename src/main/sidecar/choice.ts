@@ -14,16 +14,16 @@ const Choice = lazy(() =>
 /** The owner's choice. It is stored beside the memory and applies to every start. */
 export type EmbeddingsChoice = SchemaOutput<typeof Choice>;
 
-const NOTHING: EmbeddingsChoice = { on: false, adopt: false };
+const DEFAULT: EmbeddingsChoice = { on: false, adopt: false };
 const FILE = 'embeddings.json';
 
 /** If the file cannot be read, embeddings are off and no program is approved. */
 export function readChoice(folder: string): EmbeddingsChoice {
   try {
-    const kept: unknown = JSON.parse(readFileSync(join(folder, FILE), 'utf8'));
-    return Choice().parse(kept);
+    const stored: unknown = JSON.parse(readFileSync(join(folder, FILE), 'utf8'));
+    return Choice().parse(stored);
   } catch {
-    return NOTHING;
+    return DEFAULT;
   }
 }
 

@@ -9,26 +9,26 @@ type Waiting = Set<() => void>;
  * step, so a long request delays others by one step at most.
  */
 export class EmbeddingQueue {
-  readonly #questions = new Map<string, number>();
+  readonly #requests = new Map<string, number>();
   #all = 0;
   /** In order of turns, next first. */
   readonly #waiting = new Map<string, Waiting>();
-  #taken = false;
+  #busy = false;
 
   /** Reserves capacity for a request until disposed. */
   reserve(subject: string): Disposable {
-    const own = this.#questions.get(subject) ?? 0;
+    const own = this.#requests.get(subject) ?? 0;
     if (own >= EMBEDDING.queuedPerSubject || this.#all >= EMBEDDING.queued) {
       throw new Failure('rate_limited', 'Too many texts are waiting to be embedded; try again in a second.', { retryAfter: 1 });
     }
-    this.#questions.set(subject, own + 1);
+    this.#requests.set(subject, own + 1);
     this.#all += 1;
     return {
       [Symbol.dispose]: () => {
         this.#all -= 1;
-        const left = (this.#questions.get(subject) ?? 1) - 1;
-        if (left === 0) this.#questions.delete(subject);
-        else this.#questions.set(subject, left);
+        const left = (this.#requests.get(subject) ?? 1) - 1;
+        if (left === 0) this.#requests.delete(subject);
+        else this.#requests.set(subject, left);
       },
     };
   }
@@ -36,8 +36,8 @@ export class EmbeddingQueue {
   /** Rejects with the signal's reason if aborted while waiting. */
   async runInTurn<T>(subject: string, signal: AbortSignal, step: () => Promise<T>): Promise<T> {
     signal.throwIfAborted();
-    if (this.#taken) await this.#turn(subject, signal);
-    this.#taken = true;
+    if (this.#busy) await this.#waitForTurn(subject, signal);
+    this.#busy = true;
     try {
       return await step();
     } finally {
@@ -45,7 +45,7 @@ export class EmbeddingQueue {
     }
   }
 
-  #turn(subject: string, signal: AbortSignal): Promise<void> {
+  #waitForTurn(subject: string, signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiting: Waiting = this.#waiting.get(subject) ?? new Set();
     this.#waiting.set(subject, waiting.add(resolve));
@@ -60,13 +60,13 @@ export class EmbeddingQueue {
   #next(): void {
     for (const [subject, waiting] of this.#waiting) {
       this.#waiting.delete(subject);
-      const [come] = waiting;
-      if (!come) continue;
-      waiting.delete(come);
+      const [grant] = waiting;
+      if (!grant) continue;
+      waiting.delete(grant);
       if (waiting.size > 0) this.#waiting.set(subject, waiting);
-      come();
+      grant();
       return;
     }
-    this.#taken = false;
+    this.#busy = false;
   }
 }

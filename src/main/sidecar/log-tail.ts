@@ -13,11 +13,11 @@ const MINUTE_MS = 60_000;
 export class LogTail {
   readonly #lines: string[] = [];
   readonly #now: () => number;
-  #held = '';
-  #others = 0;
+  #incomplete = '';
+  #hidden = 0;
   #since = -Infinity;
   #bytes = 0;
-  #heard = 0;
+  #lineCount = 0;
 
   constructor(now: () => number) {
     this.#now = now;
@@ -29,26 +29,26 @@ export class LogTail {
     if (now - this.#since >= MINUTE_MS) {
       this.#since = now;
       this.#bytes = 0;
-      this.#heard = 0;
+      this.#lineCount = 0;
     }
     this.#bytes += chunk.length;
     if (this.#bytes > FLOOD_BYTES) return false;
-    const lines = (this.#held + chunk.toString('latin1')).split('\n');
-    this.#heard += lines.length - 1;
-    if (this.#heard > FLOOD_LINES) return false;
-    this.#held = (lines.pop() ?? '').slice(0, CHARACTERS);
+    const lines = (this.#incomplete + chunk.toString('latin1')).split('\n');
+    this.#lineCount += lines.length - 1;
+    if (this.#lineCount > FLOOD_LINES) return false;
+    this.#incomplete = (lines.pop() ?? '').slice(0, CHARACTERS);
     for (const line of lines) this.#take(line);
     return true;
   }
 
   get lines(): readonly string[] {
-    return this.#others === 0 ? [...this.#lines] : [...this.#lines, `(and ${this.#others} other lines)`];
+    return this.#hidden === 0 ? [...this.#lines] : [...this.#lines, `(and ${this.#hidden} other lines)`];
   }
 
   #take(line: string): void {
     const told = safeLogLine(line);
     if (told === undefined) {
-      this.#others += line === '' ? 0 : 1;
+      this.#hidden += line === '' ? 0 : 1;
       return;
     }
     this.#lines.push(told);

@@ -1,3 +1,5 @@
+import { SidecarFailure } from './sidecar-failure.ts';
+
 interface Known {
   readonly dimensions: number;
   /** In bytes; shown to the owner before a download. */
@@ -23,3 +25,21 @@ export const knownModel = (name: string): Known | undefined => {
 /** Ollama lists a model without a tag as `:latest`. */
 export const includesModel = (name: string, names: readonly string[]): boolean =>
   names.includes(name) || (!name.includes(':') && names.includes(`${name}:latest`));
+
+/** Ensures that all vectors have the same length: vectors of different lengths cannot be compared. */
+export class DimensionCheck {
+  readonly #model: string;
+  #dimensions: number | undefined;
+
+  constructor(model: string) {
+    this.#model = model;
+  }
+
+  require(vectors: readonly (readonly number[])[], count: number): void {
+    const wanted = knownModel(this.#model)?.dimensions ?? this.#dimensions ?? vectors[0]?.length ?? 0;
+    if (vectors.length !== count || wanted === 0 || vectors.some(({ length }) => length !== wanted)) {
+      throw new SidecarFailure('wrong_dimension');
+    }
+    this.#dimensions = wanted;
+  }
+}

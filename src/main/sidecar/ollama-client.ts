@@ -5,18 +5,21 @@ import * as z from 'zod';
 import { lazy, type SchemaOutput } from '../../contract/lazy.ts';
 import { ByteBuffer } from '../../core/file/byte-buffer.ts';
 import type { Clock } from '../../core/time/clock.ts';
+import { isOwnedByTrustedUser } from './port-owner.ts';
 import { SidecarFailure } from './sidecar-failure.ts';
 
-// Not imported, for the reason that stands in src/listeners/listener.ts.
+// Not imported, for the reason given in src/listeners/listener.ts.
 const { Agent, request } = process.getBuiltinModule('node:http');
 
 /** Four times the size of sixteen of the longest known vectors. Reading more would slow down other callers. */
-const MOST_BYTES = 4 * 1024 * 1024;
-const MOST_LINE = 64 * 1024;
+const MAX_BYTES = 4 * 1024 * 1024;
+const MAX_LINE = 64 * 1024;
 
 const Version = lazy(() => z.object({ version: z.string().regex(/^\d{1,6}\.\d{1,6}\.\d{1,6}[\w.+-]{0,40}$/) }));
 const Tags = lazy(() => z.object({ models: z.array(z.object({ name: z.string() })) }));
-const Answer = lazy(() => z.object({ embeddings: z.array(z.array(z.number())), prompt_eval_count: z.int().min(0).default(0) }));
+const Embeddings = lazy(() =>
+  z.object({ embeddings: z.array(z.array(z.number())), prompt_eval_count: z.int().min(0).default(0) }),
+);
 const Step = lazy(() =>
   z.object({
     status: z.string().default(''),
@@ -36,11 +39,11 @@ interface Deps {
   readonly prove: () => Promise<void>;
 }
 
-interface Asked {
+interface RequestOptions {
   readonly path: string;
   readonly body?: object;
   /** For a download: the longest time without data. */
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -56,79 +59,79 @@ export class OllamaClient {
     this.#agent = new ProvedAgent(deps);
   }
 
-  async version(patienceMs: number, signal?: AbortSignal): Promise<string> {
-    return (await this.#read(Version(), { path: '/api/version', patienceMs, signal })).version;
+  async version(timeoutMs: number, signal?: AbortSignal): Promise<string> {
+    return (await this.#read(Version(), { path: '/api/version', timeoutMs, signal })).version;
   }
 
-  async models(patienceMs: number, signal?: AbortSignal): Promise<readonly string[]> {
-    return (await this.#read(Tags(), { path: '/api/tags', patienceMs, signal })).models.map(({ name }) => name);
+  async models(timeoutMs: number, signal?: AbortSignal): Promise<readonly string[]> {
+    return (await this.#read(Tags(), { path: '/api/tags', timeoutMs, signal })).models.map(({ name }) => name);
   }
 
-  async embed(model: string, input: readonly string[], patienceMs: number, signal?: AbortSignal) {
-    const { embeddings: vectors, prompt_eval_count: tokens } = await this.#read(Answer(), {
+  async embed(model: string, input: readonly string[], timeoutMs: number, signal?: AbortSignal) {
+    const { embeddings: vectors, prompt_eval_count: tokens } = await this.#read(Embeddings(), {
       path: '/api/embed',
       body: { model, input, truncate: true },
-      patienceMs,
+      timeoutMs,
       signal,
     });
     return { vectors, tokens };
   }
 
   /** Yields each progress step. Ollama resumes a cancelled download where it stopped. */
-  async *pull(model: string, patienceMs: number, signal: AbortSignal): AsyncGenerator<PullStep> {
-    using response = await this.#ask({ path: '/api/pull', body: { model, stream: true }, patienceMs, signal });
-    let held = '';
+  async *pull(model: string, timeoutMs: number, signal: AbortSignal): AsyncGenerator<PullStep> {
+    using response = await this.#send({ path: '/api/pull', body: { model, stream: true }, timeoutMs, signal });
+    let incomplete = '';
     for await (const chunk of response.chunks()) {
       response.renew();
-      const lines = (held + chunk.toString()).split('\n');
-      held = lines.pop() ?? '';
-      if (held.length > MOST_LINE) throw new SidecarFailure('broken');
+      const lines = (incomplete + chunk.toString()).split('\n');
+      incomplete = lines.pop() ?? '';
+      if (incomplete.length > MAX_LINE) throw new SidecarFailure('broken');
       for (const line of lines) if (line.trim() !== '') yield parse(Step(), line);
     }
-    if (held.trim() !== '') yield parse(Step(), held);
+    if (incomplete.trim() !== '') yield parse(Step(), incomplete);
   }
 
-  async #read<Schema extends z.ZodType>(schema: Schema, asked: Asked): Promise<z.output<Schema>> {
-    using response = await this.#ask(asked);
+  async #read<Schema extends z.ZodType>(schema: Schema, options: RequestOptions): Promise<z.output<Schema>> {
+    using response = await this.#send(options);
     const body = new ByteBuffer();
     for await (const chunk of response.chunks()) {
       body.append(chunk);
-      if (body.length > MOST_BYTES) throw new SidecarFailure('broken');
+      if (body.length > MAX_BYTES) throw new SidecarFailure('broken');
     }
     return parse(schema, body.bytes().toString());
   }
 
-  async #ask({ path, body, patienceMs, signal }: Asked): Promise<Answering> {
+  async #send({ path, body, timeoutMs, signal }: RequestOptions): Promise<StreamedResponse> {
     const { host, port, clock } = this.#deps;
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const text = body === undefined ? '' : JSON.stringify(body);
     const headers = body === undefined ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) };
     const method = body === undefined ? 'GET' : 'POST';
-    const question = request({ host, port, path, method, headers, agent: this.#agent, ...(signal && { signal }) }, resolve);
-    question.on('error', reject).end(text);
+    const sent = request({ host, port, path, method, headers, agent: this.#agent, ...(signal && { signal }) }, resolve);
+    sent.on('error', reject).end(text);
     let response: IncomingMessage | undefined;
-    const patience = new Patience(clock, patienceMs, () => (response ?? question).destroy(new SidecarFailure('hanging')));
+    const timeout = new IdleTimeout(clock, timeoutMs, () => (response ?? sent).destroy(new SidecarFailure('hanging')));
     try {
       response = await promise;
       const { statusCode = 0 } = response;
       if (statusCode === 404) throw new ModelNotFound();
       if (statusCode !== 200) throw new SidecarFailure('broken');
-      return new Answering(response, patience);
+      return new StreamedResponse(response, timeout);
     } catch (error) {
-      patience[Symbol.dispose]();
-      question.destroy();
+      timeout[Symbol.dispose]();
+      sent.destroy();
       throw error;
     }
   }
 }
 
-class Answering implements Disposable {
+class StreamedResponse implements Disposable {
   readonly #response: IncomingMessage;
-  readonly #patience: Patience;
+  readonly #timeout: IdleTimeout;
 
-  constructor(response: IncomingMessage, patience: Patience) {
+  constructor(response: IncomingMessage, timeout: IdleTimeout) {
     this.#response = response;
-    this.#patience = patience;
+    this.#timeout = timeout;
   }
 
   async *chunks(): AsyncGenerator<Buffer> {
@@ -137,36 +140,36 @@ class Answering implements Disposable {
 
   /** Restarts the timeout. */
   renew(): void {
-    this.#patience.renew();
+    this.#timeout.renew();
   }
 
   [Symbol.dispose](): void {
-    this.#patience[Symbol.dispose]();
+    this.#timeout[Symbol.dispose]();
     this.#response.destroy();
   }
 }
 
 /** A timeout that can be restarted. */
-class Patience implements Disposable {
+class IdleTimeout implements Disposable {
   readonly #clock: Clock;
   readonly #ms: number;
-  readonly #over: () => void;
-  #waiting: Disposable;
+  readonly #onTimeout: () => void;
+  #timer: Disposable;
 
-  constructor(clock: Clock, ms: number, over: () => void) {
+  constructor(clock: Clock, ms: number, onTimeout: () => void) {
     this.#clock = clock;
     this.#ms = ms;
-    this.#over = over;
-    this.#waiting = clock.after(ms, over);
+    this.#onTimeout = onTimeout;
+    this.#timer = clock.after(ms, onTimeout);
   }
 
   renew(): void {
-    this.#waiting[Symbol.dispose]();
-    this.#waiting = this.#clock.after(this.#ms, this.#over);
+    this.#timer[Symbol.dispose]();
+    this.#timer = this.#clock.after(this.#ms, this.#onTimeout);
   }
 
   [Symbol.dispose](): void {
-    this.#waiting[Symbol.dispose]();
+    this.#timer[Symbol.dispose]();
   }
 }
 
@@ -200,7 +203,7 @@ class ProvedAgent extends Agent {
         if (!socket.destroyed) throw error;
       });
       // A socket that closed meanwhile emits no further event, so the request would never end.
-      if (socket.destroyed) throw new Error('The connection ended while it was looked at.');
+      if (socket.destroyed) throw new Error('The connection closed during the check.');
       return socket;
     } catch (error) {
       socket.destroy();
@@ -215,4 +218,14 @@ function parse<Schema extends z.ZodType>(schema: Schema, text: string): z.output
   } catch {
     throw new SidecarFailure('broken');
   }
+}
+
+/** Connects to an Ollama that is already running. The owner chose it; the system confirms which user runs it. */
+export function createAdoptedClient(url: URL, clock: Clock): OllamaClient {
+  const host = url.hostname === '[::1]' ? '::1' : '127.0.0.1';
+  const port = Number(url.port || 80);
+  const prove = async (): Promise<void> => {
+    if (!(await isOwnedByTrustedUser(port))) throw new SidecarFailure('foreign');
+  };
+  return new OllamaClient({ host, port, clock, prove });
 }

@@ -22,7 +22,7 @@ interface Spec {
   readonly home: string;
   readonly environment: HostMachine['environment'];
   /** Receives its output. Returning false ends the process. */
-  readonly hear: (chunk: Buffer) => boolean;
+  readonly onOutput: (chunk: Buffer) => boolean;
   /** Time to stop voluntarily. */
   readonly graceMs: number;
 }
@@ -40,7 +40,7 @@ for e in $(grep -lzxF "${MARK}=$1" /proc/[0-9]*/environ); do e=\${e#/proc/}; kil
 kill -9 0) >/dev/null 2>&1 &
 ${MARK}=$1; export ${MARK}; shift; exec "$@" 3<&-`;
 
-export function startOllamaProcess({ path, port, home, environment, hear, graceMs }: Spec): OllamaProcess {
+export function startOllamaProcess({ path, port, home, environment, onOutput, graceMs }: Spec): OllamaProcess {
   mkdirSync(home, { recursive: true, mode: 0o700 });
   const windows = process.platform === 'win32';
   const mark = randomBytes(16).toString('hex');
@@ -57,9 +57,9 @@ export function startOllamaProcess({ path, port, home, environment, hear, graceM
   });
   const { pid = 0 } = child;
   const group = windows ? 0 : pid;
-  const [, , said, lifeline] = child.stdio as unknown as [unknown, unknown, Duplex, Duplex];
+  const [, , output, lifeline] = child.stdio as unknown as [unknown, unknown, Duplex, Duplex];
   lifeline.on('error', () => undefined);
-  said.on('error', () => undefined);
+  output.on('error', () => undefined);
   const exited = new Promise<void>((resolve) => void child.once('exit', () => resolve()).once('error', () => resolve()));
   const signal = (name: NodeJS.Signals): boolean => {
     if (pid === 0) return false;
@@ -71,19 +71,19 @@ export function startOllamaProcess({ path, port, home, environment, hear, graceM
       return false;
     }
   };
-  said.on('data', (chunk: Buffer) => {
-    if (hear(chunk)) return;
+  output.on('data', (chunk: Buffer) => {
+    if (onOutput(chunk)) return;
     // Stop reading, so that its output is not buffered.
-    said.destroy();
+    output.destroy();
     signal('SIGKILL');
   });
   const rest = async (): Promise<void> => {
     await exited;
     lifeline.destroy();
     // The guard shell kills the rest. If the guard was killed first, we do.
-    for (let tries = 0; tries < 50 && isThere(group); tries += 1) await wait(10);
-    if (isThere(group)) signal('SIGKILL');
-    said.destroy();
+    for (let tries = 0; tries < 50 && hasMembers(group); tries += 1) await wait(10);
+    if (hasMembers(group)) signal('SIGKILL');
+    output.destroy();
   };
   const ended = rest();
   return {
@@ -91,20 +91,20 @@ export function startOllamaProcess({ path, port, home, environment, hear, graceM
     ended,
     async stop() {
       signal('SIGTERM');
-      const tooLong = new AbortController();
-      void wait(graceMs, undefined, { signal: tooLong.signal }).then(
+      const killTimer = new AbortController();
+      void wait(graceMs, undefined, { signal: killTimer.signal }).then(
         () => signal('SIGKILL'),
         () => undefined,
       );
       await exited;
-      tooLong.abort();
+      killTimer.abort();
       await ended;
     },
   };
 }
 
 /** Whether the process group still has a member. */
-function isThere(group: number): boolean {
+function hasMembers(group: number): boolean {
   try {
     return group !== 0 && process.kill(-group, 0);
   } catch {
@@ -113,9 +113,9 @@ function isThere(group: number): boolean {
 }
 
 /** Passed through for downloads behind a proxy. */
-const PASSED_ON = ['HTTPS_PROXY', 'https_proxy', 'NO_PROXY', 'no_proxy', 'SSL_CERT_FILE', 'TMPDIR', 'SystemRoot', 'TEMP', 'TMP'];
+const INHERITED = ['HTTPS_PROXY', 'https_proxy', 'NO_PROXY', 'no_proxy', 'SSL_CERT_FILE', 'TMPDIR', 'SystemRoot', 'TEMP', 'TMP'];
 
-interface For {
+interface EnvironmentOptions {
   readonly environment: HostMachine['environment'];
   readonly home: string;
   readonly port: number;
@@ -125,8 +125,8 @@ interface For {
  * Built from a list: our own environment holds keys, and an inherited OLLAMA_* setting could expose Ollama to other origins or
  * addresses.
  */
-function environmentOf({ environment, home, port }: For): Record<string, string> {
-  const passed = PASSED_ON.flatMap((name) => {
+function environmentOf({ environment, home, port }: EnvironmentOptions): Record<string, string> {
+  const passed = INHERITED.flatMap((name) => {
     const value = environment[name];
     return value === undefined ? [] : [[name, value] as const];
   });

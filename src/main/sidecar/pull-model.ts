@@ -6,16 +6,16 @@ import type { OllamaClient } from './ollama-client.ts';
 import { SidecarFailure } from './sidecar-failure.ts';
 
 /** Models have about five. */
-const MOST_LAYERS = 1000;
+const MAX_LAYERS = 1000;
 /** A few per layer. */
-const MOST_STATUSES = 3 * MOST_LAYERS;
+const MAX_STATUSES = 3 * MAX_LAYERS;
 const BETWEEN_STEPS_MS = 200;
 
-interface Fetch {
+interface PullOptions {
   readonly model: string;
   readonly clock: Clock;
   /** Longest time without progress. */
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
   readonly cancel: AbortSignal;
 }
 
@@ -23,13 +23,13 @@ interface Fetch {
  * Yields progress a few times a second. Returns once the model is installed. Fails if messages keep arriving without progress:
  * no more bytes and no new status within the timeout.
  */
-export async function* pullModel(wire: OllamaClient, { model, clock, patienceMs, cancel }: Fetch) {
+export async function* pullModel(client: OllamaClient, { model, clock, timeoutMs, cancel }: PullOptions) {
   const layers = new Map<string, { done: number; of: number }>();
   const statuses = new Set<string>();
   let lastYield = -Infinity;
   let most = 0;
   let progressAt = clock.steady();
-  for await (const { error, digest, total, completed, status } of wire.pull(model, patienceMs, cancel)) {
+  for await (const { error, digest, total, completed, status } of client.pull(model, timeoutMs, cancel)) {
     if (error !== undefined) throw asPullFailure(new Error(error));
     if (status === 'success') return;
     if (digest !== undefined && total > 0) layers.set(digest, { done: Math.min(completed, total), of: total });
@@ -37,8 +37,8 @@ export async function* pullModel(wire: OllamaClient, { model, clock, patienceMs,
     if (done > most || !statuses.has(status)) progressAt = clock.steady();
     most = Math.max(most, done);
     statuses.add(status);
-    const stalled = clock.steady() - progressAt > patienceMs;
-    if (stalled || layers.size > MOST_LAYERS || statuses.size > MOST_STATUSES) throw new SidecarFailure('pull_failed');
+    const stalled = clock.steady() - progressAt > timeoutMs;
+    if (stalled || layers.size > MAX_LAYERS || statuses.size > MAX_STATUSES) throw new SidecarFailure('pull_failed');
     if (clock.steady() - lastYield < BETWEEN_STEPS_MS) continue;
     lastYield = clock.steady();
     yield { done, of: sum(layers, 'of') };

@@ -8,21 +8,18 @@ import type { Embeddings, Vectors } from '../../core/operations/embeddings-port.
 import type { Clock } from '../../core/time/clock.ts';
 import { formatTime } from '../../core/time/format-time.ts';
 import type { HostMachine, OllamaSettings } from '../config/config.ts';
-import { createAdoptedClient } from './adopted.ts';
 import { type EmbeddingsChoice, saveChoice, readChoice } from './choice.ts';
 import { EmbeddingQueue } from './embedding-queue.ts';
-import { DimensionCheck } from './fitting.ts';
 import { InstalledOllama, isApproved } from './installed.ts';
-import { requestTimeout } from './limit.ts';
-import { includesModel, knownModel } from './models.ts';
-import { ModelNotFound, type OllamaClient } from './ollama-client.ts';
+import { DimensionCheck, includesModel, knownModel } from './models.ts';
+import { createAdoptedClient, ModelNotFound, type OllamaClient } from './ollama-client.ts';
 import { OllamaRun } from './ollama-run.ts';
 import { freePort } from './port-owner.ts';
 import { pullModel, asPullFailure, requireDiskSpace } from './pull-model.ts';
 import { SidecarFailure } from './sidecar-failure.ts';
 import { startOwnOllama } from './start-own.ts';
 import { ASLEEP, failedState, isHealthy, noModelState, OFF, failureOf, unapprovedState } from './states.ts';
-import { SIDECAR_TIMEOUTS, type SidecarTimeouts } from './timeouts.ts';
+import { requestTimeout, SIDECAR_TIMEOUTS, type SidecarTimeouts } from './timeouts.ts';
 import { isOlder, MINIMUM_VERSION } from './version.ts';
 
 /** Consecutive failed responses before a restart. A single failure may be caused by its request. */
@@ -271,7 +268,7 @@ export class Sidecar implements Embeddings, AsyncDisposable {
       for await (const far of pullModel(wire, {
         model,
         clock: this.#options.clock,
-        patienceMs: this.#times.pullIdle,
+        timeoutMs: this.#times.pullIdle,
         cancel,
       })) {
         if (this.#life === life) this.#become({ at: 'pulling', model, ...far });

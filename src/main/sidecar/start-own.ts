@@ -31,7 +31,7 @@ export async function startOwnOllama(life: OllamaRun, start: Start): Promise<Oll
     port,
     home: join(folder, 'embeddings'),
     environment: machine.environment,
-    hear: (chunk) => life.readLog(chunk),
+    onOutput: (chunk) => life.readLog(chunk),
     graceMs: times.stopGrace,
   });
   life.attach(child);

@@ -1,4 +1,6 @@
 import { EMBEDDING } from '../../contract/limits.ts';
+import type { Clock } from '../../core/time/clock.ts';
+import { embeddingAbandoned, embeddingTimedOut } from './states.ts';
 
 const SECOND = 1000;
 
@@ -31,3 +33,24 @@ export const SIDECAR_TIMEOUTS: SidecarTimeouts = {
   retryDelays: [1, 5, 30, 120, 300].map((seconds) => seconds * SECOND),
   resetFailuresAfter: 600 * SECOND,
 };
+
+interface Limit extends Disposable {
+  /** Aborted with the failure to report. */
+  readonly signal: AbortSignal;
+}
+
+/** Limits how long a request is processed. Also aborts when the caller cancels. */
+export function requestTimeout(clock: Clock, ms: number, callerSignal: AbortSignal | undefined): Limit {
+  const controller = new AbortController();
+  const abort = (): void => controller.abort(embeddingAbandoned());
+  if (callerSignal?.aborted) abort();
+  else callerSignal?.addEventListener('abort', abort, { once: true });
+  const timer = clock.after(ms, () => controller.abort(embeddingTimedOut(Math.round(ms / 1000))));
+  return {
+    signal: controller.signal,
+    [Symbol.dispose]() {
+      timer[Symbol.dispose]();
+      callerSignal?.removeEventListener('abort', abort);
+    },
+  };
+}

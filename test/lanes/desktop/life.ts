@@ -43,7 +43,7 @@ const pageProcess = (app: ElectronApplication): Promise<number> =>
 /** While a page dies, playwright can lose a result from the main process. */
 const pageProcessNow = (app: ElectronApplication): Promise<number> => pageProcess(app).catch(() => 0);
 
-const NOT_SAVED = 'What you typed in the window is not saved.';
+const NOT_SAVED = 'Quit and lose unsaved text?';
 
 async function typeUnsaved(page: Page): Promise<void> {
   await askFrom(page, 'me', 'remember', { key: 'edited', value: 'saved' });
@@ -76,7 +76,10 @@ export const life: readonly Check[] = [
     async run({ folder }) {
       const { app } = await start({ folder: aFolder(folder), environment: { HELMDECK_MEMORY_KEY: undefined } });
       // This bus has no keychain, and the desktop creates no key file on its own.
-      await eventually('the text appears', async () => (await labels(app))[0]?.endsWith('Nothing is kept.') === true);
+      await eventually(
+        'the text appears',
+        async () => (await labels(app))[0]?.endsWith('Facts are lost when the program ends.') === true,
+      );
       const [line] = await labels(app);
       await app.close();
       return `${line}`;
@@ -111,13 +114,11 @@ export const life: readonly Check[] = [
     async run({ folder }) {
       const environment = { HELMDECK_SHORTCUT: 'Ctrl+Shift+F9' };
       const first = await start({ folder: aFolder(folder), environment });
-      await eventually('the text appears', async () =>
-        (await labels(first.app)).includes('Ctrl+Shift+F9 Opens It from Anywhere'),
-      );
+      await eventually('the text appears', async () => (await labels(first.app)).includes('Shortcut: Ctrl+Shift+F9'));
       must('they are held', await known(first.app, ({ globalShortcut }) => globalShortcut.isRegistered('Ctrl+Shift+F9')));
       const second = await start({ folder: aFolder(folder), environment });
       const opensNothing = async () =>
-        (await labels(second.app)).some((label) => label.startsWith('Ctrl+Shift+F9 Opens Nothing'));
+        (await labels(second.app)).some((label) => label.startsWith('Shortcut Ctrl+Shift+F9 Is Not Available'));
       await eventually('the second says that they are taken', opensNothing);
       await first.app.close();
       await second.app.close();
@@ -450,7 +451,7 @@ export const life: readonly Check[] = [
       await eventually('no action is needed', async () => /^Listening on \S+$/.test(await first()));
       writeFileSync(join(home, '.claude.json'), '{}');
       await press(app, 'Open Memory');
-      await eventually('the text appears', async () => /Claude Code has lost the entry/.test(await first()));
+      await eventually('the text appears', async () => /Claude Code is no longer connected/.test(await first()));
       const again = await askFrom(page, 'me', 'connectClient', { client: 'claude-code' });
       must('it is mended', again.ok);
       await eventually('no action is needed any more', async () => /^Listening on \S+$/.test(await first()));
@@ -511,12 +512,12 @@ export const life: readonly Check[] = [
       const checked = (): Promise<(boolean | undefined)[]> =>
         known(app, ({ Menu }) =>
           (Menu.getApplicationMenu()?.items[0]?.submenu?.items ?? [])
-            .filter(({ label }) => label === 'Start at Login' || label.startsWith('Stay in the Tray'))
+            .filter(({ label }) => label === 'Start at Login' || label.startsWith('Start in the Tray'))
             .map((item) => item.checked),
         );
       must('both are off at first', (await checked()).join() === 'false,false' && !existsSync(entry));
       await press(app, 'Start at Login');
-      await press(app, 'Stay in the Tray When Started at Login');
+      await press(app, 'Start in the Tray at Login');
       await eventually('both are on', async () => (await checked()).join() === 'true,true');
       const exec = /^Exec=(.*)$/m.exec(readFileSync(entry, 'utf8'))?.[1];
       must(`the session starts it (${exec})`, exec === `"${ELECTRON}" "${ROOT}" "--at-login"`);
@@ -557,10 +558,10 @@ export const life: readonly Check[] = [
       }
       must(
         'by its name',
-        (await asked()).every((message) => message === 'That could not be done.'),
+        (await asked()).every((message) => message === 'The command failed.'),
       );
-      await pressInIcon(app, 'Stay in the Tray When Started at Login');
-      await eventually('the other item is checked', async () => (await icon()).ticked.length === 1);
+      await pressInIcon(app, 'Start in the Tray at Login');
+      await eventually('what can be done is', async () => (await icon()).ticked.length === 1);
       await app.close();
       must('it exited with code 0', (await ended) === 0);
       return 'said twice';

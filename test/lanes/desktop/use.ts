@@ -88,7 +88,7 @@ export const use: readonly Check[] = [
         must('the menu offers the same', offered.join() === (await labels(app)).join());
         pictures.set(what, picture);
       };
-      await says('Agents cannot come');
+      await says("Agents can't connect");
       await taken[Symbol.asyncDispose]();
       await pressInIcon(app, 'Try Again');
       await says('Listening on');
@@ -119,11 +119,11 @@ export const use: readonly Check[] = [
       const asked = await answerDialogs(app, 1);
       await page.getByRole('button', { name: 'Resume' }).click();
       await says('Listening on');
-      must('the owner was asked', (await asked()).join() === 'Resume access for agents?');
+      must('its owner was asked', (await asked()).join() === 'Resume agent access?');
       await press(app, 'Pause Agents');
       await eventually('the text appears', async () => (await icon()).labels[0]?.startsWith('Paused') === true);
-      await pressInIcon(app, 'Let Agents In');
-      await eventually('agents can connect', async () => (await icon()).labels[0]?.startsWith('Listening on') === true);
+      await pressInIcon(app, 'Resume Agents');
+      await eventually('agents can come', async () => (await icon()).labels[0]?.startsWith('Listening on') === true);
 
       await pressInIcon(app, 'Copy MCP Address');
       const copied = await known(app, ({ clipboard }) => clipboard.readText());

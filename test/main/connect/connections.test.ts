@@ -17,7 +17,7 @@ import { claudeCode } from '../../../src/main/connect/claude-code.ts';
 import { codex } from '../../../src/main/connect/codex.ts';
 import { replaceConfigFile } from '../../../src/main/connect/config-file.ts';
 import type { Look } from '../../../src/main/connect/connector.ts';
-import { surroundingsOf } from '../../../src/main/connect/programs.ts';
+import { localMachine } from '../../../src/main/connect/programs.ts';
 import { createServedHome } from '../../support/clients.ts';
 import { aCaller } from '../../support/memory.ts';
 
@@ -66,7 +66,7 @@ test.each(all)(
   },
 );
 
-test('what was not there goes again, folder and all', async () => {
+test('disconnecting deletes files and folders that connecting created', async () => {
   const { connections, program, home } = await createServedHome();
   program('codex', 'exit 1');
   await connections.connect({ client: 'codex', subject: 'me' });
@@ -76,7 +76,7 @@ test('what was not there goes again, folder and all', async () => {
   expect(existsSync(join(home, '.codex'))).toBe(false);
 });
 
-test('an entry that was wiped is noticed, and put back (R-CONN-04)', async () => {
+test('a deleted entry is reported, and connecting adds it again (R-CONN-04)', async () => {
   const { connections, put, row, served } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   const first = await connections.connect({ client: 'claude-code', subject: 'me' });
@@ -92,13 +92,13 @@ test('an entry that was wiped is noticed, and put back (R-CONN-04)', async () =>
   expect(readFileSync(path, 'utf8')).toBe('{"wiped":true}');
 });
 
-test('what others changed since stays when ours goes (R-CONN-03)', async () => {
+test('disconnecting keeps the changes of other programs (R-CONN-03)', async () => {
   const { connections, put } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   await connections.connect({ client: 'claude-code', subject: 'me' });
   const since = readFileSync(path, 'utf8').replace('"dark"', '"light"');
   writeFileSync(path, since);
-  // Connected once more meanwhile: what is ours is no part of what was there before.
+  // Connected twice: the stored original must not contain our entry.
   await connections.connect({ client: 'claude-code', subject: 'me' });
   const taken = await connections.disconnect({ client: 'claude-code' });
   expect(taken.files).toEqual([{ path, as_before: true }]);
@@ -109,7 +109,7 @@ test('what others changed since stays when ours goes (R-CONN-03)', async () => {
   expect(readFileSync(path, 'utf8')).toBe(CLAUDE.replace('"dark"', '"blue"'));
 });
 
-test('a file that was deleted since is not said to have been changed (R-CONN-03)', async () => {
+test('disconnecting does not list a deleted file as changed (R-CONN-03)', async () => {
   const { connections, put } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   await connections.connect({ client: 'claude-code', subject: 'me' });
@@ -118,27 +118,27 @@ test('a file that was deleted since is not said to have been changed (R-CONN-03)
   expect(existsSync(path)).toBe(false);
 });
 
-test('a plan whose files have changed since is not carried out (R-CONN-05)', async () => {
+test('a plan is refused if its files have changed since the preview (R-CONN-05)', async () => {
   const { connections, put, served } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   const { basis } = await connections.plan({ client: 'claude-code', subject: 'me' });
   writeFileSync(path, '{}');
   await expect(connections.connect({ client: 'claude-code', subject: 'me', basis })).rejects.toMatchObject({
     code: 'invalid_input',
-    message: expect.stringMatching(/changed since this plan/),
+    message: expect.stringMatching(/changed since the preview/),
   });
   expect(readFileSync(path, 'utf8')).toBe('{}');
   expect((await served.tokens.list()).tokens).toEqual([]);
 });
 
-test('what another program writes in that very moment is not written over (R-CONN-05)', async () => {
+test('a concurrent write of another program is not overwritten (R-CONN-05)', async () => {
   const { put } = await createServedHome();
   const path = put('x.json', 'new');
   expect(() => replaceConfigFile(path, 'the digest of what was read before', Buffer.from('ours'))).toThrow(/another program/);
   expect(readFileSync(path, 'utf8')).toBe('new');
 });
 
-test('behind a link the file itself is changed, and the link stays (R-CONN-06)', async () => {
+test('the target of a link is changed, and the link stays (R-CONN-06)', async () => {
   const { connections, put, home } = await createServedHome();
   const real = put('dotfiles/claude.json', CLAUDE, 0o600);
   const link = join(home, '.claude.json');
@@ -152,7 +152,7 @@ test('behind a link the file itself is changed, and the link stays (R-CONN-06)',
   expect(readdirSync(join(home, 'dotfiles'))).toEqual(['claude.json']);
 });
 
-test('what cannot be changed safely is refused with the reason, and left as it is (R-CONN-06)', async () => {
+test('a file that cannot be changed safely is refused with the reason and not changed (R-CONN-06)', async () => {
   const { connections, put, served, home, row } = await createServedHome();
   const refused = async (why: RegExp): Promise<void> => {
     const held = (): string =>
@@ -167,7 +167,7 @@ test('what cannot be changed safely is refused with the reason, and left as it i
   };
   await refused(/not found on this machine/);
   put('.claude.json', CLAUDE, 0o444);
-  await refused(/cannot be written by you/);
+  await refused(/cannot be written/);
   chmodSync(join(home, '.claude.json'), 0o644);
   put('.claude.json', '{"mcpServers": [');
   await refused(/^\/.*\/\.claude\.json: It is not JSON/);
@@ -176,16 +176,16 @@ test('what cannot be changed safely is refused with the reason, and left as it i
     why: expect.stringMatching(/\.claude\.json: It is not JSON/),
   });
   put('.claude.json', '{"mcpServers": []}');
-  await refused(/something other than an object/);
+  await refused(/is not an object/);
   writeFileSync(join(home, '.claude.json'), Buffer.from([0xff, 0xfe, 0x7b, 0x00]));
-  await refused(/not text in UTF-8/);
+  await refused(/not UTF-8 text/);
   rmSync(join(home, '.claude.json'));
   symlinkSync('nowhere', join(home, '.claude.json'));
   put('bin/claude', '#!/bin/sh\nexit 0\n', 0o755);
-  await refused(/link to nothing/);
+  await refused(/broken link/);
 });
 
-test('in a folder that nobody may write nothing is made, nor below it (R-CONN-06)', async () => {
+test('nothing is created in or below a read-only folder (R-CONN-06)', async () => {
   const { connections, home, program, served } = await createServedHome();
   program('codex', 'exit 1');
   program('claude', 'exit 1');
@@ -193,14 +193,14 @@ test('in a folder that nobody may write nothing is made, nor below it (R-CONN-06
   for (const client of ['codex', 'claude-code'])
     await expect(connections.connect({ client, subject: 'me' })).rejects.toMatchObject({
       code: 'invalid_input',
-      message: expect.stringMatching(/cannot be written by you/),
+      message: expect.stringMatching(/cannot be written/),
     });
   chmodSync(home, 0o755);
   expect(readdirSync(home)).toEqual(['bin']);
   expect((await served.tokens.list()).tokens).toEqual([]);
 });
 
-test('its own command makes the first configuration, with nothing of ours in its environment (R-CONN-07)', async () => {
+test("the client's command creates the first configuration, without our environment variables (R-CONN-07)", async () => {
   const { connections, program, home } = await createServedHome();
   const path = join(home, '.claude.json');
   program(
@@ -238,7 +238,7 @@ test('its own command makes the first configuration, with nothing of ours in its
   expect(existsSync(path)).toBe(false);
 });
 
-test('where there is a configuration its own command is not asked: it takes seconds, and may lose what is written in them (R-CONN-07)', async () => {
+test("the client's command is not run if there is a configuration, because it could lose concurrent writes (R-CONN-07)", async () => {
   const { connections, put, program, home } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   program('claude', 'touch "$HOME/ran"');
@@ -248,7 +248,7 @@ test('where there is a configuration its own command is not asked: it takes seco
   expect(readFileSync(path, 'utf8')).toContain('    "other": { "command": "x" },\n    "helmdeck": {');
 });
 
-test('a program that everybody can write is not run (R-CONN-07)', async () => {
+test('a program that other users can change is not run (R-CONN-07)', async () => {
   const { connections, program, home } = await createServedHome();
   program('claude', 'touch "$HOME/ran"', 0o777);
   await expect(connections.connect({ client: 'claude-code', subject: 'me' })).rejects.toMatchObject({
@@ -258,7 +258,7 @@ test('a program that everybody can write is not run (R-CONN-07)', async () => {
   expect(existsSync(join(home, 'ran'))).toBe(false);
 });
 
-test('an entry of that name that somebody else put there is told apart, and comes back (R-CONN-04)', async () => {
+test('an entry of another program with our name is recognised, and restored by disconnecting (R-CONN-04)', async () => {
   const { connections, put, row } = await createServedHome();
   const text = '{ "mcpServers": { "helmdeck": { "url": "http://127.0.0.1:7345/api/v1/mcp" } } }';
   const path = put('.claude.json', text);
@@ -293,7 +293,7 @@ test.each([
     writeFileSync(path, now.replace(`"${from}"`, `"${to}"`));
   };
   changed('a', 'b');
-  // Connected once more meanwhile: what was replaced is still part of what was there before.
+  // Connected twice: the stored original must still contain the replaced entry.
   await connections.connect({ client, subject: 'me' });
   changed('b', 'c');
   expect((await connections.disconnect({ client })).files).toEqual([{ path, as_before: false }]);
@@ -318,13 +318,13 @@ test.each([
   const { client, file, text } = sample;
   const { connections, put, row, served } = await createServedHome();
   const path = put(file, text);
-  expect(await row(client)).toMatchObject({ state: 'broken', why: expect.stringMatching(/token has gone/) });
+  expect(await row(client)).toMatchObject({ state: 'broken', why: expect.stringMatching(/token file is missing/) });
   const own = await served.tokens.mint({ name: client, client, subject: 'work', days: 30, scopes: ['memory:read'] });
   const tokenFile = join(served.folder, 'clients', `${client}.token`);
   mkdirSync(dirname(tokenFile), { recursive: true });
   writeFileSync(tokenFile, `${own.token}\n`, { mode: 0o600 });
   expect(await row(client)).toMatchObject({ state: 'connected', token: { id: own.id } });
-  // Connected here, and once more, it has our token meanwhile.
+  // Connected twice, the client uses our token.
   for (const _ of [1, 2]) await connections.connect({ client, subject: 'me' });
   expect(readFileSync(tokenFile, 'utf8')).not.toContain(own.token);
   await connections.disconnect({ client });
@@ -332,7 +332,7 @@ test.each([
   expect(readFileSync(tokenFile, 'utf8')).toBe(`${own.token}\n`);
   expect(readdirSync(join(served.folder, 'clients'))).toEqual([`${client}.token`]);
   expect(await row(client)).toMatchObject({ state: 'connected', token: { id: own.id } });
-  // And disconnected like any other, nothing of it is left.
+  // Disconnecting removes everything.
   await connections.disconnect({ client });
   expect(await row(client)).toMatchObject({ state: 'not_connected' });
   expect(existsSync(tokenFile)).toBe(false);
@@ -347,13 +347,13 @@ test.each(['{ "command": "mine", "args": ["precious"] }', '{ "url": "http://127.
     const path = put('.claude.json', text);
     await expect(connections.disconnect({ client: 'claude-code' })).rejects.toMatchObject({
       code: 'invalid_input',
-      message: expect.stringMatching(/its owner's own, and is left as it is/),
+      message: expect.stringMatching(/this program did not create, so it was not removed/),
     });
     expect(readFileSync(path, 'utf8')).toBe(text);
   },
 );
 
-test('an entry of ours whose record has gone is taken out all the same (R-CONN-03)', async () => {
+test('an entry of ours without a record is removed by disconnecting (R-CONN-03)', async () => {
   const { connections, put, served } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   await connections.connect({ client: 'claude-code', subject: 'me' });
@@ -362,7 +362,7 @@ test('an entry of ours whose record has gone is taken out all the same (R-CONN-0
   expect(readFileSync(path, 'utf8')).toBe(CLAUDE);
 });
 
-test('a file keeps its mode when a program writes a new one in its place (R-CONN-01, R-CONN-07)', async () => {
+test('a file that a program replaces keeps its mode (R-CONN-01, R-CONN-07)', async () => {
   const { connections, put, program } = await createServedHome();
   const path = put('.codex/config.toml', CODEX, 0o640);
   program('codex', `cp "${path}" "${path}.new" && chmod 600 "${path}.new" && mv "${path}.new" "${path}"`);
@@ -373,20 +373,20 @@ test('a file keeps its mode when a program writes a new one in its place (R-CONN
   expect(statSync(path).mode & 0o777).toBe(0o640);
 });
 
-test('a folder that is named with no absolute path is none that we and the client would agree on', async () => {
-  const { around, put, home } = await createServedHome();
+test('a relative folder in an environment variable is ignored', async () => {
+  const { host, put, home } = await createServedHome();
   put('.codex/config.toml', CODEX);
   for (const folder of ['', 'relative'])
     for (const [connector, name, file] of [
       [codex, 'CODEX_HOME', '.codex/config.toml'],
       [claudeCode, 'CLAUDE_CONFIG_DIR', '.claude.json'],
     ] as const) {
-      const { config } = await connector.detect({ ...around, environment: { ...around.environment, [name]: folder } });
+      const { config } = await connector.detect({ ...host, environment: { ...host.environment, [name]: folder } });
       expect(config).toBe(join(home, file));
     }
 });
 
-test('clients share one memory, unless one is given its own (R-CONN-08)', async () => {
+test('clients share one memory unless a client has its own subject (R-CONN-08)', async () => {
   const { connections, put, served, row } = await createServedHome();
   put('.claude.json', CLAUDE);
   put('.codex/config.toml', CODEX);
@@ -414,7 +414,7 @@ test('clients share one memory, unless one is given its own (R-CONN-08)', async 
   expect(await row('gemini-cli')).toMatchObject({ subject: 'work' });
 });
 
-test('a paused client is refused until it is let in again, and a revoked one for good (R-CONN-09)', async () => {
+test('a paused client is refused until it is resumed, and a revoked client permanently (R-CONN-09)', async () => {
   const { connections, put, served, row } = await createServedHome();
   put('.claude.json', CLAUDE);
   const { token } = await connections.connect({ client: 'claude-code', subject: 'me' });
@@ -432,7 +432,7 @@ test('a paused client is refused until it is let in again, and a revoked one for
   expect((await connections.connect({ client: 'claude-code', subject: 'me' })).verified.works).toBe(true);
 });
 
-test('only our own bridge is started to try an entry, with nothing that others put beside it (R-CONN-10)', async () => {
+test('testing an entry starts only our bridge, without variables that others added (R-CONN-10)', async () => {
   const { connections, put, served, home } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   const proof = join(home, 'it-ran');
@@ -449,7 +449,7 @@ test('only our own bridge is started to try an entry, with nothing that others p
   );
   const script = put('elsewhere/helmdeck-memory', `#!/bin/sh\ntouch ${proof}\n`, 0o755);
   const shell = put('elsewhere/node', `#!/bin/sh\ntouch ${proof}\n`, 0o777);
-  // Anything can be called node, also what is ours alone to write.
+  // Any program can be called node, even one that only the owner can write.
   const named = put('elsewhere/safe/node', `#!/bin/sh\nenv > ${proof}\n`, 0o755);
   const client = ['--client', 'claude-code'];
   for (const foreign of [
@@ -472,18 +472,21 @@ test('only our own bridge is started to try an entry, with nothing that others p
   expect(served.folder).toBe(ours.env['HELMDECK_DATA_DIR']);
 });
 
-test('what its client would start and is not there any more is said (R-CONN-04)', async () => {
+test('a missing command or bridge is reported (R-CONN-04)', async () => {
   const { connections, put, served, row } = await createServedHome();
   put('.claude.json', CLAUDE);
   await connections.connect({ client: 'claude-code', subject: 'me' });
   rmSync(join(served.folder, 'helmdeck-memory-mcp.mjs'));
-  expect(await row('claude-code')).toMatchObject({ state: 'broken', why: expect.stringMatching(/has gone.*connect it again/) });
+  expect(await row('claude-code')).toMatchObject({
+    state: 'broken',
+    why: expect.stringMatching(/is missing.*Connect the client again/),
+  });
   expect(await connections.verify({ client: 'claude-code' })).toMatchObject({ works: false });
   await connections.connect({ client: 'claude-code', subject: 'me' });
   expect(await row('claude-code')).toMatchObject({ state: 'connected' });
 });
 
-test('a token file that was deleted is said, and a new one made (R-CONN-04)', async () => {
+test('a deleted token file is reported, and connecting creates a new one (R-CONN-04)', async () => {
   const { connections, put, served, row } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   const { token } = await connections.connect({ client: 'claude-code', subject: 'me' });
@@ -491,7 +494,7 @@ test('a token file that was deleted is said, and a new one made (R-CONN-04)', as
   rmSync(file);
   expect(await row('claude-code')).toMatchObject({
     state: 'broken',
-    why: expect.stringMatching(/token has gone.*connect it again/),
+    why: expect.stringMatching(/token file is missing.*Connect the client again/),
   });
   put('.claude.json', CLAUDE.replace('"mcpServers"', '"mcpServers": 1, "mcpServers"'));
   await expect(connections.connect({ client: 'claude-code', subject: 'me' })).rejects.toThrow(/twice/);
@@ -504,7 +507,7 @@ test('a token file that was deleted is said, and a new one made (R-CONN-04)', as
   expect(readFileSync(path, 'utf8')).toBe(CLAUDE);
 });
 
-test('two that connect at once do not undo each other, and two plans of one file are one too many (R-CONN-05)', async () => {
+test('concurrent connections do not overwrite each other, and the second of two plans for one file is refused (R-CONN-05)', async () => {
   const { connections, put, row, served } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   put('.codex/config.toml', CODEX);
@@ -523,7 +526,7 @@ test('two that connect at once do not undo each other, and two plans of one file
   expect(readFileSync(path, 'utf8')).toBe(CLAUDE);
 });
 
-test('our entry, changed by somebody since, is told apart and goes all the same (R-CONN-03, R-CONN-04)', async () => {
+test('a modified entry of ours is reported, and removed by disconnecting (R-CONN-03, R-CONN-04)', async () => {
   const { connections, put, row } = await createServedHome();
   const path = put('.claude.json', CLAUDE);
   await connections.connect({ client: 'claude-code', subject: 'me' });
@@ -533,15 +536,15 @@ test('our entry, changed by somebody since, is told apart and goes all the same 
   expect(readFileSync(path, 'utf8')).toBe(CLAUDE);
 });
 
-test('a file that was broken since is named when it is to be put right (R-CONN-06)', async () => {
+test('disconnecting names a file that has become invalid (R-CONN-06)', async () => {
   const { connections, put } = await createServedHome();
   put('.codex/config.toml', CODEX);
   await connections.connect({ client: 'codex', subject: 'me' });
   const path = put('.codex/config.toml', '[');
-  await expect(connections.disconnect({ client: 'codex' })).rejects.toThrow(`${path}: It is not TOML`);
+  await expect(connections.disconnect({ client: 'codex' })).rejects.toThrow(`${path}: It is not valid TOML`);
 });
 
-test('what its owner has added to our entry stays when it is connected anew (R-CONN-01)', async () => {
+test('reconnecting keeps settings that the owner added to our entry (R-CONN-01)', async () => {
   const { connections, put, row } = await createServedHome();
   const gemini = put('.gemini/settings.json', '{}');
   const toml = put('.codex/config.toml', CODEX);
@@ -636,7 +639,7 @@ test.each([
   });
 });
 
-test('a home of any name holds clients that are connected and disconnected (R-CONN-03, R-CONN-10)', async () => {
+test('clients can be connected and disconnected in a home folder of any name (R-CONN-03, R-CONN-10)', async () => {
   const { connections, put, program, home } = await createServedHome({ folderName: `A da's "höme" $(x) \`y\` 家 \\n` });
   put('.claude.json', CLAUDE);
   put('.codex/config.toml', CODEX);
@@ -652,14 +655,14 @@ test('a home of any name holds clients that are connected and disconnected (R-CO
   expect(existsSync(join(home, '.gemini'))).toBe(false);
 });
 
-test('what lies where versions of Node would is no reason to show no client', async () => {
+test('a file in place of the folder of Node versions does not prevent the client list', async () => {
   const { put } = await createServedHome();
   const home = dirname(put('.nvm/versions/node', 'a file'));
   const machine = { environment: {}, platform: process.platform, home: () => join(home, '../..') };
-  expect(surroundingsOf(machine).places()).toContain('/usr/bin');
+  expect(localMachine(machine).places()).toContain('/usr/bin');
 });
 
-test('what is kept of a connection and cannot be read is said, and no other client is hidden by it (R-CONN-04)', async () => {
+test('an unreadable record is reported, and the other clients are still listed (R-CONN-04)', async () => {
   const { connections, put, served, row } = await createServedHome();
   put('.claude.json', CLAUDE);
   const path = put('.codex/config.toml', CODEX);
@@ -674,13 +677,13 @@ test('what is kept of a connection and cannot be read is said, and no other clie
   chmodSync(record, 0o600);
   const text = readFileSync(record, 'utf8');
   writeFileSync(record, '{');
-  expect(await row('codex')).toMatchObject({ state: 'broken', why: expect.stringMatching(/delete clients\/codex\.json/) });
+  expect(await row('codex')).toMatchObject({ state: 'broken', why: expect.stringMatching(/Delete clients\/codex\.json/) });
   writeFileSync(record, text);
   await connections.disconnect({ client: 'codex' });
   expect(readFileSync(path, 'utf8')).toBe(CODEX);
 });
 
-test('one that was never connected cannot be disconnected, and one that nobody knows is not found', async () => {
+test('disconnecting a client that is not connected, or unknown, is refused', async () => {
   const { connections, put } = await createServedHome();
   put('.claude.json', CLAUDE);
   await expect(connections.disconnect({ client: 'claude-code' })).rejects.toMatchObject({ code: 'not_found' });
@@ -688,7 +691,7 @@ test('one that was never connected cannot be disconnected, and one that nobody k
 });
 
 describe('a connection that fails half-way', () => {
-  /** A client with a second file of its own, and a program that may refuse. */
+  /** A client with two files and a program that can fail. */
   const both = async (look: () => Look) => {
     const home = await createServedHome({
       connectors: [
@@ -716,11 +719,11 @@ describe('a connection that fails half-way', () => {
 
   test.each([
     {
-      why: 'its program refuses',
+      why: 'its program fails',
       script: 'echo half > "$HOME/three.json"; echo "not today" >&2; exit 1',
-      says: /refused.*not today/,
+      says: /could not be connected.*not today/,
     },
-    { why: 'its entry is not to be seen after that', script: 'echo half > "$HOME/three.json"', says: /does not show our entry/ },
+    { why: 'its entry is missing afterwards', script: 'echo half > "$HOME/three.json"', says: /does not show our entry/ },
   ])('because $why leaves nothing behind (R-CONN-13)', async ({ script, says }) => {
     const home = await both(() => ({ at: 'absent' }));
     home.program('both', script);
@@ -731,7 +734,7 @@ describe('a connection that fails half-way', () => {
     expect(readdirSync(join(home.served.folder, 'clients'))).toEqual([]);
   });
 
-  test('leaves the one before it as it was (R-CONN-13)', async () => {
+  test('keeps the earlier connection unchanged (R-CONN-13)', async () => {
     let look: Look = { at: 'present' };
     const home = await both(() => look);
     home.program('both', 'echo ours > "$HOME/three.json"');
@@ -748,11 +751,11 @@ describe('a connection that fails half-way', () => {
     expect(existsSync(join(home.home, 'new'))).toBe(false);
   });
 
-  test('because the program was killed is taken back by disconnecting (R-CONN-13)', async () => {
+  test('because the program was killed can be undone by disconnecting (R-CONN-13)', async () => {
     const home = await both(() => ({ at: 'present' }));
     home.program('both', 'true');
     await connectBoth(home);
-    // As it stands before the end: it is not known yet what was left where.
+    // The record as it is before the last step, without the digests of the changed files.
     const file = join(home.served.folder, 'clients', 'both.json');
     const record = JSON.parse(readFileSync(file, 'utf8')) as { files: object[] };
     const begun = { ...record, files: record.files.map((one) => ({ ...one, after: undefined })) };

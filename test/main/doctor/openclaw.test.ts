@@ -10,7 +10,7 @@ import { aHomeWithOpenClaw, CLIENT } from '../../support/openclaw.ts';
 async function connected() {
   const home = await aHomeWithOpenClaw();
   await home.connections.connect(CLIENT);
-  return { ...home, examine: () => examineOpenClaw(home.around, home.served.folder) };
+  return { ...home, examine: () => examineOpenClaw(home.host, home.served.folder) };
 }
 
 const statesOf = (findings: readonly Finding[]): string[] => findings.map(({ check, state }) => `${check} ${state}`);
@@ -27,19 +27,19 @@ describe('the doctor of OpenClaw (R-CLAW-13)', () => {
 
   test('says that it is not there, not connected, or lacks its plugin, and what to do', async () => {
     const none = await createServedHome();
-    expect(await examineOpenClaw(none.around, none.served.folder)).toMatchObject([
+    expect(await examineOpenClaw(none.host, none.served.folder)).toMatchObject([
       { state: 'bad', remedy: expect.stringContaining('Install it') },
     ]);
-    const { around, connections, plugin, served } = await aHomeWithOpenClaw();
-    expect(found(await examineOpenClaw(around, served.folder), 'config')).toMatchObject({
+    const { host, connections, plugin, served } = await aHomeWithOpenClaw();
+    expect(found(await examineOpenClaw(host, served.folder), 'config')).toMatchObject({
       state: 'bad',
       remedy: expect.stringContaining('helmdeck-memory connect openclaw'),
     });
     await connections.connect(CLIENT);
     rmSync(plugin, { recursive: true });
-    expect(found(await examineOpenClaw(around, served.folder), 'config')).toMatchObject({
+    expect(found(await examineOpenClaw(host, served.folder), 'config')).toMatchObject({
       state: 'bad',
-      says: expect.stringContaining('gone'),
+      says: expect.stringContaining('missing'),
     });
   });
 
@@ -59,12 +59,12 @@ describe('the doctor of OpenClaw (R-CLAW-13)', () => {
   });
 
   test('tells of keys that its OpenClaw does not start over, and of a search by QMD that is missing or kept out', async () => {
-    const { examine, config, mcporter, around } = await connected();
+    const { examine, config, mcporter, host } = await connected();
     writeFileSync(config, readFileSync(config, 'utf8').replace('"search":', '"backend": "qmd", "search":'));
     expect(found(await examine(), 'config')).toMatchObject({ state: 'warn', says: expect.stringContaining('memory.backend') });
     rmSync(mcporter);
     expect(found(await examine(), 'qmd')).toMatchObject({ state: 'warn', says: expect.stringContaining(mcporter) });
-    const environment = around.environment as Record<string, string>;
+    const environment = host.environment as Record<string, string>;
     for (const [name, off] of [
       ['OPENCLAW_QMD_ENABLED', 'false'],
       ['HELMDECK_OPENCLAW_QMD', 'off'],
@@ -77,11 +77,11 @@ describe('the doctor of OpenClaw (R-CLAW-13)', () => {
 
   test('does not contradict the program where only its own environment kept mcporter out', async () => {
     const home = await aHomeWithOpenClaw();
-    const environment = home.around.environment as Record<string, string>;
+    const environment = home.host.environment as Record<string, string>;
     environment['OPENCLAW_QMD_ENABLED'] = 'false';
     await home.connections.connect(CLIENT);
     delete environment['OPENCLAW_QMD_ENABLED'];
-    const findings = await examineOpenClaw(home.around, home.served.folder);
+    const findings = await examineOpenClaw(home.host, home.served.folder);
     expect(found(findings, 'qmd')).toMatchObject({ state: 'ok', says: expect.stringContaining('connected without it') });
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { isPublicAddress } from '../../../src/main/egress/addresses.ts';
 
-describe('an address that may be connected to (R-PACK-14)', () => {
+describe('a public address (R-PACK-14)', () => {
   test.each([
     '1.1.1.1',
     '8.8.8.8',
@@ -99,7 +99,7 @@ describe('an address that may be connected to (R-PACK-14)', () => {
     '[::1]',
     ' 1.1.1.1',
     '1.1.1.1\n',
-  ])('is not "%s", which is no address as the system tells one', (address) => {
+  ])('is not "%s", which is not in the form that the resolver returns', (address) => {
     expect(isPublicAddress(address)).toBe(false);
   });
 });

@@ -33,8 +33,8 @@ const seen = async (condition: () => boolean): Promise<void> => {
 /** The message of the rejection, once there is one. */
 const failing = (reply: Promise<EgressResponse>): Promise<unknown> => reply.catch((error: unknown) => error);
 
-describe('the way out (R-PACK-14)', () => {
-  test('asks over TLS by GET, says who it is, and nothing else of this machine', async () => {
+describe('a request of a pack (R-PACK-14)', () => {
+  test('is a GET over TLS that names the product and nothing else', async () => {
     world.respond('docs.example.com', (_, response) => response.setHeader('X-One', ['a', 'b']).end('hello'));
     const reply = await get('https://docs.example.com/a%20b?q=1&r=%26#part', { headers: { Accept: 'text/plain' } });
     expect({ ...reply, body: reply.body.toString() }).toMatchObject({
@@ -61,13 +61,13 @@ describe('the way out (R-PACK-14)', () => {
     expect(world.connections).toEqual([`${PUBLIC_IPV4} 443`]);
   });
 
-  test('goes to another port only where the list names it', async () => {
+  test('reaches another port only if it is listed', async () => {
     world.respond('docs.example.com:8443', (_, response) => response.end('there'));
     expect((await get('https://docs.example.com:8443/')).body.toString()).toBe('there');
     expect(world.connections).toEqual([`${PUBLIC_IPV4} 8443`]);
   });
 
-  test('takes the next address of a name where one does not answer', async () => {
+  test('tries the next address if one refuses the connection', async () => {
     world.names.set('docs.example.com', [['1.1.1.1', PUBLIC_IPV6]]);
     world.respond('docs.example.com', (_, response) => response.end('hello'));
     // The trap closes the connection during the handshake, which is not retried. Only a refused connection moves on to the next
@@ -80,7 +80,7 @@ describe('the way out (R-PACK-14)', () => {
     expect(world.connections).toEqual(['1.1.1.1 443', `${PUBLIC_IPV6} 443`]);
   });
 
-  test('goes by no proxy of the environment, and trusts nobody because a variable says so', async () => {
+  test('ignores proxies and certificate settings in the environment', async () => {
     const proxy = createServer();
     let proxied = 0;
     proxy.on('connection', (socket) => {
@@ -109,7 +109,7 @@ describe('the way out (R-PACK-14)', () => {
     expect(world.requests).toHaveLength(1);
   });
 
-  test('keeps no cookie', async () => {
+  test('stores no cookies', async () => {
     world.respond('docs.example.com', (_, response) => response.setHeader('Set-Cookie', 'a=b').end());
     await get('https://docs.example.com/');
     await get('https://docs.example.com/');
@@ -125,7 +125,7 @@ describe('the way out (R-PACK-14)', () => {
     { says: 'Cache-Control: public, max-age=60', once: false },
     { says: 'Cache-Control: public,max-age=05', once: false },
     { says: 'X-Other: no-store', once: false },
-  ])('an answer with $says is for this once: $once, by a redirect too (R-PACK-04)', async ({ says, once: uncacheable }) => {
+  ])('a response with $says cannot be cached: $once, also after a redirect (R-PACK-04)', async ({ says, once: uncacheable }) => {
     const [name = '', value = ''] = says.split(': ');
     world.respond('docs.example.com', (_, response) => response.setHeader(name, value).end());
     world.respond('old.example.com', (_, response) =>
@@ -142,7 +142,7 @@ const refused = (socket: Socket): Socket => {
   return socket;
 };
 
-describe('an address that is refused before anything is connected to (R-PACK-14)', () => {
+describe('an address that is refused before a connection (R-PACK-14)', () => {
   test.each([
     ['http://docs.example.com/', 'https://'],
     ['ftp://docs.example.com/', 'https://'],
@@ -226,13 +226,13 @@ const INSIDE = [
   'localhost',
 ];
 
-describe('a name that leads inside reaches nothing (R-PACK-14)', () => {
-  test('whatever would reach it is seen', async () => {
+describe('a name with a private address is refused (R-PACK-14)', () => {
+  test('the trap detects connections', async () => {
     world.network.dial('10.0.0.1', 443).on('error', () => undefined);
     await expect.poll(world.trappedConnections).toBe(1);
   });
 
-  test.each(INSIDE)('to %s', async (address) => {
+  test.each(INSIDE)('address %s', async (address) => {
     world.names.set('docs.example.com', [[address]]);
     await expect(get('https://docs.example.com/')).rejects.toMatchObject({
       code: 'handler_failed',
@@ -246,13 +246,13 @@ describe('a name that leads inside reaches nothing (R-PACK-14)', () => {
     ['public last', ['10.0.0.1', PUBLIC_IPV4]],
     ['mapped among public ones', [PUBLIC_IPV6, PUBLIC_IPV4, '::ffff:10.0.0.1']],
     ['nothing at all', []],
-  ])('to both inside and outside: %s', async (_, addresses) => {
+  ])('private and public addresses: %s', async (_, addresses) => {
     world.names.set('docs.example.com', [addresses]);
     await expect(get('https://docs.example.com/')).rejects.toMatchObject({ code: 'handler_failed' });
     expect([world.trappedConnections(), world.connections, world.requests]).toEqual([0, [], []]);
   });
 
-  test('to the outside once and inside from then on (rebinding): it is resolved once, and what was checked is dialled', async () => {
+  test('DNS rebinding: the name is resolved once, and the checked address is used', async () => {
     world.names.set('docs.example.com', [[PUBLIC_IPV4], ['127.0.0.1']]);
     world.respond('docs.example.com', (_, response) => response.end('hello'));
     expect((await get('https://docs.example.com/')).body.toString()).toBe('hello');
@@ -262,7 +262,7 @@ describe('a name that leads inside reaches nothing (R-PACK-14)', () => {
     expect(world.trappedConnections()).toBe(0);
   });
 
-  test('by the resolver of this system, too', async () => {
+  test('also with the resolver of this system', async () => {
     const inside = createTcpServer();
     let reached = 0;
     inside.on('connection', () => (reached += 1)).listen(0, '127.0.0.1');
@@ -285,7 +285,7 @@ describe('a redirect (R-PACK-14)', () => {
   const redirect = (host: string, to: string, status = 302): void =>
     world.respond(host, (_, response) => response.writeHead(status, { Location: to }).end('moved'));
 
-  test.each([301, 302, 303, 307, 308])('by %i is followed, within a host with what its caller sent', async (status) => {
+  test.each([301, 302, 303, 307, 308])('with status %i is followed, and keeps the headers within a host', async (status) => {
     world.respond('docs.example.com', ({ url }, response) =>
       url === '/old' ? response.writeHead(status, { Location: 'new#part' }).end() : response.end('new'),
     );
@@ -297,7 +297,7 @@ describe('a redirect (R-PACK-14)', () => {
     ]);
   });
 
-  test('to another host takes nothing along that the caller sent, not even when it leads back', async () => {
+  test('to another host drops the headers, also if a later redirect leads back', async () => {
     redirect('docs.example.com', 'https://other.example.org/');
     world.respond('other.example.org', (_, response) => response.writeHead(302, { Location: 'https://www.example.com/' }).end());
     world.respond('www.example.com', ({ url }, response) =>
@@ -335,7 +335,7 @@ describe('a redirect (R-PACK-14)', () => {
     expect([world.trappedConnections(), world.requests.length]).toEqual([0, 1]);
   });
 
-  test('to a listed name that leads inside reaches nothing, however long the chain', async () => {
+  test('to a listed name with a private address is refused, also after several redirects', async () => {
     redirect('a.example.com', 'https://b.example.com/');
     redirect('b.example.com', 'https://c.example.com/');
     redirect('c.example.com', 'https://inside.example.com/');
@@ -347,14 +347,14 @@ describe('a redirect (R-PACK-14)', () => {
     expect(new Set(world.connections)).toEqual(new Set([`${PUBLIC_IPV4} 443`]));
   });
 
-  test('to itself, whose name leads inside the second time, reaches nothing', async () => {
+  test('to the same name is refused if it then has a private address', async () => {
     world.names.set('docs.example.com', [[PUBLIC_IPV4], ['10.0.0.1']]);
     redirect('docs.example.com', '/again');
     await expect(get('https://docs.example.com/')).rejects.toMatchObject({ code: 'handler_failed' });
     expect([world.trappedConnections(), world.requests.length]).toEqual([0, 1]);
   });
 
-  test('is followed five times and not a sixth', async () => {
+  test('is followed at most five times', async () => {
     world.respond('docs.example.com', ({ url = '' }, response) => {
       const left = Number(url.slice(1));
       if (left > 0) response.writeHead(302, { Location: `/${left - 1}` }).end();
@@ -368,10 +368,10 @@ describe('a redirect (R-PACK-14)', () => {
   });
 });
 
-describe('an answer that asks too much (R-PACK-14)', () => {
+describe('a response beyond a limit (R-PACK-14)', () => {
   const MOST = 1024 * 1024;
 
-  test('is taken up to a mebibyte, and refused or cut beyond', async () => {
+  test('is accepted up to 1 MiB, and refused or truncated above', async () => {
     world.respond('docs.example.com', ({ url = '' }, response) => response.end(Buffer.alloc(Number(url.slice(1)), 'x')));
     expect((await get(`https://docs.example.com/${MOST}`)).body).toHaveLength(MOST);
     await expect(get(`https://docs.example.com/${MOST + 1}`)).rejects.toMatchObject({
@@ -388,7 +388,7 @@ describe('an answer that asks too much (R-PACK-14)', () => {
     });
   });
 
-  test('in pieces of a byte each is taken whole, up to that', async () => {
+  test('is accepted in single bytes up to the limit', async () => {
     const pieces = (count: number): Buffer => Buffer.from('1\r\na\r\n'.repeat(count));
     const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
     raw('docs.example.com', head, pieces(20_000), '0\r\n\r\n');
@@ -396,7 +396,7 @@ describe('an answer that asks too much (R-PACK-14)', () => {
     expect((await get('https://docs.example.com/', { maxBytes: 100, truncate: true })).body).toHaveLength(100);
   });
 
-  test('without an end is left where the bytes are full', async () => {
+  test('without an end is stopped at the limit', async () => {
     let sent = 0;
     let gone = false;
     world.respond('docs.example.com', (_, response) => {
@@ -413,7 +413,7 @@ describe('an answer that asks too much (R-PACK-14)', () => {
     expect(sent).toBeLessThan(32 * MOST);
   });
 
-  test('in packed form is refused, however small', async () => {
+  test('that is compressed is refused', async () => {
     world.respond('docs.example.com', (_, response) =>
       response.setHeader('Content-Encoding', 'gzip').end(gzipSync(Buffer.alloc(64 * MOST))),
     );
@@ -422,7 +422,7 @@ describe('an answer that asks too much (R-PACK-14)', () => {
     });
   });
 
-  test('with headers beyond 16 KiB is refused, many or one', async () => {
+  test('with more than 16 KiB of headers is refused', async () => {
     const lines = Array.from({ length: 3000 }, (_, index) => `X-${index}: ${index}\r\n`);
     raw('many.example.com', 'HTTP/1.1 200 OK\r\n', ...lines, 'Content-Length: 0\r\n\r\n');
     raw('long.example.com', `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(17_000)}\r\n`);
@@ -432,7 +432,7 @@ describe('an answer that asks too much (R-PACK-14)', () => {
     }
   });
 
-  test('with headers without end is refused when they are too many', async () => {
+  test('with endless headers is refused at the limit', async () => {
     let line: Socket | undefined;
     world.respond('docs.example.com', ({ socket }) => {
       line = socket;
@@ -446,13 +446,13 @@ describe('an answer that asks too much (R-PACK-14)', () => {
     await seen(() => line?.destroyed === true);
   });
 
-  test('keeps what forbids to keep it, also behind a thousand other headers', async () => {
+  test('with a thousand headers still prevents caching', async () => {
     const lines = Array.from({ length: 2500 }, () => `a:\r\n`);
     raw('docs.example.com', 'HTTP/1.1 200 OK\r\n', ...lines, 'Cache-Control: no-store\r\nContent-Length: 0\r\n\r\n');
     expect(await get('https://docs.example.com/')).toMatchObject({ uncacheable: true });
   });
 
-  test('that is no HTTP, or breaks off, is told as such', async () => {
+  test('that is incomplete or not HTTP is reported', async () => {
     raw('noise.example.com', 'SSH-2.0-OpenSSH_9.6\r\n');
     world.respond('short.example.com', ({ socket }) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhal'));
     world.respond('gone.example.com', ({ socket }) => socket.destroy());
@@ -467,7 +467,7 @@ describe('an answer that asks too much (R-PACK-14)', () => {
     }
   });
 
-  test('of somebody else than its name is refused before a word is said', async () => {
+  test('from a server with another certificate is refused before the request is sent', async () => {
     const hosts = parseHostAllowlist(['docs.example.net'], '')!;
     await expect(get('https://docs.example.net/', { hosts, headers: { Authorization: 'Bearer abc' } })).rejects.toMatchObject({
       code: 'handler_failed',
@@ -477,10 +477,10 @@ describe('an answer that asks too much (R-PACK-14)', () => {
   });
 });
 
-describe('patience (R-PACK-14)', () => {
+describe('a timeout (R-PACK-14)', () => {
   const timeout = (what: string) => ({ code: 'timeout', message: `docs.example.com ${what} s; try again later.` });
 
-  test('ends after 10 s of silence: before the headers, and in the body', async () => {
+  test('ends a request after 10 s without data, before the headers and in the body', async () => {
     let line: Socket | undefined;
     world.respond('docs.example.com', ({ socket, url }, response) => {
       line = socket;
@@ -497,7 +497,7 @@ describe('patience (R-PACK-14)', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('ends after 20 s in all, however often something comes', async () => {
+  test('ends a request after 20 s in total', async () => {
     let answering: ServerResponse | undefined;
     world.respond('docs.example.com', (_, response) => {
       response.writeHead(200).write('.');
@@ -513,7 +513,7 @@ describe('patience (R-PACK-14)', () => {
     expect(await told).toMatchObject(timeout('took longer than 20'));
   });
 
-  test('ends for a name that is never found, and an address that never answers', async () => {
+  test('ends a name lookup and a connection that never complete', async () => {
     const errand = { url: 'https://docs.example.com/', hosts: HOSTS, signal: new AbortController().signal };
     const unfound = failing(createEgress({ ...world.network, resolve: () => new Promise(() => undefined), clock }).get(errand));
     await clock.advance(11 * SECOND);
@@ -534,7 +534,7 @@ describe('patience (R-PACK-14)', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('ends when the caller gives up: before, while a name is looked up, and in the middle of an answer', async () => {
+  test('is not needed if the caller cancels: before, during the lookup, and during the response', async () => {
     const reason = new Error('given up');
     await expect(get('https://docs.example.com/', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
     const looking = new AbortController();
@@ -558,7 +558,7 @@ describe('patience (R-PACK-14)', () => {
   });
 });
 
-test('what goes wrong is told without a header, an address or a word of the other side', async () => {
+test('an error contains no header, no address and no text of the server', async () => {
   const secret = 'Bearer very-secret-9f2c';
   raw('docs.example.com', `HTTP/1.1 200 ${secret}\r\nBroken\r\n\r\n`);
   const error = await get('https://docs.example.com/?q=private', { headers: { Authorization: secret } }).catch(

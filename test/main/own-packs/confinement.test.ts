@@ -11,11 +11,11 @@ import { A_KEY } from '../../support/store.ts';
 const system = await findConfinement();
 const linux = process.platform === 'linux';
 
-describe("the process of a pack of the owner's own", () => {
+describe('the process of an own pack', () => {
   test.skipIf(!linux).each([
-    ['without a confinement of the system', NO_CONFINEMENT],
-    ['with that of the system', system],
-  ])('holds nothing that the program has open, and nothing of its environment: %s (R-PACK-10)', async (_how, confined) => {
+    ['without a sandbox of the operating system', NO_CONFINEMENT],
+    ['with it', system],
+  ])('inherits no open files and no environment variables of the program, %s (R-PACK-10)', async (_how, confined) => {
     vi.stubEnv('HELMDECK_MEMORY_KEY', A_KEY);
     vi.stubEnv('DBUS_SESSION_BUS_ADDRESS', 'unix:path=/run/user/1/bus');
     onTestFinished(() => void vi.unstubAllEnvs());
@@ -45,7 +45,7 @@ describe("the process of a pack of the owner's own", () => {
     ['another file', `import './other.mjs';`],
     ['a file by its path', `import '/etc/passwd';`],
     ['a package', `import 'better-sqlite3';`],
-    ['our own zod by another name', `import 'zod';`],
+    ['zod by its package name', `import 'zod';`],
     ['a module of Node', `import 'node:crypto';`],
     ['itself', `import 'pack:test.own.mjs';`],
   ])('cannot import %s (R-PACK-34)', async (_what, before) => {
@@ -55,20 +55,20 @@ describe("the process of a pack of the owner's own", () => {
   });
 });
 
-describe('the confinement of the system (R-PACK-34)', () => {
-  test('is not believed to work because it starts a program', async () => {
+describe('the sandbox of the operating system (R-PACK-34)', () => {
+  test('is not used if it does not confine the program', async () => {
     expect(await isEffective(NO_CONFINEMENT)).toBe(false);
     expect(await isEffective({ name: 'bubblewrap', wrap: () => ['/bin/true'] })).toBe(false);
   });
 
-  test('is not used where it does not start one', async () => {
+  test('is not used if it cannot start a program', async () => {
     expect(await isEffective({ name: 'bubblewrap', wrap: () => ['/nowhere/bwrap'] })).toBe(false);
     expect(await isEffective({ name: 'bubblewrap', wrap: () => ['/bin/false'] })).toBe(false);
   });
 });
 
 describe('a pack can use', () => {
-  test('what docs/packs.md lists, beside the language', async () => {
+  test('the globals that docs/packs.md lists', async () => {
     const { run } = await openMemoryWithOwnPack({
       handler: `
         const address = new URL('/find?q=a%20b#top', 'https://example.com:8443');
@@ -120,7 +120,7 @@ describe('fetch of a pack', () => {
     return { said: JSON.stringify([answer.ok, answer.status, answer.headers.get('Content-Type'), answer.headers.get('set-cookie'), await answer.text()]) };`;
   const hosts = `hosts: ['api.example.com'],`;
 
-  test('asks the hosts that the pack names, and no others (R-PACK-14, R-PACK-34)', async () => {
+  test('reaches only the hosts that the pack declares (R-PACK-14, R-PACK-34)', async () => {
     const internet = await startFakeInternet();
     const { egress, requests: asked } = internet;
     internet.respond('api.example.com', (_request, response) => response.setHeader('content-type', 'text/plain').end('weather'));
@@ -137,7 +137,7 @@ describe('fetch of a pack', () => {
     ]);
   });
 
-  test('is refused without hosts, with another method, and with headers that are ours', async () => {
+  test('is refused without hosts, with another method, and with reserved headers', async () => {
     const { egress, requests: asked } = await startFakeInternet();
     const none = await openMemoryWithOwnPack({ handler: fetching }, { egress });
     await expect(none.run({ what: 'https://api.example.com/' })).rejects.toMatchObject({
@@ -154,7 +154,7 @@ describe('fetch of a pack', () => {
         { egress },
       );
       await expect(run()).rejects.toMatchObject({
-        message: expect.stringMatching(/GET requests only|header of fetch/) as string,
+        message: expect.stringMatching(/GET requests only|header that is not allowed/) as string,
       });
     }
     expect(asked).toEqual([]);
@@ -163,7 +163,7 @@ describe('fetch of a pack', () => {
   test.each([
     ['sets a cookie', 'set-cookie', 'session=1'],
     ['is marked private', 'cache-control', 'private, max-age=60'],
-  ])('makes an answer that %s one that is not kept (R-PACK-04)', async (_what, name, value) => {
+  ])('prevents caching of the output if the response %s (R-PACK-04)', async (_what, name, value) => {
     const internet = await startFakeInternet();
     const { egress } = internet;
     internet.respond('api.example.com', (request, response) => {

@@ -12,7 +12,9 @@ import { tempFolder } from '../../support/temp-folder.ts';
 
 const linux = process.platform === 'linux';
 
-const FOR_EVER = 'await new Promise(() => undefined);';
+const TRUNCATED = 'Further log lines of this run are dropped: the limit is 500 lines and 256 KiB.';
+
+const NEVER_RETURN = 'await new Promise(() => undefined);';
 
 /** Writes to the channel directly. The runtime uses the realm's JSON object, which the pack can change. */
 const RAW = `const raw = (text) => { JSON.stringify = () => text; ec.doNotCache(); };`;
@@ -20,14 +22,19 @@ const RAW = `const raw = (text) => { JSON.stringify = () => text; ec.doNotCache(
 /** Faults: what the pack does, and the failure the caller receives. */
 const faults: [what: string, handler: string, code: string, says: RegExp][] = [
   [
-    'throws beside its promise',
-    `setTimeout(() => { throw new Error('late') }, 1); ${FOR_EVER}`,
+    'throws in a timer',
+    `setTimeout(() => { throw new Error('late') }, 1); ${NEVER_RETURN}`,
     'handler_failed',
     /: late \(line \d+\)$/,
   ],
-  ['leaves a rejection alone', `Promise.reject(new Error('alone')); ${FOR_EVER}`, 'handler_failed', /: alone/],
-  ['would end its process', 'process.exit(0);', 'handler_failed', /process is not defined/],
-  ['throws what is no error', `throw { get message() { throw new Error('again'); } };`, 'handler_failed', /\[object Object\]/],
+  ['does not handle a rejection', `Promise.reject(new Error('alone')); ${NEVER_RETURN}`, 'handler_failed', /: alone/],
+  ['calls process.exit', 'process.exit(0);', 'handler_failed', /process is not defined/],
+  [
+    'throws an object that is not an error',
+    `throw { get message() { throw new Error('again'); } };`,
+    'handler_failed',
+    /\[object Object\]/,
+  ],
   [
     'fills its heap',
     'const all = []; for (;;) all.push(new Array(1e5).fill(Math.random()));',
@@ -35,43 +42,48 @@ const faults: [what: string, handler: string, code: string, says: RegExp][] = [
     /more than 256 MiB/,
   ],
   [
-    'fills memory beside its heap',
-    `const all = []; for (let n = 0; n < 64; n += 1) all.push(new Uint8Array(16 << 20).fill(1)); ${FOR_EVER}`,
+    'fills memory outside its heap',
+    `const all = []; for (let n = 0; n < 64; n += 1) all.push(new Uint8Array(16 << 20).fill(1)); ${NEVER_RETURN}`,
     'handler_failed',
     /more than 256 MiB/,
   ],
-  ['answers what its schema does not allow', 'return { said: 5 };', 'invalid_output', /said is invalid/],
-  ['answers nothing', 'return;', 'invalid_output', /is invalid/],
-  ['answers 10 MB', `return { said: 'x'.repeat(10 << 20) };`, 'invalid_output', /more than 1024 KiB/],
+  ['returns an output that does not match its schema', 'return { said: 5 };', 'invalid_output', /said is invalid/],
+  ['returns nothing', 'return;', 'invalid_output', /is invalid/],
+  ['returns 10 MB', `return { said: 'x'.repeat(10 << 20) };`, 'invalid_output', /more than 1024 KiB/],
   [
     'floods its channel with one message',
-    `${RAW} raw('x'.repeat(16 << 20)); ${FOR_EVER}`,
+    `${RAW} raw('x'.repeat(16 << 20)); ${NEVER_RETURN}`,
     'invalid_output',
     /more than 1024 KiB/,
   ],
-  ['floods its channel with many', `${RAW} for (;;) raw('{"is":"log","text":""}');`, 'handler_failed', /too many messages/],
-  ['says what is no message', `${RAW} raw('Hello.'); ${FOR_EVER}`, 'handler_failed', /sent an invalid message/],
   [
-    'asks without end and without listening',
-    // Sent in one write: with separate writes a busy machine could answer each message before the next, which is allowed.
-    `const asks = Array.from({ length: 500 }, (_, id) => JSON.stringify({ is: 'ask', id, what: 'list', with: [''] }) + '\\n');
-     ${RAW} raw(asks.join('')); ${FOR_EVER}`,
+    'floods its channel with many messages',
+    `${RAW} for (;;) raw('{"is":"log","text":""}');`,
+    'handler_failed',
+    /too many messages/,
+  ],
+  ['sends an invalid message', `${RAW} raw('Hello.'); ${NEVER_RETURN}`, 'handler_failed', /sent an invalid message/],
+  [
+    'sends requests without reading the responses',
+    // Sent in one write: otherwise the program could respond to each request before the next, which is allowed.
+    `const asks = Array.from({ length: 500 }, (_, id) => JSON.stringify({ is: 'request', id, operation: 'list', parameters: [''] }) + '\\n');
+     ${RAW} raw(asks.join('')); ${NEVER_RETURN}`,
     'handler_failed',
     /sent an invalid message/,
   ],
   [
-    'asks for what is no part of its memory',
+    'requests an unknown memory operation',
     `const { stringify } = JSON;
-     ${RAW} raw(stringify({ is: 'ask', id: 900, what: 'constructor', with: [] }));
+     ${RAW} raw(stringify({ is: 'request', id: 900, operation: 'constructor', parameters: [] }));
      JSON.stringify = stringify;
-     await ec.memory.recall('k'); throw new Error('went on');`,
+     await ec.memory.recall('k'); throw new Error('continued');`,
     'handler_failed',
-    /went on/,
+    /continued/,
   ],
 ];
 
 describe('a pack that (R-PACK-08, R-PACK-10)', () => {
-  test.each(faults)('%s fails that run, and the next one goes well', async (_what, handler, code, says) => {
+  test.each(faults)('%s fails that run, and the next run succeeds', async (_what, handler, code, says) => {
     const { run, as } = await openMemoryWithOwnPack({
       more: 'memory: {},',
       handler: `if (input.what === 'well') return { said: 'well' };\n${handler}`,
@@ -81,13 +93,13 @@ describe('a pack that (R-PACK-08, R-PACK-10)', () => {
     expect(await as(aCaller())('list', {})).toMatchObject({ facts: [] });
   });
 
-  test.skipIf(!linux)('takes memory while the program is busy finds an end too', async () => {
+  test.skipIf(!linux)('fills memory while the program is busy is ended', async () => {
     const handler = `
       ec.log("runs");
       await new Promise((resolve) => setTimeout(resolve, 50));
       const all = [];
       for (let n = 0; n < 256; n += 1) all.push(new Uint8Array(16 << 20).fill(1));
-      ${FOR_EVER}`;
+      ${NEVER_RETURN}`;
     let most = 0;
     const busy = (): void => {
       const [pid = ''] = packProcesses();
@@ -100,20 +112,44 @@ describe('a pack that (R-PACK-08, R-PACK-10)', () => {
     expect(most).toBeLessThan(1024 * 1024);
   });
 
-  test('answers what JSON cannot hold is told so', async () => {
+  test('returns a value that JSON cannot represent gets an error', async () => {
     const { run } = await openMemoryWithOwnPack({ output: 'z.unknown()', handler: 'return { a: 1n };' });
     await expect(run()).rejects.toMatchObject({ code: 'invalid_output' });
   });
 
-  test('talks much is heard in part, and answers', async () => {
+  test('logs without end has its log truncated, and returns its output', async () => {
     const { run, logged } = await openMemoryWithOwnPack({
       handler: `for (let n = 0; n < 50_000; n += 1) { ec.log('x'); ec.progress(n); } return { said: 'done' };`,
     });
     expect(await run()).toMatchObject({ output: { said: 'done' } });
-    expect(logged).toHaveLength(500);
+    expect(logged.slice(0, 500)).toEqual(Array.from({ length: 500 }, () => 'x'));
+    expect(logged.slice(500)).toEqual([TRUNCATED]);
   });
 
-  test('loops without end is ended at its time', async () => {
+  test.each([
+    ['lines', 9000, 1, 500],
+    ['bytes', 400, 2500, 131],
+  ])(
+    'bypasses its runtime to flood the log with many %s is truncated by the program (R-PACK-35)',
+    async (_what, count, length, most) => {
+      const { run, logged } = await openMemoryWithOwnPack({
+        handler: `
+        const { stringify } = JSON;
+        const line = stringify({ is: 'log', text: 'x'.repeat(${length}) });
+        ${RAW} for (let n = 0; n < ${count}; n += 1) raw(line);
+        JSON.stringify = stringify;
+        return { said: 'done' };`,
+      });
+      expect(await run()).toMatchObject({ output: { said: 'done' } });
+      expect(logged.length).toBeLessThanOrEqual(most + 1);
+      expect(Buffer.byteLength(logged.join(''))).toBeLessThan(257 * 1024);
+      expect(Math.max(...logged.map((line) => line.length))).toBeLessThanOrEqual(2001);
+      expect(logged[0]).toBe(length > 2000 ? `${'x'.repeat(2000)}…` : 'x');
+      expect(logged.at(-1)).toBe(TRUNCATED);
+    },
+  );
+
+  test('loops forever is ended at its time limit', async () => {
     const { run, clock, logged } = await openMemoryWithOwnPack({
       more: 'seconds: 2,',
       handler: 'ec.log("runs"); await 1; for (;;);',
@@ -128,9 +164,9 @@ describe('a pack that (R-PACK-08, R-PACK-10)', () => {
     await vi.waitUntil(() => !lives(pid), 5000);
   });
 
-  test('is given up is told, and ended a moment later', async () => {
+  test('is cancelled is notified, and ended shortly after', async () => {
     const memory = await openMemoryWithOwnPack({
-      handler: `ec.log("runs"); ec.signal.addEventListener('abort', () => ec.log('told')); ${FOR_EVER}`,
+      handler: `ec.log("runs"); ec.signal.addEventListener('abort', () => ec.log('notified')); ${NEVER_RETURN}`,
     });
     const giveUp = new AbortController();
     const answer = memory
@@ -142,7 +178,7 @@ describe('a pack that (R-PACK-08, R-PACK-10)', () => {
     giveUp.abort();
     expect(await answer).toMatchObject({ code: 'cancelled' });
     await vi.waitUntil(() => !lives(pid), 5000);
-    expect(memory.logged).toContain('told');
+    expect(memory.logged).toContain('notified');
   });
 });
 
@@ -158,7 +194,7 @@ describe.skipIf(process.platform === 'win32')('no process of a pack outlives the
     await vi.waitUntil(() => !lives(pid), 5000);
   });
 
-  test.each(['SIGKILL', 'SIGTERM'] as const)('when it is ended with %s, however deep the pack is in a loop', async (signal) => {
+  test.each(['SIGKILL', 'SIGTERM'] as const)('when it is ended with %s while the pack is in a loop', async (signal) => {
     const folder = tempFolder();
     writePack(folder, packText({ handler: 'ec.log("runs"); await 1; for (;;);' }));
     const program = join(tempFolder(), 'program.ts');
@@ -184,7 +220,7 @@ describe.skipIf(process.platform === 'win32')('no process of a pack outlives the
     await vi.waitUntil(() => membersOf(group) === 0, 5000);
   });
 
-  test('and none is left behind by those that came to their end', async () => {
+  test('and a finished run leaves no process', async () => {
     const { run } = await openMemoryWithOwnPack({ handler: `ec.log("runs"); return { said: 'done' };` });
     await run();
     await vi.waitUntil(() => packProcesses().length === 0, 5000);

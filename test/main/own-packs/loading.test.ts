@@ -24,33 +24,37 @@ const why = async (name = OWN_PACK): Promise<string | undefined> => {
   return skipped[0]?.why;
 };
 
-describe('a file that is no pack is skipped, and it is said why', () => {
+describe('an invalid pack file is skipped with the reason', () => {
   test.each([
-    ['is no JavaScript', 'export default {', /^test\.own: Unexpected .*; run node --check/],
+    ['is not JavaScript', 'export default {', /^test\.own: Unexpected .*; run node --check/],
     [
       'has a slip further down',
       packText().replace("title: 'Own',", "title: 'Own'"),
       /^test\.own: Unexpected .*; run node --check on the file$/,
     ],
-    ['fails when it is read', packText({ before: `throw new Error('no luck');` }), /^test\.own: no luck \(line 2\)$/],
+    ['throws while loading', packText({ before: `throw new Error('no luck');` }), /^test\.own: no luck \(line 2\)$/],
     ['exports nothing', 'export const pack = 1;', /must contain: export default definePack/],
     ['exports no schema', packText().replace(/output: .*/, 'output: {},'), /must contain: export default definePack/],
     ['has no version', packText().replace(/version: .*/, ''), /^test\.own: version: /],
-    ['has a version that is none', packText().replace('1.0.0', '1.0'), /^test\.own: version: must be three numbers/],
-    ['says nothing about itself', packText().replace(/description: .*/, `description: ' ',`), /^test\.own: description: /],
+    ['has an invalid version', packText().replace('1.0.0', '1.0'), /^test\.own: version: must be three numbers/],
+    ['has no description', packText().replace(/description: .*/, `description: ' ',`), /^test\.own: description: /],
     ['misspells a field', packText({ more: `tittle: 'x',` }), /^test\.own: .*tittle/],
     ['gives itself a name', packText({ more: `name: 'github.list_issues',` }), /^test\.own: .*name/],
     ['claims to be unaudited', packText({ more: 'unaudited: true,' }), /^test\.own: .*unaudited/],
-    ['wants a credential', packText({ more: `credential: 'github',` }), /^test\.own: .*credential/],
-    ['wants all day', packText({ more: 'seconds: 86400,' }), /^test\.own: seconds: /],
-    ['keeps answers for ever', packText({ more: 'memory: { cache: true },' }), /without a ttl; set memory\.ttl to 1 to 86400/],
+    ['declares a credential', packText({ more: `credential: 'github',` }), /^test\.own: .*credential/],
+    ['declares too long a time limit', packText({ more: 'seconds: 86400,' }), /^test\.own: seconds: /],
+    [
+      'declares a cache without a ttl',
+      packText({ more: 'memory: { cache: true },' }),
+      /without a ttl; set memory\.ttl to 1 to 86400/,
+    ],
     [
       'keeps answers too long',
       packText({ more: 'memory: { cache: true, ttl: 100_000 },' }),
       /without a ttl; set memory\.ttl to 1 to 86400/,
     ],
-    ['remembers for longer than a year', packText({ more: 'memory: { ttl: 31_536_001 },' }), /^test\.own: memory\.ttl: /],
-    ['names a category that is none', packText({ more: `memory: { category: 'x y' },` }), /^test\.own: memory\.category: /],
+    ['declares a ttl of more than a year', packText({ more: 'memory: { ttl: 31_536_001 },' }), /^test\.own: memory\.ttl: /],
+    ['declares an invalid category', packText({ more: `memory: { category: 'x y' },` }), /^test\.own: memory\.category: /],
     [
       'asks for what JSON has not',
       packText({ input: 'when: z.date()' }),
@@ -61,7 +65,7 @@ describe('a file that is no pack is skipped, and it is said why', () => {
       packText({ output: 'z.string().transform((text) => text)' }),
       /schema of its output cannot be represented in JSON Schema/,
     ],
-    ['asks for no object', packText().replace(/input: .*/, 'input: z.string(),'), /its input must be z\.object/],
+    ['has an input that is not an object', packText().replace(/input: .*/, 'input: z.string(),'), /its input must be z\.object/],
     [
       'asks for a host that is none',
       packText({ more: `hosts: ['https://api.example.com'],` }),
@@ -98,17 +102,17 @@ describe('a file that is no pack is skipped, and it is said why', () => {
   });
 
   test.each([
-    ['not there', () => undefined, /The data folder has no folder/],
+    ['missing', () => undefined, /The data folder has no folder/],
     ['a link', () => moved('packs', () => symlinkSync(elsewhere(), join(folder, 'packs'))), /is a link or a file/],
     ['a file', () => writeFileSync(join(folder, 'packs'), ''), /is a link or a file/],
-    ['for others to write', () => chmodSync(join(inPlace(), '..'), 0o770), /The folder packs must belong to you/],
+    ['writable by others', () => chmodSync(join(inPlace(), '..'), 0o770), /The folder packs must belong to you/],
   ])('because its folder is %s (R-PACK-18)', async (_what, make, says) => {
     make();
     expect(await why()).toMatch(says);
   });
 
   test.each([
-    ['not there', (path: string) => rmSync(path), /There is no file test\.own\.mjs/],
+    ['missing', (path: string) => rmSync(path), /There is no file test\.own\.mjs/],
     [
       'a link',
       (path: string) => {
@@ -125,15 +129,15 @@ describe('a file that is no pack is skipped, and it is said why', () => {
       },
       /is not a regular file/,
     ],
-    ['for its group to write', (path: string) => chmodSync(path, 0o620), /must belong to you and not be writable by others/],
-    ['for everybody to write', (path: string) => chmodSync(path, 0o602), /must belong to you and not be writable by others/],
+    ['writable by its group', (path: string) => chmodSync(path, 0o620), /must belong to you and not be writable by others/],
+    ['writable by all users', (path: string) => chmodSync(path, 0o602), /must belong to you and not be writable by others/],
   ])('because it is %s (R-PACK-18)', async (_what, spoil, says) => {
     spoil(inPlace());
     expect(await why()).toMatch(says);
   });
 
   test.each(['../config', 'weather', 'weather.Today', 'a.b.c', 'helmdeck.mine', 'memory.store', ''])(
-    'because %j is no name for it',
+    'because %j is not a valid name',
     async (name) => {
       inPlace();
       expect(await why(name)).toMatch(/needs a group and a name|is reserved for this program/);
@@ -141,8 +145,8 @@ describe('a file that is no pack is skipped, and it is said why', () => {
   );
 });
 
-describe('packs that are listed', () => {
-  test('are taken though one of them is broken, and each once', async () => {
+describe('listed packs', () => {
+  test('are each loaded once, also if one of them is invalid', async () => {
     for (const name of ['a.one', 'a.two', 'a.three']) writePack(folder, packText(), name);
     writePack(folder, 'broken', 'a.two');
     using own = new OwnPacks();
@@ -151,7 +155,7 @@ describe('packs that are listed', () => {
     expect(skipped.map(({ name }) => name)).toEqual(['a.two']);
   });
 
-  test('are started a few at a time', async () => {
+  test('are loaded a few at a time', async () => {
     const names = Array.from({ length: 9 }, (_, n) => `a.p${n}`);
     for (const name of names) writePack(folder, packText(), name);
     using own = new OwnPacks();
@@ -163,14 +167,14 @@ describe('packs that are listed', () => {
     expect(most).toBeGreaterThan(process.platform === 'linux' ? 0 : -1);
   });
 
-  test('are started no more when the program is ending', async () => {
+  test('are not loaded while the program is stopping', async () => {
     writePack(folder);
     const own = new OwnPacks();
     own[Symbol.dispose]();
     expect(await own.load(folder, [OWN_PACK])).toMatchObject({ packs: [], skipped: [{ name: OWN_PACK }] });
   });
 
-  test('never take the place of another as a tool', async () => {
+  test('cannot replace the tool of another pack', async () => {
     for (const name of ['a_b.c', 'a.b_c']) writePack(folder, packText(), name);
     const environment = { HELMDECK_DATA_DIR: folder, HELMDECK_PACKS: 'a_b.c,a.b_c' };
     await using core = await openMemory(readConfig({ environment, platform: process.platform, home: () => '/nowhere' }), {
@@ -184,13 +188,13 @@ describe('packs that are listed', () => {
     ]);
   });
 
-  test('are all there are: a file alone is run by nobody (R-PACK-18)', async () => {
+  test('are the only packs: a file that is not listed is not loaded (R-PACK-18)', async () => {
     writePack(folder, packText({ before: `throw new Error('was run')` }));
     using own = new OwnPacks();
     expect(await own.load(folder, [])).toEqual({ packs: [], skipped: [] });
   });
 
-  test('may have a second name, which is another pack', async () => {
+  test('can be copied under another name, as another pack', async () => {
     linkSync(writePack(folder), join(folder, 'packs', 'test.other.mjs'));
     using own = new OwnPacks();
     expect((await own.load(folder, [OWN_PACK, 'test.other'])).packs).toHaveLength(2);

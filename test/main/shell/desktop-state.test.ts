@@ -6,8 +6,8 @@ import { tempFolder } from '../../support/temp-folder.ts';
 
 const place = { x: 60, y: 70, width: 800, height: 500 };
 
-describe('what the desktop remembers (R-DESK-01)', () => {
-  test('is there at the next start, for its owner only', () => {
+describe('the settings of the desktop (R-DESK-01)', () => {
+  test('are stored in a file that only the owner can read', () => {
     const folder = tempFolder();
     const kept = new DesktopState(folder);
     expect(kept.choices).toEqual({ place: undefined, told: false, startsHidden: false });
@@ -20,16 +20,16 @@ describe('what the desktop remembers (R-DESK-01)', () => {
   test.each([
     ['nothing', ''],
     ['no JSON', '{'],
-    ['another thing', '[]'],
+    ['a list', '[]'],
     ['other types', '{"place": {"x": "1"}, "told": 1, "startsHidden": null}'],
-    ['a place that is none', '{"place": {"x": 1, "y": 1, "width": 0, "height": -5}}'],
-  ])('is as at first where the file holds %s', (_what, content) => {
+    ['an invalid place', '{"place": {"x": 1, "y": 1, "width": 0, "height": -5}}'],
+  ])('have their defaults if the file contains %s', (_what, content) => {
     const folder = tempFolder();
     writeFileSync(join(folder, 'desktop.json'), content);
     expect(new DesktopState(folder).choices).toEqual({ place: undefined, told: false, startsHidden: false });
   });
 
-  test('is forgotten with the program where it cannot be written', () => {
+  test('last until the program ends if the file cannot be written', () => {
     const kept = new DesktopState('/nowhere/at/all');
     kept.update({ told: true });
     expect(kept.choices.told).toBe(true);
@@ -43,6 +43,6 @@ test.each([
   { where: 'with a sliver at the right edge', at: { ...place, x: 1270 }, reachable: false },
   { where: 'with a sliver at the lower edge', at: { ...place, y: 790 }, reachable: false },
   { where: 'partly to the left', at: { ...place, x: -400 }, reachable: true },
-])('a window $where can be found: $reachable', ({ at, reachable }) => {
+])('a window $where is reachable: $reachable', ({ at, reachable }) => {
   expect(isReachable(at, [{ x: 0, y: 0, width: 1280, height: 800 }])).toBe(reachable);
 });

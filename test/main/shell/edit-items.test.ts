@@ -12,7 +12,7 @@ test.each([
   expect(editItems({ ...clicked, editFlags }).flatMap(({ role }) => role ?? [])).toEqual(offers);
 });
 
-test('what cannot be done at the moment is offered in grey (R-DESK-17)', () => {
+test('items that are not available are disabled (R-DESK-17)', () => {
   const none = { ...editFlags, canCut: false, canCopy: false, canPaste: false, canSelectAll: false };
   const items = editItems({ isEditable: true, selectionText: '', editFlags: none });
   expect(items.filter(({ type }) => type !== 'separator').map(({ enabled }) => enabled)).toEqual([false, false, false, false]);

@@ -19,7 +19,7 @@ const HOME = 'helmdeck-window://window/';
 let listening: ListeningState;
 const LISTENING: ListeningState = { at: 'failed', why: 'it is taken' };
 
-/** Runs until it is given up. */
+/** Runs until it is cancelled. */
 const waiting = aPack(
   ({ signal }) => {
     begun += 1;
@@ -70,17 +70,17 @@ const from = ({ contents, frame }: FakeContents) => ({ sender: contents, senderF
 const call = (...args: unknown[]): Promise<unknown> => invoke(from(ours), 'call', ...args);
 
 describe('the window', () => {
-  test('asks what every surface asks, and signs what it writes (R-DESK-02)', async () => {
+  test('runs operations, and signs its writes (R-DESK-02)', async () => {
     expect(await call('me', 'remember', { key: 'a', value: 'b' })).toMatchObject({ ok: true, value: { status: 'created' } });
     expect(await call('me', 'recall', { key: 'a' })).toMatchObject({ ok: true, value: { client: 'window', value: 'b' } });
     expect(await call('you', 'recall', { key: 'a' })).toMatchObject({ ok: false, code: 'not_found' });
   });
 
-  test.each(Object.keys(operations))('reaches %s, and is refused with its code what does not fit (R-DESK-11)', async (name) => {
+  test.each(Object.keys(operations))('can call %s, and gets its failure code for invalid input (R-DESK-11)', async (name) => {
     expect(await call('me', name, 'nothing of the kind')).toMatchObject({ ok: false, code: 'invalid_input' });
   });
 
-  test('tells when it was answered for the first time', async () => {
+  test('resolves with the first response', async () => {
     let answered = false;
     void bound.firstAnswer.then(() => (answered = true));
     await Promise.resolve();
@@ -89,12 +89,12 @@ describe('the window', () => {
     expect(answered).toBe(true);
   });
 
-  test('hears what it is told (R-DESK-02)', () => {
+  test('receives changes (R-DESK-02)', () => {
     bound.notify({ namespace: 'me', kind: 'fact' });
     expect(ours.sent).toEqual([['changed', { namespace: 'me', kind: 'fact' }]]);
   });
 
-  test('asks how the listener stands, which no agent can', async () => {
+  test('can request the state of the listener, which agents cannot', async () => {
     expect(await call('me', 'listening', {})).toEqual({ ok: true, value: LISTENING });
   });
 
@@ -112,7 +112,7 @@ describe('the window', () => {
   );
 });
 
-test('the page tells whether something is not saved, and nothing else by that name (R-STAY-01, R-DESK-11)', async () => {
+test('the page reports unsaved text, and other inputs of that call are refused (R-STAY-01, R-DESK-11)', async () => {
   expect(await call('me', 'unsaved', { unsaved: true })).toEqual({ ok: true, value: { unsaved: true } });
   for (const input of [undefined, null, true, {}, { unsaved: 'yes' }, { unsaved: false, more: 1 }]) {
     expect(await call('me', 'unsaved', input)).toMatchObject({ ok: false, code: 'invalid_input' });
@@ -120,7 +120,7 @@ test('the page tells whether something is not saved, and nothing else by that na
   expect(unsaved).toEqual([true]);
 });
 
-test('the page chooses how the program starts at login, and nothing else by that name (R-DESK-09, R-DESK-11)', async () => {
+test('the page changes the start at login, and other inputs of that call are refused (R-DESK-09, R-DESK-11)', async () => {
   expect(await call('me', 'chooseAtLogin', { starts: true })).toEqual({ ok: true, value: { starts: true, hidden: false } });
   for (const input of [undefined, null, true, 'x', { starts: 'yes' }, { hidden: 1 }, { starts: true, more: 1 }]) {
     expect(await call('me', 'chooseAtLogin', input)).toMatchObject({ ok: false, code: 'invalid_input' });
@@ -128,11 +128,11 @@ test('the page chooses how the program starts at login, and nothing else by that
   expect(chosen).toEqual([{ starts: true }]);
 });
 
-describe('a call that may be given up', () => {
+describe('a call with an id', () => {
   const cancelled = { ok: false, code: 'cancelled', message: expect.stringMatching('cancelled') as string };
   const run = { name: 'test.waiting' };
 
-  test('is, as the window gives it up, and no other is (R-WIN-40)', async () => {
+  test('is cancelled by the window, and no other call is (R-WIN-40)', async () => {
     const pipe: PreloadBridge = {
       place: 'desktop',
       call: (...given) => call(...given) as Promise<BridgeResponse>,
@@ -151,7 +151,7 @@ describe('a call that may be given up', () => {
     expect(heard).toBe(2);
   });
 
-  test('brings a word of its own (R-WIN-40)', async () => {
+  test('is refused while a call with the same id is running (R-WIN-40)', async () => {
     const first = call('me', 'runPack', run, 'a word');
     expect(await call('me', 'status', {}, 'a word')).toMatchObject({ ok: false, code: 'invalid_input' });
     for (const word of [7, '', 'x'.repeat(65), null, {}])
@@ -165,10 +165,10 @@ describe('a call that may be given up', () => {
   });
 });
 
-describe('whoever else calls is refused, and nothing happens (R-DESK-11)', () => {
+describe('every other caller is refused without an effect (R-DESK-11)', () => {
   const forbidden = { ok: false, code: 'forbidden_origin', message: expect.any(String) as string };
   const write = ['me', 'remember', { key: 'a', value: 'b' }];
-  /** What was answered, and whether it was written all the same. */
+  /** The response, and whether the call had an effect. */
   const outcome = async (answer: unknown) => [answer, ((await call('me', 'recall', { key: 'a' })) as { ok: boolean }).ok];
 
   test('another window with the same page', async () => {
@@ -196,7 +196,7 @@ describe('whoever else calls is refused, and nothing happens (R-DESK-11)', () =>
     'helmdeck-window://other/',
     'helmdeck-window://window.example/',
     'about:blank',
-  ])('a page at %s in its place', async (url) => {
+  ])('the window after navigating to %s', async (url) => {
     const here = fakeContents(url);
     const { window } = ours;
     Object.assign(window, { webContents: here.contents });
@@ -206,7 +206,7 @@ describe('whoever else calls is refused, and nothing happens (R-DESK-11)', () =>
   });
 });
 
-test('of 10,000 calls that are no calls each is refused with a code of ours (R-DESK-11)', async () => {
+test('10,000 random calls are each refused with a known code (R-DESK-11)', async () => {
   const anything = fc.anything({ maxDepth: 2 }).filter(isCloneable);
   const name = fc.oneof(
     anything,
@@ -226,7 +226,7 @@ test('of 10,000 calls that are no calls each is refused with a code of ours (R-D
   );
 });
 
-/** What cannot cross a process never arrives. */
+/** Whether a value can be sent to another process. */
 function isCloneable(value: unknown): boolean {
   try {
     structuredClone(value);
@@ -236,19 +236,19 @@ function isCloneable(value: unknown): boolean {
   }
 }
 
-describe('what destroys or gives away is asked first (R-DESK-08)', () => {
+describe('operations that need consent (R-DESK-08)', () => {
   const destructive: [string, object, RegExp][] = [
     ['forget', { scope: 'all' }, /Forget 4 entries/],
     ['forget', { scope: 'prefix:a' }, /Forget one entry/],
     ['forget', { scope: 'category:user_facts' }, /Forget 2 entries/],
-    ['undo', { client: 'window', since: '2026-01-01T00:00:00Z' }, /Undo what window wrote/],
-    ['mintToken', { name: 'x', scopes: ['admin', 'memory:read'] }, /all that you may/],
+    ['undo', { client: 'window', since: '2026-01-01T00:00:00Z' }, /Undo the changes of window/],
+    ['mintToken', { name: 'x', scopes: ['admin', 'memory:read'] }, /all your rights/],
     ['mintToken', { name: 'x' }, /a token for the memory me/],
     ['runPack', { name: 'helmdeck.memory_forget', input: { scope: 'all' } }, /Forget 4 entries/],
     ['runPack', { name: 'test.outside', input: { what: 'a secret' } }, /Run test\.outside/],
     ['finishPipeline', { id: 'wipe' }, /Forget 2 entries/],
     ['deletePipeline', { id: 'wipe' }, /Delete the pipeline wipe/],
-    ['createPipeline', { id: 'new', steps: [{ id: 'one', pack: 'test.outside' }] }, /Keep the pipeline new as your own/],
+    ['createPipeline', { id: 'new', steps: [{ id: 'one', pack: 'test.outside' }] }, /Save the pipeline new as yours/],
     ['adoptPipeline', { id: 'foreign', updated_at: '2026-06-03T14:02:00.000Z' }, /Adopt the pipeline foreign/],
     ['dropCredential', { name: 'github' }, /Delete the credential github/],
     ['pauseToken', { id: 'x', paused: false }, /Resume access for x/],
@@ -272,23 +272,23 @@ describe('what destroys or gives away is asked first (R-DESK-08)', () => {
     expect(asked).toHaveLength(2);
   });
 
-  test('naming what goes, in lines of ours alone (R-DESK-40)', async () => {
+  test('name the facts, and a name cannot add lines (R-DESK-40)', async () => {
     for (const key of ['a', 'b', 'c', 'd', 'e', 'f']) await call('me', 'remember', { key, value: 'v', tags: ['x'] });
     await call('me', 'forget', { scope: 'tag:x' });
     await call('me', 'forget', { scope: 'tag:y\u2028\n\u202eNothing goes' });
     await call('me', 'forget', { scope: 'packs' });
     expect(asked.map(({ detail }) => detail)).toEqual([
-      'Scope: tag:x. Their history and bytes are deleted too. There is no undo.\n\nf\ne\nd\nc\nb\nand 1 more',
-      'Scope: tag:y Nothing goes. Their history and bytes are deleted too. There is no undo.',
-      'Scope: packs. Their history and bytes are deleted too. There is no undo.',
+      'Scope: tag:x. They are erased with their history. This cannot be undone.\n\nf\ne\nd\nc\nb\nand 1 more',
+      'Scope: tag:y Nothing goes. They are erased with their history. This cannot be undone.',
+      'Scope: packs. They are erased with their history. This cannot be undone.',
     ]);
   });
 
-  test('also while the key is away, when nothing can be named', async () => {
+  test('need consent while the key is missing, without names of facts', async () => {
     await call('me', 'remember', { key: 'a', value: 'v' });
     memory.store.lock();
     await call('me', 'forget', { scope: 'all' });
-    expect(asked).toMatchObject([{ message: 'Forget one entry for good?' }]);
+    expect(asked).toMatchObject([{ message: 'Forget one entry?' }]);
     expect(asked[0]?.detail).not.toMatch(/\n/);
   });
 
@@ -305,13 +305,13 @@ describe('what destroys or gives away is asked first (R-DESK-08)', () => {
     ['setEmbeddings', { on: true, adopt: false }],
     ['approveOllama', { hash: 'a'.repeat(64) }],
     ['forget', { scope: 'every' }],
-  ])('and %s %j is not', async (name, input) => {
+  ])('do not include %s %j', async (name, input) => {
     await call('me', name, input);
     expect(asked).toEqual([]);
   });
 });
 
-describe('facts that are forgotten one by one (R-DESK-08)', () => {
+describe('forgetting single facts (R-DESK-08)', () => {
   const remember = async (count: number) => {
     const lines = Array.from({ length: count }, (_, index) => JSON.stringify({ key: `k${index}`, value: 'v' }));
     for (const line of lines) await call('me', 'remember', JSON.parse(line));
@@ -319,7 +319,7 @@ describe('facts that are forgotten one by one (R-DESK-08)', () => {
   const left = async () => (await memory.as(theOwner)('status', {})).facts;
   const byPack = (key: string) => call('me', 'runPack', { name: 'helmdeck.memory_forget', input: { scope: `key:${key}` } });
 
-  test('are asked about from the twenty-first on, by whatever route they go', async () => {
+  test('needs consent from the twenty-first fact on, with any operation', async () => {
     await remember(24);
     for (let index = 0; index < 10; index += 1) await call('me', 'forget', { scope: `key:k${index}` });
     for (let index = 10; index < 20; index += 1) await byPack(`k${index}`);
@@ -327,18 +327,18 @@ describe('facts that are forgotten one by one (R-DESK-08)', () => {
     expect(await left()).toBe(4);
     expect(await call('me', 'forget', { scope: 'key:k20' })).toMatchObject({ code: 'declined' });
     expect(await byPack('k20')).toMatchObject({ code: 'declined' });
-    expect(asked.map(({ message }) => message)).toEqual(Array(2).fill('Keep removing facts one by one?'));
+    expect(asked.map(({ message }) => message)).toEqual(Array(2).fill('Continue to remove facts?'));
     expect(await left()).toBe(4);
     yes = true;
     await call('me', 'forget', { scope: 'key:k20' });
-    // A yes is good for as many again.
+    // A confirmation allows twenty more.
     yes = false;
     for (const key of ['k21', 'k22', 'k23']) await byPack(key);
     expect(asked).toHaveLength(3);
     expect(await left()).toBe(0);
   });
 
-  test('are as good as forgotten when they are set to expire soon (R-DESK-08)', async () => {
+  test('includes facts that are set to expire soon (R-DESK-08)', async () => {
     await remember(21);
     const soon = { ttl_seconds: 3600 };
     for (let index = 0; index < 10; index += 1) await call('me', 'patch', { key: `k${index}`, ...soon });
@@ -355,7 +355,7 @@ describe('facts that are forgotten one by one (R-DESK-08)', () => {
     expect(await call('me', 'recall', { key: 'k20' })).toMatchObject({ ok: true });
   });
 
-  test('are counted for ten minutes', async () => {
+  test('is counted over ten minutes', async () => {
     await remember(21);
     for (let index = 0; index < 20; index += 1) await call('me', 'forget', { scope: `key:k${index}` });
     await memory.clock.advance(10 * MINUTE);
@@ -365,7 +365,7 @@ describe('facts that are forgotten one by one (R-DESK-08)', () => {
   });
 });
 
-test('a question waits for the one before it, and no more than eight wait (R-DESK-08)', async () => {
+test('questions are shown one at a time, and at most eight wait (R-DESK-08)', async () => {
   const codeOf = (error: unknown) => (error as { code: string }).code;
   const shown: ConsentQuestion[] = [];
   const answers: ((agreed: boolean) => void)[] = [];
@@ -393,7 +393,7 @@ test('a question waits for the one before it, and no more than eight wait (R-DES
   expect((await Promise.all(flood.slice(0, 9))).map(codeOf)).toEqual(Array(9).fill('declined'));
 });
 
-test('the page resumes access for agents only with a yes, but may try a taken port again (R-DESK-08)', async () => {
+test('resuming agents needs consent, and retrying a port does not (R-DESK-08)', async () => {
   listening = { at: 'paused' };
   expect(await call('me', 'resumeListening', {})).toMatchObject({ ok: false, code: 'declined' });
   expect(listening).toEqual({ at: 'paused' });
@@ -404,7 +404,7 @@ test('the page resumes access for agents only with a yes, but may try a taken po
   expect(asked).toHaveLength(2);
 });
 
-test('the page unlocks what the owner locked only with a yes (R-DESK-08)', async () => {
+test('unlocking a memory that the owner locked needs consent (R-DESK-08)', async () => {
   memory.store.lock();
   expect(await call('me', 'unlock', {})).toMatchObject({ ok: false, code: 'declined' });
   expect(memory.store.status().key.at).toBe('locked');

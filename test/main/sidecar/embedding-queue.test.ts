@@ -18,8 +18,8 @@ function steps() {
   return { begun, step, end };
 }
 
-describe('the line before Ollama (R-EMB-02)', () => {
-  test('lets subjects take turns after each step, however many steps one of them has', async () => {
+describe('the embedding queue (R-EMB-02)', () => {
+  test('alternates between subjects after each step', async () => {
     const line = new EmbeddingQueue();
     const { begun, step, end } = steps();
     for (const name of ['long 1', 'long 2', 'long 3']) void line.runInTurn('greedy', never, step(name));
@@ -33,7 +33,7 @@ describe('the line before Ollama (R-EMB-02)', () => {
     expect(begun.at(-1)).toBe('late');
   });
 
-  test('is left by who gives up, at once, and goes on behind them', async () => {
+  test('removes a cancelled request at once and continues with the next', async () => {
     const line = new EmbeddingQueue();
     const { begun, step, end } = steps();
     const giveUp = new AbortController();
@@ -49,7 +49,7 @@ describe('the line before Ollama (R-EMB-02)', () => {
     await expect(line.runInTurn('d', never, async () => 'd')).resolves.toBe('d');
   });
 
-  test('goes on after a step that failed', async () => {
+  test('continues after a failed step', async () => {
     const line = new EmbeddingQueue();
     await expect(line.runInTurn('a', never, () => Promise.reject(new Error('It broke.')))).rejects.toThrow('broke');
     await expect(line.runInTurn('a', never, async () => 'well')).resolves.toBe('well');

@@ -21,7 +21,7 @@ function opened(folder = tempFolder()) {
 }
 
 describe('a sidecar on demand', () => {
-  test('is off where nobody turned it on, also when the program runs (R-EMB-11)', async () => {
+  test('is off until the owner turns it on, also while the program runs (R-EMB-11)', async () => {
     const { sidecar, heard } = opened();
     expect(sidecar.state).toEqual({ at: 'off' });
     expect(sidecar.model).toBe('all-minilm');
@@ -30,7 +30,7 @@ describe('a sidecar on demand', () => {
     expect(heard).toEqual([]);
   });
 
-  test('refuses texts with the way to turn it on', async () => {
+  test('refuses texts and says how to turn it on', async () => {
     const { sidecar } = opened();
     await expect(sidecar.embed('me', ['text'])).rejects.toMatchObject({
       code: 'embeddings_unavailable',
@@ -39,7 +39,7 @@ describe('a sidecar on demand', () => {
     await expect(sidecar.report()).resolves.toMatchObject({ on: false, state: { at: 'off' } });
   });
 
-  test('that was left on is asleep until the program runs, and then looks for Ollama (R-EMB-07)', async () => {
+  test('that is on sleeps until the program starts, and then searches for Ollama (R-EMB-07)', async () => {
     const { folder } = opened();
     saveChoice(folder, { on: true, adopt: false });
     const { sidecar, heard } = opened(folder);
@@ -48,7 +48,7 @@ describe('a sidecar on demand', () => {
     expect(heard[0]).toEqual({ at: 'starting' });
   });
 
-  test('that is turned on before the program runs waits for it, and begins with it', async () => {
+  test('that is turned on before the program starts begins with it', async () => {
     const { sidecar, heard } = opened();
     await sidecar.configure({ on: true });
     expect(sidecar.state).toMatchObject({ at: 'asleep' });

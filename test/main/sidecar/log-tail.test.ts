@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { LogTail, safeLogLine } from '../../../src/main/sidecar/log-tail.ts';
 import { measureCpu } from '../../support/work.ts';
 
-describe('the end of the log (R-EMB-09)', () => {
+describe('the log tail (R-EMB-09)', () => {
   test.each([
     [
       '[GIN] 2026/06/03 - 14:02:00 | 200 |    1.2345ms |       127.0.0.1 | POST     "/api/embed"',
@@ -25,8 +25,8 @@ describe('the end of the log (R-EMB-09)', () => {
     ['panic: cannot embed "my diary"', 'panic (message omitted)'],
     ['Error: my diary: bind: address already in use', 'Error (message omitted)'],
     ['Error: ghp_16C7e42F292c6912E7710c838347Ae178B4a is no key', 'Error (message omitted)'],
-  ])('tells of %s', (line, told) => {
-    expect(safeLogLine(line)).toBe(told);
+  ])('shows %s', (line, shown) => {
+    expect(safeLogLine(line)).toBe(shown);
   });
 
   test.each([
@@ -39,7 +39,7 @@ describe('the end of the log (R-EMB-09)', () => {
     expect(safeLogLine(line)).toBeUndefined();
   });
 
-  test('is short, whatever is said, and a flood is noticed', () => {
+  test('is limited, and detects a flood', () => {
     let now = 0;
     const log = new LogTail(() => now);
     const line = (at: number): string => `time=${at} level=INFO source=a.go:1 msg="x"\n`;
@@ -56,7 +56,7 @@ describe('the end of the log (R-EMB-09)', () => {
   });
 
   test.each(['', 'x', 'time=1 level=I source=a.go:1 msg=x'])(
-    'costs next to nothing until a flood is noticed, also of lines as short as “%s” (R-EMB-08)',
+    'costs little until a flood is detected, also with lines as short as “%s” (R-EMB-08)',
     (line) => {
       const log = new LogTail(() => 0);
       const chunk = Buffer.alloc(64 * 1024, `${line}\n`);

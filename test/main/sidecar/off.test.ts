@@ -10,7 +10,7 @@ vi.mock(import('../../../src/main/sidecar/ollama-client.ts'), async (original) =
   return original();
 });
 
-test('off, nothing of it is loaded while the program runs, and nothing waits for its time (R-EMB-04)', async () => {
+test('while embeddings are off, no module is loaded and no timer runs (R-EMB-04)', async () => {
   const clock = manualClock();
   const folder = tempFolder();
   const sidecar = new LazySidecar({

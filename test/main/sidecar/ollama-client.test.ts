@@ -18,8 +18,8 @@ async function answering(listener: RequestListener): Promise<OllamaClient> {
   return new OllamaClient({ host: '127.0.0.1', port, clock: systemClock, prove: () => Promise.resolve() });
 }
 
-describe('an Ollama that means harm (R-EMB-08)', () => {
-  test('cannot be waited for by a byte now and then', async () => {
+describe('a malicious Ollama (R-EMB-08)', () => {
+  test('cannot extend a timeout by sending single bytes', async () => {
     const wire = await answering((_request, response) => {
       response.write('{"embeddings": [[1]]');
       let drops = 0;
@@ -29,7 +29,7 @@ describe('an Ollama that means harm (R-EMB-08)', () => {
     await expect(wire.embed('m', ['a text'], 300)).rejects.toMatchObject({ code: 'hanging' });
   });
 
-  test('cannot have read without end', async () => {
+  test('cannot send an unlimited response', async () => {
     const wire = await answering((_request, response) => {
       const more = (): void => {
         while (!response.destroyed && response.write(' '.repeat(65_536)));
@@ -41,7 +41,7 @@ describe('an Ollama that means harm (R-EMB-08)', () => {
   });
 
   test.for(['resetAndDestroy', 'end'] as const)(
-    'holds nobody up by a connection that ends while it is looked at (%s)',
+    'cannot block a request by closing the connection during the check (%s)',
     async (ends) => {
       const { promise: come, resolve } = Promise.withResolvers<Socket>();
       const server = createTcp((socket) => resolve(socket.on('error', () => undefined)));
@@ -54,11 +54,11 @@ describe('an Ollama that means harm (R-EMB-08)', () => {
         if (ends === 'end') throw new SidecarFailure('foreign');
       };
       const wire = new OllamaClient({ host: '127.0.0.1', port, clock: systemClock, prove });
-      await expect(wire.version(20_000)).rejects.toThrow('ended');
+      await expect(wire.version(20_000)).rejects.toThrow('closed during the check');
     },
   );
 
-  test('sends nobody elsewhere', async () => {
+  test('cannot redirect requests', async () => {
     const asked: string[] = [];
     const wire = await answering((request, response) => {
       asked.push(request.url ?? '');
@@ -69,7 +69,7 @@ describe('an Ollama that means harm (R-EMB-08)', () => {
   });
 
   test.for(['0.99.0\u001b]0;x\u0007', `0.99.0${'9'.repeat(100)}`, '0.99.0 and more'])(
-    'tells no version that is none: %j',
+    'cannot send an invalid version: %j',
     async (version) => {
       const wire = await answering((_request, response) => response.end(JSON.stringify({ version })));
       await expect(wire.version(20_000)).rejects.toMatchObject({ code: 'broken' });

@@ -15,7 +15,7 @@ async function pullSteps(stepAt: (second: number) => Partial<PullStep>): Promise
     },
   } as unknown as OllamaClient;
   const cancel = new AbortController().signal;
-  for await (const _ of pullModel(client, { model: 'm', clock, patienceMs: TIMEOUT_MS, cancel }));
+  for await (const _ of pullModel(client, { model: 'm', clock, timeoutMs: TIMEOUT_MS, cancel }));
   return second;
 }
 

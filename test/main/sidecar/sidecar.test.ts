@@ -23,8 +23,8 @@ const refused = (sidecar: Sidecar): Promise<Error> =>
     (error: Error) => error,
   );
 
-describe('an Ollama of our own', () => {
-  test('is started, embeds in true vectors, and leaves nothing when it is turned off (R-EMB-01, R-EMB-04, R-EMB-05)', async () => {
+describe('an Ollama that the program starts', () => {
+  test('embeds texts, and leaves nothing behind when it is turned off (R-EMB-01, R-EMB-04, R-EMB-05)', async () => {
     const ollama = createStandIn({ quick: false });
     const { sidecar, folder, states } = openSidecar({
       path: ollama.path,
@@ -60,7 +60,7 @@ describe('an Ollama of our own', () => {
     const { log, version } = await sidecar.report();
     expect(version).toBe('0.35.2');
     expect(log.join('\n')).toContain('POST /api/embed');
-    // Whatever it logs about its requests.
+    // Although it logs its requests.
     expect(log.join('\n')).not.toMatch(/cat|deploy|example/i);
 
     await sidecar.configure({ on: false });
@@ -72,7 +72,7 @@ describe('an Ollama of our own', () => {
     });
   });
 
-  test('is fetched its model with progress, cancelled, and gone on with (R-EMB-06)', async () => {
+  test('downloads its model with progress, can be cancelled, and resumes (R-EMB-06)', async () => {
     const ollama = createStandIn({ models: [], pullMs: 60 });
     const { sidecar, states } = openSidecar({ path: ollama.path, model: 'nomic-embed-text' });
     await turnOn(sidecar);
@@ -108,7 +108,7 @@ describe('an Ollama of our own', () => {
     expect((await sidecar.embed('me', ['one text'])).vectors[0]).toHaveLength(768);
   });
 
-  test('goes on from start to start until it is turned off, and is asked about anew when it is another (R-EMB-03, R-EMB-07)', async () => {
+  test('stays on across starts, and needs a new approval after it changes (R-EMB-03, R-EMB-07)', async () => {
     const ollama = createStandIn();
     const { sidecar, folder } = openSidecar({ path: ollama.path });
     await turnOn(sidecar);
@@ -131,7 +131,7 @@ describe('an Ollama of our own', () => {
     expect(ollama.pids()).toHaveLength(started);
   });
 
-  test('says that it is off from the moment it is turned off, also to who is waiting (R-EMB-02)', async () => {
+  test('refuses requests as soon as it is turned off, including those that wait (R-EMB-02)', async () => {
     const ollama = createStandIn();
     const { sidecar } = openSidecar({ path: ollama.path });
     await turnOn(sidecar);
@@ -146,7 +146,7 @@ describe('an Ollama of our own', () => {
     await off;
   });
 
-  test('leaves no process and nothing that waits for its time when it is turned off (R-EMB-04)', async () => {
+  test('leaves no process and no timer when it is turned off (R-EMB-04)', async () => {
     const mine = (): string[] => process.getActiveResourcesInfo().filter((kind) => /^(Process|Pipe|FSReq)/.test(kind));
     const before = mine().toSorted();
     const ollama = createStandIn();
@@ -165,7 +165,7 @@ describe('an Ollama of our own', () => {
     await vi.waitFor(() => expect(mine().toSorted()).toEqual(before), EVENTUALLY);
   });
 
-  test.runIf(linux)('takes along what it forked, in its group and out of it (R-EMB-04)', async () => {
+  test.runIf(linux)('ends with all processes that it forked, in its group and outside (R-EMB-04)', async () => {
     const ollama = createStandIn({ fault: 'forks' });
     const { sidecar } = openSidecar({ path: ollama.path });
     await turnOn(sidecar);
@@ -176,8 +176,8 @@ describe('an Ollama of our own', () => {
   });
 });
 
-describe('Ollama is never found', () => {
-  test('by PATH, whoever put what there (R-EMB-03)', async () => {
+describe('Ollama is never searched', () => {
+  test('in the PATH (R-EMB-03)', async () => {
     const planted = tempFolder();
     writeProgram(join(planted, 'ollama'), `touch '${planted}/ran'`);
     const { sidecar } = openSidecar({ environment: { PATH: planted } });
@@ -190,26 +190,29 @@ describe('Ollama is never found', () => {
     expect(() => readFileSync(`${planted}/ran`)).toThrow('ENOENT');
   });
 
-  test.runIf(linux && process.getuid !== undefined)('where others can write, at any height (R-EMB-03)', async () => {
-    const ollama = createStandIn();
-    for (const [place, mode] of [
-      [ollama.path, 0o702],
-      [join(ollama.path, '..'), 0o703],
-      [join(ollama.path, '../..'), 0o707],
-    ] as const) {
-      chmodSync(place, mode);
-      const { sidecar } = openSidecar({ path: ollama.path });
-      sidecar.wake();
-      await sidecar.configure({ on: true });
-      expect(await waitForState(sidecar, 'failed')).toMatchObject({ trouble: 'unsafe' });
-      expect((await sidecar.report()).ollama).toEqual({ path: place, approved: false });
-      chmodSync(place, 0o700);
-    }
-    expect(ollama.pids()).toEqual([]);
-  });
+  test.runIf(linux && process.getuid !== undefined)(
+    'in a folder that other users can change at any level (R-EMB-03)',
+    async () => {
+      const ollama = createStandIn();
+      for (const [place, mode] of [
+        [ollama.path, 0o702],
+        [join(ollama.path, '..'), 0o703],
+        [join(ollama.path, '../..'), 0o707],
+      ] as const) {
+        chmodSync(place, mode);
+        const { sidecar } = openSidecar({ path: ollama.path });
+        sidecar.wake();
+        await sidecar.configure({ on: true });
+        expect(await waitForState(sidecar, 'failed')).toMatchObject({ trouble: 'unsafe' });
+        expect((await sidecar.report()).ollama).toEqual({ path: place, approved: false });
+        chmodSync(place, 0o700);
+      }
+      expect(ollama.pids()).toEqual([]);
+    },
+  );
 });
 
-test('what cannot be read where Ollama should be is told as that, and not tried again and again (R-EMB-08)', async () => {
+test('an unreadable file at Ollama’s path is reported once and not retried (R-EMB-08)', async () => {
   const path = join(tempFolder(), 'ollama');
   symlinkSync(path, path);
   const { sidecar } = openSidecar({ path });
@@ -220,7 +223,7 @@ test('what cannot be read where Ollama should be is told as that, and not tried 
   expect(failed).not.toHaveProperty('retry_at');
 });
 
-describe('what goes wrong is a state with a remedy (R-EMB-08)', () => {
+describe('a fault becomes a state with a remedy (R-EMB-08)', () => {
   const faults = [
     // A single failure may be caused by its request.
     { fault: 'crashes', times: 1, trouble: 'crashed', mends: true },
@@ -249,7 +252,7 @@ describe('what goes wrong is a state with a remedy (R-EMB-08)', () => {
     expect((await sidecar.embed('me', ['again'])).vectors).toHaveLength(1);
   });
 
-  test('a model that is gone', async () => {
+  test('a model that was removed', async () => {
     const ollama = createStandIn();
     const { sidecar } = openSidecar({ path: ollama.path });
     await turnOn(sidecar);
@@ -259,7 +262,7 @@ describe('what goes wrong is a state with a remedy (R-EMB-08)', () => {
     expect(sidecar.state).toMatchObject({ at: 'no_model' });
   });
 
-  test('a model that nobody has, and a disk that is full', async () => {
+  test('an unknown model, and a full disk', async () => {
     const ollama = createStandIn({ models: [] });
     const { sidecar } = openSidecar({ path: ollama.path, model: 'no-such-model' });
     await turnOn(sidecar);
@@ -278,7 +281,7 @@ describe('what goes wrong is a state with a remedy (R-EMB-08)', () => {
     expect(await waitForState(other, 'failed')).toMatchObject({ trouble: 'pull_failed', why: 'The disk is full.' });
   });
 
-  test('a flood into its log, and one that never listens', async () => {
+  test('a flooded log, and a program that never listens', async () => {
     const ollama = createStandIn({ fault: 'floods' });
     const { sidecar } = openSidecar({ path: ollama.path, times: { retryDelays: [60_000] } });
     await turnOn(sidecar);
@@ -291,7 +294,7 @@ describe('what goes wrong is a state with a remedy (R-EMB-08)', () => {
     expect(await waitForState(other, 'failed')).toMatchObject({ trouble: 'hanging' });
   });
 
-  test('facts are stored meanwhile, while Ollama floods its log and while it hangs', async () => {
+  test('facts can be stored while Ollama floods its log or hangs', async () => {
     const ollama = createStandIn();
     const { sidecar, states } = openSidecar({ path: ollama.path, times: { retryDelays: [60_000] } });
     await turnOn(sidecar);
@@ -319,7 +322,7 @@ describe('what goes wrong is a state with a remedy (R-EMB-08)', () => {
     await store('afterwards');
   });
 
-  test('a version with known holes', async () => {
+  test('a version with known vulnerabilities', async () => {
     const ollama = createStandIn({ version: '0.34.9' });
     const { sidecar } = openSidecar({ path: ollama.path });
     await turnOn(sidecar);
@@ -333,7 +336,7 @@ describe('what goes wrong is a state with a remedy (R-EMB-08)', () => {
     await vi.waitFor(() => expect(ollama.pids().filter(isAlive)).toEqual([]), EVENTUALLY);
   });
 
-  test('restarts grow rare: five in ten minutes at most', async () => {
+  test('at most five restarts in ten minutes', async () => {
     const ollama = createStandIn();
     const { sidecar, states } = openSidecar({ path: ollama.path, times: { retryDelays: [1, 1, 1, 1, 60_000] } });
     await turnOn(sidecar);
@@ -360,7 +363,7 @@ async function runsAlready(models: readonly string[]): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-test('what ends again and again is started five times in ten minutes at most, hour after hour (R-EMB-08)', async () => {
+test('a program that keeps exiting is started at most five times in ten minutes (R-EMB-08)', async () => {
   const clock = manualClock();
   const { retryDelays: again, resetFailuresAfter: settled } = SIDECAR_TIMEOUTS;
   const { sidecar } = openSidecar({
@@ -379,11 +382,11 @@ test('what ends again and again is started five times in ten minutes at most, ho
     started.push(clock.steady());
     expect(started.filter((at) => at > clock.steady() - 10 * MINUTE).length).toBeLessThanOrEqual(5);
   }
-  // It does not give up either.
+  // It does not stop retrying.
   expect(started.length).toBeGreaterThan(20);
 });
 
-describe('another program where Ollama should listen (R-EMB-05)', () => {
+describe('another program on the port of Ollama (R-EMB-05)', () => {
   async function squat() {
     const asked: string[] = [];
     const server = createServer((request, response) => {
@@ -396,7 +399,7 @@ describe('another program where Ollama should listen (R-EMB-05)', () => {
   }
 
   test.for([{ fault: undefined }, { fault: 'stays' }] as const)(
-    'is asked nothing, and another port is tried',
+    'gets no request, and another port is tried',
     async ({ fault }) => {
       const { asked, port } = await squat();
       const ollama = createStandIn(fault ? { fault } : {});
@@ -413,8 +416,8 @@ describe('another program where Ollama should listen (R-EMB-05)', () => {
   );
 });
 
-describe('an Ollama that runs already', () => {
-  test('is used when its owner chose it, and neither started nor ended by us (R-EMB-01, R-EMB-07)', async () => {
+describe('an adopted Ollama', () => {
+  test('is used if the owner chose it, and is neither started nor stopped (R-EMB-01, R-EMB-07)', async () => {
     const ollama = createStandIn();
     const folder = tempFolder();
     mkdirSync(join(folder, 'models'));
@@ -442,7 +445,7 @@ describe('an Ollama that runs already', () => {
     expect(sidecar.state).toMatchObject({ at: 'failed', trouble: 'gone' });
   });
 
-  test('is looked at anew for a model that its owner fetched by hand (R-EMB-07)', async () => {
+  test('is checked again for a model that the owner installed (R-EMB-07)', async () => {
     const models: string[] = [];
     const { sidecar, states } = openSidecar({ url: await runsAlready(models) });
     sidecar.wake();
@@ -456,7 +459,7 @@ describe('an Ollama that runs already', () => {
     expect(states.filter(({ at }) => at === 'starting')).toHaveLength(1);
   });
 
-  test.runIf(linux && process.getuid?.() === 0)('is asked nothing where it is another user’s (R-EMB-07)', async () => {
+  test.runIf(linux && process.getuid?.() === 0)('gets no request if it belongs to another user (R-EMB-07)', async () => {
     const port = await listenAsUser(65_534);
     const { sidecar } = openSidecar({ url: `http://127.0.0.1:${port}`, times: { retryDelays: [60_000] } });
     sidecar.wake();
@@ -466,7 +469,7 @@ describe('an Ollama that runs already', () => {
   });
 });
 
-test('too many questions at once are refused, and each subject has its share (R-EMB-02)', async () => {
+test('too many concurrent requests are refused, with a limit per subject (R-EMB-02)', async () => {
   const ollama = createStandIn();
   const { sidecar } = openSidecar({ path: ollama.path });
   await turnOn(sidecar);
@@ -484,7 +487,7 @@ test('too many questions at once are refused, and each subject has its share (R-
   expect((await others).vectors).toHaveLength(1);
 });
 
-test('a question of many parts has the vector of each of its texts, in their order (R-EMB-01, R-EMB-02)', async () => {
+test('a request in several batches returns the vectors in order (R-EMB-01, R-EMB-02)', async () => {
   const ollama = createStandIn({ quick: false });
   const { sidecar } = openSidecar({ path: ollama.path });
   await turnOn(sidecar);
@@ -498,7 +501,7 @@ test('a question of many parts has the vector of each of its texts, in their ord
   expect(nearest).toEqual(texts.map((_, at) => at));
 });
 
-test('one question has an end as a whole, and while it lasts others come in between its parts (R-EMB-02)', async () => {
+test('a request has a total timeout, and other requests run between its batches (R-EMB-02)', async () => {
   const ollama = createStandIn();
   const { sidecar } = openSidecar({ path: ollama.path, times: { request: 1500 } });
   await turnOn(sidecar);

@@ -38,6 +38,6 @@ async function ofThis(context: CommandContext): Promise<Finding[]> {
 
 async function ofOpenClaw({ machine, config, environment }: CommandContext): Promise<Finding[]> {
   const { examineOpenClaw } = await import('../../doctor/openclaw.ts');
-  const { surroundingsOf } = await import('../../connect/programs.ts');
-  return examineOpenClaw(surroundingsOf({ ...machine, environment }), config.folder);
+  const { localMachine } = await import('../../connect/programs.ts');
+  return examineOpenClaw(localMachine({ ...machine, environment }), config.folder);
 }

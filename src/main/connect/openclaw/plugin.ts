@@ -2,18 +2,18 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bundled } from '../launch.ts';
 
-/** Its id, its folder's name, and its name in OpenClaw's configuration. */
+/** The plugin's id, folder name, and name in OpenClaw's configuration. */
 export const PLUGIN = 'helmdeck-memory';
 
 const FILES = ['index.js', 'openclaw.plugin.json', 'package.json'];
 
-/** OpenClaw copies it from there, and knows nothing of archives. */
+/** OpenClaw copies the plugin from this folder and cannot read an asar archive. */
 const pluginFolder = (): string => bundled('openclaw').replace(/\bapp\.asar\b(?!\.)/, 'app.asar.unpacked');
 
-/** Where OpenClaw keeps its copy. */
+/** The folder of OpenClaw's copy. */
 export const pluginIn = (state: string): string => join(state, 'extensions', PLUGIN);
 
-/** Whether OpenClaw has the plugin that came with this program, another version of it, or none. */
+/** Whether OpenClaw has this version of the plugin, another version, or none. */
 export function installedPlugin(state: string): 'same' | 'other' | 'none' {
   const copy = pluginIn(state);
   const texts = FILES.map((file) => [textOf(join(copy, file)), textOf(join(pluginFolder(), file))]);
@@ -29,7 +29,7 @@ function textOf(path: string): string | undefined {
   }
 }
 
-/** What installs it without asking: whoever connects has been asked. Versions up to 2026.7 do not know the consent, and refuse the word. */
+/** Installs without a prompt, because the owner has confirmed already. OpenClaw 2026.7 and older reject the consent option. */
 export const installArgs = (version = ''): readonly string[] => {
   const [year = 0, month = 0] = version.split('.').map(Number);
   const consents = version === '' || year > 2026 || (year === 2026 && month >= 8);

@@ -1,5 +1,5 @@
 import type { Signal } from './abort.ts';
-import { askProgram } from './ask.ts';
+import { requestFromProgram } from './requests.ts';
 
 /** The program's response to a fetch request. */
 export interface FetchResult {
@@ -27,18 +27,18 @@ export async function fetch(url: unknown, { method = 'GET', headers = {}, body, 
   signal?.throwIfAborted();
   const pairs = Symbol.iterator in headers ? [...headers] : Object.entries(headers);
   const sent = Object.fromEntries(pairs.map(([name, value]) => [String(name), String(value)]));
-  const asked = askProgram('fetch', String(url), sent) as Promise<FetchResult>;
-  return responseOf(await (signal ? beforeAborted(signal, asked) : asked));
+  const response = requestFromProgram('fetch', String(url), sent) as Promise<FetchResult>;
+  return responseOf(await (signal ? beforeAborted(signal, response) : response));
 }
 
 async function beforeAborted<Value>(signal: Signal, value: Promise<Value>): Promise<Value> {
   const { promise, reject } = Promise.withResolvers<never>();
-  const giveUp = (): void => reject(signal.reason);
-  signal.addEventListener('abort', giveUp);
+  const abort = (): void => reject(signal.reason);
+  signal.addEventListener('abort', abort);
   try {
     return await Promise.race([value, promise]);
   } finally {
-    signal.removeEventListener('abort', giveUp);
+    signal.removeEventListener('abort', abort);
   }
 }
 

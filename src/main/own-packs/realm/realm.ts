@@ -1,10 +1,11 @@
 import * as z from 'zod';
 import type { ProgramMessage, PackMessage, PackTask } from '../messages.ts';
 import { Controller, Signal } from './abort.ts';
-import { askProgram, hearAnswer, Refused } from './ask.ts';
 import { fetch } from './fetch.ts';
 import { formatLogValues } from './format-log.ts';
 import { connectHost, callHost, type Realm } from './host.ts';
+import { handleAnswer, requestFromProgram, RequestRefused } from './requests.ts';
+import { hideForeignFrames } from './stack.ts';
 import { atob, btoa, crypto, Decoder, Encoder } from './text.ts';
 import { clearTimer, fire, queueMicrotask, setImmediate, setInterval, setTimeout } from './timers.ts';
 import { Address, SearchParams } from './url.ts';
@@ -15,8 +16,11 @@ import { Address, SearchParams } from './url.ts';
 export { z };
 export const definePack = (pack: unknown): unknown => pack;
 
-/** Messages above these limits are dropped, so that a chatty pack is not ended for flooding. */
-const MOST = { logs: 500, progress: 1000, characters: 2000 };
+/**
+ * Messages above these limits are dropped, so that a chatty pack is not ended for flooding. The program accepts one log line less
+ * and reports the truncation.
+ */
+const MOST = { logs: 501, progress: 1000, logCharacters: 2001, errorCharacters: 2000 };
 
 interface OwnPack extends Record<string, unknown> {
   readonly input: z.ZodType;
@@ -24,19 +28,19 @@ interface OwnPack extends Record<string, unknown> {
   readonly handler: (context: object) => unknown;
 }
 
-class Misfit extends Error {
+class SchemaMismatch extends Error {
   readonly code: 'invalid_input' | 'invalid_output';
 
-  constructor(code: Misfit['code'], message: string) {
+  constructor(code: SchemaMismatch['code'], message: string) {
     super(message);
     this.code = code;
   }
 }
 
-const giveUp = new Controller();
+const abortRun = new Controller();
 let task: PackTask | undefined;
 
-const say = (message: PackMessage): void => void callHost('say', JSON.stringify(message));
+const send = (message: PackMessage): void => void callHost('send', JSON.stringify(message));
 
 export const realm: Realm = {
   start(call, line) {
@@ -66,16 +70,17 @@ export const realm: Realm = {
       Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
     }
     Reflect.deleteProperty(globalThis, 'WebAssembly');
+    hideForeignFrames();
   },
 
   packLoaded(pack) {
-    if (task) attend(pack, task).catch(fail);
+    if (task) perform(pack, task).catch(fail);
   },
 
   receive(line) {
-    const heard = JSON.parse(line) as ProgramMessage;
-    if (heard.is === 'abort') giveUp.abort();
-    else hearAnswer(heard);
+    const message = JSON.parse(line) as ProgramMessage;
+    if (message.is === 'abort') abortRun.abort();
+    else handleAnswer(message);
   },
 
   fireTimer: fire,
@@ -86,16 +91,16 @@ export const realm: Realm = {
   },
 };
 
-async function attend(pack: unknown, given: PackTask): Promise<void> {
+async function perform(pack: unknown, given: PackTask): Promise<void> {
   if (!isPack(pack)) {
     throw new Error(`The file must contain: export default definePack({ … }), with input and output as z schemas, and a handler`);
   }
   if (given.to === 'describe') {
     const { handler: _handler, input, output, ...rest } = pack;
     const schemas = { input: schemaOf(input, 'input'), output: schemaOf(output, 'output') };
-    say({ is: 'described', pack: { ...rest, ...schemas } });
+    send({ is: 'described', pack: { ...rest, ...schemas } });
   } else {
-    say({ is: 'done', output: await run(pack, given) });
+    send({ is: 'done', output: await run(pack, given) });
   }
 }
 
@@ -119,37 +124,37 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Record<string, unk
 }
 
 async function run(pack: OwnPack, { input: given, caller, session, memory }: Extract<PackTask, { to: 'run' }>): Promise<unknown> {
-  const input = await fitting(pack.input, given, 'invalid_input');
+  const input = await parseWith(pack.input, given, 'invalid_input');
   let progressed = 0;
   const context = {
     input,
     caller,
     ...(session !== undefined && { session }),
-    signal: giveUp.signal,
+    signal: abortRun.signal,
     ...(memory !== undefined && { memory: memoryOf(memory) }),
     progress(done: number, of?: number, saying?: string) {
       if (!Number.isFinite(done) || (progressed += 1) > MOST.progress) return;
-      const told = saying === undefined ? {} : { saying: saying.slice(0, 200) };
-      say({ is: 'progress', done, ...(Number.isFinite(of) && { of: Number(of) }), ...told });
+      const text = saying === undefined ? {} : { saying: saying.slice(0, 200) };
+      send({ is: 'progress', done, ...(Number.isFinite(of) && { of: Number(of) }), ...text });
     },
     log,
-    doNotCache: () => say({ is: 'doNotCache' }),
+    doNotCache: () => send({ is: 'doNotCache' }),
   };
-  const output = await fitting(pack.output, await pack.handler(context), 'invalid_output');
+  const output = await parseWith(pack.output, await pack.handler(context), 'invalid_output');
   try {
     if ((JSON.stringify(output) as string | undefined) !== undefined) return output;
   } catch {
     // Reported below, together with everything else JSON cannot represent.
   }
-  throw new Misfit('invalid_output', 'its output cannot be represented in JSON');
+  throw new SchemaMismatch('invalid_output', 'its output cannot be represented in JSON');
 }
 
-async function fitting(schema: z.ZodType, value: unknown, code: Misfit['code']): Promise<unknown> {
+async function parseWith(schema: z.ZodType, value: unknown, code: SchemaMismatch['code']): Promise<unknown> {
   const { success, data, error } = await schema.safeParseAsync(value);
   if (success) return data;
   const [first] = error.issues;
   const field = first?.path.map(String).join('.') ?? '';
-  throw new Misfit(code, `${field === '' ? 'The value' : field} is invalid: ${first?.message ?? 'no reason is given'}`);
+  throw new SchemaMismatch(code, `${field === '' ? 'The value' : field} is invalid: ${first?.message ?? 'no reason is given'}`);
 }
 
 function memoryOf(namespace: string): object {
@@ -158,32 +163,32 @@ function memoryOf(namespace: string): object {
     async store(key: string, value: unknown, options: object = {}) {
       // Checked here, because inside a list JSON would write null instead.
       if ((JSON.stringify(value) as string | undefined) === undefined) throw new Error('A pack can store only JSON values');
-      await askProgram('store', key, value, options);
+      await requestFromProgram('store', key, value, options);
     },
-    recall: (key: string) => askProgram('recall', key),
-    list: (prefix = '') => askProgram('list', prefix),
-    delete: (key: string) => askProgram('delete', key),
-    context: () => askProgram('context'),
+    recall: (key: string) => requestFromProgram('recall', key),
+    list: (prefix = '') => requestFromProgram('list', prefix),
+    delete: (key: string) => requestFromProgram('delete', key),
+    context: () => requestFromProgram('context'),
   };
 }
 
 let logged = 0;
 
 function log(text: unknown): void {
-  if ((logged += 1) <= MOST.logs) say({ is: 'log', text: String(text).slice(0, MOST.characters) });
+  if ((logged += 1) <= MOST.logs) send({ is: 'log', text: String(text).slice(0, MOST.logCharacters) });
 }
 
 function fail(error: unknown): void {
-  const code = error instanceof Misfit ? error.code : 'handler_failed';
-  const refused = error instanceof Refused ? { refused: error.id } : {};
-  say({ is: 'failed', code, message: messageOf(error).slice(0, MOST.characters) + lineOf(error), ...refused });
+  const code = error instanceof SchemaMismatch ? error.code : 'handler_failed';
+  const refused = error instanceof RequestRefused ? { refused: error.id } : {};
+  send({ is: 'failed', code, message: messageOf(error).slice(0, MOST.errorCharacters) + lineOf(error), ...refused });
 }
 
 const messageOf = (error: unknown): string => String(error instanceof Error ? (error.message as unknown) : error);
 
 /** The line in the pack's file, if the stack shows it. */
 function lineOf(error: unknown): string {
-  if (!(error instanceof Error) || error instanceof Misfit) return '';
+  if (!(error instanceof Error) || error instanceof SchemaMismatch) return '';
   const line = /pack:[\w.]+\.mjs:(\d+)/.exec(error.stack ?? '')?.[1];
   return line === undefined ? '' : ` (line ${line})`;
 }

@@ -1,23 +1,23 @@
 import { callHost } from './host.ts';
 
 /** Encodes bytes as the characters U+0000 to U+00FF, which is how bytes cross to the process. */
-function lettersOf(bytes: ArrayBufferView | ArrayBuffer): string {
+function toBinaryString(bytes: ArrayBufferView | ArrayBuffer): string {
   const view = ArrayBuffer.isView(bytes)
     ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     : new Uint8Array(bytes);
-  let letters = '';
-  for (let at = 0; at < view.length; at += 8192) letters += String.fromCharCode(...view.subarray(at, at + 8192));
-  return letters;
+  let binary = '';
+  for (let at = 0; at < view.length; at += 8192) binary += String.fromCharCode(...view.subarray(at, at + 8192));
+  return binary;
 }
 
-const bytesOf = (letters: string): Uint8Array<ArrayBuffer> => Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
+const fromBinaryString = (binary: string): Uint8Array<ArrayBuffer> => Uint8Array.from(binary, (char) => char.charCodeAt(0));
 
 /** UTF-8 only. */
 export class Encoder {
   readonly encoding = 'utf-8';
 
   encode(text: unknown = ''): Uint8Array {
-    return bytesOf(callHost('encode', String(text)));
+    return fromBinaryString(callHost('encode', String(text)));
   }
 }
 
@@ -26,7 +26,7 @@ export class Decoder {
   readonly encoding = 'utf-8';
 
   decode(bytes: ArrayBufferView | ArrayBuffer = new Uint8Array()): string {
-    return callHost('decode', lettersOf(bytes));
+    return callHost('decode', toBinaryString(bytes));
   }
 }
 
@@ -37,9 +37,9 @@ export const atob = (text: unknown): string => {
 };
 
 export const btoa = (text: unknown): string => {
-  const letters = String(text);
-  if (/[^\0-\xff]/.test(letters)) throw new TypeError('btoa accepts only the characters U+0000 to U+00FF');
-  return callHost('btoa', letters);
+  const binary = String(text);
+  if (/[^\0-\xff]/.test(binary)) throw new TypeError('btoa accepts only the characters U+0000 to U+00FF');
+  return callHost('btoa', binary);
 };
 
 const HASHES = ['SHA-1', 'SHA-256', 'SHA-384', 'SHA-512'];
@@ -49,7 +49,7 @@ export const crypto = {
 
   getRandomValues<Numbers extends ArrayBufferView>(numbers: Numbers): Numbers {
     if (numbers.byteLength > 65_536) throw new RangeError('getRandomValues fills at most 65,536 bytes');
-    const bytes = bytesOf(callHost('random', String(numbers.byteLength)));
+    const bytes = fromBinaryString(callHost('random', String(numbers.byteLength)));
     new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength).set(bytes);
     return numbers;
   },
@@ -59,7 +59,7 @@ export const crypto = {
     async digest(algorithm: unknown, bytes: ArrayBufferView | ArrayBuffer): Promise<ArrayBuffer> {
       const name = String(algorithm).toUpperCase();
       if (!HASHES.includes(name)) throw new TypeError(`digest supports only ${HASHES.join(', ')}`);
-      return bytesOf(callHost(name, lettersOf(bytes))).buffer;
+      return fromBinaryString(callHost(name, toBinaryString(bytes))).buffer;
     },
   },
 };

@@ -5,7 +5,7 @@ import { callHost } from './host.ts';
 const AT_ONCE = 16;
 
 /** The program refused a request. A pack that does not catch this fails with the program's message. */
-export class Refused extends Error {
+export class RequestRefused extends Error {
   readonly id: number;
 
   constructor(id: number, message: string) {
@@ -16,22 +16,21 @@ export class Refused extends Error {
 
 const answers = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
 const waiting: (() => void)[] = [];
-let asked = 0;
+let lastId = 0;
 
-export async function askProgram(what: string, ...given: unknown[]): Promise<unknown> {
+export async function requestFromProgram(operation: string, ...parameters: unknown[]): Promise<unknown> {
   while (answers.size >= AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve));
-  const id = asked;
-  asked += 1;
+  const id = (lastId += 1);
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   answers.set(id, { resolve, reject });
-  callHost('say', JSON.stringify({ is: 'ask', id, what, with: given } satisfies PackMessage));
+  callHost('send', JSON.stringify({ is: 'request', id, operation, parameters } satisfies PackMessage));
   return await promise;
 }
 
-export function hearAnswer(heard: Exclude<ProgramMessage, { is: 'abort' }>): void {
-  const answer = answers.get(heard.id);
-  answers.delete(heard.id);
+export function handleAnswer(message: Exclude<ProgramMessage, { is: 'abort' }>): void {
+  const answer = answers.get(message.id);
+  answers.delete(message.id);
   waiting.shift()?.();
-  if (heard.is === 'answer') answer?.resolve(heard.value);
-  else answer?.reject(new Refused(heard.id, heard.message));
+  if (message.is === 'answer') answer?.resolve(message.value);
+  else answer?.reject(new RequestRefused(message.id, message.message));
 }
