@@ -1,21 +1,18 @@
 import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { Failure } from '../contract/failure.ts';
 import { readBuildInfo } from './build-info.ts';
+import { UsageError } from './cli/errors.ts';
 import { ignoreDebuggerSignal } from './debugger-guard.ts';
 import { configureProgramCall } from './program-call.ts';
+import { refuseStart } from './refuse-start.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
 /** Accepts only --headless, which `npm start` passes on. */
 function readArguments(args: readonly string[]): void {
-  if (args.some((arg) => arg !== '--headless')) {
-    throw new Failure(
-      'invalid_input',
-      'The only argument is --headless. Settings come from the environment or from config.json.',
-    );
-  }
+  if (args.every((arg) => arg === '--headless')) return;
+  throw new UsageError('The only argument is --headless. Settings come from the environment or from config.json.');
 }
 
 /** Resolves at the first signal. Further signals are ignored, because npm repeats the signals of the terminal. */
@@ -37,20 +34,15 @@ async function main(): Promise<void> {
   configureProgramCall(ROOT);
   try {
     readArguments(process.argv.slice(2));
-    const { readyLine, serve, windowLines } = await import('./serve.ts');
+    const { serve } = await import('./serve.ts');
     await serve({
       machine: { environment: process.env, platform: process.platform, home: homedir },
       ...readBuildInfo(ROOT),
-      async ready(started) {
-        console.log([...started.report, ...windowLines(started, process.stdout.isTTY), readyLine(started)].join('\n'));
-      },
+      ready: async ({ report }) => console.log(report.join('\n')),
       ended: () => signalled('SIGINT', 'SIGTERM', 'SIGHUP'),
     });
   } catch (error) {
-    // Unexpected errors keep their stack.
-    if (!(error instanceof Failure)) throw error;
-    console.error(`Helmdeck Memory cannot start: ${error.message}`);
-    process.exitCode = 1;
+    process.exitCode = refuseStart(error);
   }
 }
 

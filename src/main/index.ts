@@ -4,10 +4,12 @@ import { app, dialog } from 'electron';
 import { Failure } from '../contract/failure.ts';
 import { prepareFolder } from '../core/file/prepare-folder.ts';
 import { readBuildInfo } from './build-info.ts';
+import { exitCodeOf } from './cli/exit-codes.ts';
 import { readConfig } from './config/config.ts';
 import { readSettings } from './config/settings-file.ts';
 import { ignoreDebuggerSignal, refuseRemoteControl } from './debugger-guard.ts';
 import { configureProgramCall } from './program-call.ts';
+import { startRefusal } from './refuse-start.ts';
 import { Desktop } from './shell/desktop.ts';
 import { restrictWebContents } from './shell/guard.ts';
 import { registerScheme } from './shell/pages.ts';
@@ -55,9 +57,9 @@ function start(): void {
 
 /** Shows why the start failed, both in a dialog and on standard error. */
 function refuse(error: unknown): void {
-  const why = error instanceof Failure ? error.message : 'An internal error occurred.';
-  console.error(`Helmdeck Memory cannot start: ${why}`);
+  const { code, message } = error instanceof Failure ? error : new Failure('internal', 'An internal error occurred.');
+  console.error(startRefusal(message));
   if (!(error instanceof Failure)) console.error(error);
-  dialog.showErrorBox('Helmdeck Memory cannot start', why);
-  app.exit(1);
+  dialog.showErrorBox('Helmdeck Memory cannot start', message);
+  app.exit(exitCodeOf(code));
 }

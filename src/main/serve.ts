@@ -2,7 +2,7 @@ import { withCliCommand } from '../contract/cli-command.ts';
 import { assemble } from './assemble.ts';
 import type { BuildInfo } from './build-info.ts';
 import { findBuiltPages } from './built-pages.ts';
-import { type HostMachine, readConfig } from './config/config.ts';
+import { type HostMachine, readConfig, requireValidAddress } from './config/config.ts';
 import { readSettings } from './config/settings-file.ts';
 import { packReport, startReport } from './start-report.ts';
 
@@ -14,12 +14,10 @@ interface Serving extends BuildInfo {
   readonly ended: () => Promise<void>;
 }
 
-export interface ServedProgram {
+interface ServedProgram {
   readonly url: string;
-  /** Creates a one-time link that opens the window in a browser. Undefined if the window is not built. */
-  readonly makeLink: (() => string | undefined) | undefined;
   readonly folder: string;
-  /** Lines about the memory file, its key and skipped packs. */
+  /** The lines to print: where the memory is, the state of its key, how to open the window, and last the address. */
   readonly report: readonly string[];
 }
 
@@ -27,7 +25,9 @@ export interface ServedProgram {
 export async function serve({ machine, version, updates, ready, ended }: Serving): Promise<void> {
   const settings = readSettings(machine);
   const { environment } = settings;
-  const config = readConfig({ environment, platform: machine.platform, home: () => machine.home() });
+  const host = { environment, platform: machine.platform, home: () => machine.home() };
+  requireValidAddress(host);
+  const config = readConfig(host);
   // Prevents prototype pollution through `__proto__` in input, also in libraries.
   Reflect.deleteProperty(Object.prototype, '__proto__');
   await using program = await assemble(config, { ...settings, desktop: false, version, updates, pages: findBuiltPages() });
@@ -35,29 +35,23 @@ export async function serve({ machine, version, updates, ready, ended }: Serving
   await listening.resume();
   const { listener } = listening;
   const over = ended();
-  const report = [...startReport(program.store.status(), config.folder), ...packReport(program.packs.skipped)];
+  const url = listener?.url ?? '';
   await ready({
-    url: listener?.url ?? '',
-    makeLink: listener?.windowSessions && (() => listener.windowLink()),
+    url,
     folder: config.folder,
-    report,
+    report: [
+      ...startReport(program.store.status(), config.folder),
+      ...packReport(program.packs.skipped),
+      ...(listener?.windowSessions ? [withCliCommand(OPEN_WINDOW)] : []),
+      // The last line. Scripts wait for it.
+      `Helmdeck Memory is running at ${url}. Stop it with Ctrl+C or SIGTERM.`,
+    ],
   });
   await over;
 }
 
-/** The last line of the start output. Scripts wait for it. */
-export const readyLine = ({ url }: ServedProgram): string =>
-  `Helmdeck Memory is running at ${url}. Stop it with Ctrl+C or SIGTERM.`;
-
 /**
- * How to open the window in a browser. The link gives full access, so it is printed only to a terminal and never to a log.
+ * The link itself grants all rights, and a start cannot know who reads its output: a container's log also records a terminal
+ * (`docker run -t`). So only the command that prints a link is shown (R-WIN-45).
  */
-export function windowLines({ makeLink }: ServedProgram, toTerminal: boolean): string[] {
-  if (!makeLink) return [];
-  const link = toTerminal ? makeLink() : undefined;
-  return [
-    link === undefined
-      ? withCliCommand('To open the window in a browser, run: helmdeck-memory window')
-      : `Open the window in a browser within five minutes (the link works once): ${link}`,
-  ];
-}
+const OPEN_WINDOW = 'To open the window in a browser, run: helmdeck-memory window';

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Failure } from '../contract/failure.ts';
+import { UsageError } from './cli/errors.ts';
+import { refuseStart } from './refuse-start.ts';
 import { buildIfStale } from './start/build-if-stale.ts';
 import { runDesktop } from './start/desktop.ts';
 import { fetchElectron, findElectron } from './start/electron.ts';
@@ -22,8 +24,7 @@ function wishIn(args: readonly string[]): Wish {
   if (args.length === 0) return 'either';
   if (args.length === 1 && args[0] === '--desktop') return 'desktop';
   if (args.length === 1 && args[0] === '--headless') return 'headless';
-  throw new Failure(
-    'invalid_input',
+  throw new UsageError(
     'The only arguments are --desktop and --headless. Settings come from the environment or from config.json.',
   );
 }
@@ -84,10 +85,7 @@ async function main(): Promise<void> {
     const unbuilt = await buildIfStale(ROOT, console.log);
     if (unbuilt !== undefined) console.log(`The window is not available in a browser either. ${unbuilt}`);
   } catch (error) {
-    // Unexpected errors keep their stack.
-    if (!(error instanceof Failure)) throw error;
-    console.error(`Helmdeck Memory cannot start: ${error.message}`);
-    process.exitCode = 1;
+    process.exitCode = refuseStart(error);
     return;
   }
   await import('./headless.ts');

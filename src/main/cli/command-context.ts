@@ -1,7 +1,7 @@
 import { Failure } from '../../contract/failure.ts';
 import type { OperationName, OperationRequest } from '../../contract/operations.ts';
 import type { BuildInfo } from '../build-info.ts';
-import { type Config, type HostMachine, readConfig } from '../config/config.ts';
+import { type Config, type HostMachine, readConfig, requireValidAddress } from '../config/config.ts';
 import { readSettings, type LoadedSettings } from '../config/settings-file.ts';
 import { UsageError } from './errors.ts';
 import { jsonText } from './layout.ts';
@@ -51,8 +51,9 @@ export class CommandContext implements AsyncDisposable {
   }
 
   get config(): Config {
-    const { platform } = this.machine;
-    return readConfig({ environment: this.environment, platform, home: () => this.machine.home() });
+    const machine = { environment: this.environment, platform: this.machine.platform, home: () => this.machine.home() };
+    requireValidAddress(machine);
+    return readConfig(machine);
   }
 
   /** Rejects invalid input before the user is asked to confirm. */

@@ -14,7 +14,7 @@ interface Running {
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** Log lines of Chromium and GTK, which are of no use to the owner. */
 const CHROMIUMS = /^\[\d+[:/]|^Gtk-|^\(electron:|^$/;
-const STARTED = /^Helmdeck Memory (is running|runs already)/;
+const STARTED = /^Helmdeck Memory is (already )?running/;
 const REFUSED = /^Helmdeck Memory cannot start/;
 
 /** Runs Electron in this terminal and forwards signals. */

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { Failure } from '../../../contract/failure.ts';
+import { startRefusal } from '../../refuse-start.ts';
 import { command } from '../command.ts';
 import { exits } from '../exit-codes.ts';
 
@@ -11,20 +12,13 @@ export const serve = command({
   ],
   examples: ['serve'],
   async run(_typed, context) {
-    const { readyLine, serve: run, windowLines } = await import('../../serve.ts');
+    const { serve: run } = await import('../../serve.ts');
     const { machine, version, updates, interrupted } = context;
     const served = run({
       machine,
       version,
       updates,
-      ready: (running) => {
-        const { url, folder, report } = running;
-        return context.printResult({ url, pid: process.pid, folder }, () => [
-          ...report,
-          ...windowLines(running, context.terminal.outputIsTerminal),
-          readyLine(running),
-        ]);
-      },
+      ready: ({ url, folder, report }) => context.printResult({ url, pid: process.pid, folder }, () => report),
       ended: async () => {
         // An abort listener does not keep the process alive; the open server does.
         if (!interrupted.aborted) await once(interrupted, 'abort');
@@ -32,7 +26,7 @@ export const serve = command({
     });
     await served.catch((error: unknown) => {
       if (!(error instanceof Failure)) throw error;
-      throw new Failure(error.code, `Helmdeck Memory cannot start: ${error.message}`, { cause: error });
+      throw new Failure(error.code, startRefusal(error.message), { cause: error });
     });
     return exits.done.code;
   },
