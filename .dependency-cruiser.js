@@ -58,7 +58,7 @@ export default {
       name: 'electron-in-the-shell',
       comment: 'Whatever else main holds also runs headless, where there is no Electron.',
       severity: 'error',
-      from: { path: '^src/', pathNot: ['^src/main/(index\\.ts|shell/)', '^src/preload/'] },
+      from: { path: '^src/', pathNot: ['^src/main/(roots/index\\.ts|shell/)', '^src/preload/'] },
       to: { path: packages('electron') },
     },
     {

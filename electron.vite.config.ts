@@ -29,9 +29,9 @@ export default defineConfig({
     build: {
       rollupOptions: {
         input: {
-          index: 'src/main/index.ts',
-          headless: 'src/main/headless.ts',
-          cli: 'src/main/cli.ts',
+          index: 'src/main/roots/index.ts',
+          headless: 'src/main/roots/headless.ts',
+          cli: 'src/main/roots/cli.ts',
         },
         // An ES module makes Node look at everything that its own modules export, and load what nobody uses of them.
         output: { format: 'cjs', entryFileNames: '[name].cjs', chunkFileNames: 'chunks/[name]-[hash].cjs' },

@@ -1,5 +1,5 @@
 import chromium from '@sparticuz/chromium';
-import { buildIfStale } from '../../src/main/start/build-if-stale.ts';
+import { buildIfStale } from '../../src/main/roots/start/build-if-stale.ts';
 
 /** Before any test: two files that need the build must not make it at once, nor unpack the browser at once. */
 export async function setup(): Promise<void> {

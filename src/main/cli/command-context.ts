@@ -1,8 +1,8 @@
 import { Failure } from '../../contract/failure.ts';
 import type { OperationName, OperationRequest } from '../../contract/operations.ts';
-import type { BuildInfo } from '../build-info.ts';
 import { type Config, type HostMachine, readConfig, requireValidAddress } from '../config/config.ts';
 import { readSettings, type LoadedSettings } from '../config/settings-file.ts';
+import type { BuildInfo } from '../roots/installation.ts';
 import { UsageError } from './errors.ts';
 import { jsonText } from './layout.ts';
 import type { MemoryConnection } from './memory-connection.ts';

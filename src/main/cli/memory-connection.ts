@@ -3,7 +3,7 @@ import { Failure } from '../../contract/failure.ts';
 import { type OperationName, operations, type OperationOutput, type OperationRequest } from '../../contract/operations.ts';
 import { findOwnerClient } from '../../listeners/endpoint.ts';
 import type { Config, HostMachine } from '../config/config.ts';
-import { describeUnreachable, readUnreachable } from '../unreachable.ts';
+import { describeUnreachable, readUnreachable } from '../roots/unreachable.ts';
 import { Interrupted } from './errors.ts';
 
 /** The memory, either in the running program or opened by this process. Both give the same results. */
@@ -64,7 +64,7 @@ const KEEPING: ReadonlySet<OperationName> = new Set(['remember', 'import', 'mint
 
 async function openedHere(config: Config, { environment, version }: Circumstances): Promise<MemoryConnection> {
   // Loaded on demand, because it is not needed while the program runs.
-  const { openMemory: openCore } = await import('../open-memory.ts');
+  const { openMemory: openCore } = await import('../roots/open-memory.ts');
   const core = await openCore(config, { environment, version, desktop: false });
   const caller = {
     subject: 'me',

@@ -1,7 +1,7 @@
 import { debuglog } from 'node:util';
 import { withCliCommand } from '../../contract/cli-command.ts';
 import { asFailure, Failure } from '../../contract/failure.ts';
-import { refuseDebugger } from '../debugger-guard.ts';
+import { refuseDebugger } from '../roots/debugger-guard.ts';
 import { CommandContext, type CommandLineHost } from './command-context.ts';
 import { groups } from './commands.ts';
 import { Interrupted, OutputClosed, UsageError } from './errors.ts';

@@ -1,7 +1,7 @@
 import type { MemoryConnection } from '../cli/memory-connection.ts';
 import { type Config, type HostMachine, readConfig } from '../config/config.ts';
 import { readSettings, type LoadedSettings } from '../config/settings-file.ts';
-import { readUnreachable } from '../unreachable.ts';
+import { readUnreachable } from '../roots/unreachable.ts';
 import { type Finding, refusal } from './finding.ts';
 import { folderFindings } from './folder.ts';
 import { listenerFindings } from './listener.ts';

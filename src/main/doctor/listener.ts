@@ -6,7 +6,7 @@ import { type ListenAddress, parseListenAddress, formatListenAddress } from '../
 import { findOwnerClient, publisherPid } from '../../listeners/endpoint.ts';
 import { describePortHolder } from '../../listeners/port.ts';
 import type { Config } from '../config/config.ts';
-import { readUnreachable } from '../unreachable.ts';
+import { readUnreachable } from '../roots/unreachable.ts';
 import { bad, type Finding, ok, refusal, warn } from './finding.ts';
 
 /** Whether the program runs, and if not, whether it could listen. */

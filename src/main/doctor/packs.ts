@@ -1,8 +1,8 @@
 import type { Config } from '../config/config.ts';
+import { createReservedCatalogue } from '../egress/network-packs.ts';
 import { findConfinement } from '../own-packs/confinement.ts';
 import { OwnPacks } from '../own-packs/own-packs.ts';
 import { canBeNode } from '../own-packs/runtime.ts';
-import { createReservedCatalogue } from '../packs.ts';
 import { bad, type Finding, ok, warn } from './finding.ts';
 
 /** The listed packs, loaded as at the next start. */

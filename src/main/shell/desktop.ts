@@ -6,11 +6,10 @@ import { asFailure, Failure } from '../../contract/failure.ts';
 import type { ListeningState } from '../../contract/status.ts';
 import type { DesktopCalls } from '../../contract/window.ts';
 import { windowCaller } from '../../listeners/window/window-result.ts';
-import type { RunningProgram } from '../assemble.ts';
-import type { BuildInfo } from '../build-info.ts';
-import { findBuiltBundle, findBuiltPages } from '../built-pages.ts';
 import type { Config } from '../config/config.ts';
 import type { LoadedSettings } from '../config/settings-file.ts';
+import type { RunningProgram } from '../roots/assemble.ts';
+import { type BuildInfo, findClaudeBundle, findWindowFolder } from '../roots/installation.ts';
 import { accentStyle } from './accent.ts';
 import type { ConsentQuestion } from './consent.ts';
 import { DesktopState } from './desktop-state.ts';
@@ -54,7 +53,7 @@ type Modules = Awaited<ReturnType<typeof load>>;
 /** All but the shell: the window waits for none of it. */
 async function load() {
   const [{ assemble }, { createWindowCalls: callsOf }] = await Promise.all([
-    import('../assemble.ts'),
+    import('../roots/assemble.ts'),
     import('./window-calls.ts'),
   ]);
   return { assemble, callsOf };
@@ -103,7 +102,7 @@ export class Desktop implements AsyncDisposable {
       copyright: 'It asks nobody for a newer version by itself. Settings, in its window, say more.',
     });
     if (this.#quitting) return;
-    const pages = findBuiltPages();
+    const pages = findWindowFolder();
     if (pages === undefined) throw new Failure('unavailable', 'The window was not built; run npm run build.');
     const served = servePages(session.defaultSession, pages, () => accentStyle(systemAccent()));
     this.#bound = this.#opened.use(bindWindow({ calls: this.#calls.promise, window: () => this.#window }));
@@ -194,7 +193,7 @@ export class Desktop implements AsyncDisposable {
           listening: async () => listening.state,
           resumeListening: () => this.#resume(program),
           async showBundle() {
-            shell.showItemInFolder(findBuiltBundle());
+            shell.showItemInFolder(findClaudeBundle());
             return { shown: true };
           },
           atLogin: async () => this.#atLogin(),

@@ -5,7 +5,7 @@ import { operations } from '../../../src/contract/operations.ts';
 import { type HostMachine, readConfig } from '../../../src/main/config/config.ts';
 import { SettingsEditor } from '../../../src/main/config/settings-editor.ts';
 import { readSettings } from '../../../src/main/config/settings-file.ts';
-import { openMemory } from '../../../src/main/open-memory.ts';
+import { openMemory } from '../../../src/main/roots/open-memory.ts';
 import { theOwner } from '../../support/memory.ts';
 import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';

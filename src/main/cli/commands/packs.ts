@@ -169,7 +169,7 @@ export const packEnable = command({
     const [{ OwnPacks }, { createReservedCatalogue: catalogueBesideOwnPacks }, { updatePackList: changePacks }] =
       await Promise.all([
         import('../../own-packs/own-packs.ts'),
-        import('../../packs.ts'),
+        import('../../egress/network-packs.ts'),
         import('../../own-packs/pack-list.ts'),
       ]);
     const { folder, packs: enabled, fetchHosts } = context.config;

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { Failure } from '../../../contract/failure.ts';
-import { startRefusal } from '../../refuse-start.ts';
+import { startRefusal } from '../../roots/refuse-start.ts';
 import { command } from '../command.ts';
 import { exits } from '../exit-codes.ts';
 
@@ -12,7 +12,7 @@ export const serve = command({
   ],
   examples: ['serve'],
   async run(_typed, context) {
-    const { serve: run } = await import('../../serve.ts');
+    const { serve: run } = await import('../../roots/serve.ts');
     const { machine, version, updates, interrupted } = context;
     const served = run({
       machine,

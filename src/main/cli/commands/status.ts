@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describeFileFailure } from '../../../contract/status.ts';
-import { describeUnreachable, readUnreachable } from '../../unreachable.ts';
+import { describeUnreachable, readUnreachable } from '../../roots/unreachable.ts';
 import { command } from '../command.ts';
 import { exits } from '../exit-codes.ts';
 import { columns, formatCount, escapeControls } from '../layout.ts';

@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { A_KEY } from '../support/store.ts';
-import { tempFolder } from '../support/temp-folder.ts';
+import { A_KEY } from '../../support/store.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
 
 /** `npm start --` with these words, where no screen is; it is ended when it runs. */
 async function start(...words: string[]): Promise<{ code: number | null; said: string; complained: string }> {
   const home = tempFolder();
-  const child = spawn(process.execPath, ['src/main/start.ts', ...words], {
+  const child = spawn(process.execPath, ['src/main/roots/start.ts', ...words], {
     env: {
       PATH: process.env['PATH'],
       HOME: home,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { Failure } from '../../src/contract/failure.ts';
-import type { ListeningState } from '../../src/contract/status.ts';
-import type { Listener } from '../../src/listeners/listener.ts';
-import { ListenerSwitch } from '../../src/main/listener-switch.ts';
-import { serve } from '../support/listener.ts';
+import { Failure } from '../../../src/contract/failure.ts';
+import type { ListeningState } from '../../../src/contract/status.ts';
+import type { Listener } from '../../../src/listeners/listener.ts';
+import { ListenerSwitch } from '../../../src/main/roots/listener-switch.ts';
+import { serve } from '../../support/listener.ts';
 
 const answers = (url: string): Promise<boolean> =>
   fetch(`${url}/healthz`).then(

@@ -1,13 +1,11 @@
 import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { readBuildInfo } from './build-info.ts';
-import { UsageError } from './cli/errors.ts';
+import { UsageError } from '../cli/errors.ts';
 import { ignoreDebuggerSignal } from './debugger-guard.ts';
+import { readBuildInfo, ROOT } from './installation.ts';
 import { configureProgramCall } from './program-call.ts';
 import { refuseStart } from './refuse-start.ts';
-
-const ROOT = join(import.meta.dirname, '../..');
 
 /** Accepts only --headless, which `npm start` passes on. */
 function readArguments(args: readonly string[]): void {
@@ -31,13 +29,13 @@ async function main(): Promise<void> {
   ignoreDebuggerSignal();
   // The cache holds code that will run, so it belongs with the program and not in the data folder.
   enableCompileCache(join(ROOT, 'out/compiled'));
-  configureProgramCall(ROOT);
+  configureProgramCall();
   try {
     readArguments(process.argv.slice(2));
     const { serve } = await import('./serve.ts');
     await serve({
       machine: { environment: process.env, platform: process.platform, home: homedir },
-      ...readBuildInfo(ROOT),
+      ...readBuildInfo(),
       ready: async ({ report }) => console.log(report.join('\n')),
       ended: () => signalled('SIGINT', 'SIGTERM', 'SIGHUP'),
     });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { KeyState, StoreStatus } from '../../src/contract/status.ts';
-import { startReport } from '../../src/main/start-report.ts';
+import type { KeyState, StoreStatus } from '../../../src/contract/status.ts';
+import { startReport } from '../../../src/main/roots/start-report.ts';
 
 const report = (key: KeyState, kept: StoreStatus['kept'] = 'file'): string =>
   startReport(

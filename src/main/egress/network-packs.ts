@@ -1,11 +1,11 @@
-import { GitHubClient } from '../core/packs/builtin/github-api.ts';
-import { githubPacks } from '../core/packs/builtin/github.ts';
-import { httpFetch } from '../core/packs/builtin/http-fetch.ts';
-import { Catalogue } from '../core/packs/catalogue.ts';
-import type { Egress } from '../core/packs/egress.ts';
-import type { Pack } from '../core/packs/pack.ts';
-import { type Clock, systemClock } from '../core/time/clock.ts';
-import type { Network } from './egress/egress.ts';
+import { GitHubClient } from '../../core/packs/builtin/github-api.ts';
+import { githubPacks } from '../../core/packs/builtin/github.ts';
+import { httpFetch } from '../../core/packs/builtin/http-fetch.ts';
+import { Catalogue } from '../../core/packs/catalogue.ts';
+import type { Egress } from '../../core/packs/egress.ts';
+import type { Pack } from '../../core/packs/pack.ts';
+import { type Clock, systemClock } from '../../core/time/clock.ts';
+import type { Network } from './egress.ts';
 
 interface Deps {
   readonly clock: Clock;
@@ -30,7 +30,7 @@ export function createReservedCatalogue(fetchHosts: readonly string[]): Catalogu
 /** Loads the network code on first use, so that it does not delay the start. */
 export function createLazyEgress(deps: Network & { readonly clock: Clock }): Egress {
   let way: Promise<Egress> | undefined;
-  const load = async (): Promise<Egress> => (await import('./egress/egress.ts')).createEgress(deps);
+  const load = async (): Promise<Egress> => (await import('./egress.ts')).createEgress(deps);
   return {
     async get(errand) {
       return (await (way ??= load())).get(errand);

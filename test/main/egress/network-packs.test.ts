@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { assemble, type RunningProgram } from '../../src/main/assemble.ts';
-import { readConfig } from '../../src/main/config/config.ts';
-import { type FakeInternet, startFakeInternet } from '../support/fake-internet.ts';
-import { aCaller } from '../support/memory.ts';
-import { A_KEY } from '../support/store.ts';
-import { tempFolder } from '../support/temp-folder.ts';
-import { measureWait } from '../support/work.ts';
-import { runCli } from './cli/run-cli.ts';
+import { readConfig } from '../../../src/main/config/config.ts';
+import { assemble, type RunningProgram } from '../../../src/main/roots/assemble.ts';
+import { type FakeInternet, startFakeInternet } from '../../support/fake-internet.ts';
+import { aCaller } from '../../support/memory.ts';
+import { A_KEY } from '../../support/store.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+import { measureWait } from '../../support/work.ts';
+import { runCli } from '../cli/run-cli.ts';
 
 /** The keychain of this system must not be met. */
 const items = vi.hoisted(() => new Map<string, string>());

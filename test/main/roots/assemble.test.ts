@@ -1,13 +1,13 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openStore } from '../../src/core/store/open-store.ts';
-import { assemble } from '../../src/main/assemble.ts';
-import { readConfig } from '../../src/main/config/config.ts';
-import { manualClock } from '../support/clock.ts';
-import { theOwner } from '../support/memory.ts';
-import { A_KEY, aDraft, ANOTHER_KEY, withKey } from '../support/store.ts';
-import { tempFolder } from '../support/temp-folder.ts';
+import { openStore } from '../../../src/core/store/open-store.ts';
+import { readConfig } from '../../../src/main/config/config.ts';
+import { assemble } from '../../../src/main/roots/assemble.ts';
+import { manualClock } from '../../support/clock.ts';
+import { theOwner } from '../../support/memory.ts';
+import { A_KEY, aDraft, ANOTHER_KEY, withKey } from '../../support/store.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
 
 describe('a start', () => {
   /** As a program leaves it that was killed: a session's memory, and a run that has not ended. */

@@ -5,16 +5,16 @@ import { get, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { signingKey, signToken } from '../../src/core/access/jwt.ts';
-import { lockFolder } from '../../src/core/file/folder.ts';
-import { openStore } from '../../src/core/store/open-store.ts';
-import { systemClock } from '../../src/core/time/clock.ts';
-import { findOwnerClient } from '../../src/listeners/endpoint.ts';
-import { packText, writePack } from '../support/own-packs.ts';
-import { A_KEY, aDraft, ANOTHER_KEY, withKey } from '../support/store.ts';
-import { filesBelow, tempFolder } from '../support/temp-folder.ts';
+import { signingKey, signToken } from '../../../src/core/access/jwt.ts';
+import { lockFolder } from '../../../src/core/file/folder.ts';
+import { openStore } from '../../../src/core/store/open-store.ts';
+import { systemClock } from '../../../src/core/time/clock.ts';
+import { findOwnerClient } from '../../../src/listeners/endpoint.ts';
+import { packText, writePack } from '../../support/own-packs.ts';
+import { A_KEY, aDraft, ANOTHER_KEY, withKey } from '../../support/store.ts';
+import { filesBelow, tempFolder } from '../../support/temp-folder.ts';
 
-const UNBUILT = 'src/main/headless.ts';
+const UNBUILT = 'src/main/roots/headless.ts';
 const BUILT = 'out/main/headless.cjs';
 const SERVE = 'bin/helmdeck-memory.js serve';
 

@@ -1,9 +1,9 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { runDesktop } from '../../../src/main/start/desktop.ts';
-import { EVENTUALLY } from '../../support/listener.ts';
-import { tempFolder } from '../../support/temp-folder.ts';
+import { runDesktop } from '../../../../src/main/roots/start/desktop.ts';
+import { EVENTUALLY } from '../../../support/listener.ts';
+import { tempFolder } from '../../../support/temp-folder.ts';
 
 /** A program in the place of Electron. */
 function anElectron(script: string): { electron: string; root: string; environment: NodeJS.ProcessEnv } {

@@ -1,6 +1,6 @@
-import { Failure } from '../contract/failure.ts';
-import { UsageError } from './cli/errors.ts';
-import { exitCodeOf, exits } from './cli/exit-codes.ts';
+import { Failure } from '../../contract/failure.ts';
+import { UsageError } from '../cli/errors.ts';
+import { exitCodeOf, exits } from '../cli/exit-codes.ts';
 
 /** Prints why the program cannot start, and returns the exit code. An unexpected error is thrown again, to keep its stack. */
 export function refuseStart(error: unknown): number {

@@ -1,11 +1,11 @@
-import type { ListeningState } from '../contract/status.ts';
-import { systemClock } from '../core/time/clock.ts';
-import { type Listener, startListener } from '../listeners/listener.ts';
+import type { ListeningState } from '../../contract/status.ts';
+import { systemClock } from '../../core/time/clock.ts';
+import { type Listener, startListener } from '../../listeners/listener.ts';
+import type { Config } from '../config/config.ts';
+import { toSafeLine } from '../own-packs/safe-line.ts';
 import { AutoLock } from './auto-lock.ts';
-import type { Config } from './config/config.ts';
 import { ListenerSwitch } from './listener-switch.ts';
 import { type OpenMemory, openMemory, type OpenOptions } from './open-memory.ts';
-import { toSafeLine } from './own-packs/safe-line.ts';
 import { recordUnreachable } from './unreachable.ts';
 
 const SOON_MS = 200;
@@ -76,7 +76,7 @@ export async function assemble(config: Config, whole: Whole): Promise<RunningPro
     void finder.prepare().catch(() => undefined);
     void packs.resume().catch(() => undefined);
     // Failure is harmless: an older bridge also works.
-    void import('./connect/launch.ts').then(({ refreshBridge }) => refreshBridge(config.folder)).catch(() => undefined);
+    void import('../connect/launch.ts').then(({ refreshBridge }) => refreshBridge(config.folder)).catch(() => undefined);
     void sidecar.wake().catch(() => undefined);
   };
   opened.use(clock.after(SOON_MS, later));

@@ -1,11 +1,11 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { setCliCommand, withCliCommand, withCliCommands } from '../../src/contract/cli-command.ts';
-import { Failure } from '../../src/contract/failure.ts';
-import { programCall } from '../../src/main/program-call.ts';
-import { openTestMemory, theOwner } from '../support/memory.ts';
-import { tempFolder } from '../support/temp-folder.ts';
+import { setCliCommand, withCliCommand, withCliCommands } from '../../../src/contract/cli-command.ts';
+import { Failure } from '../../../src/contract/failure.ts';
+import { programCall } from '../../../src/main/roots/program-call.ts';
+import { openTestMemory, theOwner } from '../../support/memory.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
 
 /** An installation, and a folder that is in the PATH. */
 function installed(): { root: string; bin: string } {

@@ -1,6 +1,6 @@
-import { asFailure } from '../contract/failure.ts';
-import type { ListeningState } from '../contract/status.ts';
-import type { Listener } from '../listeners/listener.ts';
+import { asFailure } from '../../contract/failure.ts';
+import type { ListeningState } from '../../contract/status.ts';
+import type { Listener } from '../../listeners/listener.ts';
 
 /** Starts and stops the server. A port conflict is a state that the owner can fix, not a fatal error. */
 export class ListenerSwitch implements AsyncDisposable {

@@ -1,5 +1,5 @@
 import { url } from 'node:inspector';
-import { Failure } from '../contract/failure.ts';
+import { Failure } from '../../contract/failure.ts';
 
 /**
  * Any process of this user can send SIGUSR1, on which Node opens a debugger that can read the master key. The launchers pass

@@ -1,9 +1,8 @@
-import { withCliCommand } from '../contract/cli-command.ts';
+import { withCliCommand } from '../../contract/cli-command.ts';
+import { type HostMachine, readConfig, requireValidAddress } from '../config/config.ts';
+import { readSettings } from '../config/settings-file.ts';
 import { assemble } from './assemble.ts';
-import type { BuildInfo } from './build-info.ts';
-import { findBuiltPages } from './built-pages.ts';
-import { type HostMachine, readConfig, requireValidAddress } from './config/config.ts';
-import { readSettings } from './config/settings-file.ts';
+import { type BuildInfo, findWindowFolder } from './installation.ts';
 import { packReport, startReport } from './start-report.ts';
 
 interface Serving extends BuildInfo {
@@ -30,7 +29,7 @@ export async function serve({ machine, version, updates, ready, ended }: Serving
   const config = readConfig(host);
   // Prevents prototype pollution through `__proto__` in input, also in libraries.
   Reflect.deleteProperty(Object.prototype, '__proto__');
-  await using program = await assemble(config, { ...settings, desktop: false, version, updates, pages: findBuiltPages() });
+  await using program = await assemble(config, { ...settings, desktop: false, version, updates, pages: findWindowFolder() });
   const { listening } = program;
   await listening.resume();
   const { listener } = listening;

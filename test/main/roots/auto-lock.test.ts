@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { assemble } from '../../src/main/assemble.ts';
-import { readConfig } from '../../src/main/config/config.ts';
-import { manualClock, MINUTE, settle } from '../support/clock.ts';
-import { aCaller, theOwner } from '../support/memory.ts';
-import { A_KEY } from '../support/store.ts';
-import { tempFolder } from '../support/temp-folder.ts';
+import { readConfig } from '../../../src/main/config/config.ts';
+import { assemble } from '../../../src/main/roots/assemble.ts';
+import { manualClock, MINUTE, settle } from '../../support/clock.ts';
+import { aCaller, theOwner } from '../../support/memory.ts';
+import { A_KEY } from '../../support/store.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
 
 async function program(set: Record<string, string>, away?: () => number, clock = manualClock()) {
   const folder = tempFolder();

@@ -1,6 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { delimiter, dirname, join, sep } from 'node:path';
-import { setCliCommand } from '../contract/cli-command.ts';
+import { setCliCommand } from '../../contract/cli-command.ts';
+import { ROOT } from './installation.ts';
 
 interface Circumstances {
   /** The folder with package.json. */
@@ -29,9 +30,9 @@ export function programCall({ root, path = '', platform, cwd = root }: Circumsta
 }
 
 /** Makes all messages suggest commands that work on this machine. */
-export function configureProgramCall(root: string, cwd?: string): void {
+export function configureProgramCall(cwd?: string): void {
   const { env, platform, argv } = process;
-  const here = { root: rootOf(argv[1] ?? '') ?? root, path: env['PATH'], platform };
+  const here = { root: rootOf(argv[1] ?? '') ?? ROOT, path: env['PATH'], platform };
   setCliCommand(programCall({ ...here, cwd }), programCall({ ...here, cwd: sep }));
 }
 
@@ -40,7 +41,7 @@ function rootOf(started: string): string | undefined {
   const launcher = realOf(started);
   if (launcher?.endsWith(`${sep}bin${sep}${NAME}.js`)) return dirname(dirname(launcher));
   // The launcher can start another Node with the main script directly.
-  return /[/\\]main[/\\]cli\.c?[jt]s$/.test(started) ? dirname(dirname(dirname(started))) : undefined;
+  return /^(.*)[/\\](?:src[/\\]main[/\\]roots|out[/\\]main)[/\\]cli\.c?[jt]s$/.exec(started)?.[1];
 }
 
 /** Ignores folders that npm prepends to the PATH, because a new terminal does not have them. */

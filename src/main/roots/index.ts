@@ -1,18 +1,18 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { app, dialog } from 'electron';
-import { Failure } from '../contract/failure.ts';
-import { prepareFolder } from '../core/file/prepare-folder.ts';
-import { readBuildInfo } from './build-info.ts';
-import { exitCodeOf } from './cli/exit-codes.ts';
-import { readConfig } from './config/config.ts';
-import { readSettings } from './config/settings-file.ts';
+import { Failure } from '../../contract/failure.ts';
+import { prepareFolder } from '../../core/file/prepare-folder.ts';
+import { exitCodeOf } from '../cli/exit-codes.ts';
+import { readConfig } from '../config/config.ts';
+import { readSettings } from '../config/settings-file.ts';
+import { Desktop } from '../shell/desktop.ts';
+import { restrictWebContents } from '../shell/guard.ts';
+import { registerScheme } from '../shell/pages.ts';
 import { ignoreDebuggerSignal, refuseRemoteControl } from './debugger-guard.ts';
+import { readBuildInfo, ROOT } from './installation.ts';
 import { configureProgramCall } from './program-call.ts';
 import { startRefusal } from './refuse-start.ts';
-import { Desktop } from './shell/desktop.ts';
-import { restrictWebContents } from './shell/guard.ts';
-import { registerScheme } from './shell/pages.ts';
 
 try {
   start();
@@ -45,9 +45,8 @@ function start(): void {
   if (config.shortcut !== undefined) app.commandLine.appendSwitch('enable-features', 'GlobalShortcutsPortal');
   registerScheme();
   restrictWebContents();
-  const root = join(import.meta.dirname, '../..');
-  configureProgramCall(root);
-  const desktop = new Desktop({ config, settings, build: readBuildInfo(root), root });
+  configureProgramCall();
+  const desktop = new Desktop({ config, settings, build: readBuildInfo(), root: ROOT });
   // Before it is ready, Electron installs its own handlers, which would quit with the unsaved-changes question.
   void app.whenReady().then(() => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => desktop.quit());

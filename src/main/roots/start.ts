@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Failure } from '../contract/failure.ts';
-import { UsageError } from './cli/errors.ts';
+import { Failure } from '../../contract/failure.ts';
+import { UsageError } from '../cli/errors.ts';
+import { ROOT } from './installation.ts';
 import { refuseStart } from './refuse-start.ts';
 import { buildIfStale } from './start/build-if-stale.ts';
 import { runDesktop } from './start/desktop.ts';
@@ -9,7 +10,6 @@ import { fetchElectron, findElectron } from './start/electron.ts';
 
 /** Entry point of `npm start`. Starts the desktop program, or says why it cannot and starts the headless one. */
 
-const ROOT = join(import.meta.dirname, '../..');
 const ELECTRON = join(ROOT, 'node_modules/electron');
 
 type Wish = 'desktop' | 'headless' | 'either';

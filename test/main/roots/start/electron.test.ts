@@ -4,9 +4,9 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { fetchElectron, findElectron } from '../../../src/main/start/electron.ts';
-import { tempFolder } from '../../support/temp-folder.ts';
-import { measureWait } from '../../support/work.ts';
+import { fetchElectron, findElectron } from '../../../../src/main/roots/start/electron.ts';
+import { tempFolder } from '../../../support/temp-folder.ts';
+import { measureWait } from '../../../support/work.ts';
 
 function write(root: string, files: Record<string, string>): string {
   for (const [name, text] of Object.entries(files)) {

@@ -1,29 +1,29 @@
 import { homedir } from 'node:os';
-import type { ClientList } from '../contract/client.ts';
-import { isClockInDoubt, type ListeningState, type SidecarState } from '../contract/status.ts';
-import { TokenRegistry } from '../core/access/token-registry.ts';
-import { keySources } from '../core/crypto/keys/key-sources.ts';
-import { openKeychainItems, hasSessionBus } from '../core/crypto/keys/keychain.ts';
-import { readProvidedCredentials } from '../core/crypto/keys/provided-credentials.ts';
-import { readTokenSecret } from '../core/crypto/keys/token-secret.ts';
-import type { ClientConnections } from '../core/operations/clients-port.ts';
-import { createCore } from '../core/operations/create-core.ts';
-import type { WindowSessionPort } from '../core/operations/memory.ts';
-import type { Perform } from '../core/operations/perform.ts';
-import type { PackServices } from '../core/packs/pack-services.ts';
-import { Finder } from '../core/search/finder.ts';
-import { openStore } from '../core/store/open-store.ts';
-import type { MemoryStore } from '../core/store/store.ts';
-import { type Clock, systemClock } from '../core/time/clock.ts';
-import type { Config, HostMachine } from './config/config.ts';
-import { SettingsEditor } from './config/settings-editor.ts';
-import type { LoadedSettings } from './config/settings-file.ts';
+import type { ClientList } from '../../contract/client.ts';
+import { isClockInDoubt, type ListeningState, type SidecarState } from '../../contract/status.ts';
+import { TokenRegistry } from '../../core/access/token-registry.ts';
+import { keySources } from '../../core/crypto/keys/key-sources.ts';
+import { openKeychainItems, hasSessionBus } from '../../core/crypto/keys/keychain.ts';
+import { readProvidedCredentials } from '../../core/crypto/keys/provided-credentials.ts';
+import { readTokenSecret } from '../../core/crypto/keys/token-secret.ts';
+import type { ClientConnections } from '../../core/operations/clients-port.ts';
+import { createCore } from '../../core/operations/create-core.ts';
+import type { WindowSessionPort } from '../../core/operations/memory.ts';
+import type { Perform } from '../../core/operations/perform.ts';
+import type { PackServices } from '../../core/packs/pack-services.ts';
+import { Finder } from '../../core/search/finder.ts';
+import { openStore } from '../../core/store/open-store.ts';
+import type { MemoryStore } from '../../core/store/store.ts';
+import { type Clock, systemClock } from '../../core/time/clock.ts';
+import type { Config, HostMachine } from '../config/config.ts';
+import { SettingsEditor } from '../config/settings-editor.ts';
+import type { LoadedSettings } from '../config/settings-file.ts';
+import type { Network } from '../egress/egress.ts';
+import { createNetworkPacks, createLazyEgress } from '../egress/network-packs.ts';
+import { updatesAt } from '../egress/updates.ts';
+import type { OwnPacks, SkippedPack } from '../own-packs/own-packs.ts';
+import { LazySidecar } from '../sidecar/lazy-sidecar.ts';
 import { refuseDebugger } from './debugger-guard.ts';
-import type { Network } from './egress/egress.ts';
-import type { OwnPacks, SkippedPack } from './own-packs/own-packs.ts';
-import { createNetworkPacks, createLazyEgress } from './packs.ts';
-import { LazySidecar } from './sidecar/lazy-sidecar.ts';
-import { updatesAt } from './updates.ts';
 
 /** An open memory. All operations go through `perform`. */
 export interface OpenMemory extends AsyncDisposable {
@@ -117,7 +117,7 @@ export async function openMemory(config: Config, surroundings: OpenOptions): Pro
   );
   const load = async (): Promise<void> => {
     if (config.packs.length === 0) return;
-    const { OwnPacks } = await import('./own-packs/own-packs.ts');
+    const { OwnPacks } = await import('../own-packs/own-packs.ts');
     ownPacks = new OwnPacks({ clock, egress });
     const loaded = await ownPacks.load(folder, config.packs, packs.engine.catalogue);
     skipped.push(...loaded.skipped);
@@ -134,9 +134,9 @@ const homeIn = (environment: HostMachine['environment']): string =>
 
 /** Loaded on demand, to keep the start fast. */
 async function connectionsOf({ machine, ...deps }: ConnectionDeps): Promise<ClientConnections> {
-  const { Connections } = await import('./connect/connections.ts');
-  const { CONNECTORS } = await import('./connect/clients.ts');
-  const { surroundingsOf } = await import('./connect/programs.ts');
+  const { Connections } = await import('../connect/connections.ts');
+  const { CONNECTORS } = await import('../connect/clients.ts');
+  const { surroundingsOf } = await import('../connect/programs.ts');
   return new Connections({ ...deps, connectors: CONNECTORS, around: surroundingsOf(machine) });
 }
 const sidecarOf = ({ folder, ollama }: Config, { environment, clock = systemClock, onEmbeddings }: OpenOptions): LazySidecar =>

@@ -1,9 +1,9 @@
 import { enableCompileCache } from 'node:module';
 import { constants, homedir } from 'node:os';
 import { join } from 'node:path';
-import { readBuildInfo } from './build-info.ts';
-import { Interrupted } from './cli/errors.ts';
+import { Interrupted } from '../cli/errors.ts';
 import { ignoreDebuggerSignal } from './debugger-guard.ts';
+import { readBuildInfo, ROOT } from './installation.ts';
 import { configureProgramCall } from './program-call.ts';
 
 /** The terminal and the launcher can both deliver the same Ctrl+C. */
@@ -24,16 +24,14 @@ function interruption(): AbortSignal {
   return controller.signal;
 }
 
-const ROOT = join(import.meta.dirname, '../..');
-
 async function main(): Promise<never> {
   // Set before the first write, so that only this user can read new files, including those written by libraries.
   process.umask(0o077);
   ignoreDebuggerSignal();
   // The cache holds code that will run, so it belongs with the program and not in the data folder.
   enableCompileCache(join(ROOT, 'out/compiled'));
-  configureProgramCall(ROOT, process.cwd());
-  const { runCommandLine } = await import('./cli/run.ts');
+  configureProgramCall(process.cwd());
+  const { runCommandLine } = await import('../cli/run.ts');
   const code = await runCommandLine(process.argv.slice(2), {
     environment: process.env,
     platform: process.platform,
@@ -41,7 +39,7 @@ async function main(): Promise<never> {
     stdin: process.stdin,
     stdout: process.stdout,
     stderr: process.stderr,
-    ...readBuildInfo(ROOT),
+    ...readBuildInfo(),
     now: Date.now,
     interrupted: interruption(),
   });

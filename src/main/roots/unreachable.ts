@@ -1,11 +1,11 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
-import { lazy, type SchemaOutput } from '../contract/lazy.ts';
-import type { ListeningState } from '../contract/status.ts';
-import { writePrivateFile } from '../core/file/files.ts';
-import { isProcessAlive } from '../listeners/endpoint.ts';
-import { readPrivateFile } from '../listeners/private-file.ts';
+import { lazy, type SchemaOutput } from '../../contract/lazy.ts';
+import type { ListeningState } from '../../contract/status.ts';
+import { writePrivateFile } from '../../core/file/files.ts';
+import { isProcessAlive } from '../../listeners/endpoint.ts';
+import { readPrivateFile } from '../../listeners/private-file.ts';
 
 const FILE = 'unreachable.json';
 

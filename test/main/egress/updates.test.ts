@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { operations } from '../../src/contract/operations.ts';
-import { readBuildInfo } from '../../src/main/build-info.ts';
-import { updatesAt } from '../../src/main/updates.ts';
-import { type FakeInternet, startFakeInternet, PUBLIC_IPV4 } from '../support/fake-internet.ts';
-import { sendRequest, serve, type ServedMemory } from '../support/listener.ts';
-import { aCaller, theOwner } from '../support/memory.ts';
+import { operations } from '../../../src/contract/operations.ts';
+import { updatesAt } from '../../../src/main/egress/updates.ts';
+import { readBuildInfo } from '../../../src/main/roots/installation.ts';
+import { type FakeInternet, startFakeInternet, PUBLIC_IPV4 } from '../../support/fake-internet.ts';
+import { sendRequest, serve, type ServedMemory } from '../../support/listener.ts';
+import { aCaller, theOwner } from '../../support/memory.ts';
 
 const HOST = 'releases.example.com';
 const PLACE = `https://${HOST}/newest.json`;
@@ -120,7 +120,7 @@ test.each(['', 'releases.example.com', 'http://releases.example.com/', 'https://
 );
 
 test('the build says where to ask, or nowhere, in package.json', () => {
-  const { version, updates } = readBuildInfo('.');
+  const { version, updates } = readBuildInfo();
   expect((JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }).version).toBe(version);
   expect(updates === '' || updatesAt(updates, world.egress) !== undefined).toBe(true);
 });

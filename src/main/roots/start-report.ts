@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { withCliCommand } from '../contract/cli-command.ts';
-import type { KeyState, StoreStatus } from '../contract/status.ts';
-import type { PackServices } from '../core/packs/pack-services.ts';
-import { MEMORY_FILE } from '../core/store/database.ts';
+import { withCliCommand } from '../../contract/cli-command.ts';
+import type { KeyState, StoreStatus } from '../../contract/status.ts';
+import type { PackServices } from '../../core/packs/pack-services.ts';
+import { MEMORY_FILE } from '../../core/store/database.ts';
 
 /** Startup lines of the headless program: where the memory is, the state of its key, and what to do. */
 export function startReport({ kept, key }: StoreStatus, folder: string): string[] {

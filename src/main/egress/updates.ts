@@ -1,8 +1,8 @@
-import { Failure } from '../contract/failure.ts';
-import { Release } from '../contract/updates.ts';
-import type { UpdateSource } from '../core/operations/memory.ts';
-import type { Egress } from '../core/packs/egress.ts';
-import { parseHostAllowlist } from '../core/packs/hosts.ts';
+import { Failure } from '../../contract/failure.ts';
+import { Release } from '../../contract/updates.ts';
+import type { UpdateSource } from '../../core/operations/memory.ts';
+import type { Egress } from '../../core/packs/egress.ts';
+import { parseHostAllowlist } from '../../core/packs/hosts.ts';
 
 /** Larger than any valid response, which holds a version and an address. */
 const MOST_BYTES = 4096;
