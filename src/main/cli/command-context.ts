@@ -51,9 +51,8 @@ export class CommandContext implements AsyncDisposable {
   }
 
   get config(): Config {
-    const machine = { environment: this.environment, platform: this.machine.platform, home: () => this.machine.home() };
-    requireValidAddress(machine);
-    return readConfig(machine);
+    requireValidAddress(this.settings);
+    return readConfig(this.settings);
   }
 
   /** Rejects invalid input before the user is asked to confirm. */

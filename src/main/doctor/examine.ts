@@ -23,7 +23,7 @@ export async function examine({ machine, memory, now }: Patient): Promise<Findin
   let config: Config;
   try {
     settings = readSettings(machine);
-    config = readConfig({ environment: settings.environment, platform: machine.platform, home: () => machine.home() });
+    config = readConfig(settings);
   } catch (error) {
     return [...first, refusal('settings', error)];
   }

@@ -25,9 +25,8 @@ function start(): void {
   process.umask(0o077);
   ignoreDebuggerSignal();
   refuseRemoteControl(app);
-  const machine = { environment: process.env, platform: process.platform, home: homedir };
-  const settings = readSettings(machine);
-  const config = readConfig({ ...machine, environment: settings.environment });
+  const settings = readSettings({ environment: process.env, platform: process.platform, home: homedir });
+  const config = readConfig(settings);
   prepareFolder(config.folder);
   app.setPath('userData', join(config.folder, 'electron'));
   app.setPath('sessionData', join(config.folder, 'electron'));

@@ -38,7 +38,7 @@ export interface OpenMemory extends AsyncDisposable {
   loadPacks(): Promise<void>;
 }
 
-export interface OpenOptions extends Partial<Omit<LoadedSettings, 'environment'>>, Pick<LoadedSettings, 'environment'> {
+export interface OpenOptions extends Pick<LoadedSettings, 'environment'>, Partial<Pick<LoadedSettings, 'file' | 'fromFile'>> {
   readonly clock?: Clock;
   /** The network of the system; tests pass a fake. */
   readonly network?: Network;

@@ -23,10 +23,8 @@ interface ServedProgram {
 /** Runs the whole program without a window. Closes everything in reverse order. */
 export async function serve({ machine, version, updates, ready, ended }: Serving): Promise<void> {
   const settings = readSettings(machine);
-  const { environment } = settings;
-  const host = { environment, platform: machine.platform, home: () => machine.home() };
-  requireValidAddress(host);
-  const config = readConfig(host);
+  requireValidAddress(settings);
+  const config = readConfig(settings);
   // Prevents prototype pollution through `__proto__` in input, also in libraries.
   Reflect.deleteProperty(Object.prototype, '__proto__');
   await using program = await assemble(config, { ...settings, desktop: false, version, updates, pages: findWindowFolder() });

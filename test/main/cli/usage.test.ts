@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { groups } from '../../../src/main/cli/commands.ts';
 import { parseCommandLine, formatUsage } from '../../../src/main/cli/usage.ts';
+import { SETTINGS } from '../../../src/main/config/settings-table.ts';
 import { runCli } from './run-cli.ts';
 
 const commands = groups.flatMap((group) => group.commands);
@@ -105,6 +106,8 @@ describe('help', () => {
     expect((await runCli(['help', 'key'])).out).toMatch(/key init.*\n.*key status/);
     expect((await runCli(['token', '--help'])).out).toMatch(/token mint/);
     expect((await runCli(['help', 'exit-codes'])).out).toMatch(/^ {2}0 .*\n[^]* 130 /);
+    const settings = (await runCli(['help', 'settings'])).out;
+    expect(settings.match(/^HELMDECK_\w+/gm)).toEqual(Object.keys(SETTINGS));
   });
 
   test('says which version this is', async () => {
