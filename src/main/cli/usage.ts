@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { editDistance } from '../../core/search/edit-distance.ts';
 import type { Command, Group, Option, ParsedArguments } from './command.ts';
 import { UsageError } from './errors.ts';
 
@@ -65,7 +66,7 @@ function unknownCommand(commands: readonly Command[], words: readonly string[], 
     const members = commands.filter(({ name }) => name.startsWith(`${first} `)).map(({ name }) => name);
     return new UsageError(`${first} needs a second word. Use one of: ${members.join(', ')}.`, first);
   }
-  const near = commands.map(({ name }) => name).find((name) => distance(name, typed) <= 2);
+  const near = commands.map(({ name }) => name).find((name) => editDistance(name, typed, 2) <= 2);
   return new UsageError(`Unknown command ${typed}.${near === undefined ? '' : ` Did you mean ${near}?`}`);
 }
 
@@ -122,18 +123,4 @@ function readArguments(command: Command, args: readonly string[]): ParsedArgumen
       ]),
     ),
   };
-}
-
-/** Levenshtein distance. */
-function distance(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
-  for (const [at, letter] of Array.from(one).entries()) {
-    const next = [at + 1];
-    for (const [index, against] of Array.from(other).entries()) {
-      const changed = (row[index] ?? 0) + (letter === against ? 0 : 1);
-      next.push(Math.min(changed, (row[index + 1] ?? 0) + 1, (next[index] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row.at(-1) ?? 0;
 }

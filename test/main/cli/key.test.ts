@@ -166,14 +166,14 @@ describe('key init', () => {
 });
 
 test.each([
-  { why: 'malformed', key: 'not-a-key-5e5e', at: 'HELMDECK_MEMORY_KEY must hold' },
-  { why: 'another', key: ANOTHER_KEY, at: 'mismatch' },
-])('a key that is $why is told with exit code 4, and never shown (R-KEY-02, R-KEY-07)', async ({ key, at }) => {
+  { what: 'malformed', key: 'not-a-key-5e5e', exitCode: 78, says: 'HELMDECK_MEMORY_KEY must hold' },
+  { what: 'wrong', key: ANOTHER_KEY, exitCode: 4, says: 'mismatch' },
+])('a $what key exits with $exitCode, and is never shown (R-KEY-02, R-KEY-07)', async ({ key, exitCode, says }) => {
   await runCli(['remember', 'k', 'v'], { folder });
   for (const args of [['key', 'status'], ['status'], ['recall', 'k']]) {
     const { code, out, err } = await runCli(args, { folder, environment: { HELMDECK_MEMORY_KEY: key } });
-    expect(code).toBe(4);
-    expect(out + err).toContain(at);
+    expect(code).toBe(exitCode);
+    expect(out + err).toContain(says);
     expect(out + err).not.toContain(key);
   }
 });

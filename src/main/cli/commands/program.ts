@@ -13,9 +13,10 @@ export const serve = command({
   examples: ['serve'],
   async run(_typed, context) {
     const { serve: run } = await import('../../roots/serve.ts');
-    const { machine, version, updates, interrupted } = context;
+    const { host, interrupted } = context;
+    const { version, updates } = host;
     const served = run({
-      machine,
+      machine: host,
       version,
       updates,
       ready: ({ url, folder, report }) => context.printResult({ url, pid: process.pid, folder }, () => report),
@@ -45,9 +46,9 @@ export const mcp = command({
     const { folder } = context.config;
     await runBridge({
       argv: client === undefined ? [] : ['--client', client],
-      environment: { ...context.machine.environment, HELMDECK_DATA_DIR: folder },
-      stdin: context.streams.stdin,
-      stdout: context.streams.stdout,
+      environment: { ...context.host.environment, HELMDECK_DATA_DIR: folder },
+      stdin: context.host.stdin,
+      stdout: context.host.stdout,
     });
     return Number(process.exitCode ?? exits.done.code);
   },

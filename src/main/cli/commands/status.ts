@@ -3,7 +3,7 @@ import { describeFileFailure } from '../../../contract/status.ts';
 import { describeUnreachable, readUnreachable } from '../../roots/unreachable.ts';
 import { command } from '../command.ts';
 import { exits } from '../exit-codes.ts';
-import { columns, formatCount, escapeControls } from '../layout.ts';
+import { columns, escapeControls, formatEntries } from '../layout.ts';
 import { clockLines } from './clock.ts';
 import { keyExit, keyLines } from './key.ts';
 
@@ -52,9 +52,7 @@ export const status = command({
             ]),
         ...skipped.map(({ name, why }) => ['packs', escapeControls(`${name} was skipped: ${why}`)]),
         ...(store.file.at === 'failed' ? [['file', describeFileFailure(store.file)]] : []),
-        ...(store.quarantined > 0
-          ? [['damage', `${formatCount(store.quarantined, 'entry', 'entries')} with a broken seal are hidden`]]
-          : []),
+        ...(store.quarantined > 0 ? [['damage', `${formatEntries(store.quarantined)} with a broken seal are hidden`]] : []),
         ...(disagrees ? [['clock', clockLine]] : []),
         ...(store.rotation.at === 'running' ? [['rotation', `${store.rotation.done} of ${store.rotation.of} entries`]] : []),
       ]),
