@@ -20,7 +20,7 @@ export function formatHelp(groups: readonly Group[], topic: string): string[] {
   if (one) return about(one);
   const family = commands.filter(({ name }) => name.startsWith(`${topic} `));
   if (family.length > 0) return rowsOf(family);
-  throw new UsageError(`There is no help on ${topic}. Run ${PROGRAM} help for a list of commands.`);
+  throw new UsageError(`There is no help on ${topic}.`);
 }
 
 const overview = (groups: readonly Group[]): string[] => [

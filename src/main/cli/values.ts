@@ -26,7 +26,7 @@ function secondsOf(text: string | undefined, option: string): number | undefined
 
 export function parseCount(text: string | undefined, option: string, most = Infinity): number | undefined {
   if (text === undefined) return undefined;
-  const message = `${option} must be a whole number from 1${most === Infinity ? '' : ` to ${most}`}.`;
+  const message = `${option} must be a whole number${most === Infinity ? ', at least 1' : ` from 1 to ${most}`}.`;
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(message);
   if (Number(text) > most) throw outOfBounds(message);
   return Number(text);

@@ -55,11 +55,11 @@ describe('a memory without a key', () => {
   test('says how it stands, with exit code 4', async () => {
     expect(await say('key', 'status')).toMatchObject({
       code: 4,
-      out: expect.stringMatching(/^ephemeral\nThere is no key, .*key init/) as string,
+      out: expect.stringMatching(/^none\nThere is no key, .*key init/) as string,
     });
     expect(await say('status')).toMatchObject({
       code: 4,
-      out: expect.stringMatching(/^program {2}not running\nmemory {3}in RAM only/) as string,
+      out: expect.stringMatching(/^program {2}not running\nmemory {3}none yet\nkey {6}none/) as string,
     });
     expect(JSON.parse((await say('key', 'status', '--json')).out)).toMatchObject({ key: { at: 'ephemeral' } });
     expect(await say('recall', 'k')).toMatchObject({ code: 3 });

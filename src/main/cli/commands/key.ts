@@ -88,7 +88,7 @@ export const keyRecovery = command({
 
 export const lock = command({
   name: 'lock',
-  description: 'Makes the running program drop the key until you unlock it.',
+  description: 'Locks the memory: the running program drops the key until you unlock it.',
   async run(_typed, context) {
     const report = await (await runningProgram(context)).call('lock', {});
     await context.printResult(report, () => ['The memory is locked.']);
@@ -97,7 +97,7 @@ export const lock = command({
 
 export const unlock = command({
   name: 'unlock',
-  description: 'Makes the running program load the key again.',
+  description: 'Unlocks the memory: the running program loads the key again.',
   async run(_typed, context) {
     const report = await (await runningProgram(context)).call('unlock', {});
     await context.printResult(report, () => (report.key.at === 'ok' ? ['The memory is unlocked.'] : keyLines(report.key)));
@@ -109,6 +109,7 @@ export const keyExit = (key: KeyState): number => (key.at === 'ok' ? exits.done.
 
 export function keyLines(key: KeyState): string[] {
   if (key.at === 'ok') return [`ok, in ${key.source}`];
+  if (key.at === 'ephemeral') return ['none', key.remedy];
   return ['why' in key ? `${key.at}: ${key.why}` : key.at, key.remedy];
 }
 

@@ -38,7 +38,7 @@ export const status = command({
     await context.printResult({ store, facts, embeddings, folder, program: memory.program ?? null, packs: own, skipped }, () => [
       ...columns([
         ['program', memory.program ? `running at ${memory.program.url} (process ${memory.program.pid})` : 'not running'],
-        ['memory', store.kept === 'file' ? `${join(folder, 'memory.db')}, sealed` : 'in RAM only, lost when the program ends'],
+        ['memory', describeMemory(store.kept, folder, memory.program !== undefined)],
         ['key', key],
         ['facts', String(facts)],
         ...(own.length > 0 ? [['packs', own.join(', ')]] : []),
@@ -62,3 +62,8 @@ export const status = command({
     return keyExit(store.key);
   },
 });
+
+function describeMemory(kept: 'file' | 'memory', folder: string, running: boolean): string {
+  if (kept === 'file') return `${join(folder, 'memory.db')}, sealed`;
+  return running ? 'in RAM only, lost when the program ends' : 'none yet';
+}

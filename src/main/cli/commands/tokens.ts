@@ -58,7 +58,7 @@ export const tokenMint = command({
       await context.printResult({ ...rest, file }, () => [`The token was saved to ${file}.`]);
     } else await context.printResult(made, () => [made.token]);
     context.hint(
-      `This token is for ${escapeControls(made.client)} and expires on ${formatDay(made.expires_at)}. ${keep ? 'Revoke' : 'It will not be shown again. Revoke'} it with: helmdeck-memory token revoke ${made.id}`,
+      `This token is for the client ${escapeControls(made.client)} and expires on ${formatDay(made.expires_at)}. ${keep ? 'Revoke' : 'It will not be shown again. Revoke'} it with: helmdeck-memory token revoke ${made.id}`,
     );
   },
 });
@@ -110,7 +110,7 @@ const pauseCommand = (word: 'pause' | 'resume', description: string): Command =>
     },
   });
 
-export const tokenPause = pauseCommand('pause', 'Blocks a token until token resume.');
+export const tokenPause = pauseCommand('pause', 'Blocks a token until you resume it.');
 export const tokenResume = pauseCommand('resume', 'Unblocks a paused token.');
 
 /** Saves the token where the bridge looks for it. */
