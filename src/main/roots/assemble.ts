@@ -8,7 +8,7 @@ import { ListenerSwitch } from './listener-switch.ts';
 import { type OpenMemory, openMemory, type OpenOptions } from './open-memory.ts';
 import { recordUnreachable } from './unreachable.ts';
 
-const SOON_MS = 200;
+const BACKGROUND_DELAY_MS = 200;
 
 /** The open memory, and the server for agents. */
 export interface RunningProgram extends OpenMemory {
@@ -17,34 +17,33 @@ export interface RunningProgram extends OpenMemory {
   readonly lockAfter: AutoLock | undefined;
 }
 
-interface Whole extends Omit<OpenOptions, 'listening' | 'windowSessions'> {
+interface ProgramOptions extends Omit<OpenOptions, 'listening' | 'windowSessions'> {
   /** Folder of the built window, if it is served to browsers. */
   readonly pages?: string | undefined;
   readonly onListening?: (state: ListeningState) => void;
   /** Milliseconds since the owner last used the computer, if the system knows. */
-  readonly away?: () => number;
+  readonly ownerIdleMs?: () => number;
   /** Called when the key becomes available or unavailable. */
   readonly onKey?: () => void;
 }
 
 /** Builds the program that both the desktop and the headless entry point run. The server does not accept connections yet. */
-export async function assemble(config: Config, whole: Whole): Promise<RunningProgram> {
+export async function assemble(config: Config, options: ProgramOptions): Promise<RunningProgram> {
   await using opened = new AsyncDisposableStack();
   let listening: ListenerSwitch | undefined;
-  const state = (): ListeningState => listening?.state ?? { at: 'paused' };
   const core = opened.use(
     await openMemory(config, {
       packLog: printLine,
-      ...whole,
-      listening: state,
+      ...options,
+      listening: () => listening?.state ?? { at: 'paused' },
       windowSessions: () => listening?.listener?.windowSessions,
     }),
   );
   const { store, tokens, finder, packs, sidecar } = core;
-  const { clock = systemClock, away, onKey } = whole;
+  const { clock = systemClock, ownerIdleMs, onKey } = options;
   const { lockAfterMinutes: minutes } = config;
   if (onKey) opened.use(store.onKeyChange(onKey));
-  const lockAfter = minutes === undefined ? undefined : opened.use(new AutoLock({ store, clock, minutes, ownerIdleMs: away }));
+  const lockAfter = minutes === undefined ? undefined : opened.use(new AutoLock({ store, clock, minutes, ownerIdleMs }));
   const perform = lockAfter?.trackUse(core.perform) ?? core.perform;
   // Load own packs before the first connection, so that every client sees them.
   await core.loadPacks();
@@ -53,33 +52,33 @@ export async function assemble(config: Config, whole: Whole): Promise<RunningPro
       perform,
       catalogue: packs.engine.catalogue,
       tokens,
-      onChange: (hear) => store.onChange(hear),
-      onKeyChange: (listener) => store.onKeyChange(listener),
+      onChange: (subscriber) => store.onChange(subscriber),
+      onKeyChange: (subscriber) => store.onKeyChange(subscriber),
       folder: config.folder,
       address: config.address,
       allowedHosts: config.allowedHosts,
-      windowFolder: whole.pages,
-      version: whole.version,
+      windowFolder: options.pages,
+      version: options.version,
       clock,
       // The error can contain request data, so log only the operation and the client.
       log: ({ operation, client }) => console.error(`Internal error in ${operation}, called by ${client}.`),
     });
-  const hear = (now: ListeningState): void => {
-    recordUnreachable(config.folder, now);
-    whole.onListening?.(now);
+  const onListening = (state: ListeningState): void => {
+    recordUnreachable(config.folder, state);
+    options.onListening?.(state);
   };
   opened.defer(() => recordUnreachable(config.folder, undefined));
-  listening = opened.use(new ListenerSwitch(start, hear));
+  listening = opened.use(new ListenerSwitch(start, onListening));
   // Background work waits a moment, so that the first requests are not delayed. Searches before the index is ready return
   // partial results. Without the key, this work is retried when the key becomes available.
-  const later = (): void => {
+  const startBackgroundWork = (): void => {
     void finder.prepare().catch(() => undefined);
     void packs.resume().catch(() => undefined);
     // Failure is harmless: an older bridge also works.
     void import('../connect/launch.ts').then(({ refreshBridge }) => refreshBridge(config.folder)).catch(() => undefined);
     void sidecar.wake().catch(() => undefined);
   };
-  opened.use(clock.after(SOON_MS, later));
+  opened.use(clock.after(BACKGROUND_DELAY_MS, startBackgroundWork));
   const rest = opened.move();
   return { ...core, perform, listening, lockAfter, [Symbol.asyncDispose]: () => rest.disposeAsync() };
 }

@@ -15,8 +15,8 @@ interface Deps {
 }
 
 /**
- * Locks the memory when it is idle. On a desktop that means the owner is away, even if agents are active; on a server it means
- * that nothing was asked. Runs one timer, and none while the memory is locked.
+ * Locks the memory when it is idle. On a desktop, it is idle while the owner is away, even if agents are active. On a server, it is
+ * idle while there are no calls. Runs one timer, and none while the memory is locked.
  */
 export class AutoLock implements Disposable {
   readonly #deps: Deps;
@@ -68,7 +68,7 @@ export class AutoLock implements Disposable {
     this.#timer = undefined;
     const { ownerIdleMs, minutes } = this.#deps;
     if (this.#idleMs() < this.#limitMs) return this.#startTimer();
-    const idle = ownerIdleMs ? 'its owner was away' : 'nothing was asked of it';
+    const idle = ownerIdleMs ? 'its owner was away' : 'it was not used';
     this.lock(`${idle} for ${minutes === 1 ? 'a minute' : `${minutes} minutes`}`);
   }
 

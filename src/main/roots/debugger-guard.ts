@@ -2,37 +2,36 @@ import { url } from 'node:inspector';
 import { Failure } from '../../contract/failure.ts';
 
 /**
- * Any process of this user can send SIGUSR1, on which Node opens a debugger that can read the master key. The launchers pass
- * `--disable-sigusr1`; this covers the ways to start the program without it.
+ * Any process of this user can send SIGUSR1. Node then opens a debugger, which can read the master key. The launchers pass
+ * `--disable-sigusr1`; this handler protects a program that was started without that option.
  */
 export function ignoreDebuggerSignal(): void {
   if (process.platform !== 'win32') process.on('SIGUSR1', () => undefined);
 }
 
-/** The signal can arrive before our first line runs. So look once more right before the key is read. */
+/** The signal can arrive before the first line of this program runs. So this checks again right before the key is read. */
 export function refuseDebugger(): void {
   // Electron takes Node's options among its own arguments.
-  const given = 'electron' in process.versions ? process.argv : process.execArgv;
-  const wanted = given.some((arg) => arg.startsWith('--inspect'));
-  if (url() === undefined || wanted) return;
+  const args = 'electron' in process.versions ? process.argv : process.execArgv;
+  if (url() === undefined || args.some((arg) => arg.startsWith('--inspect'))) return;
   throw new Failure(
     'key_unavailable',
-    'A debugger was opened on this process, and it could read the key of your memory. Start the program again; if you want a debugger, pass --inspect to node yourself.',
+    'A debugger was opened on this process and could read the key of the memory. Start the program again. To use a debugger, pass --inspect to node.',
   );
 }
 
-/** Chromium's switches that let another program read and drive the window, and that no fuse of Electron turns off. */
+/** Chromium switches that let another program read and control the window. No fuse of Electron turns them off. */
 const REMOTE_CONTROL = ['remote-debugging-port', 'remote-debugging-pipe'];
 
-/** A release hears no debugger, and Chromium's is one. A build whose fuses allow Node's debugger is a test's. */
+/** A release refuses Chromium's debugger. Test builds allow it: their fuses enable Node's debugger. */
 export function refuseRemoteControl(app: {
   readonly isPackaged: boolean;
   readonly commandLine: { hasSwitch(name: string): boolean };
 }): void {
-  const asked = REMOTE_CONTROL.find((name) => app.commandLine.hasSwitch(name));
-  if (asked === undefined || !app.isPackaged || url() !== undefined) return;
+  const found = REMOTE_CONTROL.find((name) => app.commandLine.hasSwitch(name));
+  if (found === undefined || !app.isPackaged || url() !== undefined) return;
   throw new Failure(
     'invalid_input',
-    `It was started with --${asked}, by which other programs could read its window. Start it without.`,
+    `The switch --${found} lets other programs read the window. Start Helmdeck Memory without it.`,
   );
 }

@@ -5,14 +5,14 @@ import type { Listener } from '../../listeners/listener.ts';
 /** Starts and stops the server. A port conflict is a state that the owner can fix, not a fatal error. */
 export class ListenerSwitch implements AsyncDisposable {
   readonly #start: () => Promise<Listener>;
-  readonly #hear: (state: ListeningState) => void;
+  readonly #onChange: (state: ListeningState) => void;
   #listener: Listener | undefined;
   #state: ListeningState = { at: 'paused' };
-  #turn: Promise<void> = Promise.resolve();
+  #queue: Promise<void> = Promise.resolve();
 
-  constructor(start: () => Promise<Listener>, hear: (state: ListeningState) => void = () => undefined) {
+  constructor(start: () => Promise<Listener>, onChange: (state: ListeningState) => void = () => undefined) {
     this.#start = start;
-    this.#hear = hear;
+    this.#onChange = onChange;
   }
 
   get state(): ListeningState {
@@ -25,13 +25,13 @@ export class ListenerSwitch implements AsyncDisposable {
 
   /** Starts accepting connections. On failure, both the state and the thrown error say why. */
   resume(): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#enqueue(async () => {
       if (this.#listener) return;
       try {
         this.#listener = await this.#start();
-        this.#become({ at: 'listening', url: this.#listener.url });
+        this.#setState({ at: 'listening', url: this.#listener.url });
       } catch (error) {
-        this.#become({ at: 'failed', why: asFailure(error).message });
+        this.#setState({ at: 'failed', why: asFailure(error).message });
         throw error;
       }
     });
@@ -39,28 +39,30 @@ export class ListenerSwitch implements AsyncDisposable {
 
   /** Stops accepting connections. */
   pause(): Promise<void> {
-    return this.#inTurn(async () => {
-      await this.#listener?.close();
-      this.#listener = undefined;
-      this.#become({ at: 'paused' });
+    return this.#enqueue(async () => {
+      await this.#close();
+      this.#setState({ at: 'paused' });
     });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#inTurn(async () => {
-      await this.#listener?.close();
-      this.#listener = undefined;
-    });
+    await this.#enqueue(() => this.#close());
   }
 
-  #become(state: ListeningState): void {
+  async #close(): Promise<void> {
+    await this.#listener?.close();
+    this.#listener = undefined;
+  }
+
+  #setState(state: ListeningState): void {
     this.#state = state;
-    this.#hear(state);
+    this.#onChange(state);
   }
 
-  #inTurn(step: () => Promise<void>): Promise<void> {
-    const turn = this.#turn.then(step);
-    this.#turn = turn.catch(() => undefined);
-    return turn;
+  /** Runs the steps one after another. */
+  #enqueue(step: () => Promise<void>): Promise<void> {
+    const done = this.#queue.then(step);
+    this.#queue = done.catch(() => undefined);
+    return done;
   }
 }

@@ -68,9 +68,9 @@ interface ConnectionDeps {
 }
 
 /** Opens the memory for the program or for a single command. Closes everything in reverse order. */
-export async function openMemory(config: Config, surroundings: OpenOptions): Promise<OpenMemory> {
-  const { environment, clock = systemClock, network = {}, version, updates = '', desktop, packLog: log } = surroundings;
-  const { listening = () => ({ at: 'paused' }), onClients, windowSessions } = surroundings;
+export async function openMemory(config: Config, options: OpenOptions): Promise<OpenMemory> {
+  const { environment, clock = systemClock, network = {}, version, updates = '', desktop, packLog: log } = options;
+  const { listening = () => ({ at: 'paused' }), onClients, windowSessions } = options;
   const { folder, quota, secretPolicy: secrets, writesPerMinute, fetchHosts } = config;
   refuseDebugger();
   const secret = readTokenSecret(environment);
@@ -96,8 +96,8 @@ export async function openMemory(config: Config, surroundings: OpenOptions): Pro
   opened.defer(() => ownPacks?.[Symbol.dispose]());
   const skipped: SkippedPack[] = [];
   const egress = createLazyEgress({ ...network, clock });
-  const about = { packs: createNetworkPacks({ clock, egress, fetchHosts }), skipped, ...(log && { log }) };
-  const sidecar = opened.use(sidecarOf(config, surroundings));
+  const packOptions = { packs: createNetworkPacks({ clock, egress, fetchHosts }), skipped, ...(log && { log }) };
+  const sidecar = opened.use(sidecarOf(config, options));
   const { perform, packs } = opened.use(
     createCore({
       store,
@@ -108,14 +108,14 @@ export async function openMemory(config: Config, surroundings: OpenOptions): Pro
       writesPerMinute,
       credentials,
       embeddings: sidecar,
-      packs: about,
-      settings: new SettingsEditor(config, surroundings),
+      packs: packOptions,
+      settings: new SettingsEditor(config, options),
       program: { version, listening, updates: updatesAt(updates, egress), ...(windowSessions && { windowSessions }) },
       clients: () =>
         (clients ??= connectionsOf({ machine, tokens, folder, now: () => store.now(), ...(onClients && { hear: onClients }) })),
     }),
   );
-  const load = async (): Promise<void> => {
+  const loadOnce = async (): Promise<void> => {
     if (config.packs.length === 0) return;
     const { OwnPacks } = await import('../own-packs/own-packs.ts');
     ownPacks = new OwnPacks({ clock, egress });
@@ -123,7 +123,7 @@ export async function openMemory(config: Config, surroundings: OpenOptions): Pro
     skipped.push(...loaded.skipped);
   };
   let loading: Promise<void> | undefined;
-  const loadPacks = (): Promise<void> => (loading ??= load());
+  const loadPacks = (): Promise<void> => (loading ??= loadOnce());
   const rest = opened.move();
   return { store, tokens, finder, perform, packs, sidecar, loadPacks, [Symbol.asyncDispose]: () => rest.disposeAsync() };
 }
@@ -139,6 +139,7 @@ async function connectionsOf({ machine, ...deps }: ConnectionDeps): Promise<Clie
   const { surroundingsOf } = await import('../connect/programs.ts');
   return new Connections({ ...deps, connectors: CONNECTORS, around: surroundingsOf(machine) });
 }
+
 const sidecarOf = ({ folder, ollama }: Config, { environment, clock = systemClock, onEmbeddings }: OpenOptions): LazySidecar =>
   new LazySidecar({
     folder,

@@ -31,7 +31,7 @@ export async function serve({ machine, version, updates, ready, ended }: Serving
   const { listening } = program;
   await listening.resume();
   const { listener } = listening;
-  const over = ended();
+  const stopped = ended();
   const url = listener?.url ?? '';
   await ready({
     url,
@@ -44,7 +44,7 @@ export async function serve({ machine, version, updates, ready, ended }: Serving
       `Helmdeck Memory is running at ${url}. Stop it with Ctrl+C or SIGTERM.`,
     ],
   });
-  await over;
+  await stopped;
 }
 
 /**

@@ -12,15 +12,15 @@ import { fetchElectron, findElectron } from './start/electron.ts';
 
 const ELECTRON = join(ROOT, 'node_modules/electron');
 
-type Wish = 'desktop' | 'headless' | 'either';
+type Mode = 'desktop' | 'headless' | 'either';
 
 /** Why the desktop cannot start, and how to fix that. */
-interface NoWindow {
+interface NoDesktop {
   readonly why: string;
   readonly remedy: string;
 }
 
-function wishIn(args: readonly string[]): Wish {
+function parseMode(args: readonly string[]): Mode {
   if (args.length === 0) return 'either';
   if (args.length === 1 && args[0] === '--desktop') return 'desktop';
   if (args.length === 1 && args[0] === '--headless') return 'headless';
@@ -30,7 +30,7 @@ function wishIn(args: readonly string[]): Wish {
 }
 
 /** Runs the desktop program until it exits. Returns a reason if it could not start. */
-async function desktop(): Promise<NoWindow | undefined> {
+async function runDesktopProgram(): Promise<NoDesktop | undefined> {
   const { env: environment, platform } = process;
   if (platform === 'linux' && !environment['WAYLAND_DISPLAY'] && !environment['DISPLAY']) {
     return { why: 'This session has no display.', remedy: 'Start it in a graphical session (DISPLAY or WAYLAND_DISPLAY).' };
@@ -38,20 +38,20 @@ async function desktop(): Promise<NoWindow | undefined> {
   if (platform === 'linux' && process.getuid?.() === 0) {
     return { why: 'Electron does not run as root.', remedy: 'Start it as a normal user.' };
   }
-  const unbuilt = await buildIfStale(ROOT, console.log);
-  if (unbuilt !== undefined) return { why: 'The window is not built.', remedy: unbuilt };
+  const buildError = await buildIfStale(ROOT, console.log);
+  if (buildError !== undefined) return { why: 'The window is not built.', remedy: buildError };
   const missing = await fetchIfMissing();
   if (missing) return missing;
   const electron = findElectron(ROOT, environment);
   if (electron === undefined) return { why: `Electron is missing from ${ELECTRON}.`, remedy: 'Run npm ci.' };
-  const ran = await runDesktop({ electron, root: ROOT, environment });
-  if (ran.at === 'died')
-    return { why: `Electron exited during startup (${ran.why}).`, remedy: 'The README lists the system requirements.' };
-  process.exitCode = ran.code;
+  const exit = await runDesktop({ electron, root: ROOT, environment });
+  if (exit.at === 'died')
+    return { why: `Electron exited during startup (${exit.why}).`, remedy: 'The README lists the system requirements.' };
+  process.exitCode = exit.code;
   return undefined;
 }
 
-async function fetchIfMissing(): Promise<NoWindow | undefined> {
+async function fetchIfMissing(): Promise<NoDesktop | undefined> {
   const { env: environment } = process;
   if (findElectron(ROOT, environment) !== undefined || environment['ELECTRON_OVERRIDE_DIST_PATH']) return undefined;
   // Written by npm, so its format can be relied on.
@@ -74,16 +74,16 @@ async function fetchIfMissing(): Promise<NoWindow | undefined> {
 
 async function main(): Promise<void> {
   try {
-    const wish = wishIn(process.argv.slice(2));
-    if (wish !== 'headless') {
-      const none = await desktop();
-      if (!none) return;
-      if (wish === 'desktop') throw new Failure('unavailable', `${none.why} ${none.remedy}`);
-      console.log(`Starting without the desktop window. ${none.why}\n${none.remedy}`);
+    const mode = parseMode(process.argv.slice(2));
+    if (mode !== 'headless') {
+      const problem = await runDesktopProgram();
+      if (!problem) return;
+      if (mode === 'desktop') throw new Failure('unavailable', `${problem.why} ${problem.remedy}`);
+      console.log(`Starting without the desktop window. ${problem.why}\n${problem.remedy}`);
     }
     // The headless program serves the window to browsers. Without a build, it runs without the window.
-    const unbuilt = await buildIfStale(ROOT, console.log);
-    if (unbuilt !== undefined) console.log(`The window is not available in a browser either. ${unbuilt}`);
+    const buildError = await buildIfStale(ROOT, console.log);
+    if (buildError !== undefined) console.log(`The window is not available in a browser either. ${buildError}`);
   } catch (error) {
     process.exitCode = refuseStart(error);
     return;

@@ -29,8 +29,8 @@ export function recordUnreachable(folder: string, state: ListeningState | undefi
 /** Returns the state if that program is still running. */
 export function readUnreachable(folder: string): Unreachable | undefined {
   try {
-    const told = Unreachable().safeParse(JSON.parse(readPrivateFile(join(folder, FILE)) ?? ''));
-    return told.success && isProcessAlive(told.data.pid) ? told.data : undefined;
+    const { success, data } = Unreachable().safeParse(JSON.parse(readPrivateFile(join(folder, FILE)) ?? ''));
+    return success && isProcessAlive(data.pid) ? data : undefined;
   } catch {
     return undefined;
   }

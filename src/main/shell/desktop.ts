@@ -184,7 +184,7 @@ export class Desktop implements AsyncDisposable {
     const onEmbeddings = (): void => this.#embeddingsChanged();
     const onClients = (clients: readonly ClientRow[]): void => this.#agentsStand(clients);
     const hearing = { onListening, onKey, onEmbeddings, onClients };
-    const program = await assemble(config, { ...settings, desktop: true, ...build, ...hearing, away });
+    const program = await assemble(config, { ...settings, desktop: true, ...build, ...hearing, ownerIdleMs: away });
     const { listening, perform } = program;
     this.#calls.resolve(
       callsOf({

@@ -6,7 +6,7 @@ import { aCaller, theOwner } from '../../support/memory.ts';
 import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
-async function program(set: Record<string, string>, away?: () => number, clock = manualClock()) {
+async function program(set: Record<string, string>, ownerIdleMs?: () => number, clock = manualClock()) {
   const folder = tempFolder();
   const environment = { HELMDECK_DATA_DIR: folder, HELMDECK_ADDR: '127.0.0.1:0', HELMDECK_MEMORY_KEY: A_KEY, ...set };
   const config = readConfig({ environment, platform: 'linux', home: () => folder });
@@ -16,7 +16,7 @@ async function program(set: Record<string, string>, away?: () => number, clock =
     clock,
     desktop: false,
     version: '0.0.0',
-    ...(away && { away }),
+    ...(ownerIdleMs && { ownerIdleMs }),
     onKey: () => told.push(running.store.status().key.at),
   });
   const { store, perform } = running;
@@ -40,7 +40,7 @@ describe('where nobody sits, a memory that nobody asks locks itself (R-LOCK-01)'
     await here.clock.advance(10 * MINUTE - 1);
     expect(here.at()).toBe('ok');
     await here.clock.advance(1);
-    expect(here.why()).toMatchObject({ at: 'locked', why: 'nothing was asked of it for 10 minutes (HELMDECK_LOCK_AFTER)' });
+    expect(here.why()).toMatchObject({ at: 'locked', why: 'it was not used for 10 minutes (HELMDECK_LOCK_AFTER)' });
     expect(here.told).toEqual(['locked']);
     await expect(here.asAgent()).rejects.toMatchObject({ code: 'key_unavailable' });
   });
@@ -64,7 +64,7 @@ describe('where nobody sits, a memory that nobody asks locks itself (R-LOCK-01)'
     await here.asOwner('unlock');
     expect(here.told).toEqual(['locked', 'ok']);
     await here.clock.advance(MINUTE);
-    expect(here.why()).toMatchObject({ why: 'nothing was asked of it for a minute (HELMDECK_LOCK_AFTER)' });
+    expect(here.why()).toMatchObject({ why: 'it was not used for a minute (HELMDECK_LOCK_AFTER)' });
   });
 
   test('not while an answer is under way', async () => {

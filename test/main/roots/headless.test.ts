@@ -215,7 +215,7 @@ describe('the program', () => {
       async (program) => {
         const { code, said, complained } = await (await start({ ...withAKey(aFolder()), ...early }, program)).end();
         expect(complained).toMatch('Debugger listening');
-        expect(complained).toMatch('A debugger was opened on this process, and it could read the key of your memory.');
+        expect(complained).toMatch('A debugger was opened on this process and could read the key of the memory.');
         expect({ code: code === 0, said }).toEqual({ code: false, said: '' });
       },
     );

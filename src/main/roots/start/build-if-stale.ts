@@ -16,18 +16,18 @@ function isFresh(root: string): boolean {
 }
 
 /** Builds the program and the window if the build is missing or stale. Returns the reason if that fails. */
-export async function buildIfStale(root: string, say: (line: string) => void): Promise<string | undefined> {
+export async function buildIfStale(root: string, print: (line: string) => void): Promise<string | undefined> {
   if (isFresh(root)) return undefined;
   if (!existsSync(join(root, BUILDER))) return 'The build tools are not installed. Run npm ci.';
-  say('Building the window…');
+  print('Building the window…');
   const child = spawn(process.execPath, [BUILDER, 'build', '--ignoreConfigWarning'], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  let said = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => (said += text.toString()));
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => (output += text.toString()));
   const [code] = (await once(child, 'close')) as [number | null];
   if (code === 0) return undefined;
-  say(said.trimEnd());
+  print(output.trimEnd());
   return 'The build failed; see above.';
 }
