@@ -58,7 +58,7 @@ export default {
       name: 'electron-in-the-shell',
       comment: 'Only the shell may use Electron. The rest of main also runs headless.',
       severity: 'error',
-      from: { path: '^src/', pathNot: ['^src/main/(index\\.ts|shell/)', '^src/preload/'] },
+      from: { path: '^src/', pathNot: ['^src/main/(roots/index\\.ts|shell/)', '^src/preload/'] },
       to: { path: packages('electron') },
     },
     {

@@ -28,9 +28,9 @@ export default defineConfig({
     build: {
       rollupOptions: {
         input: {
-          index: 'src/main/index.ts',
-          headless: 'src/main/headless.ts',
-          cli: 'src/main/cli.ts',
+          index: 'src/main/roots/index.ts',
+          headless: 'src/main/roots/headless.ts',
+          cli: 'src/main/roots/cli.ts',
         },
         // CommonJS starts faster: Node would analyse the exports of every ES module and load unused ones.
         output: { format: 'cjs', entryFileNames: '[name].cjs', chunkFileNames: 'chunks/[name]-[hash].cjs' },

@@ -12,7 +12,7 @@ const LEAST = 24;
 const NO_NODE = 70;
 
 const root = dirname(dirname(realpathSync(fileURLToPath(import.meta.url))));
-const source = join(root, 'src', 'main', 'cli.ts');
+const source = join(root, 'src', 'main', 'roots', 'cli.ts');
 const built = join(root, 'out', 'main', 'cli.cjs');
 // Node does not strip types below node_modules.
 const unbuilt = !isFresh(built) && existsSync(source) && !root.includes(`${sep}node_modules${sep}`);

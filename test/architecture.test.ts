@@ -80,7 +80,7 @@ describe('a planted offence is reported', () => {
       ['src/listeners/mcp/a.ts', value('better-sqlite3')],
     ],
     'main-beside-the-window': [['src/main/a.ts', value('../renderer/src/app.ts')]],
-    'electron-in-the-shell': [['src/main/assemble.ts', value('electron')]],
+    'electron-in-the-shell': [['src/main/roots/assemble.ts', value('electron')]],
     'preload-carries-types-only': [
       ['src/preload/index.ts', value('zod')],
       ['src/preload/index.ts', value('../contract/fact.ts')],
@@ -114,7 +114,7 @@ test('imports that the layers allow are not reported', async () => {
     'src/contract/limits.ts': 'export const TTL = 1;',
     'src/core/memory.ts': `import Database from 'better-sqlite3'; import { fact } from '../contract/fact.ts'; fact(Database);`,
     'src/listeners/rest-routes.ts': `import { Hono } from 'hono'; import { memory } from '../core/memory.ts'; memory(Hono);`,
-    'src/main/index.ts': `import { app } from 'electron'; import { rest } from '../listeners/rest.ts'; app(rest);`,
+    'src/main/roots/index.ts': `import { app } from 'electron'; import { rest } from '../listeners/rest.ts'; app(rest);`,
     'src/main/shell/tray.ts': `import { Tray } from 'electron'; Tray();`,
     'src/preload/index.ts': `import { ipcRenderer } from 'electron'; import type { F } from '../contract/fact.ts'; ipcRenderer(1 as F);`,
     'src/renderer/src/app.tsx': `import { TTL } from '../../contract/limits.ts'; import type { F } from '../../contract/fact.ts'; TTL as F;`,

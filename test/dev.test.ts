@@ -6,13 +6,13 @@ import { tempFolder } from './support/temp-folder.ts';
 
 test('npm run dev restarts the program when a source changes, and stops with it', async () => {
   const root = tempFolder();
-  mkdirSync(join(root, 'src/main'), { recursive: true });
+  mkdirSync(join(root, 'src/main/roots'), { recursive: true });
   mkdirSync(join(root, 'build/tasks'), { recursive: true });
   symlinkSync(join(process.cwd(), 'package.json'), join(root, 'package.json'));
   cpSync('build/tasks/dev.ts', join(root, 'build/tasks/dev.ts'));
   const write = (version: number): void =>
     writeFileSync(
-      join(root, 'src/main/start.ts'),
+      join(root, 'src/main/roots/start.ts'),
       `console.log('version ${version}', ...process.argv.slice(2)); setInterval(() => {}, 1000);`,
     );
   write(1);

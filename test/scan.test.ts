@@ -36,8 +36,16 @@ test('the scan accepts explained findings', () => {
 
 test.each([
   { what: 'a new finding', found: [...PLANTED, ...EXPLAINED, 'NEW_CHECK main/index.js'], says: 'NEW: NEW_CHECK main/index.js' },
-  { what: 'an explanation without a finding', found: [...PLANTED, ...EXPLAINED.slice(1)], says: `no longer found: ${EXPLAINED[0]}` },
-  { what: 'a planted offence that the scanner misses', found: [...PLANTED.slice(1), ...EXPLAINED], says: 'did not report the planted offence' },
+  {
+    what: 'an explanation without a finding',
+    found: [...PLANTED, ...EXPLAINED.slice(1)],
+    says: `no longer found: ${EXPLAINED[0]}`,
+  },
+  {
+    what: 'a planted offence that the scanner misses',
+    found: [...PLANTED.slice(1), ...EXPLAINED],
+    says: 'did not report the planted offence',
+  },
 ])('the scan fails with $what', ({ found, says }) => {
   const { status, said } = scan(found);
   expect(said).toContain(says);

@@ -12,7 +12,9 @@ const ROOT = join(import.meta.dirname, '../..');
 const QUIET_MS = 200;
 
 const start = () =>
-  spawn(process.execPath, ['--disable-sigusr1', join(ROOT, 'src/main/start.ts'), ...process.argv.slice(2)], { stdio: 'inherit' });
+  spawn(process.execPath, ['--disable-sigusr1', join(ROOT, 'src/main/roots/start.ts'), ...process.argv.slice(2)], {
+    stdio: 'inherit',
+  });
 
 let program = start();
 let restarting: NodeJS.Timeout | undefined;

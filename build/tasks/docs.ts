@@ -1,17 +1,29 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import { type SettingName, settingOf, SETTINGS } from '../../src/main/config/settings-table.ts';
 import { renderApi } from './api.ts';
 import { renderCommands } from './commands.ts';
 import { renderDependencies } from './dependencies.ts';
 import { renderEffects } from './effects.ts';
 import { renderSchema } from './schema.ts';
+import { renderTable } from './table.ts';
 
-const marked = /(?<=<!-- picture.*-->\n).*(?=<!-- end of picture -->)/s;
+/** Replaces the text between the marker comments `<!-- name: … -->` and `<!-- end of name -->` of a page. */
+function replaceMarked(path: string, name: string, text: string): string {
+  const page = readFileSync(path, 'utf8');
+  const marked = new RegExp(`(?<=<!-- ${name}.*-->\n).*(?=<!-- end of ${name} -->)`, 's');
+  if (!marked.test(page)) throw new Error(`${path} has no marker comments around its ${name}. Restore them.`);
+  return page.replace(marked, () => text);
+}
 
-async function architecture(): Promise<string> {
-  const text = readFileSync('docs/architecture.md', 'utf8');
-  if (!marked.test(text)) throw new Error('docs/architecture.md has no marker comments around its picture. Restore them.');
-  const drawn = `\`\`\`mermaid\n${await renderDependencies()}\n\`\`\`\n`;
-  return text.replace(marked, () => drawn);
+const architecture = async (): Promise<string> =>
+  replaceMarked('docs/architecture.md', 'picture', `\`\`\`mermaid\n${await renderDependencies()}\n\`\`\`\n`);
+
+function settings(): string {
+  const rows = (Object.keys(SETTINGS) as SettingName[]).map((name) => {
+    const { help, default: usual, whenUnset = '', changeable } = settingOf(name);
+    return [`\`${name}\`${changeable ? ' \\*' : ''}`, help, usual === undefined ? whenUnset : `\`${usual}\``];
+  });
+  return replaceMarked('docs/settings.md', 'settings', `${renderTable(['setting', 'what it sets', 'default'], rows)}\n`);
 }
 
 /** The generated documents and their generators. */
@@ -21,6 +33,7 @@ export const documents: Record<string, () => string | Promise<string>> = {
   'docs/commands.md': renderCommands,
   'docs/effects.md': renderEffects,
   'docs/schema.sql': renderSchema,
+  'docs/settings.md': settings,
 };
 
 if (import.meta.main) {

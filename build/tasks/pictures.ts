@@ -13,15 +13,13 @@ import { Finder } from '../../src/core/search/finder.ts';
 import { openStore } from '../../src/core/store/open-store.ts';
 import type { Clock } from '../../src/core/time/clock.ts';
 import { startListener } from '../../src/listeners/listener.ts';
-import { readBuildInfo } from '../../src/main/build-info.ts';
 import { readConfig } from '../../src/main/config/config.ts';
 import { SettingsEditor } from '../../src/main/config/settings-editor.ts';
 import { CONNECTORS } from '../../src/main/connect/clients.ts';
 import { Connections } from '../../src/main/connect/connections.ts';
 import { localMachine } from '../../src/main/connect/programs.ts';
-import { createNetworkPacks, createLazyEgress } from '../../src/main/packs.ts';
-
-const ROOT = join(import.meta.dirname, '../..');
+import { createNetworkPacks, createLazyEgress } from '../../src/main/egress/network-packs.ts';
+import { readBuildInfo, ROOT } from '../../src/main/roots/installation.ts';
 const PICTURES = join(ROOT, 'docs/pictures');
 const HOUR = 3_600_000;
 
@@ -102,7 +100,7 @@ const clients = new Connections({ connectors: CONNECTORS, machine: host, tokens,
 // Invented settings.
 const environment = { HELMDECK_DATA_DIR: '/home/ada/.local/share/helmdeck-memory', HELMDECK_FETCH_HOSTS: 'docs.example.com' };
 const config = readConfig({ environment, platform: 'linux', home: () => '/home/ada' });
-const { version } = readBuildInfo(ROOT);
+const { version } = readBuildInfo();
 const { perform } = createCore({
   store,
   tokens,

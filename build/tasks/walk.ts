@@ -165,7 +165,7 @@ async function send(client: ChildProcess, sent: ClientRequest): Promise<ClientRe
 }
 
 async function walks(): Promise<readonly Walk[]> {
-  const { assemble } = await import('../../src/main/assemble.ts');
+  const { assemble } = await import('../../src/main/roots/assemble.ts');
   const { readConfig } = await import('../../src/main/config/config.ts');
   const { createWindowCalls } = await import('../../src/main/shell/window-calls.ts');
   using folder = mkdtempDisposableSync(join(tmpdir(), 'helmdeck-walk-'));

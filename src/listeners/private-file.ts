@@ -9,7 +9,8 @@ export function readPrivateFile(path: string): string | undefined {
     // Without O_NONBLOCK, opening a named pipe would wait for a writer. Windows has neither flag; there the folder is private.
     file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
   } catch (cause) {
-    if (errorCodeOf(cause) === 'ENOENT') return undefined;
+    // ENOTDIR: the data folder is a file. Opening the memory refuses it with a better message.
+    if (errorCodeOf(cause) === 'ENOENT' || errorCodeOf(cause) === 'ENOTDIR') return undefined;
     throw notPrivate(cause);
   }
   try {

@@ -1,4 +1,4 @@
-import { buildIfStale } from '../../src/main/start/build-if-stale.ts';
+import { buildIfStale } from '../../src/main/roots/start/build-if-stale.ts';
 import { fences } from './desktop/fences.ts';
 import { life } from './desktop/life.ts';
 import { packed } from './desktop/packed.ts';

@@ -141,7 +141,7 @@ async function servesOpenClaw(): Promise<void> {
 /** Starts the program and waits until embeddings are ready, if they are on. */
 async function start(): Promise<void> {
   const { on } = JSON.parse(readFileSync(join(folder, 'embeddings.json'), 'utf8')) as { on: boolean };
-  program = spawn(process.execPath, ['src/main/headless.ts'], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
+  program = spawn(process.execPath, ['src/main/roots/headless.ts'], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(program, 'exit').then(() => Promise.reject(new Error('The program exited during its start.')));
   ended.catch(() => undefined);
   await Promise.race([once(program.stdout ?? program, 'data'), ended]);

@@ -437,7 +437,7 @@ test('the command line in a process of its own is the same surface', async () =>
   const run = promisify(execFile);
   const env = { HELMDECK_DATA_DIR: world.folder };
   const type = (...args: string[]) =>
-    run(process.execPath, ['src/main/cli.ts', ...args], { env }).catch((error: { code: number; stderr: string }) => error);
+    run(process.execPath, ['src/main/roots/cli.ts', ...args], { env }).catch((error: { code: number; stderr: string }) => error);
   const stored = await type('remember', '--json', '--tag=é', '--', 'spawned ✍', 'by a “shell”');
   expect(JSON.parse((stored as { stdout: string }).stdout)).toMatchObject({ key: 'spawned ✍', status: 'created', tags: ['é'] });
   expect((await world.state()).facts).toMatchObject([{ value: 'by a “shell”', author: at('the command line').author }]);

@@ -7,7 +7,7 @@ import { openStore } from '../../src/core/store/open-store.ts';
 import { RamStore } from '../../src/core/store/ram-store.ts';
 import { readConfig } from '../../src/main/config/config.ts';
 import { SettingsEditor } from '../../src/main/config/settings-editor.ts';
-import { updatesAt } from '../../src/main/updates.ts';
+import { updatesAt } from '../../src/main/egress/updates.ts';
 import { manualClock } from '../support/clock.ts';
 import { startFakeInternet } from '../support/fake-internet.ts';
 import { theOwner } from '../support/memory.ts';

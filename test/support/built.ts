@@ -1,5 +1,5 @@
 import chromium from '@sparticuz/chromium';
-import { buildIfStale } from '../../src/main/start/build-if-stale.ts';
+import { buildIfStale } from '../../src/main/roots/start/build-if-stale.ts';
 
 /** Runs before all tests, because two test files must not build, or unpack the browser, at the same time. */
 export async function setup(): Promise<void> {

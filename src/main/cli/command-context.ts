@@ -1,10 +1,10 @@
 import { Failure } from '../../contract/failure.ts';
-import type { OperationName, OperationRequest } from '../../contract/operations.ts';
-import type { BuildInfo } from '../build-info.ts';
-import { type Config, type HostMachine, readConfig } from '../config/config.ts';
-import { readSettings, type LoadedSettings } from '../config/settings-file.ts';
+import type { OperationName, OperationOutput, OperationRequest } from '../../contract/operations.ts';
+import { type Config, type HostMachine, readConfig, requireValidAddress } from '../config/config.ts';
+import { type LoadedSettings, readSettings } from '../config/settings-file.ts';
+import type { BuildInfo } from '../roots/installation.ts';
 import { UsageError } from './errors.ts';
-import { jsonText } from './layout.ts';
+import { columns, jsonText } from './layout.ts';
 import type { MemoryConnection } from './memory-connection.ts';
 import { type StandardStreams, Terminal } from './terminal.ts';
 
@@ -19,31 +19,29 @@ export interface CommandLineHost extends HostMachine, StandardStreams, BuildInfo
 export class CommandContext implements AsyncDisposable {
   readonly terminal: Terminal;
   readonly json: boolean;
-  readonly version: string;
-  readonly updates: string;
-  /** The environment of the process, without settings from config.json. */
-  readonly machine: HostMachine;
-  readonly streams: StandardStreams;
-  readonly interrupted: AbortSignal;
-  readonly now: () => number;
+  /** Its environment does not contain the settings from config.json. */
+  readonly host: CommandLineHost;
   #settings: LoadedSettings | undefined;
   #memory: Promise<MemoryConnection> | undefined;
 
-  constructor(world: CommandLineHost, json: boolean) {
-    const { environment, interrupted, version, updates } = world;
-    this.terminal = new Terminal(world, { noColour: (environment['NO_COLOR'] ?? '') !== '', interrupted });
+  constructor(host: CommandLineHost, json: boolean) {
+    const { environment, interrupted } = host;
+    this.terminal = new Terminal(host, { noColour: (environment['NO_COLOR'] ?? '') !== '', interrupted });
     this.json = json;
-    this.version = version;
-    this.updates = updates;
-    this.machine = world;
-    this.streams = world;
-    this.interrupted = interrupted;
-    this.now = () => world.now();
+    this.host = host;
+  }
+
+  get now(): number {
+    return this.host.now();
+  }
+
+  get interrupted(): AbortSignal {
+    return this.host.interrupted;
   }
 
   /** Read on first use, so that commands such as `help` work with an invalid config.json. */
   get settings(): LoadedSettings {
-    return (this.#settings ??= readSettings(this.machine));
+    return (this.#settings ??= readSettings(this.host));
   }
 
   get environment(): HostMachine['environment'] {
@@ -51,30 +49,34 @@ export class CommandContext implements AsyncDisposable {
   }
 
   get config(): Config {
-    const { platform } = this.machine;
-    return readConfig({ environment: this.environment, platform, home: () => this.machine.home() });
+    requireValidAddress(this.settings);
+    return readConfig(this.settings);
   }
 
   /** Rejects invalid input before the user is asked to confirm. */
   async validateInput<Name extends OperationName>(name: Name, input: OperationRequest<Name>): Promise<void> {
-    const [{ operations }, { explainIssue: explain }] = await Promise.all([
+    const [{ operations }, { explainIssue }] = await Promise.all([
       import('../../contract/operations.ts'),
       import('../../contract/explain.ts'),
     ]);
     const parsed = operations[name].input().safeParse(input);
-    if (!parsed.success) throw new Failure('invalid_input', explain(parsed.error, input), { cause: parsed.error });
+    if (!parsed.success) throw new Failure('invalid_input', explainIssue(parsed.error, input), { cause: parsed.error });
   }
 
   /** The running program, or the memory opened in this process if none runs. */
   memory(): Promise<MemoryConnection> {
-    this.#memory ??= this.#find();
+    this.#memory ??= this.#connect();
     return this.#memory;
+  }
+
+  async call<Name extends OperationName>(name: Name, input: OperationRequest<Name>): Promise<OperationOutput<Name>> {
+    return (await this.memory()).call(name, input);
   }
 
   /** Fails while the program runs, because this command needs the memory file to itself. */
   async requireNoProgram(): Promise<void> {
-    const { findOwnerClient: findProgram } = await import('../../listeners/endpoint.ts');
-    using program = await findProgram(this.config.folder);
+    const { findOwnerClient } = await import('../../listeners/endpoint.ts');
+    using program = await findOwnerClient(this.config.folder);
     if (!program) return;
     throw new Failure(
       'unavailable',
@@ -87,13 +89,26 @@ export class CommandContext implements AsyncDisposable {
     await this.terminal.print(...(this.json ? [jsonText(json)] : lines()));
   }
 
+  /** Prints rows in columns, and a hint if there are none. */
+  async printTable(json: unknown, rows: readonly (readonly string[])[], hintIfEmpty?: string): Promise<void> {
+    await this.printResult(json, () => columns(rows));
+    if (rows.length === 0 && hintIfEmpty !== undefined) this.hint(hintIfEmpty);
+  }
+
+  /** Prints a message for people on standard error. With `--json` it is left out. */
+  hint(...lines: readonly string[]): void {
+    if (!this.json) this.terminal.printToStderr(...lines);
+  }
+
   /** Asks the user to confirm. Without a terminal, `--yes` is required. */
   async confirm(yes: boolean, question: () => Promise<string> | string): Promise<boolean> {
     if (yes) return true;
     if (!this.terminal.canAsk) {
       throw new UsageError('This command asks for confirmation, but standard input is not a terminal. Add --yes to confirm.');
     }
-    return /^y(es)?$/i.test((await this.terminal.ask(`${await question()} [y/N] `)).trim());
+    const confirmed = /^y(es)?$/i.test((await this.terminal.ask(`${await question()} [y/N] `)).trim());
+    if (!confirmed) this.terminal.printToStderr('Nothing was changed.');
+    return confirmed;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -101,8 +116,8 @@ export class CommandContext implements AsyncDisposable {
     await memory?.[Symbol.asyncDispose]();
   }
 
-  async #find(): Promise<MemoryConnection> {
-    const { connectMemory: memoryAtHand } = await import('./memory-connection.ts');
-    return memoryAtHand(this.config, this);
+  async #connect(): Promise<MemoryConnection> {
+    const { connectMemory } = await import('./memory-connection.ts');
+    return connectMemory(this.config, { ...this.host, environment: this.environment });
   }
 }

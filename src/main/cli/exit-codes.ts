@@ -8,16 +8,16 @@ export const exits = {
     description: 'Failed or cancelled: the input is invalid, a confirmation was declined, or damage was found.',
   },
   usage: { code: 2, description: 'The command line is invalid; nothing was attempted.' },
-  notFound: { code: 3, description: 'The fact, token, memory or recovery key does not exist.' },
-  key: { code: 4, description: 'The key of the memory is unavailable, or does not exist yet.' },
+  notFound: { code: 3, description: 'The named item does not exist, such as a fact, a token, a pack or a backup.' },
+  key: { code: 4, description: 'The key of the memory or the OS keychain is unavailable, or there is no key yet.' },
   unavailable: {
     code: 5,
-    description: 'The memory or the program is unavailable: not running, busy, closed, or its file cannot be used.',
+    description: 'The program, the memory file or embeddings are unavailable or busy, or did not respond in time.',
   },
   quota: { code: 6, description: 'A quota or the write rate limit is reached.' },
   full: { code: 7, description: 'The disk is full.' },
-  config: { code: 78, description: 'A setting is invalid, or names a folder or file that cannot be used.' },
   noNode: { code: 70, description: 'No suitable Node was found, or the installation is incomplete.' },
+  config: { code: 78, description: 'A setting is invalid, or names a folder or file that cannot be used.' },
   interrupted: { code: 130, description: 'Interrupted with Ctrl+C (SIGINT); 143 for SIGTERM, 129 for SIGHUP.' },
 } as const;
 
@@ -29,6 +29,7 @@ const byFailure: Partial<Record<FailureCode, number>> = {
   store_unavailable: exits.unavailable.code,
   embeddings_unavailable: exits.unavailable.code,
   session_unavailable: exits.unavailable.code,
+  qmd_unavailable: exits.unavailable.code,
   timeout: exits.unavailable.code,
   quota_exceeded: exits.quota.code,
   rate_limited: exits.quota.code,

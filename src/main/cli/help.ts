@@ -1,3 +1,4 @@
+import { type Setting, SETTINGS } from '../config/settings-table.ts';
 import type { Argument, Command, Group, Option } from './command.ts';
 import { UsageError } from './errors.ts';
 import { exits } from './exit-codes.ts';
@@ -13,12 +14,13 @@ const FIRST_STEPS = ['key init', 'remember editor "Helix, everywhere"', 'recall 
 export function formatHelp(groups: readonly Group[], topic: string): string[] {
   if (topic === '') return overview(groups);
   if (topic === 'exit-codes') return exitCodes();
+  if (topic === 'settings') return settings();
   const commands = groups.flatMap((group) => group.commands);
   const one = commands.find(({ name }) => name === topic);
   if (one) return about(one);
   const family = commands.filter(({ name }) => name.startsWith(`${topic} `));
   if (family.length > 0) return rowsOf(family);
-  throw new UsageError(`There is no help on ${topic}. Run ${PROGRAM} help for a list of commands.`);
+  throw new UsageError(`There is no help on ${topic}.`);
 }
 
 const overview = (groups: readonly Group[]): string[] => [
@@ -28,7 +30,7 @@ const overview = (groups: readonly Group[]): string[] => [
   ...FIRST_STEPS.map((line) => `  ${PROGRAM} ${line}`),
   ...groups.flatMap(({ title, commands }) => ['', `${title}:`, ...rowsOf(commands)]),
   '',
-  `${PROGRAM} help <command> shows details and examples; help exit-codes lists the exit codes.`,
+  `${PROGRAM} help <command> shows details and examples. See also: help settings, help exit-codes.`,
   '--json prints JSON. Commands use the running program, or open the memory themselves if none runs.',
 ];
 
@@ -69,5 +71,14 @@ function defined(rows: readonly (readonly [string, string])[]): string[] {
     wrap(description, WIDTH - width - 4).map((line, at) => `  ${(at === 0 ? term : '').padEnd(width)}  ${line}`),
   );
 }
+
+const settings = (): string[] => [
+  'Set these in the environment, or in config.json in the data folder. The environment wins.',
+  '',
+  ...Object.entries<Setting>(SETTINGS).flatMap(([name, { help, default: usual = '' }]) => [
+    usual === '' ? name : `${name} (default: ${usual})`,
+    ...wrap(help, WIDTH - 2).map((line) => `  ${line}`),
+  ]),
+];
 
 const exitCodes = (): string[] => defined(Object.values(exits).map(({ code, description }) => [String(code), description]));

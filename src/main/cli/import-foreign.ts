@@ -5,8 +5,8 @@ import { IMPORT_SOURCES } from '../../contract/limits.ts';
 import type { CommandContext } from './command-context.ts';
 import { UsageError } from './errors.ts';
 import { exits } from './exit-codes.ts';
-import { ERRORS_SHOWN, importLines, formatReceipt, printErrors } from './import-lines.ts';
-import { formatCount, indent, escapeControls } from './layout.ts';
+import { ERRORS_SHOWN, formatReceipt, importLines, printErrors, printSome } from './import-lines.ts';
+import { decodeUtf8, escapeControls, formatCount, indent } from './layout.ts';
 
 /** Larger than any real export of another memory. The whole text is held in RAM. */
 const MOST_READ = 16 * 1024 * 1024;
@@ -46,11 +46,9 @@ export async function readText(chunks: AsyncIterable<Buffer>): Promise<string> {
       throw new Failure('invalid_input', 'The file is larger than 16 MiB. Split it and import the parts one by one.');
     parts.push(chunk);
   }
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(parts));
-  } catch (cause) {
-    throw new Failure('invalid_input', 'The file is not UTF-8 text. Save it as UTF-8 and import it again.', { cause });
-  }
+  const text = decodeUtf8(Buffer.concat(parts));
+  if (text !== undefined) return text;
+  throw new Failure('invalid_input', 'The file is not UTF-8 text. Save it as UTF-8 and import it again.');
 }
 
 /** Shows what an import would add, without changing anything. */
@@ -63,7 +61,7 @@ export async function showPreview(preview: ImportPreview, context: CommandContex
     ]),
     `Would import ${formatCount(facts.length, 'fact')} from ${from}${lifetime(facts)}, and skip ${left.length.toLocaleString('en-US')}.`,
   ]);
-  return tellLeftOut(left, context);
+  return printLeftOut(left, context);
 }
 
 /** All previewed facts have the same lifetime. */
@@ -83,38 +81,25 @@ export async function importPreview({ from, facts, left_out: left }: ImportPrevi
   await context.printResult({ ...receipt, errors, from, left_out: left }, () => [
     `${formatReceipt({ ...receipt, errors }, false).slice(0, -1)}, ${left.length.toLocaleString('en-US')} skipped.`,
   ]);
-  const code = tellLeftOut(left, context);
-  if (!context.json) {
-    printErrors(context, errors);
-    const notes = facts.flatMap(({ line, note }) => (note === undefined ? [] : [`Line ${line}: ${note}`]));
-    context.terminal.printToStderr(...notes.slice(0, ERRORS_SHOWN));
-    if (written) {
-      const { client, since, until } = written;
-      context.terminal.printToStderr(`To undo this import: helmdeck-memory undo ${client} --since ${since} --until ${until}`);
-    }
+  const code = printLeftOut(left, context);
+  printErrors(context, errors);
+  const notes = facts.flatMap(({ line, note }) => (note === undefined ? [] : [`Line ${line}: ${note}`]));
+  context.hint(...notes.slice(0, ERRORS_SHOWN));
+  if (written) {
+    const { client, since, until } = written;
+    context.hint(`To undo this import: helmdeck-memory undo ${client} --since ${since} --until ${until}`);
   }
   return errors.length > 0 ? exits.failed.code : code;
 }
 
 /** Rejected entries make the command fail; duplicates and entries that hold no fact do not. */
-function tellLeftOut(left: ImportPreview['left_out'], context: CommandContext): number {
+function printLeftOut(left: ImportPreview['left_out'], context: CommandContext): number {
   const refused = left.filter(({ why }) => why === 'secret' || why === 'invalid');
-  if (!context.json) {
-    // Rejected entries come first: they are the ones to act on.
-    const told = [...refused, ...left.filter((one) => !refused.includes(one))];
-    context.terminal.printToStderr(
-      ...told
-        .slice(0, ERRORS_SHOWN)
-        .map(
-          ({ line, text, message }) =>
-            `Line ${line}: ${escapeControls(message)}${text === undefined ? '' : ` (${beginning(text)})`}`,
-        ),
-    );
-    if (told.length > ERRORS_SHOWN)
-      context.terminal.printToStderr(
-        `and ${formatCount(told.length - ERRORS_SHOWN, 'more entry', 'more entries')}; use --json to see all of them.`,
-      );
-  }
+  // Rejected entries come first: they are the ones to act on.
+  const rows = [...refused, ...left.filter((one) => !refused.includes(one))].map(
+    ({ line, text, message }) => `Line ${line}: ${escapeControls(message)}${text === undefined ? '' : ` (${beginning(text)})`}`,
+  );
+  printSome(context, rows, 'more entry', 'more entries');
   return refused.length > 0 ? exits.failed.code : exits.done.code;
 }
 

@@ -1,7 +1,7 @@
 import { IMPORT_REQUEST } from '../../contract/limits.ts';
 import type { ImportReceipt } from '../../contract/transfer.ts';
 import type { CommandContext } from './command-context.ts';
-import { formatCount } from './layout.ts';
+import { decodeUtf8, formatCount } from './layout.ts';
 import type { MemoryConnection } from './memory-connection.ts';
 
 /** A request holds 1 MiB, and lines grow when they are escaped as JSON strings. */
@@ -89,12 +89,18 @@ export function formatReceipt({ created, updated, unchanged, dropped, errors }: 
   return `${dry ? 'Would import' : 'Imported'}: ${parts.join(', ')}.`;
 }
 
-export function printErrors(context: CommandContext, errors: ImportReceipt['errors']): void {
-  context.terminal.printToStderr(...errors.slice(0, ERRORS_SHOWN).map(({ line, message }) => `Line ${line}: ${message}`));
-  if (errors.length > ERRORS_SHOWN)
-    context.terminal.printToStderr(
-      `and ${formatCount(errors.length - ERRORS_SHOWN, 'more line')}; use --json to see all of them.`,
-    );
+export const printErrors = (context: CommandContext, errors: ImportReceipt['errors']): void =>
+  printSome(
+    context,
+    errors.map(({ line, message }) => `Line ${line}: ${message}`),
+    'more line',
+  );
+
+/** Prints the first rows as hints, and how many there are more. */
+export function printSome(context: CommandContext, rows: readonly string[], one: string, many?: string): void {
+  context.hint(...rows.slice(0, ERRORS_SHOWN));
+  if (rows.length > ERRORS_SHOWN)
+    context.hint(`and ${formatCount(rows.length - ERRORS_SHOWN, one, many)}; use --json to see all of them.`);
 }
 
 /** A line and its number. `text` is undefined if the line is too long or not UTF-8. */
@@ -115,7 +121,7 @@ export async function* splitLines(chunks: AsyncIterable<Buffer>, most: number): 
     if (bytes <= most) held.push(part);
   };
   const line = (): NumberedLine => {
-    const text = bytes <= most ? decoded(Buffer.concat(held)) : undefined;
+    const text = bytes <= most ? decodeUtf8(Buffer.concat(held)) : undefined;
     held = [];
     bytes = 0;
     return { number: number++, text };
@@ -130,13 +136,4 @@ export async function* splitLines(chunks: AsyncIterable<Buffer>, most: number): 
     take(chunk.subarray(start));
   }
   if (bytes > 0) yield line();
-}
-
-/** Drops a byte order mark, which some editors write. */
-function decoded(bytes: Buffer): string | undefined {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
 }

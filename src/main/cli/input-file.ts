@@ -3,13 +3,12 @@ import { Socket } from 'node:net';
 import { addAbortSignal } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Failure } from '../../contract/failure.ts';
+import { errorCodeOf } from '../../core/file/files.ts';
 
 /** How long to wait for a writer to open a named pipe. */
 const WRITER_MS = 3000;
 const LOOK_MS = 50;
 const BLOCK = 64 * 1024;
-
-const NOBODY = 'No process is writing to this pipe. Start the writer and import again, or name a file.';
 
 /** Streams a file or a named pipe, such as `<(gunzip -c facts.ndjson.gz)`. */
 export async function* readInputFile(file: string, signal: AbortSignal): AsyncGenerator<Buffer> {
@@ -45,7 +44,7 @@ async function beginning(fd: number, signal: AbortSignal): Promise<Buffer> {
     if (bytes > 0) return buffer.subarray(0, bytes);
     await wait(LOOK_MS, undefined, { signal });
   }
-  throw new Failure('invalid_input', NOBODY);
+  throw new Failure('invalid_input', 'No process is writing to this pipe. Start the writer and import again, or name a file.');
 }
 
 /** Undefined if a writer has the pipe open but has written nothing; 0 if there is no writer. */
@@ -53,7 +52,7 @@ function bytesIn(fd: number, buffer: Buffer): number | undefined {
   try {
     return readSync(fd, buffer);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EAGAIN') return undefined;
+    if (errorCodeOf(error) === 'EAGAIN') return undefined;
     throw error;
   }
 }

@@ -65,3 +65,14 @@ export const formatCount = (count: number, one: string, many = `${one}s`): strin
 /** The client that wrote an entry, and the client whose pipeline it ran, if any. */
 export const formatWriter = ({ client, defined_by: definer }: { client: string; defined_by?: string | undefined }): string =>
   escapeControls(definer === undefined ? client : `${client} by a pipeline of ${definer}`);
+
+export const formatEntries = (count: number): string => formatCount(count, 'entry', 'entries');
+
+/** Undefined if the bytes are not UTF-8. Drops a byte order mark, which some editors write. */
+export function decodeUtf8(bytes: Buffer): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}

@@ -3,7 +3,7 @@ import { Failure } from '../../contract/failure.ts';
 import { type OperationName, operations, type OperationOutput, type OperationRequest } from '../../contract/operations.ts';
 import { findOwnerClient } from '../../listeners/endpoint.ts';
 import type { Config, HostMachine } from '../config/config.ts';
-import { describeUnreachable, readUnreachable } from '../unreachable.ts';
+import { describeUnreachable, readUnreachable } from '../roots/unreachable.ts';
 import { Interrupted } from './errors.ts';
 
 /** The memory, either in the running program or opened by this process. Both give the same results. */
@@ -13,26 +13,26 @@ export interface MemoryConnection extends AsyncDisposable {
   call<Name extends OperationName>(name: Name, input: OperationRequest<Name>): Promise<OperationOutput<Name>>;
 }
 
-interface Circumstances {
+interface ConnectOptions {
   readonly environment: HostMachine['environment'];
   readonly version: string;
   readonly interrupted: AbortSignal;
 }
 
 /** How long to wait while another process holds the memory: a short command, or a program that is starting. */
-const PATIENCE_MS = 3000;
+const BUSY_TIMEOUT_MS = 3000;
 const BETWEEN_MS = 50;
 
-export async function connectMemory(config: Config, circumstances: Circumstances): Promise<MemoryConnection> {
-  const { interrupted } = circumstances;
+export async function connectMemory(config: Config, options: ConnectOptions): Promise<MemoryConnection> {
+  const { interrupted } = options;
   let until = Infinity;
   for (;;) {
-    const found = (await running(config)) ?? (await openedHere(config, circumstances).catch(unlessBusy));
-    if (!(found instanceof Error)) return endingWith(interrupted, found);
+    const found = (await connectToProgram(config)) ?? (await openHere(config, options).catch(busyError));
+    if (!(found instanceof Error)) return withInterruption(interrupted, found);
     const unreachable = readUnreachable(config.folder);
     if (unreachable) throw new Failure('unavailable', describeUnreachable(unreachable), { cause: found });
     // Count from the first failed attempt, because starting this command can take as long on a busy machine.
-    until = Math.min(until, performance.now() + PATIENCE_MS);
+    until = Math.min(until, performance.now() + BUSY_TIMEOUT_MS);
     if (performance.now() > until) {
       throw new Failure(
         'unavailable',
@@ -45,7 +45,7 @@ export async function connectMemory(config: Config, circumstances: Circumstances
   }
 }
 
-async function running({ folder }: Config): Promise<MemoryConnection | undefined> {
+async function connectToProgram({ folder }: Config): Promise<MemoryConnection | undefined> {
   const program = await findOwnerClient(folder);
   if (!program) return undefined;
   return {
@@ -56,16 +56,16 @@ async function running({ folder }: Config): Promise<MemoryConnection | undefined
 }
 
 /** Only these operations need the owner's own packs, which start a process each. */
-const concernsPacks = (name: OperationName): boolean =>
+const needsOwnPacks = (name: OperationName): boolean =>
   name === 'packs' || name === 'pack' || operations[name].scope === 'packs:run';
 
 /** Without a key the memory is in RAM, so the results of these operations would be lost when the command ends. */
-const KEEPING: ReadonlySet<OperationName> = new Set(['remember', 'import', 'mintToken', 'connectClient']);
+const STORING: ReadonlySet<OperationName> = new Set(['remember', 'import', 'mintToken', 'connectClient']);
 
-async function openedHere(config: Config, { environment, version }: Circumstances): Promise<MemoryConnection> {
+async function openHere(config: Config, { environment, version }: ConnectOptions): Promise<MemoryConnection> {
   // Loaded on demand, because it is not needed while the program runs.
-  const { openMemory: openCore } = await import('../open-memory.ts');
-  const core = await openCore(config, { environment, version, desktop: false });
+  const { openMemory } = await import('../roots/open-memory.ts');
+  const core = await openMemory(config, { environment, version, desktop: false });
   const caller = {
     subject: 'me',
     client: 'command-line',
@@ -77,13 +77,13 @@ async function openedHere(config: Config, { environment, version }: Circumstance
   return {
     program: undefined,
     async call(name, input) {
-      if (core.store.status().kept === 'memory' && KEEPING.has(name)) {
+      if (core.store.status().kept === 'memory' && STORING.has(name)) {
         throw new Failure(
           'key_unavailable',
           'There is no key yet, so nothing would be saved. Create one with: helmdeck-memory key init (or key init --file without an OS keychain)',
         );
       }
-      if (concernsPacks(name)) await core.loadPacks();
+      if (needsOwnPacks(name)) await core.loadPacks();
       return core.perform(caller, name, input);
     },
     [Symbol.asyncDispose]: () => core[Symbol.asyncDispose](),
@@ -91,14 +91,14 @@ async function openedHere(config: Config, { environment, version }: Circumstance
 }
 
 /** Returns the error if another process holds the memory file, and throws every other error. */
-function unlessBusy(error: unknown): Error {
+function busyError(error: unknown): Error {
   const cause = error instanceof Failure ? error.cause : undefined;
   if (cause instanceof Error && 'code' in cause && cause.code === 'SQLITE_BUSY') return cause;
   throw error;
 }
 
 /** After a signal, pending calls reject at once. Disposing still waits for writes that have started. */
-function endingWith(interrupted: AbortSignal, memory: MemoryConnection): MemoryConnection {
+function withInterruption(interrupted: AbortSignal, memory: MemoryConnection): MemoryConnection {
   const { promise, reject } = Promise.withResolvers<never>();
   promise.catch(() => undefined);
   const stop = (): void => reject(interrupted.reason instanceof Error ? interrupted.reason : new Interrupted(1));

@@ -1,7 +1,7 @@
 import { debuglog } from 'node:util';
 import { withCliCommand } from '../../contract/cli-command.ts';
 import { asFailure, Failure } from '../../contract/failure.ts';
-import { refuseDebugger } from '../debugger-guard.ts';
+import { refuseDebugger } from '../roots/debugger-guard.ts';
 import { CommandContext, type CommandLineHost } from './command-context.ts';
 import { groups } from './commands.ts';
 import { Interrupted, OutputClosed, UsageError } from './errors.ts';
@@ -13,13 +13,13 @@ import { parseCommandLine, wantsJson } from './usage.ts';
 const debug = debuglog('helmdeck');
 
 /** Runs one command line and returns its exit code. */
-export async function runCommandLine(args: readonly string[], world: CommandLineHost): Promise<number> {
-  const context = new CommandContext(world, wantsJson(args));
+export async function runCommandLine(args: readonly string[], host: CommandLineHost): Promise<number> {
+  const context = new CommandContext(host, wantsJson(args));
   try {
     await using closing = context;
-    return await run(args, closing, world.version);
+    return await run(args, closing, host.version);
   } catch (error) {
-    return told(error, context);
+    return printError(error, context);
   } finally {
     await context.terminal.flush();
   }
@@ -30,22 +30,23 @@ async function run(args: readonly string[], context: CommandContext, version: st
     context.terminal.printToStderr(...formatHelp(groups, ''));
     return exits.usage.code;
   }
-  const asked = parseCommandLine(groups, args);
-  if (asked.to === 'run') {
-    const { command, typed } = asked;
+  const parsed = parseCommandLine(groups, args);
+  if (parsed.to === 'run') {
+    const { command, typed } = parsed;
     refuseDebugger();
     const code = await command.run(typed, context).catch((error: unknown) => {
-      throw error instanceof UsageError ? new UsageError(error.message, error.helpTopic || command.name) : error;
+      if (!(error instanceof UsageError) || error.helpTopic !== '' || command.name === 'help') throw error;
+      throw new UsageError(error.message, command.name);
     });
     return code ?? exits.done.code;
   }
-  await (asked.to === 'version'
+  await (parsed.to === 'version'
     ? context.printResult({ version }, () => [version])
-    : context.terminal.print(...formatHelp(groups, asked.topic).map(withCliCommand)));
+    : context.terminal.print(...formatHelp(groups, parsed.topic).map(withCliCommand)));
   return exits.done.code;
 }
 
-function told(error: unknown, { terminal, json, interrupted }: CommandContext): number {
+function printError(error: unknown, { terminal, json, interrupted }: CommandContext): number {
   if (error instanceof OutputClosed) return exits.done.code;
   if (interrupted.aborted) return interrupted.reason instanceof Interrupted ? interrupted.reason.exitCode : exits.failed.code;
   if (error instanceof UsageError) {

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { editDistance } from '../../core/search/edit-distance.ts';
 import type { Command, Group, Option, ParsedArguments } from './command.ts';
 import { UsageError } from './errors.ts';
 
@@ -60,13 +61,13 @@ const nameOf = (option: string): string => option.replace(/=.*$/s, '');
 
 function unknownCommand(commands: readonly Command[], words: readonly string[], family: boolean): UsageError {
   const [first = ''] = words;
-  const typed = words.slice(0, family ? 2 : 1).join(' ');
   if (family) {
     const members = commands.filter(({ name }) => name.startsWith(`${first} `)).map(({ name }) => name);
     return new UsageError(`${first} needs a second word. Use one of: ${members.join(', ')}.`, first);
   }
-  const near = commands.map(({ name }) => name).find((name) => distance(name, typed) <= 2);
-  return new UsageError(`Unknown command ${typed}.${near === undefined ? '' : ` Did you mean ${near}?`}`);
+  const typed = [first, words.slice(0, 2).join(' ')];
+  const near = commands.map(({ name }) => name).find((name) => typed.some((text) => editDistance(name, text, 2) <= 2));
+  return new UsageError(`Unknown command ${first}.${near === undefined ? '' : ` Did you mean ${near}?`}`);
 }
 
 function readArguments(command: Command, args: readonly string[]): ParsedArguments {
@@ -105,7 +106,7 @@ function readArguments(command: Command, args: readonly string[]): ParsedArgumen
   }
   const names = Object.keys(known);
   const missing = names.find((name, index) => !known[name]?.optional && words[index] === undefined);
-  if (missing !== undefined) throw refuse(`${missing} is missing. Usage: ${formatUsage(command)}.`);
+  if (missing !== undefined) throw refuse(`The argument <${missing}> is missing. Usage: ${formatUsage(command)}.`);
   const takesRest = Object.values(known).some(({ rest }) => rest);
   if (words.length > names.length && !takesRest) {
     const quoting = names.length > 0 ? '. Put text with spaces in quotes' : '';
@@ -122,18 +123,4 @@ function readArguments(command: Command, args: readonly string[]): ParsedArgumen
       ]),
     ),
   };
-}
-
-/** Levenshtein distance. */
-function distance(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
-  for (const [at, letter] of Array.from(one).entries()) {
-    const next = [at + 1];
-    for (const [index, against] of Array.from(other).entries()) {
-      const changed = (row[index] ?? 0) + (letter === against ? 0 : 1);
-      next.push(Math.min(changed, (row[index + 1] ?? 0) + 1, (next[index] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row.at(-1) ?? 0;
 }

@@ -26,7 +26,7 @@ function secondsOf(text: string | undefined, option: string): number | undefined
 
 export function parseCount(text: string | undefined, option: string, most = Infinity): number | undefined {
   if (text === undefined) return undefined;
-  const message = `${option} must be a whole number from 1${most === Infinity ? '' : ` to ${most}`}.`;
+  const message = `${option} must be a whole number${most === Infinity ? ', at least 1' : ` from 1 to ${most}`}.`;
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(message);
   if (Number(text) > most) throw outOfBounds(message);
   return Number(text);
@@ -38,5 +38,11 @@ export function parseTime(text: string | undefined, option: string, now: number)
   throw new UsageError(`${option} is required: a time ago (2h, 3d) or a date (2026-11-18, 2026-11-18T09:00).`);
 }
 
-/** The memory would also reject these values, but in other units. */
+/** The memory also rejects these values, but its message uses other units. */
 const outOfBounds = (message: string): Failure => new Failure('invalid_input', message);
+
+/** The options that were given. Absent ones are dropped, as the memory's requests demand. */
+export const given = <Options extends object>(
+  options: Options,
+): { [Name in keyof Options]?: Exclude<Options[Name], undefined> } =>
+  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as never;

@@ -65,6 +65,9 @@ export function readConfig(machine: HostMachine): Config {
   };
 }
 
+/** Refuses an invalid HELMDECK_ADDR. The desktop does not call this, so that its window opens and shows the problem. */
+export const requireValidAddress = (machine: HostMachine): void => void readSetting(machine, 'HELMDECK_ADDR');
+
 /** Read before the other settings, because the configuration file is in it. */
 export function resolveDataFolder(machine: HostMachine): string {
   const folder = readSetting(machine, 'HELMDECK_DATA_DIR') ?? defaultFolder(machine);

@@ -9,9 +9,8 @@ type Environment = HostMachine['environment'];
 export const CONFIG_FILE = 'config.json';
 export const CONFIG_PATH_SETTING = 'HELMDECK_CONFIG';
 
-export interface LoadedSettings {
-  /** The environment, and the settings of the file that it does not set. */
-  readonly environment: Environment;
+/** The machine, with the settings of the file added to its environment. The environment wins. */
+export interface LoadedSettings extends HostMachine {
   readonly file: string | undefined;
   /** Names of the settings that come from the file. */
   readonly fromFile: readonly string[];
@@ -19,13 +18,14 @@ export interface LoadedSettings {
 
 /** Reads the environment and the configuration file. An invalid file stops the start. */
 export function readSettings(machine: HostMachine): LoadedSettings {
-  const { environment } = machine;
+  const { environment, platform } = machine;
+  const home = (): string => machine.home();
   const named = environment[CONFIG_PATH_SETTING];
   if (named !== undefined && !isAbsolute(named))
     throw configFailure(`${CONFIG_PATH_SETTING} must be an absolute path; write it in full.`);
   const path = named ?? join(resolveDataFolder(machine), CONFIG_FILE);
   const text = read(path, named === undefined);
-  if (text === undefined) return { environment, file: undefined, fromFile: [] };
+  if (text === undefined) return { environment, platform, home, file: undefined, fromFile: [] };
   const where = named === undefined ? `The file ${CONFIG_FILE} in the data folder` : `The file that ${CONFIG_PATH_SETTING} names`;
   const set = parse(text.content, where);
   if (named === undefined && set.has('HELMDECK_DATA_DIR')) {
@@ -38,6 +38,8 @@ export function readSettings(machine: HostMachine): LoadedSettings {
   const added = [...set].filter(([name]) => !isSetIn(environment, name));
   return {
     environment: { ...environment, ...Object.fromEntries(added) },
+    platform,
+    home,
     file: path,
     fromFile: added.map(([name]) => name),
   };

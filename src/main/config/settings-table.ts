@@ -10,7 +10,9 @@ interface SettingSource {
   readonly platform: NodeJS.Platform;
 }
 
-interface Setting {
+export interface Setting {
+  /** One line for `help settings` and docs/settings.md. */
+  readonly help: string;
   /** How the configuration file writes it. In the environment everything is text, and lists are separated by commas. */
   readonly fileType: 'text' | 'number' | 'list';
   /** Parses the text of the environment. Absent where the part that uses the setting parses it. */
@@ -123,41 +125,134 @@ const loopbackUrl = () =>
 /** Every setting, under the one name that it has in the environment and in the configuration file (R-HTTP-12). */
 export const SETTINGS = {
   HELMDECK_DATA_DIR: {
+    help: 'The data folder, an absolute path. Not allowed in the config.json of that folder.',
     fileType: 'text',
     schema: absolutePath('must be an absolute path; write it in full, or remove it to use the default folder'),
   },
   HELMDECK_ADDR: {
+    help: 'The address to listen on: 127.0.0.1, localhost or [::1], with a port. Port 0 takes any free port.',
     fileType: 'text',
     schema: () => z.string().transform(parseListenAddress),
     default: DEFAULT_ADDRESS,
     changeable: true,
   },
-  HELMDECK_ALLOWED_HOSTS: { fileType: 'list', schema: hostHeaders },
-  HELMDECK_MEMORY_KEY: { fileType: 'text', secret: true },
-  HELMDECK_MEMORY_KEY_FILE: { fileType: 'text' },
-  HELMDECK_MEMORY_KEY_NEXT: { fileType: 'text', secret: true },
-  HELMDECK_MEMORY_KEY_NEXT_FILE: { fileType: 'text' },
-  HELMDECK_JWT_SECRET: { fileType: 'text', secret: true },
-  HELMDECK_JWT_SECRET_FILE: { fileType: 'text' },
-  HELMDECK_FETCH_HOSTS: { fileType: 'list', schema: fetchHosts },
-  HELMDECK_GITHUB_TOKEN: { fileType: 'text', secret: true },
-  HELMDECK_GITHUB_TOKEN_FILE: { fileType: 'text' },
-  HELMDECK_QUOTA_FACTS: { fileType: 'number', schema: wholeNumber, default: String(QUOTA.facts), changeable: true },
-  HELMDECK_QUOTA_BYTES: { fileType: 'number', schema: wholeNumber, default: String(QUOTA.bytes), changeable: true },
-  HELMDECK_WRITES_PER_MINUTE: { fileType: 'number', schema: wholeNumber, whenUnset: 'no limit', changeable: true },
-  HELMDECK_SECRETS: { ...oneOf(['refuse', 'warn']), default: 'refuse', changeable: true },
-  HELMDECK_LOCK_AFTER: { fileType: 'number', schema: lockAfter, whenUnset: 'never', changeable: true },
-  HELMDECK_SHORTCUT: { fileType: 'text', schema: shortcut, whenUnset: 'none', changeable: true },
-  HELMDECK_PACKS: { fileType: 'list', schema: packNames },
-  HELMDECK_OPENCLAW_QMD: { ...oneOf(['on', 'off']), default: 'on', changeable: true },
+  HELMDECK_ALLOWED_HOSTS: {
+    help: 'More Host headers to accept, for a proxy or tunnel in front of the program.',
+    fileType: 'list',
+    schema: hostHeaders,
+  },
+  HELMDECK_MEMORY_KEY: {
+    help: 'The key, as 64 hexadecimal digits. Your other programs can see it here; prefer a file.',
+    fileType: 'text',
+    secret: true,
+  },
+  HELMDECK_MEMORY_KEY_FILE: {
+    help: 'A file that holds the key. Default: the OS keychain, then the file memory.key.',
+    fileType: 'text',
+  },
+  HELMDECK_MEMORY_KEY_NEXT: {
+    help: 'The new key, while a key from the environment is rotated.',
+    fileType: 'text',
+    secret: true,
+  },
+  HELMDECK_MEMORY_KEY_NEXT_FILE: {
+    help: 'A file that holds the new key.',
+    fileType: 'text',
+  },
+  HELMDECK_JWT_SECRET: {
+    help: 'The secret that signs tokens, at least 32 bytes. Anyone who has it can create tokens. Default: a secret of the memory itself.',
+    fileType: 'text',
+    secret: true,
+  },
+  HELMDECK_JWT_SECRET_FILE: {
+    help: 'A file that holds the secret.',
+    fileType: 'text',
+  },
+  HELMDECK_FETCH_HOSTS: {
+    help: 'Hosts that the pack http.fetch may read: docs.example.com, or *.example.com for all hosts below it, with a port unless it is 443. Without it, the pack is off.',
+    fileType: 'list',
+    schema: fetchHosts,
+  },
+  HELMDECK_GITHUB_TOKEN: {
+    help: 'The token for the GitHub packs, where there is no keychain.',
+    fileType: 'text',
+    secret: true,
+  },
+  HELMDECK_GITHUB_TOKEN_FILE: {
+    help: 'A file that holds the token.',
+    fileType: 'text',
+  },
+  HELMDECK_QUOTA_FACTS: {
+    help: 'The number of facts that one subject may store.',
+    fileType: 'number',
+    schema: wholeNumber,
+    default: String(QUOTA.facts),
+    changeable: true,
+  },
+  HELMDECK_QUOTA_BYTES: {
+    help: 'The number of bytes that one subject may store, including earlier versions.',
+    fileType: 'number',
+    schema: wholeNumber,
+    default: String(QUOTA.bytes),
+    changeable: true,
+  },
+  HELMDECK_WRITES_PER_MINUTE: {
+    help: 'The number of writes per minute and token.',
+    fileType: 'number',
+    schema: wholeNumber,
+    whenUnset: 'no limit',
+    changeable: true,
+  },
+  HELMDECK_SECRETS: {
+    help: 'refuse or warn: what happens to a value that looks like a credential.',
+    ...oneOf(['refuse', 'warn']),
+    default: 'refuse',
+    changeable: true,
+  },
+  HELMDECK_LOCK_AFTER: {
+    help: 'Minutes without use after which the memory locks itself, at most 1440.',
+    fileType: 'number',
+    schema: lockAfter,
+    whenUnset: 'never',
+    changeable: true,
+  },
+  HELMDECK_SHORTCUT: {
+    help: 'Keys that open the desktop window from anywhere, such as Ctrl+Shift+M.',
+    fileType: 'text',
+    schema: shortcut,
+    whenUnset: 'none',
+    changeable: true,
+  },
+  HELMDECK_PACKS: {
+    help: 'Your own packs to load.',
+    fileType: 'list',
+    schema: packNames,
+  },
+  HELMDECK_OPENCLAW_QMD: {
+    help: 'on or off: off connects OpenClaw without registering the search of this memory with mcporter.',
+    ...oneOf(['on', 'off']),
+    default: 'on',
+    changeable: true,
+  },
   HELMDECK_OLLAMA: {
+    help: 'The absolute path of the program ollama. Without it, the usual places are searched.',
     fileType: 'text',
     schema: absolutePath(
       'must be the absolute path of the program ollama; write it in full, or remove it to search the usual places',
     ),
   },
-  HELMDECK_OLLAMA_URL: { fileType: 'text', schema: loopbackUrl, default: 'http://127.0.0.1:11434' },
-  HELMDECK_EMBEDDINGS_MODEL: { fileType: 'text', schema: localModel, default: 'nomic-embed-text' },
+  HELMDECK_OLLAMA_URL: {
+    help: 'The address of a running Ollama that you can choose to use.',
+    fileType: 'text',
+    schema: loopbackUrl,
+    default: 'http://127.0.0.1:11434',
+  },
+  HELMDECK_EMBEDDINGS_MODEL: {
+    help: 'The model that creates embeddings.',
+    fileType: 'text',
+    schema: localModel,
+    default: 'nomic-embed-text',
+  },
 } as const satisfies Record<string, Setting>;
 
 type Settings = typeof SETTINGS;

@@ -1,39 +1,38 @@
 import type { MemoryConnection } from '../cli/memory-connection.ts';
 import { type Config, type HostMachine, readConfig } from '../config/config.ts';
 import { readSettings, type LoadedSettings } from '../config/settings-file.ts';
-import { readUnreachable } from '../unreachable.ts';
-import { type Finding, refusal } from './finding.ts';
+import { readUnreachable } from '../roots/unreachable.ts';
+import { failed, type Finding } from './finding.ts';
 import { folderFindings } from './folder.ts';
 import { listenerFindings } from './listener.ts';
 import { diskFinding, keychainFinding, nodeFinding, settingsFindings } from './machine.ts';
 import { memoryFindings } from './memory.ts';
 import { packFindings } from './packs.ts';
 
-interface Patient {
+interface Examined {
   readonly machine: HostMachine;
-  /** The memory as every command finds it. */
   readonly memory: () => Promise<MemoryConnection>;
   readonly now: number;
 }
 
-/** Everything that is known to keep a memory from working, in the order in which one rests on the other. */
-export async function examine({ machine, memory, now }: Patient): Promise<Finding[]> {
+/** Runs every check. A check that later checks depend on comes first. */
+export async function examine({ machine, memory, now }: Examined): Promise<Finding[]> {
   const first = [nodeFinding(process.version), await keychainFinding()];
   let settings: LoadedSettings;
   let config: Config;
   try {
     settings = readSettings(machine);
-    config = readConfig({ environment: settings.environment, platform: machine.platform, home: () => machine.home() });
+    config = readConfig(settings);
   } catch (error) {
-    return [...first, refusal('settings', error)];
+    return [...first, failed('settings', error)];
   }
   const { folder } = config;
-  const place = [...settingsFindings(settings, machine), ...folderFindings(folder), diskFinding(folder)];
-  // A folder that is not the owner's alone is not opened.
-  if (place.some(({ check, state }) => check === 'folder' && state === 'bad')) return [...first, ...place];
+  const storage = [...settingsFindings(settings, machine), ...folderFindings(folder), diskFinding(folder)];
+  // The memory is not opened in a folder that other users can read.
+  if (storage.some(({ check, state }) => check === 'folder' && state === 'bad')) return [...first, ...storage];
   const { running, findings } = await listenerFindings(config);
   const { environment } = settings;
-  // What holds the memory and accepts no connections has been told, with the remedy.
+  // The program finding already says why the memory cannot be reached, and what to do.
   const stored = readUnreachable(folder) ? [] : await memoryFindings({ config, environment, running, memory, now });
-  return [...first, ...place, ...findings, ...stored, ...(await packFindings(config))];
+  return [...first, ...storage, ...findings, ...stored, ...(await packFindings(config))];
 }

@@ -1,30 +1,30 @@
 import type { Config } from '../config/config.ts';
+import { createReservedCatalogue } from '../egress/network-packs.ts';
 import { findConfinement } from '../own-packs/confinement.ts';
 import { OwnPacks } from '../own-packs/own-packs.ts';
 import { canBeNode } from '../own-packs/runtime.ts';
-import { createReservedCatalogue } from '../packs.ts';
 import { bad, type Finding, ok, warn } from './finding.ts';
 
-/** The listed packs, loaded as at the next start. */
-export async function packFindings({ folder, packs: listed, fetchHosts }: Config): Promise<Finding[]> {
+/** Loads the enabled packs of the owner, as the next start will. */
+export async function packFindings({ folder, packs: enabled, fetchHosts }: Config): Promise<Finding[]> {
   using own = new OwnPacks();
-  const { packs, skipped } = await own.load(folder, listed, createReservedCatalogue(fetchHosts));
+  const { packs, skipped } = await own.load(folder, enabled, createReservedCatalogue(fetchHosts));
   return [
-    ...(canBeNode() ? [await confinementFinding(listed.length > 0)] : []),
+    ...(canBeNode() ? [await confinementFinding(enabled.length > 0)] : []),
     ...packs.map(({ name, version }) => ok('packs', `${name} ${version} can be run.`)),
-    ...skipped.map(({ name, why }) => bad('packs', `${name} is skipped: ${why}`, 'Then look again, and start the program anew.')),
+    ...skipped.map(({ name, why }) => bad('packs', `${name} is skipped: ${why}`, 'Correct it, then restart the program.')),
   ];
 }
 
-/** What keeps own packs from the rest of the machine. Only an owner who runs any is asked to install something. */
+/** Recommends bubblewrap only if the owner uses own packs. */
 async function confinementFinding(inUse: boolean): Promise<Finding> {
   const { name } = await findConfinement();
-  if (name !== 'none') return ok('packs', `Packs of your own are confined by ${name}, and by Node.`);
-  const says = 'Packs of your own are confined by Node alone.';
+  if (name !== 'none') return ok('packs', `Your own packs are confined by ${name} and by Node.`);
+  const says = 'Your own packs are confined by Node only.';
   if (!inUse || process.platform !== 'linux') return ok('packs', says);
   return warn(
     'packs',
     says,
-    'Install bubblewrap (apt install bubblewrap), and allow user namespaces, to have the system confine them too.',
+    'To confine them by the system too, install bubblewrap (apt install bubblewrap) and allow user namespaces.',
   );
 }

@@ -6,7 +6,7 @@ import type { Egress } from '../../core/packs/egress.ts';
 import { parseHostAllowlist } from '../../core/packs/hosts.ts';
 import type { ExecutionContext, Pack } from '../../core/packs/pack.ts';
 import { type Clock, systemClock } from '../../core/time/clock.ts';
-import { createLazyEgress } from '../packs.ts';
+import { createLazyEgress } from '../egress/network-packs.ts';
 import { findConfinement, type Confinement } from './confinement.ts';
 import { createMessageHandler, type NetworkAccess } from './message-handler.ts';
 import { PackDescription, type PackTask } from './messages.ts';

@@ -5,11 +5,10 @@ import type { ClientRow } from '../../contract/client.ts';
 import { asFailure, Failure } from '../../contract/failure.ts';
 import type { DesktopCalls } from '../../contract/window.ts';
 import { windowCaller } from '../../listeners/window/window-result.ts';
-import type { RunningProgram } from '../assemble.ts';
-import type { BuildInfo } from '../build-info.ts';
-import { findBuiltBundle, findBuiltPages } from '../built-pages.ts';
 import type { Config } from '../config/config.ts';
 import type { LoadedSettings } from '../config/settings-file.ts';
+import type { RunningProgram } from '../roots/assemble.ts';
+import { type BuildInfo, findClaudeBundle, findWindowFolder } from '../roots/installation.ts';
 import { accentStyle } from './accent.ts';
 import { DesktopState } from './desktop-state.ts';
 import { DesktopWindow } from './desktop-window.ts';
@@ -43,7 +42,7 @@ type Modules = Awaited<ReturnType<typeof load>>;
 /** Loads the modules that the window does not need, so that it appears sooner. */
 async function load() {
   const [{ assemble }, { createWindowCalls: callsOf }] = await Promise.all([
-    import('../assemble.ts'),
+    import('../roots/assemble.ts'),
     import('./window-calls.ts'),
   ]);
   return { assemble, callsOf };
@@ -88,7 +87,7 @@ export class Desktop implements AsyncDisposable {
       copyright: 'Updates are never checked without your consent. See Settings.',
     });
     if (this.#quitting) return;
-    const pages = findBuiltPages();
+    const pages = findWindowFolder();
     if (pages === undefined) throw new Failure('unavailable', 'The window was not built; run npm run build.');
     const served = servePages(session.defaultSession, pages, () => accentStyle(systemAccent()));
     this.#binding = this.#opened.use(bindWindow({ calls: this.#calls.promise, window: () => this.#window.current }));
@@ -167,7 +166,7 @@ export class Desktop implements AsyncDisposable {
       onKey: onChange('key'),
       onEmbeddings: onChange('embeddings'),
       onClients,
-      away: idleTime,
+      ownerIdleMs: idleTime,
     });
     const { listening, perform } = program;
     this.#calls.resolve(
@@ -177,7 +176,7 @@ export class Desktop implements AsyncDisposable {
           listening: async () => listening.state,
           resumeListening: () => resumeListening(program),
           async showBundle() {
-            shell.showItemInFolder(findBuiltBundle());
+            shell.showItemInFolder(findClaudeBundle());
             return { shown: true };
           },
           atLogin: async () => this.#atLogin(),

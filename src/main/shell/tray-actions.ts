@@ -1,7 +1,7 @@
 import { app, clipboard } from 'electron';
 import type { ListeningState } from '../../contract/status.ts';
 import { windowCaller } from '../../listeners/window/window-result.ts';
-import type { RunningProgram } from '../assemble.ts';
+import type { RunningProgram } from '../roots/assemble.ts';
 import type { TrayAction } from './tray-menu.ts';
 import type { AtLogin } from './window-calls.ts';
 

@@ -429,7 +429,7 @@ describe('the signing secret (R-AUTH-03)', () => {
     const set = environment();
     expect(() => readTokenSecret(set)).toThrow(
       expect.objectContaining({
-        code: 'key_unavailable',
+        code: 'invalid_config',
         message: expect.stringMatching(says) as string,
       }),
     );

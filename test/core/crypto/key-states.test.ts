@@ -94,7 +94,7 @@ describe('no key and no memory yet', () => {
     const folder = tempFolder();
     const start = openStore({ folder, clock: manualClock(), sources: keyFrom({ HELMDECK_MEMORY_KEY: 'abc' }) });
     await expect(start).rejects.toMatchObject({
-      code: 'key_unavailable',
+      code: 'invalid_config',
       message: expect.stringMatching(/^HELMDECK_MEMORY_KEY must/) as string,
     });
     // And leaves the folder free for the next.

@@ -60,7 +60,7 @@ export const life: readonly Check[] = [
     async run({ folder }) {
       if (args.length > 0) throw new Missing('an ordinary user; Electron starts for root only without its sandbox');
       const environment = { ...environmentOf({ folder: aFolder(folder) }), ELECTRON_OVERRIDE_DIST_PATH: dirname(ELECTRON) };
-      const child = spawn(process.execPath, ['src/main/start.ts', '--desktop'], { env: environment, stdio: 'pipe' });
+      const child = spawn(process.execPath, ['src/main/roots/start.ts', '--desktop'], { env: environment, stdio: 'pipe' });
       let said = '';
       for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => (said += text.toString()));
       const ended = once(child, 'close');
@@ -493,7 +493,7 @@ export const life: readonly Check[] = [
       const environment = { ...environmentOf({ folder: at }) };
       let said = '';
       try {
-        execFileSync(process.execPath, ['src/main/headless.ts'], { env: environment, stdio: 'pipe', timeout: PATIENCE_MS });
+        execFileSync(process.execPath, ['src/main/roots/headless.ts'], { env: environment, stdio: 'pipe', timeout: PATIENCE_MS });
       } catch (error) {
         said = String((error as { stderr: Buffer }).stderr);
       }

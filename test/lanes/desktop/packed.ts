@@ -143,7 +143,7 @@ async function refusesRemoteControl(binary: string, asked: string, given: { read
   let said = '';
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text: Buffer) => (said += text.toString()));
   try {
-    await eventually(`${asked} is refused`, () => said.includes(`It was started with ${asked.split('=')[0]}`));
+    await eventually(`${asked} is refused`, () => said.includes(`The switch ${asked.split('=')[0]}`));
     must('no program can control the window', !said.includes('DevTools listening') && !said.includes('is running'));
   } finally {
     child.kill('SIGKILL');

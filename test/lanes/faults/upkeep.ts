@@ -10,7 +10,7 @@ import { AUTHOR, LIFETIME, openKeptStore } from './memory.ts';
 import { filesIn, keysIn, lookThrough, needlesIn } from './open-facts.ts';
 import { type Random, randomFrom } from './random.ts';
 
-const PROGRAM = new URL('../../../src/main/cli.ts', import.meta.url).pathname;
+const PROGRAM = new URL('../../../src/main/roots/cli.ts', import.meta.url).pathname;
 const FACTS = 3000;
 const PUTS_AT_ONCE = 250;
 /** A command that takes longer counts as hung. */

@@ -65,14 +65,12 @@ test('the doctor tells of an agent that was connected, and of an entry that was 
   };
   expect(await agents()).toEqual([]);
   await say(['connect', 'codex', '--yes']);
-  expect(await agents()).toMatchObject([
-    { state: 'ok', says: expect.stringMatching(/^Codex is connected, and was last there at /) },
-  ]);
+  expect(await agents()).toMatchObject([{ state: 'ok', says: expect.stringMatching(/^Codex is connected, last used /) }]);
   writeFileSync(path, CODEX);
   expect(await agents()).toMatchObject([
     {
       state: 'warn',
-      says: expect.stringMatching(/^Codex wiped its entry/),
+      says: expect.stringMatching(/^Codex removed its entry/),
       remedy: 'Connect it again with: helmdeck-memory connect codex',
     },
   ]);

@@ -67,9 +67,11 @@ describe('the doctor', () => {
     await say(['remember', 'a', 'one']);
     const { out, code } = await say(['doctor']);
     expect(code).toBe(0);
-    expect(out).toMatch(/^ok {4}folder {4}.*data, for you alone\.$/m);
-    expect(out).toMatch(/^warn {2}backup {4}There is none\.\n {16}Make one with: helmdeck-memory backup$/m);
-    expect(out).toMatch(/^warn {2}recovery {2}No recovery key was made.*\n {16}Make one with: helmdeck-memory key recovery/m);
+    expect(out).toMatch(/^ok {4}folder {4}Only you can access .*data\.$/m);
+    expect(out).toMatch(/^warn {2}backup {4}There is no backup\.\n {16}Create one with: helmdeck-memory backup$/m);
+    expect(out).toMatch(
+      /^warn {2}recovery {2}There is no recovery key\. .*\n {16}Create one with: helmdeck-memory key recovery/m,
+    );
   });
 
   test('makes nothing where nothing is', async () => {
@@ -83,7 +85,7 @@ describe('the doctor', () => {
   test('finds what is wrong with the key, and leaves it so', async () => {
     await say(['remember', 'a', 'one']);
     writeFileSync(keyFile(), ANOTHER_KEY);
-    expect(await complaints()).toContainEqual(expect.stringMatching(/^bad key It is mismatch: .*Provide the key/));
+    expect(await complaints()).toContainEqual(expect.stringMatching(/^bad key The key is mismatch: .*Provide the key/));
     writeFileSync(keyFile(), 'no-key-5e5e');
     expect(await complaints()).toContainEqual(expect.stringMatching(/^(?!.*5e5e)bad memory .*must hold exactly 64/));
   });
@@ -106,7 +108,7 @@ describe('the doctor', () => {
     const told = await complaints();
     expect(told).toContainEqual(expect.stringMatching(/^bad memory Another Helmdeck Memory process holds this data folder/));
     if (process.platform !== 'linux') return;
-    expect(told).toContainEqual(expect.stringMatching(`^bad lock The folder is held by .* \\(process ${process.pid}\\)`));
+    expect(told).toContainEqual(expect.stringMatching(`^bad lock The data folder is in use by .* \\(process ${process.pid}\\)`));
   });
 
   test('finds who has taken the port', async () => {
@@ -116,7 +118,7 @@ describe('the doctor', () => {
     const address = server.address();
     const port = typeof address === 'object' ? address?.port : undefined;
     expect(await complaints({ HELMDECK_ADDR: `127.0.0.1:${port}` })).toEqual([
-      expect.stringMatching(`^bad port 127.0.0.1:${port} is taken by .*HELMDECK_ADDR`) as string,
+      expect.stringMatching(`^bad port 127.0.0.1:${port} is in use by .*HELMDECK_ADDR`) as string,
     ]);
     expect(await complaints({ HELMDECK_ADDR: '0.0.0.0:1' })).toEqual([
       expect.stringMatching(/^bad port HELMDECK_ADDR must be/) as string,
@@ -139,7 +141,7 @@ describe('the doctor', () => {
     };
     publish({});
     expect(await complaints()).toContainEqual(
-      expect.stringMatching(/^warn program .*endpoint\.json was left by one that was killed/),
+      expect.stringMatching(/^warn program .*It was killed, and left endpoint\.json behind/),
     );
     const squatter = createServer((socket) => socket.on('error', () => undefined).end('HTTP/1.1 200 OK\r\n\r\n{}'));
     squatter.listen(0, '127.0.0.1');
@@ -157,8 +159,8 @@ describe('the doctor', () => {
       expect.stringMatching(/^bad settings HELMDECK_SECRETS must be/) as string,
     ]);
     expect(await complaints({ HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_PORT: '1', HELMDECK_JWT_SECRET: 'short' })).toEqual([
-      expect.stringMatching(/^warn settings HELMDECK_PORT is no setting/) as string,
-      expect.stringMatching(/^warn settings HELMDECK_MEMORY_KEY holds the key itself/) as string,
+      expect.stringMatching(/^warn settings Unknown settings are ignored: HELMDECK_PORT\./) as string,
+      expect.stringMatching(/^warn settings HELMDECK_MEMORY_KEY holds the key in the environment/) as string,
       expect.stringMatching(/^bad settings HELMDECK_JWT_SECRET must hold/) as string,
     ]);
   });
@@ -168,8 +170,8 @@ describe('the doctor', () => {
     writeFileSync(join(folder, 'config.json'), JSON.stringify({ HELMDECK_MEMORY_KEY: A_KEY }), { mode: 0o600 });
     const { out } = await runCli(['doctor', '--json'], { folder, environment: { HELMDECK_ADDR: '127.0.0.1:0' } });
     expect(JSON.parse(out)).toMatchObject({ ok: true });
-    expect(out).not.toMatch(/where your other programs can see it/);
-    expect(out).toContain(`The environment, and ${join(folder, 'config.json')}.`);
+    expect(out).not.toMatch(/where your other programs can read it/);
+    expect(out).toContain(`Settings come from the environment and from ${join(folder, 'config.json')}.`);
   });
 
   test('takes packs as editors leave them, and as docs/packs.md says: yours, and writable by nobody else', async () => {
@@ -182,21 +184,23 @@ describe('the doctor', () => {
     chmodSync(pack, 0o644);
     expect((await complaints()).filter((line) => line.startsWith('bad folder'))).toEqual([]);
     chmodSync(pack, 0o664);
-    expect(await complaints()).toContainEqual(expect.stringMatching(/^bad folder Others may read, .*words\.check\.mjs\./));
+    expect(await complaints()).toContainEqual(
+      expect.stringMatching(/^bad folder The permissions let other users read: .*words\.check\.mjs\./),
+    );
   });
 
   test('finds a folder, and files in it, that others can look into', async () => {
     await say(['backup']);
     chmodSync(join(folder, 'memory.db'), 0o644);
     expect(await complaints()).toContainEqual(
-      expect.stringMatching(/^bad folder Others may read, .*memory\.db\. Run: chmod -R go= /),
+      expect.stringMatching(/^bad folder The permissions let other users read: .*memory\.db\. Run: chmod -R go= /),
     );
     chmodSync(folder, 0o750);
-    expect(await complaints()).toEqual([expect.stringMatching(/^bad folder Others may look .*chmod 700/) as string]);
+    expect(await complaints()).toEqual([expect.stringMatching(/^bad folder Other users can open .*chmod 700/) as string]);
     const link = join(tempFolder(), 'link');
     symlinkSync(folder, link);
     expect(await complaints({ HELMDECK_DATA_DIR: link })).toEqual([
-      expect.stringMatching(/^bad folder .*is a link, or no folder at all/) as string,
+      expect.stringMatching(/^bad folder .*is a link or not a folder/) as string,
     ]);
     unlinkSync(link);
     mkdirSync(link, { mode: 0o700 });

@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { assemble } from '../../../src/main/assemble.ts';
 import { readConfig } from '../../../src/main/config/config.ts';
+import { assemble } from '../../../src/main/roots/assemble.ts';
 import { EVENTUALLY } from '../../support/listener.ts';
 import { isAlive, type StandIn } from '../../support/ollama-program.ts';
 import { createStandIn } from '../../support/ollama.ts';

@@ -11,7 +11,7 @@ const PRINTS = `console.log(JSON.stringify({ program: import.meta.filename.split
 
 /** A package of ours in a folder with blanks: only its launcher is the real one. */
 function aPackage(
-  files: Record<string, string> = { 'src/main/cli.ts': `const typed: string = 'typed'; void typed; ${PRINTS}` },
+  files: Record<string, string> = { 'src/main/roots/cli.ts': `const typed: string = 'typed'; void typed; ${PRINTS}` },
   at = 'a package',
 ): string {
   const root = join(tempFolder(), at);
@@ -69,7 +69,7 @@ describe.each(nodes)('the launcher under $name', ({ node }) => {
 
   test('prefers what was built, unless the source is newer', () => {
     const root = aPackage({
-      'src/main/cli.ts': PRINTS,
+      'src/main/roots/cli.ts': PRINTS,
       'out/main/cli.cjs': PRINTS.replace('import.meta.filename', '__filename'),
     });
     expect(launch(node, join(root, 'bin/helmdeck-memory.js')).said).toMatchObject({ program: 'cli.cjs' });
@@ -78,12 +78,12 @@ describe.each(nodes)('the launcher under $name', ({ node }) => {
   });
 
   test('passes the exit code on', () => {
-    const root = aPackage({ 'src/main/cli.ts': 'process.exit(7)' });
+    const root = aPackage({ 'src/main/roots/cli.ts': 'process.exit(7)' });
     expect(launch(node, join(root, 'bin/helmdeck-memory.js'))).toMatchObject({ status: 7, stderr: '' });
   });
 
   test('says in one line what is missing of an installation', () => {
-    const root = aPackage({ 'src/main/cli.ts': PRINTS }, 'node_modules/helmdeck-memory');
+    const root = aPackage({ 'src/main/roots/cli.ts': PRINTS }, 'node_modules/helmdeck-memory');
     const { status, stderr } = launch(node, join(root, 'bin/helmdeck-memory.js'));
     expect(status).toBe(70);
     expect(stderr).toMatch(/^helmdeck-memory is incomplete: .*cli\.cjs is missing\. .*\n$/);
@@ -94,9 +94,9 @@ describe.skipIf(olderNode === undefined)('an older Node', () => {
   const alone = (): string => {
     const root = join(tempFolder(), 'alone');
     mkdirSync(join(root, 'bin'), { recursive: true });
-    mkdirSync(join(root, 'src/main'), { recursive: true });
+    mkdirSync(join(root, 'src/main/roots'), { recursive: true });
     writeFileSync(join(root, 'package.json'), '{"type":"module"}');
-    writeFileSync(join(root, 'src/main/cli.ts'), PRINTS);
+    writeFileSync(join(root, 'src/main/roots/cli.ts'), PRINTS);
     copyFileSync('bin/helmdeck-memory.js', join(root, 'bin/helmdeck-memory.js'));
     return join(root, 'bin/helmdeck-memory.js');
   };

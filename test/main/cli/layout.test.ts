@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { failures, type FailureCode } from '../../../src/contract/failure.ts';
 import { exitCodeOf, exits } from '../../../src/main/cli/exit-codes.ts';
@@ -88,6 +89,11 @@ describe('lines', () => {
   ])('are read: $why', async ({ parts, lines }) => {
     expect(await read(parts)).toEqual(lines);
   });
+});
+
+test('docs/scripting.md lists the exit codes as the help does', () => {
+  const rows = Object.values(exits).map(({ code, description }) => `| ${code} | ${description} |\n`);
+  expect(readFileSync('docs/scripting.md', 'utf8')).toContain(rows.join(''));
 });
 
 test('every failure has an exit code that is documented', () => {

@@ -1,8 +1,8 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished, test, expect } from 'vitest';
-import { assemble } from '../../../src/main/assemble.ts';
 import { readConfig } from '../../../src/main/config/config.ts';
+import { assemble } from '../../../src/main/roots/assemble.ts';
 import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { runCli } from './run-cli.ts';

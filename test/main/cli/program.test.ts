@@ -6,7 +6,7 @@ import { prepareFolder } from '../../../src/core/file/prepare-folder.ts';
 import { systemClock } from '../../../src/core/time/clock.ts';
 import { type Listener, startListener } from '../../../src/listeners/listener.ts';
 import { readConfig } from '../../../src/main/config/config.ts';
-import { openMemory } from '../../../src/main/open-memory.ts';
+import { openMemory } from '../../../src/main/roots/open-memory.ts';
 import { A_KEY, openFileStore } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { type CommandResult, runCli } from './run-cli.ts';

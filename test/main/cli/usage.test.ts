@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { groups } from '../../../src/main/cli/commands.ts';
 import { parseCommandLine, formatUsage } from '../../../src/main/cli/usage.ts';
+import { SETTINGS } from '../../../src/main/config/settings-table.ts';
 import { runCli } from './run-cli.ts';
 
 const commands = groups.flatMap((group) => group.commands);
@@ -32,7 +33,8 @@ describe('a command line', () => {
 
   test.each([
     { why: 'an unknown command', args: ['remind'], says: 'Unknown command remind.' },
-    { why: 'a slip of the pen', args: ['remeber', 'key'], says: 'Did you mean remember?' },
+    { why: 'a typing error', args: ['remeber', 'key'], says: 'Did you mean remember?' },
+    { why: 'a typing error in the first of two words', args: ['tokn', 'list'], says: 'Did you mean token list?' },
     { why: 'half a command', args: ['token'], says: 'token mint, token list, token pause, token resume, token revoke' },
     { why: 'a wrong second word', args: ['key', 'lose'], says: 'key init, key status' },
     { why: 'an unknown option', args: ['list', '--colour'], says: 'Unknown option --colour for list' },
@@ -46,7 +48,7 @@ describe('a command line', () => {
     },
     { why: 'a value where there is none', args: ['forget', 'all', '--yes=no'], says: '--yes takes no value' },
     { why: 'an option given twice', args: ['list', '--limit', '1', '--limit', '2'], says: '--limit was given twice' },
-    { why: 'a missing argument', args: ['recall'], says: 'key is missing. Usage: recall <key>' },
+    { why: 'a missing argument', args: ['recall'], says: 'The argument <key> is missing. Usage: recall <key>' },
     { why: 'words without quotes', args: ['remember', 'key', 'two', 'words'], says: 'Put text with spaces in quotes' },
     { why: 'a word too many', args: ['status', 'now'], says: 'Too many arguments for status. Usage: status.' },
     { why: 'a time that is none', args: ['remember', 'key', 'value', '--ttl', 'soon'], says: '--ttl must be a duration such as' },
@@ -105,6 +107,8 @@ describe('help', () => {
     expect((await runCli(['help', 'key'])).out).toMatch(/key init.*\n.*key status/);
     expect((await runCli(['token', '--help'])).out).toMatch(/token mint/);
     expect((await runCli(['help', 'exit-codes'])).out).toMatch(/^ {2}0 .*\n[^]* 130 /);
+    const settings = (await runCli(['help', 'settings'])).out;
+    expect(settings.match(/^HELMDECK_\w+/gm)).toEqual(Object.keys(SETTINGS));
   });
 
   test('says which version this is', async () => {

@@ -5,7 +5,7 @@ import { operations } from '../../../src/contract/operations.ts';
 import { type HostMachine, readConfig } from '../../../src/main/config/config.ts';
 import { SettingsEditor } from '../../../src/main/config/settings-editor.ts';
 import { readSettings } from '../../../src/main/config/settings-file.ts';
-import { openMemory } from '../../../src/main/open-memory.ts';
+import { openMemory } from '../../../src/main/roots/open-memory.ts';
 import { theOwner } from '../../support/memory.ts';
 import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -17,7 +17,7 @@ async function asked(set: Record<string, string>, file?: object) {
   const environment = { HELMDECK_DATA_DIR: folder, HELMDECK_MEMORY_KEY: A_KEY, ...set };
   const machine: HostMachine = { environment, platform: process.platform, home: () => '/nowhere' };
   const settings = readSettings(machine);
-  await using core = await openMemory(readConfig({ ...machine, environment: settings.environment }), {
+  await using core = await openMemory(readConfig(settings), {
     ...settings,
     version: '1.2.3',
     desktop: false,
@@ -67,7 +67,7 @@ describe('a setting that is changed (R-SET-01)', () => {
       home: () => folder,
     };
     const read = () => readSettings(machine);
-    const start = () => new SettingsEditor(readConfig({ ...machine, environment: read().environment }), read());
+    const start = () => new SettingsEditor(readConfig(read()), read());
     return { path, start, text: () => readFileSync(path, 'utf8') };
   }
   const row = (owner: SettingsEditor, name: string) => owner.snapshot().settings.find((one) => one.name === name);

@@ -22,7 +22,7 @@ const machine = (environment: Record<string, string> = {}) => ({
   home: () => '/nowhere',
 });
 const read = (environment?: Record<string, string>) => readSettings(machine(environment));
-const config = (environment?: Record<string, string>) => readConfig({ ...machine(), environment: read(environment).environment });
+const config = (environment?: Record<string, string>) => readConfig(read(environment));
 
 function write(settings: unknown, { path = join(folder, 'config.json'), mode = 0o600 } = {}): string {
   writeFileSync(path, typeof settings === 'string' ? settings : JSON.stringify(settings));

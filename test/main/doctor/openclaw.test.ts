@@ -70,7 +70,7 @@ describe('the doctor of OpenClaw (R-CLAW-13)', () => {
       ['HELMDECK_OPENCLAW_QMD', 'off'],
     ] as const) {
       environment[name] = off;
-      expect(found(await examine(), 'qmd')).toMatchObject({ state: 'ok', says: expect.stringContaining('keeps it out') });
+      expect(found(await examine(), 'qmd')).toMatchObject({ state: 'ok', says: expect.stringContaining('turns it off') });
       delete environment[name];
     }
   });
@@ -82,6 +82,6 @@ describe('the doctor of OpenClaw (R-CLAW-13)', () => {
     await home.connections.connect(CLIENT);
     delete environment['OPENCLAW_QMD_ENABLED'];
     const findings = await examineOpenClaw(home.host, home.served.folder);
-    expect(found(findings, 'qmd')).toMatchObject({ state: 'ok', says: expect.stringContaining('connected without it') });
+    expect(found(findings, 'qmd')).toMatchObject({ state: 'ok', says: expect.stringContaining('connected without the search') });
   });
 });

@@ -2,8 +2,8 @@ import { chmodSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, symli
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { readConfig } from '../../../src/main/config/config.ts';
-import { openMemory } from '../../../src/main/open-memory.ts';
 import { OwnPacks } from '../../../src/main/own-packs/own-packs.ts';
+import { openMemory } from '../../../src/main/roots/open-memory.ts';
 import { manualClock, SECOND } from '../../support/clock.ts';
 import { theOwner } from '../../support/memory.ts';
 import { OWN_PACK, packText, writePack } from '../../support/own-packs.ts';

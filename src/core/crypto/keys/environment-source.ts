@@ -12,7 +12,7 @@ export function environmentSource(environment: Readonly<Record<string, string | 
     createsOnFirstStart: false,
     async read(slot) {
       const given = readProvidedSecret(environment, names[slot]);
-      return given ? { at: 'found', key: parseKey(given.text, given.where) } : { at: 'absent' };
+      return given ? { at: 'found', key: parseKey(given.text, given.where, 'invalid_config') } : { at: 'absent' };
     },
   };
 }

@@ -25,10 +25,10 @@ export interface KeySource {
 }
 
 /** Parses 64 hexadecimal characters. The failure names where they were expected, and never quotes them. */
-export function parseKey(text: string, where: string): Buffer {
+export function parseKey(text: string, where: string, code: 'key_unavailable' | 'invalid_config' = 'key_unavailable'): Buffer {
   if (!/^[0-9a-f]{64}$/i.test(text)) {
     throw new Failure(
-      'key_unavailable',
+      code,
       `${where} must hold exactly ${MASTER_KEY_BYTES * 2} hexadecimal characters; put the right key there, or make one with: openssl rand -hex ${MASTER_KEY_BYTES}.`,
     );
   }

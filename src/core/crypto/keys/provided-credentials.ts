@@ -13,7 +13,7 @@ export function readProvidedCredentials(environment: Readonly<Record<string, str
     if (!given) continue;
     if (!CREDENTIAL_SHAPE.test(given.text)) {
       throw new Failure(
-        'key_unavailable',
+        'invalid_config',
         `${given.where} must hold 8 to 1,024 printable ASCII characters, none of them a space; put the credential there as it was given to you.`,
       );
     }

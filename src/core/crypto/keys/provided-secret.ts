@@ -45,7 +45,7 @@ function refuseLooseMode(stats: Stats, variable: string): void {
   const ours = stats.uid === process.getuid?.();
   if ((ours || stats.uid === 0) && (stats.mode & (ours ? 0o077 : 0o022)) === 0) return;
   throw new Failure(
-    'key_unavailable',
+    'invalid_config',
     ours
       ? `Other users may open the file that ${variable} names. Run chmod 600 on it; if they could read it until now, replace the secret.`
       : `The file that ${variable} names belongs to another user, or others may write it. Let root or the user who runs this program own it, with mode 600.`,
@@ -53,6 +53,6 @@ function refuseLooseMode(stats: Stats, variable: string): void {
 }
 
 const unreadable = (variable: string, cause: unknown): Failure =>
-  new Failure('key_unavailable', `The file that ${variable} names cannot be read; check the path and its permissions.`, {
+  new Failure('invalid_config', `The file that ${variable} names cannot be read; check the path and its permissions.`, {
     cause,
   });

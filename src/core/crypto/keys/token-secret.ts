@@ -12,7 +12,7 @@ export function readTokenSecret(environment: Readonly<Record<string, string | un
   // What is not UTF-8 would be another secret here than where tokens are signed.
   if (!given || (Buffer.byteLength(given.text) >= LEAST_BYTES && !given.text.includes('\uFFFD'))) return given?.text;
   throw new Failure(
-    'key_unavailable',
+    'invalid_config',
     `${given.where} must hold ${LEAST_BYTES} bytes or more of UTF-8 text; put a longer one there, or make one with: openssl rand -hex ${LEAST_BYTES}.`,
   );
 }

@@ -2,14 +2,13 @@ import type { ClockState } from '../../../contract/status.ts';
 import { command } from '../command.ts';
 import { exits } from '../exit-codes.ts';
 import { formatCount } from '../layout.ts';
-import { declined } from './forget.ts';
 
 export const clockStatus = command({
   name: 'clock status',
   description: 'Compares the system clock with the last time recorded in the memory.',
   details: ['The exit code is 1 if they disagree.'],
   async run(_typed, context) {
-    const { clock } = (await (await context.memory()).call('status', {})).store;
+    const { clock } = (await context.call('status', {})).store;
     await context.printResult(clock, () => clockLines(clock));
     return clock.at === 'ahead' || clock.at === 'behind' ? exits.failed.code : exits.done.code;
   },
@@ -25,14 +24,13 @@ export const clockTrust = command({
   ],
   examples: ['clock trust'],
   async run({ options: { yes } }, context) {
-    const memory = await context.memory();
-    const time = new Date(context.now()).toISOString();
+    const time = new Date(context.now).toISOString();
     const question = async (): Promise<string> => {
-      const { expired } = await memory.call('trustClock', { time, dry_run: true });
+      const { expired } = await context.call('trustClock', { time, dry_run: true });
       return `The system clock shows ${time}. Is that right? ${formatCount(expired, 'fact')} that expired before then will be deleted permanently.`;
     };
-    if (!(await context.confirm(yes, question))) return declined(context);
-    const trusted = await memory.call('trustClock', { time });
+    if (!(await context.confirm(yes, question))) return exits.failed.code;
+    const trusted = await context.call('trustClock', { time });
     await context.printResult(trusted, () => [
       'The clock is confirmed.',
       ...(trusted.expired > 0 ? [`${formatCount(trusted.expired, 'fact')} had expired.`] : []),

@@ -3,7 +3,7 @@ import type { ClientRow, ConnectionPlan, ClientVerification } from '../../../con
 import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
 import { exits } from '../exit-codes.ts';
-import { columns, escapeControls } from '../layout.ts';
+import { escapeControls } from '../layout.ts';
 import { formatMinute } from '../times.ts';
 
 export const connect = command({
@@ -24,14 +24,17 @@ export const connect = command({
   examples: ['connect', 'connect claude-code --show', 'connect claude-code', 'connect codex --subject work --yes'],
   async run({ arguments: { client }, options: { subject, show, try: tried, list, yes } }, context) {
     if (client === undefined || list) return listClients(context);
-    const memory = await context.memory();
-    if (tried) return told(context, client, await memory.call('verifyClient', { client }));
+    if (tried) {
+      const verified = await context.call('verifyClient', { client });
+      await context.printResult({ client, ...verified }, () => [verificationLine(verified)]);
+      return verified.works ? exits.done.code : exits.failed.code;
+    }
     const wanted = { client, ...(subject !== undefined && { subject }) };
-    const plan = await memory.call('planConnection', wanted);
+    const plan = await context.call('planConnection', wanted);
     if (show) return context.printResult(plan, () => [...planLines(plan), ...linkOf(plan)]);
-    if (!yes && !context.json) context.terminal.printToStderr(...planLines(plan));
+    if (!yes) context.hint(...planLines(plan));
     if (!(await context.confirm(yes, () => `Connect ${client}?`))) return exits.failed.code;
-    const done = await memory.call('connectClient', { ...wanted, basis: plan.basis });
+    const done = await context.call('connectClient', { ...wanted, basis: plan.basis });
     await context.printResult(done, () => [
       `${client} is connected to the memory of ${escapeControls(done.subject)}.`,
       verificationLine(done.verified),
@@ -51,7 +54,7 @@ export const disconnect = command({
   ],
   examples: ['disconnect claude-code'],
   async run({ arguments: { client } }, context) {
-    const answer = await (await context.memory()).call('disconnectClient', { client });
+    const answer = await context.call('disconnectClient', { client });
     await context.printResult(answer, () => [
       `${client} is disconnected.`,
       ...answer.files.map(({ path, as_before: asBefore }) =>
@@ -64,19 +67,14 @@ export const disconnect = command({
 });
 
 async function listClients(context: CommandContext): Promise<undefined> {
-  const answer = await (await context.memory()).call('clients', {});
-  await context.printResult(answer, () =>
-    columns(answer.clients.map((row) => [row.id, stateOf(row), row.version ?? '', usedOf(row), row.subject ?? ''])),
+  const answer = await context.call('clients', {});
+  const { clients } = answer;
+  await context.printTable(
+    answer,
+    clients.map((row) => [row.id, stateOf(row), row.version ?? '', usedOf(row), row.subject ?? '']),
   );
-  if (!context.json)
-    for (const { name, why } of answer.clients)
-      if (why !== undefined) context.terminal.printToStderr(`${name}: ${escapeControls(why)}`);
+  context.hint(...clients.flatMap(({ name, why }) => (why === undefined ? [] : [`${name}: ${escapeControls(why)}`])));
   return undefined;
-}
-
-async function told(context: CommandContext, client: string, verified: ClientVerification): Promise<number> {
-  await context.printResult({ client, ...verified }, () => [verificationLine(verified)]);
-  return verified.works ? exits.done.code : exits.failed.code;
 }
 
 export const verificationLine = ({ works, why = '', tools }: ClientVerification): string =>

@@ -1,6 +1,5 @@
 import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
-import { columns } from '../layout.ts';
 import { formatMinute } from '../times.ts';
 
 const name = { description: 'The name of the credential in the list, such as github.' };
@@ -18,7 +17,7 @@ export const credentialSet = command({
   ],
   examples: ['credential set github', 'gh auth token | helmdeck-memory credential set github'],
   async run({ arguments: typed }, context) {
-    const answer = await (await context.memory()).call('setCredential', { name: typed.name, secret: await secretFrom(context) });
+    const answer = await context.call('setCredential', { name: typed.name, secret: await secretFrom(context) });
     await context.printResult(answer, () => [`The credential ${answer.name} is stored in the OS keychain.`]);
   },
 });
@@ -27,15 +26,14 @@ export const credentialList = command({
   name: 'credential list',
   description: 'Lists the credentials of packs and where they are stored, without the secrets.',
   async run(_typed, context) {
-    const answer = await (await context.memory()).call('credentials', {});
-    await context.printResult(answer, () =>
-      columns(
-        answer.credentials.map(({ name: one, kept_in, set_at, packs }) => [
-          one,
-          kept_in === undefined ? 'not set' : `in the ${kept_in}${set_at === undefined ? '' : ` since ${formatMinute(set_at)}`}`,
-          `for ${packs.join(', ')}`,
-        ]),
-      ),
+    const answer = await context.call('credentials', {});
+    await context.printTable(
+      answer,
+      answer.credentials.map(({ name: one, kept_in, set_at, packs }) => [
+        one,
+        kept_in === undefined ? 'not set' : `in the ${kept_in}${set_at === undefined ? '' : ` since ${formatMinute(set_at)}`}`,
+        `for ${packs.join(', ')}`,
+      ]),
     );
   },
 });
@@ -46,7 +44,7 @@ export const credentialDrop = command({
   arguments: { name },
   details: ['Also revoke it at the service, because any copy of it still works.'],
   async run({ arguments: typed }, context) {
-    const answer = await (await context.memory()).call('dropCredential', { name: typed.name });
+    const answer = await context.call('dropCredential', { name: typed.name });
     await context.printResult(answer, () => [`The credential ${answer.name} was deleted.`]);
   },
 });

@@ -18,7 +18,7 @@ export const doctor = command({
   async run({ arguments: { agent } }, context) {
     if (agent !== undefined && agent !== 'openclaw') throw new UsageError('The doctor can only check openclaw.');
     using progress = context.terminal.showProgress('Checking…');
-    const findings = withCliCommands(await (agent === undefined ? ofThis(context) : ofOpenClaw(context)));
+    const findings = withCliCommands(await (agent === undefined ? checkMemory(context) : checkOpenClaw(context)));
     progress[Symbol.dispose]();
     const well = findings.every(({ state }) => state !== 'bad');
     await context.printResult({ ok: well, findings }, () =>
@@ -31,13 +31,13 @@ export const doctor = command({
   },
 });
 
-async function ofThis(context: CommandContext): Promise<Finding[]> {
+async function checkMemory(context: CommandContext): Promise<Finding[]> {
   const { examine } = await import('../../doctor/examine.ts');
-  return examine({ machine: context.machine, memory: () => context.memory(), now: context.now() });
+  return examine({ machine: context.host, memory: () => context.memory(), now: context.now });
 }
 
-async function ofOpenClaw({ machine, config, environment }: CommandContext): Promise<Finding[]> {
+async function checkOpenClaw({ settings, config }: CommandContext): Promise<Finding[]> {
   const { examineOpenClaw } = await import('../../doctor/openclaw.ts');
   const { localMachine } = await import('../../connect/programs.ts');
-  return examineOpenClaw(localMachine({ ...machine, environment }), config.folder);
+  return examineOpenClaw(localMachine(settings), config.folder);
 }

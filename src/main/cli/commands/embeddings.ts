@@ -8,7 +8,6 @@ import { command } from '../command.ts';
 import { UsageError } from '../errors.ts';
 import { exits } from '../exit-codes.ts';
 import { columns, escapeControls } from '../layout.ts';
-import type { MemoryConnection } from '../memory-connection.ts';
 import { planLines, verificationLine } from './connect.ts';
 
 const BETWEEN_MS = 250;
@@ -27,11 +26,10 @@ export const embeddingsOn = command({
   details: ['docs/embeddings.md explains which Ollama is used and how it is isolated.'],
   async run({ options: { adopt, own } }, context) {
     if (adopt && own) throw new UsageError('--adopt and --own cannot be combined. Give one of them.');
-    const memory = await context.memory();
-    await memory.call('setEmbeddings', { on: true, ...((adopt || own) && { adopt }) });
-    const report = await settled(memory);
-    await context.printResult(report, () => linesOf(report));
-    return exitOf(report.state);
+    await context.call('setEmbeddings', { on: true, ...((adopt || own) && { adopt }) });
+    const report = await untilStarted(context);
+    await context.printResult(report, () => reportLines(report));
+    return exitCode(report.state);
   },
 });
 
@@ -39,26 +37,26 @@ export const embeddingsOff = command({
   name: 'embeddings off',
   description: 'Turns embeddings off and stops our Ollama. The model stays on disk.',
   async run(_typed, context) {
-    const memory = await context.memory();
-    const report = await memory.call('setEmbeddings', { on: false });
-    const { clients } = await memory.call('clients', {});
-    const left = clients.some(
+    const report = await context.call('setEmbeddings', { on: false });
+    const { clients } = await context.call('clients', {});
+    const used = clients.some(
       ({ id, state }) => id === OPENCLAW.client && state !== 'not_connected' && state !== 'not_installed',
     );
-    await context.printResult(report, () => [...linesOf(report), ...(left ? ['', WITHOUT_THEM] : [])]);
+    await context.printResult(report, () => [...reportLines(report), ...(used ? ['', SEARCH_BROKEN] : [])]);
   },
 });
 
 export const embeddingsStatus = command({
   name: 'embeddings status',
   description: 'Shows the state of embeddings, the Ollama in use and the end of its log.',
+  details: ['The exit code is 5 if embeddings are on but not ready.'],
   async run(_typed, context) {
-    const report = await (await context.memory()).call('embeddings', {});
+    const report = await context.call('embeddings', {});
     await context.printResult(report, () => [
-      ...linesOf(report),
+      ...reportLines(report),
       ...(report.log.length > 0 ? ['', 'The end of its log:', ...report.log.map(escapeControls)] : []),
     ]);
-    return exitOf(report.state);
+    return exitCode(report.state);
   },
 });
 
@@ -67,8 +65,7 @@ export const embeddingsApprove = command({
   description: 'Shows the Ollama that was found, and approves exactly this file.',
   options: { yes },
   async run({ options }, context) {
-    const memory = await context.memory();
-    const { ollama } = await memory.call('embeddings', {});
+    const { ollama } = await context.call('embeddings', {});
     const { path, size, sha256 } = ollama ?? {};
     if (path === undefined || size === undefined || sha256 === undefined) {
       throw new Failure('not_found', 'No Ollama was found to approve. Search for it with: helmdeck-memory embeddings on');
@@ -76,10 +73,10 @@ export const embeddingsApprove = command({
     const shown = [`path    ${escapeControls(path)}`, `size    ${size.toLocaleString('en-US')} bytes`, `SHA-256 ${sha256}`];
     if (!(await context.confirm(options.yes, () => [...shown, 'Allow the program to start this Ollama?'].join('\n'))))
       return exits.failed.code;
-    await memory.call('approveOllama', { hash: sha256 });
-    const report = await settled(memory);
-    await context.printResult(report, () => linesOf(report));
-    return exitOf(report.state);
+    await context.call('approveOllama', { hash: sha256 });
+    const report = await untilStarted(context);
+    await context.printResult(report, () => reportLines(report));
+    return exitCode(report.state);
   },
 });
 
@@ -89,13 +86,12 @@ export const embeddingsPull = command({
   options: { yes },
   details: ['Ctrl+C cancels the download. The next one resumes it.'],
   async run({ options }, context) {
-    const memory = await context.memory();
-    const before = await memory.call('embeddings', {});
-    if (!(await context.confirm(options.yes, () => `${needs(before)} Download it?`))) return exits.failed.code;
-    await memory.call('pullModel', {});
-    const report = await fetched(memory, context);
-    await context.printResult(report, () => linesOf(report));
-    return exitOf(report.state);
+    const before = await context.call('embeddings', {});
+    if (!(await context.confirm(options.yes, () => `${requirements(before)} Download it?`))) return exits.failed.code;
+    await context.call('pullModel', {});
+    const report = await untilPulled(context);
+    await context.printResult(report, () => reportLines(report));
+    return exitCode(report.state);
   },
 });
 
@@ -105,7 +101,7 @@ export const embeddingsTest = command({
   arguments: { one: { description: 'The first sentence.' }, other: { description: 'The second sentence.' } },
   examples: ['embeddings test "we ship on Fridays" "when do we deploy?"'],
   async run({ arguments: { one, other } }, context) {
-    const answer = await (await context.memory()).call('testEmbeddings', { one, other });
+    const answer = await context.call('testEmbeddings', { one, other });
     await context.printResult(answer, () => [
       `${answer.nearness.toFixed(3)} (vectors of ${answer.dimensions} numbers, in ${answer.duration_ms} ms)`,
     ]);
@@ -123,29 +119,28 @@ export const embeddingsOpenClaw = command({
   examples: ['embeddings openclaw on', 'embeddings openclaw off'],
   async run({ arguments: { turn }, options: { show, yes: agreed } }, context) {
     if (turn !== 'on' && turn !== 'off') throw new UsageError('Give on or off: embeddings openclaw on');
-    const memory = await context.memory();
     if (turn === 'off') {
-      const answer = await memory.call('disconnectClient', { client: OPENCLAW.client });
+      const answer = await context.call('disconnectClient', { client: OPENCLAW.client });
       await context.printResult(answer, () => ['The memory search of OpenClaw is as it was before.']);
       return undefined;
     }
-    const plan = await memory.call('planConnection', OPENCLAW);
+    const plan = await context.call('planConnection', OPENCLAW);
     if (show) return context.printResult(plan, () => planLines(plan));
-    const { state } = await memory.call('embeddings', {});
+    const { state } = await context.call('embeddings', {});
     if (state.at !== 'ready') {
       throw new Failure(
         'embeddings_unavailable',
         'Embeddings are not ready, so OpenClaw would find nothing. See what is missing with: helmdeck-memory embeddings status',
       );
     }
-    if (!agreed && !context.json) context.terminal.printToStderr(...planLines(plan));
+    if (!agreed) context.hint(...planLines(plan));
     if (!(await context.confirm(agreed, () => 'Make these changes?'))) return exits.failed.code;
-    const done = await memory.call('connectClient', { ...OPENCLAW, basis: plan.basis });
+    const done = await context.call('connectClient', { ...OPENCLAW, basis: plan.basis });
     const { works } = done.verified;
     await context.printResult(done, () => [
       works ? 'OpenClaw now searches with these embeddings.' : 'OpenClaw is configured to search with these embeddings.',
       verificationLine(done.verified),
-      ...(works ? [] : [withCliCommand(`To restore its own search, run: ${PUT_BACK}`)]),
+      ...(works ? [] : [withCliCommand(`To restore its own search, run: ${RESTORE_SEARCH}`)]),
       ...(done.afterwards === undefined ? [] : [done.afterwards]),
     ]);
     return works ? undefined : exits.failed.code;
@@ -153,31 +148,33 @@ export const embeddingsOpenClaw = command({
 });
 
 const OPENCLAW = { client: 'openclaw-embeddings' };
-const PUT_BACK = 'helmdeck-memory embeddings openclaw off';
-const WITHOUT_THEM = `The memory search of OpenClaw uses these embeddings, so it does not work until you turn them on again or run: ${PUT_BACK}`;
+const RESTORE_SEARCH = 'helmdeck-memory embeddings openclaw off';
+const SEARCH_BROKEN = `The memory search of OpenClaw uses these embeddings, so it does not work until you turn them on again or run: ${RESTORE_SEARCH}`;
 
 /** Waits until Ollama is no longer starting. */
-async function settled(memory: MemoryConnection): Promise<EmbeddingsReport> {
+async function untilStarted(context: CommandContext): Promise<EmbeddingsReport> {
   const until = performance.now() + STARTING_MS;
   for (;;) {
-    const report = await memory.call('embeddings', {});
+    const report = await context.call('embeddings', {});
     if (report.state.at !== 'starting' || performance.now() > until) return report;
     await wait(BETWEEN_MS);
   }
 }
 
-async function fetched(memory: MemoryConnection, { interrupted, json, terminal }: CommandContext): Promise<EmbeddingsReport> {
-  let told = '';
-  const cancel = (): void => void memory.call('cancelPull', {}).catch(() => undefined);
+/** Prints the progress until the download ends. An interruption cancels the download. */
+async function untilPulled(context: CommandContext): Promise<EmbeddingsReport> {
+  const { interrupted } = context;
+  let printed = '';
+  const cancel = (): void => void context.call('cancelPull', {}).catch(() => undefined);
   interrupted.addEventListener('abort', cancel, { once: true });
   try {
     for (;;) {
-      const report = await memory.call('embeddings', {});
+      const report = await context.call('embeddings', {});
       if (report.state.at !== 'pulling') return report;
       const { done, of } = report.state;
       const line = of === 0 ? 'Looking up the model' : `${inMegabytes(done)} of ${inMegabytes(of)}`;
-      if (line !== told && !json) terminal.printToStderr(line);
-      told = line;
+      if (line !== printed) context.hint(line);
+      printed = line;
       await wait(BETWEEN_MS, undefined, { signal: interrupted });
     }
   } finally {
@@ -185,25 +182,23 @@ async function fetched(memory: MemoryConnection, { interrupted, json, terminal }
   }
 }
 
-function linesOf({ state, ollama, version, model, adopt, adoptable, on }: EmbeddingsReport): string[] {
-  const [first, ...rest] = inWords(state);
-  return [
-    ...columns([
-      ['embeddings', first ?? ''],
-      ...rest.map((line) => ['', line]),
-      ['model', model.name],
-      ...(adopt && on ? [['ollama', `running at ${adoptable}`]] : []),
-      ...(!adopt && ollama ? [['ollama', escapeControls(ollama.path)]] : []),
-      ...(!adopt && ollama?.sha256 !== undefined
-        ? [['', `SHA-256 ${ollama.sha256}, ${ollama.approved ? 'approved' : 'not approved'}`]]
-        : []),
-      ...(version === undefined ? [] : [['version', version]]),
-    ]),
-  ];
+function reportLines({ state, ollama, version, model, adopt, adoptable, on }: EmbeddingsReport): string[] {
+  const [first, ...rest] = stateLines(state);
+  return columns([
+    ['embeddings', first ?? ''],
+    ...rest.map((line) => ['', line]),
+    ['model', model.name],
+    ...(adopt && on ? [['ollama', `running at ${adoptable}`]] : []),
+    ...(!adopt && ollama ? [['ollama', escapeControls(ollama.path)]] : []),
+    ...(!adopt && ollama?.sha256 !== undefined
+      ? [['', `SHA-256 ${ollama.sha256}, ${ollama.approved ? 'approved' : 'not approved'}`]]
+      : []),
+    ...(version === undefined ? [] : [['version', version]]),
+  ]);
 }
 
 /** The state, then what to do about it. */
-function inWords(state: SidecarState): readonly string[] {
+function stateLines(state: SidecarState): readonly string[] {
   switch (state.at) {
     case 'off':
       return ['off'];
@@ -228,7 +223,7 @@ function inWords(state: SidecarState): readonly string[] {
   }
 }
 
-function needs({ model: { name, disk, memory }, free }: EmbeddingsReport): string {
+function requirements({ model: { name, disk, memory }, free }: EmbeddingsReport): string {
   const room = (bytes: number | undefined): string => (bytes === undefined ? '' : ` (${inMegabytes(bytes)} free)`);
   if (disk === undefined || memory === undefined)
     return `The size of ${name} is unknown; ${inMegabytes(free.disk ?? 0)} of disk space are free.`;
@@ -238,4 +233,4 @@ function needs({ model: { name, disk, memory }, free }: EmbeddingsReport): strin
 const inMegabytes = (bytes: number): string => `${Math.round(bytes / 1_000_000).toLocaleString('en-US')} MB`;
 
 /** Success if texts can be embedded, or if embeddings are off. */
-const exitOf = ({ at }: SidecarState): number => (at === 'ready' || at === 'off' ? exits.done.code : exits.unavailable.code);
+const exitCode = ({ at }: SidecarState): number => (at === 'ready' || at === 'off' ? exits.done.code : exits.unavailable.code);

@@ -5,10 +5,9 @@ import type { OperationRequest } from '../../../contract/operations.ts';
 import type { SearchResponse } from '../../../contract/search.ts';
 import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
-import { columns, indent, jsonText, escapeControls, formatWriter } from '../layout.ts';
-import type { MemoryConnection } from '../memory-connection.ts';
+import { columns, decodeUtf8, escapeControls, formatWriter, indent, jsonText } from '../layout.ts';
 import { formatMinute, formatTimeLeft } from '../times.ts';
-import { parseLifetime, parseCount, parseExpiryWindow } from '../values.ts';
+import { given, parseCount, parseExpiryWindow, parseLifetime } from '../values.ts';
 
 /** Reading stops here. Leading and trailing spaces do not count towards the size of a value. */
 const MOST_READ = 16 * VALUE_BYTES;
@@ -38,21 +37,14 @@ export const remember = command({
   async run({ arguments: { key, value }, options: { category, tag, ttl } }, context) {
     const seconds = parseLifetime(ttl);
     // Read the value before opening the memory, so that other commands can use it in the meantime.
-    const text = value === undefined || value === '-' ? await valueFrom(context) : value;
-    const receipt = await (
-      await context.memory()
-    ).call('remember', {
-      key,
-      value: text,
-      ...(category !== undefined && { category }),
-      ...(tag.length > 0 && { tags: [...tag] }),
-      ...(seconds !== undefined && { ttl_seconds: seconds }),
-    });
+    const text = value === undefined || value === '-' ? await readValue(context) : value;
+    const tags = tag.length > 0 ? [...tag] : undefined;
+    const receipt = await context.call('remember', { key, value: text, ...given({ category, tags, ttl_seconds: seconds }) });
     const did = { created: 'Remembered', updated: 'Changed', unchanged: 'Unchanged; lifetime renewed:' }[receipt.status];
     await context.printResult(receipt, () => [
-      `${did} ${escapeControls(receipt.key)}, ${formatTimeLeft(receipt.expires_at, context.now())}`,
+      `${did} ${escapeControls(receipt.key)}, ${formatTimeLeft(receipt.expires_at, context.now)}`,
     ]);
-    if (receipt.note !== undefined && !context.json) context.terminal.printToStderr(receipt.note);
+    if (receipt.note !== undefined) context.hint(receipt.note);
   },
 });
 
@@ -63,7 +55,7 @@ export const recall = command({
   details: ['In a pipe, prints only the value, exactly as stored. On a terminal, also shows who wrote it and when it expires.'],
   examples: ['recall preferences/editor', 'recall decisions/database > decision.md'],
   async run({ arguments: { key } }, context) {
-    const fact = await (await context.memory()).call('recall', { key });
+    const fact = await context.call('recall', { key });
     await context.printResult(fact, () => (context.terminal.outputIsTerminal ? factInFull(fact, context) : [fact.value]));
   },
 });
@@ -87,20 +79,15 @@ export const list = command({
     const { prefix, category, tag, client, sort, all, values } = options;
     const within = parseExpiryWindow(options['expiring-within']);
     const limit = all ? Infinity : (parseCount(options.limit, '--limit') ?? PAGE.default);
-    const memory = await context.memory();
+    const filter = given({ prefix, category, tag, client, expiring_within: within });
     const facts: FactList['facts'] = [];
     let shown = 0;
     let cursor: string | undefined;
     do {
-      const page = await memory.call('list', {
-        ...(prefix !== undefined && { prefix }),
-        ...(category !== undefined && { category }),
-        ...(tag !== undefined && { tag }),
-        ...(client !== undefined && { client }),
-        ...(within !== undefined && { expiring_within: within }),
+      const page = await context.call('list', {
+        ...filter,
         // The memory rejects any other order and lists the valid ones.
-        ...(sort !== undefined && { sort: sort as 'updated' | 'expires' }),
-        ...(cursor !== undefined && { cursor }),
+        ...given({ sort: sort as 'updated' | 'expires' | undefined, cursor }),
         limit: Math.min(limit - shown, PAGE.max),
         values,
       });
@@ -110,9 +97,8 @@ export const list = command({
       else facts.push(...page.facts);
     } while (cursor !== undefined && shown < limit);
     if (!all) await context.printResult({ facts, more: cursor !== undefined }, () => factLines(facts, context));
-    if (context.json) return;
-    if (shown === 0) context.terminal.printToStderr('No matching facts.');
-    if (cursor !== undefined) context.terminal.printToStderr('There are more facts. Use --all or a higher --limit.');
+    if (shown === 0) context.hint('No matching facts.');
+    if (cursor !== undefined) context.hint('There are more facts. Use --all or a higher --limit.');
   },
 });
 
@@ -132,33 +118,25 @@ export const search = command({
   async run({ arguments: { words }, options }, context) {
     const { category, tag, client } = options;
     const within = parseExpiryWindow(options['expiring-within']);
-    const most = parseCount(options.limit, '--limit', QUERY.max);
-    const answer = await whole(await context.memory(), {
-      query: words,
-      ...(category !== undefined && { category }),
-      ...(tag !== undefined && { tag }),
-      ...(client !== undefined && { client }),
-      ...(within !== undefined && { expiring_within: within }),
-      ...(most !== undefined && { limit: most }),
-    });
+    const limit = parseCount(options.limit, '--limit', QUERY.max);
+    const filter = given({ category, tag, client, expiring_within: within, limit });
+    const answer = await searchAll(context, { query: words, ...filter });
     await context.printResult(answer, () =>
       answer.hits.flatMap(({ key, category: group, client: writer, updated_at: changed, snippet, expires_at: end }) => [
-        `${escapeControls(key)}  ${context.terminal.dim(`${escapeControls(group)}, by ${escapeControls(writer)} ${formatMinute(changed)}, ${formatTimeLeft(end, context.now())}`)}`,
+        `${escapeControls(key)}  ${context.terminal.dim(`${escapeControls(group)}, by ${escapeControls(writer)} ${formatMinute(changed)}, ${formatTimeLeft(end, context.now)}`)}`,
         ...indent(escapeControls(snippet)),
       ]),
     );
-    if (context.json) return;
-    if (answer.hits.length === 0) context.terminal.printToStderr('No fact matches. Try fewer or different words.');
-    if (answer.partial)
-      context.terminal.printToStderr('The index is still being built, so results may be missing. Try again in a moment.');
+    if (answer.hits.length === 0) context.hint('No fact matches. Try fewer or different words.');
+    if (answer.partial) context.hint('The index is still being built, so results may be missing. Try again in a moment.');
   },
 });
 
 /** The first search builds the index. Repeats the search until it covers all facts. */
-async function whole(memory: MemoryConnection, question: OperationRequest<'search'>): Promise<SearchResponse> {
+async function searchAll(context: CommandContext, request: OperationRequest<'search'>): Promise<SearchResponse> {
   const until = performance.now() + BUILDING_MS;
   for (;;) {
-    const answer = await memory.call('search', question);
+    const answer = await context.call('search', request);
     if (!answer.partial || performance.now() > until) return answer;
   }
 }
@@ -177,14 +155,8 @@ export const renew = command({
   examples: ['renew preferences/editor --ttl 365d'],
   async run({ arguments: { key }, options: { ttl, category, tag, untag } }, context) {
     const seconds = parseLifetime(ttl);
-    const fact = await (
-      await context.memory()
-    ).call('patch', {
-      key,
-      ...(seconds !== undefined && { ttl_seconds: seconds }),
-      ...(category !== undefined && { category }),
-      ...((tag.length > 0 || untag) && { tags: [...tag] }),
-    });
+    const tags = tag.length > 0 || untag ? [...tag] : undefined;
+    const fact = await context.call('patch', { key, ...given({ category, tags, ttl_seconds: seconds }) });
     await context.printResult(fact, () => factLines([fact], context));
   },
 });
@@ -194,7 +166,7 @@ export const history = command({
   description: 'Shows earlier versions of a fact, newest first.',
   arguments: { key: { description: 'The exact key.' } },
   async run({ arguments: { key } }, context) {
-    const answer = await (await context.memory()).call('history', { key });
+    const answer = await context.call('history', { key });
     await context.printResult(answer, () =>
       answer.versions.flatMap(({ value, category, tags, written_at: written, expires_at: end, ...signed }) => [
         [
@@ -202,16 +174,16 @@ export const history = command({
           formatWriter(signed),
           escapeControls(category),
           ...tagged(tags),
-          formatTimeLeft(end, context.now()),
+          formatTimeLeft(end, context.now),
         ].join('  '),
         ...indent(escapeControls(value)),
       ]),
     );
-    if (!context.json && answer.versions.length === 0) context.terminal.printToStderr('No earlier versions.');
+    if (answer.versions.length === 0) context.hint('No earlier versions.');
   },
 });
 
-async function valueFrom(context: CommandContext): Promise<string> {
+async function readValue(context: CommandContext): Promise<string> {
   if (context.terminal.inputIsTerminal) context.terminal.printToStderr('Type the value, then press Ctrl+D on an empty line:');
   const bytes = await context.terminal.read(MOST_READ);
   if (!bytes)
@@ -219,11 +191,9 @@ async function valueFrom(context: CommandContext): Promise<string> {
       'invalid_input',
       `The value is longer than ${VALUE_BYTES / 1024} KiB. Store a summary here and the rest in a file.`,
     );
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch (cause) {
-    throw new Failure('invalid_input', 'The value is not UTF-8. Pass it as UTF-8 text.', { cause });
-  }
+  const value = decodeUtf8(bytes);
+  if (value !== undefined) return value;
+  throw new Failure('invalid_input', 'The value is not UTF-8. Pass it as UTF-8 text.');
 }
 
 const tagged = (tags: readonly string[]): string[] =>
@@ -240,7 +210,7 @@ function factInFull(
       'written',
       `${formatMinute(updated_at)} by ${formatWriter(signed)}${created_at === updated_at ? '' : `, first ${formatMinute(created_at)}`}`,
     ],
-    ['lifetime', formatTimeLeft(expires_at, context.now())],
+    ['lifetime', formatTimeLeft(expires_at, context.now)],
   ];
   return [
     escapeControls(key),
@@ -256,7 +226,7 @@ function factLines(facts: FactList['facts'], context: CommandContext): string[] 
     facts.map(({ key, category, tags, expires_at, ...signed }) => [
       escapeControls(key),
       escapeControls(category),
-      formatTimeLeft(expires_at, context.now()),
+      formatTimeLeft(expires_at, context.now),
       formatWriter(signed),
       ...tagged(tags),
     ]),

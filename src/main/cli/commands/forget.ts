@@ -1,6 +1,6 @@
 import { command } from '../command.ts';
 import { exits } from '../exit-codes.ts';
-import { formatCount, escapeControls } from '../layout.ts';
+import { escapeControls, formatCount, formatEntries } from '../layout.ts';
 import { parseTime } from '../values.ts';
 
 export const forget = command({
@@ -22,19 +22,19 @@ export const forget = command({
   ],
   examples: ['forget key:preferences/editor', 'forget category:decisions --dry-run', 'forget "prefix:project x/" --yes'],
   async run({ arguments: { scope }, options }, context) {
-    const counting = async () => (await context.memory()).call('forget', { scope, dry_run: true });
+    const count = async () => context.call('forget', { scope, dry_run: true });
     if (options['dry-run']) {
-      const receipt = await counting();
-      await context.printResult(receipt, () => [`${entries(receipt.deleted)} would be forgotten.`]);
+      const receipt = await count();
+      await context.printResult(receipt, () => [`${formatEntries(receipt.deleted)} would be forgotten.`]);
       return exits.done.code;
     }
     await context.validateInput('forget', { scope });
-    const question = async (): Promise<string> => `Forget ${entries((await counting()).deleted)}?`;
-    if (!(await context.confirm(options.yes || scope.startsWith('key:'), question))) return declined(context);
-    const receipt = await (await context.memory()).call('forget', { scope });
+    const question = async (): Promise<string> => `Forget ${formatEntries((await count()).deleted)}?`;
+    if (!(await context.confirm(options.yes || scope.startsWith('key:'), question))) return exits.failed.code;
+    const receipt = await context.call('forget', { scope });
     const { deleted, purged, older_backups: older } = receipt;
     await context.printResult(receipt, () => [
-      `Forgot ${entries(deleted)}.`,
+      `Forgot ${formatEntries(deleted)}.`,
       ...(purged
         ? []
         : [
@@ -65,40 +65,29 @@ export const undo = command({
   async run({ arguments: { client }, options }, context) {
     const which = {
       client,
-      since: parseTime(options.since, '--since', context.now()),
-      ...(options.until !== undefined && { until: parseTime(options.until, '--until', context.now()) }),
+      since: parseTime(options.since, '--since', context.now),
+      ...(options.until !== undefined && { until: parseTime(options.until, '--until', context.now) }),
     };
     await context.validateInput('undo', which);
-    const foreseen = async (): Promise<string> => {
-      const { removed, restored } = await (await context.memory()).call('undo', { ...which, dry_run: true });
-      return `${formatCount(removed, 'fact')} created by ${escapeControls(client)}, and restore ${formatCount(restored, 'fact')}`;
+    const dry = options['dry-run'];
+    const question = async (): Promise<string> => {
+      const { removed, restored } = await context.call('undo', { ...which, dry_run: true });
+      return `Forget ${formatCount(removed, 'fact')} created by ${escapeControls(client)}, and restore ${formatCount(restored, 'fact')}?`;
     };
-    if (!options['dry-run'] && !(await context.confirm(options.yes, async () => `Forget ${await foreseen()}?`)))
-      return declined(context);
-    const receipt = await (await context.memory()).call('undo', { ...which, dry_run: options['dry-run'] });
+    if (!dry && !(await context.confirm(options.yes, question))) return exits.failed.code;
+    const receipt = await context.call('undo', { ...which, dry_run: dry });
     const { removed, restored, skipped, pipelines } = receipt;
+    const pipelineLines = (ids: readonly string[] = [], change: string): string[] =>
+      ids.map((id) => `Pipeline ${escapeControls(id)}: ${dry ? 'would be ' : ''}${change}.`);
+    const unchanged = [...skipped, ...(pipelines?.skipped ?? []).map((id) => `Pipeline ${id}`)];
     await context.printResult(receipt, () => [
-      options['dry-run']
+      dry
         ? `${formatCount(removed, 'fact')} would be forgotten, and ${restored.toLocaleString('en-US')} restored.`
         : `Forgot ${formatCount(removed, 'fact')}, and restored ${restored.toLocaleString('en-US')}.`,
-      ...skipped.map((key) => `${escapeControls(key)} was not changed, because its earlier version is gone.`),
-      ...(pipelines?.removed ?? []).map(
-        (id) => `Pipeline ${escapeControls(id)}: ${options['dry-run'] ? 'would be deleted' : 'deleted'}.`,
-      ),
-      ...(pipelines?.restored ?? []).map(
-        (id) => `Pipeline ${escapeControls(id)}: ${options['dry-run'] ? 'would be restored' : 'restored'}.`,
-      ),
-      ...(pipelines?.skipped ?? []).map(
-        (id) => `Pipeline ${escapeControls(id)} was not changed, because its earlier version is gone.`,
-      ),
+      ...pipelineLines(pipelines?.removed, 'deleted'),
+      ...pipelineLines(pipelines?.restored, 'restored'),
+      ...unchanged.map((name) => `${escapeControls(name)} was not changed, because its earlier version is gone.`),
     ]);
     return exits.done.code;
   },
 });
-
-const entries = (count: number): string => formatCount(count, 'entry', 'entries');
-
-export function declined(context: { terminal: { printToStderr(line: string): void } }): number {
-  context.terminal.printToStderr('Nothing was changed.');
-  return exits.failed.code;
-}

@@ -34,10 +34,10 @@ export const keyStatus = command({
   name: 'key status',
   description: 'Shows the state of the key, and what to do if it is unavailable.',
   async run(_typed, context) {
-    const { store } = await (await context.memory()).call('status', {});
+    const { store } = await context.call('status', {});
     await context.printResult({ key: store.key, rotation: store.rotation }, () => [
       ...keyLines(store.key),
-      ...(store.rotation.at === 'running' ? [`Key rotation is running: ${share(store.rotation)}.`] : []),
+      ...(store.rotation.at === 'running' ? [`Key rotation is running: ${formatProgress(store.rotation)}.`] : []),
     ]);
     return keyExit(store.key);
   },
@@ -54,11 +54,11 @@ export const keyRotate = command({
     using progress = context.terminal.showProgress('Rotating the key…');
     const show = (text: string): void => progress.update(text);
     // An interrupted rotation resumes while the memory is open. This command only keeps it open until then.
-    const begun = (await memory.call('status', {})).store.rotation.at === 'running';
-    const key = begun ? await untilRotated(memory, show) : await rotate(memory, show);
+    const resumed = (await memory.call('status', {})).store.rotation.at === 'running';
+    const key = resumed ? await untilRotated(memory, show) : await rotate(memory, show);
     progress[Symbol.dispose]();
     await context.printResult({ key }, () => [
-      begun ? 'The interrupted rotation is complete.' : 'The key was rotated. Everything is sealed with the new key.',
+      resumed ? 'The interrupted rotation is complete.' : 'The key was rotated. Everything is sealed with the new key.',
     ]);
   },
 });
@@ -77,30 +77,29 @@ export const keyRecovery = command({
   examples: ['key recovery', 'key recovery --use'],
   async run({ options: { use, file } }, context) {
     if (use) return useRecoveryKey(context, file);
-    const answer = await (await context.memory()).call('makeRecoveryKey', {}).catch(orUseIt);
+    const answer = await context.call('makeRecoveryKey', {}).catch(suggestUse);
     await context.printResult(answer, () =>
       context.terminal.outputIsTerminal ? ['', `  ${answer.recovery_key}`, ''] : [answer.recovery_key],
     );
-    if (!context.json)
-      context.terminal.printToStderr('Write it down now. It is not stored, and older recovery keys no longer work.');
+    context.hint('Write it down now. It is not stored, and older recovery keys no longer work.');
     return exits.done.code;
   },
 });
 
 export const lock = command({
   name: 'lock',
-  description: 'Makes the running program drop the key until you unlock it.',
+  description: 'Locks the memory: the running program drops the key until you unlock it.',
   async run(_typed, context) {
-    const report = await (await programOf(context)).call('lock', {});
+    const report = await (await runningProgram(context)).call('lock', {});
     await context.printResult(report, () => ['The memory is locked.']);
   },
 });
 
 export const unlock = command({
   name: 'unlock',
-  description: 'Makes the running program load the key again.',
+  description: 'Unlocks the memory: the running program loads the key again.',
   async run(_typed, context) {
-    const report = await (await programOf(context)).call('unlock', {});
+    const report = await (await runningProgram(context)).call('unlock', {});
     await context.printResult(report, () => (report.key.at === 'ok' ? ['The memory is unlocked.'] : keyLines(report.key)));
     return keyExit(report.key);
   },
@@ -110,10 +109,11 @@ export const keyExit = (key: KeyState): number => (key.at === 'ok' ? exits.done.
 
 export function keyLines(key: KeyState): string[] {
   if (key.at === 'ok') return [`ok, in ${key.source}`];
+  if (key.at === 'ephemeral') return ['none', key.remedy];
   return ['why' in key ? `${key.at}: ${key.why}` : key.at, key.remedy];
 }
 
-async function programOf(context: CommandContext): Promise<MemoryConnection> {
+async function runningProgram(context: CommandContext): Promise<MemoryConnection> {
   const memory = await context.memory();
   if (memory.program) return memory;
   throw new Failure('unavailable', 'Helmdeck Memory is not running, so there is nothing to lock or unlock.');
@@ -129,20 +129,20 @@ async function useRecoveryKey(context: CommandContext, file: boolean): Promise<n
     import('../../../core/time/clock.ts'),
   ]);
   await recoverKey({ folder, sources, clock: systemClock, recoveryKey });
-  const { store } = await (await context.memory()).call('status', {});
+  const { store } = await context.call('status', {});
   await context.printResult({ key: store.key }, () => ['The key was restored:', ...keyLines(store.key)]);
   return keyExit(store.key);
 }
 
 /** Without the key no recovery key can be created. The user probably wants to use an existing one, so suggest that. */
-function orUseIt(error: unknown): never {
+function suggestUse(error: unknown): never {
   if (!(error instanceof Failure) || error.code !== 'key_unavailable' || error.message.includes('--use')) throw error;
   throw new Failure(error.code, `${error.message} If you have a recovery key, run: helmdeck-memory key recovery --use`, {
     cause: error,
   });
 }
 
-const share = ({ done, of }: { done: number; of: number }): string =>
+const formatProgress = ({ done, of }: { done: number; of: number }): string =>
   `${done.toLocaleString('en-US')} of ${of.toLocaleString('en-US')} entries`;
 
 const LOOK_EVERY_MS = 100;
@@ -166,7 +166,7 @@ async function watchRotation(memory: MemoryConnection, show: (text: string) => v
   while (!ended()) {
     const { rotation } = (await memory.call('status', {})).store;
     if (rotation.at === 'none') return;
-    if (rotation.of > 0) show(`Rotating the key… ${share(rotation)}`);
+    if (rotation.of > 0) show(`Rotating the key… ${formatProgress(rotation)}`);
     await wait(LOOK_EVERY_MS);
   }
 }

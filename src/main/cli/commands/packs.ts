@@ -7,20 +7,20 @@ import type { PackResult } from '../../../contract/pack.ts';
 import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
 import { UsageError } from '../errors.ts';
-import { columns, prettyJson, jsonText, escapeControls } from '../layout.ts';
+import { escapeControls, jsonText, prettyJson } from '../layout.ts';
 import { formatMinute } from '../times.ts';
-import { parseCount } from '../values.ts';
+import { given, parseCount } from '../values.ts';
 
 const NAME = { description: 'The name of the pack, such as weather.today.' };
 const INPUT = { value: '<json>', description: 'The input as JSON; - reads it from standard input. Default: {}.' };
 const MOST_READ = 1024 * 1024;
-const AT_THE_NEXT_START = 'Restart the program if it is running.';
+const RESTART = 'Restart the program if it is running.';
 
 export const packList = command({
   name: 'pack list',
   description: 'Lists packs with their versions, and why a pack is off.',
   async run(_typed, context) {
-    const { packs, skipped = [] } = await (await context.memory()).call('packs', {});
+    const { packs, skipped = [] } = await context.call('packs', {});
     const known = new Set([...packs, ...skipped].map(({ name }) => name));
     const rows: { name: string; version?: string; state: 'on' | 'off' | 'skipped'; why?: string }[] = [
       ...packs.map(({ name, version, unavailable: why }) => ({
@@ -30,7 +30,7 @@ export const packList = command({
         ...(why !== undefined && { why }),
       })),
       ...skipped.map(({ name, why }) => ({ name, state: 'skipped' as const, why })),
-      ...(await filesOf(context))
+      ...(await packFiles(context))
         .filter((name) => !known.has(name))
         .map((name) => ({
           name,
@@ -40,8 +40,9 @@ export const packList = command({
             : withCliCommand(`helmdeck-memory pack enable ${name}`),
         })),
     ];
-    await context.printResult({ packs: rows }, () =>
-      columns(rows.map(({ name, version = '', state, why = '' }) => [escapeControls(name), version, state, escapeControls(why)])),
+    await context.printTable(
+      { packs: rows },
+      rows.map(({ name, version = '', state, why = '' }) => [escapeControls(name), version, state, escapeControls(why)]),
     );
   },
 });
@@ -56,10 +57,9 @@ export const packRun = command({
   },
   examples: [`pack run github.list_issues --input '{"repo": "nodejs/node"}'`],
   async run({ arguments: { name }, options: { input, session } }, context) {
-    const asked = { name, input: await inputFrom(context, input), ...(session !== undefined && { session }) };
-    const result = await (await context.memory()).call('runPack', asked);
+    const result = await context.call('runPack', { name, input: await readInput(context, input), ...given({ session }) });
     await context.printResult(result, () => [prettyJson(result.output)]);
-    if (!context.json) context.terminal.printToStderr(howItWas(result));
+    context.hint(formatTiming(result));
   },
 });
 
@@ -70,18 +70,13 @@ export const packNew = command({
   details: ['docs/packs.md describes everything that a pack can do.'],
   examples: ['pack new weather.today'],
   async run({ arguments: { name } }, context) {
-    const [
-      { packFolderOf, packPathOf, requirePackName: refuseName },
-      { template },
-      { writeNewFile: writeFirst },
-      { prepareFolder },
-    ] = await Promise.all([
+    const [{ packFolderOf, packPathOf, requirePackName }, { template }, { writeNewFile }, { prepareFolder }] = await Promise.all([
       import('../../own-packs/pack-file.ts'),
       import('../../own-packs/template.ts'),
       import('../../../core/file/files.ts'),
       import('../../../core/file/prepare-folder.ts'),
     ]);
-    refuseName(name);
+    requirePackName(name);
     const { folder } = context.config;
     const path = packPathOf(folder, name);
     prepareFolder(folder);
@@ -91,7 +86,7 @@ export const packNew = command({
         'invalid_input',
         `This pack already exists. Choose another name, or edit ${name}.mjs in the packs folder.`,
       );
-    writeFirst(path, template(name));
+    writeNewFile(path, template(name));
     await context.printResult({ name, path }, () => [
       `Created ${path}`,
       withCliCommand(`Try it:    helmdeck-memory pack test ${name} --input '{"who": "Ada"}' --times 2`),
@@ -110,49 +105,42 @@ export const packTest = command({
   },
   details: ['The pack does not have to be enabled. Its log, output and progress are shown as they arrive.'],
   examples: [`pack test weather.today --input '{"city": "Bergen"}' --times 2`],
-  async run({ arguments: { pack: asked }, options }, context) {
-    const input = await inputFrom(context, options.input);
+  async run({ arguments: { pack: named }, options }, context) {
+    const input = await readInput(context, options.input);
     const times = parseCount(options.times, '--times') ?? 1;
-    const [
-      { OwnPacks },
-      { readListedPack: readListed, readPackFile: readPack },
-      { RamStore },
-      { createPackServices: createPacks },
-      { systemClock },
-    ] = await Promise.all([
-      import('../../own-packs/own-packs.ts'),
-      import('../../own-packs/pack-file.ts'),
-      import('../../../core/store/ram-store.ts'),
-      import('../../../core/packs/pack-services.ts'),
-      import('../../../core/time/clock.ts'),
-    ]);
-    const file = /[/\\]|\.mjs$/.test(asked) ? readPack(resolve(asked)) : readListed(context.config.folder, asked);
+    const [{ OwnPacks }, { readListedPack, readPackFile }, { RamStore }, { createPackServices }, { systemClock }] =
+      await Promise.all([
+        import('../../own-packs/own-packs.ts'),
+        import('../../own-packs/pack-file.ts'),
+        import('../../../core/store/ram-store.ts'),
+        import('../../../core/packs/pack-services.ts'),
+        import('../../../core/time/clock.ts'),
+      ]);
+    const file = /[/\\]|\.mjs$/.test(named) ? readPackFile(resolve(named)) : readListedPack(context.config.folder, named);
     using own = new OwnPacks();
     const pack = await own.describe(file);
     // Indent further lines of a message, so that a pack cannot imitate our output.
-    const tell = (line: string): void =>
+    const print = (line: string): void =>
       context.terminal.printToStderr(escapeControls(line).replaceAll('\n', `\n${' '.repeat(10)}`));
-    const { engine, ...rest } = createPacks({
+    const { engine, ...rest } = createPackServices({
       store: new RamStore(systemClock),
       clock: systemClock,
       packs: [pack],
-      log: (_name, text) => tell(`log       ${text}`),
+      log: (_name, text) => print(`log       ${text}`),
     });
     using _packs = rest;
     const caller = { subject: 'me', client: 'pack-test', transport: 'owner', token: '', scopes: new Set(['packs:run'] as const) };
-    const during = {
+    const callContext = {
       signal: context.interrupted,
       progress: (done: number, of?: number, saying = '') =>
-        tell(`progress  ${done}${of === undefined ? '' : ` of ${of}`} ${saying}`),
+        print(`progress  ${done}${of === undefined ? '' : ` of ${of}`} ${saying}`),
     };
     const results: PackResult[] = [];
     for (let run = 0; run < times; run += 1) {
-      const result = await engine.run(caller, { name: file.name, input }, during);
+      const result = await engine.run(caller, { name: file.name, input }, callContext);
       results.push(result);
-      if (!context.json) {
-        await context.terminal.print(prettyJson(result.output));
-        context.terminal.printToStderr(howItWas(result));
-      }
+      if (!context.json) await context.terminal.print(prettyJson(result.output));
+      context.hint(formatTiming(result));
     }
     if (context.json) await context.terminal.print(jsonText({ results }));
   },
@@ -166,23 +154,22 @@ export const packEnable = command({
     'Adds the name to HELMDECK_PACKS in config.json in the data folder. A pack cannot access files, keys or the network, except for GET requests to the hosts that it declares. This command shows those hosts.',
   ],
   async run({ arguments: { name } }, context) {
-    const [{ OwnPacks }, { createReservedCatalogue: catalogueBesideOwnPacks }, { updatePackList: changePacks }] =
-      await Promise.all([
-        import('../../own-packs/own-packs.ts'),
-        import('../../packs.ts'),
-        import('../../own-packs/pack-list.ts'),
-      ]);
+    const [{ OwnPacks }, { createReservedCatalogue }, { updatePackList }] = await Promise.all([
+      import('../../own-packs/own-packs.ts'),
+      import('../../egress/network-packs.ts'),
+      import('../../own-packs/pack-list.ts'),
+    ]);
     const { folder, packs: enabled, fetchHosts } = context.config;
     using own = new OwnPacks();
     // Load the others first, so that if two packs have the same tool name, this one is rejected.
     const others = enabled.filter((other) => other !== name);
-    const { packs: loaded, skipped } = await own.load(folder, [...others, name], catalogueBesideOwnPacks(fetchHosts));
+    const { packs: loaded, skipped } = await own.load(folder, [...others, name], createReservedCatalogue(fetchHosts));
     const refused = skipped.find((pack) => pack.name === name);
     if (refused) throw new Failure('invalid_input', refused.why);
-    const packs = changePacks(context.machine, (names) => [...new Set([...names, name])]);
+    const packs = updatePackList(context.host, (names) => [...new Set([...names, name])]);
     const hosts = loaded.find((pack) => pack.name === name)?.own?.hosts ?? [];
     await context.printResult({ packs, hosts }, () => [
-      `${name} is enabled. ${AT_THE_NEXT_START}`,
+      `${name} is enabled. ${RESTART}`,
       hosts.length === 0 ? 'It declares no hosts, so it makes no requests.' : `It can send GET requests to ${hosts.join(', ')}.`,
     ]);
   },
@@ -196,30 +183,30 @@ export const packDisable = command({
     if (!context.config.packs.includes(name)) {
       throw new Failure('not_found', 'No enabled pack of yours has this name. List packs with: helmdeck-memory pack list');
     }
-    const { updatePackList: changePacks } = await import('../../own-packs/pack-list.ts');
-    const packs = changePacks(context.machine, (names) => names.filter((one) => one !== name));
-    await context.printResult({ packs }, () => [`${escapeControls(name)} is disabled. ${AT_THE_NEXT_START}`]);
+    const { updatePackList } = await import('../../own-packs/pack-list.ts');
+    const packs = updatePackList(context.host, (names) => names.filter((one) => one !== name));
+    await context.printResult({ packs }, () => [`${escapeControls(name)} is disabled. ${RESTART}`]);
   },
 });
 
 const JsonObject = z.record(z.string(), z.unknown());
 
-async function inputFrom(context: CommandContext, text = '{}'): Promise<Record<string, unknown>> {
-  const given = text === '-' ? ((await context.terminal.read(MOST_READ))?.toString() ?? '') : text;
+async function readInput(context: CommandContext, option = '{}'): Promise<Record<string, unknown>> {
+  const text = option === '-' ? ((await context.terminal.read(MOST_READ))?.toString() ?? '') : option;
   try {
-    return JsonObject.parse(JSON.parse(given));
+    return JsonObject.parse(JSON.parse(text));
   } catch {
     throw new UsageError(`--input must be a JSON object, such as '{"city": "Bergen"}'.`);
   }
 }
 
 /** Names of all pack files, enabled or not. */
-async function filesOf(context: CommandContext): Promise<string[]> {
-  const { packNameOf: nameOf, packFolderOf } = await import('../../own-packs/pack-file.ts');
+async function packFiles(context: CommandContext): Promise<string[]> {
+  const { packNameOf, packFolderOf } = await import('../../own-packs/pack-file.ts');
   const path = packFolderOf(context.config.folder);
   const names = existsSync(path) ? readdirSync(path).filter((name) => name.endsWith('.mjs')) : [];
-  return names.map(nameOf).toSorted();
+  return names.map(packNameOf).toSorted();
 }
 
-const howItWas = ({ cached, cached_until: until, duration_ms: ms }: PackResult): string =>
+const formatTiming = ({ cached, cached_until: until, duration_ms: ms }: PackResult): string =>
   cached && until !== undefined ? `Cached from an earlier run, valid until ${formatMinute(until)}.` : `Took ${ms} ms.`;

@@ -2,7 +2,7 @@ import { Failure } from '../../../contract/failure.ts';
 import type { PipelineDetail } from '../../../contract/pipeline.ts';
 import { command } from '../command.ts';
 import { exits } from '../exit-codes.ts';
-import { columns, formatCount, indent, prettyJson, escapeControls } from '../layout.ts';
+import { escapeControls, formatCount, indent, prettyJson } from '../layout.ts';
 import { formatMinute } from '../times.ts';
 
 const ID = { description: 'The id of the pipeline in the list.' };
@@ -11,18 +11,17 @@ export const pipelineList = command({
   name: 'pipeline list',
   description: 'Lists pipelines with their authors, and why a pipeline cannot run.',
   async run(_typed, context) {
-    const answer = await (await context.memory()).call('pipelines', {});
-    await context.printResult(answer, () =>
-      columns(
-        answer.pipelines.map(({ id, title = '', steps, needs_adoption: why = '', ...about }) => [
-          escapeControls(id),
-          formatCount(steps, 'step'),
-          `by ${authorOf(about)}`,
-          escapeControls(why === '' ? title : why),
-        ]),
-      ),
+    const answer = await context.call('pipelines', {});
+    await context.printTable(
+      answer,
+      answer.pipelines.map(({ id, title = '', steps, needs_adoption: why = '', ...about }) => [
+        escapeControls(id),
+        formatCount(steps, 'step'),
+        `by ${authorOf(about)}`,
+        escapeControls(why === '' ? title : why),
+      ]),
+      'There are no pipelines.',
     );
-    if (!context.json && answer.pipelines.length === 0) context.terminal.printToStderr('There are no pipelines.');
   },
 });
 
@@ -31,8 +30,8 @@ export const pipelineShow = command({
   description: 'Shows a pipeline with its author, its inputs and its steps.',
   arguments: { id: ID },
   async run({ arguments: { id } }, context) {
-    const pipeline = await (await context.memory()).call('pipeline', { id });
-    await context.printResult(pipeline, () => inFull(pipeline));
+    const pipeline = await context.call('pipeline', { id });
+    await context.printResult(pipeline, () => pipelineLines(pipeline));
   },
 });
 
@@ -46,15 +45,12 @@ export const pipelineAdopt = command({
     'You adopt exactly the version that is shown. If its author changes it in the meantime, nothing is adopted.',
   ],
   async run({ arguments: { id }, options }, context) {
-    const memory = await context.memory();
-    const pipeline = await memory.call('pipeline', { id });
+    const pipeline = await context.call('pipeline', { id });
     if (pipeline.by_owner) throw new Failure('invalid_input', 'This pipeline is already yours. Nothing was changed.');
-    if (!context.json) for (const line of inFull(pipeline)) context.terminal.printToStderr(line);
-    if (!(await context.confirm(options.yes, async () => `Adopt this pipeline of ${escapeControls(pipeline.client)}?`))) {
-      context.terminal.printToStderr('Nothing was changed.');
-      return exits.failed.code;
-    }
-    const answer = await memory.call('adoptPipeline', { id, updated_at: pipeline.updated_at });
+    context.hint(...pipelineLines(pipeline));
+    const question = (): string => `Adopt this pipeline of ${escapeControls(pipeline.client)}?`;
+    if (!(await context.confirm(options.yes, question))) return exits.failed.code;
+    const answer = await context.call('adoptPipeline', { id, updated_at: pipeline.updated_at });
     await context.printResult(answer, () => [`The pipeline ${escapeControls(id)} is now yours.`]);
     return exits.done.code;
   },
@@ -63,7 +59,7 @@ export const pipelineAdopt = command({
 const authorOf = ({ client, by_owner: owned }: Pick<PipelineDetail, 'client' | 'by_owner'>): string =>
   owned ? 'you' : escapeControls(client);
 
-function inFull({ id, title, description, inputs, steps, updated_at: changed, ...about }: PipelineDetail): string[] {
+function pipelineLines({ id, title, description, inputs, steps, updated_at: changed, ...about }: PipelineDetail): string[] {
   const { first_written_by: first, needs_adoption: why } = about;
   return [
     escapeControls(id),

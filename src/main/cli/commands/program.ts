@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { Failure } from '../../../contract/failure.ts';
+import { startRefusal } from '../../roots/refuse-start.ts';
 import { command } from '../command.ts';
 import { exits } from '../exit-codes.ts';
 
@@ -11,20 +12,14 @@ export const serve = command({
   ],
   examples: ['serve'],
   async run(_typed, context) {
-    const { readyLine, serve: run, windowLines } = await import('../../serve.ts');
-    const { machine, version, updates, interrupted } = context;
+    const { serve: run } = await import('../../roots/serve.ts');
+    const { host, interrupted } = context;
+    const { version, updates } = host;
     const served = run({
-      machine,
+      machine: host,
       version,
       updates,
-      ready: (running) => {
-        const { url, folder, report } = running;
-        return context.printResult({ url, pid: process.pid, folder }, () => [
-          ...report,
-          ...windowLines(running, context.terminal.outputIsTerminal),
-          readyLine(running),
-        ]);
-      },
+      ready: ({ url, folder, report }) => context.printResult({ url, pid: process.pid, folder }, () => report),
       ended: async () => {
         // An abort listener does not keep the process alive; the open server does.
         if (!interrupted.aborted) await once(interrupted, 'abort');
@@ -32,7 +27,7 @@ export const serve = command({
     });
     await served.catch((error: unknown) => {
       if (!(error instanceof Failure)) throw error;
-      throw new Failure(error.code, `Helmdeck Memory cannot start: ${error.message}`, { cause: error });
+      throw new Failure(error.code, startRefusal(error.message), { cause: error });
     });
     return exits.done.code;
   },
@@ -51,9 +46,9 @@ export const mcp = command({
     const { folder } = context.config;
     await runBridge({
       argv: client === undefined ? [] : ['--client', client],
-      environment: { ...context.machine.environment, HELMDECK_DATA_DIR: folder },
-      stdin: context.streams.stdin,
-      stdout: context.streams.stdout,
+      environment: { ...context.host.environment, HELMDECK_DATA_DIR: folder },
+      stdin: context.host.stdin,
+      stdout: context.host.stdout,
     });
     return Number(process.exitCode ?? exits.done.code);
   },

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { describeFileFailure } from '../../../contract/status.ts';
-import { describeUnreachable, readUnreachable } from '../../unreachable.ts';
+import { describeUnreachable, readUnreachable } from '../../roots/unreachable.ts';
 import { command } from '../command.ts';
 import { exits } from '../exit-codes.ts';
-import { columns, formatCount, escapeControls } from '../layout.ts';
+import { columns, escapeControls, formatEntries } from '../layout.ts';
 import { clockLines } from './clock.ts';
 import { keyExit, keyLines } from './key.ts';
 
@@ -38,7 +38,7 @@ export const status = command({
     await context.printResult({ store, facts, embeddings, folder, program: memory.program ?? null, packs: own, skipped }, () => [
       ...columns([
         ['program', memory.program ? `running at ${memory.program.url} (process ${memory.program.pid})` : 'not running'],
-        ['memory', store.kept === 'file' ? `${join(folder, 'memory.db')}, sealed` : 'in RAM only, lost when the program ends'],
+        ['memory', describeMemory(store.kept, folder, memory.program !== undefined)],
         ['key', key],
         ['facts', String(facts)],
         ...(own.length > 0 ? [['packs', own.join(', ')]] : []),
@@ -52,9 +52,7 @@ export const status = command({
             ]),
         ...skipped.map(({ name, why }) => ['packs', escapeControls(`${name} was skipped: ${why}`)]),
         ...(store.file.at === 'failed' ? [['file', describeFileFailure(store.file)]] : []),
-        ...(store.quarantined > 0
-          ? [['damage', `${formatCount(store.quarantined, 'entry', 'entries')} with a broken seal are hidden`]]
-          : []),
+        ...(store.quarantined > 0 ? [['damage', `${formatEntries(store.quarantined)} with a broken seal are hidden`]] : []),
         ...(disagrees ? [['clock', clockLine]] : []),
         ...(store.rotation.at === 'running' ? [['rotation', `${store.rotation.done} of ${store.rotation.of} entries`]] : []),
       ]),
@@ -64,3 +62,8 @@ export const status = command({
     return keyExit(store.key);
   },
 });
+
+function describeMemory(kept: 'file' | 'memory', folder: string, running: boolean): string {
+  if (kept === 'file') return `${join(folder, 'memory.db')}, sealed`;
+  return running ? 'in RAM only, lost when the program ends' : 'none yet';
+}

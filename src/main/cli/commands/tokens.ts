@@ -2,11 +2,11 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { TOKEN_DAYS, TOKEN_SCOPES } from '../../../contract/limits.ts';
 import { writeDurableFile } from '../../../core/file/files.ts';
-import { command } from '../command.ts';
+import { type Command, command } from '../command.ts';
 import { UsageError } from '../errors.ts';
-import { columns, escapeControls } from '../layout.ts';
+import { escapeControls } from '../layout.ts';
 import { formatDay, formatMinute, formatTimeLeft } from '../times.ts';
-import { parseCount } from '../values.ts';
+import { given, parseCount } from '../values.ts';
 
 /** Valid client names. */
 const CLIENT = /^[A-Za-z0-9 ._-]{1,64}$/;
@@ -49,24 +49,16 @@ export const tokenMint = command({
         'To keep the token, name its client with --client <name>. The name must start with a letter, a digit, "_" or "-".',
       );
     }
-    const made = await (
-      await context.memory()
-    ).call('mintToken', {
-      name,
-      ...(program !== undefined && { client: program }),
-      ...(subject !== undefined && { subject }),
-      // The memory rejects any other scope and lists the valid ones.
-      ...(scope.length > 0 && { scopes: scope as (typeof TOKEN_SCOPES)[number][] }),
-      ...(until !== undefined && { days: until }),
-    });
+    // The memory rejects any other scope and lists the valid ones.
+    const scopes = scope.length > 0 ? (scope as (typeof TOKEN_SCOPES)[number][]) : undefined;
+    const made = await context.call('mintToken', { name, ...given({ client: program, subject, scopes, days: until }) });
     if (keep) {
       const { token, ...rest } = made;
       const file = keepToken(context.config.folder, made.client, token);
       await context.printResult({ ...rest, file }, () => [`The token was saved to ${file}.`]);
     } else await context.printResult(made, () => [made.token]);
-    if (context.json) return;
-    context.terminal.printToStderr(
-      `This token is for ${escapeControls(made.client)} and expires on ${formatDay(made.expires_at)}. ${keep ? 'Revoke' : 'It will not be shown again. Revoke'} it with: helmdeck-memory token revoke ${made.id}`,
+    context.hint(
+      `This token is for the client ${escapeControls(made.client)} and expires on ${formatDay(made.expires_at)}. ${keep ? 'Revoke' : 'It will not be shown again. Revoke'} it with: helmdeck-memory token revoke ${made.id}`,
     );
   },
 });
@@ -75,58 +67,51 @@ export const tokenList = command({
   name: 'token list',
   description: 'Lists tokens that were created here and not revoked.',
   async run(_typed, context) {
-    const answer = await (await context.memory()).call('tokens', {});
-    await context.printResult(answer, () =>
-      columns(
-        answer.tokens.map(({ id, name, client, subject, scopes, expires_at: end, last_used_at: used, paused }) => [
-          id,
-          escapeControls(name),
-          client,
-          subject,
-          scopes.join(' '),
-          formatTimeLeft(end, context.now()),
-          used === undefined ? 'never used' : `used ${formatMinute(used)}`,
-          paused ? 'paused' : '',
-        ]),
-      ),
+    const answer = await context.call('tokens', {});
+    await context.printTable(
+      answer,
+      answer.tokens.map(({ id, name, client, subject, scopes, expires_at: end, last_used_at: used, paused }) => [
+        id,
+        escapeControls(name),
+        client,
+        subject,
+        scopes.join(' '),
+        formatTimeLeft(end, context.now),
+        used === undefined ? 'never used' : `used ${formatMinute(used)}`,
+        paused ? 'paused' : '',
+      ]),
+      'There are no tokens. Create one with: helmdeck-memory token mint <name>',
     );
-    if (!context.json && answer.tokens.length === 0)
-      context.terminal.printToStderr('There are no tokens. Create one with: helmdeck-memory token mint <name>');
-  },
-});
-
-export const tokenRevoke = command({
-  name: 'token revoke',
-  description: 'Revokes a token permanently, with immediate effect.',
-  arguments: { id: { description: 'The id of the token in the list.' } },
-  options: { unrecorded: { description: 'The id is the jti of a token that was created elsewhere with the same secret.' } },
-  async run({ arguments: { id }, options: { unrecorded } }, context) {
-    const answer = await (await context.memory()).call('revokeToken', { id, unrecorded });
-    await context.printResult(answer, () => [`Revoked ${escapeControls(answer.id)}.`]);
   },
 });
 
 const id = { description: 'The id of the token in the list.' };
 
-export const tokenPause = command({
-  name: 'token pause',
-  description: 'Blocks a token until token resume.',
+export const tokenRevoke = command({
+  name: 'token revoke',
+  description: 'Revokes a token permanently, with immediate effect.',
   arguments: { id },
-  async run({ arguments: typed }, context) {
-    const answer = await (await context.memory()).call('pauseToken', { id: typed.id, paused: true });
-    await context.printResult(answer, () => [`Paused ${escapeControls(answer.id)}.`]);
+  options: { unrecorded: { description: 'The id is the jti of a token that was created elsewhere with the same secret.' } },
+  async run({ arguments: typed, options: { unrecorded } }, context) {
+    const answer = await context.call('revokeToken', { id: typed.id, unrecorded });
+    await context.printResult(answer, () => [`Revoked ${escapeControls(answer.id)}.`]);
   },
 });
 
-export const tokenResume = command({
-  name: 'token resume',
-  description: 'Unblocks a paused token.',
-  arguments: { id },
-  async run({ arguments: typed }, context) {
-    const answer = await (await context.memory()).call('pauseToken', { id: typed.id, paused: false });
-    await context.printResult(answer, () => [`Resumed ${escapeControls(answer.id)}.`]);
-  },
-});
+/** Pausing and resuming differ only in their words. */
+const pauseCommand = (word: 'pause' | 'resume', description: string): Command =>
+  command({
+    name: `token ${word}`,
+    description,
+    arguments: { id },
+    async run({ arguments: typed }, context) {
+      const answer = await context.call('pauseToken', { id: typed.id, paused: word === 'pause' });
+      await context.printResult(answer, () => [`${word === 'pause' ? 'Paused' : 'Resumed'} ${escapeControls(answer.id)}.`]);
+    },
+  });
+
+export const tokenPause = pauseCommand('pause', 'Blocks a token until you resume it.');
+export const tokenResume = pauseCommand('resume', 'Unblocks a paused token.');
 
 /** Saves the token where the bridge looks for it. */
 function keepToken(folder: string, client: string, token: string): string {

@@ -4,15 +4,16 @@ import { basename } from 'node:path';
 import { Failure } from '../../../contract/failure.ts';
 import { IMPORT_SOURCES } from '../../../contract/limits.ts';
 import { previewInParts } from '../../../contract/preview-in-parts.ts';
+import { errorCodeOf } from '../../../core/file/files.ts';
+import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
 import { UsageError } from '../errors.ts';
 import { exits } from '../exit-codes.ts';
 import { importPreview, isForeign, parseSource, peekStart, readText, showPreview } from '../import-foreign.ts';
 import { formatReceipt, importLines, printErrors, splitLines } from '../import-lines.ts';
 import { readInputFile } from '../input-file.ts';
-import { formatCount, jsonText } from '../layout.ts';
-import type { MemoryConnection } from '../memory-connection.ts';
-import { parseLifetime } from '../values.ts';
+import { formatCount, formatEntries, jsonText } from '../layout.ts';
+import { given, parseLifetime } from '../values.ts';
 
 /** The longest line that a fact can need, with every character escaped. */
 const LONGEST_LINE = 512 * 1024;
@@ -24,11 +25,10 @@ export const exportFacts = command({
   details: ['The export is not encrypted. The file is readable only by you; delete it when you no longer need it.'],
   examples: ['export facts.ndjson', 'export | gzip > facts.ndjson.gz'],
   async run({ arguments: { file } }, context) {
-    const memory = await context.memory();
     using progress = context.terminal.showProgress('Exporting…');
-    const count = async (write: (lines: readonly string[]) => Promise<void>): Promise<number> => {
+    const exportTo = async (write: (lines: readonly string[]) => Promise<void>): Promise<number> => {
       let facts = 0;
-      for await (const page of pagesOf(memory)) {
+      for await (const page of pagesOf(context)) {
         await write(page.map(jsonText));
         facts += page.length;
         progress.update(`Exporting… ${formatCount(facts, 'fact')}`);
@@ -36,12 +36,12 @@ export const exportFacts = command({
       return facts;
     };
     if (file === undefined || file === '-') {
-      await count((lines) => context.terminal.print(...lines));
+      await exportTo((lines) => context.terminal.print(...lines));
       return;
     }
     const facts = await intoNewFile(file, (handle) =>
       // Unlike `write`, `appendFile` writes everything or fails, also on a disk that fills up.
-      count((lines) => handle.appendFile(lines.map((line) => `${line}\n`).join(''))),
+      exportTo((lines) => handle.appendFile(lines.map((line) => `${line}\n`).join(''))),
     );
     progress[Symbol.dispose]();
     await context.printResult({ file, facts }, () => [`Exported ${formatCount(facts, 'fact')} to ${file}, not encrypted.`]);
@@ -60,7 +60,7 @@ export const salvageFacts = command({
     await context.requireNoProgram();
     const { environment } = context;
     const { folder } = context.config;
-    const [{ salvage }, { systemClock }, { keySources }, { factDetail: detail }] = await Promise.all([
+    const [{ salvage }, { systemClock }, { keySources }, { factDetail }] = await Promise.all([
       import('../../../core/upkeep/salvage.ts'),
       import('../../../core/time/clock.ts'),
       import('../../../core/crypto/keys/key-sources.ts'),
@@ -71,7 +71,7 @@ export const salvageFacts = command({
       intoNewFile(file, async (handle) => {
         let facts = 0;
         for (const entry of found.facts) {
-          await handle.appendFile(`${jsonText(detail(entry))}\n`);
+          await handle.appendFile(`${jsonText(factDetail(entry))}\n`);
           facts += 1;
         }
         return { file, facts, broken: found.broken(), unreadable: found.unreadable() };
@@ -79,7 +79,7 @@ export const salvageFacts = command({
     );
     await context.printResult(saved, () => [
       `Saved ${formatCount(saved.facts, 'fact')} to ${file}, not encrypted.`,
-      ...(saved.broken > 0 ? [`${formatCount(saved.broken, 'entry', 'entries')} with a broken seal were skipped.`] : []),
+      ...(saved.broken > 0 ? [`${formatEntries(saved.broken)} with a broken seal were skipped.`] : []),
       ...(saved.unreadable ? ['Part of the memory could not be read at all.'] : []),
     ]);
   },
@@ -118,13 +118,10 @@ export const importFacts = command({
     );
     if (source !== undefined || isForeign(begins, file)) {
       const text = await readText(chunks);
-      const memory = await context.memory();
-      const preview = await previewInParts((name, input) => memory.call(name, input), {
+      const preview = await previewInParts((name, input) => context.call(name, input), {
         text,
         name: basename(file),
-        ...(source !== undefined && { from: source }),
-        ...(category !== undefined && { category }),
-        ...(seconds !== undefined && { ttl_seconds: seconds }),
+        ...given({ from: source, category, ttl_seconds: seconds }),
       });
       return await (dry ? showPreview(preview, context) : importPreview(preview, context));
     }
@@ -136,15 +133,15 @@ export const importFacts = command({
     }
     const total = await importLines(splitLines(chunks, LONGEST_LINE), dry, context);
     await context.printResult({ ...total, ...(dry && { dry_run: true }) }, () => [formatReceipt(total, dry)]);
-    if (!context.json) printErrors(context, total.errors);
+    printErrors(context, total.errors);
     return total.errors.length > 0 ? exits.failed.code : exits.done.code;
   },
 });
 
-async function* pagesOf(memory: MemoryConnection) {
+async function* pagesOf(context: CommandContext) {
   let cursor: string | undefined;
   do {
-    const page = await memory.call('export', cursor === undefined ? {} : { cursor });
+    const page = await context.call('export', given({ cursor }));
     yield page.facts;
     cursor = page.next_cursor;
   } while (cursor !== undefined);
@@ -162,13 +159,9 @@ async function intoNewFile<T>(file: string, write: (handle: FileHandle) => Promi
     return written;
   } catch (error) {
     await rm(file, { force: true });
-    throw full(error) ?? error;
+    if (errorCodeOf(error) !== 'ENOSPC') throw error;
+    throw new Failure('disk_full', 'The disk has no space for the export. Name a file on another disk.', { cause: error });
   } finally {
     await handle.close();
   }
 }
-
-const full = (cause: unknown): Failure | undefined =>
-  cause instanceof Error && 'code' in cause && cause.code === 'ENOSPC'
-    ? new Failure('disk_full', 'The disk has no space for the export. Name a file on another disk.', { cause })
-    : undefined;

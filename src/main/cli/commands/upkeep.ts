@@ -3,9 +3,10 @@ import { resolve } from 'node:path';
 import { Failure } from '../../../contract/failure.ts';
 import { command } from '../command.ts';
 import { exits } from '../exit-codes.ts';
-import { columns, formatCount } from '../layout.ts';
+import { formatCount, formatEntries } from '../layout.ts';
 import { readRecoveryKey, recoveryKeySources } from '../recovery.ts';
 import { formatMinute } from '../times.ts';
+import { given } from '../values.ts';
 
 export const backup = command({
   name: 'backup',
@@ -15,22 +16,17 @@ export const backup = command({
     'The 7 newest backups are kept in the backups folder next to the memory. Copy one to another disk to protect against disk failure. A backup opens with the same key or with the recovery key.',
   ],
   async run({ options: { list } }, context) {
-    const memory = await context.memory();
     if (list) {
-      const { backups } = await memory.call('backups', {});
-      await context.printResult({ backups }, () => columns(backups.map(({ at, file }) => [formatMinute(at), file])));
-      if (!context.json && backups.length === 0)
-        context.terminal.printToStderr('There are no backups. Create one with: helmdeck-memory backup');
-      return;
+      const { backups } = await context.call('backups', {});
+      const rows = backups.map(({ at, file }) => [formatMinute(at), file]);
+      return context.printTable({ backups }, rows, 'There are no backups. Create one with: helmdeck-memory backup');
     }
     using progress = context.terminal.showProgress('Creating and verifying a backup…');
-    const made = await memory.call('backup', {});
+    const made = await context.call('backup', {});
     progress[Symbol.dispose]();
     await context.printResult(made, () => [
       `Backup created and verified: ${made.file}`,
-      ...(made.broken > 0
-        ? [`${formatCount(made.broken, 'entry', 'entries')} with a broken seal, in the memory and in the backup.`]
-        : []),
+      ...(made.broken > 0 ? [`${formatEntries(made.broken)} with a broken seal, in the memory and in the backup.`] : []),
     ]);
   },
 });
@@ -40,17 +36,14 @@ export const verify = command({
   description: 'Verifies the seal of every entry and the structure of the file.',
   details: ['The exit code is 1 if damage is found.'],
   async run(_typed, context) {
-    const memory = await context.memory();
     using progress = context.terminal.showProgress('Verifying every entry…');
-    const found = await memory.call('verify', {});
+    const found = await context.call('verify', {});
     progress[Symbol.dispose]();
     const { entries, broken, structure } = found;
     const sound = broken === 0 && structure.length === 0;
     await context.printResult(found, () => [
-      ...(sound
-        ? [`${formatCount(entries, 'entry', 'entries')} verified, no damage found.`]
-        : [`${formatCount(entries, 'entry', 'entries')} verified.`]),
-      ...(broken > 0 ? [`${formatCount(broken, 'entry', 'entries')} with a broken seal; hidden from all results.`] : []),
+      `${formatEntries(entries)} verified${sound ? ', no damage found' : ''}.`,
+      ...(broken > 0 ? [`${formatEntries(broken)} with a broken seal; hidden from all results.`] : []),
       ...structure.map((what) => `The file: ${what}`),
     ]);
     return sound ? exits.done.code : exits.failed.code;
@@ -80,15 +73,8 @@ export const restore = command({
     if (!existsSync(path))
       throw new Failure('invalid_input', `The file ${path} does not exist. List the backups with: helmdeck-memory backup --list`);
     const sources = recoveryKeySources(context, recovery && file);
-    if (
-      !(await context.confirm(
-        yes,
-        () => 'Replace the current memory with this backup? The current memory is kept in the backups folder.',
-      ))
-    ) {
-      context.terminal.printToStderr('Nothing was changed.');
-      return exits.failed.code;
-    }
+    const question = 'Replace the current memory with this backup? The current memory is kept in the backups folder.';
+    if (!(await context.confirm(yes, () => question))) return exits.failed.code;
     const recoveryKey = recovery ? await readRecoveryKey(context) : undefined;
     const [{ restoreBackup }, { systemClock }] = await Promise.all([
       import('../../../core/upkeep/restore.ts'),
@@ -100,32 +86,23 @@ export const restore = command({
       backup: path,
       clock: systemClock,
       sources,
-      ...(recoveryKey !== undefined && { recoveryKey }),
+      ...given({ recoveryKey }),
     });
     progress[Symbol.dispose]();
-    const {
+    const { entries, stillForgotten, broken, replacedMemory, revokedTokens, readReplacedMemory } = restored;
+    const result = {
       entries,
-      stillForgotten: keptForgotten,
+      kept_forgotten: stillForgotten,
       broken,
-      replacedMemory: before,
-      revokedTokens,
-      readReplacedMemory: forgottenSince,
-    } = restored;
-    const answer = {
-      entries,
-      kept_forgotten: keptForgotten,
-      broken,
-      before,
+      before: replacedMemory,
       revoked_tokens: revokedTokens,
-      forgotten_since: forgottenSince,
+      forgotten_since: readReplacedMemory,
     };
-    await context.printResult(answer, () => [
-      `Restored ${formatCount(entries, 'entry', 'entries')}.`,
-      ...(keptForgotten > 0
-        ? [`${formatCount(keptForgotten, 'entry', 'entries')} forgotten after the backup stay forgotten.`]
-        : []),
-      ...(broken > 0 ? [`${formatCount(broken, 'entry', 'entries')} have a broken seal.`] : []),
-      ...(forgottenSince
+    await context.printResult(result, () => [
+      `Restored ${formatEntries(entries)}.`,
+      ...(stillForgotten > 0 ? [`${formatEntries(stillForgotten)} forgotten after the backup stay forgotten.`] : []),
+      ...(broken > 0 ? [`${formatEntries(broken)} have a broken seal.`] : []),
+      ...(readReplacedMemory
         ? []
         : [
             'The previous memory could not be read. Entries forgotten and tokens revoked after the backup may be back. Tokens created after it are valid but not listed.',
@@ -135,7 +112,7 @@ export const restore = command({
             `${formatCount(revokedTokens, 'token')} created after the backup ${revokedTokens === 1 ? 'was' : 'were'} revoked, because the key of the previous memory is missing. Connect those agents again.`,
           ]
         : []),
-      ...(before === undefined ? [] : [`The previous memory is now ${before}`]),
+      ...(replacedMemory === undefined ? [] : [`The previous memory is now ${replacedMemory}`]),
     ]);
     return exits.done.code;
   },

@@ -3,13 +3,13 @@ import { PAGE } from '../../../contract/limits.ts';
 import { command } from '../command.ts';
 import { columns, formatCount, indent, escapeControls, formatWriter } from '../layout.ts';
 import { formatMinute, formatTimeLeft } from '../times.ts';
-import { parseCount } from '../values.ts';
+import { given, parseCount } from '../values.ts';
 
 export const memory = command({
   name: 'memory',
   description: 'Shows categories with their counts and newest keys.',
   async run(_typed, context) {
-    const answer = await (await context.memory()).call('myMemory', {});
+    const answer = await context.call('myMemory', {});
     await context.printResult(answer, () => [
       ...columns(
         answer.categories.map(({ name, count, recent_keys: keys }) => [name, String(count), keys.map(escapeControls).join(', ')]),
@@ -18,7 +18,7 @@ export const memory = command({
         ? []
         : [`and ${formatCount(answer.more_categories, 'more category', 'more categories')}`]),
     ]);
-    if (!context.json && answer.note !== undefined) context.terminal.printToStderr(answer.note);
+    if (answer.note !== undefined) context.hint(answer.note);
   },
 });
 
@@ -26,19 +26,18 @@ export const showContext = command({
   name: 'context',
   description: 'Shows the newest facts with their values, as an agent loads them.',
   async run(_typed, context) {
-    const answer = await (await context.memory()).call('context', {});
+    const answer = await context.call('context', {});
     await context.printResult(answer, () =>
       answer.categories.flatMap(({ name, facts }) => [
         name,
         ...facts.flatMap(({ key, value, expires_at: end }) => [
-          `  ${escapeControls(key)}  ${context.terminal.dim(formatTimeLeft(end, context.now()))}`,
+          `  ${escapeControls(key)}  ${context.terminal.dim(formatTimeLeft(end, context.now))}`,
           ...indent(escapeControls(value), '    '),
         ]),
       ]),
     );
-    if (context.json) return;
-    if (answer.partial) context.terminal.printToStderr('Not all facts fit. Use list --all to see all of them.');
-    if (answer.note !== undefined) context.terminal.printToStderr(answer.note);
+    if (answer.partial) context.hint('Not all facts fit. Use list --all to see all of them.');
+    if (answer.note !== undefined) context.hint(answer.note);
   },
 });
 
@@ -48,27 +47,24 @@ export const activity = command({
   options: { limit: { value: '<number>', description: `At most this many rows. Default: ${PAGE.default}.` } },
   async run({ options }, context) {
     const limit = parseCount(options.limit, '--limit') ?? PAGE.default;
-    const at = await context.memory();
     const rows: Activity['activity'] = [];
     let cursor: string | undefined;
     do {
       const size = Math.min(limit - rows.length, PAGE.max);
-      const page = await at.call('activity', { limit: size, ...(cursor !== undefined && { cursor }) });
+      const page = await context.call('activity', { limit: size, ...given({ cursor }) });
       rows.push(...page.activity);
       cursor = page.next_cursor;
     } while (cursor !== undefined && rows.length < limit);
-    await context.printResult({ activity: rows, more: cursor !== undefined }, () =>
-      columns(
-        rows.map((row) => [
-          formatMinute(row.at),
-          formatWriter(row),
-          row.operation,
-          escapeControls(row.key ?? row.scope ?? row.target ?? ''),
-        ]),
-      ),
+    await context.printTable(
+      { activity: rows, more: cursor !== undefined },
+      rows.map((row) => [
+        formatMinute(row.at),
+        formatWriter(row),
+        row.operation,
+        escapeControls(row.key ?? row.scope ?? row.target ?? ''),
+      ]),
+      'Nothing was written or forgotten in the last 30 days.',
     );
-    if (!context.json && rows.length === 0)
-      context.terminal.printToStderr('Nothing was written or forgotten in the last 30 days.');
   },
 });
 
@@ -76,9 +72,10 @@ export const callers = command({
   name: 'callers',
   description: 'Lists all memories and how many facts each holds.',
   async run(_typed, context) {
-    const answer = await (await context.memory()).call('callers', {});
-    await context.printResult(answer, () =>
-      columns(answer.callers.map(({ namespace, count }) => [escapeControls(namespace), formatCount(count, 'fact')])),
+    const answer = await context.call('callers', {});
+    await context.printTable(
+      answer,
+      answer.callers.map(({ namespace, count }) => [escapeControls(namespace), formatCount(count, 'fact')]),
     );
   },
 });

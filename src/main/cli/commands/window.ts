@@ -2,7 +2,7 @@ import { Failure } from '../../../contract/failure.ts';
 import type { OwnerClient } from '../../../listeners/owner-client.ts';
 import type { CommandContext } from '../command-context.ts';
 import { command } from '../command.ts';
-import { columns, escapeControls } from '../layout.ts';
+import { escapeControls } from '../layout.ts';
 import { formatMinute, formatTimeLeft } from '../times.ts';
 
 export const windowList = command({
@@ -11,18 +11,17 @@ export const windowList = command({
   async run(_typed, context) {
     using program = await running(context);
     const answer = await program.call('windowSessions', {});
-    await context.printResult(answer, () =>
-      columns(
-        answer.sessions.map(({ id, browser, opened_at: opened, last_used_at: used, expires_at: end }) => [
-          id,
-          escapeControls(browser),
-          `opened ${formatMinute(opened)}`,
-          `used ${formatMinute(used)}`,
-          formatTimeLeft(end, context.now()),
-        ]),
-      ),
+    await context.printTable(
+      answer,
+      answer.sessions.map(({ id, browser, opened_at: opened, last_used_at: used, expires_at: end }) => [
+        id,
+        escapeControls(browser),
+        `opened ${formatMinute(opened)}`,
+        `used ${formatMinute(used)}`,
+        formatTimeLeft(end, context.now),
+      ]),
+      'No browser has the window open.',
     );
-    if (!context.json && answer.sessions.length === 0) context.terminal.printToStderr('No browser has the window open.');
   },
 });
 
@@ -54,8 +53,8 @@ export const window = command({
 
 /** Browser sessions and links exist only in the running program. */
 async function running(context: CommandContext): Promise<OwnerClient> {
-  const { findOwnerClient: findProgram } = await import('../../../listeners/endpoint.ts');
-  const program = await findProgram(context.config.folder);
+  const { findOwnerClient } = await import('../../../listeners/endpoint.ts');
+  const program = await findOwnerClient(context.config.folder);
   if (program) return program;
   throw new Failure('unavailable', 'Helmdeck Memory is not running. Start it with helmdeck-memory serve and try again.');
 }

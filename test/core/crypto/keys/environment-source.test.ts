@@ -57,7 +57,7 @@ describe('a key from the environment (R-KEY-01)', () => {
   ])('$what stops the start, by name and without what stood there (R-KEY-02)', async ({ value }) => {
     const refused = environmentSource({ HELMDECK_MEMORY_KEY: value })?.read('current');
     await expect(refused).rejects.toMatchObject({
-      code: 'key_unavailable',
+      code: 'invalid_config',
       message:
         'HELMDECK_MEMORY_KEY must hold exactly 64 hexadecimal characters; put the right key there, or make one with: openssl rand -hex 32.',
     });
@@ -68,7 +68,7 @@ describe('a key from the environment (R-KEY-01)', () => {
     { what: 'is malformed', path: () => file(`${A_KEY}\n\n`), says: /HELMDECK_MEMORY_KEY_FILE must hold exactly 64/ },
   ])('a key file that $what stops the start (R-KEY-02)', async ({ path, says }) => {
     const refused = environmentSource({ HELMDECK_MEMORY_KEY_FILE: path() })?.read('current');
-    await expect(refused).rejects.toMatchObject({ code: 'key_unavailable', message: expect.stringMatching(says) as string });
+    await expect(refused).rejects.toMatchObject({ code: 'invalid_config', message: expect.stringMatching(says) as string });
   });
 });
 
@@ -84,7 +84,7 @@ describe.skipIf(process.platform === 'win32')('a file that holds a secret (R-KEY
   test.each(credentials)('of %s is refused while other users may open it, and says what to do', async (name, read, text) => {
     for (const mode of [0o666, 0o644, 0o640, 0o604, 0o620]) {
       await expect(reading(read, file(text, mode)), mode.toString(8)).rejects.toMatchObject({
-        code: 'key_unavailable',
+        code: 'invalid_config',
         message: `Other users may open the file that ${name} names. Run chmod 600 on it; if they could read it until now, replace the secret.`,
       });
     }

@@ -1,0 +1,39 @@
+import { GitHubClient } from '../../core/packs/builtin/github-api.ts';
+import { githubPacks } from '../../core/packs/builtin/github.ts';
+import { httpFetch } from '../../core/packs/builtin/http-fetch.ts';
+import { Catalogue } from '../../core/packs/catalogue.ts';
+import type { Egress } from '../../core/packs/egress.ts';
+import type { Pack } from '../../core/packs/pack.ts';
+import { type Clock, systemClock } from '../../core/time/clock.ts';
+import type { Network } from './egress.ts';
+
+interface Deps {
+  readonly clock: Clock;
+  readonly egress: Egress;
+  readonly fetchHosts: readonly string[];
+}
+
+/** The packs that use the network, all through the same egress. They send nothing until they run. */
+export const createNetworkPacks = ({ clock, egress, fetchHosts }: Deps): readonly Pack[] => [
+  httpFetch({ egress, hosts: fetchHosts }),
+  ...githubPacks(new GitHubClient({ egress, clock })),
+];
+
+/** A catalogue with the names that the owner's packs can't use. For validation only; its packs are never run. */
+export function createReservedCatalogue(fetchHosts: readonly string[]): Catalogue {
+  const catalogue = new Catalogue();
+  const egress = createLazyEgress({ clock: systemClock });
+  for (const pack of createNetworkPacks({ clock: systemClock, egress, fetchHosts })) catalogue.add(pack);
+  return catalogue;
+}
+
+/** Loads the network code on first use, so that it does not delay the start. */
+export function createLazyEgress(deps: Network & { readonly clock: Clock }): Egress {
+  let way: Promise<Egress> | undefined;
+  const load = async (): Promise<Egress> => (await import('./egress.ts')).createEgress(deps);
+  return {
+    async get(errand) {
+      return (await (way ??= load())).get(errand);
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import { Failure } from '../../contract/failure.ts';
+import { Release } from '../../contract/updates.ts';
+import type { UpdateSource } from '../../core/operations/memory.ts';
+import type { Egress } from '../../core/packs/egress.ts';
+import { parseHostAllowlist } from '../../core/packs/hosts.ts';
+
+/** Larger than any valid response, which holds a version and an address. */
+const MOST_BYTES = 4096;
+
+/** Update checks through the egress, limited to the host of the build's address. Undefined without a valid HTTPS address. */
+export function updatesAt(address: string, egress: Egress): UpdateSource | undefined {
+  const url = URL.parse(address);
+  const hosts = url?.protocol === 'https:' ? parseHostAllowlist([url.host], 'ask the provider of this program') : undefined;
+  if (!url || !hosts) return undefined;
+  const { host } = url;
+  return {
+    host,
+    async newest(signal) {
+      const { status, body } = await egress.get({
+        url: address,
+        hosts,
+        headers: { Accept: 'application/json' },
+        maxBytes: MOST_BYTES,
+        signal,
+      });
+      if (status !== 200) {
+        throw new Failure('handler_failed', `${host} responded with status ${status}. Try again later.`);
+      }
+      const read = Release().safeParse(jsonIn(body));
+      if (read.success) return read.data;
+      throw new Failure(
+        'handler_failed',
+        `${host} sent a response that this program does not understand. Ask the provider of this program.`,
+        { cause: read.error },
+      );
+    },
+  };
+}
+
+/** Undefined if the body is not JSON. */
+function jsonIn(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8')) as unknown;
+  } catch {
+    return undefined;
+  }
+}

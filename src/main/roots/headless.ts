@@ -1,0 +1,47 @@
+import { enableCompileCache } from 'node:module';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { UsageError } from '../cli/errors.ts';
+import { ignoreDebuggerSignal } from './debugger-guard.ts';
+import { readBuildInfo, ROOT } from './installation.ts';
+import { configureProgramCall } from './program-call.ts';
+import { refuseStart } from './refuse-start.ts';
+
+/** Accepts only --headless, which `npm start` passes on. */
+function readArguments(args: readonly string[]): void {
+  if (args.every((arg) => arg === '--headless')) return;
+  throw new UsageError('The only argument is --headless. Settings come from the environment or from config.json.');
+}
+
+/** Resolves at the first signal. Further signals are ignored, because npm repeats the signals of the terminal. */
+async function signalled(...signals: readonly NodeJS.Signals[]): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  for (const signal of signals) process.on(signal, () => resolve());
+  // Signal handlers do not keep the process alive.
+  const running = setInterval(() => undefined, 2 ** 31 - 1);
+  await promise;
+  clearInterval(running);
+}
+
+async function main(): Promise<void> {
+  // Set before the first write, so that only this user can read new files, including those written by libraries.
+  process.umask(0o077);
+  ignoreDebuggerSignal();
+  // The cache holds code that will run, so it belongs with the program and not in the data folder.
+  enableCompileCache(join(ROOT, 'out/compiled'));
+  configureProgramCall();
+  try {
+    readArguments(process.argv.slice(2));
+    const { serve } = await import('./serve.ts');
+    await serve({
+      machine: { environment: process.env, platform: process.platform, home: homedir },
+      ...readBuildInfo(),
+      ready: async ({ report }) => console.log(report.join('\n')),
+      ended: () => signalled('SIGINT', 'SIGTERM', 'SIGHUP'),
+    });
+  } catch (error) {
+    process.exitCode = refuseStart(error);
+  }
+}
+
+void main();

@@ -1,0 +1,150 @@
+import { homedir } from 'node:os';
+import type { ClientList } from '../../contract/client.ts';
+import { isClockInDoubt, type ListeningState, type SidecarState } from '../../contract/status.ts';
+import { TokenRegistry } from '../../core/access/token-registry.ts';
+import { keySources } from '../../core/crypto/keys/key-sources.ts';
+import { openKeychainItems, hasSessionBus } from '../../core/crypto/keys/keychain.ts';
+import { readProvidedCredentials } from '../../core/crypto/keys/provided-credentials.ts';
+import { readTokenSecret } from '../../core/crypto/keys/token-secret.ts';
+import type { ClientConnections } from '../../core/operations/clients-port.ts';
+import { createCore } from '../../core/operations/create-core.ts';
+import type { WindowSessionPort } from '../../core/operations/memory.ts';
+import type { Perform } from '../../core/operations/perform.ts';
+import type { PackServices } from '../../core/packs/pack-services.ts';
+import { Finder } from '../../core/search/finder.ts';
+import { openStore } from '../../core/store/open-store.ts';
+import type { MemoryStore } from '../../core/store/store.ts';
+import { type Clock, systemClock } from '../../core/time/clock.ts';
+import type { Config, HostMachine } from '../config/config.ts';
+import { SettingsEditor } from '../config/settings-editor.ts';
+import type { LoadedSettings } from '../config/settings-file.ts';
+import type { Network } from '../egress/egress.ts';
+import { createNetworkPacks, createLazyEgress } from '../egress/network-packs.ts';
+import { updatesAt } from '../egress/updates.ts';
+import type { OwnPacks, SkippedPack } from '../own-packs/own-packs.ts';
+import { LazySidecar } from '../sidecar/lazy-sidecar.ts';
+import { refuseDebugger } from './debugger-guard.ts';
+
+/** An open memory. All operations go through `perform`. */
+export interface OpenMemory extends AsyncDisposable {
+  readonly store: MemoryStore;
+  readonly tokens: TokenRegistry;
+  readonly finder: Finder;
+  readonly perform: Perform;
+  readonly packs: PackServices;
+  /** Starts only in the running program, which serves embeddings. */
+  readonly sidecar: LazySidecar;
+  /** Loads the owner's own packs that are enabled. They are unavailable before. */
+  loadPacks(): Promise<void>;
+}
+
+export interface OpenOptions extends Pick<LoadedSettings, 'environment'>, Partial<Pick<LoadedSettings, 'file' | 'fromFile'>> {
+  readonly clock?: Clock;
+  /** The network of the system; tests pass a fake. */
+  readonly network?: Network;
+  /** Called when the state of embeddings changes. */
+  readonly onEmbeddings?: (state: SidecarState) => void;
+  /** Called with the state of all agents whenever it is read. */
+  readonly onClients?: (clients: ClientList['clients']) => void;
+  readonly version: string;
+  /** Address for update checks, set by the build. Empty means that there are none. */
+  readonly updates?: string;
+  /** Whether agents can connect. Absent in a process without a server. */
+  readonly listening?: () => ListeningState;
+  /** Browsers that have the window open, while the server runs. */
+  readonly windowSessions?: () => WindowSessionPort | undefined;
+  /** The desktop creates its key at the first start. */
+  readonly desktop: boolean;
+  /** Receives log lines of packs. */
+  readonly packLog?: (pack: string, text: string) => void;
+}
+
+interface ConnectionDeps {
+  readonly machine: HostMachine;
+  readonly tokens: TokenRegistry;
+  readonly folder: string;
+  readonly now: () => number;
+  readonly onClients?: (clients: ClientList['clients']) => void;
+}
+
+/** Opens the memory for the program or for a single command. Closes everything in reverse order. */
+export async function openMemory(config: Config, options: OpenOptions): Promise<OpenMemory> {
+  const { environment, clock = systemClock, network = {}, version, updates = '', desktop, packLog: log } = options;
+  const { listening = () => ({ at: 'paused' }), onClients, windowSessions } = options;
+  const { folder, quota, secretPolicy: secrets, writesPerMinute, fetchHosts } = config;
+  refuseDebugger();
+  const secret = readTokenSecret(environment);
+  const credentials = {
+    keychain: openKeychainItems('the credential', { isReachable: () => hasSessionBus(environment) }),
+    provided: readProvidedCredentials(environment),
+  };
+  await using opened = new AsyncDisposableStack();
+  const sources = keySources({ environment, folder, desktop });
+  const store = opened.use(await openStore({ folder, clock, sources, quota }));
+  const tokens = opened.use(
+    await TokenRegistry.open({
+      vault: store.vault,
+      now: () => store.now(),
+      doubtful: () => isClockInDoubt(store.status().clock),
+      secret,
+    }),
+  );
+  const finder = opened.use(new Finder(store));
+  const machine = { environment, platform: process.platform, home: () => homeIn(environment) };
+  let clients: Promise<ClientConnections> | undefined;
+  let ownPacks: OwnPacks | undefined;
+  opened.defer(() => ownPacks?.[Symbol.dispose]());
+  const skipped: SkippedPack[] = [];
+  const egress = createLazyEgress({ ...network, clock });
+  const packOptions = { packs: createNetworkPacks({ clock, egress, fetchHosts }), skipped, ...(log && { log }) };
+  const sidecar = opened.use(sidecarOf(config, options));
+  const { perform, packs } = opened.use(
+    createCore({
+      store,
+      tokens,
+      finder,
+      clock,
+      secrets,
+      writesPerMinute,
+      credentials,
+      embeddings: sidecar,
+      packs: packOptions,
+      settings: new SettingsEditor(config, options),
+      program: { version, listening, updates: updatesAt(updates, egress), ...(windowSessions && { windowSessions }) },
+      clients: () =>
+        (clients ??= connectionsOf({ machine, tokens, folder, now: () => store.now(), ...(onClients && { onClients }) })),
+    }),
+  );
+  const loadOnce = async (): Promise<void> => {
+    if (config.packs.length === 0) return;
+    const { OwnPacks } = await import('../own-packs/own-packs.ts');
+    ownPacks = new OwnPacks({ clock, egress });
+    const loaded = await ownPacks.load(folder, config.packs, packs.engine.catalogue);
+    skipped.push(...loaded.skipped);
+  };
+  let loading: Promise<void> | undefined;
+  const loadPacks = (): Promise<void> => (loading ??= loadOnce());
+  const rest = opened.move();
+  return { store, tokens, finder, perform, packs, sidecar, loadPacks, [Symbol.asyncDispose]: () => rest.disposeAsync() };
+}
+
+/** Like `os.homedir`, but reads the given environment. */
+const homeIn = (environment: HostMachine['environment']): string =>
+  environment[process.platform === 'win32' ? 'USERPROFILE' : 'HOME'] ?? homedir();
+
+/** Loaded on demand, to keep the start fast. */
+async function connectionsOf({ machine, ...deps }: ConnectionDeps): Promise<ClientConnections> {
+  const { Connections } = await import('../connect/connections.ts');
+  const { CONNECTORS } = await import('../connect/clients.ts');
+  const { localMachine } = await import('../connect/programs.ts');
+  return new Connections({ ...deps, connectors: CONNECTORS, machine: localMachine(machine) });
+}
+
+const sidecarOf = ({ folder, ollama }: Config, { environment, clock = systemClock, onEmbeddings }: OpenOptions): LazySidecar =>
+  new LazySidecar({
+    folder,
+    clock,
+    settings: ollama,
+    machine: { environment, platform: process.platform, home: homedir },
+    onStateChange: onEmbeddings,
+  });

@@ -1,0 +1,34 @@
+import { join } from 'node:path';
+import { withCliCommand } from '../../contract/cli-command.ts';
+import type { KeyState, StoreStatus } from '../../contract/status.ts';
+import type { PackServices } from '../../core/packs/pack-services.ts';
+import { MEMORY_FILE } from '../../core/store/database.ts';
+
+/** Startup lines of the headless program: where the memory is, the state of its key, and what to do. */
+export function startReport({ kept, key }: StoreStatus, folder: string): string[] {
+  if (kept === 'memory') return WITHOUT_KEY.map(withCliCommand);
+  return [`The memory is ${join(folder, MEMORY_FILE)}, sealed.`, ...keyReport(key)];
+}
+
+/** The program runs without these packs. */
+export const packReport = (skipped: PackServices['skipped']): string[] =>
+  skipped.map(({ name, why }) => `WARNING: THE PACK ${name} WAS SKIPPED. ${why}`);
+
+/** In capitals, because a user who misses it loses all facts. */
+const WITHOUT_KEY = [
+  'WARNING: THERE IS NO KEY, SO NOTHING IS SAVED. Facts are in RAM only and will be lost when this program ends.',
+  'To save facts, stop this program, create a key, and start again:',
+  '  helmdeck-memory key init --file',
+  'Or set HELMDECK_MEMORY_KEY to a key of 64 hexadecimal characters, or HELMDECK_MEMORY_KEY_FILE to a file that holds one.',
+  'Anyone with the key can read the memory. Without it nobody can, so keep a recovery key in a safe place.',
+];
+
+function keyReport(key: KeyState): string[] {
+  if (key.at === 'ok') return [`The key was loaded from ${key.source}.`];
+  const why = 'why' in key ? `: ${key.why}` : '';
+  return [
+    `WARNING: THE KEY IS ${key.at.toUpperCase()}${why}. Until it is available, nothing can be read or stored.`,
+    key.remedy,
+    'Then run helmdeck-memory unlock, or restart this program.',
+  ].map(withCliCommand);
+}
