@@ -7,7 +7,7 @@ import { SESSION_IDLE_MS, MAX_SESSIONS } from '../../../src/listeners/mcp/sessio
 import { DAY, manualClock, HOUR, MINUTE, SECOND } from '../../support/clock.ts';
 import { sendRequest, serve, type ServedMemory } from '../../support/listener.ts';
 import { measureWait } from '../../support/work.ts';
-import { MCP, openSession, openSse, post, rpcErrorOf, openStream } from './mcp-client.ts';
+import { initialize, MCP, openSession, openSse, post, rpcErrorOf, openStream } from './mcp-client.ts';
 
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
 
@@ -224,6 +224,62 @@ describe('a subject has its share', () => {
     const refused = await sendRequest(served.url, `${MCP}/sse`, { token });
     expect([refused.status, refused.json.error]).toEqual([429, 'rate_limited']);
     await openSse(served, await served.token('somebody-else'));
+  });
+});
+
+describe('the client with the most sessions gives way (R-MCP-14)', () => {
+  const tokenOf = (served: ServedMemory, client: string): Promise<string> => served.token('me', undefined, client);
+
+  test('a greedy client closes no session of another client', async () => {
+    const clock = manualClock();
+    const served = await serve({ clock });
+    const [quiet, greedy] = [await tokenOf(served, 'quiet'), await tokenOf(served, 'greedy')];
+    const oldest = await openSession(served, quiet);
+    await clock.advance(SECOND);
+    for (let count = 0; count < MAX_SESSIONS + 10; count += 1) await openSession(served, greedy);
+    expect((await oldest.post(ping)).status).toBe(200);
+    expect((await openSession(served, quiet)).session).not.toBe('undefined');
+    expect((await oldest.post(ping)).status).toBe(200);
+  });
+
+  test('a client with fewer sessions is admitted even while all sessions of the greedy client are busy', async () => {
+    const served = await serve({
+      wrapPerform: (perform) => async (caller, name, input, context) =>
+        caller.client === 'greedy' ? new Promise<never>(() => undefined) : perform(caller, name, input, context),
+    });
+    const [quiet, greedy] = [await tokenOf(served, 'quiet'), await tokenOf(served, 'greedy')];
+    const busy = [];
+    for (let count = 0; count < MAX_SESSIONS; count += 1) {
+      const session = await openSession(served, greedy);
+      busy.push(session.call('memory_recall', { key: 'a' }));
+    }
+    const { status, json } = await post(served, greedy, initialize());
+    expect([status, json.error]).toEqual([429, 'rate_limited']);
+    expect((await (await openSession(served, quiet)).post(ping)).status).toBe(200);
+    expect(rpcErrorOf(await Promise.race(busy)).message).toMatch(/session has ended/);
+  });
+
+  test('a client with fewer streams is admitted, and the greedy client loses its oldest stream', async () => {
+    const served = await serve();
+    const [quiet, greedy] = [await tokenOf(served, 'quiet'), await tokenOf(served, 'greedy')];
+    const { line: oldest } = await openSse(served, greedy);
+    for (let count = 1; count < 64; count += 1) await openSse(served, greedy);
+    const { line } = await openSse(served, quiet);
+    await oldest.waitForEnd();
+    expect((await sendRequest(served.url, `${MCP}/sse`, { token: greedy })).json.error).toBe('rate_limited');
+    expect(line.socket.readyState).toBe('open');
+  });
+
+  test('no other client can end a session, and the owner ends it by revoking its token', async () => {
+    const served = await serve();
+    const [own, other] = [await tokenOf(served, 'own'), await tokenOf(served, 'other')];
+    const { session, post: send } = await openSession(served, own);
+    const end = { method: 'DELETE', headers: ['Mcp-Session-Id', session] };
+    expect((await sendRequest(served.url, MCP, { ...end, token: other })).status).toBe(404);
+    expect((await send(ping)).status).toBe(200);
+    const { token: id } = await served.tokens.verify(own, 'mcp');
+    await served.tokens.revoke({ id, unrecorded: false });
+    expect((await send(ping)).status).toBe(401);
   });
 });
 
