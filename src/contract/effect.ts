@@ -1,24 +1,23 @@
 /**
- * What an operation can do beyond this memory's usual writes. Every row of the operations table names one, so that a new
- * operation cannot be added without answering what it can destroy or give away. The window's owner is asked before
- * an effect that needs their consent; agents are never asked, because their token's scopes decide for them.
+ * The worst effect of an operation. Every row of the operations table names one, so that nobody adds an operation without
+ * considering what it can destroy or disclose. On the desktop, the owner must agree to some effects before the operation runs.
+ * Agents are never asked: the scopes of their tokens decide.
  *
  * - `none`: changes nothing that outlives the call.
- * - `reversible`: changes something that can be changed back: earlier versions of a fact, a setting, a run that can be
- *   started again, access that can be granted again.
- * - `runs`: runs packs, each of which has effects of its own. What a pack asks of the memory goes through `perform` again
- *   and is decided there.
- * - `destroys`: deletes or replaces something that cannot be brought back.
- * - `grants`: gives a program or a person access that they do not have, or makes a way in that opens the memory.
- * - `discloses`: sends what the memory holds, or what the caller typed, to another program or another machine.
- * - `executes`: lets a program start on this machine that could not be started before.
+ * - `reversible`: changes something that can be changed back, such as a fact with earlier versions, a setting, or access.
+ * - `runs`: runs packs, which have effects of their own. The calls of a pack to the memory pass through `perform`, which checks
+ *   their effects.
+ * - `destroys`: deletes or replaces something that cannot be restored.
+ * - `grants`: gives a program or a person new access to the memory.
+ * - `discloses`: sends data from the memory, or the caller's input, to another program or machine.
+ * - `executes`: allows a program to start on this machine that was not allowed before.
  */
 export type Effect = 'none' | 'reversible' | 'runs' | ConsentEffect;
 
-/** An effect that depends on the parsed input. Both outcomes stand in the table, so that it can be listed. */
+/** An effect that depends on the parsed input. */
 export interface EffectByInput {
   readonly when: (input: never) => boolean;
-  /** The same condition for the list of effects. */
+  /** The condition in words, for docs/effects.md. */
   readonly condition: string;
   readonly effect: Effect;
   readonly otherwise: Effect;

@@ -1,13 +1,10 @@
 import type * as z from 'zod';
 
-/**
- * What is made when it is first asked for: schemas, and patterns with long classes. A start waits for none of them, an answer
- * for its own.
- */
-export function lazy<T>(make: () => T): () => T {
-  let made: T | undefined;
-  return () => (made ??= make());
+/** Creates a schema or a large pattern on first use, so that start-up does not wait for any of them. */
+export function lazy<T>(create: () => T): () => T {
+  let value: T | undefined;
+  return () => (value ??= create());
 }
 
-/** What fits such a schema, as it comes out. */
+/** The parsed type of a lazy schema. */
 export type SchemaOutput<Schema extends () => z.ZodType> = z.output<ReturnType<Schema>>;

@@ -1,6 +1,6 @@
 /**
- * What administrators do that the activity record tells, each with the field of its input that says to what it was done.
- * Only names and ids: never a value, a key or a token.
+ * The admin operations that are recorded as activity, each with the input field that names its target. The field must be a name or
+ * an id, never a value, a key or a token.
  */
 export const RECORDED_ACTIONS = {
   adoptPipeline: 'id',

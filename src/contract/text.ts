@@ -3,72 +3,72 @@ import { lazy } from './lazy.ts';
 
 const utf8 = new TextEncoder();
 
-/** Every UTF-16 unit takes a byte or more, so a text that is far too long is refused without being encoded. */
-export const fitsBytes = (text: string, most: number): boolean => text.length <= most && utf8.encode(text).length <= most;
+/** Each UTF-16 unit needs at least one byte in UTF-8, so a text that is much too long need not be encoded. */
+export const fitsBytes = (text: string, maxBytes: number): boolean =>
+  text.length <= maxBytes && utf8.encode(text).length <= maxBytes;
 
 /**
- * Compatibility forms and letter case set aside, as Unicode's full case folding does: ß becomes ss. Up and down again,
- * because lower case alone keeps ß; the dotless ı, which has no upper case but I, becomes i.
+ * Full Unicode case folding of the compatibility form: ß becomes ss, and the dotless ı becomes i. The text is lower-cased,
+ * upper-cased and lower-cased again, because lower-casing alone keeps ß.
  */
 export const foldCase = (text: string): string =>
   text.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC');
 
 /**
- * Text that somebody else wrote, as data on one line: without line breaks and control, format and bidirectional characters, it
- * cannot pass for words of ours.
+ * Puts text from another author on one line. Line breaks and control, format and bidirectional characters are replaced, so that the
+ * text cannot imitate the program's own output.
  */
-export function oneLine(text: string, most: number): string {
+export function oneLine(text: string, maxLength: number): string {
   const line = text
     .toWellFormed()
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')
     .trim();
-  if (line.length <= most) return line;
-  const cut = line.slice(0, most - 1);
+  if (line.length <= maxLength) return line;
+  const cut = line.slice(0, maxLength - 1);
   return `${cut.isWellFormed() ? cut : cut.slice(0, -1)}…`;
 }
 
-/** What a reader would take the text for: accents, blanks and marks that leave no ink set aside as well. */
+/** The text as it looks to a reader: folded, without accents, spaces and invisible characters. */
 export const visibleText = (text: string): string =>
   foldCase(text.normalize('NFKD').replace(/[\s\p{M}\p{Default_Ignorable_Code_Point}]/gu, ''));
 
-/**
- * Messages in the contract leave out their subject: `explain` puts the field's path before them.
- * So a schema reads the same wherever it is used, and every refusal names the field.
- */
+/** Error messages of schemas have no subject: `explainIssue` puts the name of the field in front of them. */
 export const notTextError = ({ input }: { readonly input?: unknown }): string =>
   input === undefined ? 'is missing; send it as text' : 'must be text; send it as a JSON string';
 
-interface About {
+interface SchemaMeta {
   title: string;
   description: string;
 }
 
-/** What may be asked. An unknown field is refused, because dropping it would answer something that was not asked. */
-export const inputObject = <Shape extends z.core.$ZodLooseShape>(shape: Shape, about: About) => {
+/** The input of an operation. Unknown fields are refused, because ignoring one might do something the caller did not intend. */
+export const inputObject = <Shape extends z.core.$ZodLooseShape>(shape: Shape, meta: SchemaMeta) => {
   const fields = Object.keys(shape).join(', ');
   return z
     .strictObject(shape, {
       error: ({ code }) =>
         code === 'unrecognized_keys'
-          ? `has a field that is not known here; ${fields === '' ? 'send none' : `send only ${fields}`}`
+          ? `has an unknown field; ${fields === '' ? 'send no fields' : `send only ${fields}`}`
           : `must be a JSON object; send it ${fields === '' ? 'empty' : `with ${fields}`}`,
     })
-    .meta({ ...about });
+    .meta({ ...meta });
 };
 
-export const wholeNumber = (least: number, most: number) => {
-  const error = `must be a whole number from ${least} to ${most}; send it as a number`;
-  return z.int({ error }).min(least, { error }).max(most, { error });
+export const wholeNumber = (min: number, max: number) => {
+  const error = `must be a whole number from ${min} to ${max}; send it as a number`;
+  return z.int({ error }).min(min, { error }).max(max, { error });
 };
 
 export const flag = () => z.boolean({ error: 'must be true or false; send it without quotes' });
 
 const Instant = lazy(() => z.iso.datetime());
 
-/** RFC 3339 in UTC. A plain string with a format: the pattern of `z.iso.datetime` would swell every generated schema. */
+/** RFC 3339 in UTC. Not `z.iso.datetime`, because its long pattern would appear in every generated schema. */
 export const Time = lazy(() =>
   z
     .string({ error: notTextError })
-    .refine((text) => Instant().safeParse(text).success, { error: 'must be a UTC time such as 2026-11-18T09:00:00Z; send it so' })
+    .refine((text) => Instant().safeParse(text).success, {
+      error: 'must be a UTC time; send it in the form 2026-11-18T09:00:00Z',
+    })
     .meta({ format: 'date-time' }),
 );

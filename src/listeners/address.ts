@@ -16,7 +16,7 @@ export function parseListenAddress(text: string): ListenAddress {
     return { host: host === '[::1]' ? '::1' : '127.0.0.1', port: Number(port) };
   }
   throw new Failure(
-    'invalid_input',
+    'invalid_config',
     `HELMDECK_ADDR must be 127.0.0.1, localhost or [::1] with a port, such as ${DEFAULT_ADDRESS}. This memory accepts connections from its own machine only; from another machine, use a tunnel (ssh -L).`,
   );
 }

@@ -72,7 +72,7 @@ const NAMING: ReadonlySet<OperationName> = new Set<OperationName>([
   'checkForUpdates',
 ]);
 /** What a pack may fail with, and whoever else asks outside. */
-const RUNS: readonly FailureCode[] = ['cancelled', 'handler_failed', 'timeout', 'rate_limited'];
+const RUNS: readonly FailureCode[] = ['cancelled', 'handler_failed', 'unavailable', 'timeout', 'rate_limited'];
 const RUNNING: ReadonlySet<OperationName> = new Set<OperationName>(['runPack', 'runPipeline', 'checkForUpdates']);
 
 function operationAt({ path, operation, inputIn: from, bodyField: bodyIs, status }: RestRow): Described {

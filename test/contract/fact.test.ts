@@ -36,18 +36,18 @@ describe('a key', () => {
       key: `a${'ü'.repeat(256)}`,
       says: /^key is longer than 512 bytes; shorten/,
     },
-    { why: 'an accent apart from its letter (R-FACT-02)', key: 'cafe\u0301', says: /^key is not in .* normal form C; normalise/ },
-    { why: 'the Ångström sign (R-FACT-02)', key: '\u212b', says: /^key is not in .* normal form C; normalise/ },
-    { why: 'NUL (R-FACT-03)', key: 'a\0b', says: /^key holds an invisible .* send it without/ },
-    { why: 'a line feed (R-FACT-03)', key: 'a\nb', says: /^key holds an invisible .* send it without/ },
-    { why: 'a C1 control (R-FACT-03)', key: 'a\u0085', says: /^key holds an invisible .* send it without/ },
-    { why: 'a zero-width space (R-FACT-03)', key: 'a\u200bb', says: /^key holds an invisible .* send it without/ },
-    { why: 'a right-to-left override (R-FACT-03)', key: 'a\u202eb', says: /^key holds an invisible .* send it without/ },
-    { why: 'a soft hyphen (R-FACT-03)', key: 'a\u00adb', says: /^key holds an invisible .* send it without/ },
-    { why: 'a tag character (R-FACT-03)', key: 'a\u{e0041}', says: /^key holds an invisible .* send it without/ },
-    { why: 'half a surrogate pair (R-FACT-03)', key: 'a\ud800b', says: /^key holds an invisible .* send it without/ },
-    { why: 'a line separator (R-FACT-03)', key: 'a\u2028b', says: /^key holds an invisible .* send it without/ },
-    { why: 'a paragraph separator (R-FACT-03)', key: 'a\u2029b', says: /^key holds an invisible .* send it without/ },
+    { why: 'an accent apart from its letter (R-FACT-02)', key: 'cafe\u0301', says: /^key is not in .* normal form C; normalize/ },
+    { why: 'the Ångström sign (R-FACT-02)', key: '\u212b', says: /^key is not in .* normal form C; normalize/ },
+    { why: 'NUL (R-FACT-03)', key: 'a\0b', says: /^key contains an invisible .* remove it/ },
+    { why: 'a line feed (R-FACT-03)', key: 'a\nb', says: /^key contains an invisible .* remove it/ },
+    { why: 'a C1 control (R-FACT-03)', key: 'a\u0085', says: /^key contains an invisible .* remove it/ },
+    { why: 'a zero-width space (R-FACT-03)', key: 'a\u200bb', says: /^key contains an invisible .* remove it/ },
+    { why: 'a right-to-left override (R-FACT-03)', key: 'a\u202eb', says: /^key contains an invisible .* remove it/ },
+    { why: 'a soft hyphen (R-FACT-03)', key: 'a\u00adb', says: /^key contains an invisible .* remove it/ },
+    { why: 'a tag character (R-FACT-03)', key: 'a\u{e0041}', says: /^key contains an invisible .* remove it/ },
+    { why: 'half a surrogate pair (R-FACT-03)', key: 'a\ud800b', says: /^key contains an invisible .* remove it/ },
+    { why: 'a line separator (R-FACT-03)', key: 'a\u2028b', says: /^key contains an invisible .* remove it/ },
+    { why: 'a paragraph separator (R-FACT-03)', key: 'a\u2029b', says: /^key contains an invisible .* remove it/ },
     {
       why: 'a prefix of the engine (R-FACT-04)',
       key: 'plan_history/x',
@@ -74,9 +74,13 @@ describe('a value (R-FACT-05)', () => {
     { why: 'null', value: null, says: /^value must be text; send/ },
     { why: 'an object', value: { editor: 'Helix' }, says: /^value must be text; send/ },
     { why: 'blanks', value: ' \n ', says: /^value is missing or blank; send/ },
-    { why: '64 KiB and a byte', value: 'a'.repeat(65_537), says: /^value is longer than 64 KiB; keep/ },
-    { why: '64 KiB and a byte in fewer characters', value: `a${'ü'.repeat(32_768)}`, says: /^value is longer than 64 KiB; keep/ },
-    { why: 'half a surrogate pair', value: 'a\udc00b', says: /^value holds half of a surrogate pair; send/ },
+    { why: '64 KiB and a byte', value: 'a'.repeat(65_537), says: /^value is longer than 64 KiB; store a summary/ },
+    {
+      why: '64 KiB and a byte in fewer characters',
+      value: `a${'ü'.repeat(32_768)}`,
+      says: /^value is longer than 64 KiB; store a summary/,
+    },
+    { why: 'half a surrogate pair', value: 'a\udc00b', says: /^value contains half of a surrogate pair; send/ },
   ])('is refused for $why', ({ value, says }) => {
     expect(refused({ value })).toMatch(says);
   });
@@ -109,7 +113,7 @@ describe('a category (R-FACT-06)', () => {
     { why: 'an accent', category: 'préférences', says: /^category must have 1 to 64 .* choose/ },
     { why: 'another script', category: 'настройки', says: /^category must have 1 to 64 .* choose/ },
     { why: 'a line feed within', category: 'a\nb', says: /^category must have 1 to 64 .* choose/ },
-    { why: 'a name of the engine (R-FACT-07)', category: 'cache', says: /^category belongs to the engine; choose another/ },
+    { why: 'a name of the engine (R-FACT-07)', category: 'cache', says: /^category is reserved; choose another category/ },
   ])('is refused for $why', ({ category, says }) => {
     expect(refused({ category })).toMatch(says);
   });
@@ -133,13 +137,13 @@ describe('tags (R-FACT-08)', () => {
 
   test.each([
     { why: 'a text', tags: 'frontend', says: /^tags must be a list of texts; send/ },
-    { why: '33', tags: Array.from({ length: 33 }, (_, n) => `t${n}`), says: /^tags must be at most 32; keep/ },
+    { why: '33', tags: Array.from({ length: 33 }, (_, n) => `t${n}`), says: /^tags must be at most 32; send/ },
     { why: 'a number among them', tags: ['a', 7], says: /^tags\.1 must be text; send/ },
     { why: 'a blank one', tags: [' '], says: /^tags\.0 must have 1 to 64 characters; shorten/ },
     { why: '65 characters', tags: ['a'.repeat(65)], says: /^tags\.0 must have 1 to 64 characters; shorten/ },
     { why: '65 characters of two units each', tags: ['🎉'.repeat(65)], says: /^tags\.0 must have 1 to 64 characters; shorten/ },
-    { why: 'a zero-width joiner', tags: ['a', 'a\u200db'], says: /^tags\.1 holds an invisible .* send it without/ },
-    { why: 'a decomposed accent', tags: ['cafe\u0301'], says: /^tags\.0 is not in .* normal form C; normalise/ },
+    { why: 'a zero-width joiner', tags: ['a', 'a\u200db'], says: /^tags\.1 contains an invisible .* remove it/ },
+    { why: 'a decomposed accent', tags: ['cafe\u0301'], says: /^tags\.0 is not in .* normal form C; normalize/ },
   ])('are refused for $why', ({ tags, says }) => {
     expect(refused({ tags })).toMatch(says);
   });
@@ -187,17 +191,17 @@ describe('the request as a whole', () => {
     {
       why: 'a field we do not know (R-FACT-10)',
       input: { ...aFact, ttl: 60 },
-      says: /^The request has a field .* send only key, value, category, tags, ttl_seconds\.$/,
+      says: /^The request has an unknown field; send only key, value, category, tags, ttl_seconds\.$/,
     },
     {
       why: 'a namespace of its own choosing (R-FACT-10)',
       input: { ...aFact, namespace: 'other' },
-      says: /^The request has a field .* send only/,
+      says: /^The request has an unknown field; send only/,
     },
     {
       why: 'a planted prototype (R-FACT-10)',
       input: JSON.parse('{"key":"a","value":"b","__proto__":{}}'),
-      says: /^The request has a field .* send only/,
+      says: /^The request has an unknown field; send only/,
     },
     { why: 'a list', input: [aFact], says: /^The request must be a JSON object; send it with key, value/ },
     { why: 'nothing', input: undefined, says: /^The request must be a JSON object; send it with key, value/ },
@@ -217,11 +221,11 @@ describe('a change to a fact (R-OPS-04)', () => {
 
   test.each([
     { why: 'a lifetime under an hour', input: { key: 'a', ttl_seconds: 60 }, says: /^ttl_seconds must be/ },
-    { why: 'a category of the engine', input: { key: 'a', category: 'PLAN_HISTORY' }, says: /^category belongs to the engine/ },
+    { why: 'a category of the engine', input: { key: 'a', category: 'PLAN_HISTORY' }, says: /^category is reserved/ },
     {
       why: 'a value',
       input: { key: 'a', value: 'b' },
-      says: /^The request has a field .* send only key, ttl_seconds, category, tags\.$/,
+      says: /^The request has an unknown field; send only key, ttl_seconds, category, tags\.$/,
     },
   ])('is refused for $why', ({ input, says }) => {
     expect(refusal(FactPatch(), input)).toMatch(says);
@@ -231,7 +235,7 @@ describe('a change to a fact (R-OPS-04)', () => {
 test.each([
   {
     input: { key: 'a', value: 'b', category: null },
-    says: /^category must be text; .*, and where the field may be left out, leave it out instead of sending null\.$/,
+    says: /^category must be text; .*; if the field is optional, leave it out instead of sending null\.$/,
   },
   { input: { key: 'a', value: 'b', tags: ['c', null] }, says: /^tags\.1 .* instead of sending null\.$/ },
   { input: { key: 'a', value: 'b', ttl_seconds: null }, says: /^ttl_seconds .* instead of sending null\.$/ },
@@ -242,5 +246,5 @@ test.each([
 });
 
 test('a refusal without a reason is still a sentence (R-FACT-11)', () => {
-  expect(explainIssue(new z.ZodError([]))).toMatch(/^The request does not fit; .*\.$/);
+  expect(explainIssue(new z.ZodError([]))).toMatch(/^The request is invalid; .*\.$/);
 });

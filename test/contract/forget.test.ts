@@ -44,7 +44,9 @@ describe('a scope', () => {
   test.each(['category:日本語', 'category:x y', 'category:-x', `category:${'x'.repeat(65)}`, 'category:Pack_History'])(
     'is refused when it names a category that no fact can have: %s (R-FORGET-17)',
     (scope) => {
-      expect(refusal(ForgetInput(), { scope })).toMatch(/^scope names a category that no fact can have; send 1 to 64 of a-z, /);
+      expect(refusal(ForgetInput(), { scope })).toMatch(
+        /^scope names a category that no fact can have; send 1 to 64 characters of a-z, /,
+      );
     },
   );
 
@@ -104,7 +106,7 @@ describe('a dry run (R-FORGET-09)', () => {
   // Taken for false, such a word would erase what was only to be counted; taken for an unknown field, likewise.
   test.each([{ dry_run: 'true' }, { dry_run: 1 }, { dry_run: null }, { dryRun: true }])('is never overheard: %j', (input) => {
     expect(refusal(ForgetInput(), { scope: 'all', ...input })).toMatch(
-      /^(dry_run must be true or false|The request has a field)/,
+      /^(dry_run must be true or false|The request has an unknown field)/,
     );
   });
 });

@@ -13,7 +13,7 @@ test('there are twice nineteen spellings', () => {
 
 describe('a category that imitates one of the engine (R-FACT-07)', () => {
   test.each([...RESERVED_CATEGORIES])('is refused: %s', (category) => {
-    expect(refusal(FactInput(), { ...aFact, category })).toMatch(/^category belongs to the engine/);
+    expect(refusal(FactInput(), { ...aFact, category })).toMatch(/^category is reserved/);
   });
 
   test.each(spellings)('is refused: $name $how', ({ name, disguise }) => {

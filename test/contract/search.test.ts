@@ -107,7 +107,7 @@ describe('a search of facts', () => {
 
   test.each([
     { why: 'no question', input: {}, says: /^query is missing; send/ },
-    { why: 'a question without end', input: { query: 'a'.repeat(1001) }, says: /^query is longer than 1000 characters; ask/ },
+    { why: 'a question without end', input: { query: 'a'.repeat(1001) }, says: /^query is longer than 1000 characters; send/ },
     { why: 'too many hits', input: { query: 'a', limit: 101 }, says: /^limit must be a whole number from 1 to 100; send/ },
     { why: 'a limit in words', input: { query: 'a', limit: '5' }, says: /^limit must be a whole number from 1 to 100; send/ },
   ])('is refused for $why (R-FACT-11)', ({ input, says }) => {

@@ -46,7 +46,7 @@ export async function credentials(): Promise<void> {
   });
   await check('R-PACK-16 locked keyring: it is neither read nor replaced nor dropped, and never taken for absent', async () => {
     lockKeyring();
-    await assert.rejects(kept(store).read(name), coded('handler_failed'));
+    await assert.rejects(kept(store).read(name), coded('unavailable'));
     await assert.rejects(kept(store).set({ name, secret: SECRET }), coded('key_unavailable'));
     await assert.rejects(kept(store).delete(name), coded('key_unavailable'));
     await unlockKeyring();

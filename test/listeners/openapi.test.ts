@@ -203,7 +203,7 @@ describe('every route, asked what its document says and what it does not', () =>
         {
           documented: Object.hasOwn(about.responses, answer.status),
           // A memory in RAM has nothing to keep up, and embeds nothing; all else that begins with 5 is a fault.
-          fault: answer.status >= 500 && !/^(store|embeddings)_unavailable$/.test(answer.json.error ?? ''),
+          fault: answer.status >= 500 && !/^(embeddings_)?unavailable$/.test(answer.json.error ?? ''),
           fits: fits(answer.status < 300 ? schema : failure, answer.json),
         },
         `${answer.status} ${answer.text}`,

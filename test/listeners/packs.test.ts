@@ -95,15 +95,15 @@ describe('packs over REST (R-REST-16)', () => {
     ['a name with an encoded slash', 'test%2Fecho', {}, '', 400, 'invalid_input', /name must be/],
     ['a name encoded twice', 'test%252eecho', {}, '', 400, 'invalid_input', /name must be/],
     ['a name with a letter like another', 'test.e%D1%81ho', {}, '', 400, 'invalid_input', /name must be/],
-    ['a name that is no UTF-8', '%ff.echo', {}, '', 400, 'invalid_input', /"%"/],
-    ['a name in the query too', 'test.echo', {}, '?name=test.echo', 400, 'invalid_input', /name stands in the path/],
-    ['an input in the query', 'test.echo', {}, '?input=x', 400, 'invalid_input', /input is what the body holds/],
-    ['a field nobody knows', 'test.echo', {}, '?subject=you', 400, 'invalid_input', /not known here/],
+    ['a name that is no UTF-8', '%ff.echo', {}, '', 400, 'invalid_input', /percent-encoding/],
+    ['a name in the query too', 'test.echo', {}, '?name=test.echo', 400, 'invalid_input', /name is in the path/],
+    ['an input in the query', 'test.echo', {}, '?input=x', 400, 'invalid_input', /input is the body/],
+    ['a field nobody knows', 'test.echo', {}, '?subject=you', 400, 'invalid_input', /unknown field/],
     ['a session with a colon', 'test.echo', {}, '?session=a:b', 400, 'invalid_input', /session must have/],
     ['two sessions', 'test.echo', {}, '?session=a&session=b', 400, 'invalid_input', /twice/],
     ['no object', 'test.echo', '[]', '', 400, 'invalid_input', /input must be a JSON object/],
     ['an input that does not fit', 'test.echo', { what: 7 }, '', 400, 'invalid_input', /what/],
-    ['a pack below a pack', 'test.echo/test.echo', {}, '', 404, 'not_found', /nothing at this path/],
+    ['a pack below a pack', 'test.echo/test.echo', {}, '', 404, 'not_found', /Unknown path/],
   ])('refuses %s', async (_why, name, body, more, status, code, says) => {
     const all = await served();
     const answer = await all.run(name, body, more);

@@ -62,14 +62,14 @@ describe('pipelines over REST (R-REST-16)', () => {
   });
 
   test.each([
-    ['an id in the body too', 'POST', '/pipelines/shout/run', { id: 'shout' }, 400, /id stands in the path/],
+    ['an id in the body too', 'POST', '/pipelines/shout/run', { id: 'shout' }, 400, /id is in the path/],
     ['inputs in the query', 'POST', '/pipelines/shout/run?inputs=x', {}, 400, /takes no query/],
     ['inputs that are none', 'POST', '/pipelines/shout/run', [], 400, /JSON object/],
     ['an id with a slash', 'POST', '/pipelines/a%2Fb/run', {}, 400, /^id must have/],
     ['an id that climbs', 'POST', '/pipelines/../run', {}, 400, /^id must have/],
-    ['no id', 'POST', '/pipelines//run', {}, 404, /nothing at this path/],
+    ['no id', 'POST', '/pipelines//run', {}, 404, /Unknown path/],
     ['a pipeline that is not there', 'POST', '/pipelines/none/run', {}, 404, /no such pipeline/],
-    ['something else below a pipeline', 'POST', '/pipelines/shout/walk', {}, 404, /nothing at this path/],
+    ['something else below a pipeline', 'POST', '/pipelines/shout/walk', {}, 404, /Unknown path/],
     ['another method', 'PATCH', '/pipelines/shout/run', {}, 405, /send POST/],
     ['a run that is none', 'GET', '/pipeline-runs/one', undefined, 400, /^run_id must be/],
   ])('refuse %s', async (_why, method, path, body, status, says) => {

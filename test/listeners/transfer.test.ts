@@ -97,7 +97,7 @@ describe('an import', () => {
       errorsIn(json)
         .map(({ message }) => message)
         .join(),
-    ).toMatch(/not JSON.*not known.*nested.*not valid UTF-8/);
+    ).toMatch(/not JSON.*unknown field.*nested.*not valid UTF-8/);
   });
 
   test('may be tried first', async () => {

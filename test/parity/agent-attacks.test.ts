@@ -616,7 +616,7 @@ test('no word of a fact is repeated by a refusal, a log or the terminal (R-FACT-
     // A question is answered from the index; QMD looks first whether there is a memory.
     ...all.filter(({ name }) => WIRES[name].transport === 'qmd'),
   ].length;
-  expect(said.filter((sentence) => sentence.includes('Something went wrong inside'))).toHaveLength(broken);
+  expect(said.filter((sentence) => sentence.includes('had an internal error'))).toHaveLength(broken);
   expect(log.length).toBeGreaterThan(5);
   expect(JSON.stringify(log)).not.toContain(canary);
   expect(written.join('\n')).not.toContain(canary);

@@ -130,10 +130,9 @@ test('the catalogue and the defaults are the same everywhere (R-OPS-01, R-VIEW-0
   }
 });
 
-const NAME = /^name must be a group and a name with a dot between them/;
-const NO_INPUT =
-  /^input must be a JSON object; send .*, and where the field may be left out, leave it out instead of sending null\.$/;
-const INPUT = /^input must be a JSON object; send \{\} for a pack that needs nothing\.$/;
+const NAME = /^name must be a group and a name, separated by a dot/;
+const NO_INPUT = /^input must be a JSON object; send .*; if the field is optional, leave it out instead of sending null\.$/;
+const INPUT = /^input must be a JSON object; send \{\} if the pack needs no input\.$/;
 
 const refusals: readonly (readonly [why: string, operation: string, input: unknown, code: string, says: RegExp])[] = [
   ['a pack that is not there', 'runPack', { name: 'no.such' }, 'not_found', /^There is no such pack; list the packs/],
@@ -176,10 +175,10 @@ const refusals: readonly (readonly [why: string, operation: string, input: unkno
       ? [[`${why}, to end it`, 'endSession', { id: session }, 'invalid_input', /^id must /] as const]
       : []),
   ]),
-  ['a subject of its own choosing', 'runPack', { ...aRun, subject: 'you' }, 'invalid_input', /not known here/],
+  ['a subject of its own choosing', 'runPack', { ...aRun, subject: 'you' }, 'invalid_input', /unknown field/],
   ['a pack that is not there, to look at', 'pack', { name: 'no.such' }, 'not_found', /^There is no such pack/],
   ['a name that is none, to look at', 'pack', { name: '..' }, 'invalid_input', NAME],
-  ['a session of somebody else', 'endSession', { id: 'a', subject: 'you' }, 'invalid_input', /not known here/],
+  ['a session of somebody else', 'endSession', { id: 'a', subject: 'you' }, 'invalid_input', /unknown field/],
 ];
 
 const sayable = (name: Name) => refusals.filter(([, operation, input]) => WIRES[name].can(operation, input));

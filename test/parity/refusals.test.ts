@@ -38,7 +38,7 @@ function expectAlike(name: Name, outcome: Outcome, wanted: Outcome, refusal: Pic
   expect(told(outcome, refusal), name).toEqual(name === 'a line of an import' ? { message } : { code, message });
 }
 
-const OPTION = /^--[a-z-]+ must be (?:from|a whole number) /;
+const OPTION = /^--[a-z-]+ must be (?:between|a whole number) /;
 
 /** The command line says what an option takes in its own units: "30m" is no number of seconds. */
 const namesAnOption = (name: Name, { refused }: Outcome): boolean =>
@@ -244,7 +244,7 @@ describe('a memory that is locked', () => {
     locked.store.lock();
     const { json } = await request(locked.url, '/api/v1/mcp/qmd', { token, body: {} });
     expect(json.message).toMatch(
-      /^There is no memory to search at present\. [A-Z].*its owner locked it\. Unlock it in the window/,
+      /^The memory cannot be searched at present\. [A-Z].*its owner locked it\. Unlock it in the window/,
     );
   });
 });
@@ -253,7 +253,7 @@ describe('a memory that is locked', () => {
 const unsearchable: Outcome = {
   refused: {
     code: 'qmd_unavailable',
-    message: expect.stringMatching(/^There is no memory to search at present\. .* Unlock it in the window, or with: /) as string,
+    message: expect.stringMatching(/^The memory cannot be searched at present\. .* Unlock it in the window, or with: /) as string,
   },
 };
 

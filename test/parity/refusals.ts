@@ -20,11 +20,11 @@ const credential = `ghp_${'a1B2c3D4e5'.repeat(3)}F6g7h8`;
 
 const LIFETIME = /^ttl_seconds must be 0 or a whole number of seconds from 3600 to 31536000; send it as a JSON number\.$/;
 const NO_LIFETIME =
-  /^ttl_seconds must be 0 or .*; send it as a JSON number, and where the field may be left out, leave it out instead of sending null\.$/;
+  /^ttl_seconds must be 0 or .*; send it as a JSON number; if the field is optional, leave it out instead of sending null\.$/;
 const SCOPE = /^scope must say what to forget; send one of all, facts, packs, .* or client:<name>\.$/;
 const UNKNOWN_KEY = /^No fact is remembered under this key; look for it/;
-const UNSEEN = /^key holds an invisible or control character; send it without\.$/;
-const UNKNOWN_FIELD = /^The request has a field that is not known here; send only /;
+const UNSEEN = /^key contains an invisible or control character; remove it\.$/;
+const UNKNOWN_FIELD = /^The request has an unknown field; send only /;
 
 type Case = readonly [why: string, value: unknown, says: RegExp];
 
@@ -45,14 +45,14 @@ const keys = field('key', [
   [
     'null',
     null,
-    /^key must be text; send it as a JSON string, and where the field may be left out, leave it out instead of sending null\.$/,
+    /^key must be text; send it as a JSON string; if the field is optional, leave it out instead of sending null\.$/,
   ],
   ['a number', 7, /^key must be text;/],
   ['an empty text', '', /^key is missing or blank; send a short, stable name/],
   ['blanks', ' \t\n ', /^key is missing or blank;/],
   ['513 bytes', 'a'.repeat(513), /^key is longer than 512 bytes; shorten it/],
   ['513 bytes in 257 characters', `a${'ü'.repeat(256)}`, /^key is longer than 512 bytes;/],
-  ['an accent apart from its letter', 'cafe\u0301', /^key is not in Unicode normal form C; normalise it to NFC first\.$/],
+  ['an accent apart from its letter', 'cafe\u0301', /^key is not in Unicode normal form C; normalize it to NFC first\.$/],
   ['the Ångström sign', '\u212b', /^key is not in Unicode normal form C;/],
   ['NUL', 'a\0b', UNSEEN],
   ['a line feed within', 'a\nb', UNSEEN],
@@ -63,7 +63,7 @@ const keys = field('key', [
   ['half a surrogate pair', 'a\ud800b', UNSEEN],
   ['a line separator', 'a\u2028b', UNSEEN],
   ['a paragraph separator', 'a\u2029b', UNSEEN],
-  ['the place of pack runs', 'pack_history/x', /^key begins with pack_history\/ or .* which the engine keeps; choose another\.$/],
+  ['the place of pack runs', 'pack_history/x', /^key begins with pack_history\/ or .* which is reserved; choose another key\.$/],
   ['the place of pipeline runs, in capitals', 'PIPELINE_HISTORY/x', /^key begins with/],
   ['the place of plans, and no more', 'plan_history/', /^key begins with/],
   ['the place of pack runs, in full width', 'ｐａｃｋ＿ｈｉｓｔｏｒｙ／x', /^key begins with/],
@@ -74,22 +74,22 @@ const values = field('value', [
   [
     'null',
     null,
-    /^value must be text; send it as a JSON string, and where the field may be left out, leave it out instead of sending null\.$/,
+    /^value must be text; send it as a JSON string; if the field is optional, leave it out instead of sending null\.$/,
   ],
   ['a number', 7, /^value must be text;/],
   ['an object', { editor: 'Helix' }, /^value must be text;/],
   ['an empty text', '', /^value is missing or blank; send the text to remember\.$/],
   ['blanks', ' \n\u00a0 ', /^value is missing or blank;/],
-  ['64 KiB and a byte', 'a'.repeat(65_537), /^value is longer than 64 KiB; keep the essence here/],
+  ['64 KiB and a byte', 'a'.repeat(65_537), /^value is longer than 64 KiB; store a summary here/],
   ['64 KiB and a byte in fewer characters', `a${'ü'.repeat(32_768)}`, /^value is longer than 64 KiB;/],
-  ['half a surrogate pair', 'a\udc00b', /^value holds half of a surrogate pair; send well-formed Unicode\.$/],
+  ['half a surrogate pair', 'a\udc00b', /^value contains half of a surrogate pair; send well-formed Unicode\.$/],
 ]);
 
-const SHAPE = /^category must have 1 to 64 of a-z, 0-9, "_", "\." and "-", .* choose a simpler one\.$/;
-const ENGINE = /^category belongs to the engine; choose another\.$/;
+const SHAPE = /^category must have 1 to 64 characters of a-z, 0-9, "_", "\." and "-" .* choose a simpler one\.$/;
+const ENGINE = /^category is reserved; choose another category\.$/;
 
 const categories = field('category', [
-  ['null', null, /^category must be text; .*, and where the field may be left out, leave it out instead of sending null\.$/],
+  ['null', null, /^category must be text; .*; if the field is optional, leave it out instead of sending null\.$/],
   ['a number', 7, /^category must be text;/],
   ['an empty text', '', SHAPE],
   ['blanks', '  ', SHAPE],
@@ -110,18 +110,18 @@ const tags = field('tags', [
   [
     'null',
     null,
-    /^tags must be a list of texts; send a JSON array, and where the field may be left out, leave it out instead of sending null\.$/,
+    /^tags must be a list of texts; send a JSON array; if the field is optional, leave it out instead of sending null\.$/,
   ],
   ['a text', 'frontend', /^tags must be a list of texts;/],
-  ['33', many(33), /^tags must be at most 32; keep those you would search for\.$/],
+  ['33', many(33), /^tags must be at most 32; send the tags that you would search for\.$/],
   ['33 times the same', many(33, () => 't'), /^tags must be at most 32;/],
   ['a number among them', ['a', 7], /^tags\.1 must be text;/],
   ['an empty one', [''], /^tags\.0 must have 1 to 64 characters; shorten it or leave it out\.$/],
   ['a blank one', ['a', ' '], /^tags\.1 must have 1 to 64 characters;/],
   ['65 characters', ['a'.repeat(65)], /^tags\.0 must have 1 to 64 characters;/],
   ['65 characters of two units each', ['🎉'.repeat(65)], /^tags\.0 must have 1 to 64 characters;/],
-  ['NUL', ['a\0'], /^tags\.0 holds an invisible or control character;/],
-  ['a zero-width joiner', ['a', 'a\u200db'], /^tags\.1 holds an invisible or control character;/],
+  ['NUL', ['a\0'], /^tags\.0 contains an invisible or control character;/],
+  ['a zero-width joiner', ['a', 'a\u200db'], /^tags\.1 contains an invisible or control character;/],
   ['an accent apart from its letter', ['cafe\u0301'], /^tags\.0 is not in Unicode normal form C;/],
 ]);
 
@@ -206,11 +206,7 @@ const others: Refusal[] = [
     ['a cursor that is a text', { cursor: 'x' }, /^cursor is not one of this list; send next_cursor as you got it/],
     ['a cursor of another order', { cursor: cursor('expires', 1, 1) }, /^cursor is not one of this list;/],
     ['a cursor with a text for a row', { cursor: cursor('updated', 1, '1 OR 1=1') }, /^cursor is not one of this list;/],
-    [
-      'a cursor of 1025 characters',
-      { cursor: 'x'.repeat(1025) },
-      /^cursor is not one of ours; send next_cursor as you got it\.$/,
-    ],
+    ['a cursor of 1025 characters', { cursor: 'x'.repeat(1025) }, /^cursor is not a valid cursor; send next_cursor unchanged\.$/],
     ['a namespace of its own choosing', { namespace: 'other' }, UNKNOWN_FIELD],
   ]),
   ...ask('activity', 'invalid_input', [
@@ -222,14 +218,14 @@ const others: Refusal[] = [
     [
       'null for words',
       { query: null },
-      /^query must be text; send it as a JSON string, and where the field may be left out, leave it out instead of sending null\.$/,
+      /^query must be text; send it as a JSON string; if the field is optional, leave it out instead of sending null\.$/,
     ],
     [
       'null for a limit',
       { query: 'x', limit: null },
-      /^limit must be a whole number from 1 to 100; send it as a number, and where the field may be left out, leave it out instead of sending null\.$/,
+      /^limit must be a whole number from 1 to 100; send it as a number; if the field is optional, leave it out instead of sending null\.$/,
     ],
-    ['1001 characters', { query: 'x'.repeat(1001) }, /^query is longer than 1000 characters; ask with the words that matter\.$/],
+    ['1001 characters', { query: 'x'.repeat(1001) }, /^query is longer than 1000 characters; send only the important words\.$/],
     ['none at all', { query: 'x', limit: 0 }, /^limit must be a whole number from 1 to 100;/],
     ['101', { query: 'x', limit: 101 }, /^limit must be a whole number from 1 to 100;/],
     ['a category that could be none', { query: 'x', category: 'x'.repeat(129) }, SHAPE],
@@ -246,7 +242,7 @@ const others: Refusal[] = [
   ...ask('undo', 'invalid_input', [
     ['no client', { since: '2026-01-01T00:00:00Z' }, /^client is missing; send it as text\.$/],
     ['a blank client', { client: '', since: '2026-01-01T00:00:00Z' }, /^client is missing; send the name of the program/],
-    ['a time that is none', { client: 'x', since: 'yesterday' }, /^since must be a UTC time such as/],
+    ['a time that is none', { client: 'x', since: 'yesterday' }, /^since must be a UTC time;/],
   ]),
 ];
 
@@ -275,7 +271,7 @@ const scopes = ask('forget', 'invalid_input', [
   [
     'a category that no fact can have',
     { scope: 'category:x y' },
-    /^scope names a category that no fact can have; send 1 to 64 of a-z, /,
+    /^scope names a category that no fact can have; send 1 to 64 characters of a-z, /,
   ],
   ['a text for yes', { scope: 'all', dry_run: 'true' }, /^dry_run must be true or false; send it without quotes\.$/],
   ['a namespace of its own choosing', { scope: 'all', namespace: 'other' }, UNKNOWN_FIELD],
@@ -299,7 +295,7 @@ const questions = ask('query', 'invalid_input', [
   ['a search that stands alone', { searches: lex() }, /^searches must be a list; send a JSON array of \{type, query\}\.$/],
   ['a text for a search', { searches: ['x'] }, /^searches\.0 must be a JSON object; send it with type and query\.$/],
   ['nothing for a search', { searches: [lex(), null] }, /^searches\.1 must be a JSON object;/],
-  ['33 searches', { searches: many(33).map(lex) }, /^searches must be at most 32; send the ones that matter\.$/],
+  ['33 searches', { searches: many(33).map(lex) }, /^searches must be at most 32; send the most important ones\.$/],
   ['a search without a type', { searches: [{ query: 'x' }] }, TYPE],
   ['a search of a type nobody knows', { searches: [{ type: 'regex', query: 'x' }] }, TYPE],
   ['a search of another letter case', { searches: [{ type: 'LEX', query: 'x' }] }, TYPE],

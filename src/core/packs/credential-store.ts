@@ -133,11 +133,11 @@ export class CredentialStore implements CredentialProvider {
     if (!whereabouts) return undefined;
     const reading = await this.#keychain.read(accountOf(name, whereabouts.place));
     if (reading.at === 'absent') return undefined;
-    if (reading.at !== 'found') throw closed('handler_failed', name, reading.why);
+    if (reading.at !== 'found') throw closed('unavailable', name, reading.why);
     const item = itemOf(reading.text);
     if (item) return item;
     throw new Failure(
-      'handler_failed',
+      'unavailable',
       `The credential ${name} in the OS keychain was changed outside this program; set it again with: helmdeck-memory credential set ${name}.`,
     );
   }

@@ -62,7 +62,7 @@ export class PackEngine {
   async run(caller: Caller, { name, input: given, session }: RunPackInput, during: CallContext = {}): Promise<PackResult> {
     const pack = this.catalogue.find(name);
     const unavailable = pack.unavailable?.();
-    if (unavailable !== undefined) throw new Failure('handler_failed', unavailable);
+    if (unavailable !== undefined) throw new Failure('unavailable', unavailable);
     const parsed = pack.input.safeParse(given);
     if (!parsed.success) throw new Failure('invalid_input', explainInput(pack, parsed.error), { cause: parsed.error });
     const effect = effectOfPack(pack);

@@ -103,5 +103,5 @@ function fitting(key: string): string {
 
 function fittingCategory(category: string): string {
   if (CATEGORY.pattern.test(category)) return category;
-  throw new Failure('handler_failed', 'A category must have 1 to 64 of a-z, 0-9, "_", "." and "-"; choose another.');
+  throw new Failure('handler_failed', 'A category must have 1 to 64 characters of a-z, 0-9, "_", "." and "-"; choose another.');
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { signingKey, signToken } from '../../../src/core/access/jwt.ts';
 import { TokenRegistry } from '../../../src/core/access/token-registry.ts';
+import type { Perform } from '../../../src/core/operations/perform.ts';
 import { RamStore } from '../../../src/core/store/ram-store.ts';
 import { systemClock } from '../../../src/core/time/clock.ts';
 import { SESSION_IDLE_MS, MAX_SESSIONS } from '../../../src/listeners/mcp/session-registry.ts';
@@ -243,10 +244,8 @@ describe('the client with the most sessions gives way (R-MCP-14)', () => {
   });
 
   test('a client with fewer sessions is admitted even while all sessions of the greedy client are busy', async () => {
-    const served = await serve({
-      wrapPerform: (perform) => async (caller, name, input, context) =>
-        caller.client === 'greedy' ? new Promise<never>(() => undefined) : perform(caller, name, input, context),
-    });
+    const neverEnds = (async () => new Promise<never>(() => undefined)) as Perform;
+    const served = await serve({ wrapPerform: () => neverEnds });
     const [quiet, greedy] = [await tokenOf(served, 'quiet'), await tokenOf(served, 'greedy')];
     const busy = [];
     for (let count = 0; count < MAX_SESSIONS; count += 1) {

@@ -228,7 +228,7 @@ describe('a tool that fails', () => {
     ['memory_store', { key: 'a', value: 'x', category: 'pack_history' }, /category/],
     ['memory_store', 'a text', /must be a JSON object/],
     ['memory_forget', { scope: 'everything' }, /scope/],
-    ['memory_renew', { key: 'a', category: 'other' }, /not known here/],
+    ['memory_renew', { key: 'a', category: 'other' }, /unknown field/],
     ['memory_search', { query: 7 }, /query/],
   ])('because %s was given %j says what to do (R-ERR-05)', async (name, given, names) => {
     const served = await serve();

@@ -53,7 +53,7 @@ export function httpFetch({ egress, hosts: listed }: { egress: Egress; hosts: re
   const hosts = parseHostAllowlist(listed, REMEDY);
   if (!hosts)
     throw new Failure(
-      'invalid_input',
+      'invalid_config',
       'HELMDECK_FETCH_HOSTS has an entry that is not a host name; compare it with docs/settings.md.',
     );
   return definePack({

@@ -40,7 +40,7 @@ export const openClaw: Connector = {
   async connect(around, offer): Promise<readonly Step[]> {
     const { config, state, version } = findOpenClaw(around);
     if (!readConfigFile(config)) {
-      throw new Failure('invalid_input', 'OpenClaw has not been set up yet; run openclaw onboard, and try again.');
+      throw new Failure('unavailable', 'OpenClaw has not been set up yet; run openclaw onboard, and try again.');
     }
     const install = openClawCommand(around, installArgs(version));
     const instead: EditStep = { does: 'edit', path: config, edit: (before = '') => withOurs(before, offer) };
