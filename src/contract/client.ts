@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { lazy, type SchemaOutput } from './lazy.ts';
-import { inputObject, flag, notTextError, Time } from './text.ts';
+import { flag, inputObject, lazy, notTextError, type SchemaOutput, Time } from './schema.ts';
 import { Subject } from './token.ts';
 
 const clientShape = 'must be the id of a client, such as claude-code; list the clients to see their ids';

@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { lazy, type SchemaOutput } from './lazy.ts';
-import { inputObject, notTextError, Time } from './text.ts';
+import { inputObject, lazy, notTextError, type SchemaOutput, Time } from './schema.ts';
 
 export const CredentialName = lazy(() =>
   z

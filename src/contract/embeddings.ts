@@ -1,8 +1,7 @@
 import * as z from 'zod';
-import { lazy, type SchemaOutput } from './lazy.ts';
 import { EMBEDDING } from './limits.ts';
+import { fitsBytes, flag, inputObject, lazy, notTextError, type SchemaOutput, Time, wholeNumber } from './schema.ts';
 import type { SidecarState, SidecarFailureCode } from './status.ts';
-import { inputObject, fitsBytes, flag, notTextError, Time, wholeNumber } from './text.ts';
 
 const why = lazy(() => z.string().describe('What is wrong.'));
 const remedy = lazy(() => z.string().describe('What the owner can do about it.'));

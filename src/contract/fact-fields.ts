@@ -1,7 +1,6 @@
 import * as z from 'zod';
-import { lazy } from './lazy.ts';
 import { CATEGORY, KEY_BYTES, RESERVED_CATEGORIES, RESERVED_KEY_PREFIXES, TAGS, TTL, VALUE_BYTES } from './limits.ts';
-import { visibleText, fitsBytes, foldCase, notTextError } from './text.ts';
+import { fitsBytes, foldCase, lazy, notTextError, visibleText } from './schema.ts';
 
 /** Invisible characters and line breaks. They would let two different keys look the same. */
 const invisible = lazy(() => /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u);

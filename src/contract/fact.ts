@@ -1,8 +1,7 @@
 import * as z from 'zod';
 import { CategoryField, CategoryFilter, PageCursor, KeyField, LifetimeField, TagsField, FactValue } from './fact-fields.ts';
-import { lazy, type SchemaOutput } from './lazy.ts';
 import { CATEGORY, PAGE, TTL } from './limits.ts';
-import { inputObject, flag, notTextError, Time, wholeNumber } from './text.ts';
+import { flag, inputObject, lazy, notTextError, type SchemaOutput, Time, wholeNumber } from './schema.ts';
 
 /** The input of a write. The same rules apply to REST, MCP, packs, the window and import. */
 export const FactInput = lazy(() =>

@@ -4,7 +4,7 @@ import { withCliCommand } from './cli-command.ts';
  * Every failure code with its HTTP status and, if it has one, its JSON-RPC error number.
  *
  * - `insufficient_scope`: the token, or the author of a pipeline, lacks the scope. The owner can grant it.
- * - `declined`: the owner was asked for consent and refused.
+ * - `declined`: the operation needs the owner's consent, and the owner refused.
  * - `invalid_config`: a setting, or the folder or file that it names, is wrong. Only the owner can change that.
  * - `store_unavailable`: the memory's own file cannot be opened, read or written.
  * - `unavailable`: something else that the request needs is missing, busy or not running.

@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { CategoryField } from './fact-fields.ts';
-import { lazy, type SchemaOutput } from './lazy.ts';
-import { inputObject, flag } from './text.ts';
+import { flag, inputObject, lazy, type SchemaOutput } from './schema.ts';
 
 const whole = ['all', 'facts', 'packs', 'pipelines'] as const;
 const named = ['pack', 'pipeline', 'key', 'prefix', 'category', 'tag', 'client'] as const;

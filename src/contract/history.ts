@@ -1,10 +1,8 @@
 import * as z from 'zod';
 import { PageCursor } from './fact-fields.ts';
 import { DefinedBy, FactVersion } from './fact.ts';
-import { lazy, type SchemaOutput } from './lazy.ts';
 import { PAGE } from './limits.ts';
-import { RECORDED_ACTIONS, type RecordedAction } from './recorded-actions.ts';
-import { inputObject, flag, notTextError, Time, wholeNumber } from './text.ts';
+import { flag, inputObject, lazy, notTextError, type SchemaOutput, Time, wholeNumber } from './schema.ts';
 
 export const FactHistory = lazy(() =>
   z.object({
@@ -64,6 +62,35 @@ export const UndoReceipt = lazy(() =>
   }),
 );
 export type UndoReceipt = SchemaOutput<typeof UndoReceipt>;
+
+/**
+ * The admin operations that are recorded as activity, each with the input field that names its target. The field must be a name or
+ * an id, never a value, a key or a token.
+ */
+export const RECORDED_ACTIONS = {
+  adoptPipeline: 'id',
+  mintToken: 'name',
+  revokeToken: 'id',
+  pauseToken: 'id',
+  endWindowSession: 'id',
+  connectClient: 'client',
+  disconnectClient: 'client',
+  setCredential: 'name',
+  dropCredential: 'name',
+  changeSetting: 'name',
+  setEmbeddings: undefined,
+  approveOllama: undefined,
+  pullModel: undefined,
+  cancelPull: undefined,
+  trustClock: undefined,
+  lock: undefined,
+  unlock: undefined,
+  rotateKey: undefined,
+  makeRecoveryKey: undefined,
+  backup: undefined,
+} as const;
+
+export type RecordedAction = keyof typeof RECORDED_ACTIONS;
 
 const ACTIONS = Object.keys(RECORDED_ACTIONS) as RecordedAction[];
 

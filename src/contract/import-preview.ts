@@ -1,8 +1,7 @@
 import * as z from 'zod';
 import { CategoryField, LifetimeField } from './fact-fields.ts';
-import { lazy, type SchemaOutput } from './lazy.ts';
 import { IMPORT_TEXT, IMPORT_SOURCES, TTL } from './limits.ts';
-import { inputObject, fitsBytes, notTextError, wholeNumber } from './text.ts';
+import { fitsBytes, inputObject, lazy, notTextError, type SchemaOutput, wholeNumber } from './schema.ts';
 
 const ImportSource = lazy(() =>
   z.enum(IMPORT_SOURCES, { error: `must be one of ${IMPORT_SOURCES.join(', ')}; send one, or leave it out to detect it` }),

@@ -1,7 +1,6 @@
 import * as z from 'zod';
-import { lazy, type SchemaOutput } from './lazy.ts';
 import { PACK } from './limits.ts';
-import { inputObject, notTextError, Time } from './text.ts';
+import { inputObject, lazy, notTextError, type SchemaOutput, Time } from './schema.ts';
 
 const nameShape = 'must be a group and a name, separated by a dot, in a-z, 0-9 and "_"; send a name such as github.list_issues';
 
@@ -141,11 +140,11 @@ export const EndSessionReceipt = lazy(() =>
 export type EndSessionReceipt = SchemaOutput<typeof EndSessionReceipt>;
 
 /** Something that a pack found, such as a rule violation in a file. my-defaults counts the most common ones. */
-export const Finding = lazy(() =>
+export const PackFinding = lazy(() =>
   z.object({
     code: z.string().min(1).max(64),
     severity: z.string().min(1).max(32),
     file: z.string().min(1).max(512).exactOptional(),
   }),
 );
-export type Finding = SchemaOutput<typeof Finding>;
+export type PackFinding = SchemaOutput<typeof PackFinding>;

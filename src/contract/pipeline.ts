@@ -1,9 +1,8 @@
 import * as z from 'zod';
 import { DefinedBy } from './fact.ts';
-import { lazy, type SchemaOutput } from './lazy.ts';
 import { PAGE, PIPELINE } from './limits.ts';
 import { PackName } from './pack.ts';
-import { inputObject, flag, notTextError, oneLine, Time, wholeNumber } from './text.ts';
+import { flag, inputObject, lazy, notTextError, oneLine, type SchemaOutput, Time, wholeNumber } from './schema.ts';
 
 /** Must not contain a slash, because it is one segment of the keys of its runs. */
 const PipelineId = lazy(() =>
@@ -261,7 +260,7 @@ export const PipelineRun = lazy(() =>
       .describe('When the run ended. Absent while it is running, and if Helmdeck Memory stopped or was locked before its end.'),
     duration_ms: milliseconds(),
     steps: z.array(RunStep()).describe('Steps in order.'),
-    failure: Failed().exactOptional().describe('Why the run failed, or why it was cancelled if nobody requested that.'),
+    failure: Failed().exactOptional().describe('Why the run failed, or why the program cancelled it.'),
   }),
 );
 export type PipelineRun = SchemaOutput<typeof PipelineRun>;

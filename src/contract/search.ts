@@ -1,8 +1,7 @@
 import * as z from 'zod';
 import { DefinedBy, FactFilter } from './fact.ts';
-import { lazy, type SchemaOutput } from './lazy.ts';
 import { QUERY } from './limits.ts';
-import { inputObject, flag, foldCase, notTextError, Time, wholeNumber } from './text.ts';
+import { flag, foldCase, inputObject, lazy, notTextError, type SchemaOutput, Time, wholeNumber } from './schema.ts';
 
 /** A search has the same filters as a list. */
 const filters = lazy(() => FactFilter().pick({ category: true, tag: true, client: true, expiring_within: true }).shape);

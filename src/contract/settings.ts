@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { lazy, type SchemaOutput } from './lazy.ts';
-import { inputObject, notTextError } from './text.ts';
+import { inputObject, lazy, notTextError, type SchemaOutput } from './schema.ts';
 
 const SETTING_LENGTH = 200;
 
@@ -43,7 +42,9 @@ export const SettingsReport = lazy(() =>
     updates: z
       .string()
       .exactOptional()
-      .describe('Host that is asked for a newer version when the owner checks for updates. Absent if this build cannot check.'),
+      .describe(
+        'Host of the update server, contacted only when the owner checks for updates. Absent if this build cannot check.',
+      ),
     quota: z
       .object({
         facts: quota('Number of facts of this subject.'),

@@ -1,7 +1,6 @@
 import * as z from 'zod';
-import { lazy, type SchemaOutput } from './lazy.ts';
 import { TOKEN_DAYS, TOKEN_SCOPES } from './limits.ts';
-import { inputObject, flag, notTextError, Time, wholeNumber } from './text.ts';
+import { flag, inputObject, lazy, notTextError, type SchemaOutput, Time, wholeNumber } from './schema.ts';
 
 export type TokenScope = (typeof TOKEN_SCOPES)[number];
 

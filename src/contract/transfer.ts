@@ -1,9 +1,8 @@
 import * as z from 'zod';
 import { CategoryField, PageCursor, KeyField, LifetimeField, TagsField, FactValue } from './fact-fields.ts';
 import { FactSummary } from './fact.ts';
-import { lazy, type SchemaOutput } from './lazy.ts';
 import { CATEGORY, PAGE, IMPORT_REQUEST } from './limits.ts';
-import { inputObject, flag, notTextError, Time, wholeNumber } from './text.ts';
+import { flag, inputObject, lazy, notTextError, type SchemaOutput, Time, wholeNumber } from './schema.ts';
 
 /** One exported fact. */
 const FactLine = lazy(() =>

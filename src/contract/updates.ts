@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { lazy, type SchemaOutput } from './lazy.ts';
-import { inputObject, notTextError } from './text.ts';
+import { inputObject, lazy, notTextError, type SchemaOutput } from './schema.ts';
 
 const PART = String.raw`(?:0|[1-9]\d{0,8})`;
 const MARK = String.raw`[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*`;

@@ -1,7 +1,6 @@
 import * as z from 'zod';
-import { lazy } from './lazy.ts';
-import { inputObject, Time } from './text.ts';
-import { KeyStatus } from './views.ts';
+import { flag, inputObject, lazy, type SchemaOutput, Time } from './schema.ts';
+import { ClockStatus, KeyStatus } from './views.ts';
 
 const noInput = (title: string, description: string) => inputObject({}, { title, description });
 const count = (description: string) => z.int().min(0).describe(description);
@@ -61,3 +60,34 @@ export const VerifyReport = lazy(() =>
     structure: z.array(z.string()).describe('Errors in the structure of the file. Empty if there are none.'),
   }),
 );
+
+/** The owner types the time by hand. If it differs from the clock by more than this, the owner did not read this clock. */
+export const CLOCK_TOLERANCE_MS = 3_600_000;
+
+export const TrustClockInput = lazy(() =>
+  inputObject(
+    {
+      time: Time().describe(
+        'The correct date and time, as checked by the owner. It must match the clock of this machine within an hour.',
+      ),
+      dry_run: flag().default(false).describe('true only counts the facts that would be deleted.'),
+    },
+    {
+      title: 'Trust the clock',
+      description:
+        'Confirms that the clock of this machine is right after it jumped, or if it is behind the time of this memory. Facts that have expired by this clock are deleted permanently.',
+    },
+  ),
+);
+export type TrustClockInput = SchemaOutput<typeof TrustClockInput>;
+
+export const TrustClockReceipt = lazy(() =>
+  z.object({
+    clock: ClockStatus(),
+    expired: z
+      .int()
+      .min(0)
+      .describe('Number of facts of all subjects that have expired by this clock and are deleted permanently.'),
+  }),
+);
+export type TrustClockReceipt = SchemaOutput<typeof TrustClockReceipt>;

@@ -1,10 +1,9 @@
 import * as z from 'zod';
 import { SidecarStatus } from './embeddings.ts';
 import { FactVersion } from './fact.ts';
-import { lazy, type SchemaOutput } from './lazy.ts';
 import { MY_DEFAULTS, EXPIRING_SOON, LISTED_NAMES, OVERVIEW } from './limits.ts';
+import { inputObject, lazy, type SchemaOutput, Time } from './schema.ts';
 import type { ClockState, ListeningState, StoreStatus } from './status.ts';
-import { inputObject, Time } from './text.ts';
 
 const ofWhom = lazy(() => z.string().describe('Subject of this memory, as caller=<subject>.'));
 const fetched = lazy(() => Time().describe('When the data was read.'));

@@ -2,10 +2,9 @@ import { Failure } from '../contract/failure.ts';
 import type { Caller } from '../core/access/caller.ts';
 import type { TokenRegistry } from '../core/access/token-registry.ts';
 import type { Clock } from '../core/time/clock.ts';
-import { tokenExpiryMs } from './bearer-token.ts';
 import { itemsToGiveWay } from './largest-holder.ts';
 import { CONNECTION_LIMITS } from './limits.ts';
-import type { Exchange } from './router.ts';
+import type { Exchange } from './route.ts';
 
 interface Stream {
   readonly subject: string;
@@ -89,4 +88,11 @@ export class StreamRegistry implements Disposable {
     this.#streams.get(stream)?.[Symbol.dispose]();
     this.#streams.delete(stream);
   }
+}
+
+/** The expiry of a verified token, in milliseconds since 1970. */
+function tokenExpiryMs(token: string): number {
+  const payload = token.split('.')[1] ?? '';
+  const { exp } = JSON.parse(Buffer.from(payload, 'base64url').toString()) as { exp: number };
+  return exp * 1000;
 }

@@ -1,5 +1,5 @@
 import type { ZodType } from 'zod';
-import { explainIssue } from '../../src/contract/explain.ts';
+import { explainIssue } from '../../src/contract/schema.ts';
 
 export const aFact = { key: 'preferences/editor', value: 'Uses Helix' };
 

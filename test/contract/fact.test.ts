@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
-import { explainIssue } from '../../src/contract/explain.ts';
 import { FactInput, FactPatch } from '../../src/contract/fact.ts';
+import { explainIssue } from '../../src/contract/schema.ts';
 import { aFact, refusal } from './asking.ts';
 
 const accepted = (input: object) => FactInput().parse({ ...aFact, ...input });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { lazy } from '../../src/contract/lazy.ts';
+import { lazy } from '../../src/contract/schema.ts';
 
 const SOURCES = join(import.meta.dirname, '../../src');
 

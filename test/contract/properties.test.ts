@@ -6,7 +6,7 @@ import * as z from 'zod';
 import { FactInput } from '../../src/contract/fact.ts';
 import { parseScope, spellScope } from '../../src/contract/forget.ts';
 import { operations } from '../../src/contract/operations.ts';
-import { foldCase } from '../../src/contract/text.ts';
+import { foldCase } from '../../src/contract/schema.ts';
 import { aFact, misleading, refusal } from './asking.ts';
 
 const anyText = fc.string({ unit: 'binary' });

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import * as z from 'zod';
 import type { CredentialList, SetCredentialInput } from '../../contract/credential.ts';
 import { Failure, type FailureCode } from '../../contract/failure.ts';
-import { lazy, type SchemaOutput } from '../../contract/lazy.ts';
+import { lazy, type SchemaOutput } from '../../contract/schema.ts';
 import type { KeychainItems } from '../crypto/keys/keychain.ts';
 import type { MemoryStore } from '../store/store.ts';
 import { CREDENTIAL } from '../store/vault-names.ts';

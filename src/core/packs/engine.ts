@@ -1,9 +1,9 @@
 import type * as z from 'zod';
-import type { ConsentEffect } from '../../contract/effect.ts';
-import { explainIssue } from '../../contract/explain.ts';
 import { asFailure, Failure } from '../../contract/failure.ts';
 import { PACK } from '../../contract/limits.ts';
+import type { ConsentEffect } from '../../contract/operations.ts';
 import type { PackResult, RunPackInput } from '../../contract/pack.ts';
+import { explainIssue } from '../../contract/schema.ts';
 import type { Caller } from '../access/caller.ts';
 import { askConsent, type CallContext } from '../operations/call-context.ts';
 import type { Clock } from '../time/clock.ts';

@@ -3,11 +3,10 @@ import { Failure } from '../../contract/failure.ts';
 import { type EventStream, openEventStream } from '../event-stream.ts';
 import type { BodyReader } from '../request-body.ts';
 import { endResponse, SECURITY_HEADERS, sendJson } from '../response.ts';
-import type { Exchange, Route } from '../router.ts';
+import type { Exchange, Route } from '../route.ts';
 import type { StreamRegistry } from '../stream-registry.ts';
-import { readBatch, readMessage, type RpcMessage } from './message.ts';
+import { loadSdk, readBatch, readMessage, type RpcMessage, type Sdk } from './message.ts';
 import { ProtocolError, rpcErrorResponse } from './rpc.ts';
-import { loadSdk, type Sdk } from './sdk.ts';
 import type { SessionRegistry } from './session-registry.ts';
 import type { SendBeforeResponse, Session } from './session.ts';
 

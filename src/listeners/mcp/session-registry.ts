@@ -5,7 +5,7 @@ import type { TokenRegistry } from '../../core/access/token-registry.ts';
 import type { MemoryStore, SpaceChange } from '../../core/store/store.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import { itemsToGiveWay } from '../largest-holder.ts';
-import type { Exchange } from '../router.ts';
+import type { Exchange } from '../route.ts';
 import { ProtocolError } from './rpc.ts';
 import { Session, type TransportKind } from './session.ts';
 
@@ -101,8 +101,8 @@ export class SessionRegistry implements Disposable {
 
   /**
    * Closes the least recently used session if the subject has too many, so that no client can take the sessions of another
-   * (R-MCP-14). A client with fewer sessions than another takes one from the client that has the most. Otherwise it loses an idle
-   * session of its own.
+   * (R-MCP-14). A client with fewer sessions than another takes one from the client that has the most. Otherwise it loses one of
+   * its own idle sessions.
    */
   #makeRoom({ subject, client }: Caller): void {
     const sessions = [...this.#sessions.values()].filter(({ owner }) => owner.caller.subject === subject);

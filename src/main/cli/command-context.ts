@@ -59,7 +59,7 @@ export class CommandContext implements AsyncDisposable {
   async validateInput<Name extends OperationName>(name: Name, input: OperationRequest<Name>): Promise<void> {
     const [{ operations }, { explainIssue: explain }] = await Promise.all([
       import('../../contract/operations.ts'),
-      import('../../contract/explain.ts'),
+      import('../../contract/schema.ts'),
     ]);
     const parsed = operations[name].input().safeParse(input);
     if (!parsed.success) throw new Failure('invalid_input', explain(parsed.error, input), { cause: parsed.error });

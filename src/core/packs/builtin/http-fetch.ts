@@ -1,8 +1,7 @@
 import { TextDecoder } from 'node:util';
 import * as z from 'zod';
 import { Failure } from '../../../contract/failure.ts';
-import { lazy, type SchemaOutput } from '../../../contract/lazy.ts';
-import { inputObject, flag, notTextError, wholeNumber } from '../../../contract/text.ts';
+import { flag, inputObject, lazy, notTextError, type SchemaOutput, wholeNumber } from '../../../contract/schema.ts';
 import type { Egress, EgressResponse } from '../egress.ts';
 import { parseHostAllowlist } from '../hosts.ts';
 import { definePack, type Pack } from '../pack.ts';
