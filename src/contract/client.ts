@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { flag, inputObject, lazy, notTextError, type SchemaOutput, Time } from './schema.ts';
+import { count, flag, inputObject, lazy, noInput, notTextError, type SchemaOutput, Time } from './schema.ts';
 import { Subject } from './token.ts';
 
 const clientShape = 'must be the id of a client, such as claude-code; list the clients to see their ids';
@@ -12,13 +12,9 @@ export const ClientId = lazy(() =>
 );
 
 export const ClientsInput = lazy(() =>
-  inputObject(
-    {},
-    {
-      title: 'List clients',
-      description:
-        'Lists the programs on this machine that can be connected, which of them are, and when each last used its token.',
-    },
+  noInput(
+    'List clients',
+    'Lists the programs on this machine that can be connected, which of them are, and when each last used its token.',
   ),
 );
 
@@ -38,7 +34,7 @@ export const ClientRow = lazy(() =>
       .describe(
         'differs: the entry for this memory is not the one that was added. wiped: the entry is missing. broken: see why. no_token: the token was revoked or has expired.',
       ),
-    why: z.string().exactOptional().describe('What is wrong and what to do.'),
+    why: z.string().exactOptional().describe('The problem and what to do about it.'),
     subject: z.string().exactOptional().describe('The subject whose memory the client was connected to.'),
     connected_at: Time().exactOptional().describe('When the client was connected.'),
     token: z
@@ -116,7 +112,7 @@ export const ConnectionPlan = lazy(() =>
     afterwards: z
       .string()
       .exactOptional()
-      .describe('What the owner must do before the client uses the change, such as restart it.'),
+      .describe('Step for the owner before the client uses the change, such as a restart of the client.'),
   }),
 );
 export type ConnectionPlan = SchemaOutput<typeof ConnectionPlan>;
@@ -124,8 +120,8 @@ export type ConnectionPlan = SchemaOutput<typeof ConnectionPlan>;
 export const ClientVerification = lazy(() =>
   z.object({
     works: z.boolean().describe('Whether the program that the client starts reached this memory and got a response.'),
-    why: z.string().exactOptional().describe('What is wrong and what to do.'),
-    tools: z.int().min(0).describe('Number of tools that the client would see.'),
+    why: z.string().exactOptional().describe('The problem and what to do about it.'),
+    tools: count('Number of tools that the client would see.'),
   }),
 );
 export type ClientVerification = SchemaOutput<typeof ClientVerification>;
@@ -160,7 +156,7 @@ export const ConnectReceipt = lazy(() =>
     afterwards: z
       .string()
       .exactOptional()
-      .describe('What the owner must do before the client uses the change, such as restart it.'),
+      .describe('Step for the owner before the client uses the change, such as a restart of the client.'),
   }),
 );
 export type ConnectReceipt = SchemaOutput<typeof ConnectReceipt>;

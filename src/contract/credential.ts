@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { inputObject, lazy, notTextError, type SchemaOutput, Time } from './schema.ts';
+import { inputObject, lazy, noInput, notTextError, type SchemaOutput, Time } from './schema.ts';
 
 export const CredentialName = lazy(() =>
   z
@@ -14,13 +14,7 @@ export const CredentialName = lazy(() =>
 export const CREDENTIAL_SHAPE = /^[!-~]{8,1024}$/;
 
 export const CredentialsInput = lazy(() =>
-  inputObject(
-    {},
-    {
-      title: 'List credentials',
-      description: 'Lists the credentials that packs can use, and whether each is set. Never shows a secret.',
-    },
-  ),
+  noInput('List credentials', 'Lists the credentials that packs can use, and whether each is set. Never shows a secret.'),
 );
 
 export const CredentialList = lazy(() =>
@@ -33,7 +27,9 @@ export const CredentialList = lazy(() =>
           kept_in: z
             .enum(['keychain', 'settings'])
             .exactOptional()
-            .describe('Where the credential is stored: in the OS keychain, or in a setting. Absent if it is not set.'),
+            .describe(
+              'keychain: stored in the OS keychain. settings: provided by a setting. Absent if the credential is not set.',
+            ),
           set_at: Time().exactOptional().describe('When the credential was stored in the keychain.'),
         }),
       )

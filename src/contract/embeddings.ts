@@ -1,10 +1,21 @@
 import * as z from 'zod';
 import { EMBEDDING } from './limits.ts';
-import { fitsBytes, flag, inputObject, lazy, notTextError, type SchemaOutput, Time, wholeNumber } from './schema.ts';
+import {
+  count,
+  fitsBytes,
+  flag,
+  inputObject,
+  lazy,
+  noInput,
+  notTextError,
+  type SchemaOutput,
+  Time,
+  wholeNumber,
+} from './schema.ts';
 import type { SidecarState, SidecarFailureCode } from './status.ts';
 
-const why = lazy(() => z.string().describe('What is wrong.'));
-const remedy = lazy(() => z.string().describe('What the owner can do about it.'));
+const why = lazy(() => z.string().describe('The problem.'));
+const remedy = lazy(() => z.string().describe('How the owner can fix it.'));
 const model = lazy(() => z.string().describe('Name of the embedding model.'));
 
 /** Complete by type, so that a new code cannot be forgotten here. */
@@ -101,8 +112,6 @@ export const EmbedInput = lazy(() =>
 );
 export type EmbedInput = SchemaOutput<typeof EmbedInput>;
 
-const tokens = (description: string) => z.int().min(0).describe(description);
-
 export const EmbedResponse = lazy(() =>
   z.object({
     object: z.literal('list').describe('Always list, as in the OpenAI API.'),
@@ -110,27 +119,23 @@ export const EmbedResponse = lazy(() =>
       .array(
         z.object({
           object: z.literal('embedding').describe('Always embedding, as in the OpenAI API.'),
-          index: z.int().min(0).describe('Index of the text in the request.'),
+          index: count('Index of the text in the request.'),
           embedding: z.union([z.array(z.number()), z.string()]).describe('Vector of the text.'),
         }),
       )
       .describe('One vector for each text, in the same order.'),
     model: model(),
     usage: z
-      .object({ prompt_tokens: tokens('Number of tokens in all texts.'), total_tokens: tokens('The same number.') })
+      .object({ prompt_tokens: count('Number of tokens in all texts.'), total_tokens: count('The same number.') })
       .describe('Token usage.'),
   }),
 );
 export type EmbedResponse = SchemaOutput<typeof EmbedResponse>;
 
 export const EmbeddingsInput = lazy(() =>
-  inputObject(
-    {},
-    {
-      title: 'Show embeddings',
-      description:
-        'Shows the state of embeddings, the Ollama that provides them, the resources of the model, and the end of the log of Ollama.',
-    },
+  noInput(
+    'Show embeddings',
+    'Shows the state of embeddings, the Ollama that provides them, the resources of the model, and the end of the log of Ollama.',
   ),
 );
 
@@ -198,20 +203,14 @@ export const ApproveOllamaInput = lazy(() =>
 );
 
 export const PullModelInput = lazy(() =>
-  inputObject(
-    {},
-    {
-      title: 'Download the model',
-      description: 'Starts to download the model, or resumes a cancelled download. Show embeddings to see its progress.',
-    },
+  noInput(
+    'Download the model',
+    'Starts to download the model, or resumes a cancelled download. Show embeddings to see its progress.',
   ),
 );
 
 export const CancelPullInput = lazy(() =>
-  inputObject(
-    {},
-    { title: 'Cancel the download', description: 'Stops the download of the model. A later download resumes at the same point.' },
-  ),
+  noInput('Cancel the download', 'Stops the download of the model. A later download resumes at the same point.'),
 );
 
 const notSentence = `must be a text ${bounds}; send it as a JSON string`;
@@ -230,7 +229,7 @@ export const EmbeddingsTest = lazy(() =>
   z.object({
     nearness: z.number().describe('Cosine similarity, from -1 to 1. 1 means the same meaning.'),
     dimensions: z.int().min(1).describe('Length of the vectors.'),
-    duration_ms: z.int().min(0).describe('Duration in milliseconds.'),
+    duration_ms: count('Duration in milliseconds.'),
   }),
 );
 export type EmbeddingsTest = SchemaOutput<typeof EmbeddingsTest>;

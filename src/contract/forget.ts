@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { CategoryField } from './fact-fields.ts';
-import { flag, inputObject, lazy, type SchemaOutput } from './schema.ts';
+import { count, flag, inputObject, lazy, type SchemaOutput } from './schema.ts';
 
 const whole = ['all', 'facts', 'packs', 'pipelines'] as const;
 const named = ['pack', 'pipeline', 'key', 'prefix', 'category', 'tag', 'client'] as const;
@@ -92,17 +92,11 @@ export type ForgetInput = SchemaOutput<typeof ForgetInput>;
 export const ForgetReceipt = lazy(() =>
   z.object({
     scope: z.string().describe('The scope as sent, with a category in lower case.'),
-    deleted: z
-      .int()
-      .min(0)
-      .describe('Number of entries deleted, each counted once. With dry_run, the number that would be deleted.'),
+    deleted: count('Number of entries deleted, each counted once. With dry_run, the number that would be deleted.'),
     purged: z.boolean().describe('Whether no byte of them is left in the database files.'),
-    older_backups: z
-      .int()
-      .min(0)
-      .describe(
-        'Number of copies in the data folder, such as backups, that may still contain the sealed entries. A restore deletes them again.',
-      ),
+    older_backups: count(
+      'Number of copies in the data folder, such as backups, that may still contain the sealed entries. A restore deletes them again.',
+    ),
     undo: z
       .string()
       .exactOptional()

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { PageCursor } from './fact-fields.ts';
 import { DefinedBy, FactVersion } from './fact.ts';
 import { PAGE } from './limits.ts';
-import { flag, inputObject, lazy, notTextError, type SchemaOutput, Time, wholeNumber } from './schema.ts';
+import { count, flag, inputObject, lazy, notTextError, type SchemaOutput, Time, wholeNumber } from './schema.ts';
 
 export const FactHistory = lazy(() =>
   z.object({
@@ -41,8 +41,8 @@ export const UndoReceipt = lazy(() =>
     client: z.string().describe('The program whose writes were undone.'),
     since: Time().describe('Writes at or after this time were undone.'),
     until: Time().exactOptional().describe('Writes after this time were kept. Absent if all later writes were undone.'),
-    removed: z.int().min(0).describe('Number of facts that it had created and that are now deleted.'),
-    restored: z.int().min(0).describe('Number of facts that it had changed and that are now restored.'),
+    removed: count('Number of facts that it had created and that are now deleted.'),
+    restored: count('Number of facts that it had changed and that are now restored.'),
     skipped: z
       .array(z.string())
       .describe('Keys of facts that were not restored, because their previous version no longer exists.'),

@@ -45,7 +45,7 @@ export const SEARCHED_RUNS = 1000;
 /** Default quota of a subject. */
 export const QUOTA = { facts: 10_000, bytes: 64 * 1024 * KIB } as const;
 
-/** Maximum rows per memory of activity, of runs, and of cached pack results. The oldest are deleted first. */
+/** Maximum rows per memory of activity, of runs, and of cached pack results. Old rows are deleted first. */
 export const RECORD_ROWS = { activity: 10_000, audit: 10_000, cache: 1000 } as const;
 
 /** The scopes of tokens. `admin` includes the others. */

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { PACK } from './limits.ts';
-import { inputObject, lazy, notTextError, type SchemaOutput, Time } from './schema.ts';
+import { count, inputObject, lazy, noInput, notTextError, type SchemaOutput, Time } from './schema.ts';
 
 const nameShape = 'must be a group and a name, separated by a dot, in a-z, 0-9 and "_"; send a name such as github.list_issues';
 
@@ -64,13 +64,13 @@ export const PackResult = lazy(() =>
         z.object({
           name: z.string().describe('Name of the artifact.'),
           media_type: z.string().describe('Media type, such as image/png.'),
-          bytes: z.int().min(0).describe('Size in bytes.'),
+          bytes: count('Size in bytes.'),
           url: z.string().describe('URL of the artifact.'),
         }),
       )
       .exactOptional()
       .describe('Artifacts that the run produced. Absent if there are none.'),
-    duration_ms: z.int().min(0).describe('Duration in milliseconds.'),
+    duration_ms: count('Duration in milliseconds.'),
     session_id: SessionId().exactOptional(),
   }),
 );
@@ -92,9 +92,7 @@ export const PackSummary = lazy(() =>
 );
 export type PackSummary = SchemaOutput<typeof PackSummary>;
 
-export const PacksInput = lazy(() =>
-  inputObject({}, { title: 'List packs', description: 'Lists the packs, with what each does.' }),
-);
+export const PacksInput = lazy(() => noInput('List packs', 'Lists the packs, with what each does.'));
 
 export const PackList = lazy(() =>
   z.object({
@@ -134,7 +132,7 @@ export const EndSessionInput = lazy(() =>
 export const EndSessionReceipt = lazy(() =>
   z.object({
     session_id: SessionId(),
-    deleted: z.int().min(0).describe('Number of entries of working memory that were deleted.'),
+    deleted: count('Number of entries of working memory that were deleted.'),
   }),
 );
 export type EndSessionReceipt = SchemaOutput<typeof EndSessionReceipt>;

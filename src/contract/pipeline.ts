@@ -2,7 +2,18 @@ import * as z from 'zod';
 import { DefinedBy } from './fact.ts';
 import { PAGE, PIPELINE } from './limits.ts';
 import { PackName } from './pack.ts';
-import { flag, inputObject, lazy, notTextError, oneLine, type SchemaOutput, Time, wholeNumber } from './schema.ts';
+import {
+  count,
+  flag,
+  inputObject,
+  lazy,
+  noInput,
+  notTextError,
+  oneLine,
+  type SchemaOutput,
+  Time,
+  wholeNumber,
+} from './schema.ts';
 
 /** Must not contain a slash, because it is one segment of the keys of its runs. */
 const PipelineId = lazy(() =>
@@ -100,9 +111,7 @@ export const PipelineReceipt = lazy(() =>
 );
 export type PipelineReceipt = SchemaOutput<typeof PipelineReceipt>;
 
-export const PipelinesInput = lazy(() =>
-  inputObject({}, { title: 'List pipelines', description: 'Lists the pipelines, with what each does.' }),
-);
+export const PipelinesInput = lazy(() => noInput('List pipelines', 'Lists the pipelines, with what each does.'));
 
 /** A title or description that another agent wrote, as one short line. */
 export const displayText = (said: string): string => oneLine(said, PIPELINE.shownCharacters);
@@ -223,12 +232,12 @@ export const FinishPipelineInput = lazy(() =>
 const Failed = lazy(() =>
   z.object({
     error: z.string().describe('Code of the failure.'),
-    message: z.string().describe('What is wrong and what to do.'),
+    message: z.string().describe('The problem and what to do about it.'),
     step: z.string().exactOptional().describe('Id of the step that failed.'),
   }),
 );
 
-const milliseconds = lazy(() => z.int().min(0).describe('Duration in milliseconds.').exactOptional());
+const milliseconds = lazy(() => count('Duration in milliseconds.').exactOptional());
 
 const RunStep = lazy(() =>
   z.object({

@@ -62,10 +62,15 @@ export const inputObject = <Shape extends z.core.$ZodLooseShape>(shape: Shape, m
     .meta({ ...meta });
 };
 
+/** The input of an operation without fields. */
+export const noInput = (title: string, description: string) => inputObject({}, { title, description });
+
 export const wholeNumber = (min: number, max: number) => {
   const error = `must be a whole number from ${min} to ${max}; send it as a number`;
   return z.int({ error }).min(min, { error }).max(max, { error });
 };
+
+export const count = (description: string) => z.int().min(0).describe(description);
 
 export const flag = () => z.boolean({ error: 'must be true or false; send it without quotes' });
 

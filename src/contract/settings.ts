@@ -1,20 +1,15 @@
 import * as z from 'zod';
-import { inputObject, lazy, notTextError, type SchemaOutput } from './schema.ts';
+import { count, inputObject, lazy, noInput, notTextError, type SchemaOutput } from './schema.ts';
 
 const SETTING_LENGTH = 200;
 
-const count = (description: string) => z.int().min(0).describe(description);
 const quota = (description: string) =>
   z.object({ used: count('Amount in use.'), most: count('Maximum amount.') }).describe(description);
 
 export const SettingsInput = lazy(() =>
-  inputObject(
-    {},
-    {
-      title: 'Show settings',
-      description:
-        'Shows every setting and where it is set, the data folder, the address, and how much of its quota the subject uses.',
-    },
+  noInput(
+    'Show settings',
+    'Shows every setting and where it is set, the data folder, the address, and how much of its quota the subject uses.',
   ),
 );
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { TOKEN_DAYS, TOKEN_SCOPES } from './limits.ts';
-import { flag, inputObject, lazy, notTextError, type SchemaOutput, Time, wholeNumber } from './schema.ts';
+import { flag, inputObject, lazy, noInput, notTextError, type SchemaOutput, Time, wholeNumber } from './schema.ts';
 
 export type TokenScope = (typeof TOKEN_SCOPES)[number];
 
@@ -113,10 +113,7 @@ export const MintReceipt = lazy(() =>
 export type MintReceipt = SchemaOutput<typeof MintReceipt>;
 
 export const TokensInput = lazy(() =>
-  inputObject(
-    {},
-    { title: 'List tokens', description: 'Lists the tokens that this program created and that are not revoked, newest first.' },
-  ),
+  noInput('List tokens', 'Lists the tokens that this program created and that are not revoked, newest first.'),
 );
 export type TokensInput = SchemaOutput<typeof TokensInput>;
 

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { CategoryField, PageCursor, KeyField, LifetimeField, TagsField, FactValue } from './fact-fields.ts';
 import { FactSummary } from './fact.ts';
 import { CATEGORY, PAGE, IMPORT_REQUEST } from './limits.ts';
-import { flag, inputObject, lazy, notTextError, type SchemaOutput, Time, wholeNumber } from './schema.ts';
+import { count, flag, inputObject, lazy, notTextError, type SchemaOutput, Time, wholeNumber } from './schema.ts';
 
 /** One exported fact. */
 const FactLine = lazy(() =>
@@ -64,8 +64,6 @@ export const ImportInput = lazy(() =>
   ),
 );
 
-const count = (description: string) => z.int().min(0).describe(description);
-
 export const ImportReceipt = lazy(() =>
   z.object({
     created: count('Number of new facts.'),
@@ -76,7 +74,7 @@ export const ImportReceipt = lazy(() =>
       .array(
         z.object({
           line: z.int().min(1).describe('Line number.'),
-          message: z.string().describe('What is wrong with the line and what to do.'),
+          message: z.string().describe('The problem with the line and what to do about it.'),
         }),
       )
       .describe('Rejected lines.'),

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { inputObject, lazy, notTextError, type SchemaOutput } from './schema.ts';
+import { lazy, noInput, notTextError, type SchemaOutput } from './schema.ts';
 
 const PART = String.raw`(?:0|[1-9]\d{0,8})`;
 const MARK = String.raw`[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*`;
@@ -27,13 +27,7 @@ export const Release = lazy(() => z.object({ version: Version(), url: Url() }));
 export type Release = SchemaOutput<typeof Release>;
 
 export const CheckForUpdatesInput = lazy(() =>
-  inputObject(
-    {},
-    {
-      title: 'Check for updates',
-      description: 'Asks the update server of this build for the newest version. Downloads and installs nothing.',
-    },
-  ),
+  noInput('Check for updates', 'Asks the update server of this build for the newest version. Downloads and installs nothing.'),
 );
 
 export const UpdateReport = lazy(() =>

@@ -1,9 +1,6 @@
 import * as z from 'zod';
-import { flag, inputObject, lazy, type SchemaOutput, Time } from './schema.ts';
+import { count, flag, inputObject, lazy, noInput, type SchemaOutput, Time } from './schema.ts';
 import { ClockStatus, KeyStatus } from './views.ts';
-
-const noInput = (title: string, description: string) => inputObject({}, { title, description });
-const count = (description: string) => z.int().min(0).describe(description);
 
 const file = lazy(() => z.string().describe('Path of the backup file.'));
 const at = lazy(() => Time().describe('When the backup was made.'));
@@ -84,10 +81,7 @@ export type TrustClockInput = SchemaOutput<typeof TrustClockInput>;
 export const TrustClockReceipt = lazy(() =>
   z.object({
     clock: ClockStatus(),
-    expired: z
-      .int()
-      .min(0)
-      .describe('Number of facts of all subjects that have expired by this clock and are deleted permanently.'),
+    expired: count('Number of facts of all subjects that have expired by this clock and are deleted permanently.'),
   }),
 );
 export type TrustClockReceipt = SchemaOutput<typeof TrustClockReceipt>;

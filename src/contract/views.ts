@@ -2,17 +2,13 @@ import * as z from 'zod';
 import { SidecarStatus } from './embeddings.ts';
 import { FactVersion } from './fact.ts';
 import { MY_DEFAULTS, EXPIRING_SOON, LISTED_NAMES, OVERVIEW } from './limits.ts';
-import { inputObject, lazy, type SchemaOutput, Time } from './schema.ts';
+import { count, lazy, noInput, type SchemaOutput, Time } from './schema.ts';
 import type { ClockState, ListeningState, StoreStatus } from './status.ts';
 
 const ofWhom = lazy(() => z.string().describe('Subject of this memory, as caller=<subject>.'));
 const fetched = lazy(() => Time().describe('When the data was read.'));
 const emptyNote = lazy(() => z.string().exactOptional().describe('Why the result is empty. Absent otherwise.'));
 const unixTime = (description: string) => z.int().min(0).describe(`${description}, in seconds since 1970.`);
-const count = (description: string) => z.int().min(0).describe(description);
-
-const noInput = (title: string, description: string) => inputObject({}, { title, description });
-
 export const MyMemoryInput = lazy(() =>
   noInput('Show my memory', 'Lists the categories of facts, the number of facts in each, and their newest keys. No values.'),
 );
@@ -172,8 +168,8 @@ export const StatusInput = lazy(() =>
   noInput('Show status', 'Shows whether the memory is stored on disk, whether its key is available, and what to do if not.'),
 );
 
-const why = lazy(() => z.string().describe('What is wrong.'));
-const remedy = lazy(() => z.string().describe('What the owner can do about it.'));
+const why = lazy(() => z.string().describe('The problem.'));
+const remedy = lazy(() => z.string().describe('How the owner can fix it.'));
 
 export const KeyStatus = lazy(() =>
   z

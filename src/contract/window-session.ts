@@ -1,14 +1,8 @@
 import * as z from 'zod';
-import { inputObject, lazy, notTextError, type SchemaOutput, Time } from './schema.ts';
+import { inputObject, lazy, noInput, notTextError, type SchemaOutput, Time } from './schema.ts';
 
 export const WindowSessionsInput = lazy(() =>
-  inputObject(
-    {},
-    {
-      title: 'List browser sessions',
-      description: 'Lists the browser sessions of the window, most recently used first.',
-    },
-  ),
+  noInput('List browser sessions', 'Lists the browser sessions of the window, most recently used first.'),
 );
 
 const WindowSession = lazy(() =>

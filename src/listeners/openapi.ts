@@ -248,7 +248,7 @@ const failureSchema = {
   type: 'object',
   properties: {
     error: { type: 'string', enum: Object.keys(failures), description: 'Code of the failure.' },
-    message: { type: 'string', description: 'What is wrong and what to do.' },
+    message: { type: 'string', description: 'The problem and what to do about it.' },
   },
   required: ['error', 'message'],
   additionalProperties: false,
