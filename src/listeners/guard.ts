@@ -32,7 +32,7 @@ export function createGuard(port: number, allowedHosts: readonly string[] = []):
           host = rawHeaders[index + 1];
           break;
         case 'origin':
-          // Another parser might use the other of two headers.
+          // With two headers, a proxy could use the other one.
           if (origin !== undefined) throw foreignOrigin();
           origin = rawHeaders[index + 1] ?? '';
           break;
@@ -79,7 +79,7 @@ export function readBearerToken(rawHeaders: readonly string[]): string {
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index];
     if (name?.length !== AUTHORIZATION.length || name.toLowerCase() !== AUTHORIZATION) continue;
-    // Another parser might use the other of two headers.
+    // With two headers, a proxy could use the other one.
     if (credentials !== undefined) throw new Failure('invalid_token', 'There are two Authorization headers; send exactly one.');
     credentials = rawHeaders[index + 1] ?? '';
   }

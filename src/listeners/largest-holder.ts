@@ -1,4 +1,4 @@
-/** The items of the holder whose items add up to the largest size. When a shared limit is reached, one of them gives way. */
+/** Returns the items of the holder with the largest total size. When a shared limit is reached, one of them is given up. */
 export function itemsOfLargestHolder<T>(
   items: Iterable<T>,
   holderOf: (item: T) => string,
@@ -13,7 +13,7 @@ export function itemsOfLargestHolder<T>(
   return largest;
 }
 
-/** The largest item of that holder. */
+/** Returns the largest item of the holder with the largest total size. */
 export function largestItemOfLargestHolder<T>(
   items: Iterable<T>,
   holderOf: (item: T) => string,
@@ -22,7 +22,7 @@ export function largestItemOfLargestHolder<T>(
   return itemsOfLargestHolder(items, holderOf, sizeOf).toSorted((one, other) => sizeOf(other) - sizeOf(one))[0];
 }
 
-/** The items of the holder with the most, if another holder opens one more. Empty if the opening holder would have the most. */
+/** Returns the items of the holder that has the most, to make room for one more item of `opening`. Empty if no holder has more than it. */
 export function itemsToGiveWay<T>(items: readonly T[], holderOf: (item: T) => string, opening: string): readonly T[] {
   const largest = itemsOfLargestHolder(items, holderOf, () => 1);
   const own = items.filter((item) => holderOf(item) === opening);

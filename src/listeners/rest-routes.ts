@@ -16,7 +16,7 @@ export interface RestRow {
   readonly inputIn: 'body' | 'query';
   /** The one field whose value is the whole body; the other fields are in the query and the path. */
   readonly bodyField?: string;
-  /** 200 by default. */
+  /** Status of a successful response, 200 by default. */
   readonly status?: 202;
 }
 
@@ -227,7 +227,7 @@ export function decodeComponent(text: string): string {
 /** The name of the path parameter, if the path has one. */
 export const pathFieldOf = (path: string): string | undefined => /\{(\w+)\}/.exec(path)?.[1];
 
-/** Ignoring an unexpected query would answer a different question from the one that was asked. */
+/** Refuses a query that would be ignored, because the caller may expect it to have an effect. */
 export function rejectQuery(query: string): void {
   if (query !== '') throw new Failure('invalid_input', 'This request takes no query; send the fields in the body.');
 }

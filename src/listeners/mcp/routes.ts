@@ -19,7 +19,7 @@ interface Deps {
   readonly bodies: BodyReader;
 }
 
-/** Unread data per stream: room for a few of the longest results. */
+/** Limit of unread bytes per stream, enough for a few of the longest results. */
 const UNREAD_BYTES = 4 * 1024 * 1024;
 
 /** The two HTTP transports of one MCP server (R-MCP-01). */
@@ -105,7 +105,7 @@ class ResponseStream {
         onTokenEnd: () => void this.#session.close(),
       });
     } catch {
-      // The subject has too many streams, so the result is sent without one.
+      // The client has too many streams, so the result is sent without one.
       this.#unavailable = true;
       return undefined;
     }
