@@ -22,7 +22,7 @@ export function largestItemOfLargestHolder<T>(
   return itemsOfLargestHolder(items, holderOf, sizeOf).toSorted((one, other) => sizeOf(other) - sizeOf(one))[0];
 }
 
-/** Returns the items of the holder that has the most, to make room for one more item of `opening`. Empty if no holder has more than it. */
+/** Returns the items of the holder with the most items, to make room for one more of `opening`. Empty if no holder has more. */
 export function itemsToGiveWay<T>(items: readonly T[], holderOf: (item: T) => string, opening: string): readonly T[] {
   const largest = itemsOfLargestHolder(items, holderOf, () => 1);
   const own = items.filter((item) => holderOf(item) === opening);
