@@ -172,7 +172,7 @@ export class Connections implements ClientConnections {
     const { installed } = await connector.detect(around);
     if (!installed) {
       throw new Failure(
-        'unavailable',
+        'not_found',
         `${connector.name} was not found on this machine; install it, or start Helmdeck Memory where it is in the PATH, and try again.`,
       );
     }
