@@ -1,4 +1,4 @@
-import { needsConsent } from '../../src/contract/effect.ts';
+import { needsConsent } from '../../src/contract/operations.ts';
 import { operations } from '../../src/contract/operations.ts';
 import { renderTable } from './table.ts';
 

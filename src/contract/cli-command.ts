@@ -3,7 +3,7 @@ const NAME = 'helmdeck-memory';
 let call = NAME;
 let callAnywhere = NAME;
 
-/** Set once at the start, to what starts the command line where its owner sits, and in any folder of this machine. */
+/** Sets the command that starts the command line: in the owner's current folder, and in any folder. Called once, at the start. */
 export function setCliCommand(command: string, anywhere = command): void {
   call = command;
   callAnywhere = anywhere;
@@ -11,20 +11,21 @@ export function setCliCommand(command: string, anywhere = command): void {
 
 export const absoluteCliCommand = (): string => callAnywhere;
 
-/** Where a text suggests a command, with what starts it here. What is spelled out already stays, such as a path. */
+/** Replaces `helmdeck-memory` in suggested commands by the command that works here. Paths and `npx` commands stay as they are. */
 export const withCliCommand = (text: string): string =>
   call === NAME ? text : text.replaceAll(/(?<![\w/.-]|npx )helmdeck-memory(?= [a-z<-])/g, () => call);
 
-const SAID: ReadonlySet<string> = new Set(['why', 'remedy', 'says']);
+/** Fields that hold our own sentences, never stored text. */
+const SENTENCE_FIELDS: ReadonlySet<string> = new Set(['why', 'remedy', 'says']);
 
-/** The same in every sentence of an answer that says what is wrong or what to do. Nothing that anybody stored is under these names. */
+/** Applies `withCliCommand` to these fields, at any depth. */
 export function withCliCommands<T>(value: T): T {
   if (call === NAME || typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map((one: unknown) => withCliCommands(one)) as T;
+  if (Array.isArray(value)) return value.map((item: unknown) => withCliCommands(item)) as T;
   return Object.fromEntries(
-    Object.entries(value).map(([name, one]: [string, unknown]) => [
+    Object.entries(value).map(([name, field]: [string, unknown]) => [
       name,
-      SAID.has(name) && typeof one === 'string' ? withCliCommand(one) : withCliCommands(one),
+      SENTENCE_FIELDS.has(name) && typeof field === 'string' ? withCliCommand(field) : withCliCommands(field),
     ]),
   ) as T;
 }

@@ -1,24 +1,20 @@
 import * as z from 'zod';
-import { lazy, type SchemaOutput } from './lazy.ts';
-import { inputObject, flag, notTextError, Time } from './text.ts';
+import { count, flag, inputObject, lazy, noInput, notTextError, type SchemaOutput, Time } from './schema.ts';
 import { Subject } from './token.ts';
 
-const clientShape = 'must be the id of a client, such as claude-code; list the clients to see which there are';
+const clientShape = 'must be the id of a client, such as claude-code; list the clients to see their ids';
 
 export const ClientId = lazy(() =>
   z
     .string({ error: notTextError })
     .regex(/^[a-z][a-z0-9-]{0,31}$/, { error: clientShape })
-    .describe('Which client, by its id in the list.'),
+    .describe('The id of the client, such as claude-code.'),
 );
 
 export const ClientsInput = lazy(() =>
-  inputObject(
-    {},
-    {
-      title: 'List clients',
-      description: 'Which programs can be connected on this machine, which are, and when each of them was last there.',
-    },
+  noInput(
+    'List clients',
+    'Lists the programs on this machine that can be connected, which of them are, and when each last used its token.',
   ),
 );
 
@@ -28,44 +24,49 @@ export type ClientState = (typeof CLIENT_STATES)[number];
 export const ClientRow = lazy(() =>
   z.object({
     id: ClientId(),
-    name: z.string().describe('As people know it.'),
-    installed: z.boolean().describe('Whether it seems to be on this machine.'),
-    version: z.string().exactOptional().describe('Its version, where that can be seen without starting it.'),
-    config: z.string().describe('Its configuration, which our entry stands in, or would.'),
-    transport: z.enum(['stdio', 'http']).describe('How it reaches the memory.'),
+    name: z.string().describe('Display name.'),
+    installed: z.boolean().describe('Whether the client appears to be installed on this machine.'),
+    version: z.string().exactOptional().describe('Version of the client, if it can be found without starting the client.'),
+    config: z.string().describe("The client's configuration, where the entry for this memory is or would be added."),
+    transport: z.enum(['stdio', 'http']).describe('How the client connects to the memory.'),
     state: z
       .enum(CLIENT_STATES)
       .describe(
-        'differs: an entry with our name that is not the one put there; wiped: ours has gone; broken: see why; no_token: its token was revoked or has expired.',
+        'differs: the entry for this memory is not the one that was added. wiped: the entry is missing. broken: see why. no_token: the token was revoked or has expired.',
       ),
-    why: z.string().exactOptional().describe('What is wrong and what to do.'),
-    subject: z.string().exactOptional().describe('Whose memory it was connected to.'),
-    connected_at: Time().exactOptional().describe('When it was connected.'),
+    why: z.string().exactOptional().describe('The problem and what to do about it.'),
+    subject: z.string().exactOptional().describe('The subject whose memory the client was connected to.'),
+    connected_at: Time().exactOptional().describe('When the client was connected.'),
     token: z
       .object({
-        id: z.string().describe('By this it is revoked, or paused.'),
-        paused: z.boolean().describe('Whether it is refused until it is let in again.'),
-        expires_at: Time().describe('When it expires.'),
-        last_used_at: Time().exactOptional().describe('When it was last used, to the minute; absent if it never was.'),
+        id: z.string().describe('Id of the token; use it to pause or revoke the token.'),
+        paused: z.boolean().describe('Whether the token is paused. Requests with a paused token are refused.'),
+        expires_at: Time().describe('When the token expires.'),
+        last_used_at: Time()
+          .exactOptional()
+          .describe('When the token was last used, to the minute. Absent if it was never used.'),
       })
       .exactOptional()
-      .describe('The token that it was given.'),
+      .describe('The token that the client was given.'),
   }),
 );
 export type ClientRow = SchemaOutput<typeof ClientRow>;
 
-export const ClientList = lazy(() => z.object({ clients: z.array(ClientRow()).describe('Every client that is known here.') }));
+export const ClientList = lazy(() =>
+  z.object({ clients: z.array(ClientRow()).describe('Every client that this program can connect.') }),
+);
 export type ClientList = SchemaOutput<typeof ClientList>;
 
-const Whose = lazy(() => Subject().default('me').describe('Whose memory it opens; clients with one subject share one memory.'));
+const ClientSubject = lazy(() =>
+  Subject().default('me').describe('The subject whose memory the client uses. Clients with the same subject share one memory.'),
+);
 
 export const PlanConnectionInput = lazy(() =>
   inputObject(
-    { client: ClientId(), subject: Whose() },
+    { client: ClientId(), subject: ClientSubject() },
     {
       title: 'Plan a connection',
-      description:
-        "Shows what connecting a client would change in that client's own files, and what would be run. Changes nothing.",
+      description: "Shows which of the client's files would change and which commands would run. Changes nothing.",
     },
   ),
 );
@@ -74,44 +75,53 @@ export type PlanConnectionInput = SchemaOutput<typeof PlanConnectionInput>;
 export const ConnectionPlan = lazy(() =>
   z.object({
     client: ClientId(),
-    basis: z.string().describe('Names what the plan was made from; sent back, it makes sure that nothing else is done.'),
+    basis: z
+      .string()
+      .describe(
+        'Identifies the files that the plan is based on. Send it with the connect request, which then fails if they have changed.',
+      ),
     files: z
       .array(
         z.object({
-          path: z.string().describe('The file, behind all links.'),
-          created: z.boolean().describe('Whether there is none yet.'),
+          path: z.string().describe('Path of the file, with links resolved.'),
+          created: z.boolean().describe('Whether the file will be created.'),
           holds_token: z
             .literal(true)
             .exactOptional()
-            .describe('It comes to hold the token, and then nobody but its owner may read it.'),
+            .describe('Present if the token will be stored in this file. Only its owner can then read the file.'),
           lines: z
             .array(
               z.object({
-                sign: z.enum([' ', '-', '+']).describe('Stays, goes or comes.'),
-                text: z.string().describe('The line.'),
+                sign: z.enum([' ', '-', '+']).describe('Space: unchanged. Minus: removed. Plus: added.'),
+                text: z.string().describe('Text of the line.'),
               }),
             )
-            .describe('What changes, with the lines around it.'),
+            .describe('The changed lines, with unchanged lines around them.'),
         }),
       )
-      .describe('Files that change.'),
+      .describe('Files that would change.'),
     commands: z
-      .array(z.object({ program: z.string().describe('The program.'), args: z.array(z.string()).describe('Its arguments.') }))
-      .describe('What is run to change them, if it is not done directly.'),
+      .array(z.object({ program: z.string().describe('Program to run.'), args: z.array(z.string()).describe('Its arguments.') }))
+      .describe('Commands that would be run. Empty if the files are edited directly.'),
     link: z
       .string()
       .exactOptional()
-      .describe('Opened, it has the client offer to add the same entry, for another profile of it; it holds no token.'),
-    afterwards: z.string().exactOptional().describe('What its owner has to do for the client to notice.'),
+      .describe(
+        'A link that adds the same entry to another profile of the client, after the client has asked. It contains no token.',
+      ),
+    afterwards: z
+      .string()
+      .exactOptional()
+      .describe('Step for the owner before the client uses the change, such as a restart of the client.'),
   }),
 );
 export type ConnectionPlan = SchemaOutput<typeof ConnectionPlan>;
 
 export const ClientVerification = lazy(() =>
   z.object({
-    works: z.boolean().describe('Whether what the client starts came through to this memory and got an answer.'),
-    why: z.string().exactOptional().describe('What is wrong and what to do.'),
-    tools: z.int().min(0).describe('How many tools it was offered.'),
+    works: z.boolean().describe('Whether the program that the client starts reached this memory and got a response.'),
+    why: z.string().exactOptional().describe('The problem and what to do about it.'),
+    tools: count('Number of tools that the client would see.'),
   }),
 );
 export type ClientVerification = SchemaOutput<typeof ClientVerification>;
@@ -120,17 +130,17 @@ export const ConnectClientInput = lazy(() =>
   inputObject(
     {
       client: ClientId(),
-      subject: Whose(),
+      subject: ClientSubject(),
       basis: z
         .string({ error: notTextError })
-        .max(128, { error: 'must be the basis of a plan; take it from there, or leave it out' })
+        .max(128, { error: 'must be the basis of a plan; copy it from the plan, or leave it out' })
         .exactOptional()
-        .describe('The plan that was shown: when the files have changed since, nothing is done.'),
+        .describe('The basis of the plan that was shown. The request fails if the files have changed since.'),
     },
     {
       title: 'Connect a client',
       description:
-        "Gives a client a token of its own and puts our entry into the client's configuration, keeping everything else there as it is; then tries it.",
+        "Creates a token for the client, adds the entry for this memory to the client's configuration, and tests the connection. The rest of the configuration stays unchanged.",
     },
   ),
 );
@@ -139,11 +149,14 @@ export type ConnectClientInput = SchemaOutput<typeof ConnectClientInput>;
 export const ConnectReceipt = lazy(() =>
   z.object({
     client: ClientId(),
-    subject: z.string().describe('Whose memory it opens.'),
-    token: z.string().describe('The id of its token.'),
-    expires_at: Time().describe('When its token expires.'),
-    verified: ClientVerification().describe('How trying it went.'),
-    afterwards: z.string().exactOptional().describe('What its owner has to do for the client to notice.'),
+    subject: z.string().describe('The subject whose memory the client uses.'),
+    token: z.string().describe("Id of the client's token."),
+    expires_at: Time().describe('When the token expires.'),
+    verified: ClientVerification().describe('Result of the connection test.'),
+    afterwards: z
+      .string()
+      .exactOptional()
+      .describe('Step for the owner before the client uses the change, such as a restart of the client.'),
   }),
 );
 export type ConnectReceipt = SchemaOutput<typeof ConnectReceipt>;
@@ -154,7 +167,7 @@ export const DisconnectClientInput = lazy(() =>
     {
       title: 'Disconnect a client',
       description:
-        'Revokes its token, and takes our entry out of its configuration: byte for byte as before where nobody else has changed it since.',
+        'Revokes the token of a client and removes the entry from its configuration. A file that was not changed since is restored byte for byte.',
     },
   ),
 );
@@ -166,13 +179,15 @@ export const DisconnectReceipt = lazy(() =>
     files: z
       .array(
         z.object({
-          path: z.string().describe('The file.'),
+          path: z.string().describe('Path of the file.'),
           as_before: z
             .boolean()
-            .describe('true: it is again what it was before; false: it was changed since, and only our entry went.'),
+            .describe(
+              'true: the file is the same as before it was connected. false: it had other changes, so only the entry was removed.',
+            ),
         }),
       )
-      .describe('What was put right.'),
+      .describe('Files that were restored or edited.'),
   }),
 );
 export type DisconnectReceipt = SchemaOutput<typeof DisconnectReceipt>;
@@ -181,8 +196,9 @@ export const VerifyClientInput = lazy(() =>
   inputObject(
     { client: ClientId() },
     {
-      title: 'Try a client',
-      description: 'Starts what the client would start, as its configuration says, and asks this memory through it.',
+      title: 'Test a connection',
+      description:
+        'Starts the program that the client would start, according to its configuration, and sends a request to this memory through it.',
     },
   ),
 );
@@ -193,13 +209,13 @@ export const PauseTokenInput = lazy(() =>
     {
       id: z
         .string({ error: notTextError })
-        .regex(/^[!-~]{1,128}$/, { error: 'must be the id of a token; take it from the list of tokens' })
-        .describe('The token, by its id in the list.'),
-      paused: flag().describe('true refuses it until false lets it in again.'),
+        .regex(/^[!-~]{1,128}$/, { error: 'must be the id of a token; copy it from the list of tokens' })
+        .describe('Id of the token.'),
+      paused: flag().describe('true pauses the token, false resumes it.'),
     },
     {
       title: 'Pause a token',
-      description: 'Refuses a token until it is let in again. Nothing else about it changes.',
+      description: 'Pauses or resumes a token. Requests with a paused token are refused.',
     },
   ),
 );
@@ -207,8 +223,8 @@ export type PauseTokenInput = SchemaOutput<typeof PauseTokenInput>;
 
 export const PauseReceipt = lazy(() =>
   z.object({
-    id: z.string().describe('The token.'),
-    paused: z.boolean().describe('Whether it is refused now.'),
+    id: z.string().describe('Id of the token.'),
+    paused: z.boolean().describe('Whether the token is paused now.'),
   }),
 );
 export type PauseReceipt = SchemaOutput<typeof PauseReceipt>;

@@ -1,24 +1,20 @@
 import * as z from 'zod';
-import { lazy, type SchemaOutput } from './lazy.ts';
-import { inputObject, notTextError, Time } from './text.ts';
+import { inputObject, lazy, noInput, notTextError, type SchemaOutput, Time } from './schema.ts';
 
 export const CredentialName = lazy(() =>
   z
     .string({ error: notTextError })
     .regex(/^[a-z][a-z0-9_-]{0,31}$/, {
-      error: 'must be the name of a credential, such as github; list them to see which there are',
+      error: 'must be the name of a credential, such as github; list the credentials to see their names',
     })
-    .describe('Which one, by the name that packs know it by, such as github.'),
+    .describe('Name of the credential in packs, such as github.'),
 );
 
-/** Goes into a header as it is. The keychains of some systems take no more. */
+/** The secret is sent in an HTTP header unchanged, and some OS keychains store no longer text. */
 export const CREDENTIAL_SHAPE = /^[!-~]{8,1024}$/;
 
 export const CredentialsInput = lazy(() =>
-  inputObject(
-    {},
-    { title: 'List credentials', description: 'Which credentials packs can use, and which of them are there. Never a secret.' },
-  ),
+  noInput('List credentials', 'Lists the credentials that packs can use, and whether each is set. Never shows a secret.'),
 );
 
 export const CredentialList = lazy(() =>
@@ -27,15 +23,17 @@ export const CredentialList = lazy(() =>
       .array(
         z.object({
           name: CredentialName(),
-          packs: z.array(z.string()).describe('The packs that use it.'),
+          packs: z.array(z.string()).describe('Packs that use the credential.'),
           kept_in: z
             .enum(['keychain', 'settings'])
             .exactOptional()
-            .describe('Where it is: in the OS keychain, or handed in by a setting; absent while there is none.'),
-          set_at: Time().exactOptional().describe('When it was put into the keychain.'),
+            .describe(
+              'keychain: stored in the OS keychain. settings: provided by a setting. Absent if the credential is not set.',
+            ),
+          set_at: Time().exactOptional().describe('When the credential was stored in the keychain.'),
         }),
       )
-      .describe('A to Z.'),
+      .describe('Credentials in alphabetical order.'),
   }),
 );
 export type CredentialList = SchemaOutput<typeof CredentialList>;
@@ -47,13 +45,14 @@ export const SetCredentialInput = lazy(() =>
       secret: z
         .string({ error: notTextError })
         .regex(CREDENTIAL_SHAPE, {
-          error: 'must have 8 to 1,024 printable ASCII characters, none of them a space; send it as it was given to you',
+          error: 'must have 8 to 1,024 printable ASCII characters without spaces; send the secret exactly as you received it',
         })
-        .describe('The secret itself. It goes into the OS keychain and is never shown again.'),
+        .describe('The secret. It is stored in the OS keychain and never shown again.'),
     },
     {
       title: 'Set a credential',
-      description: 'Puts a secret for a service outside into the OS keychain, for packs that use it. An earlier one is replaced.',
+      description:
+        'Stores the secret for an external service in the OS keychain, for packs that use it. Replaces an earlier secret.',
     },
   ),
 );
@@ -66,8 +65,8 @@ export const DropCredentialInput = lazy(() =>
   inputObject(
     { name: CredentialName() },
     {
-      title: 'Drop a credential',
-      description: 'Takes a credential out of the OS keychain, and forgets the answers kept with it.',
+      title: 'Delete a credential',
+      description: 'Deletes a credential from the OS keychain, and the pack results cached with it.',
     },
   ),
 );

@@ -1,13 +1,16 @@
 import { withCliCommand } from './cli-command.ts';
 
 /**
- * Every failure code with its HTTP status and, where it has one, its JSON-RPC error number.
+ * Every failure code with its HTTP status and, if it has one, its JSON-RPC error number.
  *
+ * - `insufficient_scope`: the token, or the author of a pipeline, lacks the scope. The owner can grant it.
+ * - `declined`: the operation needs the owner's consent, and the owner refused.
  * - `invalid_config`: a setting, or the folder or file that it names, is wrong. Only the owner can change that.
  * - `store_unavailable`: the memory's own file cannot be opened, read or written.
  * - `unavailable`: something else that the request needs is missing, busy or not running.
- * - `cancelled`: someone cancelled the work before it ended. HTTP has no status for that, and 409 says that the work met
- *   another request; -32800 is the number that the Language Server Protocol gave it.
+ * - `handler_failed`: a pack, or a server or program that it called, failed or sent an unexpected response.
+ * - `cancelled`: the work was cancelled before it ended. HTTP has no status for this; 409 (Conflict) is the closest. The JSON-RPC
+ *   number -32800 is the one of the Language Server Protocol.
  */
 export const failures = {
   invalid_input: { http: 400, rpc: -32602 },
@@ -42,14 +45,13 @@ export const failures = {
 export type FailureCode = keyof typeof failures;
 
 /**
- * The one error that crosses a boundary. `message` is one sentence for the person or agent who asked:
- * what is wrong and what to do. It never holds a value, a key, a token or a path of this machine's internals;
- * what a developer needs travels as `cause` and stays inside.
+ * The only error that crosses a boundary. `message` tells the caller what is wrong and what to do. It never contains a fact's
+ * value, a key, a token or an internal path. Details for developers are in `cause`, which is never sent.
  */
 export class Failure extends Error {
   override readonly name = 'Failure';
   readonly code: FailureCode;
-  /** Seconds after which the same may succeed. */
+  /** Seconds after which the same request may succeed. */
   readonly retryAfter: number | undefined;
 
   constructor(code: FailureCode, message: string, options?: ErrorOptions & { retryAfter?: number }) {
@@ -59,10 +61,10 @@ export class Failure extends Error {
   }
 }
 
-/** What is thrown by accident is our fault, never the caller's: it is told as `internal`, without its text. */
+/** Any other error is a bug in this program. It becomes `internal`, and its text is not sent, because it may contain private data. */
 export const asFailure = (error: unknown): Failure =>
   error instanceof Failure
     ? error
-    : new Failure('internal', 'Something went wrong inside Helmdeck Memory; try again, and look at its log if it stays.', {
+    : new Failure('internal', 'Helmdeck Memory had an internal error; try again, and if it happens again, check the log.', {
         cause: error,
       });

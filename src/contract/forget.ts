@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { CategoryField } from './fact-fields.ts';
-import { lazy, type SchemaOutput } from './lazy.ts';
-import { inputObject, flag } from './text.ts';
+import { count, flag, inputObject, lazy, type SchemaOutput } from './schema.ts';
 
 const whole = ['all', 'facts', 'packs', 'pipelines'] as const;
 const named = ['pack', 'pipeline', 'key', 'prefix', 'category', 'tag', 'client'] as const;
@@ -9,7 +8,7 @@ const named = ['pack', 'pipeline', 'key', 'prefix', 'category', 'tag', 'client']
 type Whole = (typeof whole)[number];
 type Named = (typeof named)[number];
 
-/** What to forget. `name` is the text after the first colon, byte for byte; only a category is folded, as facts store it. */
+/** Which entries to forget. `name` is the text after the first colon, unchanged, except that a category is lower-cased as in facts. */
 export type Scope = { kind: Whole } | { kind: Named; name: string };
 
 const spellings =
@@ -19,8 +18,8 @@ const isWhole = (word: string): word is Whole => whole.some((known) => known ===
 const isNamed = (word: string): word is Named => named.some((known) => known === word);
 
 /**
- * Nothing is guessed: a scope that cannot be read exactly is no scope, because the nearest one may erase too much.
- * A lone surrogate is refused too: in UTF-8 it would become U+FFFD, and so name a fact that was not meant.
+ * Returns undefined for a scope that does not parse exactly: a guess might delete too much. Refuses a lone surrogate too, because
+ * in UTF-8 it becomes U+FFFD and would match another fact.
  */
 export function parseScope(text: string): Scope | undefined {
   if (isWhole(text)) return { kind: text };
@@ -33,7 +32,7 @@ export function parseScope(text: string): Scope | undefined {
 
 export const spellScope = (scope: Scope): string => ('name' in scope ? `${scope.kind}:${scope.name}` : scope.kind);
 
-/** What stands in clear can be forgotten in every state of the key; keys, tags and clients are sealed and must be opened first. */
+/** Only kinds and categories are stored unencrypted. Keys, tags and clients are sealed, so these scopes need the key. */
 export function needsKey({ kind }: Scope): boolean {
   switch (kind) {
     case 'all':
@@ -52,9 +51,9 @@ export function needsKey({ kind }: Scope): boolean {
   }
 }
 
-/** Answering "0 deleted" would read as success to a client that misspelled the category. */
+/** An answer of "0 deleted" would look like success to a client that misspelled the category. */
 const notACategory =
-  'names a category that no fact can have; send 1 to 64 of a-z, 0-9, "_", "." and "-", beginning with a letter or digit, and packs or pipelines for what the engine writes';
+  'names a category that no fact can have; send 1 to 64 characters of a-z, 0-9, "_", "." and "-" that begin with a letter or digit, or use the scope packs or pipelines for reserved categories';
 
 const unreadable = `must say what to forget; send one of ${spellings}`;
 
@@ -77,14 +76,14 @@ export const ForgetInput = lazy(() =>
           return z.NEVER;
         })
         .describe(
-          `What to forget: ${spellings}. The text after the colon is matched exactly; only a category is lower-cased, as facts store it. Prefer key: for a single fact.`,
+          `What to forget: ${spellings}. The text after the colon is matched exactly, except that a category is lower-cased. Use key: for a single fact.`,
         ),
-      dry_run: flag().default(false).describe('true counts what would go and deletes nothing.'),
+      dry_run: flag().default(false).describe('true only counts the entries that would be deleted.'),
     },
     {
       title: 'Forget',
       description:
-        'Deletes from this memory for good, history and bytes included. There is no undo: when in doubt, ask with dry_run first.',
+        'Permanently deletes facts and other entries, including their history and their bytes on disk. There is no undo: if in doubt, use dry_run first.',
     },
   ),
 );
@@ -92,21 +91,17 @@ export type ForgetInput = SchemaOutput<typeof ForgetInput>;
 
 export const ForgetReceipt = lazy(() =>
   z.object({
-    scope: z.string().describe('The scope as it was read: as sent, with a category in lower case.'),
-    deleted: z.int().min(0).describe('How many entries went, each counted once; with dry_run, how many would go.'),
-    purged: z.boolean().describe('Whether no byte of them is left in the live files.'),
-    older_backups: z
-      .int()
-      .min(0)
-      .describe('Backups and other copies in the data folder that may still hold sealed copies; a restore forgets them again.'),
+    scope: z.string().describe('The scope as sent, with a category in lower case.'),
+    deleted: count('Number of entries deleted, each counted once. With dry_run, the number that would be deleted.'),
+    purged: z.boolean().describe('Whether no byte of them is left in the database files.'),
+    older_backups: count(
+      'Number of copies in the data folder, such as backups, that may still contain the sealed entries. A restore deletes them again.',
+    ),
     undo: z
       .string()
       .exactOptional()
-      .describe('What undoes this forget for a few seconds; only the window is given it, for a single fact.'),
-    dry_run: z
-      .literal(true)
-      .exactOptional()
-      .describe('Present when nothing was deleted because it was only asked how much would go.'),
+      .describe('Handle to undo this forget within a few seconds. Only the window gets it, and only for a single fact.'),
+    dry_run: z.literal(true).exactOptional().describe('Present if this was a dry run, so nothing was deleted.'),
   }),
 );
 export type ForgetReceipt = SchemaOutput<typeof ForgetReceipt>;
@@ -115,13 +110,13 @@ export const UndoForgetInput = lazy(() =>
   inputObject(
     {
       undo: z
-        .string({ error: 'must be text; send what the forget answered' })
-        .regex(/^[0-9a-f]{32}$/, { error: 'must be what the forget answered; send that' })
-        .describe('What the forget answered as undo.'),
+        .string({ error: 'must be text; send undo from the response of the forget' })
+        .regex(/^[0-9a-f]{32}$/, { error: 'must be undo from the response of the forget; send it unchanged' })
+        .describe('The value of undo in the response of the forget.'),
     },
     {
       title: 'Undo a forget',
-      description: 'Brings back one fact with its author, times and history, seconds after the window forgot it.',
+      description: 'Restores one fact with its author, times and history, within seconds after the window forgot it.',
     },
   ),
 );

@@ -1,37 +1,36 @@
 import * as z from 'zod';
 import { PageCursor } from './fact-fields.ts';
 import { DefinedBy, FactVersion } from './fact.ts';
-import { lazy, type SchemaOutput } from './lazy.ts';
 import { PAGE } from './limits.ts';
-import { RECORDED_ACTIONS, type RecordedAction } from './recorded-actions.ts';
-import { inputObject, flag, notTextError, Time, wholeNumber } from './text.ts';
+import { count, flag, inputObject, lazy, notTextError, type SchemaOutput, Time, wholeNumber } from './schema.ts';
 
 export const FactHistory = lazy(() =>
   z.object({
-    key: z.string().describe('Name of the fact.'),
-    versions: z.array(FactVersion()).describe('Its earlier versions, newest first; the present one is not among them.'),
+    key: z.string().describe('Key of the fact.'),
+    versions: z.array(FactVersion()).describe('Earlier versions, newest first. The current version is not included.'),
   }),
 );
 export type FactHistory = SchemaOutput<typeof FactHistory>;
 
-/** The answer to a client that wrote what it should not have: one name and one time say what to take back. */
+/** Undoes all writes of one client in a period. */
 export const UndoInput = lazy(() =>
   inputObject(
     {
       client: z
         .string({ error: notTextError })
-        .min(1, { error: 'is missing; send the name of the program as activity shows it' })
-        .describe('The program whose writes to take back, exactly as activity shows it.'),
-      since: Time().describe('Take back what it wrote at or after this time.'),
+        .min(1, { error: 'is missing; send the name of the program as shown by activity' })
+        .describe('The program whose writes to undo, exactly as shown by activity.'),
+      since: Time().describe('Undo its writes at or after this time.'),
       from: PageCursor()
         .optional()
-        .describe('The id of the activity row to begin with: what it wrote before that row in the same moment stays.'),
-      until: Time().optional().describe('Leave alone what it wrote after this time; absent, up to now.'),
-      dry_run: flag().default(false).describe('true counts what would be taken back and changes nothing.'),
+        .describe('Id of the activity row to begin with. Earlier writes in the same millisecond stay.'),
+      until: Time().optional().describe('Keep its writes after this time. Absent: undo up to now.'),
+      dry_run: flag().default(false).describe('true only counts the changes that would be undone.'),
     },
     {
       title: 'Undo what a client did',
-      description: 'Forgets the facts a client created since a time, and returns the facts it changed to the version before.',
+      description:
+        'Deletes the facts that a client has created since a given time, and restores the facts that it has changed to their previous version.',
     },
   ),
 );
@@ -39,44 +38,72 @@ export type UndoInput = SchemaOutput<typeof UndoInput>;
 
 export const UndoReceipt = lazy(() =>
   z.object({
-    client: z.string().describe('The program whose writes were taken back.'),
-    since: Time().describe('The time from which on they were.'),
-    until: Time().exactOptional().describe('The time up to which they were; absent when it was up to now.'),
-    removed: z.int().min(0).describe('Facts it had created, now forgotten.'),
-    restored: z.int().min(0).describe('Facts it had changed, now as before.'),
-    skipped: z.array(z.string()).describe('Keys left as they are, because the version before is gone.'),
+    client: z.string().describe('The program whose writes were undone.'),
+    since: Time().describe('Writes at or after this time were undone.'),
+    until: Time().exactOptional().describe('Writes after this time were kept. Absent if all later writes were undone.'),
+    removed: count('Number of facts that it had created and that are now deleted.'),
+    restored: count('Number of facts that it had changed and that are now restored.'),
+    skipped: z
+      .array(z.string())
+      .describe('Keys of facts that were not restored, because their previous version no longer exists.'),
     pipelines: z
       .object({
-        removed: z.array(z.string()).describe('Pipelines it had created, now deleted.'),
-        restored: z.array(z.string()).describe('Pipelines it had replaced or adopted, now as before.'),
+        removed: z.array(z.string()).describe('Ids of pipelines that it had created and that are now deleted.'),
+        restored: z.array(z.string()).describe('Ids of pipelines that it had replaced or adopted and that are now restored.'),
         skipped: z
           .array(z.string())
           .describe(
-            'Pipelines left as they are: the version before is gone, or only their author and the owner may change them.',
+            'Ids of pipelines that were not changed: their previous version no longer exists, or only their author and the owner may change them.',
           ),
       })
       .exactOptional()
-      .describe('What became of pipelines; absent when it changed none.'),
-    dry_run: z
-      .literal(true)
-      .exactOptional()
-      .describe('Present when nothing was changed because it was only asked how much would be.'),
+      .describe('Pipelines that were undone. Absent if it had changed none.'),
+    dry_run: z.literal(true).exactOptional().describe('Present if this was a dry run, so nothing was changed.'),
   }),
 );
 export type UndoReceipt = SchemaOutput<typeof UndoReceipt>;
+
+/**
+ * The admin operations that are recorded as activity, each with the input field that names its target. The field must be a name or
+ * an id, never a value, a key or a token.
+ */
+export const RECORDED_ACTIONS = {
+  adoptPipeline: 'id',
+  mintToken: 'name',
+  revokeToken: 'id',
+  pauseToken: 'id',
+  endWindowSession: 'id',
+  connectClient: 'client',
+  disconnectClient: 'client',
+  setCredential: 'name',
+  dropCredential: 'name',
+  changeSetting: 'name',
+  setEmbeddings: undefined,
+  approveOllama: undefined,
+  pullModel: undefined,
+  cancelPull: undefined,
+  trustClock: undefined,
+  lock: undefined,
+  unlock: undefined,
+  rotateKey: undefined,
+  makeRecoveryKey: undefined,
+  backup: undefined,
+} as const;
+
+export type RecordedAction = keyof typeof RECORDED_ACTIONS;
 
 const ACTIONS = Object.keys(RECORDED_ACTIONS) as RecordedAction[];
 
 export const ActivityInput = lazy(() =>
   inputObject(
     {
-      limit: wholeNumber(1, PAGE.max).default(PAGE.default).describe(`Rows in one page, at most ${PAGE.max}.`),
+      limit: wholeNumber(1, PAGE.max).default(PAGE.default).describe(`Rows per page, at most ${PAGE.max}.`),
       cursor: PageCursor().optional(),
-      all: flag().default(false).describe('true shows the record of every memory here; only an admin may ask that.'),
+      all: flag().default(false).describe('true lists the activity in all memories. Needs the scope admin.'),
     },
     {
       title: 'Show activity',
-      description: 'Who wrote or forgot what in this memory, when, and through which program; newest first.',
+      description: 'Lists who wrote or forgot what in this memory, when, and with which program. Newest first.',
     },
   ),
 );
@@ -87,8 +114,8 @@ export const Activity = lazy(() =>
     activity: z
       .array(
         z.object({
-          id: z.string().describe('Names this row; undo can begin with it.'),
-          at: Time().describe('When it happened.'),
+          id: z.string().describe('Id of the row. Send it to undo as from.'),
+          at: Time().describe('When the operation ran.'),
           operation: z
             .enum([
               'remember',
@@ -102,24 +129,27 @@ export const Activity = lazy(() =>
               'deletePipeline',
               ...ACTIONS,
             ])
-            .describe('What was done.'),
-          client: z.string().describe('The program that did it.'),
+            .describe('The operation.'),
+          client: z.string().describe('The program that called the operation.'),
           defined_by: DefinedBy(),
-          namespace: z.string().exactOptional().describe('In whose memory; present when all were asked for.'),
-          key: z.string().exactOptional().describe('The fact it was done to; absent when it was more than one.'),
-          target: z.string().exactOptional().describe('The pipeline, token, client, setting or credential that was changed.'),
-          scope: z.string().exactOptional().describe('What was forgotten, when it was more than one fact.'),
+          namespace: z.string().exactOptional().describe('Subject of the memory. Present if all was true.'),
+          key: z.string().exactOptional().describe('Key of the fact. Absent if the operation concerned several facts or none.'),
+          target: z
+            .string()
+            .exactOptional()
+            .describe('Name or id of the pipeline, token, client, setting or credential that was changed.'),
+          scope: z.string().exactOptional().describe('Scope of a forget that was not a single key.'),
           shortened: z
             .object({
               from: Time().describe('When the fact would have expired.'),
-              to: Time().describe('When it expires since this write.'),
+              to: Time().describe('When the fact expires since this write.'),
             })
             .exactOptional()
-            .describe("Present when the write made another client's fact expire sooner; undo restores the later time."),
+            .describe("Present if the write made another client's fact expire sooner. Undo restores the later time."),
         }),
       )
-      .describe('What was done, newest first.'),
-    next_cursor: z.string().exactOptional().describe('Send it as cursor for the next page; absent on the last.'),
+      .describe('Rows, newest first.'),
+    next_cursor: z.string().exactOptional().describe('Send it as cursor to get the next page. Absent on the last page.'),
   }),
 );
 export type Activity = SchemaOutput<typeof Activity>;

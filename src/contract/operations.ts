@@ -13,9 +13,7 @@ import {
   ClientVerification,
   VerifyClientInput,
 } from './client.ts';
-import { TrustClockInput, TrustClockReceipt } from './clock.ts';
 import { CredentialList, CredentialReceipt, CredentialsInput, DropCredentialInput, SetCredentialInput } from './credential.ts';
-import type { Effect, EffectByInput } from './effect.ts';
 import {
   ApproveOllamaInput,
   CancelPullInput,
@@ -32,7 +30,6 @@ import { FactDetail, FactFilter, FactInput, FactKey, FactList, FactPatch, FactRe
 import { ForgetInput, ForgetReceipt, UndoForgetInput } from './forget.ts';
 import { Activity, ActivityInput, FactHistory, UndoInput, UndoReceipt } from './history.ts';
 import { ImportPreview, ImportPreviewInput } from './import-preview.ts';
-import { lazy } from './lazy.ts';
 import { SHORTENING_GRACE } from './limits.ts';
 import {
   EndSessionReceipt,
@@ -63,6 +60,7 @@ import {
   PipelinesInput,
   RunPipelineInput,
 } from './pipeline.ts';
+import { lazy } from './schema.ts';
 import { QmdResponse, QmdRequest, SearchResponse, SearchInput } from './search.ts';
 import { ChangeSettingInput, SettingRow, SettingsReport, SettingsInput } from './settings.ts';
 import { MintInput, MintReceipt, RevokeInput, RevokeReceipt, TokenList, type TokenScope, TokensInput } from './token.ts';
@@ -79,6 +77,8 @@ import {
   RecoveryKeyInput,
   RotateKeyReceipt,
   RotateKeyInput,
+  TrustClockInput,
+  TrustClockReceipt,
   UnlockInput,
   VerifyReport,
   VerifyInput,
@@ -99,36 +99,76 @@ import {
 } from './views.ts';
 import { EndWindowSessionReceipt, EndWindowSessionInput, WindowSessionList, WindowSessionsInput } from './window-session.ts';
 
+/**
+ * The worst effect of an operation. Every row of the operations table names one, so that every new
+ * operation is checked for what it can destroy or disclose. On the desktop, the owner must agree to some effects before the operation runs.
+ * Agents are never asked: the scopes of their tokens decide.
+ *
+ * - `none`: changes nothing that outlives the call.
+ * - `reversible`: changes something that can be changed back, such as a fact with earlier versions, a setting, or access.
+ * - `runs`: runs packs, which have effects of their own. The calls of a pack to the memory pass through `perform`, which checks
+ *   their effects.
+ * - `destroys`: deletes or replaces something that cannot be restored.
+ * - `grants`: gives a program or a person new access to the memory.
+ * - `discloses`: sends data from the memory, or the caller's input, to another program or machine.
+ * - `executes`: allows a program to start on this machine that was not allowed before.
+ */
+export type Effect = 'none' | 'reversible' | 'runs' | ConsentEffect;
+
+/** An effect that depends on the parsed input. */
+interface EffectByInput {
+  readonly when: (input: never) => boolean;
+  /** The condition in words, for docs/effects.md. */
+  readonly condition: string;
+  readonly effect: Effect;
+  readonly otherwise: Effect;
+}
+
+/** The effects that the window's owner must agree to. */
+export type ConsentEffect = 'destroys' | 'grants' | 'discloses' | 'executes';
+
+const NEEDS_CONSENT = {
+  none: false,
+  reversible: false,
+  runs: false,
+  destroys: true,
+  grants: true,
+  discloses: true,
+  executes: true,
+} as const satisfies { [Each in Effect]: Each extends ConsentEffect ? true : false };
+
+export const needsConsent = (effect: Effect): effect is ConsentEffect => NEEDS_CONSENT[effect];
+
 interface Operation {
   readonly input: () => z.ZodType;
   readonly output: () => z.ZodType;
-  /** What the caller's token must be good for. */
+  /** The scope that the caller's token needs. */
   readonly scope: TokenScope;
-  /** What it can destroy or give away, if need be decided by its parsed input. */
+  /** The worst effect of the operation. It may depend on the parsed input. */
   readonly effect: Effect | EffectByInput;
 }
 
-/** A fact takes its history along when it expires, so ending it within days is a slow way to delete it. */
-const endsSoon = ({ ttl_seconds: ttl }: { readonly ttl_seconds?: number | undefined }): boolean =>
+/** An expired fact is deleted with its history, so a very short lifetime amounts to deleting the fact. */
+const expiresSoon = ({ ttl_seconds: ttl }: { readonly ttl_seconds?: number | undefined }): boolean =>
   ttl !== undefined && ttl < SHORTENING_GRACE;
-const ENDS_SOON = 'with `ttl_seconds` under 7 days';
+const EXPIRES_SOON = 'with `ttl_seconds` under 7 days';
 
 /**
- * Everything memory can be asked. The core implements exactly this table, and every wire's schemas are generated from it.
- * Who is asking is not in any input: it comes from the token.
+ * Every operation of the memory. The core implements exactly this table, and the schemas of every interface are generated from it.
+ * No input names the caller: the caller is read from the token.
  */
 export const operations = {
   remember: {
     input: FactInput,
     output: FactReceipt,
     scope: 'memory:write',
-    effect: { when: endsSoon, condition: ENDS_SOON, effect: 'destroys', otherwise: 'reversible' },
+    effect: { when: expiresSoon, condition: EXPIRES_SOON, effect: 'destroys', otherwise: 'reversible' },
   },
   recall: {
     input: lazy(() =>
       FactKey().meta({
         title: 'Recall a fact',
-        description: 'Reads one fact by its exact key, with its value, times and writer.',
+        description: 'Reads one fact by its exact key, with its value, times and the program that wrote it.',
       }),
     ),
     output: FactDetail,
@@ -140,7 +180,7 @@ export const operations = {
     input: FactPatch,
     output: FactSummary,
     scope: 'memory:write',
-    effect: { when: endsSoon, condition: ENDS_SOON, effect: 'destroys', otherwise: 'reversible' },
+    effect: { when: expiresSoon, condition: EXPIRES_SOON, effect: 'destroys', otherwise: 'reversible' },
   },
   forget: {
     input: ForgetInput,
@@ -191,7 +231,7 @@ export const operations = {
 
   pipelines: { input: PipelinesInput, output: PipelineList, scope: 'memory:read', effect: 'none' },
   pipeline: { input: PipelineInput, output: PipelineDetail, scope: 'memory:read', effect: 'none' },
-  // Made from the window, a pipeline counts as the owner's own, as an adopted one does.
+  // A pipeline created in the window belongs to the owner, like an adopted one, and so runs with more rights.
   createPipeline: { input: PipelineDefinition, output: PipelineReceipt, scope: 'packs:run', effect: 'grants' },
   adoptPipeline: { input: AdoptPipelineInput, output: AdoptPipelineReceipt, scope: 'admin', effect: 'grants' },
   deletePipeline: { input: DeletePipelineInput, output: DeletePipelineReceipt, scope: 'packs:run', effect: 'destroys' },
@@ -268,16 +308,16 @@ export const operations = {
 
 export type OperationName = keyof typeof operations;
 
-/** As a caller sends it. */
+/** The input as a caller sends it. */
 export type OperationRequest<Name extends OperationName> = z.input<ReturnType<(typeof operations)[Name]['input']>>;
-/** As the core receives it: parsed, in canonical form. */
+/** The input as the core receives it: parsed, in canonical form. */
 export type OperationInput<Name extends OperationName> = z.output<ReturnType<(typeof operations)[Name]['input']>>;
 export type OperationOutput<Name extends OperationName> = z.output<ReturnType<(typeof operations)[Name]['output']>>;
 
-/** Own names only: `constructor` and `toString` are not operations. */
+/** Checks own properties only, so `constructor` and `toString` are not operations. */
 export const isOperation = (name: string): name is OperationName => Object.hasOwn(operations, name);
 
-/** What an operation does with this input, which must be the parsed one. */
+/** The effect of an operation with this parsed input. */
 export const effectOf = <Name extends OperationName>(name: Name, input: OperationInput<Name>): Effect => {
   const { effect }: Operation = operations[name];
   if (typeof effect === 'string') return effect;

@@ -4,26 +4,26 @@ import { IMPORT_TEXT } from './limits.ts';
 import type { OperationRequest } from './operations.ts';
 import type { MemoryClient } from './window.ts';
 
-/** So much of a graph at a time: its lines stand for themselves, and few of them are more than may be asked at once. */
-const PIECE = 128 * 1024;
+/** Size of a part, in characters. A part of this size stays below the limits of one request. */
+const PART_LENGTH = 128 * 1024;
 
-/** A preview of all of it, however many requests that takes. */
+/** Previews a large import in several requests, and merges the results. */
 export async function previewInParts(
   ask: MemoryClient,
   { text, ...asked }: OperationRequest<'previewImport'>,
 ): Promise<ImportPreview> {
-  const [first = { line: 1, text: '' }, ...more] = piecesOf(text);
-  // Said here as well: what is far larger would not even fit through the door that says so.
-  if ([first, ...more].some((piece) => new TextEncoder().encode(piece.text).length > IMPORT_TEXT.bytes)) {
+  const [first = { line: 1, text: '' }, ...more] = splitIntoParts(text);
+  // The program checks this too, but refuses the request body of a far larger text without naming the reason.
+  if ([first, ...more].some((part) => new TextEncoder().encode(part.text).length > IMPORT_TEXT.bytes)) {
     throw new Failure(
       'invalid_input',
-      `It is larger than ${IMPORT_TEXT.bytes / 1024} KiB; split it between two entries, and bring the parts one after the other.`,
+      `The text is larger than ${IMPORT_TEXT.bytes / 1024} KiB; split it between two entries and import the parts one by one.`,
     );
   }
   const preview = await ask('previewImport', { ...asked, text: first.text });
   const lines = new Map(preview.facts.map(({ key, line }) => [key, line]));
-  for (const piece of more) {
-    const next = await ask('previewImport', { ...asked, from: preview.from, text: piece.text, first_line: piece.line });
+  for (const part of more) {
+    const next = await ask('previewImport', { ...asked, from: preview.from, text: part.text, first_line: part.line });
     for (const fact of next.facts) {
       const line = lines.get(fact.key);
       if (line === undefined) preview.facts.push(fact);
@@ -39,25 +39,25 @@ const repeated = ({ line, value }: ImportPreview['facts'][number], before: numbe
   line,
   text: value.slice(0, 120).toWellFormed(),
   why: 'repeated',
-  message: `The same stands on line ${before} already.`,
+  message: `Same as line ${before}.`,
 });
 
-/** Only a graph with a record on each line can be taken apart; anything else is asked whole, and refused when it is too much. */
-function piecesOf(text: string): { line: number; text: string }[] {
-  if (text.length <= PIECE || !isRecord(text.slice(0, Math.max(0, text.indexOf('\n'))))) return [{ line: 1, text }];
-  const pieces: { line: number; text: string }[] = [];
+/** Splits only a knowledge graph, which has one record per line. Any other text stays whole, even if it is too large. */
+function splitIntoParts(text: string): { line: number; text: string }[] {
+  if (text.length <= PART_LENGTH || !isRecord(text.slice(0, Math.max(0, text.indexOf('\n'))))) return [{ line: 1, text }];
+  const parts: { line: number; text: string }[] = [];
   const lines = text.split('\n');
   let from = 0;
   let length = 0;
   for (const [index, line] of lines.entries()) {
-    if (length + line.length > PIECE && index > from) {
-      pieces.push({ line: from + 1, text: lines.slice(from, index).join('\n') });
+    if (length + line.length > PART_LENGTH && index > from) {
+      parts.push({ line: from + 1, text: lines.slice(from, index).join('\n') });
       from = index;
       length = 0;
     }
     length += line.length + 1;
   }
-  return [...pieces, { line: from + 1, text: lines.slice(from).join('\n') }];
+  return [...parts, { line: from + 1, text: lines.slice(from).join('\n') }];
 }
 
 function isRecord(line: string): boolean {

@@ -1,51 +1,51 @@
 import * as z from 'zod';
-import { lazy, type SchemaOutput } from './lazy.ts';
-import { inputObject, notTextError } from './text.ts';
+import { count, inputObject, lazy, noInput, notTextError, type SchemaOutput } from './schema.ts';
 
 const SETTING_LENGTH = 200;
 
-const count = (what: string) => z.int().min(0).describe(what);
-const share = (of: string) =>
-  z.object({ used: count('How much there is.'), most: count('How much there may be.') }).describe(`${of} of this subject.`);
+const quota = (description: string) =>
+  z.object({ used: count('Amount in use.'), most: count('Maximum amount.') }).describe(description);
 
 export const SettingsInput = lazy(() =>
-  inputObject(
-    {},
-    {
-      title: 'Show settings',
-      description: 'What is set and where, where the memory lies and is reached, and how much of its quota a subject uses.',
-    },
+  noInput(
+    'Show settings',
+    'Shows every setting and where it is set, the data folder, the address, and how much of its quota the subject uses.',
   ),
 );
 
 export const SettingRow = lazy(() =>
   z.object({
-    name: z.string().describe('Its one name, in the environment as in the configuration file.'),
-    from: z.enum(['environment', 'file', 'nowhere']).describe('Where it is set; nowhere: it is as usual.'),
-    value: z.string().exactOptional().describe('What it is set to; absent while it is not set, and for what is secret.'),
-    usual: z.string().exactOptional().describe('What holds while it is not set.'),
-    changeable: z.boolean().describe('It can be changed here, where the environment does not set it.'),
-    choices: z.array(z.string()).exactOptional().describe('Words that it can be, where it is one of a few.'),
-    next: z.string().exactOptional().describe('What was set here since, and holds from the next start.'),
+    name: z.string().describe('Name of the setting, in the environment and in the configuration file.'),
+    from: z.enum(['environment', 'file', 'nowhere']).describe('Where the setting is set. nowhere: the default applies.'),
+    value: z.string().exactOptional().describe('Current value. Absent if the setting is not set or is secret.'),
+    usual: z.string().exactOptional().describe('Default value.'),
+    changeable: z.boolean().describe('Whether the setting can be changed here, unless the environment sets it.'),
+    choices: z.array(z.string()).exactOptional().describe('Allowed values, if there are only a few.'),
+    next: z.string().exactOptional().describe('New value that takes effect at the next start.'),
   }),
 );
 export type SettingRow = SchemaOutput<typeof SettingRow>;
 
-/** Settings are read at a start, from the environment and from the owner's own file. */
+/** Settings are read once, at the start, from the environment and the configuration file. */
 export const SettingsReport = lazy(() =>
   z.object({
     folder: z.string().describe('The data folder.'),
-    command: z.string().describe('What starts the command line of this program, in any folder.'),
-    address: z.string().describe('Where agents reach the memory, as it is set.'),
-    file: z.string().exactOptional().describe('The configuration file that was read; absent when there is none.'),
-    settings: z.array(SettingRow()).describe('Every setting there is.'),
+    command: z.string().describe('Command that starts the command line from any folder.'),
+    address: z.string().describe('The configured address for agents.'),
+    file: z.string().exactOptional().describe('Path of the configuration file. Absent if there is none.'),
+    settings: z.array(SettingRow()).describe('All settings.'),
     updates: z
       .string()
       .exactOptional()
-      .describe('Who is asked for a newer version when its owner wants to know; absent where this build asks nobody.'),
+      .describe(
+        'Host of the update server, contacted only when the owner checks for updates. Absent if this build cannot check.',
+      ),
     quota: z
-      .object({ facts: share('Facts'), bytes: share('Bytes, earlier versions included,') })
-      .describe('What the subject may hold.'),
+      .object({
+        facts: quota('Number of facts of this subject.'),
+        bytes: quota('Bytes of this subject, including earlier versions.'),
+      })
+      .describe('Quota of the subject.'),
   }),
 );
 export type SettingsReport = SchemaOutput<typeof SettingsReport>;
@@ -53,20 +53,20 @@ export type SettingsReport = SchemaOutput<typeof SettingsReport>;
 export const ChangeSettingInput = lazy(() =>
   inputObject(
     {
-      name: z.string({ error: notTextError }).describe('One of the settings that are changeable.'),
+      name: z.string({ error: notTextError }).describe('Name of a changeable setting.'),
       value: z
         .string({ error: notTextError })
-        .max(SETTING_LENGTH, `must be at most ${SETTING_LENGTH} characters; send a shorter one`)
+        .max(SETTING_LENGTH, `must have at most ${SETTING_LENGTH} characters; send a shorter value`)
         .exactOptional()
-        .describe('As the environment would hold it; without it the setting is as usual again.'),
+        .describe('New value, written as in the environment. Absent: restores the default.'),
     },
     {
       title: 'Change a setting',
       description:
-        'Writes a setting into the configuration file, from where the next start reads it. What the environment sets is changed there.',
+        'Writes a setting to the configuration file. It takes effect at the next start. A setting in the environment can only be changed there.',
     },
   ),
 );
 
-/** What the program was started with, as its owner may see it. */
+/** The settings that the program was started with. */
 export type SettingsSnapshot = Omit<SettingsReport, 'quota' | 'updates'>;

@@ -1,4 +1,4 @@
-/** Where the key that seals the memory stands. Each state carries what the owner can do about it. */
+/** The state of the master key. `remedy` tells the owner what to do. */
 export type KeyState =
   | { at: 'ok'; source: string }
   | { at: 'ephemeral'; remedy: string }
@@ -7,25 +7,25 @@ export type KeyState =
   | { at: 'mismatch'; why: string; remedy: string }
   | { at: 'unavailable'; why: string; remedy: string };
 
-/** Entries can be read and kept, if only in RAM. */
+/** Whether entries can be read and written, even if only in RAM. */
 export const isKeyAvailable = (key: KeyState): key is Extract<KeyState, { at: 'ok' | 'ephemeral' }> =>
   key.at === 'ok' || key.at === 'ephemeral';
 
-/** A key that is not at hand, in sentences that end with what to do. */
+/** Describes why the key is missing, and what to do. */
 export function describeMissingKey(key: Exclude<KeyState, { at: 'ok' | 'ephemeral' }>): string {
   return `The key of this memory is ${'why' in key ? `${key.at}: ${key.why}` : key.at}. ${key.remedy}`;
 }
 
-/** The health of the file: `open`, or why it cannot be used at present. */
+/** Whether the database file can be used, and if not, why. */
 export type FileState = { at: 'open' } | { at: 'failed'; why: string; remedy: string };
 
-/** The same of a file that cannot be reached. */
+/** Describes why the file cannot be used, and what to do. */
 export const describeFileFailure = ({ why, remedy }: Extract<FileState, { at: 'failed' }>): string =>
-  `The memory cannot be reached: ${why}. ${remedy}`;
+  `The memory cannot be opened: ${why}. ${remedy}`;
 
 /**
- * How the machine's clock compares with the time that the memory has seen. While it is ahead, expired entries are hidden
- * and nothing is deleted for good.
+ * Compares the machine's clock with the time that the memory has recorded. While the clock is ahead, expired entries are hidden
+ * but not deleted.
  */
 export type ClockState =
   | { at: 'ok' }
@@ -33,24 +33,24 @@ export type ClockState =
   | { at: 'ahead'; machine: string; memory?: string; why: string; remedy: string; review_in_seconds?: number }
   | { at: 'behind'; machine: string; memory: string; why: string; remedy: string };
 
-/** Whether nothing may be deleted because it seems to have expired. */
+/** While the clock is in doubt, expired entries must not be deleted. */
 export const isClockInDoubt = (clock: ClockState): boolean => clock.at === 'ahead' || clock.at === 'unchecked';
 
 export interface StoreStatus {
-  /** `file` is sealed on disk; `memory` is gone when the program ends. */
+  /** `file`: stored on disk, sealed. `memory`: in RAM only, lost when the program ends. */
   kept: 'file' | 'memory';
   key: KeyState;
   file: FileState;
-  /** Entries whose seal was found broken since the program started. They are left out of every answer. */
+  /** Number of entries found with a broken seal since the program started. No response includes them. */
   quarantined: number;
   clock: ClockState;
   rotation: { at: 'none' } | { at: 'running'; done: number; of: number };
 }
 
-/** Whether agents can come. */
+/** Whether the program accepts connections from agents. */
 export type ListeningState = { at: 'listening'; url: string } | { at: 'paused' } | { at: 'failed'; why: string };
 
-/** What keeps embeddings away. Each has a remedy of its own. */
+/** Why embeddings failed. Each code has its own remedy. */
 export type SidecarFailureCode =
   | 'not_installed'
   | 'unsafe'
@@ -65,7 +65,7 @@ export type SidecarFailureCode =
   | 'gone'
   | 'foreign';
 
-/** Where the machine's own embeddings stand. Each state carries only what is true in it, and what the owner can do about it. */
+/** The state of the local embeddings. `remedy` tells the owner what to do. */
 export type SidecarState =
   | { at: 'off' }
   | { at: 'asleep'; remedy: string }

@@ -2,13 +2,13 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** How much of a lifetime is left, as every surface shows it. */
+/** The remaining lifetime of a fact, as shown in the window and on the command line. */
 export interface TimeLeft {
   readonly count: number;
   readonly unit: 'minute' | 'hour' | 'day';
 }
 
-/** Rounded to the nearest whole unit, so that a fact that was stored for 90 days a moment ago has 90. Undefined once it has expired. */
+/** Rounds to the nearest unit, so that a fact just stored for 90 days shows 90. Returns undefined if the fact has expired. */
 export function timeLeft(expiresAt: string, now: number): TimeLeft | undefined {
   const ms = Date.parse(expiresAt) - now;
   if (ms <= 0) return undefined;

@@ -1,26 +1,25 @@
 import * as z from 'zod';
-import { lazy, type SchemaOutput } from './lazy.ts';
 import { TOKEN_DAYS, TOKEN_SCOPES } from './limits.ts';
-import { inputObject, flag, notTextError, Time, wholeNumber } from './text.ts';
+import { flag, inputObject, lazy, noInput, notTextError, type SchemaOutput, Time, wholeNumber } from './schema.ts';
 
 export type TokenScope = (typeof TOKEN_SCOPES)[number];
 
-/** What a token that names no scope may be used for, and what a new one gets unless its owner says otherwise. */
-const USUAL_SCOPES = TOKEN_SCOPES.filter((scope) => scope !== 'admin');
+/** The scopes of a token without a scopes claim, and the default for new tokens. */
+const DEFAULT_SCOPES = TOKEN_SCOPES.filter((scope) => scope !== 'admin');
 
-const subjectShape = 'must have 1 to 128 printable ASCII characters, none of them a colon or a space; choose another';
-const clientShape = 'must have 1 to 64 letters, digits, spaces, ".", "_" or "-", and not spaces alone; choose another';
-const idShape = 'must have 1 to 128 printable ASCII characters without a space; take it from the list of tokens';
-const scopesShape = `must be a list of scopes, which are ${TOKEN_SCOPES.join(', ')}; write a JSON array`;
-const scopeShape = `must be one of ${TOKEN_SCOPES.join(', ')}; leave out any other`;
+const subjectShape = 'must have 1 to 128 printable ASCII characters without colons and spaces; choose another';
+const clientShape = 'must have 1 to 64 letters, digits, spaces, ".", "_" or "-", and not only spaces; choose another';
+const idShape = 'must have 1 to 128 printable ASCII characters without spaces; copy it from the list of tokens';
+const scopesShape = `must be a list of scopes from ${TOKEN_SCOPES.join(', ')}; write a JSON array`;
+const scopeShape = `must be one of ${TOKEN_SCOPES.join(', ')}; leave out other scopes`;
 const timeShape = 'must be in seconds since 1970; write it as a JSON number';
-const nameShape = 'must have 1 to 64 characters, none of them invisible; choose another';
+const nameShape = 'must have 1 to 64 visible characters; choose another';
 
 export const Subject = lazy(() =>
   z
     .string({ error: notTextError })
     .regex(/^[!-9;-~]{1,128}$/, { error: subjectShape, abort: true })
-    .refine((subject) => subject !== 'unknown', { error: 'is the name of whoever has none; choose another' }),
+    .refine((subject) => subject !== 'unknown', { error: 'is the name for missing subjects; choose another' }),
 );
 
 export const isSubject = (value: unknown): value is string => Subject().safeParse(value).success;
@@ -41,12 +40,12 @@ const Seconds = lazy(() => z.number({ error: timeShape }));
 export const ISSUER = 'helmdeck';
 export const AUDIENCE = 'helmdeck-memory';
 
-const audienceShape = `must be ${AUDIENCE}; write it so, or leave it out`;
+const audienceShape = `must be ${AUDIENCE}; correct it or leave it out`;
 
-/** What must be so in a token, whoever made it. Claims that are not named here mean nothing to us. */
+/** The claims of every accepted token. Other claims are ignored. */
 export const TokenClaims = lazy(() =>
   z.object({
-    iss: z.literal(ISSUER, { error: `must be ${ISSUER}; write it so` }),
+    iss: z.literal(ISSUER, { error: `must be ${ISSUER}; correct it` }),
     sub: Subject(),
     exp: Seconds(),
     aud: z
@@ -58,14 +57,14 @@ export const TokenClaims = lazy(() =>
     iat: Seconds().exactOptional(),
     jti: TokenId().exactOptional(),
     client: Client().default('unknown'),
-    // An empty list is a list: such a token may do nothing.
-    scopes: Scopes().default(USUAL_SCOPES),
+    // An empty list does not mean the default: such a token has no rights.
+    scopes: Scopes().default(DEFAULT_SCOPES),
   }),
 );
 export type TokenClaims = SchemaOutput<typeof TokenClaims>;
 
-/** No more of a text is looked at than it may have. */
-const seen = lazy(() => /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]{1,64}$/u);
+/** The length limit is part of the pattern, so a long text is refused early. */
+const visibleName = lazy(() => /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]{1,64}$/u);
 
 export const MintInput = lazy(() =>
   inputObject(
@@ -73,20 +72,22 @@ export const MintInput = lazy(() =>
       name: z
         .string({ error: notTextError })
         .trim()
-        .refine((name) => seen().test(name), { error: nameShape })
-        .describe('What its owner calls the token, such as "OpenClaw on the laptop".'),
-      client: Client().default('unknown').describe('The program that will use it, as it is shown beside what it writes.'),
-      subject: Subject().default('me').describe('Whose memory it opens. Tokens with one subject share one memory.'),
+        .refine((name) => visibleName().test(name), { error: nameShape })
+        .describe('Name of the token for its owner, such as "OpenClaw on the laptop".'),
+      client: Client().default('unknown').describe('The program that will use the token. Shown with the facts that it writes.'),
+      subject: Subject()
+        .default('me')
+        .describe('The subject whose memory the token opens. Tokens with the same subject share one memory.'),
       scopes: Scopes()
-        .min(1, { error: 'must name at least one scope; leave the field out for the usual ones' })
-        .default(USUAL_SCOPES)
-        .describe('What it may be used for; everything but admin unless told.'),
-      days: wholeNumber(1, TOKEN_DAYS).default(TOKEN_DAYS).describe(`Days until it expires, at most ${TOKEN_DAYS}.`),
+        .min(1, { error: 'must name at least one scope; leave the field out for the default scopes' })
+        .default(DEFAULT_SCOPES)
+        .describe('Scopes of the token. Default: all except admin.'),
+      days: wholeNumber(1, TOKEN_DAYS).default(TOKEN_DAYS).describe(`Days until the token expires, at most ${TOKEN_DAYS}.`),
     },
     {
-      title: 'Make a token',
+      title: 'Create a token',
       description:
-        'Makes a token for one program of the owner. The token is shown once and kept nowhere; its record can be revoked.',
+        'Creates a token for one of your programs. The token is shown once and not stored. It can be revoked by its id.',
     },
   ),
 );
@@ -94,25 +95,25 @@ export type MintInput = SchemaOutput<typeof MintInput>;
 
 const TokenRecord = lazy(() =>
   z.object({
-    id: z.string().describe('By this it is revoked.'),
-    name: z.string().describe('What its owner calls it.'),
-    client: z.string().describe('The program that it was made for.'),
-    subject: z.string().describe('Whose memory it opens.'),
-    scopes: z.array(z.enum(TOKEN_SCOPES)).describe('What it may be used for.'),
-    created_at: Time().describe('When it was made.'),
-    expires_at: Time().describe('When it expires.'),
+    id: z.string().describe('Id of the token; use it to revoke the token.'),
+    name: z.string().describe('Name of the token for its owner.'),
+    client: z.string().describe('The program that the token was created for.'),
+    subject: z.string().describe('The subject whose memory the token opens.'),
+    scopes: z.array(z.enum(TOKEN_SCOPES)).describe('Scopes of the token.'),
+    created_at: Time().describe('When the token was created.'),
+    expires_at: Time().describe('When the token expires.'),
   }),
 );
 
 export const MintReceipt = lazy(() =>
   TokenRecord().extend({
-    token: z.string().describe('The token itself. It cannot be shown again.'),
+    token: z.string().describe('The token. It cannot be shown again.'),
   }),
 );
 export type MintReceipt = SchemaOutput<typeof MintReceipt>;
 
 export const TokensInput = lazy(() =>
-  inputObject({}, { title: 'List tokens', description: 'Every token that was made here and not revoked, newest first.' }),
+  noInput('List tokens', 'Lists the tokens that this program created and that are not revoked, newest first.'),
 );
 export type TokensInput = SchemaOutput<typeof TokensInput>;
 
@@ -121,11 +122,13 @@ export const TokenList = lazy(() =>
     tokens: z
       .array(
         TokenRecord().extend({
-          last_used_at: Time().exactOptional().describe('When it was last used, to the minute; absent if it never was.'),
-          paused: z.literal(true).exactOptional().describe('Present while it is refused, until it is let in again.'),
+          last_used_at: Time()
+            .exactOptional()
+            .describe('When the token was last used, to the minute. Absent if it was never used.'),
+          paused: z.literal(true).exactOptional().describe('Present while the token is paused.'),
         }),
       )
-      .describe('Tokens made here, newest first; an expired one stays in the list for 30 days.'),
+      .describe('Tokens, newest first. An expired token stays in the list for 30 days.'),
   }),
 );
 export type TokenList = SchemaOutput<typeof TokenList>;
@@ -133,18 +136,21 @@ export type TokenList = SchemaOutput<typeof TokenList>;
 export const RevokeInput = lazy(() =>
   inputObject(
     {
-      id: TokenId().describe('The token, by its id in the list of tokens.'),
+      id: TokenId().describe('Id of the token, from the list of tokens.'),
       unrecorded: flag()
         .default(false)
-        .describe('true revokes an id that is not in the list: the jti of a token that was made elsewhere with the same secret.'),
+        .describe(
+          'true also accepts an id that is not in the list: the jti of a token that another program signed with the same secret.',
+        ),
     },
     {
       title: 'Revoke a token',
-      description: 'Makes a token useless for good, at once and also after a restore. What it was used for stays.',
+      description:
+        'Revokes a token immediately and permanently, even if an older backup is restored. Facts written with the token stay.',
     },
   ),
 );
 export type RevokeInput = SchemaOutput<typeof RevokeInput>;
 
-export const RevokeReceipt = lazy(() => z.object({ id: z.string().describe('The token that is of no use any more.') }));
+export const RevokeReceipt = lazy(() => z.object({ id: z.string().describe('Id of the revoked token.') }));
 export type RevokeReceipt = SchemaOutput<typeof RevokeReceipt>;

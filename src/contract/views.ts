@@ -1,24 +1,19 @@
 import * as z from 'zod';
 import { SidecarStatus } from './embeddings.ts';
 import { FactVersion } from './fact.ts';
-import { lazy, type SchemaOutput } from './lazy.ts';
 import { MY_DEFAULTS, EXPIRING_SOON, LISTED_NAMES, OVERVIEW } from './limits.ts';
+import { count, lazy, noInput, type SchemaOutput, Time } from './schema.ts';
 import type { ClockState, ListeningState, StoreStatus } from './status.ts';
-import { inputObject, Time } from './text.ts';
 
-const ofWhom = lazy(() => z.string().describe('Whose memory this is: caller=<subject>.'));
-const fetched = lazy(() => Time().describe('When this was read.'));
-const emptyNote = lazy(() => z.string().exactOptional().describe('Why there is nothing, when there is nothing.'));
-const seconds = (what: string) => z.int().min(0).describe(`${what}, in seconds since 1970.`);
-const count = (what: string) => z.int().min(0).describe(what);
-
-const nothing = (title: string, description: string) => inputObject({}, { title, description });
-
+const ofWhom = lazy(() => z.string().describe('Subject of this memory, as caller=<subject>.'));
+const fetched = lazy(() => Time().describe('When the data was read.'));
+const emptyNote = lazy(() => z.string().exactOptional().describe('Why the result is empty. Absent otherwise.'));
+const unixTime = (description: string) => z.int().min(0).describe(`${description}, in seconds since 1970.`);
 export const MyMemoryInput = lazy(() =>
-  nothing('Show my memory', 'Which categories of facts there are, how many in each, and their newest keys; no values.'),
+  noInput('Show my memory', 'Lists the categories of facts, the number of facts in each, and their newest keys. No values.'),
 );
 
-/** A table of contents: small enough to read before every store, and without a single value. */
+/** A table of contents without values, small enough for an agent to read before every store. */
 export const MyMemory = lazy(() =>
   z.object({
     scope: ofWhom(),
@@ -26,41 +21,46 @@ export const MyMemory = lazy(() =>
     categories: z
       .array(
         z.object({
-          name: z.string().describe('The category.'),
-          count: count('Facts in it.'),
-          recent_keys: z.array(z.string()).max(OVERVIEW.keys).describe('Its newest keys, newest first.'),
+          name: z.string().describe('Name of the category.'),
+          count: count('Number of facts in the category.'),
+          recent_keys: z.array(z.string()).max(OVERVIEW.keys).describe('Newest keys of the category, newest first.'),
         }),
       )
       .max(OVERVIEW.categories)
-      .describe('Categories of facts, A to Z.'),
-    more_categories: z.int().min(1).exactOptional().describe('How many categories are not shown.'),
+      .describe('Categories in alphabetical order.'),
+    more_categories: z.int().min(1).exactOptional().describe('Number of categories that are not listed.'),
     note: emptyNote(),
   }),
 );
 export type MyMemory = SchemaOutput<typeof MyMemory>;
 
 export const NamesInput = lazy(() =>
-  nothing('Show names', 'The tags that facts have and the clients that wrote them, and how many facts of each.'),
+  noInput('Show names', 'Lists the tags of the facts and the clients that wrote them, with the number of facts of each.'),
 );
 
-const names = (what: string, one: string) =>
+const names = (plural: string, name: string) =>
   z
-    .array(z.object({ name: z.string().describe(one), count: count('Facts that have it.') }))
+    .array(z.object({ name: z.string().describe(name), count: count('Number of facts.') }))
     .max(LISTED_NAMES)
-    .describe(`${what}, by how many facts have them.`);
+    .describe(`${plural}, by number of facts.`);
 
-/** What facts can be narrowed by beside their category. */
-export const NameCounts = lazy(() => z.object({ tags: names('Tags', 'The tag.'), clients: names('Clients', 'The client.') }));
+/** Names for filtering facts, besides their categories. */
+export const NameCounts = lazy(() =>
+  z.object({ tags: names('Tags', 'Name of the tag.'), clients: names('Clients', 'Name of the client.') }),
+);
 
 export const MyDefaultsInput = lazy(() =>
-  nothing('Show my defaults', 'What this caller usually runs and with which inputs, learned from runs that succeeded.'),
+  noInput(
+    'Show my defaults',
+    'Shows which packs and pipelines this caller usually runs, and with which inputs. Learned from successful runs.',
+  ),
 );
 
 const usualInputs = lazy(() =>
-  z.record(z.string(), z.string()).exactOptional().describe('The most frequent value of each input worth learning.'),
+  z.record(z.string(), z.string()).exactOptional().describe('Most frequent value of each learned input.'),
 );
 
-/** Learned from audit rows, which only the engine writes: an agent cannot teach the owner's agents a habit. */
+/** Learned from records of runs, which only the program writes, so an agent cannot fake the habits of others. */
 export const MyDefaults = lazy(() =>
   z.object({
     scope: ofWhom(),
@@ -68,55 +68,55 @@ export const MyDefaults = lazy(() =>
     packs: z
       .array(
         z.object({
-          id: z.string().describe('The pack.'),
-          calls: count('Successful runs.'),
-          last_used_unix: seconds('Its last successful run'),
+          id: z.string().describe('Name of the pack.'),
+          calls: count('Number of successful runs.'),
+          last_used_unix: unixTime('Time of the last successful run'),
           common_inputs: usualInputs(),
         }),
       )
       .max(MY_DEFAULTS.each)
-      .describe('Packs by number of successful runs, then last use.'),
+      .describe('Packs, by number of successful runs and then by last use.'),
     pipelines: z
       .array(
         z.object({
-          id: z.string().describe('The pipeline.'),
-          runs: count('Successful runs.'),
-          last_used_unix: seconds('Its last successful run'),
+          id: z.string().describe('Id of the pipeline.'),
+          runs: count('Number of successful runs.'),
+          last_used_unix: unixTime('Time of the last successful run'),
           common_inputs: usualInputs(),
         }),
       )
       .max(MY_DEFAULTS.each)
-      .describe('Pipelines by number of successful runs, then last use.'),
+      .describe('Pipelines, by number of successful runs and then by last use.'),
     common_findings: z
       .array(
         z.object({
-          code: z.string().describe('What was found.'),
-          severity: z.string().describe('How grave.'),
-          count: count('How often.'),
+          code: z.string().describe('Code of the finding.'),
+          severity: z.string().describe('Severity of the finding.'),
+          count: count('Number of occurrences.'),
         }),
       )
       .max(MY_DEFAULTS.findings)
       .exactOptional()
-      .describe('What runs of every outcome found most often.'),
+      .describe('Most common findings, from successful and failed runs.'),
     recent: z
       .array(
         z.object({
-          kind: z.enum(['pack', 'pipeline']).describe('What ran.'),
-          id: z.string().describe('Which one.'),
-          outcome: z.string().describe('How it ended.'),
-          at_unix: seconds('When'),
-          duration_ms: count('How long, in milliseconds; absent where the program ended before the run did.').exactOptional(),
+          kind: z.enum(['pack', 'pipeline']).describe('Whether a pack or a pipeline ran.'),
+          id: z.string().describe('Name of the pack or id of the pipeline.'),
+          outcome: z.string().describe('Outcome of the run.'),
+          at_unix: unixTime('Time of the run'),
+          duration_ms: count('Duration in milliseconds. Absent if Helmdeck Memory stopped before the run ended.').exactOptional(),
         }),
       )
       .max(MY_DEFAULTS.recent)
-      .describe('The latest runs, newest first.'),
+      .describe('Latest runs, newest first.'),
     note: emptyNote(),
   }),
 );
 export type MyDefaults = SchemaOutput<typeof MyDefaults>;
 
 export const ContextInput = lazy(() =>
-  nothing('Load context', 'The newest facts with their values, grouped by category, to begin a conversation with.'),
+  noInput('Load context', 'Loads the newest facts with their values, grouped by category, for the start of a conversation.'),
 );
 
 export const Context = lazy(() =>
@@ -126,88 +126,107 @@ export const Context = lazy(() =>
     categories: z
       .array(
         z.object({
-          name: z.string().describe('The category.'),
+          name: z.string().describe('Name of the category.'),
           facts: z
             .array(
               FactVersion()
                 .pick({ value: true, client: true, defined_by: true, expires_at: true })
                 .extend({
-                  key: z.string().describe('Name of the fact.'),
-                  updated_at: Time().describe('When it was last changed.'),
+                  key: z.string().describe('Key of the fact.'),
+                  updated_at: Time().describe('When the fact was last changed.'),
                 }),
             )
-            .describe('Its facts, newest first.'),
+            .describe('Facts of the category, newest first.'),
         }),
       )
-      .describe('At most the 50 newest facts, by category.'),
-    partial: z.literal(true).exactOptional().describe('Present when there was more than fits.'),
+      .describe('At most 50 facts, the newest, by category.'),
+    partial: z.literal(true).exactOptional().describe('Present if facts were left out because the limit was reached.'),
     note: emptyNote(),
   }),
 );
 export type Context = SchemaOutput<typeof Context>;
 
 export const CallersInput = lazy(() =>
-  nothing(
+  noInput(
     'Show callers',
-    'Whose memories there are and how many facts each holds; only the own one unless the token is an admin.',
+    'Lists the memories and the number of facts in each. Only an admin token sees memories of other subjects.',
   ),
 );
 
 export const CallerList = lazy(() =>
   z.object({
     callers: z
-      .array(z.object({ namespace: z.string().describe('Whose memory.'), count: count('Facts in it.') }))
-      .describe('One row for each memory that may be seen.'),
+      .array(
+        z.object({ namespace: z.string().describe('Subject of the memory.'), count: count('Number of facts in the memory.') }),
+      )
+      .describe('One row for each memory that the caller may see.'),
   }),
 );
 export type CallerList = SchemaOutput<typeof CallerList>;
 
 export const StatusInput = lazy(() =>
-  nothing('Show status', 'Whether the memory is kept on disk, whether its key is at hand, and what to do if not.'),
+  noInput('Show status', 'Shows whether the memory is stored on disk, whether its key is available, and what to do if not.'),
 );
 
-const why = lazy(() => z.string().describe('What is the matter.'));
-const remedy = lazy(() => z.string().describe('What the owner can do.'));
+const why = lazy(() => z.string().describe('The problem.'));
+const remedy = lazy(() => z.string().describe('How the owner can fix it.'));
 
 export const KeyStatus = lazy(() =>
   z
     .discriminatedUnion('at', [
-      z.object({ at: z.literal('ok').describe('The key is at hand.'), source: z.string().describe('Where it came from.') }),
-      z.object({ at: z.literal('ephemeral').describe('There is no key; nothing is kept on disk.'), remedy: remedy() }),
+      z.object({
+        at: z.literal('ok').describe('The key is available.'),
+        source: z.string().describe('Where the key came from.'),
+      }),
+      z.object({ at: z.literal('ephemeral').describe('There is no key, so nothing is stored on disk.'), remedy: remedy() }),
       z.object({ at: z.literal('locked').describe('The keychain is locked.'), why: why(), remedy: remedy() }),
-      z.object({ at: z.literal('absent').describe('The key of this memory is not there.'), remedy: remedy() }),
-      z.object({ at: z.literal('mismatch').describe('The key is not the one of this memory.'), why: why(), remedy: remedy() }),
-      z.object({ at: z.literal('unavailable').describe('The place of the key does not answer.'), why: why(), remedy: remedy() }),
+      z.object({ at: z.literal('absent').describe('The key of this memory is missing.'), remedy: remedy() }),
+      z.object({
+        at: z.literal('mismatch').describe('The key that was found belongs to another memory.'),
+        why: why(),
+        remedy: remedy(),
+      }),
+      z.object({
+        at: z.literal('unavailable').describe('The key cannot be read from where it is stored.'),
+        why: why(),
+        remedy: remedy(),
+      }),
     ])
-    .describe('Where the key stands.'),
+    .describe('State of the master key.'),
 );
 
 export const ClockStatus = lazy(
   () =>
     z
       .discriminatedUnion('at', [
-        z.object({ at: z.literal('ok').describe('The clock of this machine agrees with the time that this memory has seen.') }),
-        z.object({ at: z.literal('unchecked').describe('Without the key, the time that this memory has seen cannot be read.') }),
+        z.object({
+          at: z.literal('ok').describe('The clock of this machine agrees with the time that this memory has recorded.'),
+        }),
+        z.object({
+          at: z.literal('unchecked').describe('The time that this memory has recorded cannot be read without the key.'),
+        }),
         z.object({
           at: z
             .literal('ahead')
-            .describe('The clock jumped forward, and nothing vouches for it. Expired entries are hidden, and none is deleted.'),
-          machine: Time().describe('What the clock of this machine says.'),
-          memory: Time().exactOptional().describe('What it should say by the time that has passed; absent if that is unknown.'),
+            .describe('The clock jumped forward and may be wrong. Expired entries are hidden but not deleted.'),
+          machine: Time().describe('Time of the clock of this machine.'),
+          memory: Time().exactOptional().describe('Expected time, from the time that has passed. Absent if unknown.'),
           why: why(),
           remedy: remedy(),
-          review_in_seconds: count('When the clock may be accepted without the owner.').exactOptional(),
+          review_in_seconds: count('Seconds until the program may accept the clock without the owner.').exactOptional(),
         }),
         z.object({
-          at: z.literal('behind').describe('The clock is behind the time that this memory has seen, which is used instead.'),
-          machine: Time().describe('What the clock of this machine says.'),
-          memory: Time().describe('The time that is used instead.'),
+          at: z
+            .literal('behind')
+            .describe('The clock is behind the time that this memory has recorded. The recorded time is used instead.'),
+          machine: Time().describe('Time of the clock of this machine.'),
+          memory: Time().describe('The recorded time, which is used instead.'),
           why: why(),
           remedy: remedy(),
         }),
       ])
       .describe(
-        'How the clock of this machine compares with the time that this memory has seen.',
+        'State of the clock of this machine, compared with the time that this memory has recorded.',
       ) satisfies z.ZodType<ClockState>,
 );
 
@@ -215,48 +234,52 @@ const ListenerStatus = lazy(
   () =>
     z
       .discriminatedUnion('at', [
-        z.object({ at: z.literal('listening').describe('Agents can come.'), url: z.string().describe('Where they do.') }),
+        z.object({ at: z.literal('listening').describe('Agents can connect.'), url: z.string().describe('URL for agents.') }),
         z.object({
-          at: z.literal('paused').describe('Nobody is let in: the owner paused it, or no program serves this memory.'),
+          at: z
+            .literal('paused')
+            .describe('Agents cannot connect: the owner paused connections, or Helmdeck Memory is not running.'),
         }),
-        z.object({ at: z.literal('failed').describe('Agents cannot come.'), why: why() }),
+        z.object({ at: z.literal('failed').describe('Agents cannot connect.'), why: why() }),
       ])
-      .describe('Whether agents can come.') satisfies z.ZodType<ListeningState>,
+      .describe('Whether agents can connect.') satisfies z.ZodType<ListeningState>,
 );
 
 export const Status = lazy(() =>
   z.object({
     versions: z
-      .object({ program: z.string().describe('Of Helmdeck Memory.'), node: z.string().describe('Of what it runs on.') })
-      .describe('What answers.'),
+      .object({ program: z.string().describe('Version of Helmdeck Memory.'), node: z.string().describe('Version of Node.') })
+      .describe('Versions of the running program.'),
     listener: ListenerStatus(),
     store: z
       .object({
-        kept: z.enum(['file', 'memory']).describe('file: sealed on disk. memory: gone when the program ends.'),
+        kept: z
+          .enum(['file', 'memory'])
+          .describe('file: stored on disk, sealed. memory: in RAM only, lost when the program ends.'),
         key: KeyStatus(),
         file: z
           .discriminatedUnion('at', [
             z.object({ at: z.literal('open').describe('The file is in use.') }),
             z.object({ at: z.literal('failed').describe('The file cannot be used.'), why: why(), remedy: remedy() }),
           ])
-          .describe('The health of the file.'),
-        quarantined: count('Entries left out because their seal is broken.'),
+          .describe('State of the database file.'),
+        quarantined: count('Number of entries left out because their seal is broken.'),
         clock: ClockStatus(),
         rotation: z
           .discriminatedUnion('at', [
             z.object({ at: z.literal('none').describe('No key rotation is running.') }),
             z.object({
               at: z.literal('running').describe('A key rotation is running.'),
-              done: count('Entries under the new key.'),
-              of: count('Entries in all.'),
+              done: count('Number of entries sealed with the new key.'),
+              of: count('Number of all entries.'),
             }),
           ])
           .describe('Progress of a key rotation.'),
       } satisfies { [Name in keyof StoreStatus]: z.ZodType<StoreStatus[Name]> })
-      .describe('The state of the memory.'),
+      .describe('State of the stored data.'),
     embeddings: SidecarStatus(),
-    facts: count('Live facts of this caller.'),
-    expiring_soon: count(`Those of them that go within ${EXPIRING_SOON / 86_400} days.`),
+    facts: count('Number of facts of this subject.'),
+    expiring_soon: count(`Number of facts that expire within ${EXPIRING_SOON / 86_400} days.`),
   }),
 );
 export type Status = SchemaOutput<typeof Status>;

@@ -1,30 +1,23 @@
 import * as z from 'zod';
-import { lazy, type SchemaOutput } from './lazy.ts';
-import { inputObject, notTextError, Time } from './text.ts';
+import { inputObject, lazy, noInput, notTextError, type SchemaOutput, Time } from './schema.ts';
 
 export const WindowSessionsInput = lazy(() =>
-  inputObject(
-    {},
-    {
-      title: 'List browser sessions',
-      description: 'Every browser that has the window open with a session of its own, the one used last first.',
-    },
-  ),
+  noInput('List browser sessions', 'Lists the browser sessions of the window, most recently used first.'),
 );
 
 const WindowSession = lazy(() =>
   z.object({
-    id: z.string().describe('Ends the session; it opens nothing.'),
-    browser: z.string().describe('The browser as it describes itself, shortened. Nothing proves it.'),
-    opened_at: Time().describe('When its link was followed.'),
-    last_used_at: Time().describe('When it last asked for something.'),
-    expires_at: Time().describe('When it ends, used or not.'),
+    id: z.string().describe('Id of the session; use it to end the session. It gives no access.'),
+    browser: z.string().describe('Name of the browser, as the browser reports it. Not verified.'),
+    opened_at: Time().describe('When the link was opened.'),
+    last_used_at: Time().describe('When the session was last used.'),
+    expires_at: Time().describe('When the session ends, even if it is in use.'),
   }),
 );
 export type WindowSession = SchemaOutput<typeof WindowSession>;
 
 export const WindowSessionList = lazy(() =>
-  z.object({ sessions: z.array(WindowSession()).describe('Open sessions, the one used last first.') }),
+  z.object({ sessions: z.array(WindowSession()).describe('Open sessions, most recently used first.') }),
 );
 
 export const EndWindowSessionInput = lazy(() =>
@@ -32,14 +25,14 @@ export const EndWindowSessionInput = lazy(() =>
     {
       id: z
         .string({ error: notTextError })
-        .regex(/^[0-9a-f]{12}$/, { error: 'must be the id of a browser session; take it from the list' })
-        .describe('The session, by its id in the list.'),
+        .regex(/^[0-9a-f]{12}$/, { error: 'must be the id of a browser session; copy it from the list' })
+        .describe('Id of the session, from the list.'),
     },
     {
       title: 'End a browser session',
-      description: 'Closes the window in one browser at once. A new link opens it again.',
+      description: 'Ends one browser session of the window immediately. A new link opens the window again.',
     },
   ),
 );
 
-export const EndWindowSessionReceipt = lazy(() => z.object({ id: z.string().describe('The session that has ended.') }));
+export const EndWindowSessionReceipt = lazy(() => z.object({ id: z.string().describe('Id of the session that ended.') }));

@@ -2,35 +2,32 @@ import type { FailureCode } from './failure.ts';
 import type { OperationName, OperationOutput, OperationRequest } from './operations.ts';
 import type { ListeningState } from './status.ts';
 
-/** An answer as it crosses to the window: a failure keeps its code, which an exception would lose on the way. */
+/** A response to the window. Failures are values, because an exception would lose its code on the way. */
 export type BridgeResponse =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly code: FailureCode; readonly message: string };
 
-/** Something changed in a memory; what, has to be asked. */
+/** Reports that entries of a kind changed in a memory. The window then reads them again. */
 export interface WindowChange {
   readonly namespace: string;
   readonly kind: string;
 }
 
-/**
- * All that the window knows of the program: the same over a loopback connection and in Electron. It is the owner's, so it may
- * say whose memory is open, one at a time.
- */
+/** The window's connection to the program, over HTTP or Electron's IPC. The window belongs to the owner, so it chooses the subject. */
 export interface Bridge {
   readonly place: 'browser' | 'desktop';
-  /** When the signal is aborted the answer is wanted no more, and what can be stopped is. */
+  /** Aborting the signal cancels the operation, if it can be cancelled. */
   call(subject: string, name: string, input: unknown, signal?: AbortSignal): Promise<BridgeResponse>;
-  /** Undefined: anything may have changed, because for a while nothing could be heard. The result takes it back. */
+  /** The change is undefined after a reconnect: anything may have changed. Returns a function that unsubscribes. */
   onChange(listener: (change: WindowChange | undefined) => void): () => void;
 }
 
-/** What the preload puts into the page. No signal can pass it, so a call that may be given up brings a word to name it by. */
+/** What the preload exposes to the page. It cannot pass an AbortSignal, so a call that may be cancelled has an id. */
 export interface PreloadBridge extends Pick<Bridge, 'place' | 'onChange'> {
   call(subject: string, name: string, input: unknown, callId?: string): Promise<BridgeResponse>;
 }
 
-/** The same with types, for one memory. */
+/** Calls operations on one memory, with types. */
 export type MemoryClient = <Name extends OperationName>(
   name: Name,
   input: OperationRequest<Name>,
@@ -38,21 +35,21 @@ export type MemoryClient = <Name extends OperationName>(
 ) => Promise<OperationOutput<Name>>;
 
 /**
- * What only the desktop can be asked, by the same call. A browser got here through the listener, so there it stands, and gives up a call
- * by hanging up. That the listener changed is told as a change of this kind, in no namespace.
+ * Calls that only the desktop offers. A browser does not need them: it reaches the window through the listener, and cancels a call by
+ * closing the connection. A change of the listener is reported as a `WindowChange` of the kind `listening` without a namespace.
  */
 export interface DesktopCalls {
-  /** Gives up the call that brought this word; whether it was still under way. */
+  /** Cancels the call with this id. `cancelled` is false if it had ended. */
   cancel: { readonly cancelled: boolean };
   listening: ListeningState;
-  /** Tries once more; the answer is how it went. */
+  /** Starts the listener again and returns its new state. */
   resumeListening: ListeningState;
-  /** Shows the bundle for Claude Desktop where it lies, in the system's own window of files. */
+  /** Shows the bundle for Claude Desktop in the system's file manager. */
   showBundle: { readonly shown: true };
-  /** Whether the system starts the program with its owner's session, where it can, and whether it then shows no window. */
+  /** Whether the system starts the program at login (absent if it cannot), and whether the program then shows no window. */
   atLogin: { readonly starts?: boolean; readonly hidden: boolean };
-  /** Changes either; the answer is how it is then. */
+  /** Changes these settings and returns the new ones. */
   chooseAtLogin: DesktopCalls['atLogin'];
-  /** Tells whether the page holds something that was typed and not saved, which whoever quits would lose. */
+  /** Tells the program whether the page has unsaved input, which would be lost on quit. */
   unsaved: { readonly unsaved: boolean };
 }

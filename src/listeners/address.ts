@@ -17,7 +17,7 @@ export function parseListenAddress(text: string): ListenAddress {
   }
   throw new Failure(
     'invalid_config',
-    `HELMDECK_ADDR must be 127.0.0.1, localhost or [::1] with a port, such as ${DEFAULT_ADDRESS}. This memory accepts connections from its own machine only; from another machine, use a tunnel (ssh -L).`,
+    `HELMDECK_ADDR must be 127.0.0.1, localhost or [::1] with a port, such as ${DEFAULT_ADDRESS}. The memory accepts connections from this machine only; from another machine, use a tunnel (ssh -L).`,
   );
 }
 

@@ -3,7 +3,7 @@ import { hasScope } from '../core/access/caller.ts';
 import type { MemoryStore, SpaceChange } from '../core/store/store.ts';
 import { type EventStream, openEventStream } from './event-stream.ts';
 import { API_PATH, rejectQuery } from './rest-routes.ts';
-import type { Exchange, Route } from './router.ts';
+import type { Exchange, Route } from './route.ts';
 import type { StreamRegistry } from './stream-registry.ts';
 
 /** Sends each caller an event when its own namespace changes, and never for another namespace (R-REST-11). */

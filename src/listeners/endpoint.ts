@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import * as z from 'zod';
-import { lazy, type SchemaOutput } from '../contract/lazy.ts';
+import { lazy, type SchemaOutput } from '../contract/schema.ts';
 import { errorCodeOf, writePrivateFile } from '../core/file/files.ts';
 import { OwnerClient } from './owner-client.ts';
 import { readPrivateFile } from './private-file.ts';
@@ -80,7 +80,7 @@ interface ProgramEndpoint {
   readonly connect: () => Promise<Socket>;
 }
 
-/** Finds the program that serves this data folder, for a client with its own token. */
+/** Finds the running program for this data folder. The caller provides a token. */
 export function findEndpoint(folder: string): ProgramEndpoint | undefined {
   const endpoint = tryReadEndpoint(folder);
   if (!endpoint || !isProcessAlive(endpoint.pid)) return undefined;

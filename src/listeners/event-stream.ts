@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { CONNECTION_LIMITS } from './limits.ts';
 import { endResponse, SECURITY_HEADERS } from './response.ts';
-import type { Exchange } from './router.ts';
+import type { Exchange } from './route.ts';
 import type { StreamRegistry } from './stream-registry.ts';
 
 /** The connection closes with the stream, so a client that only counts bytes notices the end too. */

@@ -4,7 +4,7 @@ import type { Clock } from '../core/time/clock.ts';
 import { CONNECTION_LIMITS } from './limits.ts';
 import { SECURITY_HEADERS, endResponse } from './response.ts';
 import { API_PATH, rejectQuery } from './rest-routes.ts';
-import type { Route } from './router.ts';
+import type { Route } from './route.ts';
 import type { StreamRegistry } from './stream-registry.ts';
 
 /** Facts per page. Values may be long, and a whole page is in memory at once. */

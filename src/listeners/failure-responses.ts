@@ -12,7 +12,7 @@ export interface HttpFailure {
 
 const BEARER_CHALLENGE = ['WWW-Authenticate', 'Bearer realm="helmdeck"'];
 
-/** For REST, and for requests to an MCP path that fail before the MCP protocol applies. */
+/** Formats a failure for REST, and for requests to an MCP path that fail before the MCP protocol applies. */
 export function toHttpFailure(failure: Failure): HttpFailure {
   const status = failures[failure.code].http;
   const { retryAfter } = failure;
@@ -27,15 +27,15 @@ export function toHttpFailure(failure: Failure): HttpFailure {
 }
 
 /**
- * For a tool call. It has no `structuredContent`: clients validate that against the tool's output schema, and would report a schema
- * error to the agent instead of this message.
+ * Formats a failure as a tool result. It has no `structuredContent`: clients validate that against the tool's output schema, and
+ * would report a schema error to the agent instead of this message.
  */
 export const toToolResult = (failure: Failure) => ({
   isError: true as const,
   content: [{ type: 'text' as const, text: JSON.stringify(failureBody(failure)) }],
 });
 
-/** For other JSON-RPC requests. A failure without its own RPC code becomes an internal error. */
+/** Formats a failure as a JSON-RPC error. A failure without its own RPC code becomes an internal error. */
 export function toRpcError(failure: Failure): { code: number; message: string; data: { error: string } } {
   const row = failures[failure.code];
   return { code: 'rpc' in row ? row.rpc : -32603, message: failure.message, data: { error: failure.code } };

@@ -32,7 +32,7 @@ export function createGuard(port: number, allowedHosts: readonly string[] = []):
           host = rawHeaders[index + 1];
           break;
         case 'origin':
-          // Another parser might use the other of two headers.
+          // With two headers, a proxy could use the other one.
           if (origin !== undefined) throw foreignOrigin();
           origin = rawHeaders[index + 1] ?? '';
           break;
@@ -69,3 +69,21 @@ const foreignOrigin = (): Failure =>
     'forbidden_origin',
     'Web pages of other origins cannot reach this memory; call it from a program, without an Origin header.',
   );
+
+const SCHEME = /^bearer +([!-~]+) *$/i;
+const AUTHORIZATION = 'authorization';
+
+/** Reads the token from the one Authorization header, and from nowhere else (R-HTTP-08). Does not verify it. */
+export function readBearerToken(rawHeaders: readonly string[]): string {
+  let credentials: string | undefined;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index];
+    if (name?.length !== AUTHORIZATION.length || name.toLowerCase() !== AUTHORIZATION) continue;
+    // With two headers, a proxy could use the other one.
+    if (credentials !== undefined) throw new Failure('invalid_token', 'There are two Authorization headers; send exactly one.');
+    credentials = rawHeaders[index + 1] ?? '';
+  }
+  const token = credentials === undefined ? undefined : SCHEME.exec(credentials)?.[1];
+  if (token !== undefined) return token;
+  throw new Failure('missing_bearer', 'This request needs a token; send it as "Authorization: Bearer <token>".');
+}

@@ -86,7 +86,7 @@ export class HttpConnections {
     }
     connection.failed = true;
     const bodyIsBroken = latestRequest?.complete === false;
-    // An event stream does not end by itself.
+    // The response is an event stream, which would never end.
     if (pending === 0 && !bodyIsBroken && response?.writableEnded === false) {
       socket.destroy();
       return;

@@ -1,7 +1,7 @@
 import { Failure } from '../contract/failure.ts';
 import { openApi } from './openapi.ts';
 import { API_PATH, rejectQuery } from './rest-routes.ts';
-import type { Route } from './router.ts';
+import type { Route } from './route.ts';
 
 /** Version and API description. */
 export function infoRoutes(version: string): Route[] {

@@ -23,14 +23,13 @@ import { HttpConnections } from './http-connections.ts';
 import { importRoute } from './import-route.ts';
 import { infoRoutes } from './info-routes.ts';
 import { CONNECTION_LIMITS } from './limits.ts';
-import type { LogEvent } from './log-event.ts';
 import { createMcpServers } from './mcp/mcp-servers.ts';
 import { listenOn } from './port.ts';
 import { BodyReader } from './request-body.ts';
 import { RequestPipeline } from './request-pipeline.ts';
 import { jsonHeaders } from './response.ts';
 import { embeddingsRoute, ownerRoute, restRoutes } from './rest-routes.ts';
-import { createRouter } from './router.ts';
+import type { LogEvent } from './route.ts';
 import { StreamRegistry } from './stream-registry.ts';
 import { windowLinkRoute, WindowServer } from './window/window-server.ts';
 
@@ -107,7 +106,7 @@ export async function startListener(deps: ListenerDeps): Promise<Listener> {
   const pipeline = new RequestPipeline({
     window,
     guard: createGuard(port, allowedHosts),
-    findRoutes: createRouter([
+    routes: [
       ownerRoute({ perform, bodies }),
       ...restRoutes({ perform, bodies }),
       exportRoute({ perform, clock, streams }),
@@ -117,7 +116,7 @@ export async function startListener(deps: ListenerDeps): Promise<Listener> {
       ...mcp.routes,
       ...infoRoutes(version),
       windowLinkRoute(windowLink, bodies),
-    ]),
+    ],
     tokens,
     prove: published.prove,
     clock,

@@ -87,7 +87,7 @@ export class BodyReader {
   }
 }
 
-/** For imports only. */
+/** Checks the content type of an import. */
 export function requireNdjson(request: IncomingMessage): void {
   requireType(request, NDJSON_TYPE, 'application/x-ndjson');
 }
@@ -167,7 +167,7 @@ function requireType({ headers, rawHeaders }: IncomingMessage, type: RegExp, nam
   if ((headers.expect ?? CONTINUE).toLowerCase() !== CONTINUE) {
     throw new Failure('invalid_input', `The only supported Expect header is ${CONTINUE}; leave Expect out.`);
   }
-  // Node uses the first of two, but a proxy in front of us may use the second.
+  // With two headers, Node uses the first, but a proxy in front of us may use the second.
   if (isRepeated(rawHeaders, 'content-type')) {
     throw new Failure('unsupported_media_type', 'There are two Content-Type headers; send one.');
   }

@@ -3,19 +3,17 @@ import { asFailure, Failure } from '../contract/failure.ts';
 import { isOperation } from '../contract/operations.ts';
 import type { TokenRegistry } from '../core/access/token-registry.ts';
 import type { Clock } from '../core/time/clock.ts';
-import { readBearerToken } from './bearer-token.ts';
-import type { Guard } from './guard.ts';
+import { type Guard, readBearerToken } from './guard.ts';
 import type { HttpConnection } from './http-connections.ts';
 import { healthResponse } from './info-routes.ts';
-import type { LogEvent } from './log-event.ts';
 import { rejectBody } from './request-body.ts';
 import { isGone, sendFailure, sendJson } from './response.ts';
-import type { RouteMatch } from './router.ts';
+import type { LogEvent, Route } from './route.ts';
 import type { WindowServer } from './window/window-server.ts';
 
 interface Deps {
   readonly guard: Guard;
-  readonly findRoutes: (path: string) => RouteMatch | undefined;
+  readonly routes: readonly Route[];
   /** Undefined if there is no built window. */
   readonly window?: WindowServer | undefined;
   readonly tokens: Pick<TokenRegistry, 'verify'>;
@@ -34,9 +32,11 @@ interface RequestState {
 /** The steps of every request, in this order: check host and origin, authenticate, find the route, run it. */
 export class RequestPipeline {
   readonly #deps: Deps;
+  readonly #findRoutes: (path: string) => RouteMatch | undefined;
 
   constructor(deps: Deps) {
     this.#deps = deps;
+    this.#findRoutes = createRouter(deps.routes);
   }
 
   async respond(request: IncomingMessage, response: ServerResponse, connection: HttpConnection): Promise<void> {
@@ -58,7 +58,7 @@ export class RequestPipeline {
     connection: HttpConnection,
     { logEvent, allow }: RequestState,
   ): Promise<string | undefined> {
-    const { guard, findRoutes, tokens, prove, window } = this.#deps;
+    const { guard, tokens, prove, window } = this.#deps;
     const { rawHeaders, method = '' } = request;
     guard(rawHeaders);
     const [path, query] = splitTarget(request);
@@ -74,7 +74,7 @@ export class RequestPipeline {
     }
     if (isDiscoveryProbe(path)) throw unknownPath();
     const token = readBearerToken(rawHeaders);
-    const match = findRoutes(path);
+    const match = this.#findRoutes(path);
     const route = match?.methods.get(method);
     const caller = await tokens.verify(token, route?.transport ?? 'rest', connection.verified);
     connection.subject = caller.subject;
@@ -111,4 +111,37 @@ function methodNotAllowed(methods: readonly string[], allow: string[]): Failure 
   const list = methods.join(', ');
   allow.push('Allow', list);
   return new Failure('method_not_allowed', `This path does not support the method; send ${list}.`);
+}
+
+interface RouteMatch {
+  readonly methods: ReadonlyMap<string, Route>;
+  readonly parameter: string;
+}
+
+const PARAMETER = /\{[^}]+\}/;
+const PLACEHOLDER = '{}';
+
+/** Matches paths byte for byte, so a differently encoded path is unknown. */
+function createRouter(routes: readonly Route[]): (path: string) => RouteMatch | undefined {
+  const exact = new Map<string, Map<string, Route>>();
+  const parameterized = new Map<string, Map<string, Route>>();
+  for (const route of routes) {
+    const table = PARAMETER.test(route.path) ? parameterized : exact;
+    const path = route.path.replace(PARAMETER, PLACEHOLDER);
+    const methods = table.get(path) ?? new Map<string, Route>();
+    table.set(path, methods.set(route.method, route));
+  }
+  return (path) => {
+    const methods = exact.get(path);
+    if (methods) return { methods, parameter: '' };
+    const last = path.lastIndexOf('/');
+    return matchSegment(path, last, path.length) ?? matchSegment(path, path.lastIndexOf('/', last - 1), last);
+  };
+
+  function matchSegment(path: string, slash: number, end: number): RouteMatch | undefined {
+    const parameter = path.slice(slash + 1, end);
+    if (parameter === '') return undefined;
+    const methods = parameterized.get(path.slice(0, slash + 1) + PLACEHOLDER + path.slice(end));
+    return methods && { methods, parameter };
+  }
 }

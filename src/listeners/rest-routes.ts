@@ -3,10 +3,9 @@ import { Failure } from '../contract/failure.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import { hasScope } from '../core/access/caller.ts';
 import type { Perform } from '../core/operations/perform.ts';
-import { decodeComponent, createQueryReader, type QueryReader } from './query.ts';
 import type { BodyReader } from './request-body.ts';
 import { abortOnClose, sendJson } from './response.ts';
-import type { Exchange, Route } from './router.ts';
+import type { Exchange, Route } from './route.ts';
 
 /** One operation at one path. */
 export interface RestRow {
@@ -17,7 +16,7 @@ export interface RestRow {
   readonly inputIn: 'body' | 'query';
   /** The one field whose value is the whole body; the other fields are in the query and the path. */
   readonly bodyField?: string;
-  /** 200 by default. */
+  /** Status of a successful response, 200 by default. */
   readonly status?: 202;
 }
 
@@ -185,10 +184,50 @@ function withFullNames(operation: OperationName, fields: Record<string, unknown>
   return fields;
 }
 
+/** Parses a query into fields, converted to the types in the operation's schema. The schema later rejects unknown fields. */
+type QueryReader = (query: string) => Record<string, unknown>;
+
+interface InputSchema {
+  readonly properties?: Readonly<Record<string, unknown>>;
+}
+
+/** Takes the JSON Schema of the operation's input. */
+export function createQueryReader({ properties = {} }: InputSchema): QueryReader {
+  const types = new Map(Object.entries(properties).map(([name, field]) => [name, (field as { type?: string }).type]));
+  return (query) => {
+    const fields = new Map<string, unknown>();
+    for (const pair of query === '' ? [] : query.split('&')) {
+      const equals = pair.indexOf('=');
+      const name = decodeComponent(equals === -1 ? pair : pair.slice(0, equals));
+      const text = decodeComponent(equals === -1 ? '' : pair.slice(equals + 1));
+      if (fields.has(name)) throw new Failure('invalid_input', 'The query has the same field twice; send each field once.');
+      fields.set(name, convert(text, types.get(name)));
+    }
+    // Object.fromEntries creates own properties, so a field named `__proto__` cannot change the prototype.
+    return Object.fromEntries(fields);
+  };
+}
+
+/** Leaves text that does not convert as it is; validation then reports the expected type. */
+function convert(text: string, type: string | undefined): unknown {
+  if (type === 'boolean') return text === 'true' || text === '1' ? true : text === 'false' || text === '0' ? false : text;
+  if ((type === 'integer' || type === 'number') && /^-?\d{1,17}(\.\d{1,17})?$/.test(text)) return Number(text);
+  return text;
+}
+
+export function decodeComponent(text: string): string {
+  if (!text.includes('%') && !text.includes('+')) return text;
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    throw new Failure('invalid_input', 'The URL has an invalid percent-encoding; encode its text as UTF-8.');
+  }
+}
+
 /** The name of the path parameter, if the path has one. */
 export const pathFieldOf = (path: string): string | undefined => /\{(\w+)\}/.exec(path)?.[1];
 
-/** Ignoring an unexpected query would answer a different question from the one that was asked. */
+/** Refuses a query that would be ignored, because the caller may expect it to have an effect. */
 export function rejectQuery(query: string): void {
   if (query !== '') throw new Failure('invalid_input', 'This request takes no query; send the fields in the body.');
 }

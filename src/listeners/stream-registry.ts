@@ -1,12 +1,14 @@
 import { Failure } from '../contract/failure.ts';
+import type { Caller } from '../core/access/caller.ts';
 import type { TokenRegistry } from '../core/access/token-registry.ts';
 import type { Clock } from '../core/time/clock.ts';
-import { tokenExpiryMs } from './bearer-token.ts';
+import { itemsToGiveWay } from './largest-holder.ts';
 import { CONNECTION_LIMITS } from './limits.ts';
-import type { Exchange } from './router.ts';
+import type { Exchange } from './route.ts';
 
 interface Stream {
   readonly subject: string;
+  readonly client: string;
   readonly tokenId: string;
   readonly expiresAt: number;
   end(): void;
@@ -32,16 +34,10 @@ export class StreamRegistry implements Disposable {
 
   /** Registers a stream until the result is disposed. Calls `end` when the token or the program ends first. */
   open({ caller, token }: Pick<Exchange, 'caller' | 'token'>, { end, keepAlive }: Pick<Stream, 'end' | 'keepAlive'>): Disposable {
-    let count = 0;
-    for (const { subject } of this.#streams.keys()) if (subject === caller.subject) count += 1;
-    if (count >= CONNECTION_LIMITS.streams) {
-      throw new Failure(
-        'rate_limited',
-        `This subject already has ${CONNECTION_LIMITS.streams} open streams; close those that are not in use.`,
-      );
-    }
+    this.#makeRoom(caller);
     const stream: Stream = {
       subject: caller.subject,
+      client: caller.client,
       tokenId: caller.token,
       expiresAt: tokenExpiryMs(token),
       end,
@@ -54,6 +50,20 @@ export class StreamRegistry implements Disposable {
   [Symbol.dispose](): void {
     this.#revocations[Symbol.dispose]();
     for (const stream of this.#streams.keys()) this.#end(stream);
+  }
+
+  /** Ends the oldest stream of the client that has the most, if the subject has too many (R-MCP-14). */
+  #makeRoom({ subject, client }: Caller): void {
+    const streams = [...this.#streams.keys()].filter((stream) => stream.subject === subject);
+    if (streams.length < CONNECTION_LIMITS.streams) return;
+    const [oldest] = itemsToGiveWay(streams, (stream) => stream.client, client);
+    if (!oldest) {
+      throw new Failure(
+        'rate_limited',
+        `All ${CONNECTION_LIMITS.streams} streams of this subject are open, and this client has the most; close some of them.`,
+      );
+    }
+    this.#end(oldest);
   }
 
   #schedule(stream: Stream): void {
@@ -78,4 +88,11 @@ export class StreamRegistry implements Disposable {
     this.#streams.get(stream)?.[Symbol.dispose]();
     this.#streams.delete(stream);
   }
+}
+
+/** The expiry of a verified token, in milliseconds since 1970. */
+function tokenExpiryMs(token: string): number {
+  const payload = token.split('.')[1] ?? '';
+  const { exp } = JSON.parse(Buffer.from(payload, 'base64url').toString()) as { exp: number };
+  return exp * 1000;
 }

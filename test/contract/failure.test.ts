@@ -34,8 +34,8 @@ test('every failure has its HTTP status and JSON-RPC number (R-ERR-01)', () => {
   });
 });
 
-describe('what is thrown', () => {
-  test('on purpose stays what it is (R-ERR-03)', () => {
+describe('an error', () => {
+  test('that is a Failure stays unchanged (R-ERR-03)', () => {
     const failure = new Failure('not_found', 'There is no such fact; list the facts there are.');
     expect(asFailure(failure)).toBe(failure);
   });
@@ -47,7 +47,7 @@ describe('what is thrown', () => {
     { code: 'invalid_input', message: 'a secret that looks like ours' },
     undefined,
     null,
-  ])('by accident is told as internal and keeps its text to itself: %s (R-ERR-03)', (thrown) => {
+  ])('of any other kind becomes internal without its text: %s (R-ERR-03)', (thrown) => {
     const failure = asFailure(thrown);
     expect(failure.code).toBe('internal');
     expect(failure.message).not.toMatch(/secret|ENOENT|home|undefined/);

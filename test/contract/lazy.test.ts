@@ -2,15 +2,15 @@ import { readFileSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { lazy } from '../../src/contract/lazy.ts';
+import { lazy } from '../../src/contract/schema.ts';
 
 const SOURCES = join(import.meta.dirname, '../../src');
 
-/** A line that makes a schema while its module loads. */
+/** Matches a line that creates a schema while its module loads. */
 const AT_LOAD = /^(?:export )?const \w+(?:: [^=]+)? =\s+(?:z\s*\.|ask\()/m;
 
-describe('what is made later', () => {
-  test('is made when it is first asked for, and once', () => {
+describe('lazy values', () => {
+  test('are created once, on first use', () => {
     const made: number[] = [];
     const thing = lazy(() => ({ number: made.push(1) }));
     expect(made).toEqual([]);
@@ -18,7 +18,7 @@ describe('what is made later', () => {
     expect(made).toEqual([1]);
   });
 
-  test('is made again when it could not be', () => {
+  test('are created again after a failure', () => {
     let tries = 0;
     const thing = lazy(() => {
       tries += 1;
@@ -29,10 +29,10 @@ describe('what is made later', () => {
     expect(thing()).toBe(2);
   });
 
-  test('are all schemas that a start could wait for', async () => {
+  test('include all schemas that start-up could wait for', async () => {
     const early: string[] = [];
     for await (const file of glob('{contract,core,listeners,main}/**/*.ts', { cwd: SOURCES })) {
-      // Commands of the terminal, and the records that they read, load no more than they need.
+      // Command line modules and their records load only what they need, so they may create schemas at once.
       if (/^main\/(?:cli|connect)\//.test(file)) continue;
       if (AT_LOAD.test(readFileSync(join(SOURCES, file), 'utf8'))) early.push(file);
     }

@@ -5,15 +5,15 @@ import { refusal } from './asking.ts';
 const asked = (question: object) => queryTexts(QmdRequest().parse(question));
 
 describe('a QMD question (R-QMD-02)', () => {
-  test('may leave out everything', () => {
+  test('may be empty', () => {
     expect(QmdRequest().parse({})).toEqual({ limit: 20 });
   });
 
-  test('may bring fields that are not ours', () => {
+  test('may have unknown fields', () => {
     expect(QmdRequest().parse({ query: 'helix', agent: 'x', collection: 'y' })).toEqual({ query: 'helix', limit: 20 });
   });
 
-  test('may say null for whatever it leaves out', () => {
+  test('may have null for omitted fields', () => {
     const fields = ['searches', 'query', 'limit', 'minScore', 'collections', 'candidateLimit', 'intent', 'rerank'];
     expect(Object.keys(QmdRequest().shape)).toEqual(fields);
     expect(QmdRequest().parse(Object.fromEntries(fields.map((field) => [field, null])))).toEqual({ limit: 20 });
@@ -24,11 +24,11 @@ describe('a QMD question (R-QMD-02)', () => {
     { limit: 100, means: 100 },
     { limit: 101, means: 100 },
     { limit: 1_000_000, means: 100 },
-  ])('may want $limit hits and gets at most $means', ({ limit, means }) => {
+  ])('with the limit $limit gets at most $means hits', ({ limit, means }) => {
     expect(QmdRequest().parse({ limit }).limit).toBe(means);
   });
 
-  test('is cut, not refused, when it is long', () => {
+  test('is truncated, not refused, when it is long', () => {
     expect(QmdRequest().parse({ query: 'a'.repeat(5000) }).query).toHaveLength(1000);
   });
 
@@ -89,15 +89,15 @@ describe('the text searched (R-QMD-03)', () => {
       texts: ['a'],
     },
     { why: 'the query, without searches', question: { query: 'q' }, texts: ['q'] },
-    { why: 'the query, with a list of none', question: { query: 'q', searches: [] }, texts: ['q'] },
-    { why: 'nothing, when nothing is asked', question: {}, texts: [''] },
+    { why: 'the query, with an empty list', question: { query: 'q', searches: [] }, texts: ['q'] },
+    { why: 'empty for an empty request', question: {}, texts: [''] },
   ])('is $why', ({ question, texts }) => {
     expect(asked(question)).toEqual(texts);
   });
 });
 
 describe('a search of facts', () => {
-  test('finds a category under any spelling that stores into it (R-FACT-06)', () => {
+  test('finds a category under any spelling that is stored as it (R-FACT-06)', () => {
     expect(SearchInput().parse({ query: 'helix', category: ' Preferences' })).toEqual({
       query: 'helix',
       limit: 20,
@@ -106,8 +106,8 @@ describe('a search of facts', () => {
   });
 
   test.each([
-    { why: 'no question', input: {}, says: /^query is missing; send/ },
-    { why: 'a question without end', input: { query: 'a'.repeat(1001) }, says: /^query is longer than 1000 characters; ask/ },
+    { why: 'no query', input: {}, says: /^query is missing; send/ },
+    { why: 'a query that is too long', input: { query: 'a'.repeat(1001) }, says: /^query is longer than 1000 characters; send/ },
     { why: 'too many hits', input: { query: 'a', limit: 101 }, says: /^limit must be a whole number from 1 to 100; send/ },
     { why: 'a limit in words', input: { query: 'a', limit: '5' }, says: /^limit must be a whole number from 1 to 100; send/ },
   ])('is refused for $why (R-FACT-11)', ({ input, says }) => {

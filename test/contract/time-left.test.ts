@@ -13,7 +13,7 @@ test.each([
   [HOUR, '1 hour'],
   [59.4 * MINUTE, '59 minute'],
   [SECOND, '1 minute'],
-])('one rule rounds what is left for the command line and the window (R-VIEW-06): %d', (ms, left) => {
+])('rounds the remaining lifetime for the command line and the window (R-VIEW-06): %d', (ms, left) => {
   const expiresAt = new Date(START + ms).toISOString();
   const short = left.replace('minute', 'min').replace('hour', 'h').replace('day', 'd');
   expect(inTheTerminal(expiresAt, START)).toMatch(new RegExp(`^${left}s? left`));

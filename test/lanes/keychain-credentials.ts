@@ -48,7 +48,7 @@ export async function credentials(): Promise<void> {
     'R-PACK-16 locked keyring: the credential cannot be read, replaced or deleted, and is never reported as absent',
     async () => {
       lockKeyring();
-      await assert.rejects(kept(store).read(name), coded('handler_failed'));
+      await assert.rejects(kept(store).read(name), coded('unavailable'));
       await assert.rejects(kept(store).set({ name, secret: SECRET }), coded('key_unavailable'));
       await assert.rejects(kept(store).delete(name), coded('key_unavailable'));
       await unlockKeyring();

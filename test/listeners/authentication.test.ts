@@ -3,8 +3,8 @@ import { SignJWT } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { sendRequest, ALL_ROUTES, serve } from '../support/listener.ts';
 
-describe('every route but the health check (R-HTTP-08, R-AUTH-07)', () => {
-  test('asks for a token, and says how (R-ERR-06)', async () => {
+describe('every route except the health check (R-HTTP-08, R-AUTH-07)', () => {
+  test('requires a token and explains how to send it (R-ERR-06)', async () => {
     const { url } = await serve();
     for (const [method, path] of ALL_ROUTES) {
       const { status, json, headers } = await sendRequest(url, path, { method });
@@ -13,7 +13,7 @@ describe('every route but the health check (R-HTTP-08, R-AUTH-07)', () => {
     }
   });
 
-  test('refuses a token that is not ours', async () => {
+  test('refuses a token with a foreign signature', async () => {
     const { url } = await serve();
     const claims = { iss: 'helmdeck', sub: 'me', scopes: ['admin'] };
     const forged = await new SignJWT(claims)
@@ -26,11 +26,11 @@ describe('every route but the health check (R-HTTP-08, R-AUTH-07)', () => {
     }
   });
 
-  test('takes it from one header and nowhere else', async () => {
+  test('reads the token from the Authorization header only', async () => {
     const { url, owner } = await serve();
     const table: [why: string, path: string, headers: string[]][] = [
       ['the query', `/api/v1/version?access_token=${owner}`, []],
-      ['the query, as it is named', `/api/v1/version?authorization=Bearer%20${owner}`, []],
+      ['the query, under the name of the header', `/api/v1/version?authorization=Bearer%20${owner}`, []],
       ['a cookie', '/api/v1/version', ['Cookie', `authorization=${owner}; token=${owner}`]],
       ['another header', '/api/v1/version', ['Proxy-Authorization', `Bearer ${owner}`]],
       ['another scheme', '/api/v1/version', ['Authorization', `Basic ${owner}`]],
@@ -47,7 +47,7 @@ describe('every route but the health check (R-HTTP-08, R-AUTH-07)', () => {
     }
   });
 
-  test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR', 'Bearer  '])('spells the scheme in any case: %s', async (scheme) => {
+  test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR', 'Bearer  '])('accepts the scheme in any letter case: %s', async (scheme) => {
     const { url, owner } = await serve();
     expect((await sendRequest(url, '/api/v1/version', { headers: ['Authorization', `${scheme} ${owner}`] })).json).toEqual({
       version: '1.2.3',
@@ -66,7 +66,7 @@ describe('every route but the health check (R-HTTP-08, R-AUTH-07)', () => {
     expect(seen.map(({ json }) => json.error)).toEqual(Array.from({ length: 3 }, () => 'insufficient_scope'));
   });
 
-  test('is as closed after a revocation, on the connection on which it was open too', async () => {
+  test('refuses a revoked token, even on a connection that used it before', async () => {
     const { url, token, tokens } = await serve();
     const given = await token();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -78,7 +78,7 @@ describe('every route but the health check (R-HTTP-08, R-AUTH-07)', () => {
     agent.destroy();
   });
 
-  test('looks at the token of every request, whoever asked before over the same connection', async () => {
+  test('checks the token of every request, even on the same connection', async () => {
     const { url, token } = await serve();
     const [mine, yours] = [await token('me'), await token('you')];
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -134,7 +134,7 @@ describe('an unknown path (R-HTTP-09)', () => {
   });
 
   test.each(['/.well-known/oauth-protected-resource', '/.well-known/oauth-authorization-server/api/v1/mcp', '/register'])(
-    'where OAuth is looked for is 404 without a token: %s',
+    'at an OAuth discovery path is 404 without a token: %s',
     async (path) => {
       const { url } = await serve();
       for (const method of ['GET', 'POST', 'HEAD', 'OPTIONS']) {
@@ -148,8 +148,8 @@ describe('an unknown path (R-HTTP-09)', () => {
   );
 });
 
-describe('a method that a path does not know', () => {
-  test('is 405 and says which ones it does (R-ERR-06)', async () => {
+describe('an unsupported method', () => {
+  test('is 405 and lists the supported methods (R-ERR-06)', async () => {
     const { url, owner } = await serve();
     for (const [known, path] of ALL_ROUTES) {
       for (const method of ['OPTIONS', 'PUT', 'HEAD', 'TRACE', 'PROPFIND']) {
@@ -167,7 +167,7 @@ describe('a method that a path does not know', () => {
   });
 });
 
-test('every answer, good or bad, is for nobody to keep or to guess at (R-HTTP-10)', async () => {
+test('every response forbids caching and content sniffing (R-HTTP-10)', async () => {
   const { url, owner } = await serve();
   const answers = await Promise.all([
     sendRequest(url, '/healthz'),

@@ -27,7 +27,7 @@ async function revoke({ tokens }: ServedMemory, subject: string) {
 }
 
 describe('events (R-REST-11)', () => {
-  test('tell that the own namespace has changed, and of no other', async () => {
+  test('report changes of the own namespace only', async () => {
     const all = await serve();
     const [me, you] = [await all.token('me'), await all.token('you')];
     const [mine, yours] = [await opened(all, me), await opened(all, you)];
@@ -48,14 +48,14 @@ describe('events (R-REST-11)', () => {
     expect(mine.text()).not.toContain('"you"');
   });
 
-  test('tell nothing of what was changed', async () => {
+  test('do not contain the changed data', async () => {
     const all = await serve();
     const line = await opened(all, all.owner);
     await store(all, all.owner, 'a-telling-key');
     expect(await line.waitFor('"fact"')).not.toContain('telling');
   });
 
-  test('are told of expiry too', async () => {
+  test('report expiry too', async () => {
     const clock = manualClock();
     const all = await serve({ clock });
     const line = await opened(all, all.owner);
@@ -66,7 +66,7 @@ describe('events (R-REST-11)', () => {
     await expect.poll(() => told(line.text()).length, EVENTUALLY).toBeGreaterThan(before);
   });
 
-  test('say now and then that they are still there', async () => {
+  test('send keep-alives', async () => {
     const clock = manualClock();
     const all = await serve({ clock });
     const line = await opened(all, all.owner);
@@ -76,7 +76,7 @@ describe('events (R-REST-11)', () => {
 });
 
 describe('a stream', () => {
-  test('ends within 2 s when its token is revoked, and no other does (R-AUTH-09)', async () => {
+  test('ends within 2 s after its token is revoked, and other streams continue (R-AUTH-09)', async () => {
     const all = await serve();
     const [you, me] = [await all.token('you'), await all.token('me')];
     const [other, own] = [await opened(all, you), await opened(all, me)];
@@ -91,7 +91,7 @@ describe('a stream', () => {
     expect((await sendRequest(all.url, '/api/v1/events', { token: you })).status).toBe(401);
   });
 
-  test('ends when its token does', async () => {
+  test('ends when its token expires', async () => {
     const clock = manualClock();
     const all = await serve({ clock });
     const line = await opened(all, await all.token('you'));
@@ -101,7 +101,7 @@ describe('a stream', () => {
     await line.waitForEnd();
   });
 
-  test('ends soon when the clock leaps over the end of its token', async () => {
+  test('ends soon after the clock jumps past the expiry of its token', async () => {
     const clock = manualClock();
     const all = await serve({ clock });
     const line = await opened(all, await all.token('you'));
@@ -111,7 +111,7 @@ describe('a stream', () => {
     expect(line.text()).toMatch(/\r\n0\r\n\r\n$/);
   });
 
-  test('is one of 64 of a subject at most; others have their own', async () => {
+  test('counts towards the limit of 64 streams per subject', async () => {
     const all = await serve();
     const [me, you] = [await all.token('me'), await all.token('you')];
     const lines = await Promise.all(Array.from({ length: CONNECTION_LIMITS.streams }, () => opened(all, me)));
@@ -122,7 +122,7 @@ describe('a stream', () => {
     await expect.poll(async () => (await follow(all, me)).waitFor(/^HTTP\/1\.1 \d+/), EVENTUALLY).toMatch(/^HTTP\/1\.1 200/);
   });
 
-  test('that nobody reads is let go', async () => {
+  test('is closed if the client does not read it', async () => {
     const changes = Promise.withResolvers<(changed: { namespace: { subject: string }; kind: 'fact' | 'audit' }) => void>();
     const clock = manualClock();
     const all = await serve({
@@ -151,7 +151,7 @@ describe('a stream', () => {
     expect(line.text()).not.toContain('"audit"');
   });
 
-  test('leaves nothing behind, however it ends', async () => {
+  test('releases its resources, however it ends', async () => {
     const clock = manualClock();
     const all = await serve({ clock });
     const before = clock.pendingTimers;
@@ -160,7 +160,7 @@ describe('a stream', () => {
     await expect.poll(() => clock.pendingTimers, EVENTUALLY).toBe(before);
   });
 
-  test('ends with the program', async () => {
+  test('ends when the program stops', async () => {
     const all = await serve();
     const line = await opened(all, all.owner);
     await all.listener.close();

@@ -34,7 +34,7 @@ const strangers = (port: number): string[] => [
 ];
 
 describe('the Host of a request (R-HTTP-04)', () => {
-  test('is one of our own names with our own port, on every route, whoever asks', async () => {
+  test('must be a loopback name with our port, on every route and for every caller', async () => {
     const { url, port, owner } = await serve();
     for (const [method, path] of unguarded) {
       const answers = await Promise.all(
@@ -48,30 +48,30 @@ describe('the Host of a request (R-HTTP-04)', () => {
     }
   });
 
-  test.each(['127.0.0.1', 'localhost', '[::1]'])('may be %s', async (name) => {
+  test.each(['127.0.0.1', 'localhost', '[::1]'])('is accepted: %s', async (name) => {
     const { url, port } = await serve();
     expect((await sendRequest(url, '/healthz', { headers: ['Host', `${name}:${port}`] })).status).toBe(200);
   });
 
   test.each([
     { why: 'no Host', lines: '' },
-    { why: 'two of them', lines: 'Host: 127.0.0.1:PORT\r\nHost: 127.0.0.1:PORT\r\n' },
-    { why: 'a second one that is not ours', lines: 'Host: 127.0.0.1:PORT\r\nhost: evil.example\r\n' },
-    { why: 'one that comes after 3,000 other headers', lines: `${'a:\r\n'.repeat(3000)}Host: evil.example\r\n` },
-  ])('is refused when there is $why', async ({ lines }) => {
+    { why: 'two Host headers', lines: 'Host: 127.0.0.1:PORT\r\nHost: 127.0.0.1:PORT\r\n' },
+    { why: 'a second, foreign Host', lines: 'Host: 127.0.0.1:PORT\r\nhost: evil.example\r\n' },
+    { why: 'a foreign Host after 3,000 other headers', lines: `${'a:\r\n'.repeat(3000)}Host: evil.example\r\n` },
+  ])('is refused with $why', async ({ lines }) => {
     const { port } = await serve();
     const line = await openConnection(port);
     line.write(`GET /healthz HTTP/1.1\r\n${lines.replaceAll('PORT', `${port}`)}\r\n`);
     expect(await line.waitFor('}')).toMatch(/^HTTP\/1\.1 403 [^]*"forbidden_host"/);
   });
 
-  test('may be a listed one where a program stands before ours', async () => {
+  test('may be a listed host if a proxy is in front', async () => {
     const { url } = await serve({ allowedHosts: ['memory.example:8443'] });
     expect((await sendRequest(url, '/healthz', { headers: ['Host', 'memory.example:8443'] })).status).toBe(200);
     expect((await sendRequest(url, '/healthz', { headers: ['Host', 'memory.example'] })).status).toBe(403);
   });
 
-  test('bears no port where that is what browsers leave out', () => {
+  test('may omit the port 80, as browsers do', () => {
     expect(() => createGuard(80)(['Host', 'localhost'])).not.toThrow();
     expect(() => createGuard(7345)(['Host', 'localhost'])).toThrow(/not an address of this memory/);
   });
@@ -91,7 +91,7 @@ describe('a web page of another origin (R-HTTP-05)', () => {
     ['sec-fetch-site', 'none, cross-site'],
   ];
 
-  test('is refused on every route, before anything else is looked at', async () => {
+  test('is refused on every route, before any other check', async () => {
     const { url, port, owner } = await serve();
     for (const [method, path] of unguarded) {
       const answers = await Promise.all(
@@ -101,7 +101,7 @@ describe('a web page of another origin (R-HTTP-05)', () => {
     }
   });
 
-  test('hides nothing behind many headers', async () => {
+  test('cannot hide its Origin behind many headers', async () => {
     const { port } = await serve();
     const line = await openConnection(port);
     line.write(
@@ -110,7 +110,7 @@ describe('a web page of another origin (R-HTTP-05)', () => {
     expect(await line.waitFor('}')).toMatch(/^HTTP\/1\.1 403 /);
   });
 
-  test('is never invited, whatever it asks', async () => {
+  test('never gets a CORS header', async () => {
     const { url, owner } = await serve();
     for (const [method, path] of [...unguarded, ['OPTIONS', '/api/v1/memory/store'] as const]) {
       const headers = ['Access-Control-Request-Method', 'POST', 'Access-Control-Request-Headers', 'authorization'];
@@ -119,7 +119,7 @@ describe('a web page of another origin (R-HTTP-05)', () => {
     }
   });
 
-  test('that the owner typed the address of is let through to what needs no token', async () => {
+  test('opened by the owner through the address bar can read the routes without token', async () => {
     const { url } = await serve();
     expect((await sendRequest(url, '/healthz', { headers: ['Sec-Fetch-Site', 'none'] })).text).toBe('{"status":"ok"}');
   });
@@ -133,7 +133,7 @@ describe('our own origin (R-HTTP-05)', () => {
     ['Host', `localhost:${port}`, 'Origin', `http://localhost:${port}`],
   ];
 
-  test('is served like any program: with a valid token', async () => {
+  test('is served like any program with a valid token', async () => {
     const { url, port, owner } = await serve();
     for (const headers of own(port)) {
       expect((await sendRequest(url, '/api/v1/status', { token: owner, headers })).status).toBe(200);
@@ -141,7 +141,7 @@ describe('our own origin (R-HTTP-05)', () => {
     }
   });
 
-  test('is no token: without one, or with a wrong one, every route is refused', async () => {
+  test('does not replace a token', async () => {
     const { url, port } = await serve();
     for (const headers of own(port)) {
       for (const [method, path] of ALL_ROUTES) {
@@ -154,7 +154,7 @@ describe('our own origin (R-HTTP-05)', () => {
     }
   });
 
-  test('is never the one that a name made to point here sends', async () => {
+  test('is never accepted for a foreign name that resolves to this machine', async () => {
     const { url, port, owner } = await serve();
     const headers = ['Host', `evil.example:${port}`, 'Origin', `http://evil.example:${port}`];
     const answer = await sendRequest(url, '/api/v1/status', { token: owner, headers });

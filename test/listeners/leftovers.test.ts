@@ -10,7 +10,7 @@ import { type ManualClock, manualClock } from '../support/clock.ts';
 import { sendRequest, serve, type ServedMemory, EVENTUALLY } from '../support/listener.ts';
 import { MCP, openSession } from './mcp/mcp-client.ts';
 
-/** `npm run lane:many` asks for more. */
+/** `npm run lane:many` uses more. */
 const MANY = Number(process.env['HELMDECK_TEST_CONNECTIONS'] ?? 100);
 const AT_ONCE = 100;
 
@@ -22,8 +22,8 @@ const openNow = (clock: ManualClock) => ({
 });
 
 /**
- * All there is of what a connection, a stream or a session is made of; what is not held any more is not counted. Looking for
- * it stops the process, for seconds where the machine is busy, and nothing is heard meanwhile: only `openNow` may be waited for.
+ * Counts all reachable objects of connections, streams and sessions. Counting blocks the process, for seconds on a busy machine, so
+ * tests may wait only for `openNow`.
  */
 const counts = (clock: ManualClock) => ({
   ...openNow(clock),
@@ -37,12 +37,12 @@ const counts = (clock: ManualClock) => ({
 interface Visit {
   readonly port: number;
   readonly says: string | undefined;
-  /** Leaves when this has come, or at once. */
+  /** Disconnects when this text has arrived, or at once. */
   readonly until?: string;
   readonly how: 'in order' | 'at once' | 'by a reset';
 }
 
-/** Comes, and goes. Fulfils with what was heard when the connection is no more. */
+/** Connects and disconnects. Resolves with the received text when the connection has closed. */
 function visit({ port, says, until, how }: Visit): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   let heard = '';
@@ -64,7 +64,7 @@ function visit({ port, says, until, how }: Visit): Promise<string> {
   return promise;
 }
 
-/** Very many visits; what there was before them, after a few that warmed everything up, and what there is after them. */
+/** Runs many visits after a warm-up. Returns the counts before and after. */
 async function many(clock: ManualClock, visited: (index: number) => Promise<unknown>) {
   const round = (from: number) => Promise.all(Array.from({ length: AT_ONCE }, (_, index) => visited(from + index)));
   const timers = clock.pendingTimers;
@@ -95,8 +95,8 @@ const tokensOf = (served: ServedMemory) => Promise.all(Array.from({ length: 4 },
 
 const HOW = ['by a reset', 'at once', 'in order'] as const;
 
-describe(`${MANY} of them in a row leave no socket, file, timer, answer, stream or session behind`, { timeout: 600_000 }, () => {
-  test('connections, half of which say nothing or nothing sensible', async () => {
+describe(`${MANY} visits leave no socket, file, timer, response, stream or session behind`, { timeout: 600_000 }, () => {
+  test('connections, half of them silent or sending garbage', async () => {
     const clock = manualClock();
     const served = await serve({ clock });
     const { port, owner, url } = served;
@@ -135,7 +135,7 @@ describe(`${MANY} of them in a row leave no socket, file, timer, answer, stream 
         port: served.port,
         says: get(served, path, tokens[index % tokens.length] ?? ''),
         how: HOW[index % HOW.length] ?? 'in order',
-        // Half of them do not even wait for the first word.
+        // Half of them do not even wait for the first data.
         ...(index % 2 === 0 && { until: path.endsWith('/sse') ? 'sessionId' : 'stream open' }),
       }),
     );

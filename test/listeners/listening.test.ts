@@ -23,7 +23,7 @@ describe('the address', () => {
     ['127.0.0.1:7345', '127.0.0.1', 7345],
     ['localhost:80', '127.0.0.1', 80],
     ['[::1]:0', '::1', 0],
-  ])('%s is one', (text, host, port) => {
+  ])('%s is accepted', (text, host, port) => {
     expect(parseListenAddress(text)).toEqual({ host, port });
   });
 
@@ -46,17 +46,17 @@ describe('the address', () => {
     ' 127.0.0.1:7345',
     '127.0.0.1:7345\n',
     '',
-  ])('is on loopback and in full: "%s" stops the start', (text) => {
+  ])('must be a complete loopback address: "%s" is refused', (text) => {
     expect(() => parseListenAddress(text)).toThrow(/^HELMDECK_ADDR must be /);
   });
 
-  test('is an IPv6 one where that is asked for', async () => {
+  test('can be an IPv6 address', async () => {
     const { url } = await serve({ address: '[::1]:0' });
     expect(url).toMatch(/^http:\/\/\[::1\]:\d+$/);
     expect((await sendRequest(url, '/healthz')).status).toBe(200);
   });
 
-  test('is not to be reached from another', async () => {
+  test('cannot be reached from another machine', async () => {
     const { port } = await serve();
     const refused = await new Promise((resolve) => {
       const socket = connect(port, '127.0.0.2', () => resolve('connected')).on('error', () => resolve('refused'));
@@ -67,7 +67,7 @@ describe('the address', () => {
 });
 
 describe('a taken port (R-HTTP-02)', () => {
-  test('is an error with the name of who has it, and no other port is tried', async () => {
+  test('is an error that names its holder, and no other port is tried', async () => {
     const port = await occupied();
     const started = serve({ address: `127.0.0.1:${port}` });
     const names = process.platform === 'linux' ? `taken by node (process ${process.pid});` : 'taken by another program';
@@ -75,12 +75,12 @@ describe('a taken port (R-HTTP-02)', () => {
     await expect(started).rejects.toThrow(/^127\.0\.0\.1:\d+ is taken .* HELMDECK_ADDR to another port\.$/);
   });
 
-  test('is taken by one that listens everywhere too', async () => {
+  test('is also taken by a program that listens on all addresses', async () => {
     const port = await occupied('0.0.0.0');
     await expect(serve({ address: `127.0.0.1:${port}` })).rejects.toThrow(/is taken by /);
   });
 
-  test('of another Helmdeck Memory says so', async () => {
+  test('of another Helmdeck Memory is reported as such', async () => {
     const { url, folder, perform, tokens, store } = await serve();
     const again = startListener({
       perform,
@@ -95,12 +95,12 @@ describe('a taken port (R-HTTP-02)', () => {
     expect(existsSync(join(folder, 'endpoint.json'))).toBe(true);
   });
 
-  test('whose holder nobody knows is told as that', () => {
+  test('with an unknown holder is reported as such', () => {
     expect(describePortHolder({ host: '127.0.0.1', port: 1 }, undefined)).toMatch(/^another program \(/);
   });
 });
 
-test('a listener that cannot tell where it is does not listen', async () => {
+test('a listener that cannot write endpoint.json does not start', async () => {
   const port = await occupied();
   const folder = join(import.meta.dirname, 'there-is-no-such-folder');
   await expect(serve({ folder })).rejects.toMatchObject({ code: 'unavailable' });
@@ -108,7 +108,7 @@ test('a listener that cannot tell where it is does not listen', async () => {
 });
 
 describe('closing', () => {
-  test('lets what is under way come to its end, and ends everything else', async () => {
+  test('waits for pending requests and closes everything else', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const around = (): Perform => async () => {
       await promise;
@@ -129,7 +129,7 @@ describe('closing', () => {
     await closed;
   });
 
-  test('does not wait for ever', async () => {
+  test('does not wait forever', async () => {
     const around = (): Perform => () => new Promise(() => undefined);
     const { url, owner, listener } = await serve({ wrapPerform: around });
     const asked = sendRequest(url, '/api/v1/memory', { token: owner }).catch(() => 'cut');
@@ -138,7 +138,7 @@ describe('closing', () => {
     expect(await asked).toBe('cut');
   });
 
-  test('twice is closing once, and leaves nothing open', async () => {
+  test('twice has the effect of closing once', async () => {
     const sockets = () => process.getActiveResourcesInfo().filter((name) => /TCP|Timeout/.test(name)).length;
     const before = sockets();
     const { url, owner, listener, folder } = await serve();
@@ -150,7 +150,7 @@ describe('closing', () => {
     expect(existsSync(join(folder, 'owner-token'))).toBe(false);
   });
 
-  test('leaves what a later program has written', async () => {
+  test('keeps the files of a program that started later', async () => {
     const { folder, listener } = await serve();
     writeFileSync(join(folder, 'endpoint.json'), '{"instance":"another"}');
     await listener.close();
@@ -159,7 +159,7 @@ describe('closing', () => {
   });
 });
 
-test('what nobody foresaw is told to the log with operation and client, and to the caller as internal', async () => {
+test('an unexpected error is logged with operation and client, and reported as internal', async () => {
   const log: object[] = [];
   const around = (): Perform => () => Promise.reject(new TypeError('/home/me/secret is not iterable'));
   const { url, token } = await serve({ wrapPerform: around, log: (trouble) => log.push(trouble) });

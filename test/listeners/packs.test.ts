@@ -20,7 +20,7 @@ const rows = async ({ store }: Pick<ServedMemory, 'store'>) =>
     ({ value }) => JSON.parse(value) as { outcome: string },
   );
 
-test("a run over REST ends within 2 s of its token's revocation, which is told (R-AUTH-09, R-PACK-32)", async () => {
+test('a run over REST ends within 2 s after its token is revoked, with the reason (R-AUTH-09, R-PACK-32)', async () => {
   const started = Promise.withResolvers<void>();
   const all = await served([
     aPack(() => {
@@ -42,7 +42,7 @@ test("a run over REST ends within 2 s of its token's revocation, which is told (
 });
 
 describe('packs over REST (R-REST-16)', () => {
-  test('are listed and shown with the schemas of what they take and give', async () => {
+  test('are listed and shown with their input and output schemas', async () => {
     const { url, token } = await served();
     const list = (await sendRequest(url, '/api/v1/packs', { token })).json as unknown as { packs: { name: string }[] };
     expect(list.packs.map(({ name }) => name)).toEqual([
@@ -55,7 +55,7 @@ describe('packs over REST (R-REST-16)', () => {
     expect(one.json).toMatchObject({ name: 'test.echo', tool: 'test_echo', input_schema: { type: 'object' } });
   });
 
-  test('are run with the body as their input', async () => {
+  test('run with the request body as input', async () => {
     const { run } = await served();
     const { status, json } = await run('test.echo', { what: 'hello' });
     expect(status).toBe(200);
@@ -69,7 +69,7 @@ describe('packs over REST (R-REST-16)', () => {
     expect((await run('test.echo')).json['output']).toEqual({ said: 'nothing' });
   });
 
-  test('run in the session that the query names, until it is ended (R-PACK-07)', async () => {
+  test('run in the session named in the query, until it ends (R-PACK-07)', async () => {
     const counting = aPack(
       async ({ memory }) => {
         const before = ((await memory?.recall('count'))?.value as number | undefined) ?? 0;
@@ -90,20 +90,20 @@ describe('packs over REST (R-REST-16)', () => {
   });
 
   test.each([
-    ['a pack that is not there', 'no.such', {}, '', 404, 'not_found', /list the packs/],
-    ['a name that can be none', 'test', {}, '', 400, 'invalid_input', /name must be a group and a name/],
+    ['an unknown pack', 'no.such', {}, '', 404, 'not_found', /list the packs/],
+    ['an invalid name', 'test', {}, '', 400, 'invalid_input', /name must be a group and a name/],
     ['a name with an encoded slash', 'test%2Fecho', {}, '', 400, 'invalid_input', /name must be/],
     ['a name encoded twice', 'test%252eecho', {}, '', 400, 'invalid_input', /name must be/],
-    ['a name with a letter like another', 'test.e%D1%81ho', {}, '', 400, 'invalid_input', /name must be/],
-    ['a name that is no UTF-8', '%ff.echo', {}, '', 400, 'invalid_input', /"%"/],
-    ['a name in the query too', 'test.echo', {}, '?name=test.echo', 400, 'invalid_input', /name stands in the path/],
-    ['an input in the query', 'test.echo', {}, '?input=x', 400, 'invalid_input', /input is what the body holds/],
-    ['a field nobody knows', 'test.echo', {}, '?subject=you', 400, 'invalid_input', /not known here/],
+    ['a name with a lookalike letter', 'test.e%D1%81ho', {}, '', 400, 'invalid_input', /name must be/],
+    ['a name that is not UTF-8', '%ff.echo', {}, '', 400, 'invalid_input', /percent-encoding/],
+    ['a name in the query too', 'test.echo', {}, '?name=test.echo', 400, 'invalid_input', /name is in the path/],
+    ['an input in the query', 'test.echo', {}, '?input=x', 400, 'invalid_input', /input is the body/],
+    ['an unknown field', 'test.echo', {}, '?subject=you', 400, 'invalid_input', /unknown field/],
     ['a session with a colon', 'test.echo', {}, '?session=a:b', 400, 'invalid_input', /session must have/],
     ['two sessions', 'test.echo', {}, '?session=a&session=b', 400, 'invalid_input', /twice/],
-    ['no object', 'test.echo', '[]', '', 400, 'invalid_input', /input must be a JSON object/],
-    ['an input that does not fit', 'test.echo', { what: 7 }, '', 400, 'invalid_input', /what/],
-    ['a pack below a pack', 'test.echo/test.echo', {}, '', 404, 'not_found', /nothing at this path/],
+    ['an input that is not an object', 'test.echo', '[]', '', 400, 'invalid_input', /input must be a JSON object/],
+    ['an input that does not match the schema', 'test.echo', { what: 7 }, '', 400, 'invalid_input', /what/],
+    ['a pack below a pack', 'test.echo/test.echo', {}, '', 404, 'not_found', /Unknown path/],
   ])('refuses %s', async (_why, name, body, more, status, code, says) => {
     const all = await served();
     const answer = await all.run(name, body, more);
@@ -112,7 +112,7 @@ describe('packs over REST (R-REST-16)', () => {
     expect(await rows(all)).toEqual([]);
   });
 
-  test('tell what went wrong in a handler with a status of its own', async () => {
+  test('report handler failures with their own status', async () => {
     const { run } = await served([
       aPack(() => {
         throw new Error('secret');
@@ -129,7 +129,7 @@ describe('packs over REST (R-REST-16)', () => {
     }
   });
 
-  test('are for tokens that may run them, to look at for those that may read', async () => {
+  test('need packs:run to run and memory:read to show', async () => {
     const { url, token } = await serve({ packs: { packs: [aPack(() => ({ said: '' }))] } });
     const [reader, runner] = [await token('me', ['memory:read']), await token('me', ['packs:run'])];
     const status = async (method: string, path: string, by: string) =>
@@ -143,7 +143,7 @@ describe('packs over REST (R-REST-16)', () => {
 });
 
 test.each(['/api/v1/packs/test.echo', '/api/v1/owner/runPack'])(
-  'a client that hangs up on %s cancels its run (R-PACK-26)',
+  'a client that disconnects from %s cancels its run (R-PACK-26)',
   async (path) => {
     const started = Promise.withResolvers<AbortSignal>();
     const waiting = aPack(({ signal }) => {

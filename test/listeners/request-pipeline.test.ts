@@ -9,11 +9,11 @@ import { MCP, openSession, QMD } from './mcp/mcp-client.ts';
 
 const AT_ONCE = 40;
 const ROUNDS = 60;
-/** Whoever says no more gets this long for what they have said, and then hears that we are leaving. */
+/** A client that sends no more data closes its side after this time. */
 const QUIET_MS = 100;
 const HANGS_MS = 3000;
 
-/** Sends bytes as they are, and fulfils with whatever came back before the other side was done with us. */
+/** Sends raw bytes. Resolves with the received text when the server closes the connection. */
 function sent(port: number, bytes: Buffer): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   let heard = '';
@@ -25,7 +25,7 @@ function sent(port: number, bytes: Buffer): Promise<string> {
   }, HANGS_MS);
   socket.on('data', (part) => {
     heard += part.toString('latin1');
-    // A stream would go on.
+    // An event stream would not end.
     if (heard.includes('\r\n\r\n')) socket.destroy();
   });
   socket.on('error', () => undefined).on('end', () => socket.destroy());
@@ -44,7 +44,7 @@ interface Known {
 }
 
 const printable = (maxLength: number) => fc.string({ unit: 'grapheme-ascii', maxLength });
-/** Also what no header, and no path, may hold. */
+/** Includes bytes that are invalid in headers and paths. */
 const latin = (maxLength: number) => fc.uint8Array({ maxLength }).map((bytes) => Buffer.from(bytes).toString('latin1'));
 const mostly = <T>(usual: fc.Arbitrary<T>, other: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 4, arbitrary: usual }, { weight: 1, arbitrary: other });
@@ -122,7 +122,7 @@ function requests({ port, token, sessions }: Known): fc.Arbitrary<Buffer> {
       type: mostly(fc.constant('application/json'), fc.constant('text/plain')),
     })
     .map((one) => {
-      // Most of them get as far as they can.
+      // Most requests are authenticated, so that they reach a handler.
       const own = one.plain > 0 ? [`Host: 127.0.0.1:${port}`, `Authorization: Bearer ${token}`] : [];
       const length = one.body === '' ? [] : [`Content-Type: ${one.type}`, `Content-Length: ${Buffer.byteLength(one.body)}`];
       const lines = [...own, ...length, ...one.more.map(([field, text]) => `${field}: ${text}`)];
@@ -143,7 +143,7 @@ function requests({ port, token, sessions }: Known): fc.Arbitrary<Buffer> {
   });
 }
 
-test('whatever bytes come to whichever place are answered or turned away soon, and never with a fault of ours (R-ERR-03, R-HTTP-07)', async () => {
+test('any bytes at any path are answered or refused quickly, and never with an internal error (R-ERR-03, R-HTTP-07)', async () => {
   const store = await openFileStore(tempFolder(), systemClock);
   const served = await serve({ store });
   const token = await served.token();
@@ -163,7 +163,7 @@ test('whatever bytes come to whichever place are answered or turned away soon, a
     }),
     { numRuns: ROUNDS },
   );
-  // They came to every depth: what they hit was let in, and refused for each of these reasons.
+  // The requests reached every step: they were accepted, or refused for each of these reasons.
   for (const status of ['200', '400', '401', '403', '404', '405', '415'])
     expect(statuses.get(status) ?? 0, `${status} of ${JSON.stringify([...statuses])}`).toBeGreaterThan(3);
   expect((await sendRequest(served.url, '/api/v1/memory', { token: await served.token() })).status).toBe(200);

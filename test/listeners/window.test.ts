@@ -35,12 +35,12 @@ const call = (
 const told = ({ status, json }: { status: number; json: { error?: string } }): string => `${status} ${json.error ?? ''}`.trim();
 
 describe('a link to the window (R-WIN-01)', () => {
-  test('stands behind the # of the address, so that no server is sent it', async () => {
+  test('is in the fragment of the URL, which browsers send to no server', async () => {
     const all = await windowed();
     expect(all.listener.windowLink()).toMatch(new RegExp(`^${all.url}/#link=[A-Za-z0-9_-]{43}$`));
   });
 
-  test('is good once', async () => {
+  test('works once', async () => {
     const all = await windowed();
     const link = linkOf(all);
     const first = await follow(all, link);
@@ -50,7 +50,7 @@ describe('a link to the window (R-WIN-01)', () => {
     expect(second.json.message).toMatch(/been used or has expired; run helmdeck-memory window/);
   });
 
-  test('is good for five minutes', async () => {
+  test('works for five minutes', async () => {
     const clock = manualClock();
     const all = await windowed({ clock });
     const [early, late] = [linkOf(all), linkOf(all)];
@@ -60,7 +60,7 @@ describe('a link to the window (R-WIN-01)', () => {
     expect(told(await follow(all, late))).toBe('401 invalid_token');
   });
 
-  test('is not lengthened by setting the clock back', async () => {
+  test('is not extended by setting the clock back', async () => {
     const clock = manualClock();
     const all = await windowed({ clock });
     const link = linkOf(all);
@@ -75,7 +75,7 @@ describe('a link to the window (R-WIN-01)', () => {
     expect(told(await follow(all, link))).toBe('401 invalid_token');
   });
 
-  test('is made for the owner alone', async () => {
+  test('is created for the owner only', async () => {
     const all = await windowed();
     const made = await sendRequest(all.url, '/api/v1/window', { method: 'POST', token: all.owner });
     expect(made.json).toEqual({ link: expect.stringMatching(/#link=/) as string });
@@ -85,7 +85,7 @@ describe('a link to the window (R-WIN-01)', () => {
     expect((await sendRequest(all.url, '/api/v1/window', { method: 'POST' })).status).toBe(401);
   });
 
-  test('is not there where no window was built', async () => {
+  test('is refused if no window was built', async () => {
     const all = await serve();
     expect(all.listener.windowLink()).toBeUndefined();
     const made = await sendRequest(all.url, '/api/v1/window', { method: 'POST', token: all.owner });
@@ -96,7 +96,7 @@ describe('a link to the window (R-WIN-01)', () => {
 });
 
 describe('a session of the window (R-WIN-02)', () => {
-  test('is needed for everything but the pages', async () => {
+  test('is required for everything except static files', async () => {
     const all = await windowed();
     await opened(all);
     for (const session of [undefined, 'wrong', all.owner, await all.token()]) {
@@ -111,7 +111,7 @@ describe('a session of the window (R-WIN-02)', () => {
     expect((await call(all, undefined)).headers['www-authenticate']).toBe('Bearer realm="helmdeck"');
   });
 
-  test('opens nothing but the window', async () => {
+  test('gives access to the window only', async () => {
     const all = await windowed();
     const session = await opened(all);
     for (const [method, path] of ALL_ROUTES) {
@@ -122,14 +122,14 @@ describe('a session of the window (R-WIN-02)', () => {
     }
   });
 
-  test('is in no cookie', async () => {
+  test('is not stored in a cookie', async () => {
     const all = await windowed();
     const answers = [await follow(all, linkOf(all)), await sendRequest(all.url, '/'), await call(all, await opened(all))];
     expect(answers.map(({ headers }) => headers['set-cookie'])).toEqual([undefined, undefined, undefined]);
     expect((await call(all, undefined, 'status', { headers: ['Cookie', `session=${await opened(all)}`] })).status).toBe(401);
   });
 
-  test('ends when it was not used for twelve hours, and not before', async () => {
+  test('ends after twelve hours without use', async () => {
     const clock = manualClock();
     const all = await windowed({ clock });
     const session = await opened(all);
@@ -141,7 +141,7 @@ describe('a session of the window (R-WIN-02)', () => {
     expect((await call(all, session)).json.message).toMatch(/has ended; run helmdeck-memory window/);
   });
 
-  test('ends after seven days, however much it is used', async () => {
+  test('ends after seven days, even if in use', async () => {
     const clock = manualClock();
     const all = await windowed({ clock });
     const session = await opened(all);
@@ -156,7 +156,7 @@ describe('a session of the window (R-WIN-02)', () => {
     expect((await call(all, session)).json.message).toMatch(/has ended; run helmdeck-memory window/);
   });
 
-  test('makes room when sixteen newer ones were opened, the least used first', async () => {
+  test('ends when sixteen newer ones are opened, least recently used first', async () => {
     const all = await windowed();
     const [used, left] = [await opened(all), await opened(all)];
     for (let more = 0; more < 14; more += 1) await opened(all);
@@ -176,7 +176,7 @@ describe('the list of browser sessions (R-WIN-46)', () => {
   const sessionBy = async (all: ServedMemory, userAgent: string) =>
     String((await follow(all, linkOf(all), ['User-Agent', userAgent])).json['session']);
 
-  test('says which browser, since when, when it was last used and when it ends, and never the session', async () => {
+  test('shows browser, start, last use and expiry, and never the session secret', async () => {
     const clock = manualClock();
     const all = await windowed({ clock });
     const start = clock.now();
@@ -198,7 +198,7 @@ describe('the list of browser sessions (R-WIN-46)', () => {
     expect(JSON.stringify(sessions)).not.toContain(session);
   });
 
-  test('is for the owner alone', async () => {
+  test('is available to the owner only', async () => {
     const all = await windowed();
     const session = await sessionBy(all, FIREFOX);
     const [row] = await list(all);
@@ -208,7 +208,7 @@ describe('the list of browser sessions (R-WIN-46)', () => {
     expect((await call(all, session)).status).toBe(200);
   });
 
-  test('ends one at once, with what it listens to, and leaves the others', async () => {
+  test('can end one session and its event stream at once, and keeps the others', async () => {
     const all = await windowed();
     const [one, other] = [await sessionBy(all, FIREFOX), await sessionBy(all, 'other')];
     const line = await openConnection(all.port);
@@ -224,7 +224,7 @@ describe('the list of browser sessions (R-WIN-46)', () => {
     expect(told(await end(all, 'x'))).toBe('400 invalid_input');
   });
 
-  test('shows no session that is over', async () => {
+  test('does not show ended sessions', async () => {
     const clock = manualClock();
     const all = await windowed({ clock });
     await sessionBy(all, FIREFOX);
@@ -232,7 +232,7 @@ describe('the list of browser sessions (R-WIN-46)', () => {
     expect(await list(all)).toEqual([]);
   });
 
-  test('is empty where no window is served', async () => {
+  test('is empty if no window is served', async () => {
     expect(await list(await serve())).toEqual([]);
   });
 
@@ -258,7 +258,7 @@ describe('the list of browser sessions (R-WIN-46)', () => {
   });
 });
 
-describe('who may come in (R-WIN-03, R-HTTP-05)', () => {
+describe('access to the window (R-WIN-03, R-HTTP-05)', () => {
   const paths = [
     ['GET', '/'],
     ['GET', '/icon.svg'],
@@ -281,7 +281,7 @@ describe('who may come in (R-WIN-03, R-HTTP-05)', () => {
     ['Sec-Fetch-Site', 'none', 'Origin', 'https://evil.example'],
   ];
 
-  test('is no page of another origin, another port included, whatever it holds', async () => {
+  test('is refused to pages of other origins and ports, even with a session', async () => {
     const all = await windowed();
     const session = await opened(all);
     for (const [method, path] of paths) {
@@ -294,7 +294,7 @@ describe('who may come in (R-WIN-03, R-HTTP-05)', () => {
     }
   });
 
-  test('is our own page, with its session', async () => {
+  test('is given to the window, with its session', async () => {
     const all = await windowed();
     const own = ['Origin', all.url, 'Sec-Fetch-Site', 'same-origin'];
     const { json } = await follow(all, linkOf(all), own);
@@ -303,12 +303,12 @@ describe('who may come in (R-WIN-03, R-HTTP-05)', () => {
     expect((await sendRequest(all.url, '/icon.svg', { headers: ['Sec-Fetch-Site', 'same-origin'] })).status).toBe(200);
   });
 
-  test('is whoever typed the address', async () => {
+  test('is given to the owner who typed the address', async () => {
     const { url } = await windowed();
     expect((await sendRequest(url, '/', { headers: ['Sec-Fetch-Site', 'none'] })).status).toBe(200);
   });
 
-  test('is our own page at no other path, whatever session it holds', async () => {
+  test('does not extend a session to other routes', async () => {
     const all = await windowed();
     const session = await opened(all);
     for (const [method, path] of ALL_ROUTES) {
@@ -324,7 +324,7 @@ describe('who may come in (R-WIN-03, R-HTTP-05)', () => {
 });
 
 describe('the pages (R-WIN-04)', () => {
-  test('come with a policy that lets in nothing but our own script, and are kept by nobody (R-HTTP-10)', async () => {
+  test('have a policy that allows only their own scripts, and are not cached (R-HTTP-10)', async () => {
     const { url } = await windowed();
     const page = await sendRequest(url, '/');
     expect(page.text).toMatch('<div id="window"></div>');
@@ -351,7 +351,7 @@ describe('the pages (R-WIN-04)', () => {
     });
   });
 
-  test('are what was built, each as what it is', async () => {
+  test('are the built files, each with its type', async () => {
     const { url } = await windowed();
     const { text } = await sendRequest(url, '/');
     const named = [...text.matchAll(/(?:src|href)="\.?(\/[^"]+)"/g)].map(([, path = '']) => path);
@@ -380,15 +380,15 @@ describe('the pages (R-WIN-04)', () => {
     '/assets/',
     '/__proto__',
     '/constructor',
-  ])('are nothing else: %s', async (path) => {
+  ])('do not include other paths: %s', async (path) => {
     const { port } = await windowed();
     const line = await openConnection(port);
-    // By hand: clients tidy a path up before they send it.
+    // Raw, because HTTP clients normalize paths.
     line.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`);
     expect(await line.waitFor('}')).toMatch(/^HTTP\/1\.1 401 /);
   });
 
-  test('know one method each, and say which (R-ERR-06)', async () => {
+  test('support one method each, and name it (R-ERR-06)', async () => {
     const all = await windowed();
     const session = await opened(all);
     const wrong = [
@@ -406,8 +406,8 @@ describe('the pages (R-WIN-04)', () => {
   });
 });
 
-describe('what the window asks (R-WIN-05)', () => {
-  test('goes through the one door, in the memory that is open, and is signed by the window', async () => {
+describe('calls of the window (R-WIN-05)', () => {
+  test('run through perform, in the open memory, with the client window', async () => {
     const all = await windowed();
     const session = await opened(all);
     const input = { key: 'a', value: 'one' };
@@ -426,21 +426,21 @@ describe('what the window asks (R-WIN-05)', () => {
     ['nothing', {}, 'not_found'],
     ['constructor', {}, 'not_found'],
     ['', {}, 'not_found'],
-  ])('is refused with its code: %s %j', async (operation, input, code) => {
+  ])('fail with their code: %s %j', async (operation, input, code) => {
     const all = await windowed();
     const { status, json } = await call(all, await opened(all), operation, { input: input as object });
     expect([status, json]).toEqual([200, { ok: false, code, message: expect.stringMatching(/./) as string }]);
   });
 
   test.each(['', 'subject=', 'subject=a%3Ab', 'subject=a%20b', 'me', 'subject=me&x=1', 'subject=me&subject=you', 'subject=%zz'])(
-    'names one subject, which is not "%s"',
+    'need one valid subject, not "%s"',
     async (subject) => {
       const all = await windowed();
       expect(told(await call(all, await opened(all), 'status', { subject }))).toBe('400 invalid_input');
     },
   );
 
-  test('says of an accident only that there was one, and where (R-ERR-03)', async () => {
+  test('report an unexpected error without details, and log where it happened (R-ERR-03)', async () => {
     const troubles: object[] = [];
     const all = await windowed({
       wrapPerform: () => () => Promise.reject(new Error('the stack of a developer')),
@@ -453,7 +453,7 @@ describe('what the window asks (R-WIN-05)', () => {
   });
 });
 
-describe('what the window hears (R-WIN-06)', () => {
+describe('events of the window (R-WIN-06)', () => {
   async function listening(all: ServedMemory, session: string) {
     const line = await openConnection(all.port);
     line.write(`GET /window/events HTTP/1.1\r\nHost: 127.0.0.1:${all.port}\r\nAuthorization: Bearer ${session}\r\n\r\n`);
@@ -461,7 +461,7 @@ describe('what the window hears (R-WIN-06)', () => {
     return line;
   }
 
-  test('is that something changed, in whose memory, and nothing of what', async () => {
+  test('name the changed memory and kind, without data', async () => {
     const all = await windowed();
     const line = await listening(all, await opened(all));
     await sendRequest(all.url, '/api/v1/memory/store', {
@@ -473,7 +473,7 @@ describe('what the window hears (R-WIN-06)', () => {
     expect(line.text()).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*Content-Type: text\/event-stream\r\n/);
   });
 
-  test('is that the key came or went, whoever asked for it, and nothing while it only stands (R-LOCK-02)', async () => {
+  test('report when the key becomes available or unavailable, and nothing otherwise (R-LOCK-02)', async () => {
     await using store = await openStore({ folder: tempFolder(), clock: manualClock(), sources: withKey() });
     const all = await windowed({ store });
     const line = await listening(all, await opened(all));
@@ -486,7 +486,7 @@ describe('what the window hears (R-WIN-06)', () => {
     await expect.poll(() => line.text().split(key).length - 1, EVENTUALLY).toBe(2);
   });
 
-  test('goes on while the window is used, and ends with its session', async () => {
+  test('continue while the window is used, and end with its session', async () => {
     const clock = manualClock();
     const all = await windowed({ clock });
     const session = await opened(all);
@@ -502,7 +502,7 @@ describe('what the window hears (R-WIN-06)', () => {
     expect(line.text()).toMatch(/\r\n0\r\n\r\n$/);
   });
 
-  test('ends with the program, and leaves nothing behind', async () => {
+  test('end with the program and release their resources', async () => {
     const clock = manualClock();
     const all = await windowed({ clock });
     const before = clock.pendingTimers;
@@ -515,7 +515,7 @@ describe('what the window hears (R-WIN-06)', () => {
     expect(line.text()).toMatch(/\r\n0\r\n\r\n$/);
   });
 
-  test('is told to 64 windows at most', async () => {
+  test('are sent to at most 64 windows', async () => {
     const all = await windowed();
     const session = await opened(all);
     await Promise.all(Array.from({ length: CONNECTION_LIMITS.streams }, () => listening(all, session)));

@@ -33,14 +33,14 @@ const speaking = (operation: string, input: unknown): Name[] => NAMES.filter((na
 const aRun = { name: 'test.echo', input: { what: 'hello' } };
 const RUNNERS = speaking('runPack', aRun);
 
-test('packs are run by every wire that has calls', () => {
+test('every wire with calls can run packs', () => {
   expect(RUNNERS).toEqual([
     'in process',
     'REST',
     'MCP streamable HTTP',
     'MCP SSE',
     'the stdio bridge',
-    'the door of the owner',
+    'the owner route',
     'the window',
   ]);
 });
@@ -51,17 +51,17 @@ describe.each(RUNNERS)('%s runs packs like every other wire', (name) => {
     { why: 'without one', input: { name: 'test.echo' }, output: { said: 'nothing', session: 'none' } },
     { why: 'in a session', input: { ...aRun, session: 'A.b-9_' }, output: { said: 'hello', session: 'A.b-9_' } },
     {
-      why: 'with what text may hold',
+      why: 'with unusual text',
       input: { name: 'test.echo', input: { what: '日本語 "\\u0041"\n\0${{ inputs.x }} \u{10ffff}' } },
       output: { said: '日本語 "\\u0041"\n\0${{ inputs.x }} \u{10ffff}', session: 'none' },
     },
-  ])('$why, and leaves a row by who asked (R-PACK-06, R-OPS-01)', async ({ input, output }) => {
+  ])('$why, and records the caller (R-PACK-06, R-OPS-01)', async ({ input, output }) => {
     const { author, ask } = at(name);
     const session = 'session' in input ? { session_id: input.session } : {};
     const result = { pack: 'test.echo', version: '1.0.0', output, cached: false, duration_ms: 0, ...session };
     expect(await ask('runPack', input)).toEqual({ answer: result });
     const { runs, facts, activity } = await world.state();
-    // The row expects an empty memory.
+    // The expected record assumes an empty memory.
     expect({ facts, activity }).toMatchObject({ facts: [], activity: [{ value: '{"operation":"forget","scope":"all"}' }] });
     expect(runs).toMatchObject([{ author, category: 'pack_history' }]);
     expect(JSON.parse(runs[0]?.value ?? '')).toEqual({
@@ -76,12 +76,12 @@ describe.each(RUNNERS)('%s runs packs like every other wire', (name) => {
   test.each([
     ['a pack that failed', { name: 'test.fails' }, 'handler_failed', /^The pack failed with an unexpected error/],
     [
-      'a pack that answered what it should not',
+      'a pack with an invalid output',
       { name: 'test.wrong' },
       'invalid_output',
       /^test\.wrong returned output that does not match/,
     ],
-  ])('tells of %s, and leaves its row (R-PACK-06, R-PACK-08)', async (_what, input, code, says) => {
+  ])('reports %s and records the run (R-PACK-06, R-PACK-08)', async (_what, input, code, says) => {
     const { author, ask } = at(name);
     expect(await ask('runPack', input)).toEqual({ refused: { code, message: expect.stringMatching(says) as string } });
     const { runs } = await world.state();
@@ -89,7 +89,7 @@ describe.each(RUNNERS)('%s runs packs like every other wire', (name) => {
     expect(JSON.parse(runs[0]?.value ?? '')).toMatchObject({ outcome: code });
   });
 
-  test('gives an answer again that another wire got, and says so (R-PACK-05)', async () => {
+  test('returns a result cached by another wire, marked as cached (R-PACK-05)', async () => {
     const asked = { name: 'test.cached', input: { what: name } };
     const next = RUNNERS[(RUNNERS.indexOf(name) + 1) % RUNNERS.length] ?? name;
     expect(await answer(name, 'runPack', asked)).toMatchObject({ cached: false });
@@ -130,19 +130,18 @@ test('the catalogue and the defaults are the same everywhere (R-OPS-01, R-VIEW-0
   }
 });
 
-const NAME = /^name must be a group and a name with a dot between them/;
-const NO_INPUT =
-  /^input must be a JSON object; send .*, and where the field may be left out, leave it out instead of sending null\.$/;
-const INPUT = /^input must be a JSON object; send \{\} for a pack that needs nothing\.$/;
+const NAME = /^name must be a group and a name, separated by a dot/;
+const NO_INPUT = /^input must be a JSON object; send .*; if the field is optional, leave it out instead of sending null\.$/;
+const INPUT = /^input must be a JSON object; send \{\} if the pack needs no input\.$/;
 
 const refusals: readonly (readonly [why: string, operation: string, input: unknown, code: string, says: RegExp])[] = [
-  ['a pack that is not there', 'runPack', { name: 'no.such' }, 'not_found', /^There is no such pack; list the packs/],
+  ['an unknown pack', 'runPack', { name: 'no.such' }, 'not_found', /^There is no such pack; list the packs/],
   ['a pack by another letter case', 'runPack', { name: 'test.Echo' }, 'invalid_input', NAME],
   ['a pack by the name of its tool', 'runPack', { name: 'test_echo' }, 'invalid_input', NAME],
   ['a path for a pack', 'runPack', { name: '../test.echo' }, 'invalid_input', NAME],
   ['a pack with a slash', 'runPack', { name: 'test/echo' }, 'invalid_input', NAME],
   ['a pack encoded', 'runPack', { name: 'test%2Eecho' }, 'invalid_input', NAME],
-  ['a pack with a letter like another', 'runPack', { name: 'test.e\u0441ho' }, 'invalid_input', NAME],
+  ['a pack with a lookalike letter', 'runPack', { name: 'test.e\u0441ho' }, 'invalid_input', NAME],
   ['a pack with a full-width dot', 'runPack', { name: 'test\uff0eecho' }, 'invalid_input', NAME],
   ['a pack with a line feed', 'runPack', { name: 'test.echo\n' }, 'invalid_input', NAME],
   ['a pack with a NUL', 'runPack', { name: 'test.echo\0' }, 'invalid_input', NAME],
@@ -150,14 +149,14 @@ const refusals: readonly (readonly [why: string, operation: string, input: unkno
   ['10,000 characters', 'runPack', { name: `test.${'e'.repeat(10_000)}` }, 'invalid_input', NAME],
   ['a list for an input', 'runPack', { name: 'test.echo', input: [] }, 'invalid_input', INPUT],
   ['a text for an input', 'runPack', { name: 'test.echo', input: 'hello' }, 'invalid_input', INPUT],
-  ['nothing for an input', 'runPack', { name: 'test.echo', input: null }, 'invalid_input', NO_INPUT],
-  ['an input that does not fit', 'runPack', { name: 'test.echo', input: { what: 7 } }, 'invalid_input', /^what /],
-  ['a field that the pack does not know', 'runPack', { name: 'test.echo', input: { how: 'x' } }, 'invalid_input', /how/],
+  ['null for an input', 'runPack', { name: 'test.echo', input: null }, 'invalid_input', NO_INPUT],
+  ['an invalid input', 'runPack', { name: 'test.echo', input: { what: 7 } }, 'invalid_input', /^what /],
+  ['a field unknown to the pack', 'runPack', { name: 'test.echo', input: { how: 'x' } }, 'invalid_input', /how/],
   ...(
     [
       ['a session with a colon', 'a:b'],
       ['a blank session', ''],
-      ['a session that climbs', '../a'],
+      ['a session with ..', '../a'],
       ['a session with a slash', 'a/b'],
       ['a session that begins with a dot', '.a'],
       ['a session with a line feed', 'a\n'],
@@ -176,15 +175,15 @@ const refusals: readonly (readonly [why: string, operation: string, input: unkno
       ? [[`${why}, to end it`, 'endSession', { id: session }, 'invalid_input', /^id must /] as const]
       : []),
   ]),
-  ['a subject of its own choosing', 'runPack', { ...aRun, subject: 'you' }, 'invalid_input', /not known here/],
-  ['a pack that is not there, to look at', 'pack', { name: 'no.such' }, 'not_found', /^There is no such pack/],
-  ['a name that is none, to look at', 'pack', { name: '..' }, 'invalid_input', NAME],
-  ['a session of somebody else', 'endSession', { id: 'a', subject: 'you' }, 'invalid_input', /not known here/],
+  ['a subject field', 'runPack', { ...aRun, subject: 'you' }, 'invalid_input', /unknown field/],
+  ['an unknown pack, to show', 'pack', { name: 'no.such' }, 'not_found', /^There is no such pack/],
+  ['an invalid name, to show', 'pack', { name: '..' }, 'invalid_input', NAME],
+  ['a session of another subject', 'endSession', { id: 'a', subject: 'you' }, 'invalid_input', /unknown field/],
 ];
 
 const sayable = (name: Name) => refusals.filter(([, operation, input]) => WIRES[name].can(operation, input));
 
-describe.each(NAMES.filter((name) => sayable(name).length > 0))('%s refuses in the same words, and nothing has run', (name) => {
+describe.each(NAMES.filter((name) => sayable(name).length > 0))('%s refuses with the same message, and nothing runs', (name) => {
   const table = sayable(name);
 
   test.each(table)('%s', async (_why, operation, input, code, says) => {
@@ -198,12 +197,12 @@ describe.each(NAMES.filter((name) => sayable(name).length > 0))('%s refuses in t
   });
 });
 
-test('every one of these refusals is made by several wires', () => {
+test('several wires make each of these refusals', () => {
   const rare = refusals.filter(([, operation, input]) => speaking(operation, input).length < 2);
   expect(rare).toEqual([]);
 });
 
-describe('what a token may not do', () => {
+describe('a token', () => {
   test.each([
     ['runPack', aRun],
     ['runPack', { name: 'no.such', input: 7 }],
@@ -212,7 +211,7 @@ describe('what a token may not do', () => {
     ['createPipeline', { id: 'p', steps: [] }],
     ['runPipeline', { id: 'p' }],
     ['deletePipeline', { id: 'p' }],
-  ])('%s without packs:run is refused everywhere before its input is looked at (R-OPS-11)', async (operation, input) => {
+  ])('without packs:run is refused everywhere before the input is checked: %s (R-OPS-11)', async (operation, input) => {
     const limited = await world.surfaces({ scopes: ['memory:read', 'memory:write'] });
     for (const { name, ask } of limited.values()) {
       if (!WIRES[name].can(operation, input)) continue;
@@ -229,7 +228,7 @@ describe('what a token may not do', () => {
   test.each([
     ['helmdeck.memory_forget', { scope: 'all' }],
     ['helmdeck.memory_store', { key: 'planted', value: 'v' }],
-  ])('%s as a pack needs what it needs as a tool (R-OPS-11)', async (pack, input) => {
+  ])('needs the same scope for %s as a pack and as a tool (R-OPS-11)', async (pack, input) => {
     await answer('REST', 'remember', { key: 'there', value: 'v' });
     const before = await world.state();
     const limited = await world.surfaces({ scopes: ['memory:read', 'packs:run'] });
@@ -238,7 +237,7 @@ describe('what a token may not do', () => {
       if (!WIRES[name].can('runPack', { name: pack, input })) continue;
       expect(await ask('runPack', { name: pack, input }), name).toEqual({ refused });
     }
-    // A pipeline does not widen the rights either.
+    // A pipeline does not extend the rights either.
     const step = { id: 'one', pack, input };
     await answer('REST', 'createPipeline', { id: 'sneaky', steps: [step] }, limited);
     const { run_id: id } = await answer('REST', 'runPipeline', { id: 'sneaky' }, limited);
@@ -251,7 +250,7 @@ describe('what a token may not do', () => {
 
 describe('one subject', () => {
   test.each(RUNNERS.filter((name) => !WIRES[name].owner))(
-    'by %s neither sees nor ends the session of another, by whatever id (R-ISO-03, R-ISO-04)',
+    'by %s can neither read nor end a session of another subject, with any id (R-ISO-03, R-ISO-04)',
     async (name) => {
       const others = await world.surfaces({ subject: 'you' });
       const note = (what: string, session: string) => ({ name: 'test.notes', input: { what }, session });
@@ -268,7 +267,7 @@ describe('one subject', () => {
     },
   );
 
-  test('gets no answer that was kept for another (R-PACK-03)', async () => {
+  test('does not get a cached result of another subject (R-PACK-03)', async () => {
     const asked = { name: 'test.cached', input: { what: 'the same' } };
     const others = await world.surfaces({ subject: 'you' });
     await answer('REST', 'runPack', asked);
@@ -285,7 +284,7 @@ describe('a fact', () => {
   const digest = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
 
   test.each(speaking('remember', { key: 'k', value: 'v' }))(
-    'by %s is no answer kept and no row of the record, whatever its key and category (R-PACK-03, R-PACK-06)',
+    'by %s is never used as a cached result or a record of a run (R-PACK-03, R-PACK-06)',
     async (name) => {
       const row = { pack: 'test.echo', version: '1.0.0', outcome: 'ok', at_unix: 1, duration_ms: 1 };
       for (const [key, category, value] of [
@@ -312,7 +311,7 @@ describe('a fact', () => {
   );
 });
 
-test('a pack run in the memory of one subject by a token of another is a run in the other (R-ISO-02)', async () => {
+test('a pack always runs in the memory of the subject of the token (R-ISO-02)', async () => {
   const { token } = await world.tokens.mint({ name: 't', client: 'c', subject: 'you', scopes: ['packs:run'], days: 1 });
   const path = '/api/v1/packs/test.echo';
   for (const [headers, more] of [

@@ -19,10 +19,10 @@ interface Who {
   readonly scopes?: readonly TokenScope[];
 }
 
-/** One caller's way in. */
+/** One caller on one wire. */
 export interface Surface {
   readonly name: Name;
-  /** What provenance must say of whatever is written by it. */
+  /** The expected provenance of its writes. */
   readonly author: { readonly client: string; readonly transport: string; readonly token: string };
   readonly ask: (operation: string, input: unknown) => Promise<Outcome>;
 }
@@ -34,11 +34,11 @@ export interface World extends AsyncDisposable {
   readonly store: MemoryStore;
   readonly tokens: TokenRegistry;
   readonly perform: Perform;
-  /** What the program has written down for whoever has to find out. */
+  /** The log of the program. */
   readonly log: readonly object[];
-  /** Each has a token and a client name of its own. The owner's ways are left out for everybody else. */
+  /** Each caller has its own token and client name. Other subjects have no owner wires. */
   readonly surfaces: (who?: Who) => Promise<ReadonlyMap<Name, Surface>>;
-  /** Everything that is kept for a subject. */
+  /** Everything stored for a subject. */
   readonly state: (subject?: string) => Promise<Kept>;
 }
 
@@ -53,7 +53,7 @@ interface Options {
   readonly writesPerMinute?: number;
 }
 
-/** A memory in a file, served on a port: what one surface writes is there for all. It outlives a test, so that a table may share it. */
+/** A memory in a file, served on a port, and shared by all wires. It outlives a test, so that the tests of a table can share it. */
 export async function openWorld({ quota, writesPerMinute }: Options = {}): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'helmdeck-parity-'));
   const clock = manualClock();

@@ -683,7 +683,7 @@ describe('an edit', () => {
     await editor.getByLabel('Category').fill('pack_history');
     await editor.getByRole('button', { name: 'Save' }).click();
     const alert = editor.getByRole('alert');
-    expect(await alert.textContent()).toBe('Category belongs to the engine; choose another.');
+    expect(await alert.textContent()).toBe('Category is reserved; choose another category.');
     expect(await editor.getByLabel('Value').inputValue()).toBe('kept');
     await editor.getByLabel('Category').fill('notes');
     await editor.getByLabel(/^Tags/).fill(`tools\n${'x'.repeat(65)}`);

@@ -1,6 +1,6 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
-import { explainIssue } from '../../contract/explain.ts';
 import { Failure } from '../../contract/failure.ts';
+import { explainIssue } from '../../contract/schema.ts';
 import { TokenClaims } from '../../contract/token.ts';
 
 /** HMAC with SHA-256. Tokens with any other algorithm, or none, are rejected (R-AUTH). */

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { ImportSource } from '../../contract/import-preview.ts';
 import { CATEGORY, RESERVED_CATEGORIES, TAGS } from '../../contract/limits.ts';
-import { foldCase } from '../../contract/text.ts';
+import { foldCase } from '../../contract/schema.ts';
 import type { ImportEntry } from './import-entry.ts';
 
 /** Letters that one part of a key shows: enough to know it again, and a whole key stays far below its limit. */

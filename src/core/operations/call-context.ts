@@ -1,5 +1,5 @@
-import type { ConsentEffect } from '../../contract/effect.ts';
 import { Failure } from '../../contract/failure.ts';
+import type { ConsentEffect } from '../../contract/operations.ts';
 import type { OperationInput, OperationName } from '../../contract/operations.ts';
 import type { Caller } from '../access/caller.ts';
 

@@ -94,6 +94,6 @@ const NOT_SERVED: ProgramInfo = { version: 'unknown', listening: () => ({ at: 'p
 const NOTHING_SET: OwnerSettings = {
   snapshot: () => ({ folder: '', command: absoluteCliCommand(), address: DEFAULT_ADDRESS, settings: [] }),
   change() {
-    throw new Failure('invalid_input', 'This memory was opened without settings; there is nothing to change.');
+    throw new Failure('unavailable', 'This memory was opened without settings; there is nothing to change.');
   },
 };

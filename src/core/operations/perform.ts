@@ -1,9 +1,15 @@
 import { withCliCommands } from '../../contract/cli-command.ts';
-import { needsConsent } from '../../contract/effect.ts';
-import { explainIssue } from '../../contract/explain.ts';
 import { asFailure, Failure } from '../../contract/failure.ts';
-import { effectOf, isOperation, type OperationName, operations, type OperationOutput } from '../../contract/operations.ts';
-import { isRecordedAction, RECORDED_ACTIONS, type RecordedAction } from '../../contract/recorded-actions.ts';
+import { RECORDED_ACTIONS, type RecordedAction } from '../../contract/history.ts';
+import {
+  effectOf,
+  isOperation,
+  needsConsent,
+  type OperationName,
+  operations,
+  type OperationOutput,
+} from '../../contract/operations.ts';
+import { explainIssue } from '../../contract/schema.ts';
 import { type Caller, hasScope } from '../access/caller.ts';
 import type { WriteLimit } from '../access/write-limit.ts';
 import type { MemoryStore } from '../store/store.ts';
@@ -70,6 +76,9 @@ async function recordAction(
   const about = typeof target === 'string' ? { target } : {};
   await store.recordActivity(caller.subject, noteOf(caller, action, about)).catch(() => undefined);
 }
+
+/** @internal */
+export const isRecordedAction = (operation: string): operation is RecordedAction => Object.hasOwn(RECORDED_ACTIONS, operation);
 
 const isDryRun = (input: object): boolean => 'dry_run' in input && input.dry_run === true;
 

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { explainIssue } from '../../contract/explain.ts';
 import { Failure } from '../../contract/failure.ts';
 import type { PreviewedFact, SkippedEntry } from '../../contract/import-preview.ts';
 import { CATEGORY, PAGE } from '../../contract/limits.ts';
+import { explainIssue } from '../../contract/schema.ts';
 import { ImportLine } from '../../contract/transfer.ts';
 import { namespaceOf } from '../access/caller.ts';
 import { type ImportEntry, limitEntries } from '../import/import-entry.ts';
@@ -49,7 +49,7 @@ export const previewImport = ({ store, secrets }: MemoryDeps): Pick<Memory, 'pre
 
     function familiar(key: string, says: string): Reason | undefined {
       const line = lines.get(says);
-      if (line !== undefined) return { why: 'repeated', message: `The same stands on line ${line + first - 1} already.` };
+      if (line !== undefined) return { why: 'repeated', message: `Same as line ${line + first - 1}.` };
       const under = known.says.get(says);
       if (under !== undefined) return { why: 'known', message: `It is remembered already, as ${under}.` };
       if (!known.keys.has(key)) return undefined;

@@ -1,6 +1,6 @@
 import { SNIPPET } from '../../contract/limits.ts';
+import { visibleText } from '../../contract/schema.ts';
 import type { QmdResponse } from '../../contract/search.ts';
-import { visibleText } from '../../contract/text.ts';
 import { runOf } from '../search/run-text.ts';
 import type { Hit } from '../search/search-index.ts';
 import { snippetOf } from '../search/snippet.ts';

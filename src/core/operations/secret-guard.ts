@@ -1,4 +1,4 @@
-import { lazy } from '../../contract/lazy.ts';
+import { lazy } from '../../contract/schema.ts';
 import {
   trimSecret,
   isChosenPassword,

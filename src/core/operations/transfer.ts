@@ -1,7 +1,6 @@
-import { explainIssue } from '../../contract/explain.ts';
 import { Failure } from '../../contract/failure.ts';
-import type { SchemaOutput } from '../../contract/lazy.ts';
 import { SHORTENING_GRACE, TTL } from '../../contract/limits.ts';
+import { explainIssue, type SchemaOutput } from '../../contract/schema.ts';
 import { ImportLine, type ImportReceipt } from '../../contract/transfer.ts';
 import { authorOf, type Caller, namespaceOf } from '../access/caller.ts';
 import { sameContent } from '../store/entry.ts';

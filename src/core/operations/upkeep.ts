@@ -1,5 +1,5 @@
-import { CLOCK_TOLERANCE_MS } from '../../contract/clock.ts';
 import { Failure } from '../../contract/failure.ts';
+import { CLOCK_TOLERANCE_MS } from '../../contract/upkeep.ts';
 import type { Upkeep } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
 import type { Memory, MemoryDeps } from './memory.ts';

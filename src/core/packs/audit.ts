@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { Failure } from '../../contract/failure.ts';
-import { lazy, type SchemaOutput } from '../../contract/lazy.ts';
 import { LEARNABLE_INPUTS, PACK } from '../../contract/limits.ts';
-import { Finding } from '../../contract/pack.ts';
+import { PackFinding } from '../../contract/pack.ts';
+import { lazy, type SchemaOutput } from '../../contract/schema.ts';
 import { isKeyAvailable } from '../../contract/status.ts';
 import { authorOf, type Caller } from '../access/caller.ts';
 import { findSecret } from '../operations/secret-guard.ts';
@@ -23,7 +23,7 @@ const PackRow = lazy(() =>
     at_unix: z.int(),
     duration_ms: z.int(),
     learn_inputs: Learned(),
-    findings: z.array(Finding()).exactOptional(),
+    findings: z.array(PackFinding()).exactOptional(),
   }),
 );
 type PackRow = SchemaOutput<typeof PackRow>;
@@ -52,7 +52,7 @@ export interface AuditRow {
   /** Undefined if the program stopped before the run ended. */
   readonly durationMs: number | undefined;
   readonly inputs: Readonly<Record<string, string>>;
-  readonly findings: readonly Finding[];
+  readonly findings: readonly PackFinding[];
   /** Orders rows written within the same second. */
   readonly sequence: string;
 }
@@ -177,10 +177,10 @@ export function learnableInputs(input: unknown): Record<string, string> | undefi
 
 const Findings = lazy(() => z.object({ findings: z.array(z.unknown()) }));
 
-function findingsIn(output: unknown): Finding[] {
+function findingsIn(output: unknown): PackFinding[] {
   const { data } = Findings().safeParse(output);
-  const all = (data?.findings ?? []).map((finding) => Finding().safeParse(finding).data);
+  const all = (data?.findings ?? []).map((finding) => PackFinding().safeParse(finding).data);
   return all
     .filter((finding) => finding !== undefined && !findSecret(JSON.stringify(finding)))
-    .slice(0, PACK.findings) as Finding[];
+    .slice(0, PACK.findings) as PackFinding[];
 }

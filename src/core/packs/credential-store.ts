@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import * as z from 'zod';
 import type { CredentialList, SetCredentialInput } from '../../contract/credential.ts';
 import { Failure, type FailureCode } from '../../contract/failure.ts';
-import { lazy, type SchemaOutput } from '../../contract/lazy.ts';
+import { lazy, type SchemaOutput } from '../../contract/schema.ts';
 import type { KeychainItems } from '../crypto/keys/keychain.ts';
 import type { MemoryStore } from '../store/store.ts';
 import { CREDENTIAL } from '../store/vault-names.ts';
@@ -133,11 +133,11 @@ export class CredentialStore implements CredentialProvider {
     if (!whereabouts) return undefined;
     const reading = await this.#keychain.read(accountOf(name, whereabouts.place));
     if (reading.at === 'absent') return undefined;
-    if (reading.at !== 'found') throw closed('handler_failed', name, reading.why);
+    if (reading.at !== 'found') throw closed('unavailable', name, reading.why);
     const item = itemOf(reading.text);
     if (item) return item;
     throw new Failure(
-      'handler_failed',
+      'unavailable',
       `The credential ${name} in the OS keychain was changed outside this program; set it again with: helmdeck-memory credential set ${name}.`,
     );
   }

@@ -1,9 +1,9 @@
 import type * as z from 'zod';
-import type { ConsentEffect } from '../../contract/effect.ts';
-import { explainIssue } from '../../contract/explain.ts';
 import { asFailure, Failure } from '../../contract/failure.ts';
 import { PACK } from '../../contract/limits.ts';
+import type { ConsentEffect } from '../../contract/operations.ts';
 import type { PackResult, RunPackInput } from '../../contract/pack.ts';
+import { explainIssue } from '../../contract/schema.ts';
 import type { Caller } from '../access/caller.ts';
 import { askConsent, type CallContext } from '../operations/call-context.ts';
 import type { Clock } from '../time/clock.ts';
@@ -62,7 +62,7 @@ export class PackEngine {
   async run(caller: Caller, { name, input: given, session }: RunPackInput, during: CallContext = {}): Promise<PackResult> {
     const pack = this.catalogue.find(name);
     const unavailable = pack.unavailable?.();
-    if (unavailable !== undefined) throw new Failure('handler_failed', unavailable);
+    if (unavailable !== undefined) throw new Failure('unavailable', unavailable);
     const parsed = pack.input.safeParse(given);
     if (!parsed.success) throw new Failure('invalid_input', explainInput(pack, parsed.error), { cause: parsed.error });
     const effect = effectOfPack(pack);

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../contract/failure.ts';
 import { CATEGORY, CONTEXT, KEY_BYTES, PAGE, TTL, VALUE_BYTES } from '../../contract/limits.ts';
-import { fitsBytes } from '../../contract/text.ts';
+import { fitsBytes } from '../../contract/schema.ts';
 import { authorOf, type Caller } from '../access/caller.ts';
 import { findSecret } from '../operations/secret-guard.ts';
 import type { Entry, MemoryStore, Namespace, Space } from '../store/store.ts';
@@ -103,5 +103,5 @@ function fitting(key: string): string {
 
 function fittingCategory(category: string): string {
   if (CATEGORY.pattern.test(category)) return category;
-  throw new Failure('handler_failed', 'A category must have 1 to 64 of a-z, 0-9, "_", "." and "-"; choose another.');
+  throw new Failure('handler_failed', 'A category must have 1 to 64 characters of a-z, 0-9, "_", "." and "-"; choose another.');
 }

@@ -1,4 +1,4 @@
-import { lazy } from '../../contract/lazy.ts';
+import { lazy } from '../../contract/schema.ts';
 
 /** What a UTF-16 unit is to a reader of words. */
 export const SEPARATOR = 0;

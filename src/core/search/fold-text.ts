@@ -1,4 +1,4 @@
-import { foldCase } from '../../contract/text.ts';
+import { foldCase } from '../../contract/schema.ts';
 
 /**
  * Accents, vowel points and signs that leave no ink. Marks of other scripts stay, because there they are letters: the

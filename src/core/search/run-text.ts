@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { lazy } from '../../contract/lazy.ts';
+import { lazy } from '../../contract/schema.ts';
 import type { Entry } from '../store/store.ts';
 
 const Row = lazy(() =>

@@ -217,7 +217,7 @@ function requireVersion(db: Database): void {
   const parts = version.split('.').map(Number);
   const at = OLDEST_SQLITE.findIndex((wanted, index) => parts[index] !== wanted);
   if (at >= 0 && (parts[at] ?? 0) < (OLDEST_SQLITE[at] ?? 0)) {
-    throw new Failure('store_unavailable', `SQLite ${version} can damage a memory; use one from ${OLDEST_SQLITE.join('.')} on.`);
+    throw new Failure('unavailable', `SQLite ${version} can damage a memory; use one from ${OLDEST_SQLITE.join('.')} on.`);
   }
 }
 

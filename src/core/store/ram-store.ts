@@ -29,7 +29,7 @@ export class RamStore extends SqliteStore {
   }
 
   override lock(): void {
-    throw new Failure('invalid_input', 'This memory has no key that could be taken away; end the program to lose what it holds.');
+    throw new Failure('unavailable', 'This memory has no key that could be taken away; end the program to lose what it holds.');
   }
 
   override async unlock(): Promise<KeyState> {

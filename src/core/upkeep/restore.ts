@@ -151,7 +151,7 @@ function requireSound(connection: Connection): void {
   }
   if (damage === undefined) return;
   throw new Failure(
-    'store_unavailable',
+    'unavailable',
     `The backup is damaged: ${damage}. Restore another one; helmdeck-memory backup --list shows them.`,
     { cause },
   );

@@ -64,7 +64,7 @@ export class Rotation {
   /** Creates the next key, or uses the one that the owner provided, and moves every row to it. */
   async run(): Promise<void> {
     if (this.#state.at === 'running')
-      throw new Failure('invalid_input', 'The key is being rotated already; wait until that has ended.');
+      throw new Failure('unavailable', 'The key is being rotated already; wait until that has ended.');
     const { keys } = this.#deps;
     // Throws if no key is held.
     const { retiring } = keys.ring;
@@ -83,7 +83,7 @@ export class Rotation {
     const bytes = await nextKey(source);
     const next = new SealingKey(bytes);
     if (next.id.equals(ring.current.id)) {
-      throw new Failure('invalid_input', 'The next key is the one in use; hand in a new one, made with: openssl rand -hex 32.');
+      throw new Failure('invalid_config', 'The next key is the one in use; hand in a new one, made with: openssl rand -hex 32.');
     }
     await queue.run(() => {
       // The memory may have been locked while the key source was read.
@@ -224,7 +224,7 @@ async function nextKey(source: KeySource): Promise<Buffer> {
   if (waiting.at === 'found') return waiting.key;
   if (!source.save) {
     throw new Failure(
-      'invalid_input',
+      'invalid_config',
       `This key comes from ${source.name}; hand in the new one as HELMDECK_MEMORY_KEY_NEXT and rotate again.`,
     );
   }

@@ -1,6 +1,20 @@
 import type { InitializeRequest, JSONRPCRequest, RequestId } from '@modelcontextprotocol/sdk/types.js';
 import { ProtocolError, rpcErrorResponse, type RpcErrorResponse } from './rpc.ts';
-import type { Sdk } from './sdk.ts';
+
+const load = async () => {
+  const [{ Server }, { InitializeRequestSchema, isJSONRPCRequest, SUPPORTED_PROTOCOL_VERSIONS }] = await Promise.all([
+    import('@modelcontextprotocol/sdk/server/index.js'),
+    import('@modelcontextprotocol/sdk/types.js'),
+  ]);
+  return { Server, InitializeRequestSchema, isJSONRPCRequest, SUPPORTED_PROTOCOL_VERSIONS };
+};
+
+export type Sdk = Awaited<ReturnType<typeof load>>;
+
+let loaded: Promise<Sdk> | undefined;
+
+/** Loads the MCP library on first use, so that start-up does not wait for it. */
+export const loadSdk = (): Promise<Sdk> => (loaded ??= load());
 
 type Params = NonNullable<JSONRPCRequest['params']>;
 
@@ -43,7 +57,7 @@ export function readBatch(body: readonly unknown[], version: string | undefined,
   }
   const messages = body.map((value) => readMessage(value, sdk));
   if (messages.some((message) => message.kind === 'request' && message.method === 'initialize')) {
-    throw new ProtocolError('malformed', 'initialize cannot be part of a batch; send it by itself.');
+    throw new ProtocolError('malformed', 'initialize cannot be part of a batch; send it alone.');
   }
   return messages;
 }

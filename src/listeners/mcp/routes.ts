@@ -3,11 +3,10 @@ import { Failure } from '../../contract/failure.ts';
 import { type EventStream, openEventStream } from '../event-stream.ts';
 import type { BodyReader } from '../request-body.ts';
 import { endResponse, SECURITY_HEADERS, sendJson } from '../response.ts';
-import type { Exchange, Route } from '../router.ts';
+import type { Exchange, Route } from '../route.ts';
 import type { StreamRegistry } from '../stream-registry.ts';
-import { readBatch, readMessage, type RpcMessage } from './message.ts';
+import { loadSdk, readBatch, readMessage, type RpcMessage, type Sdk } from './message.ts';
 import { ProtocolError, rpcErrorResponse } from './rpc.ts';
-import { loadSdk, type Sdk } from './sdk.ts';
 import type { SessionRegistry } from './session-registry.ts';
 import type { SendBeforeResponse, Session } from './session.ts';
 
@@ -20,7 +19,7 @@ interface Deps {
   readonly bodies: BodyReader;
 }
 
-/** Unread data per stream: room for a few of the longest results. */
+/** Limit of unread bytes per stream, enough for a few of the longest results. */
 const UNREAD_BYTES = 4 * 1024 * 1024;
 
 /** The two HTTP transports of one MCP server (R-MCP-01). */
@@ -106,7 +105,7 @@ class ResponseStream {
         onTokenEnd: () => void this.#session.close(),
       });
     } catch {
-      // The subject has too many streams, so the result is sent without one.
+      // The client has too many streams, so the result is sent without one.
       this.#unavailable = true;
       return undefined;
     }

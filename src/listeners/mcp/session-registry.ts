@@ -1,9 +1,11 @@
 import { hash } from 'node:crypto';
 import { Failure } from '../../contract/failure.ts';
+import type { Caller } from '../../core/access/caller.ts';
 import type { TokenRegistry } from '../../core/access/token-registry.ts';
 import type { MemoryStore, SpaceChange } from '../../core/store/store.ts';
 import type { Clock } from '../../core/time/clock.ts';
-import type { Exchange } from '../router.ts';
+import { itemsToGiveWay } from '../largest-holder.ts';
+import type { Exchange } from '../route.ts';
 import { ProtocolError } from './rpc.ts';
 import { Session, type TransportKind } from './session.ts';
 
@@ -15,7 +17,7 @@ const MINUTE_MS = 60_000;
  */
 export const SESSION_IDLE_MS = 30 * MINUTE_MS;
 /**
- * Sessions per subject. Programs that are started for each call leave a session behind every time.
+ * Sessions per subject. A program that starts for each call leaves a session behind every time.
  * @internal
  */
 export const MAX_SESSIONS = 256;
@@ -53,7 +55,7 @@ export class SessionRegistry implements Disposable {
   }
 
   async open({ caller, token }: Pick<Exchange, 'caller' | 'token'>, transportKind: TransportKind): Promise<Session> {
-    this.#makeRoom(caller.subject);
+    this.#makeRoom(caller);
     const owner = { caller, transportKind, token: digestOf(token) };
     const session = new Session(owner, this.#deps.clock.steady(), () => this.#remove(session));
     this.#sessions.set(session.id, session);
@@ -97,15 +99,22 @@ export class SessionRegistry implements Disposable {
     this.#idleTimer = undefined;
   }
 
-  /** Closes the subject's least recently used idle session if the subject has too many. */
-  #makeRoom(subject: string): void {
-    const own = [...this.#sessions.values()].filter(({ owner }) => owner.caller.subject === subject);
-    if (own.length < MAX_SESSIONS) return;
-    const [oldest] = own.filter(({ busy }) => !busy).toSorted((one, other) => one.usedAt - other.usedAt);
+  /**
+   * Closes the least recently used session if the subject has too many, so that no client can take the sessions of another
+   * (R-MCP-14). A client with fewer sessions than another takes one from the client that has the most. Otherwise it loses one of
+   * its own idle sessions.
+   */
+  #makeRoom({ subject, client }: Caller): void {
+    const sessions = [...this.#sessions.values()].filter(({ owner }) => owner.caller.subject === subject);
+    if (sessions.length < MAX_SESSIONS) return;
+    const others = itemsToGiveWay(sessions, ({ owner }) => owner.caller.client, client);
+    const own = sessions.filter(({ owner, busy }) => owner.caller.client === client && !busy);
+    const candidates = others.length > 0 ? others : own;
+    const [oldest] = candidates.toSorted((one, other) => Number(one.busy) - Number(other.busy) || one.usedAt - other.usedAt);
     if (!oldest) {
       throw new Failure(
         'rate_limited',
-        `This subject already has ${MAX_SESSIONS} open sessions; close those that are not in use.`,
+        `All ${MAX_SESSIONS} sessions of this subject are open, and this client has the most; close some of them.`,
       );
     }
     void oldest.close();

@@ -4,11 +4,11 @@ import type { CallContext } from '../../core/operations/call-context.ts';
 import type { Perform } from '../../core/operations/perform.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import { toToolResult } from '../failure-responses.ts';
-import type { LogEvent } from '../log-event.ts';
+import type { LogEvent } from '../route.ts';
+import type { Sdk } from './message.ts';
 import type { PackTools } from './pack-tools.ts';
 import { readResource, requireResource, RESOURCE_LIST } from './resources.ts';
 import { ProtocolError, toRpcErrorBody } from './rpc.ts';
-import type { Sdk } from './sdk.ts';
 import type { Session } from './session.ts';
 import { type OperationTools, unknownToolFailure } from './tools.ts';
 
@@ -46,7 +46,7 @@ const noValidator = {
 };
 
 /**
- * Returns a function that gives each session a server object of its own (R-MCP-10). The SDK handles initialize, ping and
+ * Returns a function that creates a separate server object for each session (R-MCP-10). The SDK handles initialize, ping and
  * cancellation. Our methods get the raw parameters, so that our own validation and messages apply, not the SDK's.
  */
 export function createSessionServer({ profile, perform, clock, log }: Deps): (sdk: Sdk, session: Session) => Promise<void> {
@@ -127,7 +127,7 @@ interface CallOptions {
 
 /** The context of a tool call. It reports progress if the client sent a progress token (R-PACK-27). */
 function callContextOf({ session, requestId, progressToken, signal, clock }: CallOptions): CallContext {
-  // Each call is a requester of its own, because a client may run many at once.
+  // Each call counts as a separate requester, because a client may run many at once.
   const requester = signal;
   if (progressToken === undefined) return { requester, signal };
   let lastProgress = -Infinity;

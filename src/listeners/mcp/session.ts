@@ -54,7 +54,7 @@ export class Session implements Transport {
   readonly owner: SessionOwner;
   /** URIs of the resources that the client subscribed to. */
   readonly subscriptions = new Set<string>();
-  /** Steady milliseconds. */
+  /** Time of the last request on the steady clock, in milliseconds. */
   usedAt: number;
   /** The negotiated protocol version. */
   version: string | undefined;

@@ -27,14 +27,14 @@ export function toolInputSchema(
 }
 
 /**
- * The output schema, with descriptions only of the fields in `said`. It allows additional fields, so that clients with an older
+ * The output schema, with descriptions only of the fields in `described`. It allows additional fields, so that clients with an older
  * schema accept new ones.
  */
-export function toolOutputSchema(schema: z.ZodType, said: readonly string[]): JsonSchema & { type: 'object' } {
+export function toolOutputSchema(schema: z.ZodType, described: readonly string[]): JsonSchema & { type: 'object' } {
   const { $schema: _draft, ...rest } = z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' });
-  const spoken: ReadonlySet<string> = new Set(said);
+  const kept: ReadonlySet<string> = new Set(described);
   return pruned(rest, (name, value, path) => {
-    if (name === 'description') return typeof value === 'string' && !spoken.has(path.at(-1) ?? '');
+    if (name === 'description') return typeof value === 'string' && !kept.has(path.at(-1) ?? '');
     // A model does not need the bounds of values it receives.
     return name === 'additionalProperties' || name === 'minimum' || name === 'maximum';
   }) as JsonSchema & { type: 'object' };
@@ -49,6 +49,6 @@ function pruned(value: unknown, drop: Drop, path: readonly string[] = []): unkno
   if (typeof value !== 'object' || value === null) return value;
   // The keys below `properties` are field names, not keywords; a field may be called `description`.
   const names = path.at(-1) === 'properties';
-  const kept = Object.entries(value).filter(([name, part]) => names || !drop(name, part, path));
-  return Object.fromEntries(kept.map(([name, part]) => [name, pruned(part, drop, [...path, name])]));
+  const entries = Object.entries(value).filter(([name, part]) => names || !drop(name, part, path));
+  return Object.fromEntries(entries.map(([name, part]) => [name, pruned(part, drop, [...path, name])]));
 }

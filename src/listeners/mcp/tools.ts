@@ -1,12 +1,10 @@
 import type * as z from 'zod';
-import { explainIssue } from '../../contract/explain.ts';
 import { KeyField, LifetimeField } from '../../contract/fact-fields.ts';
 import { Failure } from '../../contract/failure.ts';
-import { lazy } from '../../contract/lazy.ts';
 import { TTL } from '../../contract/limits.ts';
 import { isOperation, type OperationName, operations } from '../../contract/operations.ts';
+import { explainIssue, inputObject, lazy } from '../../contract/schema.ts';
 import { SearchInput } from '../../contract/search.ts';
-import { inputObject } from '../../contract/text.ts';
 import { type Caller, hasScope } from '../../core/access/caller.ts';
 import type { CallContext } from '../../core/operations/call-context.ts';
 import type { Perform } from '../../core/operations/perform.ts';

@@ -1,4 +1,4 @@
-/** Most specific first: browsers also name those that they descend from. */
+/** Most specific first, because browsers also name the browsers that they are based on. */
 const BROWSERS: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/\bEdg(?:A|iOS)?\/(\d{1,4})/, 'Edge'],
   [/\bOPR\/(\d{1,4})/, 'Opera'],
@@ -16,9 +16,9 @@ const SYSTEMS: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/\bLinux\b/, 'Linux'],
 ];
 
-const LONGEST = 60;
+const MAX_LENGTH = 60;
 
-/** A User-Agent as a person knows it, such as "Firefox 142 on Linux". It is what the browser says, and proves nothing. */
+/** Shortens a User-Agent header, for example to "Firefox 142 on Linux". The header is not verified. */
 export function browserNameOf(userAgent: string): string {
   const system = SYSTEMS.find(([pattern]) => pattern.test(userAgent))?.[1];
   const on = system === undefined ? '' : ` on ${system}`;
@@ -27,5 +27,5 @@ export function browserNameOf(userAgent: string): string {
     if (version !== undefined) return `${name} ${version}${on}`;
   }
   const text = userAgent.replaceAll(/[^ -~]+/g, ' ').trim();
-  return text === '' ? 'Unknown browser' : text.slice(0, LONGEST);
+  return text === '' ? 'Unknown browser' : text.slice(0, MAX_LENGTH);
 }

@@ -1,4 +1,4 @@
-/** Scripts and styles of ours and nothing else; nobody may frame us, and no text becomes markup. */
+/** Allows only the window's own scripts and styles, forbids frames, and prevents text from becoming markup. */
 export const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",

@@ -7,38 +7,38 @@ import { browserNameOf } from './browser-name.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-/** A link that nobody followed is worth nothing to whoever finds it later in a log. */
+/** An unused link expires soon, so that a link found later in a log is worthless. */
 const LINK_MS = 5 * MINUTE;
-/** A window that nobody uses for so long asks for a new link. */
-const REST_MS = 12 * HOUR;
-/** A session ends then however much it is used: one that was stolen does not stay good. */
+/** A session without use ends after this time. */
+const IDLE_MS = 12 * HOUR;
+/** Every session ends after this time, so that a stolen session does not stay valid. */
 const LIFETIME_MS = 7 * 24 * HOUR;
-/** Windows at once; the one used least recently makes room. */
-const MOST = 16;
+/** Open sessions. One more ends the least recently used session. */
+const MAX_SESSIONS = 16;
 
 interface Session {
-  /** Names it in the list. It is drawn apart from the session, so it says nothing about that. */
+  /** Public id for the list. Random, and not derived from the secret. */
   readonly id: string;
   readonly browser: string;
-  /** Wall clock, for the list alone. */
+  /** Wall clock time, only for the list. */
   readonly openedAt: number;
   usedAt: number;
-  /** Steady milliseconds, which decide. */
-  readonly opened: number;
-  used: number;
+  /** Steady time, for expiry. */
+  readonly openedSteady: number;
+  usedSteady: number;
 }
 
 /**
- * Who may use the window in a browser. A link is followed once and within minutes; what it is exchanged for lives in the
- * page's own storage, because cookies go to every port of this machine. Both are held as digests: comparing those takes the
- * same time whatever was sent. They live in RAM alone, so a restart ends them all.
+ * The browser sessions of the window. A link can be exchanged once for a session secret, which the page keeps in its own storage:
+ * browsers would send a cookie to every port of this machine. Links and secrets are stored only as digests, so that lookups reveal
+ * nothing by their timing. Sessions are in RAM only, so a restart ends them all.
  */
 export class WindowSessionStore implements ListedSessions {
   readonly #clock: Clock;
   readonly #onEnd: () => void;
-  /** Digest of the link, and when it ends, in steady milliseconds. */
+  /** Steady expiry time by the digest of the link. */
   readonly #links = new Map<string, number>();
-  /** By digest; the one used last stands last. */
+  /** By digest of the secret, least recently used first. */
   readonly #sessions = new Map<string, Session>();
 
   constructor(clock: Clock, onEnd: () => void = () => undefined) {
@@ -54,7 +54,7 @@ export class WindowSessionStore implements ListedSessions {
     return link;
   }
 
-  /** The session that a link is good for, once. */
+  /** Exchanges a link for a session secret. Returns undefined if the link is unknown, used or expired. */
   open(link: string, userAgent = ''): string | undefined {
     const digest = digestOf(link);
     const end = this.#links.get(digest);
@@ -68,27 +68,27 @@ export class WindowSessionStore implements ListedSessions {
       browser: browserNameOf(userAgent),
       openedAt: now,
       usedAt: now,
-      opened: steady,
-      used: steady,
+      openedSteady: steady,
+      usedSteady: steady,
     });
     const [oldest] = this.#sessions.keys();
-    if (this.#sessions.size > MOST && oldest !== undefined) this.#sessions.delete(oldest);
+    if (this.#sessions.size > MAX_SESSIONS && oldest !== undefined) this.#sessions.delete(oldest);
     return session;
   }
 
-  /** Whether it may still be used, which it is hereby. */
+  /** Returns whether the session is open, and marks it as used. */
   use(session: string): boolean {
     const digest = digestOf(session);
     const found = this.#sessions.get(digest);
     if (!found || !this.#isOpen(found)) return false;
-    found.used = this.#clock.steady();
+    found.usedSteady = this.#clock.steady();
     found.usedAt = this.#clock.now();
     this.#sessions.delete(digest);
     this.#sessions.set(digest, found);
     return true;
   }
 
-  /** The same, of one that only listens. */
+  /** Returns whether the session is open, without renewing it. */
   isOpen(session: string): boolean {
     const found = this.#sessions.get(digestOf(session));
     return found !== undefined && this.#isOpen(found);
@@ -115,9 +115,9 @@ export class WindowSessionStore implements ListedSessions {
     return true;
   }
 
-  #isOpen({ opened, used }: Session): boolean {
+  #isOpen({ openedSteady, usedSteady }: Session): boolean {
     const now = this.#clock.steady();
-    return used + REST_MS > now && opened + LIFETIME_MS > now;
+    return usedSteady + IDLE_MS > now && openedSteady + LIFETIME_MS > now;
   }
 }
 

@@ -12,19 +12,19 @@ const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
   '.png': 'image/png',
-  // The bundle for Claude Desktop, to be saved.
+  // The bundle for Claude Desktop, for download.
   '.mcpb': 'application/octet-stream',
 };
 
-/** The built window's files by their addresses, read once. What is not in this list does not exist, whatever a path spells. */
+/** Reads the files of the built window, by URL path. Requests are matched against this list only, so no path can escape the folder. */
 export function readStaticFiles(folder: string): ReadonlyMap<string, StaticFile> {
-  const pages = new Map<string, StaticFile>();
+  const files = new Map<string, StaticFile>();
   for (const file of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     const type = TYPES[extname(file.name)];
     if (!file.isFile() || type === undefined) continue;
     const path = join(file.parentPath, file.name);
     const address = `/${path.slice(folder.length + 1).replaceAll('\\', '/')}`;
-    pages.set(address === '/index.html' ? '/' : address, { type, bytes: readFileSync(path) });
+    files.set(address === '/index.html' ? '/' : address, { type, bytes: readFileSync(path) });
   }
-  return pages;
+  return files;
 }

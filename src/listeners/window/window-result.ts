@@ -3,7 +3,7 @@ import { TOKEN_SCOPES } from '../../contract/limits.ts';
 import type { BridgeResponse } from '../../contract/window.ts';
 import type { Caller } from '../../core/access/caller.ts';
 
-/** The owner may look at every memory, one at a time. */
+/** The owner can open any memory, so the window chooses the subject. */
 export const windowCaller = (subject: string): Caller => ({
   subject,
   client: 'window',
@@ -13,9 +13,9 @@ export const windowCaller = (subject: string): Caller => ({
   owner: true,
 });
 
-export async function toWindowResult(answering: Promise<unknown>): Promise<BridgeResponse> {
+export async function toWindowResult(result: Promise<unknown>): Promise<BridgeResponse> {
   try {
-    return { ok: true, value: await answering };
+    return { ok: true, value: await result };
   } catch (error) {
     const { code, message } = asFailure(error);
     return { ok: false, code, message };

@@ -57,7 +57,7 @@ export class CommandContext implements AsyncDisposable {
   async validateInput<Name extends OperationName>(name: Name, input: OperationRequest<Name>): Promise<void> {
     const [{ operations }, { explainIssue }] = await Promise.all([
       import('../../contract/operations.ts'),
-      import('../../contract/explain.ts'),
+      import('../../contract/schema.ts'),
     ]);
     const parsed = operations[name].input().safeParse(input);
     if (!parsed.success) throw new Failure('invalid_input', explainIssue(parsed.error, input), { cause: parsed.error });

@@ -173,7 +173,7 @@ export class Connections implements ClientConnections {
     const { installed } = await connector.detect(machine);
     if (!installed) {
       throw new Failure(
-        'invalid_input',
+        'not_found',
         `${connector.name} was not found on this machine. Install it, or start Helmdeck Memory with its folder in the PATH, and try again.`,
       );
     }

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { asFailure, Failure } from '../../contract/failure.ts';
-import { lazy } from '../../contract/lazy.ts';
+import { lazy } from '../../contract/schema.ts';
 import type { Egress } from '../../core/packs/egress.ts';
 import type { HostAllowlist } from '../../core/packs/hosts.ts';
 import type { ExecutionContext, PackMemory } from '../../core/packs/pack.ts';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { lazy, type SchemaOutput } from '../../contract/lazy.ts';
 import { CATEGORY, PACK, TTL } from '../../contract/limits.ts';
 import { PackVersion } from '../../contract/pack.ts';
+import { lazy, type SchemaOutput } from '../../contract/schema.ts';
 
 /** What a process is started for: the first line it reads. The line contains the source, so the process reads no pack file. */
 export type PackTask = Described | Running;

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
-import { lazy, type SchemaOutput } from '../../contract/lazy.ts';
+import { lazy, type SchemaOutput } from '../../contract/schema.ts';
 import type { ListeningState } from '../../contract/status.ts';
 import { writePrivateFile } from '../../core/file/files.ts';
 import { isProcessAlive } from '../../listeners/endpoint.ts';

@@ -1,7 +1,6 @@
 import * as z from 'zod';
-import { explainIssue } from '../../contract/explain.ts';
 import { Failure } from '../../contract/failure.ts';
-import { lazy, type SchemaOutput } from '../../contract/lazy.ts';
+import { explainIssue, lazy, type SchemaOutput } from '../../contract/schema.ts';
 import { isSubject } from '../../contract/token.ts';
 import type { DesktopCalls } from '../../contract/window.ts';
 import type { Caller } from '../../core/access/caller.ts';

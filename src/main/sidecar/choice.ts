@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
-import { lazy, type SchemaOutput } from '../../contract/lazy.ts';
+import { lazy, type SchemaOutput } from '../../contract/schema.ts';
 import { writeDurableFile } from '../../core/file/files.ts';
 
 const Choice = lazy(() =>

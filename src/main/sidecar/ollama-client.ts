@@ -2,7 +2,7 @@ import type { ClientRequestArgs, IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import * as z from 'zod';
-import { lazy, type SchemaOutput } from '../../contract/lazy.ts';
+import { lazy, type SchemaOutput } from '../../contract/schema.ts';
 import { ByteBuffer } from '../../core/file/byte-buffer.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import { isOwnedByTrustedUser } from './port-owner.ts';

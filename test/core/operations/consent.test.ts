@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
-import { type ConsentEffect, needsConsent } from '../../../src/contract/effect.ts';
 import type { FailureCode } from '../../../src/contract/failure.ts';
+import { type ConsentEffect, needsConsent } from '../../../src/contract/operations.ts';
 import { effectOf, type OperationName, operations, type OperationRequest } from '../../../src/contract/operations.ts';
 import type { ConsentRequest } from '../../../src/core/operations/call-context.ts';
 import type { Perform } from '../../../src/core/operations/perform.ts';
@@ -51,7 +51,7 @@ const unlike: { readonly [Name in Asked]?: { readonly fails?: FailureCode; reado
   connectClient: { fails: 'not_found' },
   setCredential: { fails: 'not_found' },
   dropCredential: { fails: 'not_found' },
-  rotateKey: { fails: 'invalid_input' },
+  rotateKey: { fails: 'invalid_config' },
 };
 
 const inputOf = (name: OperationName, request: unknown): never => operations[name].input().parse(request) as never;

@@ -463,8 +463,8 @@ describe('export and import (R-OPS-06)', () => {
       expect.stringMatching(/JSON object/),
       expect.stringMatching(/^category/),
       expect.stringMatching(/^ttl_seconds/),
-      expect.stringMatching(/not known here/),
-      expect.stringMatching(/not known here/),
+      expect.stringMatching(/unknown field/),
+      expect.stringMatching(/unknown field/),
     ]);
     expect((await me('recall', { key: 'a' })).value).toBe('2');
   });

@@ -74,7 +74,7 @@ describe('what is known', () => {
     expect(values(preview)).toHaveLength(2);
     expect(preview.left_out.filter(({ why }) => why !== 'no_fact')).toEqual([
       { line: 8, text: 'Lives on a houseboat in Aarhus.', why: 'known', message: 'It is remembered already, as home.' },
-      { line: 10, text: 'Is learning to play\tthe nyckelharpa', why: 'repeated', message: 'The same stands on line 3 already.' },
+      { line: 10, text: 'Is learning to play\tthe nyckelharpa', why: 'repeated', message: 'Same as line 3.' },
     ]);
   });
 

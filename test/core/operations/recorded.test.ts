@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { RECORDED_ACTIONS } from '../../../src/contract/history.ts';
 import { operations } from '../../../src/contract/operations.ts';
-import { isRecordedAction, RECORDED_ACTIONS } from '../../../src/contract/recorded-actions.ts';
+import { isRecordedAction } from '../../../src/core/operations/perform.ts';
 import { MINUTE } from '../../support/clock.ts';
 import { aCaller, openTestMemory, theOwner } from '../../support/memory.ts';
 

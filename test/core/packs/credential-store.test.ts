@@ -299,7 +299,7 @@ describe('a keychain that is not at hand (R-PACK-16)', () => {
     await memory.set();
     Object.assign(shifting, state);
     await expect(memory.ask()).rejects.toMatchObject({
-      code: 'handler_failed',
+      code: 'unavailable',
       message: `The credential test is in the OS keychain, which cannot be read: ${why}; unlock the keychain and try again.`,
     });
     expect(memory.seen).toEqual([]);
@@ -344,7 +344,7 @@ describe('a keychain that is not at hand (R-PACK-16)', () => {
     await memory.set();
     for (const name of chain.items.keys()) if (name.includes('credential')) chain.items.set(name, 'hunter2');
     const error = await memory.ask().catch((one: Error) => one);
-    expect(error).toMatchObject({ code: 'handler_failed', message: expect.stringContaining('set it again') as string });
+    expect(error).toMatchObject({ code: 'unavailable', message: expect.stringContaining('set it again') as string });
     expect((error as Error).message).not.toContain('hunter2');
   });
 });

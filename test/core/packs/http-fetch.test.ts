@@ -26,7 +26,7 @@ describe('http.fetch', () => {
     const { packs } = await memory.as(aCaller())('packs', {});
     expect(packs.find(({ name }) => name === 'http.fetch')?.unavailable).toContain('HELMDECK_FETCH_HOSTS');
     await expect(fetching({ url: PAGE })).rejects.toMatchObject({
-      code: 'handler_failed',
+      code: 'unavailable',
       message: expect.stringContaining('HELMDECK_FETCH_HOSTS') as string,
     });
     expect(world.connections).toEqual([]);

@@ -82,14 +82,14 @@ describe('defining pipelines', () => {
 
   test.each<[what: string, over: object, says: RegExp]>([
     ['an id that is none', { id: 'Greet Me' }, /^id must have/],
-    ['no steps', { steps: [] }, /^steps must have one/],
+    ['no steps', { steps: [] }, /^steps must have at least one/],
     [
       'too many steps',
       { steps: Array.from({ length: 21 }, (_, n) => step({ id: `s${n}` })) },
       /^steps must be a list of at most/,
     ],
-    ['an unknown field', { timeout: 5 }, /not known here/],
-    ['an unknown field of a step', { steps: [step({ if: 'x' })] }, /^steps\.0 has a field/],
+    ['an unknown field', { timeout: 5 }, /unknown field/],
+    ['an unknown field of a step', { steps: [step({ if: 'x' })] }, /^steps\.0 has an unknown field/],
     ['an unknown pack', { steps: [step({ pack: 'no.such' })] }, /^steps\.0\.pack is no\.such, which does not exist/],
     ['two steps of one name', { steps: [step({}), step({})] }, /^steps\.1\.id is used by another step/],
     ['two inputs of one name', { inputs: [{ name: 'a' }, { name: 'a' }] }, /^inputs\.1\.name is used by another/],

@@ -198,7 +198,7 @@ describe('rotating the key (R-KEY-09)', () => {
     const store = await openFileStore(folder, manualClock(), keyFrom(environment));
     await facts(store).put(aDraft());
     await expect(store.upkeep?.rotate()).rejects.toMatchObject({
-      code: 'invalid_input',
+      code: 'invalid_config',
       message: expect.stringMatching(says) as string,
     });
     expect(keyRecords(folder)).toHaveLength(1);
@@ -208,7 +208,7 @@ describe('rotating the key (R-KEY-09)', () => {
   test('twice at once is refused, and so is a backup meanwhile', async () => {
     const { store } = await underKeyFile(500);
     const rotating = store.upkeep?.rotate();
-    await expect(store.upkeep?.rotate()).rejects.toMatchObject({ code: 'invalid_input' });
+    await expect(store.upkeep?.rotate()).rejects.toMatchObject({ code: 'unavailable' });
     await expect(store.upkeep?.backup()).rejects.toMatchObject({ code: 'unavailable' });
     await rotating;
     const backing = store.upkeep?.backup();

@@ -19,7 +19,7 @@ const aFact = {
 };
 
 describe.each(CLIENT_TRANSPORTS)('an agent over %s', (way) => {
-  test('stores, finds, recalls, renews, looks back and forgets (R-MCP-01, R-MCP-02, R-MCP-05)', async () => {
+  test('stores, finds, recalls, renews, reads history and forgets (R-MCP-01, R-MCP-02, R-MCP-05)', async () => {
     const served = await serve();
     const client = await connectClient(served, await served.token(), way);
     expect(client.getServerVersion()).toMatchObject({ name: 'helmdeck', version: '1.2.3' });
@@ -38,7 +38,7 @@ describe.each(CLIENT_TRANSPORTS)('an agent over %s', (way) => {
     expect(await call('memory_forget', { scope: `key:${aFact.key}` })).toMatchObject({ deleted: 1, purged: true });
   });
 
-  test('hears of what it subscribed to, and of nobody else (R-MCP-07)', async () => {
+  test('is notified of its subscriptions, and of no other subject (R-MCP-07)', async () => {
     const served = await serve();
     const client = await connectClient(served, await served.token(), way);
     const other = await connectClient(served, await served.token('somebody-else'), way);
@@ -56,7 +56,7 @@ describe.each(CLIENT_TRANSPORTS)('an agent over %s', (way) => {
     expect(heard).toHaveBeenCalledTimes(1);
   });
 
-  test('hears that its defaults have changed when something has run, and of nobody else (R-MCP-07, R-MCP-11)', async () => {
+  test('is notified that its defaults changed after a run, and of no other subject (R-MCP-07, R-MCP-11)', async () => {
     const served = await serve({ packs: { packs: [aPack(() => ({ said: '' }))] } });
     const client = await connectClient(served, await served.token('me', ['memory:read', 'packs:run']), way);
     const other = await connectClient(served, await served.token('somebody-else', ['memory:read', 'packs:run']), way);
@@ -102,7 +102,7 @@ describe.each(CLIENT_TRANSPORTS)('an agent over %s', (way) => {
   });
 });
 
-/** How the second generation of the official client comes, with a token of its own. */
+/** Transports of the second generation of the official client, each with its token. */
 const WAYS2 = {
   'streamable HTTP': ({ url }: ServedMemory, token: string) => new Http2(new URL(url + MCP), bearing(token)),
   'HTTP with SSE': ({ url }: ServedMemory, token: string) => new Sse2(new URL(`${url}${MCP}/sse`), bearing(token)),
@@ -115,7 +115,7 @@ const bearing = (token: string) => ({ requestInit: { headers: { Authorization: `
 
 describe.each(Object.entries(WAYS2))('the second generation of the client over %s', (_way, transport) => {
   test.each(['legacy', 'auto'] as const)(
-    'connects in mode %s, stores, recalls, reads and hears of changes (R-MCP-01, R-MCP-07, R-MCP-09)',
+    'connects in mode %s, stores, recalls, reads and is notified of changes (R-MCP-01, R-MCP-07, R-MCP-09)',
     async (mode) => {
       const served = await serve();
       const client = new Client2({ name: 'a test', version: '2' }, { versionNegotiation: { mode } });
@@ -144,7 +144,7 @@ describe.each(Object.entries(WAYS2))('the second generation of the client over %
 });
 
 test.each(['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05', '2024-10-07'])(
-  'protocol version %s is spoken (R-MCP-01)',
+  'protocol version %s is supported (R-MCP-01)',
   async (version) => {
     const served = await serve();
     const session = await openSession(served, await served.token(), version);
@@ -153,7 +153,7 @@ test.each(['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05', '2024-10-07']
   },
 );
 
-test('a version that nobody speaks is answered with the latest (R-MCP-01)', async () => {
+test('an unknown version is answered with the latest (R-MCP-01)', async () => {
   const served = await serve();
   const { post } = await openSession(served, await served.token(), '1999-01-01');
   expect((await post(initialize('1999-01-01'))).json).toMatchObject({ result: { protocolVersion: '2025-11-25' } });

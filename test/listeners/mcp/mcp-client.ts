@@ -28,7 +28,7 @@ export async function connectClient(
   return client;
 }
 
-/** What a tool said, read from its one text block. */
+/** Parses the single text block of a tool result. */
 export const toolResultOf = (result: unknown): Record<string, unknown> => {
   const { content } = result as { content: { type: string; text: string }[] };
   return JSON.parse(content[0]?.text ?? '') as Record<string, unknown>;
@@ -55,7 +55,7 @@ export const post = (
   path = MCP,
 ): Promise<HttpResponse> => sendRequest(served.url, path, { token, body, headers });
 
-/** A session opened by hand, without a client's manners. */
+/** Opens a session with raw requests. */
 export async function openSession(served: ServedMemory, token: string, version = '2025-11-25', path = MCP): Promise<RawSession> {
   const greeting = await post(served, token, initialize(version), [], path);
   const session = String(greeting.headers['mcp-session-id']);
@@ -68,7 +68,7 @@ export async function openSession(served: ServedMemory, token: string, version =
   };
 }
 
-/** A stream read by hand. */
+/** Opens an event stream on a raw connection. */
 export async function openStream(
   served: ServedMemory,
   token: string,
@@ -83,7 +83,7 @@ export async function openStream(
   return line;
 }
 
-/** Opens HTTP with SSE by hand; `messages` is where its messages are posted. */
+/** Opens HTTP with SSE on a raw connection. Messages are posted to the path `messages`. */
 export async function openSse(
   served: ServedMemory,
   token: string,

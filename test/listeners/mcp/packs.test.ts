@@ -45,7 +45,7 @@ const outcomes = async ({ store }: ServedMemory, subject = 'me') =>
     ({ value }) => (JSON.parse(value) as { outcome: string }).outcome,
   );
 
-test('a pack that its owner has not turned on is not listed, and says why when it is called (R-PACK-15)', async () => {
+test('a pack that is turned off is not listed, and a call fails with the reason (R-PACK-15)', async () => {
   const off = aPack(() => ({ said: '' }), { name: 'test.off', off: true, unavailable: () => 'It is off; list its hosts.' });
   const all = await served([echo, off]);
   const names = (await listed(all)).map(({ name }) => name);
@@ -68,7 +68,7 @@ describe('the list of tools (R-MCP-11)', () => {
     handler: async () => ({ degrees: 7 }),
   });
 
-  test('has a tool for each pack, with its own schemas in it', async () => {
+  test('has a tool for each pack, with its schemas', async () => {
     const tools = await listed(await served([echo, asking]));
     expect(tools.map(({ name }) => name)).toEqual([...MEMORY, 'pipeline_run', 'route', 'test_echo', 'weather_today']);
     expect(tools.at(-1)).toEqual({
@@ -104,7 +104,7 @@ describe('the list of tools (R-MCP-11)', () => {
     });
   });
 
-  test('shows packs to those who may run them, and tells the others why they may not', async () => {
+  test('shows packs to tokens with packs:run, and tells other tokens why a call fails', async () => {
     const all = await served();
     const scopes: TokenScope[] = ['memory:read', 'memory:write'];
     expect((await listed(all, scopes)).map(({ name }) => name)).toEqual(MEMORY);
@@ -126,7 +126,7 @@ describe('the list of tools (R-MCP-11)', () => {
     expect(await names()).toEqual([...MEMORY, 'pipeline_run', 'test_echo']);
   });
 
-  test('has no pack in the place of a tool of the memory', async () => {
+  test('has no pack that replaces a memory tool', async () => {
     const thief = { ...echo, handler: async () => ({ said: 'stolen' }) };
     const all = await served([
       { ...thief, name: 'memory.search' },
@@ -140,7 +140,7 @@ describe('the list of tools (R-MCP-11)', () => {
     }
   });
 
-  test('shows a pack whose schemas are no objects, or cannot be written down', async () => {
+  test('shows a pack whose schemas are not objects or have no JSON Schema', async () => {
     const odd = { ...echo, name: 'test.odd', input: z.union([z.object({ a: z.string() }), z.object({ b: z.date() })]) };
     const tools = await listed(await served([odd]));
     expect(tools.at(-1)).toMatchObject({ name: 'test_odd', inputSchema: { type: 'object' } });
@@ -148,7 +148,7 @@ describe('the list of tools (R-MCP-11)', () => {
 });
 
 test.each(['test_echo', 'test.echo', 'helmdeck.test_echo', 'helmdeck__test_echo', 'helmdeck-test_echo', 'helmdeck.test.echo'])(
-  'a pack answers to the name %s (R-MCP-03, R-MCP-11)',
+  'a pack can be called as %s (R-MCP-03, R-MCP-11)',
   async (name) => {
     const all = await served();
     const { call } = await openSession(all, await all.token('me', MAY));
@@ -176,7 +176,7 @@ test.each(['route', 'helmdeck.route', 'helmdeck__route'])(
 );
 
 describe.each(CLIENT_TRANSPORTS)('a pack called over %s', (way) => {
-  test('answers with its result, which fits the schema of its tool (R-MCP-05, R-MCP-11)', async () => {
+  test('returns a result that matches the schema of its tool (R-MCP-05, R-MCP-11)', async () => {
     const client = await connected(await served(), way);
     await client.listTools();
     const result = await client.callTool({ name: 'test_echo', arguments: { what: 'hello' } });
@@ -191,9 +191,9 @@ describe.each(CLIENT_TRANSPORTS)('a pack called over %s', (way) => {
   });
 
   test.each([
-    ['what went wrong in it', 'test_wrong', {}, 'handler_failed', /unexpected error/],
-    ['what does not fit', 'test_echo', { what: 7 }, 'invalid_input', /what/],
-  ])('answers a failure with isError: %s (R-ERR-05)', async (_why, name, given, error, says) => {
+    ['an error in its handler', 'test_wrong', {}, 'handler_failed', /unexpected error/],
+    ['an invalid input', 'test_echo', { what: 7 }, 'invalid_input', /what/],
+  ])('returns a failure with isError: %s (R-ERR-05)', async (_why, name, given, error, says) => {
     const wrong = aPack(() => Promise.reject(new Error('secret')), { name: 'test.wrong' });
     const client = await connected(await served([echo, wrong]), way);
     const result = await client.callTool({ name, arguments: given });
@@ -201,14 +201,14 @@ describe.each(CLIENT_TRANSPORTS)('a pack called over %s', (way) => {
     expect(toolResultOf(result)).toEqual({ error, message: expect.stringMatching(says) as string });
   });
 
-  test('runs in the session that _meta names (R-PACK-27)', async () => {
+  test('runs in the session named in _meta (R-PACK-27)', async () => {
     const client = await connected(await served(), way);
     const result = await client.callTool({ name: 'test_echo', arguments: { what: 'in ' }, _meta: { session: 'a-1' } });
     expect(toolResultOf(result)).toMatchObject({ output: { said: 'in a-1' }, session_id: 'a-1' });
   });
 
   test.each([7, null, ['a'], { id: 'a' }, true, '', 'a:b', '../a', 'ä', 'a\n', '__proto__', 'x'.repeat(65)])(
-    'does not run in a session such as %j (R-PACK-27)',
+    'refuses the session %j (R-PACK-27)',
     async (session) => {
       const all = await served();
       const client = await connected(all, way);
@@ -221,7 +221,7 @@ describe.each(CLIENT_TRANSPORTS)('a pack called over %s', (way) => {
     },
   );
 
-  test('tells how far it is, and after the answer no more (R-PACK-27)', async () => {
+  test('sends progress, and none after the response (R-PACK-27)', async () => {
     const turn = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let late: ExecutionContext['progress'] | undefined;
     const slow = aPack(async ({ progress }) => {
@@ -247,11 +247,11 @@ describe.each(CLIENT_TRANSPORTS)('a pack called over %s', (way) => {
     late?.(3, 3, 'and more');
     await client.ping();
     expect(told).toHaveLength(2);
-    // The client complains of progress that it cannot place.
+    // The client reports an error for progress with an unknown token.
     expect(errors).not.toHaveBeenCalled();
   });
 
-  test('is cancelled by whoever called it (R-PACK-27)', async () => {
+  test('is cancelled by its caller (R-PACK-27)', async () => {
     const started = Promise.withResolvers<AbortSignal>();
     const endless = aPack(({ signal }) => {
       started.resolve(signal);
@@ -271,7 +271,7 @@ describe.each(CLIENT_TRANSPORTS)('a pack called over %s', (way) => {
     expect(await client.ping()).toEqual({});
   });
 
-  test('ends with the token that called it (R-AUTH-09, R-PACK-27)', async () => {
+  test('ends with the token of its caller (R-AUTH-09, R-PACK-27)', async () => {
     const started = Promise.withResolvers<AbortSignal>();
     const endless = aPack(({ signal, progress }) => {
       progress(1);
@@ -291,7 +291,7 @@ describe.each(CLIENT_TRANSPORTS)('a pack called over %s', (way) => {
     expect(await result).toBeInstanceOf(Error);
   });
 
-  test('with a token that ends meanwhile is told so, and does not wait for ever (R-AUTH-09)', async () => {
+  test('fails with the reason if the token ends during the call (R-AUTH-09)', async () => {
     const clock = manualClock();
     const endless = aPack(({ progress }) => {
       progress(1);
@@ -348,7 +348,7 @@ describe('progress', () => {
       .filter((line) => line.startsWith('data: {'))
       .map((line) => JSON.parse(line.slice(6)) as { method?: string; params?: object; result?: object });
 
-  test('comes with the answer, in one stream that ends with it (R-PACK-27)', async () => {
+  test('is sent in the stream of the response, which ends with it (R-PACK-27)', async () => {
     const all = await served([
       aPack(({ progress }) => {
         progress(1, 2, 'x'.repeat(2000));
@@ -369,9 +369,9 @@ describe('progress', () => {
   });
 
   test.each([
-    ['nobody asked for it', { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'test_echo' } }, BOTH],
-    ['whoever asked takes JSON alone', calling(), ['Accept', 'application/json']],
-  ])('is left out when %s', async (_why, body, accept) => {
+    ['the request has no progress token', { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'test_echo' } }, BOTH],
+    ['the client accepts JSON only', calling(), ['Accept', 'application/json']],
+  ])('is not sent when %s', async (_why, body, accept) => {
     const all = await served([
       aPack(({ progress }) => {
         progress(1, 2);
@@ -383,14 +383,14 @@ describe('progress', () => {
     const answer = await send(body, accept);
     expect(answer.headers['content-type']).toBe('application/json');
     expect(answer.json).toMatchObject({ id: 2, result: { structuredContent: { output: { said: '' } } } });
-    // It is not kept for whoever listens later.
+    // Progress is not stored for later streams.
     const line = await openStream(all, token, MCP, ['Mcp-Session-Id', session]);
     await line.waitFor('open');
     await all.perform(await all.tokens.verify(token, 'mcp'), 'remember', { key: 'a', value: 'b' });
     expect(line.text()).not.toMatch(/progress/);
   });
 
-  test('comes by the stream of the session to whoever has one and takes JSON alone', async () => {
+  test('is sent on the stream of the session if the client accepts JSON only', async () => {
     const all = await served([
       aPack(({ progress }) => {
         progress(1);
@@ -405,7 +405,7 @@ describe('progress', () => {
     expect(await line.waitFor('notifications/progress')).toMatch(/"progressToken":"p","progress":1/);
   });
 
-  test('is told ten times a second at most, always further, and never a number that JSON has not', async () => {
+  test('is sent at most ten times a second, always increases, and is never NaN or Infinity', async () => {
     let took = 0;
     const all = await served([
       aPack(async ({ progress }) => {
@@ -429,7 +429,7 @@ describe('progress', () => {
     expect(told[0]?.params).toEqual({ progressToken: 'p', progress: 1 });
   });
 
-  test('is left out where there are as many streams as may be, and the answer still comes', async () => {
+  test('is not sent if the client has too many streams, and the response still arrives', async () => {
     const all = await served([
       aPack(({ progress }) => {
         progress(1);
@@ -450,7 +450,7 @@ describe('progress', () => {
     ]);
   });
 
-  test('of one client is never told to another (R-MCP-10)', async () => {
+  test('of one client is never sent to another (R-MCP-10)', async () => {
     const all = await served([
       aPack(async ({ progress }) => {
         progress(1);

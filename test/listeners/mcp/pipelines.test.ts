@@ -30,7 +30,7 @@ const outcomes = async ({ store }: Pick<ServedMemory, 'store'>) =>
     ({ value }) => (JSON.parse(value) as { outcome: string }).outcome,
   );
 
-/** Never ends by itself. */
+/** A pack that runs until it is cancelled. */
 function endless() {
   const started = Promise.withResolvers<AbortSignal>();
   const pack = aPack(({ signal }) => {
@@ -42,8 +42,8 @@ function endless() {
 
 const run = { name: 'pipeline_run', arguments: { id: 'twice', inputs: { word: 'hello' } } };
 
-describe.each(CLIENT_TRANSPORTS)('a pipeline as an agent runs it over %s (R-PACK-33)', (way: ClientTransport) => {
-  test('is found among the resources, run to its end, and answers with the run', async () => {
+describe.each(CLIENT_TRANSPORTS)('a pipeline run by an agent over %s (R-PACK-33)', (way: ClientTransport) => {
+  test('is listed as a resource, and a call returns the finished run', async () => {
     const heard = Promise.withResolvers<void>();
     const patient = aPack(async ({ input: { what } }) => {
       await heard.promise;
@@ -76,7 +76,7 @@ describe.each(CLIENT_TRANSPORTS)('a pipeline as an agent runs it over %s (R-PACK
     expect(await outcomes(all)).toEqual(['succeeded']);
   });
 
-  test('runs with the rights of its author too, and shows whose words its description are (R-DEFINE-02, R-DEFINE-05)', async () => {
+  test('is limited to the rights of its author, and names the author of its description (R-DEFINE-02, R-DEFINE-05)', async () => {
     const { mine, ...all } = await served();
     const stranger = await all.tokens.verify(await all.token('me', ['packs:run'], 'stranger'), 'rest');
     const steps = [{ id: 'one', pack: 'helmdeck.memory_store', input: { key: 'planted', value: 'v' } }];
@@ -93,7 +93,7 @@ describe.each(CLIENT_TRANSPORTS)('a pipeline as an agent runs it over %s (R-PACK
     expect(await all.store.space({ subject: 'me' }, 'fact').count()).toBe(0);
   });
 
-  test('says in its failure which step failed, and why', async () => {
+  test('reports which step failed, and why', async () => {
     const { mine, ...all } = await served(
       aPack(() => {
         throw new Error('broken');
@@ -108,7 +108,7 @@ describe.each(CLIENT_TRANSPORTS)('a pipeline as an agent runs it over %s (R-PACK
     expect(await outcomes(all)).toEqual(['failed']);
   });
 
-  test('is cancelled, with the step it is in, by who takes the call back', async () => {
+  test('is cancelled with its current step when the client cancels the call', async () => {
     const { pack, started } = endless();
     const { mine, ...all } = await served(pack);
     const client = await connectClient(all, mine, way);
@@ -121,7 +121,7 @@ describe.each(CLIENT_TRANSPORTS)('a pipeline as an agent runs it over %s (R-PACK
     await expect.poll(() => outcomes(all), EVENTUALLY).toEqual(['cancelled']);
   });
 
-  test('ends with the token that called it (R-PACK-32)', async () => {
+  test('ends with the token of its caller (R-PACK-32)', async () => {
     const { pack, started } = endless();
     const { mine, ...all } = await served(pack);
     const client = await connectClient(all, mine, way);
@@ -136,10 +136,10 @@ describe.each(CLIENT_TRANSPORTS)('a pipeline as an agent runs it over %s (R-PACK
 });
 
 test.each<[what: string, given: object, error: string, says: RegExp]>([
-  ['is not there', { id: 'none' }, 'not_found', /^There is no such pipeline/],
+  ['does not exist', { id: 'none' }, 'not_found', /^There is no such pipeline/],
   ['is not named', {}, 'invalid_input', /^id /],
   ['lacks an input', { id: 'twice' }, 'invalid_input', /^inputs\.word is missing/],
-])('a pipeline that %s is refused as a tool refuses', async (_what, given, error, says) => {
+])('a pipeline that %s is refused with a tool failure', async (_what, given, error, says) => {
   const { mine, ...all } = await served();
   const { call } = await openSession(all, mine);
   const { result } = (await call('pipeline_run', given)).json as { result: { isError: boolean } };
@@ -147,7 +147,7 @@ test.each<[what: string, given: object, error: string, says: RegExp]>([
   expect(toolResultOf(result)).toEqual({ error, message: expect.stringMatching(says) });
 });
 
-test('pipelines are run by tokens that may run packs, and others are not shown how (R-OPS-11)', async () => {
+test('pipelines need the scope packs:run, and other tokens do not see the tool (R-OPS-11)', async () => {
   const all = await served();
   const { call, post } = await openSession(all, await all.token('me', ['memory:read', 'memory:write']));
   const { json } = await post({ jsonrpc: '2.0', id: 2, method: 'tools/list' });

@@ -4,18 +4,18 @@ import type { Caller } from '../../../src/core/access/caller.ts';
 import { sendRequest, serve } from '../../support/listener.ts';
 import { initialize, MCP, openSession, openSse, post, QMD, rpcErrorOf } from './mcp-client.ts';
 
-describe('what is no message of ours', () => {
+describe('an invalid message', () => {
   test.each([
     ['no JSON', '{"jsonrpc":', -32700],
     ['no object', '7', -32600],
     ['no version', { id: 1, method: 'ping' }, -32600],
     ['another version', { jsonrpc: '1.0', id: 1, method: 'ping' }, -32600],
     ['no method', { jsonrpc: '2.0', id: 1 }, -32600],
-    ['an id of no kind', { jsonrpc: '2.0', id: { a: 1 }, method: 'ping' }, -32600],
+    ['an object as id', { jsonrpc: '2.0', id: { a: 1 }, method: 'ping' }, -32600],
     ['an id that is null', { jsonrpc: '2.0', id: null, method: 'ping' }, -32600],
     ['params in a list', { jsonrpc: '2.0', id: 1, method: 'ping', params: [1] }, -32602],
     ['_meta of no kind', { jsonrpc: '2.0', id: 1, method: 'ping', params: { _meta: { progressToken: {} } } }, -32602],
-    ['half an initialize', { jsonrpc: '2.0', id: 1, method: 'initialize', params: { capabilities: {} } }, -32602],
+    ['an incomplete initialize', { jsonrpc: '2.0', id: 1, method: 'initialize', params: { capabilities: {} } }, -32602],
     ['nothing at all', '', -32600],
   ])('is refused at once: %s (R-MCP-09)', async (_why, body, code) => {
     const served = await serve();
@@ -27,14 +27,14 @@ describe('what is no message of ours', () => {
     }
   });
 
-  test('keeps the id it came with', async () => {
+  test('gets an error with its id', async () => {
     const served = await serve();
     const session = await openSession(served, await served.token());
     const answer = await session.post({ jsonrpc: '2.0', id: 'seven', method: 'ping', params: 'x' });
     expect(answer.json['id']).toBe('seven');
   });
 
-  test('is refused like every other body when it is too long, or of another kind', async () => {
+  test('that is too long or of the wrong type is refused like any body', async () => {
     const served = await serve();
     const session = await openSession(served, await served.token());
     expect((await session.post(`"${'x'.repeat(1024 * 1024)}"`)).json.error).toBe('payload_too_large');
@@ -43,14 +43,14 @@ describe('what is no message of ours', () => {
 });
 
 test.each(['server/discover', 'prompts/list', 'completion/complete', 'logging/setLevel', 'tasks/list', 'toString', '__proto__'])(
-  'an unknown method %s is answered at once (R-MCP-09)',
+  'an unknown method %s is refused at once (R-MCP-09)',
   async (method) => {
     const served = await serve();
     const token = await served.token();
     const message = { jsonrpc: '2.0', id: 1, method };
     const within = await (await openSession(served, token)).post(message);
     expect([within.status, rpcErrorOf(within).code]).toEqual([200, -32601]);
-    // Clients that speak a later protocol ask so before they have a session, and go on by the earlier one.
+    // Clients of a later protocol try this method first, and fall back to initialize.
     const before = await post(served, token, message, ['MCP-Protocol-Version', '2026-07-28']);
     expect([before.status, rpcErrorOf(before).code]).toEqual([400, -32600]);
   },
@@ -66,7 +66,7 @@ describe('every path of both servers', () => {
   ]);
 
   test.each(places)(
-    'is closed without a token, from a page and under another name: %s %s (R-HTTP-04, R-HTTP-05, R-HTTP-08)',
+    'refuses missing tokens, foreign origins and foreign hosts: %s %s (R-HTTP-04, R-HTTP-05, R-HTTP-08)',
     async (method, path) => {
       const served = await serve();
       const token = await served.token();
@@ -86,13 +86,13 @@ describe('every path of both servers', () => {
   );
 });
 
-test.each([`${MCP}/sse`, `${MCP}/qmd/sse`])('a POST to %s is refused at once, with what is allowed (R-MCP-09)', async (path) => {
+test.each([`${MCP}/sse`, `${MCP}/qmd/sse`])('a POST to %s is refused at once, with the Allow header (R-MCP-09)', async (path) => {
   const served = await serve();
   const answer = await post(served, await served.token(), initialize(), [], path);
   expect([answer.status, answer.headers.allow, answer.json.error]).toEqual([405, 'GET', 'method_not_allowed']);
 });
 
-test('what is asked for as a task is done at once', async () => {
+test('a request to run as a task runs directly', async () => {
   const served = await serve();
   const session = await openSession(served, await served.token());
   const params = { name: 'memory_store', arguments: { key: 'a', value: 'b' }, task: { ttl: 60_000 } };
@@ -100,7 +100,7 @@ test('what is asked for as a task is done at once', async () => {
   expect(answer.json).toMatchObject({ result: { structuredContent: { status: 'created' } } });
 });
 
-test('what asks for nothing is taken and not answered', async () => {
+test('notifications are accepted without a response', async () => {
   const served = await serve();
   const session = await openSession(served, await served.token());
   for (const message of [
@@ -114,7 +114,7 @@ test('what asks for nothing is taken and not answered', async () => {
   }
 });
 
-test('a request that was taken back gets no answer, and holds nothing up', async () => {
+test('a cancelled request gets no response and delays no other', async () => {
   let release: () => void = () => undefined;
   const held = new Promise<void>((resolve) => (release = resolve));
   const served = await serve({
@@ -135,7 +135,7 @@ test('a request that was taken back gets no answer, and holds nothing up', async
 describe('a batch', () => {
   const ping = (id: number) => ({ jsonrpc: '2.0', id, method: 'ping' });
 
-  test.each(['2025-03-26', '2024-11-05'])('is answered under %s, each message by itself', async (version) => {
+  test.each(['2025-03-26', '2024-11-05'])('is answered under %s, message by message', async (version) => {
     const served = await serve();
     const session = await openSession(served, await served.token(), version);
     const { status, json } = await session.post([
@@ -151,7 +151,7 @@ describe('a batch', () => {
     );
   });
 
-  test.each(['2025-06-18', '2025-11-25'])('is unknown to %s', async (version) => {
+  test.each(['2025-06-18', '2025-11-25'])('is refused under %s', async (version) => {
     const served = await serve();
     const answer = await (await openSession(served, await served.token(), version)).post([ping(1)]);
     expect([answer.status, rpcErrorOf(answer).code]).toEqual([400, -32600]);
@@ -160,7 +160,7 @@ describe('a batch', () => {
   test.each([
     ['is empty', []],
     ['is too long', Array.from({ length: 101 }, (_, id) => ping(id))],
-    ['holds an initialize', [ping(1), initialize()]],
+    ['contains initialize', [ping(1), initialize()]],
   ])('that %s is refused', async (_why, batch) => {
     const served = await serve();
     const answer = await (await openSession(served, await served.token(), '2025-03-26')).post(batch);
@@ -168,7 +168,7 @@ describe('a batch', () => {
   });
 });
 
-test('two requests that a client numbers alike each get their own answer (R-MCP-10)', async () => {
+test('two requests with the same id each get their own response (R-MCP-10)', async () => {
   const served = await serve();
   const session = await openSession(served, await served.token());
   await session.call('memory_store', { key: 'one', value: '1' });
@@ -180,7 +180,7 @@ test('two requests that a client numbers alike each get their own answer (R-MCP-
   );
 });
 
-test('what many ask at once under one number is answered to whoever asked it, on each way (R-MCP-10, R-ISO-01)', async () => {
+test('requests of many clients with the same id are each answered to their client, on each transport (R-MCP-10, R-ISO-01)', async () => {
   const served = await serve();
   const subjects = Array.from({ length: 10 }, (_, index) => `subject-${index}`);
   const recall = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'memory_recall', arguments: { key: 'mine' } } };
@@ -207,7 +207,7 @@ test('what many ask at once under one number is answered to whoever asked it, on
   }
 });
 
-describe('whatever is sent', () => {
+describe('arbitrary messages', () => {
   const id = fc.oneof(fc.integer(), fc.string(), fc.double(), fc.constant(null), fc.object());
   const method = fc.oneof(
     fc.constantFrom(
@@ -247,7 +247,7 @@ describe('whatever is sent', () => {
 
   const FAULT = /node_modules|at .*\.ts|ZodError|-32603/;
 
-  test.each([MCP, QMD])('to %s is answered soon, and never with a fault of ours (R-MCP-09)', async (path) => {
+  test.each([MCP, QMD])('to %s are answered quickly, and never with an internal error (R-MCP-09)', async (path) => {
     const served = await serve();
     const token = await served.token();
     const session = await openSession(served, token, '2025-03-26', path);
@@ -268,7 +268,7 @@ describe('whatever is sent', () => {
     );
   });
 
-  test.each([MCP, QMD])('to %s over HTTP with SSE too, and every question is heard of again', async (path) => {
+  test.each([MCP, QMD])('to %s over HTTP with SSE too, and every request gets a response', async (path) => {
     const served = await serve();
     const token = await served.token();
     const { line, messages } = await openSse(served, token, path);

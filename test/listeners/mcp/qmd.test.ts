@@ -6,8 +6,8 @@ import { connectClient, initialize, MCP, openSession, post, QMD, toolResultOf, C
 
 const aFact = { key: 'preferences/editor', value: 'Helix, with the terminal beside it', category: 'preferences' };
 
-describe.each(CLIENT_TRANSPORTS)('a program that searches over %s', (way) => {
-  test('finds one tool and no other, and nothing that could write (R-QMD-01)', async () => {
+describe.each(CLIENT_TRANSPORTS)('a search client over %s', (way) => {
+  test('sees one read-only tool (R-QMD-01)', async () => {
     const served = await serve();
     const client = await connectClient(served, await served.token(), way, QMD);
     expect(client.getServerVersion()?.name).toBe('helmdeck');
@@ -32,7 +32,7 @@ describe.each(CLIENT_TRANSPORTS)('a program that searches over %s', (way) => {
     expect(toolResultOf(result)).toMatchObject({
       results: [{ docid: 'preferences/preferences/editor', collection: 'helmdeck-preferences' }],
     });
-    // What OpenClaw sends of its own is ignored.
+    // Additional fields from OpenClaw are ignored.
     const foreign = {
       query: 'helix',
       collections: ['memory-root-main'],
@@ -58,8 +58,8 @@ test('a session of one server is unknown to the other (R-MCP-06)', async () => {
 
 test.each([
   ['the file has failed', 'store_unavailable', 'The disk is gone.'],
-  ['the key is not at hand', 'key_unavailable', 'The keychain is locked; unlock it.'],
-] as const)('while %s every verb answers qmd_unavailable with the remedy (R-QMD-01)', async (_why, code, message) => {
+  ['the key is unavailable', 'key_unavailable', 'The keychain is locked; unlock it.'],
+] as const)('while %s, every method fails with qmd_unavailable and the remedy (R-QMD-01)', async (_why, code, message) => {
   const served = await serve({
     wrapPerform: () => async () => {
       throw new Failure(code, message);
@@ -83,11 +83,11 @@ test.each([
     expect([answer.status, answer.json.error], `${method} ${path}`).toEqual([503, 'qmd_unavailable']);
     expect(answer.json.message).toMatch(message);
   }
-  // The memory itself says so call by call.
+  // The memory server reports it in each call instead.
   expect((await post(served, token, initialize(), [], MCP)).status).toBe(200);
 });
 
-test('while the memory is locked there is nothing to search, and afterwards there is again (R-QMD-01)', async () => {
+test('searches fail while the memory is locked, and work again afterwards (R-QMD-01)', async () => {
   const states = { at: 'locked' };
   const served = await serve({
     wrapPerform: (perform) => async (caller: Caller, name: string, input: unknown) => {
@@ -107,7 +107,7 @@ test('while the memory is locked there is nothing to search, and afterwards ther
   expect((await post(served, token, initialize(), [], QMD)).status).toBe(200);
 });
 
-test('a token that may not read may not search', async () => {
+test('a search needs the scope memory:read', async () => {
   const served = await serve();
   const answer = await post(served, await served.token('me', ['memory:write']), initialize(), [], QMD);
   expect([answer.status, answer.json.error]).toEqual([403, 'insufficient_scope']);

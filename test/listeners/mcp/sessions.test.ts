@@ -1,17 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import { signingKey, signToken } from '../../../src/core/access/jwt.ts';
 import { TokenRegistry } from '../../../src/core/access/token-registry.ts';
+import type { Perform } from '../../../src/core/operations/perform.ts';
 import { RamStore } from '../../../src/core/store/ram-store.ts';
 import { systemClock } from '../../../src/core/time/clock.ts';
 import { SESSION_IDLE_MS, MAX_SESSIONS } from '../../../src/listeners/mcp/session-registry.ts';
 import { DAY, manualClock, HOUR, MINUTE, SECOND } from '../../support/clock.ts';
 import { sendRequest, serve, type ServedMemory } from '../../support/listener.ts';
 import { measureWait } from '../../support/work.ts';
-import { MCP, openSession, openSse, post, rpcErrorOf, openStream } from './mcp-client.ts';
+import { initialize, MCP, openSession, openSse, post, rpcErrorOf, openStream } from './mcp-client.ts';
 
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
 
-/** The same in every respect that a client can see. */
+/** The parts of a response that a client can compare. */
 const seen = ({ status, headers, text }: Awaited<ReturnType<typeof sendRequest>>) => {
   const { date: _date, ...rest } = headers;
   return { status, headers: rest, text };
@@ -34,7 +35,7 @@ describe('a session belongs to the token that opened it (R-MCP-06)', () => {
     ['POST', messages.replace('/mcp/', '/mcp/qmd/'), ping, []],
   ];
 
-  test.each(Object.keys(strangers))('to %s it is unknown, on every verb', async (who) => {
+  test.each(Object.keys(strangers))('it is unknown to %s, for every method', async (who) => {
     const served = await serve();
     const token = await served.token();
     const mine = await openSession(served, token);
@@ -51,13 +52,13 @@ describe('a session belongs to the token that opened it (R-MCP-06)', () => {
       );
       expect(answer).toMatchObject({ status: 404, text: expect.stringContaining('"code":-32001') });
     }
-    // It has noticed nothing.
+    // The sessions are unaffected.
     expect((await mine.post(ping)).status).toBe(200);
     expect((await sendRequest(served.url, messages, { token, body: ping })).status).toBe(202);
     expect(await line.waitFor('"result":{}')).not.toMatch(/-32/);
   });
 
-  test('and to the way it was opened by: its answers would go where nobody hears them', async () => {
+  test('and to its transport, because responses on the other transport would be lost', async () => {
     const served = await serve();
     const token = await served.token();
     const { session } = await openSession(served, token);
@@ -70,7 +71,7 @@ describe('a session belongs to the token that opened it (R-MCP-06)', () => {
     expect((await post(served, token, ping, ['Mcp-Session-Id', session])).status).toBe(200);
   });
 
-  test('also when another token bears the same id, with other scopes', async () => {
+  test('even if another token has the same id with other scopes', async () => {
     const secret = 's'.repeat(32);
     const store = new RamStore(systemClock);
     const tokens = await TokenRegistry.open({ vault: store.vault, now: () => store.now(), doubtful: () => false, secret });
@@ -91,7 +92,7 @@ describe('a session belongs to the token that opened it (R-MCP-06)', () => {
     expect((await post(served, writes ?? '', ping, ['Mcp-Session-Id', session])).status).toBe(200);
   });
 
-  test('its id cannot be guessed, and is no proof of anything', async () => {
+  test('its id cannot be guessed and does not authenticate', async () => {
     const served = await serve();
     const { session } = await openSession(served, await served.token());
     expect(Buffer.from(session, 'base64url').length * 8).toBeGreaterThanOrEqual(128);
@@ -99,7 +100,7 @@ describe('a session belongs to the token that opened it (R-MCP-06)', () => {
     expect((await sendRequest(served.url, MCP, { body: ping, headers })).json.error).toBe('missing_bearer');
   });
 
-  test('a hundred callers with the same numbers never hear each other (R-MCP-10)', async () => {
+  test('a hundred callers with the same request ids get their own responses only (R-MCP-10)', async () => {
     const served = await serve();
     const subjects = Array.from({ length: 100 }, (_, index) => `subject-${index}`);
     const answers = await Promise.all(
@@ -117,7 +118,7 @@ describe('a session belongs to the token that opened it (R-MCP-06)', () => {
 });
 
 describe('a session ends', () => {
-  test('when its client says so, and then it is unknown', async () => {
+  test('when its client sends DELETE, and is then unknown', async () => {
     const served = await serve();
     const token = await served.token();
     const { session, post: send } = await openSession(served, token);
@@ -127,7 +128,7 @@ describe('a session ends', () => {
     expect(rpcErrorOf(await send(ping))).toEqual({ code: -32001, message: expect.stringMatching(/initialize/) });
   });
 
-  test('after half an hour without a word, but not while its client listens (R-MCP-10)', async () => {
+  test('after half an hour without requests, but not while its stream is open (R-MCP-10)', async () => {
     const clock = manualClock();
     const served = await serve({ clock });
     const token = await served.token();
@@ -145,7 +146,7 @@ describe('a session ends', () => {
     expect((await listening.post(ping)).status).toBe(200);
   });
 
-  test('when its stream does, over HTTP with SSE', async () => {
+  test('with its stream, over HTTP with SSE', async () => {
     const served = await serve();
     const token = await served.token();
     const { line, messages } = await openSse(served, token);
@@ -154,7 +155,7 @@ describe('a session ends', () => {
     await expect.poll(async () => (await sendRequest(served.url, messages, { token, body: ping })).status).toBe(404);
   });
 
-  test('with its token: what it holds open ends at once when that is revoked (R-AUTH-09)', async () => {
+  test('with its token: its streams end at once when the token is revoked (R-AUTH-09)', async () => {
     const clock = manualClock();
     const served = await serve({ clock });
     const token = await served.token();
@@ -173,9 +174,9 @@ describe('a session ends', () => {
   });
 
   test.each([
-    ['its time comes', async (clock: ReturnType<typeof manualClock>) => clock.advance(DAY)],
+    ['it expires', async (clock: ReturnType<typeof manualClock>) => clock.advance(DAY)],
     [
-      'the machine slept past it',
+      'it expires while the machine sleeps',
       async (clock: ReturnType<typeof manualClock>) => {
         clock.jump(2 * DAY);
         await clock.advance(15 * SECOND);
@@ -190,7 +191,7 @@ describe('a session ends', () => {
   });
 });
 
-test('a stream says every 15 s that it is there (R-MCP-10)', async () => {
+test('a stream sends a keep-alive every 15 s (R-MCP-10)', async () => {
   const clock = manualClock();
   const served = await serve({ clock });
   const token = await served.token();
@@ -202,8 +203,8 @@ test('a stream says every 15 s that it is there (R-MCP-10)', async () => {
   for (const reader of [sse.line, line]) expect(await reader.waitFor(/(keep-alive[^]*){3}/)).not.toMatch(/(keep-alive[^]*){4}/);
 });
 
-describe('a subject has its share', () => {
-  test('of sessions: the oldest idle one goes (R-MCP-10)', async () => {
+describe('a subject has a limit', () => {
+  test('of sessions: the least recently used idle session ends (R-MCP-10)', async () => {
     const clock = manualClock();
     const served = await serve({ clock });
     const token = await served.token();
@@ -217,7 +218,7 @@ describe('a subject has its share', () => {
     expect((await other.post(ping)).status).toBe(200);
   });
 
-  test('of streams: one too many is refused, and others are not (R-MCP-10)', async () => {
+  test('of streams: another stream is refused, but not for other subjects (R-MCP-10)', async () => {
     const served = await serve();
     const token = await served.token();
     for (let more = 0; more < 64; more += 1) await openSse(served, token);
@@ -227,7 +228,61 @@ describe('a subject has its share', () => {
   });
 });
 
-test('a reader who does not read is let go, and costs little until then (R-MCP-10)', async () => {
+describe('the client with the most sessions gives way (R-MCP-14)', () => {
+  const tokenOf = (served: ServedMemory, client: string): Promise<string> => served.token('me', undefined, client);
+
+  test('a greedy client closes no session of another client', async () => {
+    const clock = manualClock();
+    const served = await serve({ clock });
+    const [quiet, greedy] = [await tokenOf(served, 'quiet'), await tokenOf(served, 'greedy')];
+    const oldest = await openSession(served, quiet);
+    await clock.advance(SECOND);
+    for (let count = 0; count < MAX_SESSIONS + 10; count += 1) await openSession(served, greedy);
+    expect((await oldest.post(ping)).status).toBe(200);
+    expect((await openSession(served, quiet)).session).not.toBe('undefined');
+    expect((await oldest.post(ping)).status).toBe(200);
+  });
+
+  test('a client with fewer sessions is admitted even while all sessions of the greedy client are busy', async () => {
+    const neverEnds = (async () => new Promise<never>(() => undefined)) as Perform;
+    const served = await serve({ wrapPerform: () => neverEnds });
+    const [quiet, greedy] = [await tokenOf(served, 'quiet'), await tokenOf(served, 'greedy')];
+    const busy = [];
+    for (let count = 0; count < MAX_SESSIONS; count += 1) {
+      const session = await openSession(served, greedy);
+      busy.push(session.call('memory_recall', { key: 'a' }));
+    }
+    const { status, json } = await post(served, greedy, initialize());
+    expect([status, json.error]).toEqual([429, 'rate_limited']);
+    expect((await (await openSession(served, quiet)).post(ping)).status).toBe(200);
+    expect(rpcErrorOf(await Promise.race(busy)).message).toMatch(/session has ended/);
+  });
+
+  test('a client with fewer streams is admitted, and the greedy client loses its oldest stream', async () => {
+    const served = await serve();
+    const [quiet, greedy] = [await tokenOf(served, 'quiet'), await tokenOf(served, 'greedy')];
+    const { line: oldest } = await openSse(served, greedy);
+    for (let count = 1; count < 64; count += 1) await openSse(served, greedy);
+    const { line } = await openSse(served, quiet);
+    await oldest.waitForEnd();
+    expect((await sendRequest(served.url, `${MCP}/sse`, { token: greedy })).json.error).toBe('rate_limited');
+    expect(line.socket.readyState).toBe('open');
+  });
+
+  test('no other client can end a session, and the owner ends it by revoking its token', async () => {
+    const served = await serve();
+    const [own, other] = [await tokenOf(served, 'own'), await tokenOf(served, 'other')];
+    const { session, post: send } = await openSession(served, own);
+    const end = { method: 'DELETE', headers: ['Mcp-Session-Id', session] };
+    expect((await sendRequest(served.url, MCP, { ...end, token: other })).status).toBe(404);
+    expect((await send(ping)).status).toBe(200);
+    const { token: id } = await served.tokens.verify(own, 'mcp');
+    await served.tokens.revoke({ id, unrecorded: false });
+    expect((await send(ping)).status).toBe(401);
+  });
+});
+
+test('a client that does not read is disconnected and costs little memory until then (R-MCP-10)', async () => {
   const served = await serve();
   const token = await served.token();
   const writer = await openSession(served, token);
@@ -244,8 +299,8 @@ test('a reader who does not read is let go, and costs little until then (R-MCP-1
   expect((await writer.post(ping)).status).toBe(200);
 });
 
-describe('a client that comes back', () => {
-  test('hears what it missed, each thing once (R-MCP-07)', async () => {
+describe('a client that reconnects', () => {
+  test('gets missed notifications, each once (R-MCP-07)', async () => {
     const served = await serve();
     const token = await served.token();
     const session = await openSession(served, token);
@@ -269,7 +324,7 @@ describe('a client that comes back', () => {
     expect((await again.waitFor(/my-memory/)).match(/id: (\d+)/)?.[1]).not.toBe(last);
   });
 
-  test('with a second stream hears on the new one', async () => {
+  test('with a second stream gets notifications on the new one', async () => {
     const served = await serve();
     const token = await served.token();
     const { session } = await openSession(served, token);
@@ -281,7 +336,7 @@ describe('a client that comes back', () => {
     expect(now.socket.readyState).toBe('open');
   });
 
-  test('after the program was started anew begins anew (R-MCP-06)', async () => {
+  test('after a restart of the program must start a new session (R-MCP-06)', async () => {
     const first = await serve();
     const { session } = await openSession(first, await first.token());
     const second = await serve();

@@ -99,7 +99,7 @@ test('what is refused says why, and an unknown agent is not found', async () => 
     err: expect.stringMatching(/no client with this id/),
   });
   expect(await say(['connect', 'claude-code', '--yes'])).toMatchObject({
-    code: 1,
+    code: 3,
     err: expect.stringMatching(/not found on this machine/),
   });
   expect(await say(['disconnect', 'codex'])).toMatchObject({ code: 3 });

@@ -115,7 +115,7 @@ describe('what cannot be imported', () => {
       why: 'too large',
       args: ['--from', 'chatgpt'],
       text: 'a'.repeat(2_000_000),
-      says: /^It is larger than 512 KiB; split it/,
+      says: /^The text is larger than 512 KiB; split it/,
       code: 1,
     },
     { why: 'unknown JSON', args: ['--from', 'nobody'], text: '', says: /^--from must be one of mcp-memory, /, code: 2 },
@@ -143,7 +143,7 @@ test('a graph larger than one question is looked at in parts, with its lines and
   };
   expect(facts.map(({ line }) => line)).toEqual(lines.map((_, index) => index + 1));
   expect(left).toEqual([
-    expect.objectContaining({ line: 3001, why: 'repeated', message: 'The same stands on line 8 already.' }),
+    expect.objectContaining({ line: 3001, why: 'repeated', message: 'Same as line 8.' }),
     expect.objectContaining({ line: 3002, why: 'no_fact' }),
   ]);
 });

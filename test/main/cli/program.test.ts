@@ -161,7 +161,7 @@ describe('while the program runs', () => {
     await startProgram();
     await say('remember', 'k', 'v');
     // The key of the environment is its owner's to change.
-    expect(await say('key', 'rotate')).toMatchObject({ code: 1 });
+    expect(await say('key', 'rotate')).toMatchObject({ code: 78 });
     expect(await say('key', 'recovery')).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^(\w{4}-){13}\w{4}\n$/) as string,

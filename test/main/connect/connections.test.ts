@@ -252,7 +252,7 @@ test('a program that other users can change is not run (R-CONN-07)', async () =>
   const { connections, program, home } = await createServedHome();
   program('claude', 'touch "$HOME/ran"', 0o777);
   await expect(connections.connect({ client: 'claude-code', subject: 'me' })).rejects.toMatchObject({
-    code: 'invalid_input',
+    code: 'not_found',
     message: expect.stringMatching(/was not found on this machine/),
   });
   expect(existsSync(join(home, 'ran'))).toBe(false);

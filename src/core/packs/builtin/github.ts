@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { lazy, type SchemaOutput } from '../../../contract/lazy.ts';
-import { inputObject, notTextError, Time, wholeNumber } from '../../../contract/text.ts';
+import { inputObject, lazy, notTextError, type SchemaOutput, Time, wholeNumber } from '../../../contract/schema.ts';
 import { definePack, type Pack } from '../pack.ts';
 import { type GitHubResponse, GITHUB_API, type GitHubClient } from './github-api.ts';
 

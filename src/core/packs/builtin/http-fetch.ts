@@ -1,8 +1,7 @@
 import { TextDecoder } from 'node:util';
 import * as z from 'zod';
 import { Failure } from '../../../contract/failure.ts';
-import { lazy, type SchemaOutput } from '../../../contract/lazy.ts';
-import { inputObject, flag, notTextError, wholeNumber } from '../../../contract/text.ts';
+import { flag, inputObject, lazy, notTextError, type SchemaOutput, wholeNumber } from '../../../contract/schema.ts';
 import type { Egress, EgressResponse } from '../egress.ts';
 import { parseHostAllowlist } from '../hosts.ts';
 import { definePack, type Pack } from '../pack.ts';
@@ -53,7 +52,7 @@ export function httpFetch({ egress, hosts: listed }: { egress: Egress; hosts: re
   const hosts = parseHostAllowlist(listed, REMEDY);
   if (!hosts)
     throw new Failure(
-      'invalid_input',
+      'invalid_config',
       'HELMDECK_FETCH_HOSTS has an entry that is not a host name; compare it with docs/settings.md.',
     );
   return definePack({

@@ -1,8 +1,7 @@
 import * as z from 'zod';
-import { lazy, type SchemaOutput } from '../../../contract/lazy.ts';
 import { QUERY } from '../../../contract/limits.ts';
 import { displayText } from '../../../contract/pipeline.ts';
-import { inputObject, notTextError } from '../../../contract/text.ts';
+import { inputObject, lazy, notTextError, type SchemaOutput } from '../../../contract/schema.ts';
 import type { MyDefaults } from '../../../contract/views.ts';
 import type { Authorship, DefinitionAuthor } from '../../access/authorship.ts';
 import { type Caller, hasScope } from '../../access/caller.ts';

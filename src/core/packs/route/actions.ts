@@ -1,4 +1,4 @@
-import { lazy } from '../../../contract/lazy.ts';
+import { lazy } from '../../../contract/schema.ts';
 import { foldText } from '../../search/fold-text.ts';
 import { stemOf } from '../../search/stem.ts';
 

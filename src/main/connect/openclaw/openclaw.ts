@@ -40,7 +40,7 @@ export const openClaw: Connector = {
   async connect(machine, offer): Promise<readonly Step[]> {
     const { config, state, version } = findOpenClaw(machine);
     if (!readConfigFile(config)) {
-      throw new Failure('invalid_input', 'OpenClaw is not set up yet. Run openclaw onboard and try again.');
+      throw new Failure('unavailable', 'OpenClaw is not set up yet. Run openclaw onboard and try again.');
     }
     const install = openClawCommand(machine, installArgs(version));
     const instead: EditStep = { does: 'edit', path: config, edit: (before = '') => withOurs(before, offer) };
