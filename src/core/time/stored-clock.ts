@@ -86,7 +86,8 @@ export class StoredClock {
     if (bytes) this.#time.restore(bytes.readDoubleBE(), doubtIn(bytes));
     this.#kept = bytes?.readDoubleBE() ?? 0;
     this.#learnt = true;
-    if (this.#hasUnsavedDoubt) this.saveWhenDue();
+    // A new memory stores its time at once, or a start with a wrong clock would find nothing to compare that clock with.
+    if (this.#hasUnsavedDoubt || !this.#expected) this.saveWhenDue();
   }
 
   /** The latest moment that is not in doubt. */
