@@ -17,6 +17,10 @@ export interface ManualClock extends Clock {
   sleep(ms: number): void;
   /** What the system says of its clock; it says nothing unless told. */
   synchronizedBy: boolean | undefined;
+  /** Identifies the boot of the machine; unknown unless a test sets it. */
+  boot: string | undefined;
+  /** The machine is switched off for so long and starts again. */
+  reboot(ms: number): void;
   /** How many things wait for their time. */
   readonly pendingTimers: number;
 }
@@ -32,6 +36,15 @@ export function manualClock(start = START): ManualClock {
     now: () => wall,
     steady: () => steady,
     uptime: () => steady + slept,
+    boot: undefined,
+    uptimeOrigin() {
+      return this.boot;
+    },
+    reboot(ms) {
+      wall += ms;
+      slept = -steady;
+      if (this.boot !== undefined) this.boot += '+';
+    },
     synchronizedBy: undefined,
     synchronized() {
       return Promise.resolve(this.synchronizedBy);

@@ -377,6 +377,23 @@ test.each([
   expect(await facts(store).get('short')).toBeDefined();
 });
 
+test('an absence within one boot of the machine needs no confirmation (R-TIME-10)', async () => {
+  const folder = tempFolder();
+  const clock = manualClock();
+  clock.boot = 'boot';
+  {
+    await using store = await openStore({ folder, clock, sources: withKey() });
+    await facts(store).put(aDraft({ key: 'short', lifetime: DAY }));
+    await facts(store).put(aDraft({ key: 'long' }));
+  }
+  clock.sleep(20 * DAY);
+  const store = await openFileStore(folder, clock);
+  expect(store.status().clock).toEqual({ at: 'ok' });
+  await rested(clock);
+  expect(rowsIn(folder)).toBe(1);
+  expect(await facts(store).get('long')).toBeDefined();
+});
+
 test('a new memory that is killed before its first write knows its time afterwards (R-TIME-03)', async () => {
   const folder = tempFolder();
   const clock = manualClock();
@@ -398,6 +415,7 @@ test('however the clock jumps, once it is right no fact is lost and none outlive
     fc.record({ do: fc.constant('sleep' as const), hours: fc.integer({ min: 1, max: 60 }) }),
     fc.record({ do: fc.constant('closed' as const), hours: fc.integer({ min: 1, max: 48 }) }),
     fc.record({ do: fc.constant('killed' as const), hours: fc.integer({ min: 1, max: 48 }) }),
+    fc.record({ do: fc.constant('rebooted' as const), hours: fc.integer({ min: 1, max: 48 }) }),
     // What the system says of its clock; one that is wrong is never said to be synchronized.
     fc.record({ do: fc.constant('synchronized' as const), says: fc.constantFrom(true, false, undefined) }),
     fc.record({ do: fc.constant('put' as const), key: fc.constantFrom('a', 'b', 'c') }),
@@ -406,8 +424,9 @@ test('however the clock jumps, once it is right no fact is lost and none outlive
     fc.record({ do: fc.constant('sweep' as const) }),
   );
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+    fc.asyncProperty(fc.array(step, { maxLength: 25 }), fc.constantFrom(undefined, 'boot'), async (steps, boot) => {
       const clock = manualClock();
+      clock.boot = boot;
       let folder = tempFolder();
       const open = () => openStore({ folder, clock, sources: withKey() });
       let store = await open();
@@ -446,9 +465,10 @@ test('however the clock jumps, once it is right no fact is lost and none outlive
             await clock.advance(one.hours * HOUR);
             store = await open();
           }
-          if (one.do === 'closed') {
+          if (one.do === 'closed' || one.do === 'rebooted') {
             await store[Symbol.asyncDispose]();
-            await clock.advance(one.hours * HOUR);
+            if (one.do === 'closed') await clock.advance(one.hours * HOUR);
+            else clock.reboot(one.hours * HOUR);
             store = await open();
           }
           await settle();
