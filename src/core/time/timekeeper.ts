@@ -23,7 +23,7 @@ interface Doubt {
 }
 
 /** A doubt as it is stored for the next run. */
-export interface StoredDoubt {
+interface StoredDoubt {
   /** When it began, by the wall clock. */
   readonly since: number;
   readonly atStart: boolean;
