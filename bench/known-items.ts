@@ -1,4 +1,4 @@
-import type { SearchableFact } from '../src/core/search/search-index.ts';
+import type { SearchableFact } from '../src/core/search/fact-index.ts';
 import { baselines, ours } from '../test/core/search/relevance/engines.ts';
 import { made, numbers } from './vocabulary.ts';
 

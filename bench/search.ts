@@ -1,5 +1,6 @@
 import Database from 'better-sqlite3';
-import { type SearchableFact, SearchIndex } from '../src/core/search/search-index.ts';
+import type { SearchableFact } from '../src/core/search/fact-index.ts';
+import { SearchIndex } from '../src/core/search/search-index.ts';
 import { report, type Result } from './report.ts';
 import { made } from './vocabulary.ts';
 

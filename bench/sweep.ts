@@ -68,6 +68,7 @@ function skippingClock(): { clock: Clock; skip(ms: number): void } {
       now: () => systemClock.now() + skipped,
       steady: () => systemClock.steady() + skipped,
       uptime: () => systemClock.uptime() + skipped,
+      uptimeOrigin: () => undefined,
       synchronized: () => systemClock.synchronized(),
       after: (ms, action) => systemClock.after(ms, action),
     },

@@ -29,6 +29,7 @@ const clock: Clock = {
   now: () => now,
   steady: () => now,
   uptime: () => now,
+  uptimeOrigin: () => undefined,
   synchronized: () => Promise.resolve(true),
   after: () => ({ [Symbol.dispose]: () => undefined }),
 };

@@ -17,6 +17,10 @@ export interface ManualClock extends Clock {
   sleep(ms: number): void;
   /** Whether the system reports a synchronised clock. Default: no information. */
   synchronizedBy: boolean | undefined;
+  /** The id of the boot. Default: unknown. */
+  boot: string | undefined;
+  /** Simulates a shutdown and a new boot after the given time. */
+  reboot(ms: number): void;
   /** The number of pending timers. */
   readonly pendingTimers: number;
 }
@@ -32,6 +36,15 @@ export function manualClock(start = START): ManualClock {
     now: () => wall,
     steady: () => steady,
     uptime: () => steady + slept,
+    boot: undefined,
+    uptimeOrigin() {
+      return this.boot;
+    },
+    reboot(ms) {
+      wall += ms;
+      slept = -steady;
+      if (this.boot !== undefined) this.boot += '+';
+    },
     synchronizedBy: undefined,
     synchronized() {
       return Promise.resolve(this.synchronizedBy);

@@ -1,4 +1,4 @@
-/** How many characters two words begin with alike. */
+/** The number of first characters that two words share. */
 export function commonPrefixLength(one: string, other: string): number {
   const most = Math.min(one.length, other.length);
   let at = 0;
@@ -6,7 +6,7 @@ export function commonPrefixLength(one: string, other: string): number {
   return at;
 }
 
-/** Letters to change, drop, add or exchange with a neighbour to make one word the other; more than `most` is `most + 1`. */
+/** The number of letters to change, delete, insert or swap with a neighbour (Damerau-Levenshtein). Returns `most + 1` for any number above `most`. */
 export function editDistance(one: string, other: string, most: number): number {
   if (Math.abs(one.length - other.length) > most) return most + 1;
   let before: number[] = [];
@@ -16,8 +16,8 @@ export function editDistance(one: string, other: string, most: number): number {
     for (let column = 1; column <= other.length; column += 1) {
       const same = one[row - 1] === other[column - 1];
       let edits = Math.min((last[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1, (last[column - 1] ?? 0) + (same ? 0 : 1));
-      const crossed = row > 1 && column > 1 && one[row - 1] === other[column - 2] && one[row - 2] === other[column - 1];
-      if (crossed) edits = Math.min(edits, (before[column - 2] ?? 0) + 1);
+      const swapped = row > 1 && column > 1 && one[row - 1] === other[column - 2] && one[row - 2] === other[column - 1];
+      if (swapped) edits = Math.min(edits, (before[column - 2] ?? 0) + 1);
       next.push(edits);
     }
     if (Math.min(...next) > most) return most + 1;

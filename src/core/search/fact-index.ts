@@ -1,78 +1,73 @@
 import { CATEGORY as DEFAULT_CATEGORY } from '../../contract/limits.ts';
-import { CategoryTable } from './category-table.ts';
-import { HashChains, NOT_FOUND } from './hash-chains.ts';
-import { hash, HASH_SEED } from './hash.ts';
-import { NameTable } from './name-table.ts';
-import { PostingLists } from './posting-lists.ts';
-import { TextPages } from './text-pages.ts';
-import { growTo } from './typed-arrays.ts';
+import { HASH_SEED, HashChains, NOT_FOUND, PostingLists, growTo, hash } from './tables.ts';
+import { CategoryTable, NameTable, TextPages } from './text-pages.ts';
 import { Vocabulary } from './vocabulary.ts';
 import { type WordHandler, readWords } from './words.ts';
 
 export type FactId = number | string;
 
-/** What can be searched of a fact. */
+/** The searchable fields of a fact. */
 export interface SearchableFact {
   readonly key: string;
   readonly category: string;
   readonly tags: readonly string[];
-  /** Who wrote it last. It is no word of the fact. */
+  /** The client that wrote it last. It can be filtered by, but is not searched as text. */
   readonly client?: string;
-  /** The client whose definition wrote it for the one above. */
+  /** The client whose definition wrote it in the name of `client`. */
   readonly definedBy?: string | undefined;
   readonly value: string;
   /** Milliseconds since 1970. */
   readonly updatedAt: number;
-  /** From then on it is not found; without it, always is. */
+  /** A fact without it never expires. */
   readonly expiresAt?: number;
 }
 
-/** A name that a fact may have to have. */
+/** Names that a fact must have to be found. */
 export interface NameFilter {
   readonly tag?: string | undefined;
   readonly client?: string | undefined;
 }
 
-/** A fact as it was told. */
+/** A fact as it was added. */
 export interface IndexedFact {
   readonly id: FactId;
   readonly fact: SearchableFact & { readonly expiresAt: number; readonly client: string };
 }
 
-/** Nobody chose the default category, so its words say nothing about a fact: else "what do I use" would find all of `user_facts`. */
+/** The words of the default category are not indexed, or "what do I use" would find every fact in `user_facts`. */
 export const isExplicitCategory = (category: string): boolean => category !== DEFAULT_CATEGORY.default;
 
-/** How much a word counts where it stands: the key names the fact, a category is shared by many. */
+/** Weights of the fields. The key names the fact, and a category is shared by many facts. */
 const KEY = 2.2;
 const TAG = 1.4;
 const CATEGORY = 0.7;
 
-/** A word says less about a long text. Fixed, so that one fact's weight does not hang on all the others. */
-const USUAL_WORDS = 60;
-const LENGTH_MATTERS = 0.6;
-/** How soon saying a word again adds nothing. */
+/** A word in a long value weighs less. The average length is fixed, so that a weight does not depend on other facts. */
+const AVERAGE_WORDS = 60;
+const LENGTH_FACTOR = 0.6;
+/** How soon a repeated word adds nothing more, as k in BM25. */
 const SATURATION = 0.8;
 
-/** Of a fact of more different terms, the first are found: a fact of noise must not hold up everything else. */
-const MOST_TERMS = 4096;
+/** Only the first terms of a fact are indexed, so that a fact of random text does not slow down everything else. */
+const MAX_TERMS = 4096;
 
-/** A posting is the number of a fact and, in its lowest byte, how much the term weighs there. */
+/** A posting is the number of a fact, with the weight of the term in its lowest byte. */
 export const WEIGHT_LEVELS = 256;
-const MOST_FACTS = 1 << 24;
-const NOWHERE = 0xffffffff;
+const MAX_FACTS = 1 << 24;
+const NO_ADDRESS = 0xffffffff;
 
-/** Facts by number, and for each term the facts it stands in. A number is free again once no list holds it. */
+/** Numbers facts, and lists for each term the facts that contain it. A number is used again once no list contains it. */
 export class FactIndex {
   readonly vocabulary = new Vocabulary();
   readonly #postings = new PostingLists({
     isLive: (posting) => this.isLive(posting >>> 8),
-    left: (posting) => this.#leave(posting >>> 8),
+    onRemoved: (posting) => this.#release(posting >>> 8),
   });
   readonly #texts = new TextPages((fact, address) => {
     this.#addresses[fact] = address;
   });
   readonly #numbers = new HashChains();
-  readonly #terms = new Terms(this.vocabulary);
+  readonly #terms = new TermWeights(this.vocabulary);
   #top = 0;
   readonly #spare: number[] = [];
   readonly #categories = new CategoryTable();
@@ -82,22 +77,22 @@ export class FactIndex {
   #updatedAt = new Float64Array(0);
   #expiresAt = new Float64Array(0);
   #category = new Uint32Array(0);
-  /** A bit for each name a fact has, so that most that have another are not opened to be told. */
-  #marks = new Uint32Array(0);
-  /** How many lists still hold a fact. */
+  /** A 32-bit Bloom filter of each fact's names, so that most other facts are not decoded to check them. */
+  #nameBits = new Uint32Array(0);
+  /** The number of lists that still contain each fact. */
   #held = new Uint16Array(0);
 
-  /** Living facts. */
+  /** The number of live facts. */
   get size(): number {
     return this.#numbers.size;
   }
 
-  /** No fact's number is as high. */
+  /** All numbers in use are lower. */
   get top(): number {
     return this.#top;
   }
 
-  /** All of it is outside the heap. */
+  /** The memory outside the JavaScript heap. */
   get bytes(): number {
     const columns = 30 * this.#addresses.length;
     const names = this.tags.bytes + this.clients.bytes;
@@ -109,14 +104,14 @@ export class FactIndex {
   add(id: FactId, fact: SearchableFact): void {
     this.remove(id);
     const number = this.#spare.pop() ?? this.#top++;
-    if (number >= MOST_FACTS) throw new RangeError('There are more facts than can be told apart.');
-    if (number >= this.#addresses.length) this.#makeRoom(number);
+    if (number >= MAX_FACTS) throw new RangeError('The search index cannot hold more facts.');
+    if (number >= this.#addresses.length) this.#grow(number);
     const spelled = id === fact.key ? '' : spell(id);
     const { client = '', definedBy = '' } = fact;
     const texts = [fact.key, spelled, client, definedBy, JSON.stringify(fact.tags), fact.value];
     this.#addresses[number] = this.#texts.add(number, texts);
-    const writers = clientMark(client) | (definedBy === '' ? 0 : clientMark(definedBy));
-    this.#marks[number] = fact.tags.reduce((marks, tag) => marks | tagMark(tag), writers);
+    const writers = clientBit(client) | (definedBy === '' ? 0 : clientBit(definedBy));
+    this.#nameBits[number] = fact.tags.reduce((marks, tag) => marks | tagBit(tag), writers);
     for (const tag of fact.tags) this.tags.retain(tag);
     this.clients.retain(client);
     this.#numbers.add(number, hash(spell(id), HASH_SEED));
@@ -128,7 +123,7 @@ export class FactIndex {
     });
   }
 
-  /** False when there is no such fact. */
+  /** Returns false if there is no such fact. */
   remove(id: FactId): boolean {
     const number = this.#find(id);
     if (number === undefined) return false;
@@ -137,7 +132,7 @@ export class FactIndex {
     this.clients.release(fact.client ?? '');
     this.#numbers.remove(number);
     this.#texts.remove(this.#addresses[number] ?? 0);
-    this.#addresses[number] = NOWHERE;
+    this.#addresses[number] = NO_ADDRESS;
     this.#categories.release(this.#category[number] ?? 0);
     const terms = this.#terms.weigh(fact, false, (term) => {
       this.#postings.markDead(term);
@@ -160,9 +155,9 @@ export class FactIndex {
     return this.#find(id) !== undefined;
   }
 
-  /** False for a number that is free, or will be. */
+  /** False for a free number, and for the number of a removed fact. */
   isLive(number: number): boolean {
-    return this.#addresses[number] !== NOWHERE;
+    return this.#addresses[number] !== NO_ADDRESS;
   }
 
   idOf(number: number): FactId {
@@ -188,11 +183,11 @@ export class FactIndex {
     return { id: spelled === '' ? key : unspell(spelled), fact };
   }
 
-  /** Tells the facts that have these names. */
+  /** Returns a filter for facts with these names. */
   matchesNames({ tag, client }: NameFilter): (number: number) => boolean {
-    const marks = (tag === undefined ? 0 : tagMark(tag)) | (client === undefined ? 0 : clientMark(client));
+    const marks = (tag === undefined ? 0 : tagBit(tag)) | (client === undefined ? 0 : clientBit(client));
     return (number) => {
-      if (((this.#marks[number] ?? 0) & marks) !== marks) return false;
+      if (((this.#nameBits[number] ?? 0) & marks) !== marks) return false;
       const [, , writer, definer, tagged = ''] = this.#texts.read(this.#addresses[number] ?? 0, 5);
       return (
         (client === undefined || writer === client || definer === client) &&
@@ -205,17 +200,17 @@ export class FactIndex {
     return this.#category[number] === category;
   }
 
-  /** The number of a category that some fact is in. */
+  /** The number of a category; undefined if no fact is in it. */
   findCategory(category: string): number | undefined {
     return this.#categories.find(category);
   }
 
-  /** In how many facts a term stands. */
+  /** The number of facts that contain a term. */
   count(term: number): number {
     return this.#postings.size(term);
   }
 
-  /** Shows the newest postings of a term, at most so many, in `postings`; says how many. */
+  /** Copies the newest postings of a term, at most `most`, to `postings`. Returns their number. */
   readPostings(term: number, most: number): number {
     return this.#postings.read(term, most);
   }
@@ -224,12 +219,12 @@ export class FactIndex {
     return this.#postings.entries;
   }
 
-  #makeRoom(number: number): void {
+  #grow(number: number): void {
     this.#addresses = growTo(this.#addresses, number);
     this.#updatedAt = growTo(this.#updatedAt, number);
     this.#expiresAt = growTo(this.#expiresAt, number);
     this.#category = growTo(this.#category, number);
-    this.#marks = growTo(this.#marks, number);
+    this.#nameBits = growTo(this.#nameBits, number);
     this.#held = growTo(this.#held, number);
   }
 
@@ -239,32 +234,32 @@ export class FactIndex {
     return number === NOT_FOUND ? undefined : number;
   }
 
-  #leave(number: number): void {
+  #release(number: number): void {
     const held = (this.#held[number] ?? 0) - 1;
     this.#held[number] = held;
     if (held === 0) this.#spare.push(number);
   }
 }
 
-/** The number 7 is not the text "7". */
+/** Distinguishes the number 7 from the text "7". */
 const spell = (id: FactId): string => (typeof id === 'number' ? `#${id}` : `=${id}`);
 const unspell = (spelled: string): FactId => (spelled.startsWith('#') ? Number(spelled.slice(1)) : spelled.slice(1));
 
-const markOf = (name: string): number => 1 << (hash(name, HASH_SEED) & 31);
-const tagMark = (tag: string): number => markOf(`tag ${tag}`);
-const clientMark = (client: string): number => markOf(`client ${client}`);
+const bitOf = (name: string): number => 1 << (hash(name, HASH_SEED) & 31);
+const tagBit = (tag: string): number => bitOf(`tag ${tag}`);
+const clientBit = (client: string): number => bitOf(`client ${client}`);
 
-/** Tells the terms of one fact after the other, and how much it is about each. Nothing is made for a term that is known. */
-class Terms implements WordHandler {
+/** Computes the terms of a fact and their weights. It makes no string for a known term. */
+class TermWeights implements WordHandler {
   readonly #vocabulary: Vocabulary;
-  #learning = false;
-  /** Where a term stands in the columns below, counted from one; for all others nothing. */
+  #addsTerms = false;
+  /** The index of each term in the columns below, plus one; 0 if it has none. */
   #places = new Uint16Array(0);
-  readonly #terms = new Uint32Array(MOST_TERMS);
-  readonly #weights = new Float64Array(MOST_TERMS);
+  readonly #terms = new Uint32Array(MAX_TERMS);
+  readonly #weights = new Float64Array(MAX_TERMS);
   #count = 0;
-  /** Of the text being read, how often each term was said; added up when it is known how long the text is. */
-  readonly #said = new Uint32Array(MOST_TERMS);
+  /** How often each term occurs in the current text. The weights are added when the length of the text is known. */
+  readonly #occurrences = new Uint32Array(MAX_TERMS);
   #words = 0;
 
   constructor(vocabulary: Vocabulary) {
@@ -272,19 +267,23 @@ class Terms implements WordHandler {
   }
 
   get bytes(): number {
-    return 2 * this.#places.length + 16 * MOST_TERMS;
+    return 2 * this.#places.length + 16 * MAX_TERMS;
   }
 
-  /** Says how many. Of a fact that is not to be learned all are known. */
-  weigh({ key, category, tags, value }: SearchableFact, learning: boolean, tell: (term: number, weight: number) => void): number {
-    this.#forget();
-    this.#learning = learning;
+  /** Calls `onTerm` for each term, and returns their number. Unknown terms are added only if `addsTerms`. */
+  weigh(
+    { key, category, tags, value }: SearchableFact,
+    addsTerms: boolean,
+    onTerm: (term: number, weight: number) => void,
+  ): number {
+    this.#reset();
+    this.#addsTerms = addsTerms;
     this.#read(key, () => KEY);
     if (isExplicitCategory(category)) this.#read(category, () => CATEGORY);
     for (const tag of tags) this.#read(tag, () => TAG);
-    this.#read(value, (words) => 1 / (1 - LENGTH_MATTERS + (LENGTH_MATTERS * words) / USUAL_WORDS));
+    this.#read(value, (words) => 1 / (1 - LENGTH_FACTOR + (LENGTH_FACTOR * words) / AVERAGE_WORDS));
     for (let place = 0; place < this.#count; place += 1) {
-      tell(this.#terms[place] ?? 0, this.#weights[place] ?? 0);
+      onTerm(this.#terms[place] ?? 0, this.#weights[place] ?? 0);
     }
     return this.#count;
   }
@@ -293,9 +292,9 @@ class Terms implements WordHandler {
     this.#words += 1;
     const known = this.#vocabulary.find(source, from, to);
     const place = known === undefined ? 0 : (this.#places[known] ?? 0);
-    if (place > 0) this.#said[place - 1] = (this.#said[place - 1] ?? 0) + 1;
-    else if (this.#count < MOST_TERMS) {
-      const term = known ?? (this.#learning ? this.#vocabulary.add(source.slice(from, to)) : undefined);
+    if (place > 0) this.#occurrences[place - 1] = (this.#occurrences[place - 1] ?? 0) + 1;
+    else if (this.#count < MAX_TERMS) {
+      const term = known ?? (this.#addsTerms ? this.#vocabulary.add(source.slice(from, to)) : undefined);
       if (term !== undefined) this.#enter(term);
     }
   }
@@ -304,16 +303,16 @@ class Terms implements WordHandler {
     if (term >= this.#places.length) this.#places = growTo(this.#places, term);
     this.#terms[this.#count] = term;
     this.#weights[this.#count] = 0;
-    this.#said[this.#count] = 1;
+    this.#occurrences[this.#count] = 1;
     this.#count += 1;
     this.#places[term] = this.#count;
   }
 
-  /** What is there of the fact before, also where that one could not be told to its end. */
-  #forget(): void {
+  /** Clears the state of the previous fact, also if it failed halfway. */
+  #reset(): void {
     for (let place = 0; place < this.#count; place += 1) {
       this.#places[this.#terms[place] ?? 0] = 0;
-      this.#said[place] = 0;
+      this.#occurrences[place] = 0;
     }
     this.#count = 0;
   }
@@ -323,8 +322,8 @@ class Terms implements WordHandler {
     readWords(text, this);
     const weight = weightOf(this.#words);
     for (let place = 0; place < this.#count; place += 1) {
-      this.#weights[place] = (this.#weights[place] ?? 0) + weight * (this.#said[place] ?? 0);
-      this.#said[place] = 0;
+      this.#weights[place] = (this.#weights[place] ?? 0) + weight * (this.#occurrences[place] ?? 0);
+      this.#occurrences[place] = 0;
     }
   }
 }

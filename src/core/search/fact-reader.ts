@@ -1,133 +1,124 @@
-import type { MatchKind } from './alternatives.ts';
-import { characterBoundary } from './characters.ts';
 import { isExplicitCategory, type SearchableFact } from './fact-index.ts';
-import { foldText } from './fold-text.ts';
 import type { ParsedQuery } from './parsed-query.ts';
-import { TermFilter, type Word, wordsOf } from './words.ts';
+import { TermFilter, type Word, characterBoundary, foldText, wordsOf } from './words.ts';
 
 type Field = 'key' | 'tags' | 'category' | 'value';
 
-/** A place in the value where a word of the question stands. */
+/** The position of a word of the query in the value. */
 export interface Span {
   readonly start: number;
   readonly end: number;
-  /** Which word of the question. */
+  /** The index of the word in the query. */
   readonly word: number;
 }
 
-/** How a word of the question was found. */
+/** The best term that was found for a word of the query. */
 interface Finding {
   readonly term: string;
   readonly weight: number;
-  readonly manner: MatchKind;
   readonly fields: Field[];
 }
 
-/** What a closer look at one fact told. */
+/** The result of reading one fact. */
 export interface FactMatch {
-  /** Where the whole question stands as it was asked. */
+  /** The field that contains the exact phrase. */
   readonly phrase: Field | undefined;
-  /** How many of the neighbours in the question are neighbours in the fact, 0 to 1. */
+  /** How many adjacent words of the query are adjacent in the fact, from 0 to 1. */
   readonly nearness: number;
   readonly findings: ReadonlyMap<number, Finding>;
   readonly spans: readonly Span[];
 }
 
-/** No more of a value is read; of a longer one, the part with the rarest word. */
+/** The most characters that are read of a value. Of a longer value, the part around the rarest word is read. */
 const WINDOW = 2000;
-/** When reading has cost enough. */
-const NARROW = 250;
-/** Looking for a word costs so much less than reading. */
-const CHEAPER = 20;
-/** Beyond this, folding a value costs more than a place that is exact is worth. */
-const FOLDED = 8000;
-const MOST_SPANS = 64;
-/** Neighbours may have so many words between them. */
-const APART = 3;
+/** The same, once the limit of characters has been used up. */
+const SMALL_WINDOW = 250;
+/** How many times faster it is to search for a word than to read the text. */
+const SEARCH_SPEEDUP = 20;
+/** Longer values are only lowercased before the search, because folding them is slow. */
+const MAX_FOLDED = 8000;
+const MAX_SPANS = 64;
+/** The largest distance of two words that count as near each other. */
+const MAX_DISTANCE = 3;
 
+/** A word of the query that a term matches. */
 interface Meaning {
   readonly word: number;
   readonly weight: number;
-  readonly manner: MatchKind;
 }
 
-/** Reads facts for one question. After so many characters it reads less of each. */
+/** Reads the candidates of one query. After `characters` characters it reads less of each. */
 export class FactReader {
-  readonly #question: ParsedQuery;
+  readonly #query: ParsedQuery;
   readonly #meanings = new Map<string, Meaning[]>();
-  readonly #sieve = new TermFilter();
-  /** Places of "the" are not told, unless there is nothing else. */
-  readonly #nothingTells: boolean;
+  readonly #filter = new TermFilter();
+  /** Spans of stop words are left out unless the query has no other words. */
+  readonly #onlyStopWords: boolean;
   #left: number;
 
-  constructor(question: ParsedQuery, characters: number) {
-    this.#question = question;
+  constructor(query: ParsedQuery, characters: number) {
+    this.#query = query;
     this.#left = characters;
-    for (const [word, { alternatives }] of question.words.entries()) {
-      for (const { term, weight, kind: manner } of alternatives) {
-        this.#sieve.add(term);
+    for (const [word, { alternatives }] of query.words.entries()) {
+      for (const { term, weight } of alternatives) {
+        this.#filter.add(term);
         const known = this.#meanings.get(term);
-        if (known) known.push({ word, weight, manner });
-        else this.#meanings.set(term, [{ word, weight, manner }]);
+        if (known) known.push({ word, weight });
+        else this.#meanings.set(term, [{ word, weight }]);
       }
     }
-    // Of a long question not every word has a meaning, but all of them make the phrase.
-    for (const { term } of question.phrase) this.#sieve.add(term);
-    this.#nothingTells = question.words.every(({ small }) => small);
+    // A long query ignores some words, but all of them are part of the phrase.
+    for (const { term } of query.phrase) this.#filter.add(term);
+    this.#onlyStopWords = query.words.every(({ isStopWord }) => isStopWord);
   }
 
   read({ key, category, tags, value }: SearchableFact): FactMatch {
-    const page = new Page(this.#question, this.#meanings, this.#sieve, this.#nothingTells);
+    const reading = new FactReading(this.#query, this.#meanings, this.#filter, this.#onlyStopWords);
     const { text, start } = this.#partOf(value);
-    page.look('value', text, start);
-    page.look('key', key);
-    for (const tag of tags) page.look('tags', tag);
-    if (isExplicitCategory(category)) page.look('category', category);
-    return page.reading();
+    reading.readField('value', text, start);
+    reading.readField('key', key);
+    for (const tag of tags) reading.readField('tags', tag);
+    if (isExplicitCategory(category)) reading.readField('category', category);
+    return reading.match();
   }
 
   #partOf(value: string): { text: string; start: number } {
-    const most = this.#left > 0 ? WINDOW : NARROW;
+    const most = this.#left > 0 ? WINDOW : SMALL_WINDOW;
     if (value.length <= most) {
       this.#left -= value.length;
       return { text: value, start: 0 };
     }
-    const start = this.#left > 0 ? windowStart(value, soughtIn(this.#question)) : 0;
-    this.#left -= most + value.length / CHEAPER;
+    const start = this.#left > 0 ? windowStart(value, rarestTerms(this.#query)) : 0;
+    this.#left -= most + value.length / SEARCH_SPEEDUP;
     return { text: value.slice(start, start + most), start };
   }
 }
 
-/** One fact, as far as it has been read. */
-class Page {
-  readonly #question: ParsedQuery;
+/** The reading of one fact. */
+class FactReading {
+  readonly #query: ParsedQuery;
   readonly #meanings: ReadonlyMap<string, readonly Meaning[]>;
-  readonly #sieve: TermFilter;
-  readonly #nothingTells: boolean;
+  readonly #filter: TermFilter;
+  readonly #onlyStopWords: boolean;
   readonly #findings = new Map<number, Finding>();
   readonly #spans: Span[] = [];
-  /** How near a word stands behind the one before it in the question: 1 when they are neighbours. */
+  /** How near each word of the query is to the word before it: 1 if they are adjacent. */
   readonly #near: number[] = [];
-  /** Where in the field being looked at each word stood last. */
+  /** The last position of each word in the current field. */
   #seen: number[] = [];
   #phrase: Field | undefined;
 
-  constructor(
-    question: ParsedQuery,
-    meanings: ReadonlyMap<string, readonly Meaning[]>,
-    sieve: TermFilter,
-    nothingTells: boolean,
-  ) {
-    this.#question = question;
+  constructor(query: ParsedQuery, meanings: ReadonlyMap<string, readonly Meaning[]>, filter: TermFilter, onlyStopWords: boolean) {
+    this.#query = query;
     this.#meanings = meanings;
-    this.#sieve = sieve;
-    this.#nothingTells = nothingTells;
+    this.#filter = filter;
+    this.#onlyStopWords = onlyStopWords;
   }
 
-  look(field: Field, text: string, offset = 0): void {
-    const words = wordsOf(text, this.#sieve);
-    const { phrase } = this.#question;
-    if (this.#phrase === undefined && holds(words, phrase)) this.#phrase = field;
+  readField(field: Field, text: string, offset = 0): void {
+    const words = wordsOf(text, this.#filter);
+    const { phrase } = this.#query;
+    if (this.#phrase === undefined && containsPhrase(words, phrase)) this.#phrase = field;
     this.#seen = [];
     for (const found of words) {
       const meanings = this.#meanings.get(found.term);
@@ -135,76 +126,76 @@ class Page {
       for (const meaning of meanings) {
         this.#note(found.term, meaning, field);
         if (field === 'value') this.#mark(found, meaning.word, offset);
-        const apart = found.position - (this.#seen[meaning.word - 1] ?? -Infinity);
-        const near = apart > 0 && apart <= APART ? meaning.weight / apart : 0;
+        const distance = found.position - (this.#seen[meaning.word - 1] ?? -Infinity);
+        const near = distance > 0 && distance <= MAX_DISTANCE ? meaning.weight / distance : 0;
         this.#near[meaning.word] = Math.max(this.#near[meaning.word] ?? 0, near);
         this.#seen[meaning.word] = found.position;
       }
     }
   }
 
-  reading(): FactMatch {
+  match(): FactMatch {
     return { phrase: this.#phrase, nearness: this.#nearness(), findings: this.#findings, spans: this.#spans };
   }
 
-  #note(term: string, { word, weight, manner }: Meaning, field: Field): void {
+  #note(term: string, { word, weight }: Meaning, field: Field): void {
     const known = this.#findings.get(word);
-    if (known === undefined || known.weight < weight) this.#findings.set(word, { term, weight, manner, fields: [field] });
+    if (known === undefined || known.weight < weight) this.#findings.set(word, { term, weight, fields: [field] });
     else if (known.term === term && !known.fields.includes(field)) known.fields.push(field);
   }
 
   #mark({ start, end, parts }: Word, word: number, offset: number): void {
-    if (parts > 0 || this.#spans.length === MOST_SPANS) return;
-    if (!this.#nothingTells && this.#question.words[word]?.small === true) return;
+    if (parts > 0 || this.#spans.length === MAX_SPANS) return;
+    if (!this.#onlyStopWords && this.#query.words[word]?.isStopWord === true) return;
     this.#spans.push({ start: start + offset, end: end + offset, word });
   }
 
-  /** Weighed by what the two words are worth; a question of one word has no neighbours. */
+  /** The mean over all adjacent words of the query, weighted by the lower weight of the two. */
   #nearness(): number {
-    const { words } = this.#question;
+    const { words } = this.#query;
     let sum = 0;
     let most = 0;
     for (let word = 1; word < words.length; word += 1) {
-      const worth = Math.min(words[word]?.weight ?? 0, words[word - 1]?.weight ?? 0);
-      most += worth;
-      sum += worth * (this.#near[word] ?? 0);
+      const pairWeight = Math.min(words[word]?.weight ?? 0, words[word - 1]?.weight ?? 0);
+      most += pairWeight;
+      sum += pairWeight * (this.#near[word] ?? 0);
     }
     return most === 0 ? 0 : sum / most;
   }
 }
 
-/** Whether the words of a phrase stand among these as they were asked; names as a whole, beside their parts, are left aside. */
-function holds(words: readonly Word[], phrase: readonly Word[]): boolean {
-  for (let at = 0; at < words.length; at += 1) if (follows(words, at, phrase)) return true;
+/** Whether the words contain the phrase. Whole names between their parts are skipped. */
+function containsPhrase(words: readonly Word[], phrase: readonly Word[]): boolean {
+  for (let at = 0; at < words.length; at += 1) if (startsPhrase(words, at, phrase)) return true;
   return false;
 }
 
-function follows(words: readonly Word[], from: number, phrase: readonly Word[]): boolean {
+function startsPhrase(words: readonly Word[], from: number, phrase: readonly Word[]): boolean {
   if (words[from]?.term !== phrase[0]?.term) return false;
-  const apart = (words[from]?.position ?? 0) - (phrase[0]?.position ?? 0);
+  const offset = (words[from]?.position ?? 0) - (phrase[0]?.position ?? 0);
   let next = 0;
   for (let at = from; at < words.length; at += 1) {
-    const [word, asked] = [words[at], phrase[next]];
-    if (asked === undefined) return true;
+    const [word, expected] = [words[at], phrase[next]];
+    if (expected === undefined) return true;
     if (word === undefined) continue;
     const isWhole = word.parts > 0;
-    if (word.position === asked.position + apart && word.term === asked.term && isWhole === asked.parts > 0) next += 1;
+    if (word.position === expected.position + offset && word.term === expected.term && isWhole === expected.parts > 0) next += 1;
     else if (!isWhole) return false;
   }
   return next === phrase.length;
 }
 
-/** What can stand for the question's words, the rarest first. */
-function soughtIn({ words }: ParsedQuery): string[] {
+/** The best alternatives of the query's words, the rarest word first. */
+function rarestTerms({ words }: ParsedQuery): string[] {
   const rarestFirst = words.toSorted((one, other) => other.weight - one.weight);
   return rarestFirst.flatMap(({ alternatives }) => alternatives.slice(0, 2).map(({ term }) => term)).slice(0, 16);
 }
 
-function windowStart(value: string, sought: readonly string[]): number {
-  const folded = value.length > FOLDED ? value.toLowerCase() : foldText(value);
-  // Where folding changed the length, places in it mean nothing in the value.
+function windowStart(value: string, terms: readonly string[]): number {
+  const folded = value.length > MAX_FOLDED ? value.toLowerCase() : foldText(value);
+  // If folding changed the length, its indexes do not apply to the value.
   const text = folded.length === value.length ? folded : value.toLowerCase();
-  for (const term of sought) {
+  for (const term of terms) {
     const at = text.indexOf(term);
     if (at >= 0) return characterBoundary(value, Math.max(0, Math.min(at - WINDOW / 4, value.length - WINDOW)));
   }

@@ -4,118 +4,118 @@ import type { Entry, EntryEvent, MemoryStore, Namespace } from '../store/store.t
 import { runText } from './run-text.ts';
 import { type Hit, SearchIndex } from './search-index.ts';
 
-/** Facts opened and indexed in one turn, and their bytes: few enough that nobody waiting behind them notices (R-VIEW-04). */
+/** The most facts and bytes that are opened and indexed in one turn, so that other calls are not delayed (R-VIEW-04). */
 const SLICE = { limit: 100, bytes: 32 * 1024 } as const;
-/** What all indexes together may take; the one that was asked least recently makes room. */
-const MOST_BYTES = 512 * 1024 * 1024;
-/** Of that, what is built at most: what is written from then on needs room too, or it would be built anew at every write. */
-const BUILT = 3 / 4;
-/** So long a question waits for an index that is being built, before it is answered from what is there. */
-const PATIENCE_MS = 250;
+/** The memory of all indexes together. The least recently used index is dropped first. */
+const MAX_BYTES = 512 * 1024 * 1024;
+/** The part of it that a build may use. The rest is for later writes, which would otherwise force a rebuild each. */
+const BUILD_PART = 3 / 4;
+/** How long a query waits for an index that is being built, before it returns partial results. */
+const BUILD_TIMEOUT_MS = 250;
 
-/** What can be searched, each by itself: nobody finds a row of the record among facts, or the other way round. */
+/** Facts and records of runs have separate indexes, so a search of one never returns the other. */
 type IndexedKind = 'fact' | 'audit';
 
 interface NamespaceIndex {
   readonly namespace: Namespace;
   readonly kind: IndexedKind;
   readonly index: SearchIndex;
-  /** Of a record: its rows, of which only the newest are held. */
+  /** The indexed rows of runs; the index holds only the newest. */
   readonly runs: Set<number>;
-  /** The newest are in it. */
+  /** Resolved when the newest facts are indexed. */
   readonly begun: PromiseWithResolvers<void>;
   built: Promise<void>;
   complete: boolean;
 }
 
 interface FindRequest {
-  /** Several ways to ask the same. */
+  /** Variants of one query. */
   readonly texts: readonly string[];
   readonly limit: number;
   readonly category?: string;
   readonly tag?: string;
   readonly client?: string;
-  /** Only what goes within so many milliseconds. */
+  /** Finds only facts that expire within so many milliseconds. */
   readonly expiringWithin?: number;
 }
 
 interface FindResult {
   readonly found: readonly Hit[];
-  /** The index is still being built, or holds only what fits. */
+  /** The index is still being built, or holds only the newest facts. */
   readonly partial: boolean;
 }
 
 /**
- * Finds facts, and what ran, by their words. Indexes live in memory only, one for each namespace that asks, built from opened entries in
- * slices, kept in step with every commit before its writer is answered, and dropped when the memory is locked.
+ * Searches facts and runs by their words. There is one index for each namespace that was searched, in memory only. It is built
+ * in slices, updated by every commit before the writer gets its response, and dropped when the memory is locked.
  */
 export class Finder implements Disposable {
   readonly #store: MemoryStore;
-  readonly #mostBytes: number;
-  readonly #following: Disposable;
-  /** The one asked last stands last. */
-  readonly #shelves = new Map<string, NamespaceIndex>();
+  readonly #maxBytes: number;
+  readonly #subscription: Disposable;
+  /** Least recently used first. */
+  readonly #indexes = new Map<string, NamespaceIndex>();
 
-  constructor(store: MemoryStore, mostBytes = MOST_BYTES) {
+  constructor(store: MemoryStore, maxBytes = MAX_BYTES) {
     this.#store = store;
-    this.#mostBytes = mostBytes;
-    this.#following = store.onEntryEvent((change) => this.#hear(change));
+    this.#maxBytes = maxBytes;
+    this.#subscription = store.onEntryEvent((event) => this.#onEntryEvent(event));
   }
 
-  /** What all indexes together take. */
+  /** The memory that all indexes take together. */
   get bytes(): number {
     let bytes = 0;
-    for (const { index } of this.#shelves.values()) bytes += index.bytes;
+    for (const { index } of this.#indexes.values()) bytes += index.bytes;
     return bytes;
   }
 
-  async find(namespace: Namespace, question: FindRequest, kind: IndexedKind = 'fact'): Promise<FindResult> {
-    const { texts, expiringWithin: within, ...rest } = question;
-    const shelf = this.#shelf(namespace, kind);
-    if (!shelf.complete) {
-      // Whether the key is there may take as long as its owner takes; until then there is no answer, not even a partial one.
-      await Promise.race([shelf.built, shelf.begun.promise]);
-      await Promise.race([shelf.built, wait(PATIENCE_MS)]);
+  async find(namespace: Namespace, request: FindRequest, kind: IndexedKind = 'fact'): Promise<FindResult> {
+    const { texts, expiringWithin: within, ...rest } = request;
+    const indexed = this.#indexOf(namespace, kind);
+    if (!indexed.complete) {
+      // Reading the first entries can wait for the owner to provide the key. There are no partial results before that.
+      await Promise.race([indexed.built, indexed.begun.promise]);
+      await Promise.race([indexed.built, wait(BUILD_TIMEOUT_MS)]);
     }
-    // Emptied while we waited: nothing found there would mean nothing, and what emptied it may refuse to be asked again.
-    if (!this.#stands(shelf)) return this.find(namespace, question, kind);
-    // What has expired is not found, swept or not.
+    // The index was dropped during the wait, so its results mean nothing. The new search may fail, for example if the memory was locked.
+    if (!this.#isCurrent(indexed)) return this.find(namespace, request, kind);
+    // An expired fact is not found, even if it was not swept yet.
     const now = this.#store.now();
-    const ending = within === undefined ? {} : { expiresBefore: now + within + 1 };
-    const hits = shelf.index.search({ text: texts, ...rest, ...ending, now });
-    return { found: hits, partial: !shelf.complete };
+    const expiry = within === undefined ? {} : { expiresBefore: now + within + 1 };
+    const hits = indexed.index.search({ text: texts, ...rest, ...expiry, now });
+    return { found: hits, partial: !indexed.complete };
   }
 
-  /** The tags and clients of all facts, which takes until all are indexed. */
+  /** The tags and clients of all facts. Waits until all facts are indexed. */
   async names(namespace: Namespace, most: number): Promise<ReturnType<SearchIndex['names']>> {
-    const shelf = this.#shelf(namespace, 'fact');
-    await shelf.built;
-    return this.#stands(shelf) ? shelf.index.names(most) : this.names(namespace, most);
+    const indexed = this.#indexOf(namespace, 'fact');
+    await indexed.built;
+    return this.#isCurrent(indexed) ? indexed.index.names(most) : this.names(namespace, most);
   }
 
-  /** Builds what will be asked for, so that nobody has to wait for it. */
+  /** Builds all indexes in advance, so that no search waits for them. */
   async prepare(): Promise<void> {
     for (const kind of ['fact', 'audit'] as const) {
       for (const { namespace } of await this.#store.namespaces(kind)) {
-        await this.#shelf(namespace, kind).built.catch(() => undefined);
+        await this.#indexOf(namespace, kind).built.catch(() => undefined);
       }
     }
   }
 
   [Symbol.dispose](): void {
-    this.#following[Symbol.dispose]();
+    this.#subscription[Symbol.dispose]();
     this.#drop();
   }
 
-  #shelf(namespace: Namespace, kind: IndexedKind): NamespaceIndex {
+  #indexOf(namespace: Namespace, kind: IndexedKind): NamespaceIndex {
     const name = nameOf(namespace, kind);
-    const known = this.#shelves.get(name);
+    const known = this.#indexes.get(name);
     if (known) {
-      this.#shelves.delete(name);
-      this.#shelves.set(name, known);
+      this.#indexes.delete(name);
+      this.#indexes.set(name, known);
       return known;
     }
-    const shelf: NamespaceIndex = {
+    const indexed: NamespaceIndex = {
       namespace,
       kind,
       index: new SearchIndex(),
@@ -124,103 +124,101 @@ export class Finder implements Disposable {
       built: Promise.resolve(),
       complete: false,
     };
-    this.#shelves.set(name, shelf);
-    shelf.built = this.#build(shelf).catch((error: unknown) => {
-      if (this.#shelves.get(name) === shelf) this.#shelves.delete(name);
+    this.#indexes.set(name, indexed);
+    indexed.built = this.#build(indexed).catch((error: unknown) => {
+      if (this.#indexes.get(name) === indexed) this.#indexes.delete(name);
       throw error;
     });
-    // Whoever waits for it hears of a failure; where nobody waits it is not one.
-    shelf.built.catch(() => undefined);
-    return shelf;
+    // Searches that wait for the build get its failure. Without them it must not become an unhandled rejection.
+    indexed.built.catch(() => undefined);
+    return indexed;
   }
 
-  /** The newest first: they are what is asked for soonest. What changes meanwhile is heard, and is newer than any page. */
-  async #build(shelf: NamespaceIndex): Promise<void> {
-    const space = this.#store.space(shelf.namespace, shelf.kind);
+  /** Indexes the newest first. A change that arrives meanwhile is newer than any page, so a page never replaces it. */
+  async #build(indexed: NamespaceIndex): Promise<void> {
+    const space = this.#store.space(indexed.namespace, indexed.kind);
     for (let after = {}; ;) {
       const { entries, rows, next } = await space.page({ sort: 'updated', uncached: true, ...SLICE, ...after });
-      if (!this.#stands(shelf)) return;
-      for (const [index, entry] of entries.entries()) {
-        const row = rows[index];
-        if (row === undefined || shelf.index.has(row)) continue;
-        if (tell(shelf, row, entry) && !this.#hasRoom(shelf)) return;
+      if (!this.#isCurrent(indexed)) return;
+      for (const [position, entry] of entries.entries()) {
+        const row = rows[position];
+        if (row === undefined || indexed.index.has(row)) continue;
+        if (indexEntry(indexed, row, entry) && !this.#hasRoom(indexed)) return;
       }
-      shelf.begun.resolve();
-      if (!next || isFull(shelf)) break;
+      indexed.begun.resolve();
+      if (!next || isFull(indexed)) break;
       after = { after: next };
       await nextTurn();
     }
-    shelf.complete = true;
+    indexed.complete = true;
   }
 
-  #hear(change: EntryEvent): void {
+  #onEntryEvent(change: EntryEvent): void {
     if (change.what === 'doubt') return this.#drop();
     if (change.what === 'gone') {
-      for (const { index, runs } of this.#shelves.values()) {
+      for (const { index, runs } of this.#indexes.values()) {
         index.remove(change.row);
         runs.delete(change.row);
       }
       return;
     }
     if (change.kind !== 'fact' && change.kind !== 'audit') return;
-    const shelf = this.#shelves.get(nameOf(change.namespace, change.kind));
-    if (!shelf) return;
-    const grown = tell(shelf, change.row, change.entry);
-    if (isFull(shelf, SEARCHED_RUNS + 1)) dropOldest(shelf);
-    if (grown) this.#keepWithin(this.#mostBytes);
+    const indexed = this.#indexes.get(nameOf(change.namespace, change.kind));
+    if (!indexed) return;
+    const grown = indexEntry(indexed, change.row, change.entry);
+    if (isFull(indexed, SEARCHED_RUNS + 1)) dropOldest(indexed);
+    if (grown) this.#dropUntil(this.#maxBytes);
   }
 
-  #stands(shelf: NamespaceIndex): boolean {
-    return this.#shelves.get(nameOf(shelf.namespace, shelf.kind)) === shelf;
+  #isCurrent(indexed: NamespaceIndex): boolean {
+    return this.#indexes.get(nameOf(indexed.namespace, indexed.kind)) === indexed;
   }
 
-  /** Others make room first; an index that is too large by itself keeps the newest and says so. */
-  #hasRoom(shelf: NamespaceIndex): boolean {
-    const most = BUILT * this.#mostBytes;
-    this.#keepWithin(most, shelf);
+  /** Drops other indexes first. An index that is too large alone keeps the newest facts and reports partial results. */
+  #hasRoom(indexed: NamespaceIndex): boolean {
+    const most = BUILD_PART * this.#maxBytes;
+    this.#dropUntil(most, indexed);
     return this.bytes <= most;
   }
 
-  /** Drops what was asked least recently until the rest fits. Whoever asks for it again has it built, from the newest on. */
-  #keepWithin(most: number, except?: NamespaceIndex): void {
-    for (const [name, shelf] of this.#shelves) {
+  /** Drops the least recently used indexes until the rest fits. The next search of a dropped one builds it again. */
+  #dropUntil(most: number, except?: NamespaceIndex): void {
+    for (const [name, indexed] of this.#indexes) {
       if (this.bytes <= most) return;
-      if (shelf === except) continue;
-      this.#shelves.delete(name);
-      shelf.index.clear();
+      if (indexed === except) continue;
+      this.#indexes.delete(name);
+      indexed.index.clear();
     }
   }
 
-  /** Everything in it was opened with the key. */
+  /** Drops all indexes, because their texts were opened with the key. */
   #drop(): void {
-    for (const { index } of this.#shelves.values()) index.clear();
-    this.#shelves.clear();
+    for (const { index } of this.#indexes.values()) index.clear();
+    this.#indexes.clear();
   }
 }
 
-/** Whether the index has grown: it does by pages, so that after most facts nobody need look at all the others. */
-function tell({ kind, index, runs }: NamespaceIndex, row: number, entry: Entry): boolean {
+/** Returns whether the index takes more memory now. */
+function indexEntry({ kind, index, runs }: NamespaceIndex, row: number, entry: Entry): boolean {
   const { key, category, tags, author, updatedAt, expiresAt } = entry;
   const value = kind === 'fact' ? entry.value : runText(entry);
   if (value === undefined) return false;
   if (kind === 'audit') runs.add(row);
-  const before = index.bytes;
   const { client, definedBy } = author;
-  index.add({ id: row, key, value, category, tags, client, definedBy, updatedAt, expiresAt });
-  return index.bytes > before;
+  return index.add({ id: row, key, value, category, tags, client, definedBy, updatedAt, expiresAt });
 }
 
-/** Of facts there are as many as there may be; of what ran only the newest are looked at. */
+/** Facts have no limit of their own; of runs, only the newest are indexed. */
 const isFull = ({ runs }: NamespaceIndex, rows = SEARCHED_RUNS): boolean => runs.size >= rows;
 
-/** Rows are numbered as they are written. */
+/** Row numbers grow with each insert, so the lowest one is the oldest run. */
 function dropOldest({ index, runs }: NamespaceIndex): void {
   const oldest = runs.keys().reduce((least, row) => Math.min(least, row), Infinity);
   runs.delete(oldest);
   index.remove(oldest);
 }
 
-/** Different for every pair: the length tells where the one ends. */
+/** Unique for each namespace: the length marks the end of the subject. */
 const nameOf = ({ subject, session = '' }: Namespace, kind: IndexedKind): string =>
   `${kind} ${subject.length} ${subject}${session}`;
 

@@ -1,61 +1,62 @@
-import { type Alternative, alternativesOf, sameWord } from './alternatives.ts';
-import { isUnspaced } from './characters.ts';
+import { commonPrefixLength, editDistance } from './edit-distance.ts';
 import type { FactIndex } from './fact-index.ts';
 import { stopWords } from './stop-words.ts';
-import { type Word, wordsOf } from './words.ts';
+import { TERM_START, type Vocabulary, gramsOfTerm } from './vocabulary.ts';
+import { type Word, isUnspaced, wordsOf } from './words.ts';
 
-/** One word of a question. */
+/** One word of a query. */
 interface QueryWord {
   readonly term: string;
-  /** How much it tells: the rarer, the more. */
+  /** Higher for rarer words. */
   readonly weight: number;
-  /** The surest first. */
+  /** The best first. */
   readonly alternatives: readonly Alternative[];
-  /** Carries no meaning of its own, as "what" and "the". */
-  readonly small: boolean;
+  /** A word without a meaning of its own, such as "what" or "the". */
+  readonly isStopWord: boolean;
 }
 
 export interface ParsedQuery {
-  /** Each once, in the order they were asked. */
+  /** The distinct words, in the order of the query. */
   readonly words: readonly QueryWord[];
-  /** All of them where they stand in it, as often as they do; a name with its parts, not as a whole beside them. */
+  /** All words with their positions. Of a name, only its parts. */
   readonly phrase: readonly Word[];
-  /** From the first word to the last. */
+  /** The query from its first word to its last. */
   readonly text: string;
-  /** What a fact would get that is about every word. */
-  readonly ideal: number;
+  /** The weight of a fact that matches every word. */
+  readonly maxWeight: number;
 }
 
-const SMALL_WORD = 0.05;
-/** Pairs of kana are mostly endings and particles; short parts of names and versions are in many of them. */
-const ENDING = 0.35;
+const STOP_WORD = 0.05;
+/** Pairs of kana are mostly endings and particles. */
+const KANA_PAIR = 0.35;
+/** Short parts of names and versions occur in many facts. */
 const SHORT_PART = 0.45;
-/** A word no fact knows: it lowers the score, because the question is not answered, but less than one that is. */
+/** The part of its weight that a word without any match adds to the highest possible weight. It lowers all scores. */
 const UNKNOWN = 0.5;
 const JOINED = 0.95;
-/** A word that nobody wrote so is rarer than any that somebody did. */
-const UNWRITTEN = 1.3;
+/** Raises the weight of a word that occurs only in other forms, because it is rarer than any indexed word. */
+const OTHER_FORM_ONLY = 1.3;
 
 const kana = /^[\u3040-\u309f\u30fc]+$/;
 
-/** What a question asks of these facts; only its first words, so that the work has an end. */
+/** Parses a query and finds the terms that its first `most` words may match. */
 export function parseQuery(text: string, facts: FactIndex, most: number): ParsedQuery {
   const all = wordsOf(text);
   const [only, ...others] = all;
   const phrase = all.filter((word) => word.parts === 0 || standsAlone(word, all));
   const words = only && others.length === 0 ? [weigh(only, [], false, facts)] : weighAll(all, phrase, facts, most);
-  let maxScore = 0;
-  for (const { weight: worth, alternatives } of words) maxScore += worth * (alternatives.length > 0 ? 1 : UNKNOWN);
-  return { words, phrase, text: text.slice(only?.start, all.at(-1)?.end), ideal: maxScore };
+  let maxWeight = 0;
+  for (const { weight, alternatives } of words) maxWeight += weight * (alternatives.length > 0 ? 1 : UNKNOWN);
+  return { words, phrase, text: text.slice(only?.start, all.at(-1)?.end), maxWeight };
 }
 
-/** A whole without parts, as a-b is, stands for itself. */
+/** Whether a name has no parts of its own, as a-b. */
 const standsAlone = (whole: Word, all: readonly Word[]): boolean => !all.some((word) => word.parts === 0 && covers(whole, word));
 
 function weighAll(all: readonly Word[], phrase: readonly Word[], facts: FactIndex, most: number): QueryWord[] {
-  const asked = new Map<string, Word>();
-  for (const word of phrase) if (!asked.has(word.term)) asked.set(word.term, word);
-  return chosen([...asked.values()], most).map((word) => {
+  const distinct = new Map<string, Word>();
+  for (const word of phrase) if (!distinct.has(word.term)) distinct.set(word.term, word);
+  return limited([...distinct.values()], most).map((word) => {
     const names = all.filter((whole) => whole.parts > 0 && whole !== word && covers(whole, word));
     return weigh(word, [...names.map(({ term }) => term), ...neighbours(word, phrase)], names.length > 0, facts);
   });
@@ -64,13 +65,14 @@ function weighAll(all: readonly Word[], phrase: readonly Word[], facts: FactInde
 const covers = (whole: Word, { position }: Word): boolean =>
   position >= whole.position && position < whole.position + whole.parts;
 
-function chosen(words: readonly Word[], most: number): readonly Word[] {
+/** A long query drops its stop words first. */
+function limited(words: readonly Word[], most: number): readonly Word[] {
   if (words.length <= most) return words;
-  const telling = words.filter(({ term }) => !stopWords.has(term));
-  return telling.slice(0, most);
+  const meaningful = words.filter(({ term }) => !stopWords.has(term));
+  return meaningful.slice(0, most);
 }
 
-/** The word written together with the one before or behind it: data base, database. */
+/** The word joined with the word before or after it, as database for data base. */
 function neighbours(word: Word, sequence: readonly Word[]): string[] {
   if (sequence.length < 2 || isUnspaced(word.term) || stopWords.has(word.term)) return [];
   const at = sequence.indexOf(word);
@@ -93,22 +95,164 @@ function weigh({ term }: Word, joined: readonly string[], part: boolean, facts: 
   }
   alternatives.sort((one, other) => other.weight - one.weight);
   const importance = isStopWord
-    ? SMALL_WORD
+    ? STOP_WORD
     : isUnspaced(term) && kana.test(term)
-      ? ENDING
+      ? KANA_PAIR
       : part && term.length < 3
         ? SHORT_PART
         : 1;
-  const [surest] = alternatives;
-  const written = surest === undefined || surest.weight === 1 ? 1 : UNWRITTEN;
-  return { term, alternatives, small: isStopWord, weight: importance * written * rarity(alternatives, facts) };
+  const [closest] = alternatives;
+  const formFactor = closest === undefined || closest.weight === 1 ? 1 : OTHER_FORM_ONLY;
+  return { term, alternatives, isStopWord, weight: importance * formFactor * rarity(alternatives, facts) };
 }
 
-/** As BM25 has it, of the facts that hold the word or what is nearly as sure. */
+/** The inverse document frequency of BM25, for facts with the best alternative or one nearly as good. */
 function rarity(alternatives: readonly Alternative[], facts: FactIndex): number {
-  const [surest] = alternatives;
+  const [closest] = alternatives;
   let count = 0;
-  for (const { id, weight } of alternatives) if (weight >= 0.9 * (surest?.weight ?? 0)) count += facts.count(id);
+  for (const { id, weight } of alternatives) if (weight >= 0.9 * (closest?.weight ?? 0)) count += facts.count(id);
   count = Math.min(count, facts.size);
   return Math.log(1 + (facts.size - count + 0.5) / (count + 0.5));
+}
+
+/** How a term matches a word of the query. */
+type MatchKind = 'same' | 'joined' | 'form' | 'beginning' | 'part' | 'similar';
+
+/** A term that matches a word of the query. */
+export interface Alternative {
+  readonly id: number;
+  readonly term: string;
+  /** 1 for the word itself, lower for other terms. */
+  readonly weight: number;
+  readonly kind: MatchKind;
+}
+
+/** The weight of another form of the word. */
+const FORM = 0.8;
+/** Lowers the weight of similar terms if the word itself is indexed. */
+const BESIDE_EXACT = 0.7;
+/** The least weight of the most similar term if the word itself is not indexed. */
+const CLOSEST = 0.75;
+
+/** A word of this length inside another term is no coincidence. */
+const LONG_PART = 5;
+
+const MAX_ALTERNATIVES = 24;
+const MAX_SCANNED = 2000;
+
+/** The terms that match a word: itself and its forms, then terms that contain it, and otherwise similar terms. */
+function alternativesOf(word: string, vocabulary: Vocabulary): Alternative[] {
+  const exact = sameWord(word, vocabulary);
+  if (isUnspaced(word)) return exact.length > 0 || Array.from(word).length > 1 ? exact : containing(word, vocabulary);
+  const near = nearby(word, vocabulary);
+  const explained = exact.length > 0 || near.some(({ kind }) => kind !== 'part' || word.length >= LONG_PART);
+  const misspelled = explained ? [] : similarTerms(word, vocabulary);
+  if (near.length === 0 && misspelled.length === 0) return exact;
+  const rest = [...near, ...misspelled];
+  const factor = exact.length > 0 ? BESIDE_EXACT : 1 - CLOSEST + CLOSEST / Math.max(...rest.map(({ weight }) => weight));
+  return [
+    ...exact,
+    ...best(
+      rest.map((alternative) => ({ ...alternative, weight: alternative.weight * factor })),
+      exact,
+    ),
+  ];
+}
+
+function best(alternatives: readonly Alternative[], except: readonly Alternative[]): Alternative[] {
+  const seen = new Set(except.map(({ id }) => id));
+  const chosen: Alternative[] = [];
+  for (const alternative of alternatives.toSorted(
+    (one, other) => other.weight - one.weight || (one.term < other.term ? -1 : 1),
+  )) {
+    if (seen.has(alternative.id)) continue;
+    seen.add(alternative.id);
+    if (chosen.push(alternative) === MAX_ALTERNATIVES) break;
+  }
+  return chosen;
+}
+
+/** The word itself and its other forms. */
+function sameWord(word: string, vocabulary: Vocabulary): Alternative[] {
+  const id = vocabulary.find(word);
+  const same: Alternative[] = id === undefined ? [] : [{ id, term: word, weight: 1, kind: 'same' }];
+  const forms = vocabulary.withSameStem(word, id);
+  for (const other of forms) same.push({ id: other, term: vocabulary.text(other), weight: FORM, kind: 'form' });
+  return same;
+}
+
+/** The indexed pairs that contain a single character of a script without spaces. */
+const containing = (word: string, vocabulary: Vocabulary): Alternative[] =>
+  vocabulary
+    .withGram(word, MAX_SCANNED)
+    .map((id): Alternative => ({ id, term: vocabulary.text(id), weight: 0.9, kind: 'part' }))
+    .filter(({ term }) => term.includes(word));
+
+/**
+ * Terms that contain the word, or that start like it. All of them contain the rarest piece of its start, so only the list of
+ * that piece is scanned.
+ */
+function nearby(word: string, vocabulary: Vocabulary): Alternative[] {
+  if (word.length < 2) return [];
+  const head = word.slice(0, Math.max(4, word.length - 3));
+  const pieces = word.length === 2 ? [TERM_START + word] : digit.test(word) ? [word.slice(0, 3)] : gramsOfTerm(head).slice(1, -1);
+  const alternatives: Alternative[] = [];
+  for (const id of vocabulary.similarTo(word, rarestOf(pieces, vocabulary), MAX_SCANNED)) {
+    const term = vocabulary.text(id);
+    const { weight, kind } = similarity(word, term);
+    if (weight > 0) alternatives.push({ id, term, weight, kind });
+  }
+  return alternatives;
+}
+
+function rarestOf(pieces: readonly string[], vocabulary: Vocabulary): string {
+  let [rarest, least] = ['', Infinity];
+  for (const piece of pieces) {
+    const count = vocabulary.countWithGram(piece);
+    if (count < least) [rarest, least] = [piece, count];
+  }
+  return rarest;
+}
+
+function similarity(word: string, term: string): { weight: number; kind: MatchKind } {
+  const shared = commonPrefixLength(word, term);
+  const longer = Math.max(word.length, term.length);
+  if (shared === word.length) return { weight: 0.45 + 0.45 * (word.length / longer), kind: 'beginning' };
+  if (shared >= 4 && longer - shared <= 4 && shared / longer >= 0.55) {
+    return { weight: 0.2 + 0.5 * (shared / longer), kind: 'form' };
+  }
+  if (word.length > 2 && term.includes(word)) return { weight: 0.2 + 0.55 * (word.length / longer), kind: 'part' };
+  return { weight: 0, kind: 'similar' };
+}
+
+const digit = /\d/;
+
+/** In shorter words, one edit too often makes a different word. */
+const MIN_MISSPELLED = 4;
+/** Words of this length may have two edits. */
+const TWO_EDITS = 7;
+const MAX_COMPARED = 400;
+const MAX_SIMILAR = 8;
+/** The weight of a term that shares half of the pieces. */
+const MIN_SIMILARITY = 0.32;
+const digits = /^[\d.]+$/;
+
+/** The last resort: terms with one or two edits, or with many pieces in common. */
+function similarTerms(word: string, vocabulary: Vocabulary): Alternative[] {
+  if (word.length < MIN_MISSPELLED || digits.test(word)) return [];
+  const most = word.length >= TWO_EDITS ? 2 : 1;
+  const pieces = new Set(gramsOfTerm(word));
+  const common = new Map<number, number>();
+  for (const piece of pieces) {
+    for (const id of vocabulary.withGram(piece, MAX_SCANNED)) common.set(id, (common.get(id) ?? 0) + 1);
+  }
+  const candidates = [...common].toSorted(([, one], [, other]) => other - one).slice(0, MAX_COMPARED);
+  const found = candidates.flatMap(([id, count]): Alternative[] => {
+    const term = vocabulary.text(id);
+    if (term.length < MIN_MISSPELLED) return [];
+    const edits = editDistance(word, term, most);
+    const weight = edits <= most ? 0.8 - edits / word.length : (0.65 * 2 * count) / (pieces.size + term.length);
+    return edits <= most || weight >= MIN_SIMILARITY ? [{ id, term, weight, kind: 'similar' }] : [];
+  });
+  return best(found, []).slice(0, MAX_SIMILAR);
 }

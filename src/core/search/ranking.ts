@@ -1,32 +1,30 @@
-import type { Alternative } from './alternatives.ts';
 import { type FactIndex, WEIGHT_LEVELS } from './fact-index.ts';
-import type { ParsedQuery } from './parsed-query.ts';
-import { growTo } from './typed-arrays.ts';
+import type { Alternative, ParsedQuery } from './parsed-query.ts';
+import { growTo } from './tables.ts';
 
 export interface RankedFact {
   /** The fact's number. */
   readonly number: number;
-  /** How much of what the question is worth it has, 0 to 1. */
+  /** Its part of the highest possible weight, from 0 to 1. */
   readonly share: number;
-  /** How many of the question's words it has. */
+  /** How many words of the query it contains. */
   readonly words: number;
 }
 
-/** Which facts may be found. */
+/** Whether a search may return this fact. */
 export type FactPredicate = (number: number) => boolean;
 
 /**
- * Adds up what each fact has of a question's words. The rarest come first; once as many postings as allowed have been
- * read, what is left of the commoner words is not, which decides little: they tell facts apart the least. Only where fewer
- * facts are found than were asked for, as a filter may have it, all of it is read.
+ * Adds up the weights of the query's words in each fact, the rarest word first. It stops after a limit of postings, because the
+ * remaining, more common words distinguish facts the least. If a filter leaves fewer facts than requested, it reads all postings.
  */
 export class Ranking {
   readonly #facts: FactIndex;
-  /** Where a fact found is in the columns below, counted from one. */
+  /** The index of each fact in the columns below, plus one; 0 if it has none. */
   #places = new Uint32Array(0);
   #numbers = new Uint32Array(0);
   #sums = new Float32Array(0);
-  /** What the fact has of the word being added. */
+  /** The weight that the current word has added to the fact. */
   #latest = new Float32Array(0);
   #latestWord = new Uint8Array(0);
   #words = new Uint8Array(0);
@@ -40,50 +38,50 @@ export class Ranking {
     return 4 * this.#places.length + 14 * this.#numbers.length;
   }
 
-  /** The best of the wanted facts, the best first; among equals the newest. */
-  best(question: ParsedQuery, wanted: FactPredicate, most: number, postings: number): RankedFact[] {
+  /** The best of the matching facts, the best first; among equals the newest. */
+  best(query: ParsedQuery, accepts: FactPredicate, most: number, postings: number): RankedFact[] {
     this.#places = growTo(this.#places, this.#facts.top);
     try {
-      const whole = this.#add(question, postings);
-      const chosen = this.#choose(wanted, most, question.ideal);
+      const whole = this.#add(query, postings);
+      const chosen = this.#choose(accepts, most, query.maxWeight);
       if (whole || chosen.length === most) return chosen;
     } finally {
       for (let at = 0; at < this.#count; at += 1) this.#places[this.#numbers[at] ?? 0] = 0;
       this.#count = 0;
     }
-    return this.best(question, wanted, most, Infinity);
+    return this.best(query, accepts, most, Infinity);
   }
 
   /**
-   * The best for each that may stand for a single word: there is nothing to add up, because a word counts once, as the surest of
-   * them. So whatever is among the best for the word is among the best for one of these.
+   * The best facts for each alternative of a single word. A word counts only as its best alternative, so there is nothing to add
+   * up, and the best facts for the word are among these lists.
    */
-  bestOfEach(alternatives: readonly Alternative[], wanted: FactPredicate, most: number, postings: number): RankedFact[][] {
+  bestOfEach(alternatives: readonly Alternative[], accepts: FactPredicate, most: number, postings: number): RankedFact[][] {
     let left = postings;
     const lists: RankedFact[][] = [];
     for (const alternative of alternatives) {
       if (left <= 0 && lists.some((list) => list.length === most)) break;
-      lists.push(this.#bestOf(alternative, wanted, most, Math.max(left, most)));
+      lists.push(this.#bestOf(alternative, accepts, most, Math.max(left, most)));
       left -= this.#facts.count(alternative.id);
     }
     return lists;
   }
 
-  #bestOf(term: Alternative, wanted: FactPredicate, most: number, read: number): RankedFact[] {
+  #bestOf(term: Alternative, accepts: FactPredicate, most: number, read: number): RankedFact[] {
     const { id, weight } = term;
     const best = new Best(this.#facts, most);
     const count = this.#facts.readPostings(id, read);
     const { postings } = this.#facts;
     for (let seen = 0; seen < count; seen += 1) {
       const posting = postings[fromEitherEnd(seen, count)] ?? 0;
-      best.offer(posting >>> 8, posting % WEIGHT_LEVELS, wanted);
+      best.offer(posting >>> 8, posting % WEIGHT_LEVELS, accepts);
     }
     const sorted = best.sorted();
-    if (sorted.length < most && count < this.#facts.count(id)) return this.#bestOf(term, wanted, most, Infinity);
+    if (sorted.length < most && count < this.#facts.count(id)) return this.#bestOf(term, accepts, most, Infinity);
     return sorted.map(({ number, sum }) => ({ number, share: (weight * sum) / (WEIGHT_LEVELS - 1), words: 1 }));
   }
 
-  /** Whether nothing was left unread. */
+  /** Returns whether all postings were read. */
   #add({ words }: ParsedQuery, postings: number): boolean {
     const rarestFirst = words
       .map((word, index) => ({ word, index }))
@@ -102,7 +100,7 @@ export class Ranking {
 
   #addTerm(term: number, worth: number, word: number, most: number): number {
     const listed = this.#facts.readPostings(term, most);
-    this.#makeRoom(this.#count + listed);
+    this.#grow(this.#count + listed);
     const { postings } = this.#facts;
     const [places, numbers, sums] = [this.#places, this.#numbers, this.#sums];
     const [latest, latestWord, words] = [this.#latest, this.#latestWord, this.#words];
@@ -128,7 +126,7 @@ export class Ranking {
         latestWord[at] = word;
         words[at] = (words[at] ?? 0) + 1;
       } else if (gain > (latest[at] ?? 0)) {
-        // A word counts once, as the surest of what stands for it.
+        // A word counts once, as its best alternative.
         sums[at] = (sums[at] ?? 0) + gain - (latest[at] ?? 0);
         latest[at] = gain;
       }
@@ -137,7 +135,7 @@ export class Ranking {
     return listed;
   }
 
-  #makeRoom(count: number): void {
+  #grow(count: number): void {
     if (count <= this.#numbers.length) return;
     this.#numbers = growTo(this.#numbers, count);
     this.#sums = growTo(this.#sums, count);
@@ -146,42 +144,42 @@ export class Ranking {
     this.#words = growTo(this.#words, count);
   }
 
-  #choose(wanted: FactPredicate, most: number, ideal: number): RankedFact[] {
+  #choose(accepts: FactPredicate, most: number, maxWeight: number): RankedFact[] {
     const best = new Best(this.#facts, most);
     for (let seen = 0; seen < this.#count; seen += 1) {
       const at = fromEitherEnd(seen, this.#count);
-      best.offer(this.#numbers[at] ?? 0, this.#sums[at] ?? 0, wanted);
+      best.offer(this.#numbers[at] ?? 0, this.#sums[at] ?? 0, accepts);
     }
     return best.sorted().map(({ number, sum }) => ({
       number,
-      share: Math.min(1, sum / ideal),
+      share: Math.min(1, sum / maxWeight),
       words: this.#words[(this.#places[number] ?? 0) - 1] ?? 0,
     }));
   }
 
-  /** The newest of the wanted facts, the newest first. */
-  newest(wanted: FactPredicate, most: number): number[] {
+  /** The newest of the matching facts, the newest first. */
+  newest(accepts: FactPredicate, most: number): number[] {
     const best = new Best(this.#facts, most);
     const { top } = this.#facts;
-    for (let seen = 0; seen < top; seen += 1) best.offer(fromEitherEnd(seen, top), 0, wanted);
+    for (let seen = 0; seen < top; seen += 1) best.offer(fromEitherEnd(seen, top), 0, accepts);
     return best.sorted().map(({ number }) => number);
   }
 }
 
 /**
- * The first, the last, the second, and so on. Facts often stand in the order of their age, one way or the other, and were
- * each better than all before it, each would have to be put in its place.
+ * Visits the first, the last, the second, and so on. Facts are often sorted by age, and in one of the two directions each fact
+ * would be better than all before it, which is the slowest case for the heap.
  */
 const fromEitherEnd = (seen: number, count: number): number => (seen % 2 === 0 ? seen >> 1 : count - 1 - (seen >> 1));
 
-/** The best so far as a heap, the worst of them on top, so that most facts cost one comparison. */
+/** A bounded heap of the best facts, with the worst on top, so that rejecting a fact takes one comparison. */
 class Best {
   readonly #facts: FactIndex;
   readonly #most: number;
   readonly #numbers: number[] = [];
   readonly #sums: number[] = [];
   readonly #moments: number[] = [];
-  /** Below this sum, or at it and before this moment, nothing is taken any more. */
+  /** Facts with a lower sum, or with this sum and an older date, are rejected. */
   #least = -Infinity;
   #oldest = -Infinity;
 
@@ -190,17 +188,17 @@ class Best {
     this.#most = most;
   }
 
-  offer(number: number, sum: number, wanted: FactPredicate): void {
+  offer(number: number, sum: number, accepts: FactPredicate): void {
     if (sum < this.#least) return;
     const moment = this.#facts.updatedAt(number);
     if (sum === this.#least && moment < this.#oldest) return;
-    this.#take(number, sum, moment, wanted);
+    this.#take(number, sum, moment, accepts);
   }
 
-  #take(number: number, sum: number, moment: number, wanted: FactPredicate): void {
+  #take(number: number, sum: number, moment: number, accepts: FactPredicate): void {
     const full = this.#numbers.length === this.#most;
     if (full && !this.#beats(0, number, sum, moment)) return;
-    if (!this.#facts.isLive(number) || !wanted(number)) return;
+    if (!this.#facts.isLive(number) || !accepts(number)) return;
     if (full) this.#sink(number, sum, moment);
     else this.#rise(number, sum, moment);
     if (this.#numbers.length < this.#most) return;
@@ -215,7 +213,7 @@ class Best {
       .toSorted((one, other) => other.sum - one.sum || other.moment - one.moment || other.number - one.number);
   }
 
-  /** Whether a fact is better than the one there: of equals the newer is. */
+  /** Whether a fact is better than the one at this index; of equals, the newer one is. */
   #beats(at: number, number: number, sum: number, moment: number): boolean {
     const known = this.#sums[at] ?? 0;
     if (sum !== known) return sum > known;
@@ -244,7 +242,7 @@ class Best {
     this.#put(at, number, sum, moment);
   }
 
-  /** Takes the place of the worst. */
+  /** Replaces the worst fact. */
   #sink(number: number, sum: number, moment: number): void {
     let at = 0;
     for (let below = 1; below < this.#most; below = 2 * at + 1) {

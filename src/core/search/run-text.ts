@@ -12,10 +12,10 @@ const Row = lazy(() =>
   }),
 );
 
-/** White space, and the control characters that some readers take for the end of a line. */
+/** White space, and control characters that some programs treat as the end of a line. */
 const BLANKS = /[\s\p{Cc}]+/gu;
 
-/** A row of the record as it can be searched and shown, below its heading. Undefined for what is no such row. */
+/** The searchable text of a run, which is also shown below its heading. Undefined if the row is not a run. */
 export function runText({ value }: Pick<Entry, 'value'>): string | undefined {
   const { data } = Row().safeParse(JSON.parse(value));
   if (!data) return undefined;
@@ -28,9 +28,9 @@ export function runText({ value }: Pick<Entry, 'value'>): string | undefined {
   ];
   const fields = Object.entries(inputs).toSorted(([one], [other]) => (one < other ? -1 : 1));
   if (fields.length === 0) return lines.join('\n');
-  // One line each: what somebody sent must not look like a line of ours.
-  const used = fields.map(([name, said]) => `- ${name}: ${said.replace(BLANKS, ' ')}`);
-  return [...lines, '', 'Inputs used:', ...used].join('\n');
+  // One line each, so that an input cannot imitate a line of this text.
+  const inputLines = fields.map(([name, input]) => `- ${name}: ${input.replace(BLANKS, ' ')}`);
+  return [...lines, '', 'Inputs used:', ...inputLines].join('\n');
 }
 
 interface Run {
@@ -38,7 +38,7 @@ interface Run {
   readonly id: string;
 }
 
-/** Which pack or pipeline a row is about, by its key. */
+/** The pack or pipeline that ran, read from the key of the row. */
 export function runOf(key: string): Run {
   const [category, id = ''] = key.split('/');
   return { what: category === 'pack_history' ? 'pack' : 'pipeline', id };

@@ -1,29 +1,28 @@
-import { FactIndex, type FactId, type NameFilter, type SearchableFact } from './fact-index.ts';
-import type { NameCount } from './name-table.ts';
-import { Ranking, type FactPredicate } from './ranking.ts';
-import { fuseHits, type Hit, SearchRun } from './search-run.ts';
-
-export type { FactId, SearchableFact } from './fact-index.ts';
-export type { Hit } from './search-run.ts';
+import { type FactId, FactIndex, type IndexedFact, type NameFilter, type SearchableFact } from './fact-index.ts';
+import { type FactMatch, FactReader, type Span } from './fact-reader.ts';
+import { type Alternative, type ParsedQuery, parseQuery } from './parsed-query.ts';
+import { type FactPredicate, type RankedFact, Ranking } from './ranking.ts';
+import type { NameCount } from './text-pages.ts';
+import { foldText } from './words.ts';
 
 export interface SearchQuery extends Filter {
-  /** Several texts ask the same in other words: their hits are fused. A blank one lists the newest. */
+  /** Several texts are variants of one query, and their hits are fused. A blank text lists the newest facts. */
   readonly text: string | readonly string[];
   readonly limit: number;
 }
 
-/** Which facts may be found: those of which all of it holds. */
+/** A fact must match all of these to be found. */
 interface Filter extends NameFilter {
   readonly category?: string;
-  /** Only what ends before this moment. */
+  /** Finds only facts that expire before this time. */
   readonly expiresBefore?: number;
-  /** What has expired by then is not found; without it, whatever is there is. */
+  /** Leaves out facts that have expired by this time. Without it, expired facts are found too. */
   readonly now?: number;
 }
 
 /**
- * Ranked search over the facts it was told of, in memory only. Every call does a bounded amount of work, so a large
- * memory is told fact by fact between other things; what was told is found by the very next search.
+ * A ranked full-text index of facts, in memory only. Each call does a bounded amount of work, so the caller can index a large
+ * memory in slices. The next search finds every fact that was added.
  */
 export class SearchIndex {
   #facts = new FactIndex();
@@ -33,52 +32,54 @@ export class SearchIndex {
     return this.#facts.size;
   }
 
-  /** The room it takes, as good as all of it outside the heap. */
+  /** The memory that the index takes, nearly all of it outside the JavaScript heap. */
   get bytes(): number {
     return this.#facts.bytes + this.#ranking.bytes;
   }
 
-  /** Replaces what was told under the same id. */
-  add(fact: SearchableFact & { readonly id: FactId }): void {
+  /** Replaces the fact with the same id. Returns whether the index takes more memory now, which it allocates in pages. */
+  add(fact: SearchableFact & { readonly id: FactId }): boolean {
+    const before = this.#facts.bytes;
     this.#facts.add(fact.id, fact);
+    return this.#facts.bytes > before;
   }
 
   has(id: FactId): boolean {
     return this.#facts.has(id);
   }
 
-  /** False when it was never told of it. */
+  /** Returns false if no fact has this id. */
   remove(id: FactId): boolean {
     return this.#facts.remove(id);
   }
 
-  /** Drops everything at once; texts and terms are overwritten first. */
+  /** Overwrites all texts and terms, then drops them. */
   clear(): void {
     this.#facts.clear();
     this.#facts = new FactIndex();
     this.#ranking = new Ranking(this.#facts);
   }
 
-  /** The tags and clients that most facts have, at most so many of either. */
+  /** The tags and the clients with the most facts, at most `most` of each. */
   names(most: number): { readonly tags: NameCount[]; readonly clients: NameCount[] } {
     return { tags: this.#facts.tags.mostUsed(most), clients: this.#facts.clients.mostUsed(most) };
   }
 
-  /** Best first; among equals the newest. */
+  /** The best hits first; hits with equal scores by date, the newest first. */
   search({ text, limit, ...filter }: SearchQuery): Hit[] {
     const texts = typeof text === 'string' ? [text] : [...new Set(text)];
-    const asked = texts.filter((one) => one.trim() !== '');
+    const queries = texts.filter((one) => one.trim() !== '');
     const tests = this.#tests(filter);
     if (tests === undefined) return [];
-    const wanted: FactPredicate = (fact) => tests.every((holds) => holds(fact));
+    const accepts: FactPredicate = (fact) => tests.every((matches) => matches(fact));
     const narrowed = tests.length > 1;
-    const inquiry = new SearchRun({ facts: this.#facts, ranking: this.#ranking, wanted, narrowed, limit, texts: asked.length });
-    const [only, ...more] = asked;
-    if (only === undefined) return inquiry.newest();
-    return more.length === 0 ? inquiry.search(only) : fuseHits(asked.map((one) => inquiry.search(one))).slice(0, limit);
+    const run = new SearchRun({ facts: this.#facts, ranking: this.#ranking, accepts, narrowed, limit, texts: queries.length });
+    const [only, ...more] = queries;
+    if (only === undefined) return run.newest();
+    return more.length === 0 ? run.search(only) : fuseHits(queries.map((one) => run.search(one))).slice(0, limit);
   }
 
-  /** Undefined when nothing can be: no fact is in that category. */
+  /** Undefined if no fact is in that category. */
   #tests({ category, tag, client, expiresBefore, now = -Infinity }: Filter): FactPredicate[] | undefined {
     const facts = this.#facts;
     const tests: FactPredicate[] = [(fact) => facts.expiresAt(fact) > now];
@@ -91,4 +92,235 @@ export class SearchIndex {
     if (tag !== undefined || client !== undefined) tests.push(facts.matchesNames({ tag, client }));
     return tests;
   }
+}
+
+export interface Hit {
+  readonly id: FactId;
+  /** From 0 to 1, comparable across queries. */
+  readonly score: number;
+  /** Explains which words were found in which fields. */
+  readonly why: string;
+  /** The positions of the words in the value. */
+  readonly spans: readonly Span[];
+  readonly fact: IndexedFact['fact'];
+}
+
+type Scored = Pick<Hit, 'score' | 'fact'>;
+
+/** A candidate that was read. */
+interface ReadFact extends IndexedFact {
+  readonly score: number;
+  readonly match: FactMatch;
+}
+
+/** A fact with the exact phrase scores at least this, and any other fact at most this. */
+const PHRASE = 0.75;
+/** The part of a score that depends on how near the words are to each other. */
+const NEARNESS_PART = 0.1;
+/** An exponent below 1, because a fact with half of the words of a query is already a good hit. */
+const STRETCH = 0.6;
+const NEWEST_SCORE = 0.5;
+
+/** The number of candidates that are read. */
+const READ = 64;
+/** The number of candidates that are searched for the exact phrase. */
+const PHRASE_CANDIDATES = 512;
+
+/** The limits of one text. Several texts of a search share the limits of one, but each has a minimum. */
+interface Effort {
+  readonly words: number;
+  readonly postings: number;
+  /** Characters that are read to find phrases, and as many again to read candidates. */
+  readonly characters: number;
+}
+
+const effortOf = (texts: number): Effort => ({
+  words: Math.max(8, Math.floor(128 / texts)),
+  postings: Math.max(4000, Math.floor(100_000 / texts)),
+  characters: Math.floor(200_000 / texts),
+});
+
+interface RunOptions {
+  readonly facts: FactIndex;
+  readonly ranking: Ranking;
+  readonly accepts: FactPredicate;
+  /** The filter checks more than whether a fact has expired. */
+  readonly narrowed: boolean;
+  readonly limit: number;
+  readonly texts: number;
+}
+
+/** One search with its filter and limits. It reads each fact from the index once, however many texts find it. */
+class SearchRun {
+  readonly #facts: FactIndex;
+  readonly #ranking: Ranking;
+  readonly #accepts: FactPredicate;
+  readonly #narrowed: boolean;
+  readonly #limit: number;
+  readonly #effort: Effort;
+  readonly #opened = new Map<number, IndexedFact>();
+
+  constructor({ facts, ranking, accepts, narrowed, limit, texts }: RunOptions) {
+    this.#facts = facts;
+    this.#ranking = ranking;
+    this.#accepts = accepts;
+    this.#narrowed = narrowed;
+    this.#limit = limit;
+    this.#effort = effortOf(texts);
+  }
+
+  newest(): Hit[] {
+    return this.#ranking
+      .newest(this.#accepts, this.#limit)
+      .map((number) => ({ ...this.#open(number), score: NEWEST_SCORE, why: 'newest', spans: [] }));
+  }
+
+  search(text: string): Hit[] {
+    const query = parseQuery(text, this.#facts, this.#effort.words);
+    if (query.words.length === 0) return [];
+    const reader = new FactReader(query, this.#effort.characters);
+    const found: ReadFact[] = [];
+    for (const { number, share } of this.#worthReading(query)) {
+      if (this.#isBeaten(number, share, found)) continue;
+      const { id, fact } = this.#open(number);
+      const match = reader.read(fact);
+      found.push({ id, fact, match, score: score(share, match) });
+      moveLastIntoPlace(found);
+      if (found.length > this.#limit) found.pop();
+    }
+    return found.map(({ id, fact, match, score: scored }) => ({
+      id,
+      score: scored,
+      why: explainHit(query, match),
+      spans: match.spans,
+      fact,
+    }));
+  }
+
+  /** True if even the best possible score would not make the fact one of the hits. */
+  #isBeaten(number: number, share: number, found: readonly ReadFact[]): boolean {
+    const last = found[this.#limit - 1];
+    if (last === undefined) return false;
+    const most = PHRASE + (1 - PHRASE) * share;
+    return most < last.score || (most === last.score && this.#facts.updatedAt(number) < last.fact.updatedAt);
+  }
+
+  /** Candidates that may be among the hits once neighbours of words are seen, and any that hold the query as it was asked. */
+  #worthReading(query: ParsedQuery): RankedFact[] {
+    const most = Math.max(READ, this.#limit);
+    if (query.words.length === 1) return this.#aboutOneWord(query, most);
+    const sought = Math.max(most, PHRASE_CANDIDATES);
+    const candidates = this.#ranking.best(query, this.#accepts, sought, this.#effort.postings);
+    const least = (1 - NEARNESS_PART) * (candidates[this.#limit - 1]?.share ?? 0);
+    const likely = candidates.slice(0, most).filter(({ share }) => share >= least);
+    const rest = candidates.slice(likely.length).filter(({ words }) => words === query.words.length);
+    return [...likely, ...this.#holding(foldText(query.text), rest)];
+  }
+
+  /** Facts that contain forms of the word must not crowd out those that contain the word itself. */
+  #aboutOneWord(query: ParsedQuery, most: number): RankedFact[] {
+    const alternatives = query.words[0]?.alternatives ?? [];
+    const [surest, ...others] = alternatives;
+    if (!surest) return [];
+    const best = (some: readonly Alternative[]): RankedFact[][] =>
+      this.#ranking.bestOfEach(some, this.#accepts, most, this.#effort.postings);
+    // A narrowing filter is slow, so it must not check a fact once for each form of the word.
+    const apart = others.length === 0 || !this.#narrowed;
+    const lists = apart ? best(alternatives) : [];
+    const candidates = apart
+      ? this.#bestOf(lists).slice(0, most)
+      : this.#ranking.best(query, this.#accepts, most, this.#effort.postings);
+    if (candidates.length < most || others.length === 0 || surest.kind !== 'same') return candidates;
+    const known = new Set(candidates.map(({ number }) => number));
+    const [itself = []] = apart ? lists : best([surest]);
+    return [...candidates, ...itself.filter(({ number }) => !known.has(number))];
+  }
+
+  /** Each fact once with its best share, the best first; among equals the newest. */
+  #bestOf(lists: readonly RankedFact[][]): RankedFact[] {
+    const [only = [], ...more] = lists;
+    if (more.length === 0) return only;
+    const byNumber = new Map<number, RankedFact>();
+    for (const candidate of lists.flat()) {
+      const known = byNumber.get(candidate.number);
+      if (!known || candidate.share > known.share) byNumber.set(candidate.number, candidate);
+    }
+    const moment = ({ number }: RankedFact): number => this.#facts.updatedAt(number);
+    return [...byNumber.values()].toSorted(
+      (one, other) => other.share - one.share || moment(other) - moment(one) || other.number - one.number,
+    );
+  }
+
+  #holding(literal: string, candidates: readonly RankedFact[]): RankedFact[] {
+    let left = this.#effort.characters;
+    const holding = candidates.filter(({ number }) => {
+      if (left <= 0) return false;
+      const { key, value } = this.#open(number).fact;
+      left -= value.length;
+      return left >= 0 && (foldText(value).includes(literal) || foldText(key).includes(literal));
+    });
+    return holding.slice(0, this.#limit);
+  }
+
+  #open(number: number): IndexedFact {
+    const known = this.#opened.get(number);
+    if (known) return known;
+    const told = this.#facts.factAt(number);
+    this.#opened.set(number, told);
+    return told;
+  }
+}
+
+const score = (share: number, { phrase, nearness }: FactMatch): number =>
+  phrase === undefined
+    ? PHRASE * (share * (1 - NEARNESS_PART + NEARNESS_PART * nearness)) ** STRETCH
+    : PHRASE + (1 - PHRASE) * share;
+
+/** Moves the last element to its place. It is rarely far, because candidates come nearly sorted. */
+function moveLastIntoPlace(found: ReadFact[]): void {
+  for (let at = found.length - 1; at > 0; at -= 1) {
+    const [above, below] = [found[at - 1], found[at]];
+    if (!above || !below || best(above, below) <= 0) return;
+    found[at - 1] = below;
+    found[at] = above;
+  }
+}
+
+const best = (one: Scored, other: Scored): number =>
+  other.score - one.score || other.fact.updatedAt - one.fact.updatedAt || (one.fact.key < other.fact.key ? -1 : 1);
+
+/** The part of a fused score that comes from the best of the hits; the rest comes from their mean. */
+const BEST_PART = 0.8;
+
+/** Fuses the hits of several texts. A fact scores mostly by its best hit, and higher if more texts found it. */
+function fuseHits(found: readonly Hit[][]): Hit[] {
+  const byId = new Map<FactId, Hit[]>();
+  for (const hit of found.flat()) {
+    const known = byId.get(hit.id);
+    if (known) known.push(hit);
+    else byId.set(hit.id, [hit]);
+  }
+  const fused = [...byId.values()].flatMap((hits) => {
+    const [first] = hits.toSorted(best);
+    const mean = hits.reduce((sum, hit) => sum + hit.score, 0) / found.length;
+    return first ? [{ ...first, score: BEST_PART * first.score + (1 - BEST_PART) * mean }] : [];
+  });
+  return fused.toSorted(best);
+}
+
+const MAX_WORDS = 8;
+
+/** Describes for a reader which words were found in which fields: `"deploy" in key, value; "kubernetes" for "kuberntes" in value`. */
+function explainHit({ words }: ParsedQuery, { phrase, findings }: FactMatch): string {
+  const all = [...findings];
+  const meaningful = all.filter(([word]) => words[word]?.isStopWord === false);
+  const shown = meaningful.length > 0 ? meaningful : all;
+  shown.sort(([one], [other]) => (words[other]?.weight ?? 0) - (words[one]?.weight ?? 0));
+  let why = phrase === undefined ? '' : `exact phrase in ${phrase}`;
+  for (const [word, { term, fields }] of shown.slice(0, MAX_WORDS)) {
+    const queried = words[word]?.term ?? '';
+    const named = term === queried ? `"${term}"` : `"${term}" for "${queried}"`;
+    why += `${why === '' ? '' : '; '}${named} in ${fields.join(', ')}`;
+  }
+  return why;
 }

@@ -1,31 +1,31 @@
-import { characterBoundary } from './characters.ts';
 import type { Span } from './fact-reader.ts';
+import { characterBoundary } from './words.ts';
 
 export interface Snippet {
   readonly text: string;
-  /** Where it begins and ends in the value. */
+  /** Its first and last index in the value. */
   readonly start: number;
   readonly end: number;
 }
 
-const blank = /\s/;
-/** How far a cut may move to fall between words. */
-const REACH = 24;
+const space = /\s/;
+/** How far a cut may move to the next space. */
+const MAX_SHIFT = 24;
 
-/** The part of a value, at most so many characters long, with the most different words of the question in it. */
+/** The part of a value with the most different words of the query, at most `most` characters long. */
 export function snippetOf(value: string, spans: readonly Span[], most: number): Snippet {
   if (value.length <= most) return { text: value, start: 0, end: value.length };
   const { first, last } = densest(spans, most);
-  // What was found stands in the middle, as far as the value has text on both sides.
+  // Centres the words if there is enough text on both sides.
   const spare = Math.max(0, most - (last - first));
   const wanted = Math.max(0, Math.min(first - (spare >> 1), value.length - most));
-  const start = wanted === 0 ? 0 : afterBlank(value, wanted, first);
+  const start = wanted === 0 ? 0 : afterSpace(value, wanted, first);
   const limit = Math.min(value.length, start + most);
-  const end = limit === value.length ? limit : beforeBlank(value, limit, last);
+  const end = limit === value.length ? limit : beforeSpace(value, limit, last);
   return { text: value.slice(start, end), start, end };
 }
 
-/** The stretch with the most different words, the earliest of several. */
+/** The range with the most different words; of several, the first. */
 function densest(spans: readonly Span[], most: number): { first: number; last: number } {
   const ordered = spans.toSorted((one, other) => one.start - other.start);
   const inside = new Map<number, number>();
@@ -44,14 +44,14 @@ function densest(spans: readonly Span[], most: number): { first: number; last: n
   return best;
 }
 
-function afterBlank(value: string, at: number, latest: number): number {
-  const most = Math.min(at + REACH, latest);
-  for (let place = at; place < most; place += 1) if (blank.test(value.charAt(place))) return place + 1;
+function afterSpace(value: string, at: number, latest: number): number {
+  const most = Math.min(at + MAX_SHIFT, latest);
+  for (let place = at; place < most; place += 1) if (space.test(value.charAt(place))) return place + 1;
   return characterBoundary(value, at);
 }
 
-function beforeBlank(value: string, at: number, earliest: number): number {
-  const least = Math.max(at - REACH, earliest);
-  for (let place = at; place > least; place -= 1) if (blank.test(value.charAt(place))) return place;
+function beforeSpace(value: string, at: number, earliest: number): number {
+  const least = Math.max(at - MAX_SHIFT, earliest);
+  for (let place = at; place > least; place -= 1) if (space.test(value.charAt(place))) return place;
   return characterBoundary(value, at);
 }

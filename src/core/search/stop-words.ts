@@ -1,6 +1,6 @@
 /**
- * Words a question is made of rather than about, without diacritics. They still count, only less, so that a question
- * of nothing else finds something too.
+ * Common words with little meaning, without diacritics. They have a low weight rather than none, so that a query of stop words
+ * only still finds facts.
  */
 const words = `
 a an the and or but if of in on at to for from by with about into as is are was were be been being am do does did done

@@ -1,14 +1,15 @@
-import { encodeFrame, decodeFrame } from '../crypto/frame.ts';
+import { decodeFrame, encodeFrame } from '../crypto/frame.ts';
+import { HASH_SEED, HashChains, NOT_FOUND, growTo, hash } from './tables.ts';
 
 const PAGE = 1 << 20;
-/** The number of the owner and the length of what follows. */
+/** The number of the owner and the length of the text, four bytes each. */
 const HEADER = 8;
-const NOBODY = 0xffffffff;
-const NOTHING = Buffer.alloc(0);
+const NO_OWNER = 0xffffffff;
+const NO_BYTES = Buffer.alloc(0);
 
 /**
- * What the index was told of each fact, in bytes outside the heap: half of what strings take where they hold a single
- * character beyond Latin-1, and overwritten when it is forgotten, as a string cannot be.
+ * Texts as bytes outside the JavaScript heap. UTF-8 takes half of a string with a single character beyond Latin-1, and bytes
+ * can be overwritten when a fact is forgotten, which a string cannot.
  */
 export class TextPages {
   readonly #pages: { bytes: Buffer; used: number; live: number }[] = [];
@@ -17,7 +18,7 @@ export class TextPages {
   readonly #page: number;
   #current = -1;
 
-  /** `moved` hears of every text that gets another address. No text is as long as a page. */
+  /** `moved` is called when a text gets another address. Every text must be shorter than a page. */
   constructor(moved: (owner: number, address: number) => void, page = PAGE) {
     this.#moved = moved;
     this.#page = page;
@@ -27,12 +28,12 @@ export class TextPages {
     return (this.#pages.length - this.#empty.length) * this.#page;
   }
 
-  /** Says where it is kept. */
+  /** Returns the address of the text. */
   add(owner: number, fields: readonly string[]): number {
     return this.#append(owner, encodeFrame(fields));
   }
 
-  /** The first so many fields. */
+  /** Reads at most `most` fields. */
   read(address: number, most = Infinity): string[] {
     const { bytes } = this.#pageAt(Math.floor(address / this.#page));
     const at = address % this.#page;
@@ -43,10 +44,10 @@ export class TextPages {
     const number = Math.floor(address / this.#page);
     const page = this.#pageAt(number);
     const length = HEADER + page.bytes.readUInt32LE((address % this.#page) + 4);
-    // The header stays: it leads to the next text of the page.
+    // The header stays, because its length leads to the next text of the page.
     page.bytes.fill(0, (address % this.#page) + HEADER, (address % this.#page) + length);
     page.live -= length;
-    page.bytes.writeUInt32LE(NOBODY, address % this.#page);
+    page.bytes.writeUInt32LE(NO_OWNER, address % this.#page);
     if (number !== this.#current && 2 * page.live < page.used) this.#vacate(number);
   }
 
@@ -71,23 +72,135 @@ export class TextPages {
     return this.#current * this.#page + at;
   }
 
-  /** Moves what still lives on a page that is mostly empty. */
+  /** Moves the remaining texts of a page that is mostly empty, and frees the page. */
   #vacate(number: number): void {
     const page = this.#pageAt(number);
     for (let at = 0; at < page.used;) {
       const owner = page.bytes.readUInt32LE(at);
       const end = at + HEADER + page.bytes.readUInt32LE(at + 4);
-      if (owner !== NOBODY) this.#moved(owner, this.#append(owner, page.bytes.subarray(at + HEADER, end)));
+      if (owner !== NO_OWNER) this.#moved(owner, this.#append(owner, page.bytes.subarray(at + HEADER, end)));
       at = end;
     }
     page.bytes.fill(0);
-    this.#pages[number] = { bytes: NOTHING, used: 0, live: 0 };
+    this.#pages[number] = { bytes: NO_BYTES, used: 0, live: 0 };
     this.#empty.push(number);
   }
 
   #pageAt(number: number): { bytes: Buffer; used: number; live: number } {
     const page = this.#pages[number];
-    if (page === undefined) throw new RangeError('A text lies outside its pages.');
+    if (page === undefined) throw new RangeError('A text address is outside the pages.');
     return page;
+  }
+}
+
+export interface NameCount {
+  readonly name: string;
+  /** The number of facts with this name. */
+  readonly count: number;
+}
+
+/** Small, because names are few and short. */
+const NAMES_PAGE = 1 << 16;
+
+/** Counts the facts that have each tag or client. Names are sealed in the database, so here they are outside the heap too. */
+export class NameTable {
+  readonly #texts = new TextPages((number, address) => {
+    this.#addresses[number] = address;
+  }, NAMES_PAGE);
+  readonly #numbers = new HashChains();
+  readonly #spare: number[] = [];
+  #top = 0;
+  #addresses = new Uint32Array(0);
+  #counts = new Uint32Array(0);
+
+  get bytes(): number {
+    return this.#texts.bytes + this.#numbers.bytes + 8 * this.#addresses.length;
+  }
+
+  /** Counts one more fact with this name. */
+  retain(name: string): void {
+    const number = this.#find(name) ?? this.#create(name);
+    this.#counts[number] = (this.#counts[number] ?? 0) + 1;
+  }
+
+  /** Counts one fact less. A name without facts is overwritten. */
+  release(name: string): void {
+    const number = this.#find(name);
+    if (number === undefined) return;
+    const left = (this.#counts[number] ?? 0) - 1;
+    this.#counts[number] = left;
+    if (left > 0) return;
+    this.#numbers.remove(number);
+    this.#texts.remove(this.#addresses[number] ?? 0);
+    this.#spare.push(number);
+  }
+
+  /** The names with the most facts, at most `most` of them. */
+  mostUsed(most: number): NameCount[] {
+    return [...this.#counts.subarray(0, this.#top).entries()]
+      .filter(([, count]) => count > 0)
+      .toSorted(([, one], [, other]) => other - one)
+      .slice(0, most)
+      .map(([number, count]) => ({ name: this.#name(number), count }));
+  }
+
+  /** Overwrites every name. */
+  clear(): void {
+    this.#texts.clear();
+    this.#numbers.clear();
+  }
+
+  #find(name: string): number | undefined {
+    let number = this.#numbers.first(hash(name, HASH_SEED));
+    while (number !== NOT_FOUND && this.#name(number) !== name) number = this.#numbers.after(number);
+    return number === NOT_FOUND ? undefined : number;
+  }
+
+  #create(name: string): number {
+    const number = this.#spare.pop() ?? this.#top++;
+    this.#addresses = growTo(this.#addresses, number);
+    this.#counts = growTo(this.#counts, number);
+    this.#addresses[number] = this.#texts.add(number, [name]);
+    this.#numbers.add(number, hash(name, HASH_SEED));
+    return number;
+  }
+
+  #name(number: number): string {
+    return this.#texts.read(this.#addresses[number] ?? 0, 1)[0] ?? '';
+  }
+}
+
+/** Numbers for the categories in use. They may be strings, because every row stores its category unencrypted anyway. */
+export class CategoryTable {
+  readonly #numbers = new Map<string, number>();
+  readonly #names: string[] = [];
+  readonly #facts: number[] = [];
+  readonly #spare: number[] = [];
+
+  find(name: string): number | undefined {
+    return this.#numbers.get(name);
+  }
+
+  name(number: number): string {
+    return this.#names[number] ?? '';
+  }
+
+  /** Counts one more fact in this category. */
+  retain(name: string): number {
+    const number = this.#numbers.get(name) ?? this.#spare.pop() ?? this.#names.length;
+    this.#numbers.set(name, number);
+    this.#names[number] = name;
+    this.#facts[number] = (this.#facts[number] ?? 0) + 1;
+    return number;
+  }
+
+  /** Counts one fact less. The number of a category without facts is used again. */
+  release(number: number): void {
+    const left = (this.#facts[number] ?? 0) - 1;
+    this.#facts[number] = left;
+    if (left > 0) return;
+    this.#numbers.delete(this.name(number));
+    this.#names[number] = '';
+    this.#spare.push(number);
   }
 }

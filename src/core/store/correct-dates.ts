@@ -10,6 +10,9 @@ const MARGIN_MS = 60_000;
 const ROWS_READ_AT_ONCE = 1000;
 const ROWS_WRITTEN_AT_ONCE = 50;
 
+/** How far a date is ahead of the time, if it is so far that a wrong clock must have written it; otherwise 0. */
+export const aheadBy = (date: number, now: number): number => (date - now > MARGIN_MS ? date - now : 0);
+
 interface Deps {
   readonly connection: Connection;
   readonly rows: SealedRows;
@@ -41,10 +44,9 @@ export async function correctDates(deps: Deps): Promise<readonly SpaceChange[]> 
 /** The row numbers of entries from the future, oldest first. */
 async function datedAhead({ connection, now, read }: Deps): Promise<number[]> {
   const found: { row: number; updated_at: number }[] = [];
-  const after = now() + MARGIN_MS;
   for (let last = 0; ;) {
     const dates = await read(() => connection.sql.datesAfter.all(last, ROWS_READ_AT_ONCE) as typeof found);
-    found.push(...dates.filter(({ updated_at }) => updated_at > after));
+    found.push(...dates.filter(({ updated_at }) => aheadBy(updated_at, now()) > 0));
     const end = dates.at(-1)?.row;
     if (end === undefined) break;
     last = end;
@@ -62,7 +64,7 @@ function correct({ connection, rows, now }: Deps, number: number): SpaceChange |
   const entry = rows.open(namespace, kind, row);
   if (!entry) return undefined;
   const told: SpaceChange = { namespace, kind: kind === 'history' ? 'fact' : kind };
-  if (entry.updatedAt <= now() + MARGIN_MS) return told;
+  if (aheadBy(entry.updatedAt, now()) === 0) return told;
   const before = connection.sql.lastVersionBefore.get(row.namespace, row.key_hash, entry.updatedAt) as number | null;
   const updatedAt = Math.max(now(), (before ?? 0) + 1);
   const ahead = entry.updatedAt - updatedAt;

@@ -3,6 +3,7 @@ import type { KeyKeeper } from '../crypto/key-keeper.ts';
 import { type FreeSpace, lowDiskSpace } from '../file/free-space.ts';
 import { activityEntryOf, outcomeOf } from './activity-note.ts';
 import { type Connection, INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
+import { aheadBy } from './correct-dates.ts';
 import type { EntryReader } from './entry-reader.ts';
 import { expiryOf, entryOf, sameContent } from './entry.ts';
 import { expiryWithGrace, type Grace, shortens } from './expiry-grace.ts';
@@ -26,6 +27,8 @@ import type {
 } from './store.ts';
 import { planRevert, restoredVersion } from './undo.ts';
 import { writerOf } from './writer.ts';
+
+type Dates = Pick<Entry, 'updatedAt' | 'expiresAt'>;
 
 interface Deps {
   readonly connection: Connection;
@@ -89,12 +92,11 @@ export class EntryWriter {
     const expiresAt = this.#endOf(namespace, { row: found, entry: before }, fresh, draft);
     const shortened = kind === 'fact' && shortens(before, { ...fresh, expiresAt });
     if (sameContent(before, fresh) && !shortened) {
-      const renewed = { ...before, expiresAt, ...this.#renewedInDoubt(before, expiresAt) };
+      const renewed = { ...before, ...this.#renewedDates(before, expiresAt) };
       rows.replace(namespace, kind, found, renewed);
       return { status: 'unchanged', entry: this.#ends(renewed) };
     }
-    const updatedAt = this.#dateOf(before, expiresAt);
-    const updated = { ...fresh, expiresAt, createdAt: before.createdAt, updatedAt };
+    const updated = { ...fresh, createdAt: before.createdAt, ...this.#datesAfter(before, expiresAt) };
     this.#supersede(namespace, kind, found, before, updated);
     if (note) this.recordActivity(namespace, note, outcomeOf(before, updated, now()));
     return { status: 'updated', entry: this.#ends(updated) };
@@ -110,12 +112,12 @@ export class EntryWriter {
     const expiresAt = this.#endOf(namespace, found, { author, expiresAt: asked }, change);
     const changed = { ...before, category: change.category ?? before.category, tags: change.tags ?? before.tags, expiresAt };
     if (sameContent(before, changed) && !(kind === 'fact' && shortens(before, { author, expiresAt }))) {
-      const renewed = { ...changed, ...this.#renewedInDoubt(before, expiresAt) };
+      const renewed = { ...changed, ...this.#renewedDates(before, expiresAt) };
       rows.replace(namespace, kind, row, renewed);
       if (note && lifetime !== undefined) this.recordActivity(namespace, note);
       return this.#ends(renewed);
     }
-    const updated = { ...changed, author, updatedAt: this.#dateOf(before, expiresAt) };
+    const updated = { ...changed, author, ...this.#datesAfter(before, expiresAt) };
     this.#supersede(namespace, kind, row, before, updated);
     if (note) this.recordActivity(namespace, note, outcomeOf(before, updated, now()));
     return this.#ends(updated);
@@ -147,7 +149,7 @@ export class EntryWriter {
       purgeSoon();
       this.recordActivity(namespace, note);
     } else if (reversal.what === 'restored') {
-      const back = restoredVersion(entry, reversal.to, this.#trustedNow());
+      const back = this.#restored(entry, reversal.to);
       const before = this.#used(namespace, 'fact');
       this.#room.writes = 0;
       this.#supersede(namespace, kind, row, entry, back);
@@ -168,16 +170,28 @@ export class EntryWriter {
   }
 
   /**
-   * A date ahead of time marks an end of life that a clock in doubt has set; both are corrected when the clock is. Where the end
-   * stays as it was, the date must not be ahead, or a correction would move that end too.
+   * A date in the future marks an expiry that a clock in doubt has set; the correction moves both back by the same amount.
+   * An unchanged expiry therefore gets no such date. If the version before is dated ahead, so must be this one, and a new
+   * expiry moves along, or the correction would put it into the past.
    */
-  #dateOf({ updatedAt, expiresAt }: Entry, ends: number): number {
-    return Math.max(ends === expiresAt ? this.#trustedNow() : this.#deps.now(), updatedAt + 1);
+  #datesAfter(before: Entry, expiresAt: number): Dates {
+    if (expiresAt === before.expiresAt) return { expiresAt, updatedAt: Math.max(this.#trustedNow(), before.updatedAt + 1) };
+    const now = this.#deps.now();
+    const updatedAt = Math.max(now, before.updatedAt + 1);
+    return { updatedAt, expiresAt: expiresAt + aheadBy(updatedAt, now) };
   }
 
-  #renewedInDoubt(before: Entry, ends: number): { updatedAt: number } | undefined {
-    const renewed = this.#deps.inDoubt() && ends !== before.expiresAt;
-    return renewed ? { updatedAt: this.#dateOf(before, ends) } : undefined;
+  #renewedDates(before: Entry, expiresAt: number): Partial<Dates> {
+    const dated = this.#deps.inDoubt() || aheadBy(before.updatedAt, this.#deps.now()) > 0;
+    return dated && expiresAt !== before.expiresAt ? this.#datesAfter(before, expiresAt) : { expiresAt };
+  }
+
+  /** If the unwanted version is dated ahead, the correction will move this one back, so its expiry is moved ahead here. */
+  #restored(entry: Entry, to: Entry): Entry {
+    const now = this.#trustedNow();
+    const back = restoredVersion(entry, to, now);
+    const ahead = aheadBy(to.updatedAt, now) > 0 ? 0 : aheadBy(back.updatedAt, now);
+    return { ...back, expiresAt: back.expiresAt + ahead };
   }
 
   #trustedNow(): number {

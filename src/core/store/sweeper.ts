@@ -17,6 +17,8 @@ export class Sweeper {
   readonly #deps: Deps;
   #planned: { at: number; timer: Disposable } | undefined;
   #sweeping = false;
+  /** A sweep was due during the present one, which may have passed over its entries already. */
+  #again = false;
   #stopped = false;
 
   constructor(deps: Deps) {
@@ -48,12 +50,17 @@ export class Sweeper {
   }
 
   async #sweep(): Promise<void> {
+    this.#again = this.#sweeping;
     if (this.#sweeping) return;
     this.#sweeping = true;
     try {
       let swept: SweepResult;
-      do swept = await this.#deps.sweep(SLICE);
-      while (swept.removed > 0 && swept.next !== undefined && swept.next <= this.#deps.now() && !this.#stopped);
+      let more: boolean;
+      do {
+        this.#again = false;
+        swept = await this.#deps.sweep(SLICE);
+        more = swept.removed > 0 && swept.next !== undefined && swept.next <= this.#deps.now();
+      } while ((more || this.#again) && !this.#stopped);
       if (swept.next !== undefined) this.scheduleAt(swept.next);
     } catch {
       this.scheduleAt(this.#deps.now() + AGAIN_MS);

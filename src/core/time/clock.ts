@@ -1,31 +1,34 @@
 import { uptime } from 'node:os';
-import { isSynchronized } from './clock-sync.ts';
+import { isSynchronized, uptimeOrigin } from './clock-evidence.ts';
 
-/** Time as the program sees it, handed in so that tests can set it by hand. */
+/** The program's only source of time. Tests pass a clock that they set by hand. */
 export interface Clock {
   /** The wall clock in milliseconds since 1970; it may jump. */
   now(): number;
-  /** Milliseconds since some fixed moment; it never jumps and does not know the date. It may stop while the machine sleeps. */
+  /** Milliseconds since a fixed moment of this run. It never jumps, and it may stop while the machine sleeps. */
   steady(): number;
   /** Milliseconds since the machine started, sleep included. Setting the wall clock does not change it. */
   uptime(): number;
+  /** Identifies the counter behind `uptime`, so that readings of two runs can be compared; undefined if they cannot. */
+  uptimeOrigin(): string | undefined;
   /** Whether the system says that its wall clock is synchronized; undefined where it does not say. */
   synchronized(): Promise<boolean | undefined>;
-  /** Runs `action` once, after `ms`. Disposing the result takes it back. */
+  /** Runs `action` once, after `ms`. Disposing the result cancels it. */
   after(ms: number, action: () => void): Disposable;
 }
 
-/** The longest wait Node's timers can hold; a longer one is asked for again by whoever waits. */
-const LONGEST_WAIT = 2 ** 31 - 1;
+/** The longest delay of Node's timers. A longer one fires early, and the caller schedules the rest. */
+const MAX_DELAY_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: Date.now,
   steady: () => performance.now(),
   uptime: () => uptime() * 1000,
+  uptimeOrigin,
   synchronized: isSynchronized,
   after(ms, action) {
-    const timer = setTimeout(action, Math.min(ms, LONGEST_WAIT));
-    // A pending purge or sweep alone is no reason to keep the program alive.
+    const timer = setTimeout(action, Math.min(ms, MAX_DELAY_MS));
+    // A pending purge or sweep must not keep the program alive.
     timer.unref();
     return { [Symbol.dispose]: () => clearTimeout(timer) };
   },

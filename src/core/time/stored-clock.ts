@@ -4,7 +4,7 @@ import type { CommitQueue } from '../store/commit-queue.ts';
 import type { Connection } from '../store/connection.ts';
 import { clockStateOf, CLOCK_UNCHECKED } from './clock-state.ts';
 import type { Clock } from './clock.ts';
-import { type StoredDoubt, Timekeeper } from './timekeeper.ts';
+import { type StoredTime, Timekeeper } from './timekeeper.ts';
 
 /** How far the clock may run ahead of what the file remembers of it, in case the program is killed. */
 const WHILE_WRITING_MS = 60_000;
@@ -13,14 +13,37 @@ const AT_LEAST_MS = 3_600_000;
 /** Stands in the file while it may hold entries that were written by a clock in doubt. */
 const DOUBTFUL_WRITES = 'written in doubt';
 
-/** As it is sealed: the trusted time, and of a doubt since when it is and whether it was found at a start. */
-const WITHOUT_DOUBT = 8;
-const SINCE_AT = WITHOUT_DOUBT;
-const AT_START_AT = SINCE_AT + 8;
-const WITH_DOUBT = AT_START_AT + 1;
+/** The sealed layout: the trusted time ‖ start and kind of a doubt ‖ uptime ‖ its origin. Empty parts at the end are left out. */
+const SINCE_AT = 8;
+const KIND_AT = SINCE_AT + 8;
+const UPTIME_AT = KIND_AT + 1;
+const ORIGIN_AT = UPTIME_AT + 8;
+const NO_DOUBT = 0xff;
 
-const doubtIn = (bytes: Buffer): StoredDoubt | undefined =>
-  bytes.length < WITH_DOUBT ? undefined : { since: bytes.readDoubleBE(SINCE_AT), atStart: bytes.readUInt8(AT_START_AT) === 1 };
+function encode({ trusted, doubt, uptime }: StoredTime): Buffer {
+  const origin = Buffer.from(uptime?.origin ?? '');
+  const bytes = Buffer.alloc(uptime ? ORIGIN_AT + origin.length : doubt ? UPTIME_AT : SINCE_AT);
+  bytes.writeDoubleBE(trusted);
+  if (bytes.length > SINCE_AT) {
+    bytes.writeDoubleBE(doubt?.since ?? 0, SINCE_AT);
+    bytes.writeUInt8(doubt ? Number(doubt.atStart) : NO_DOUBT, KIND_AT);
+  }
+  if (uptime) {
+    bytes.writeDoubleBE(uptime.ms, UPTIME_AT);
+    bytes.set(origin, ORIGIN_AT);
+  }
+  return bytes;
+}
+
+function decode(bytes: Buffer): StoredTime {
+  const hasDoubt = bytes.length >= UPTIME_AT && bytes[KIND_AT] !== NO_DOUBT;
+  return {
+    trusted: bytes.readDoubleBE(),
+    doubt: hasDoubt ? { since: bytes.readDoubleBE(SINCE_AT), atStart: bytes[KIND_AT] === 1 } : undefined,
+    uptime:
+      bytes.length > ORIGIN_AT ? { ms: bytes.readDoubleBE(UPTIME_AT), origin: bytes.toString('utf8', ORIGIN_AT) } : undefined,
+  };
+}
 
 interface Deps {
   readonly connection: Connection;
@@ -83,10 +106,12 @@ export class StoredClock {
   load(): void {
     if (this.#learnt) return;
     const bytes = this.#deps.keys.readSecret(STORED_CLOCK);
-    if (bytes) this.#time.restore(bytes.readDoubleBE(), doubtIn(bytes));
-    this.#kept = bytes?.readDoubleBE() ?? 0;
+    const stored = bytes && decode(bytes);
+    if (stored) this.#time.restore(stored);
+    this.#kept = stored?.trusted ?? 0;
     this.#learnt = true;
-    if (this.#hasUnsavedDoubt) this.saveWhenDue();
+    // A new memory stores its time at once, or a start with a wrong clock would find nothing to compare that clock with.
+    if (this.#hasUnsavedDoubt || !this.#expected) this.saveWhenDue();
   }
 
   /** The latest moment that is not in doubt. */
@@ -118,15 +143,9 @@ export class StoredClock {
 
   /** Inside a transaction. A moment still in doubt is not kept. */
   save(): void {
-    const { doubt } = this.#time;
-    const bytes = Buffer.alloc(doubt ? WITH_DOUBT : WITHOUT_DOUBT);
-    this.#kept = this.trusted();
-    bytes.writeDoubleBE(this.#kept);
-    if (doubt) {
-      bytes.writeDoubleBE(doubt.since, SINCE_AT);
-      bytes.writeUInt8(doubt.atStart ? 1 : 0, AT_START_AT);
-    }
-    this.#deps.keys.saveSecret(STORED_CLOCK, bytes);
+    const stored = this.#time.toStore();
+    this.#kept = stored.trusted;
+    this.#deps.keys.saveSecret(STORED_CLOCK, encode(stored));
   }
 
   /** Inside a transaction. What was written by an earlier, wrong time is corrected afterwards. */

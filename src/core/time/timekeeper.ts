@@ -7,7 +7,7 @@ const DAY = 24 * HOUR;
 const JUMP = DAY;
 /** How long a clock in doubt must run evenly before anything but the owner can vouch for it. */
 const PROBATION = HOUR;
-/** Beyond this only the owner can vouch for the clock. */
+/** A longer absence or sleep must be confirmed by the owner. */
 const ORDINARY = 30 * DAY;
 /** A correction of this size or more during the probation starts it again. */
 const ADJUSTMENT = 5 * 60 * SECOND;
@@ -22,11 +22,20 @@ interface Doubt {
   readonly atStart: boolean;
 }
 
-/** A doubt as the next run learns of it. */
-export interface StoredDoubt {
+/** A doubt as it is stored for the next run. */
+interface StoredDoubt {
   /** When it began, by the wall clock. */
   readonly since: number;
   readonly atStart: boolean;
+}
+
+/** What a run stores for the next one. */
+export interface StoredTime {
+  /** The latest time that was not in doubt. */
+  readonly trusted: number;
+  readonly doubt?: StoredDoubt | undefined;
+  /** The uptime at that time, if a later run can compare its own with it. */
+  readonly uptime?: { readonly origin: string; readonly ms: number } | undefined;
 }
 
 /** How the wall clock compares with the time that this memory trusts. */
@@ -123,25 +132,33 @@ export class Timekeeper {
   }
 
   /**
-   * What an earlier run knew, which can be read only with the key. A doubt that it had goes on, so that programs that run
-   * for moments only can end it too, and so that a new start does not turn a jump into an absence.
+   * Continues from the time that an earlier run stored, which can be read only with the key. Its doubt continues too, so that
+   * an hour of short runs can end it, and so that a restart does not turn a jump into an absence.
    */
-  restore(trusted: number, before?: StoredDoubt): void {
+  restore(stored: StoredTime): void {
+    const { doubt: before } = stored;
     this.#doubt = undefined;
     this.#starting = true;
-    this.#trusted = trusted;
+    this.#trusted = stored.trusted + this.#absenceSince(stored);
     this.#trustedAt = this.#clock.steady();
-    this.#anchor = { moment: trusted, uptime: this.#clock.uptime() };
+    this.#asleep = this.#clock.uptime() - this.#trustedAt;
+    this.#anchor = { moment: this.#trusted, uptime: this.#clock.uptime() };
     const wall = this.now();
     const doubt = this.#doubt as Doubt | undefined;
     if (!doubt || !before || before.since > wall) return;
     this.#doubt = { ...doubt, since: doubt.since - (wall - before.since), atStart: before.atStart };
   }
 
-  /** For the next run. */
-  get doubt(): StoredDoubt | undefined {
-    const doubt = this.inDoubt ? this.#doubt : undefined;
-    return doubt && { since: this.#clock.now() - (this.#clock.steady() - doubt.since), atStart: doubt.atStart };
+  /** The state to store for the next run. */
+  toStore(): StoredTime {
+    const trusted = this.trusted();
+    const doubt = this.#doubt;
+    const origin = this.#clock.uptimeOrigin();
+    return {
+      trusted,
+      doubt: doubt && { since: this.#clock.now() - (this.#clock.steady() - doubt.since), atStart: doubt.atStart },
+      uptime: origin === undefined ? undefined : { origin, ms: this.#clock.uptime() },
+    };
   }
 
   /**
@@ -200,17 +217,31 @@ export class Timekeeper {
     return wall - this.#anchor.moment - (this.#clock.uptime() - this.#anchor.uptime) > JUMP;
   }
 
+  /**
+   * How long the program was not running, by the uptime. Zero if the uptime cannot prove it, so that a wrong wall clock is in
+   * doubt. Never more than the wall clock shows, so that the trusted time cannot run ahead of it.
+   */
+  #absenceSince({ trusted, uptime }: StoredTime): number {
+    if (uptime === undefined || uptime.origin !== this.#clock.uptimeOrigin()) return 0;
+    const passed = this.#clock.uptime() - uptime.ms;
+    return passed > ORDINARY ? 0 : Math.max(0, Math.min(passed, this.#clock.now() - trusted));
+  }
+
   #expected(): number {
     return this.#trusted + (this.#clock.steady() - this.#trustedAt);
   }
 
-  /** The trusted time plus the time that has passed since, sleep included. Uptime is read only when the wall clock is ahead. */
+  /**
+   * The trusted time plus the time that has passed since, including a sleep of up to 30 days. After a sleep, most systems read
+   * the uptime from the hardware clock, so a longer sleep may be a fault of that clock. Reads the uptime only if the wall clock is ahead.
+   */
   #elapsed(wall: number): number {
     const expected = this.#expected();
     if (wall - expected <= SECOND) return expected;
     const asleep = this.#clock.uptime() - this.#clock.steady();
-    // Never past the wall clock: some systems tell the uptime by whole seconds.
-    this.#trusted += Math.min(Math.max(0, asleep - this.#asleep), wall - expected);
+    const slept = Math.max(0, asleep - this.#asleep);
+    // Never past the wall clock, because some systems report the uptime in whole seconds.
+    if (slept <= ORDINARY) this.#trusted += Math.min(slept, wall - expected);
     this.#asleep = asleep;
     return this.#expected();
   }

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type Hit, type FactId, type SearchableFact, SearchIndex } from '../../../src/core/search/search-index.ts';
+import type { FactId, SearchableFact } from '../../../src/core/search/fact-index.ts';
+import { type Hit, SearchIndex } from '../../../src/core/search/search-index.ts';
 import { measureCpu } from '../../support/work.ts';
 
 let index: SearchIndex;

@@ -1,13 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import { characterBoundary } from '../../../src/core/search/characters.ts';
 import { FactIndex } from '../../../src/core/search/fact-index.ts';
-import { HashChains, NOT_FOUND } from '../../../src/core/search/hash-chains.ts';
-import { Lexicon } from '../../../src/core/search/lexicon.ts';
-import { NameTable } from '../../../src/core/search/name-table.ts';
-import { PostingLists } from '../../../src/core/search/posting-lists.ts';
-import { TextPages } from '../../../src/core/search/text-pages.ts';
-import { gramsOfTerm, Vocabulary } from '../../../src/core/search/vocabulary.ts';
+import { HashChains, NOT_FOUND, PostingLists } from '../../../src/core/search/tables.ts';
+import { NameTable, TextPages } from '../../../src/core/search/text-pages.ts';
+import { Lexicon, Vocabulary, gramsOfTerm } from '../../../src/core/search/vocabulary.ts';
+import { characterBoundary } from '../../../src/core/search/words.ts';
 
 describe('lists of numbers', () => {
   test('hold what was put on them and has not died, whatever the order', () => {
@@ -15,7 +12,7 @@ describe('lists of numbers', () => {
       fc.property(fc.array(fc.tuple(fc.nat(3), fc.boolean()), { maxLength: 4000 }), (steps) => {
         const living = new Map<number, number>();
         const left: number[] = [];
-        const lists = new PostingLists({ isLive: (entry) => living.has(entry), left: (entry) => left.push(entry) });
+        const lists = new PostingLists({ isLive: (entry) => living.has(entry), onRemoved: (entry) => left.push(entry) });
         let next = 0;
         let died = 0;
         for (const [list, grow] of steps) {
@@ -45,7 +42,7 @@ describe('lists of numbers', () => {
   });
 
   test('give their newest entries first', () => {
-    const lists = new PostingLists({ isLive: () => true, left: () => {} });
+    const lists = new PostingLists({ isLive: () => true, onRemoved: () => {} });
     for (let entry = 0; entry < 5000; entry += 1) lists.add(7, entry);
     const count = lists.read(7, 1500);
     expect([...lists.entries.subarray(0, count)].toSorted((one, other) => one - other)).toEqual(
@@ -55,7 +52,7 @@ describe('lists of numbers', () => {
 
   test('give back the room of what has died', () => {
     const living = new Set<number>();
-    const lists = new PostingLists({ isLive: (entry) => living.has(entry), left: () => {} });
+    const lists = new PostingLists({ isLive: (entry) => living.has(entry), onRemoved: () => {} });
     const fill = (): void => {
       for (let entry = 0; entry < 20_000; entry += 1) {
         living.add(entry);

@@ -1,8 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { foldText } from '../../../src/core/search/fold-text.ts';
-import { stemOf } from '../../../src/core/search/stem.ts';
-import { TermFilter, TERM_UNITS, wordsOf } from '../../../src/core/search/words.ts';
+import { TERM_UNITS, TermFilter, foldText, stemOf, wordsOf } from '../../../src/core/search/words.ts';
 import { measureCpu } from '../../support/work.ts';
 
 const parts = (text: string): string =>

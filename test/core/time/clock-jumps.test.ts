@@ -218,6 +218,46 @@ describe('what is written while the clock is wrong', () => {
     },
   );
 
+  test('survives a write that comes before the correction (R-TIME-06, R-TIME-07)', async () => {
+    const clock = manualClock();
+    const store = await openFileStore(tempFolder(), clock);
+    clock.jump(200 * DAY);
+    await facts(store).put(aDraft({ key: 'changed', value: '1' }));
+    await facts(store).put(aDraft({ key: 'renewed' }));
+    clock.jump(-198 * DAY);
+    await facts(store).put(aDraft({ key: 'changed', value: '2' }));
+    await facts(store).put(aDraft({ key: 'renewed', lifetime: 20 * DAY }));
+    clock.jump(-2 * DAY);
+    await facts(store).put(aDraft({ key: 'renewed', lifetime: 10 * DAY }));
+    await rested(clock);
+    const changed = await facts(store).get('changed');
+    expect(changed).toMatchObject({ value: '2' });
+    expect(changed?.expiresAt).toBeLessThanOrEqual(clock.now() + 90 * DAY);
+    expect(changed?.expiresAt).toBeGreaterThan(clock.now() + 89 * DAY);
+    const renewed = await facts(store).get('renewed');
+    expect(renewed?.expiresAt).toBeLessThanOrEqual(clock.now() + 10 * DAY);
+    expect(renewed?.expiresAt).toBeGreaterThan(clock.now() + 9 * DAY);
+  });
+
+  test('survives an undo, during which the version before is visible (R-TIME-06, R-TIME-07)', async () => {
+    const clock = manualClock();
+    const store = await openFileStore(tempFolder(), clock);
+    await facts(store).put(aDraft({ key: 'k', value: 'right' }));
+    const before = await facts(store).get('k');
+    clock.jump(20 * DAY);
+    const { entry } = await facts(store).put(aDraft({ key: 'k', value: 'wrong', author: { ...anAuthor, client: 'other' } }));
+    const note = { value: 'undo', category: 'facts/undo', tags: [], key: '', author: anAuthor, lifetime: 90 * DAY };
+    await facts(store).revert('k', { client: 'other', since: entry.updatedAt }, note);
+    expect(await facts(store).get('k')).toMatchObject({ value: 'right' });
+    clock.jump(-20 * DAY);
+    store.now();
+    await rested(clock);
+    const after = await facts(store).get('k');
+    expect(after).toMatchObject({ value: 'right' });
+
+    expect(Math.abs((after?.expiresAt ?? 0) - (before?.expiresAt ?? 0))).toBeLessThan(MINUTE);
+  });
+
   test('stays as it is if the clock was right (R-TIME-07)', async () => {
     const clock = manualClock();
     const store = await openFileStore(tempFolder(), clock);
@@ -337,6 +377,34 @@ test.each([
   expect(await facts(store).get('short')).toBeDefined();
 });
 
+test('an absence within one boot of the machine needs no confirmation (R-TIME-10)', async () => {
+  const folder = tempFolder();
+  const clock = manualClock();
+  clock.boot = 'boot';
+  {
+    await using store = await openStore({ folder, clock, sources: withKey() });
+    await facts(store).put(aDraft({ key: 'short', lifetime: DAY }));
+    await facts(store).put(aDraft({ key: 'long' }));
+  }
+  clock.sleep(20 * DAY);
+  const store = await openFileStore(folder, clock);
+  expect(store.status().clock).toEqual({ at: 'ok' });
+  await rested(clock);
+  expect(rowsIn(folder)).toBe(1);
+  expect(await facts(store).get('long')).toBeDefined();
+});
+
+test('a new memory that is killed before its first write knows its time afterwards (R-TIME-03)', async () => {
+  const folder = tempFolder();
+  const clock = manualClock();
+  await openFileStore(folder, clock);
+  await settle();
+  const copy = crashCopy(folder);
+  clock.jump(2 * DAY);
+  const store = await openFileStore(copy, clock);
+  expect(store.status().clock.at).toBe('ahead');
+});
+
 test('however the clock jumps, once it is right no fact is lost and none outlives its lifetime (R-TIME-06, R-TIME-07)', async () => {
   const step = fc.oneof(
     fc.record({ do: fc.constant('pass' as const), hours: fc.integer({ min: 1, max: 30 }) }),
@@ -347,15 +415,18 @@ test('however the clock jumps, once it is right no fact is lost and none outlive
     fc.record({ do: fc.constant('sleep' as const), hours: fc.integer({ min: 1, max: 60 }) }),
     fc.record({ do: fc.constant('closed' as const), hours: fc.integer({ min: 1, max: 48 }) }),
     fc.record({ do: fc.constant('killed' as const), hours: fc.integer({ min: 1, max: 48 }) }),
+    fc.record({ do: fc.constant('rebooted' as const), hours: fc.integer({ min: 1, max: 48 }) }),
     // What the system says of its clock; one that is wrong is never said to be synchronized.
     fc.record({ do: fc.constant('synchronized' as const), says: fc.constantFrom(true, false, undefined) }),
     fc.record({ do: fc.constant('put' as const), key: fc.constantFrom('a', 'b', 'c') }),
+    fc.record({ do: fc.constant('renew' as const) }),
     fc.record({ do: fc.constant('short' as const), key: fc.constantFrom('x', 'y') }),
     fc.record({ do: fc.constant('sweep' as const) }),
   );
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+    fc.asyncProperty(fc.array(step, { maxLength: 25 }), fc.constantFrom(undefined, 'boot'), async (steps, boot) => {
       const clock = manualClock();
+      clock.boot = boot;
       let folder = tempFolder();
       const open = () => openStore({ folder, clock, sources: withKey() });
       let store = await open();
@@ -367,6 +438,8 @@ test('however the clock jumps, once it is right no fact is lost and none outlive
         clock.synchronizedBy = off > 0 && says ? undefined : says;
       };
       const puts = new Map<string, string[]>();
+      let renewed = false;
+      await settle();
       try {
         for (const [index, one] of steps.entries()) {
           if (one.do === 'pass') await clock.advance(one.hours * HOUR);
@@ -374,6 +447,10 @@ test('however the clock jumps, once it is right no fact is lost and none outlive
           if (one.do === 'sleep') clock.sleep(one.hours * HOUR);
           if (one.do === 'sweep') await store.sweep(100);
           if (one.do === 'short') await facts(store).put(aDraft({ key: one.key, value: `${index}`, lifetime: HOUR }));
+          if (one.do === 'renew') {
+            await facts(store).put(aDraft({ key: 'renewed', value: 'same' }));
+            renewed = true;
+          }
           if (one.do === 'put') {
             await facts(store).put(aDraft({ key: one.key, value: `${index}` }));
             puts.set(one.key, [`${index}`, ...(puts.get(one.key) ?? [])]);
@@ -388,9 +465,10 @@ test('however the clock jumps, once it is right no fact is lost and none outlive
             await clock.advance(one.hours * HOUR);
             store = await open();
           }
-          if (one.do === 'closed') {
+          if (one.do === 'closed' || one.do === 'rebooted') {
             await store[Symbol.asyncDispose]();
-            await clock.advance(one.hours * HOUR);
+            if (one.do === 'closed') await clock.advance(one.hours * HOUR);
+            else clock.reboot(one.hours * HOUR);
             store = await open();
           }
           await settle();
@@ -409,6 +487,9 @@ test('however the clock jumps, once it is right no fact is lost and none outlive
           expect(entry?.expiresAt).toBeLessThanOrEqual(clock.now() + 90 * DAY);
           expect((await facts(store).history(key)).map((version) => version.value)).toEqual(earlier);
         }
+        const kept = await facts(store).get('renewed');
+        expect(kept !== undefined).toBe(renewed);
+        expect(kept?.expiresAt ?? 0).toBeLessThanOrEqual(clock.now() + 90 * DAY);
         for (const key of ['x', 'y']) expect(await facts(store).get(key)).toBeUndefined();
       } finally {
         await store[Symbol.asyncDispose]();

@@ -182,9 +182,74 @@ describe('the time a store goes by', () => {
     const clock = manualClock();
     const time = new Timekeeper(clock, 0);
     expect(time.inDoubt).toBe(true);
-    time.restore(START - 5 * DAY);
+    time.restore({ trusted: START - 5 * DAY });
     expect(time.read()).toMatchObject({ at: 'ahead', atStart: true, trusted: START - 5 * DAY });
-    time.restore(START - HOUR);
+    time.restore({ trusted: START - HOUR });
     expect(time.read()).toEqual({ at: 'ok' });
+  });
+});
+
+describe('the uptime as evidence of an absence (R-TIME-10)', () => {
+  const storedBy = (clock: ReturnType<typeof manualClock>) => new Timekeeper(clock, START).toStore();
+
+  test.each([
+    { what: 'an absence within one boot needs no confirmation', days: 20, off: 0, at: 'ok', trusted: START + 20 * DAY },
+    { what: 'a longer one than 30 days does', days: 31, off: 0, at: 'ahead', trusted: START },
+    { what: 'a clock that was set forward meanwhile is in doubt', days: 5, off: 10, at: 'ahead', trusted: START + 5 * DAY },
+    { what: 'a clock that was set back meanwhile is behind', days: 5, off: -20, at: 'behind', trusted: START },
+  ])('$what', ({ days, off, at, trusted }) => {
+    const clock = manualClock();
+    clock.boot = 'boot';
+    const stored = storedBy(clock);
+    clock.sleep(days * DAY);
+    clock.jump(off * DAY);
+    const time = new Timekeeper(clock, 0);
+    time.restore(stored);
+    expect(time.read().at).toBe(at);
+    expect(time.trusted()).toBe(trusted);
+  });
+
+  test.each([
+    { what: 'another boot', change: (clock: ReturnType<typeof manualClock>) => clock.reboot(5 * DAY) },
+    {
+      what: 'an unknown boot',
+      change: (clock: ReturnType<typeof manualClock>) => {
+        clock.boot = undefined;
+        clock.sleep(5 * DAY);
+      },
+    },
+  ])('$what proves nothing', async ({ change }) => {
+    const clock = manualClock();
+    clock.boot = 'boot';
+    const stored = storedBy(clock);
+    change(clock);
+    await clock.advance(0);
+    const time = new Timekeeper(clock, 0);
+    time.restore(stored);
+    expect(time.inDoubt).toBe(true);
+    expect(time.trusted()).toBe(START);
+  });
+
+  test('a boot under the same origin proves no more than its own uptime', async () => {
+    const clock = manualClock();
+    clock.boot = 'installation';
+    await clock.advance(DAY);
+    const stored = new Timekeeper(clock, START).toStore();
+    clock.reboot(5 * DAY);
+    clock.boot = 'installation';
+    await clock.advance(3 * DAY);
+    const time = new Timekeeper(clock, 0);
+    time.restore(stored);
+    expect(time.inDoubt).toBe(true);
+    expect(time.trusted()).toBe(START + DAY + 2 * DAY);
+  });
+
+  test('a sleep of more than 30 days must be confirmed', () => {
+    const clock = manualClock();
+    const time = new Timekeeper(clock, START);
+    clock.sleep(30 * DAY);
+    expect(time.inDoubt).toBe(false);
+    clock.sleep(31 * DAY);
+    expect(time.read()).toMatchObject({ at: 'ahead', reviewIn: undefined });
   });
 });

@@ -1,6 +1,5 @@
 import { lazy } from '../../../contract/schema.ts';
-import { foldText } from '../../search/fold-text.ts';
-import { stemOf } from '../../search/stem.ts';
+import { foldText, stemOf } from '../../search/words.ts';
 
 /** What the user wants to do, regardless of the object. */
 export type RequestAction = 'read' | 'keep' | 'forget' | 'make' | 'change' | 'send';

@@ -1,8 +1,6 @@
 import { lazy } from '../../../contract/schema.ts';
-import { foldText } from '../../search/fold-text.ts';
-import { stemOf } from '../../search/stem.ts';
 import { stopWords } from '../../search/stop-words.ts';
-import { wordsOf } from '../../search/words.ts';
+import { foldText, stemOf, wordsOf } from '../../search/words.ts';
 import { type RequestAction, actionOf } from './actions.ts';
 import { joinWords } from './phrase.ts';
 

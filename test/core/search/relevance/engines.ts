@@ -1,5 +1,6 @@
 import Database from 'better-sqlite3';
-import { type SearchableFact, SearchIndex } from '../../../../src/core/search/search-index.ts';
+import type { SearchableFact } from '../../../../src/core/search/fact-index.ts';
+import { SearchIndex } from '../../../../src/core/search/search-index.ts';
 
 /** Answers a question with keys, the best first. */
 export type Engine = (text: string, limit: number) => string[];

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { SearchableFact } from '../../../../src/core/search/search-index.ts';
+import type { SearchableFact } from '../../../../src/core/search/fact-index.ts';
 
 /** A question with the facts that answer it: 3 is the one looked for, 1 one that is worth seeing. */
 export interface Judged {

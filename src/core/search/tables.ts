@@ -1,0 +1,304 @@
+import { randomInt } from 'node:crypto';
+
+/** A quarter more than needed, so that growing by one element at a time is cheap in total. */
+const capacityFor = (length: number): number => Math.max(64, length + (length >> 2) + 1);
+
+type Numbers =
+  | Uint8Array<ArrayBuffer>
+  | Uint16Array<ArrayBuffer>
+  | Uint32Array<ArrayBuffer>
+  | Int32Array<ArrayBuffer>
+  | Float32Array<ArrayBuffer>
+  | Float64Array<ArrayBuffer>;
+
+/**
+ * Returns the same numbers in an array that is long enough for `index`. Detaches the buffer of the given array, so its memory is
+ * free at once rather than at the next garbage collection, and the heap does not fragment.
+ */
+export function growTo<Kind extends Numbers>(numbers: Kind, index: number): Kind {
+  if (index < numbers.length) return numbers;
+  // The compiler sees only the union of the constructors.
+  const Same = numbers.constructor as new (buffer: ArrayBuffer) => Kind;
+  return new Same(numbers.buffer.transfer(capacityFor(index) * numbers.BYTES_PER_ELEMENT));
+}
+
+/** A random seed for hash tables, so that a client cannot write facts whose hashes collide. */
+export const HASH_SEED = randomInt(2 ** 32);
+
+/** FNV-1a over UTF-16 code units. Not cryptographic. */
+export function hash(text: string, start = 0x811c9dc5, from = 0, to = text.length): number {
+  let hashed = start;
+  for (let at = from; at < to; at += 1) hashed = Math.imul(hashed ^ text.charCodeAt(at), 0x01000193);
+  return (hashed ^ (hashed >>> 15)) >>> 0;
+}
+
+export const NOT_FOUND = -1;
+
+const FIRST_CHAINS = 256;
+
+/**
+ * A hash table of numbers in three arrays. The caller stores what each number stands for and compares it. The table grows by
+ * one chain at a time (linear hashing), so that no single insertion has to rehash everything.
+ */
+export class HashChains {
+  #heads = new Int32Array(FIRST_CHAINS).fill(NOT_FOUND);
+  /** The number of chains: a power of two plus the chains that have been split since. */
+  #count = FIRST_CHAINS;
+  #mask = FIRST_CHAINS - 1;
+  #nexts = new Int32Array(0);
+  /** The hash of each number, stored because computing it again would need the text that the number stands for. */
+  #hashes = new Uint32Array(0);
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get bytes(): number {
+    return 4 * (this.#heads.length + this.#nexts.length + this.#hashes.length);
+  }
+
+  /** The first number with this hash, or `NOT_FOUND`. */
+  first(hashed: number): number {
+    return this.#from(this.#heads[this.#chainOf(hashed)] ?? NOT_FOUND, hashed);
+  }
+
+  /** The next number with the same hash, or `NOT_FOUND`. */
+  after(number: number): number {
+    return this.#from(this.#nexts[number] ?? NOT_FOUND, this.#hashes[number] ?? 0);
+  }
+
+  add(number: number, hashed: number): void {
+    if (this.#size >= this.#count) this.#split();
+    this.#nexts = growTo(this.#nexts, number);
+    this.#hashes = growTo(this.#hashes, number);
+    this.#hashes[number] = hashed;
+    this.#link(number);
+    this.#size += 1;
+  }
+
+  remove(number: number): void {
+    const chain = this.#chainOf(this.#hashes[number] ?? 0);
+    const next = this.#nexts[number] ?? NOT_FOUND;
+    let before = this.#heads[chain] ?? NOT_FOUND;
+    if (before === number) this.#heads[chain] = next;
+    else {
+      while (this.#nexts[before] !== number) before = this.#nexts[before] ?? NOT_FOUND;
+      this.#nexts[before] = next;
+    }
+    this.#hashes[number] = 0;
+    this.#size -= 1;
+  }
+
+  /** Overwrites the hashes, because they reveal something about the texts. The table cannot be used afterwards. */
+  clear(): void {
+    this.#hashes.fill(0);
+  }
+
+  #from(number: number, hashed: number): number {
+    let found = number;
+    while (found !== NOT_FOUND && this.#hashes[found] !== hashed) found = this.#nexts[found] ?? NOT_FOUND;
+    return found;
+  }
+
+  #chainOf(hashed: number): number {
+    const chain = hashed & (2 * this.#mask + 1);
+    return chain < this.#count ? chain : hashed & this.#mask;
+  }
+
+  #link(number: number): void {
+    const chain = this.#chainOf(this.#hashes[number] ?? 0);
+    this.#nexts[number] = this.#heads[chain] ?? NOT_FOUND;
+    this.#heads[chain] = number;
+  }
+
+  #split(): void {
+    const old = this.#count & this.#mask;
+    this.#heads = growTo(this.#heads, this.#count);
+    this.#heads[this.#count] = NOT_FOUND;
+    this.#count += 1;
+    let number = this.#heads[old] ?? NOT_FOUND;
+    this.#heads[old] = NOT_FOUND;
+    while (number !== NOT_FOUND) {
+      const next = this.#nexts[number] ?? NOT_FOUND;
+      this.#link(number);
+      number = next;
+    }
+    if (this.#count > 2 * this.#mask + 1) this.#mask = 2 * this.#mask + 1;
+  }
+}
+
+const PAGE = 1 << 14;
+const SMALLEST_BLOCK = 2;
+const LARGEST_BLOCK = 10;
+
+/** The owner of the entries knows which are live, and is called when a dead entry leaves a list. */
+export interface PostingOwner {
+  isLive(entry: number): boolean;
+  onRemoved(entry: number): void;
+}
+
+/**
+ * Many lists of numbers in few arrays. A list of one entry is stored as that number, a longer list as a chain of blocks that double
+ * in size, the newest first. Dead entries stay in a list until they are half of it, so that removing costs no more in total than
+ * adding.
+ */
+export class PostingLists {
+  readonly #owner: PostingOwner;
+  readonly #pages: Uint32Array<ArrayBuffer>[] = [];
+  /** Addresses of free blocks, by size. */
+  readonly #free: number[][] = Array.from({ length: LARGEST_BLOCK + 1 }, () => []);
+  #pageUsed = PAGE;
+  /** The only entry of a list, or the address of its newest block. */
+  #heads = new Uint32Array(0);
+  #counts = new Uint32Array(0);
+  /** The number of dead entries by list; few lists have any. */
+  readonly #dead = new Map<number, number>();
+  #scratch = new Uint32Array(1024);
+
+  constructor(owner: PostingOwner) {
+    this.#owner = owner;
+  }
+
+  get bytes(): number {
+    return 4 * (this.#pages.length * PAGE + 2 * this.#heads.length + this.#scratch.length);
+  }
+
+  /** The number of live entries. */
+  size(list: number): number {
+    return (this.#counts[list] ?? 0) - (this.#dead.get(list) ?? 0);
+  }
+
+  add(list: number, entry: number): void {
+    if (list >= this.#heads.length) this.#grow(list);
+    const count = this.#counts[list] ?? 0;
+    this.#counts[list] = count + 1;
+    if (count === 0) {
+      this.#heads[list] = entry;
+      return;
+    }
+    const { size, used } = newestBlock(count);
+    let address = this.#heads[list] ?? 0;
+    if (count === 1) {
+      const block = this.#allocate(SMALLEST_BLOCK);
+      this.#write(block, 0);
+      this.#write(block + 1, address);
+      this.#heads[list] = address = block;
+    } else if (used === (1 << size) - 1) {
+      const block = this.#allocate(Math.min(size + 1, LARGEST_BLOCK));
+      this.#write(block, address);
+      this.#heads[list] = block;
+      this.#write(block + 1, entry);
+      return;
+    }
+    this.#write(address + 1 + used, entry);
+  }
+
+  #grow(list: number): void {
+    this.#heads = growTo(this.#heads, list);
+    this.#counts = growTo(this.#counts, list);
+  }
+
+  /** Call it once for each entry of the list that died. */
+  markDead(list: number): void {
+    const dead = (this.#dead.get(list) ?? 0) + 1;
+    if (2 * dead > (this.#counts[list] ?? 0)) this.#compact(list);
+    else this.#dead.set(list, dead);
+  }
+
+  /** Copies the newest entries, including dead ones, to `entries`, oldest first. They are valid until the next call. Returns their number. */
+  read(list: number, most: number): number {
+    const count = this.#counts[list] ?? 0;
+    const wanted = Math.min(count, most);
+    this.#scratch = growTo(this.#scratch, wanted);
+    if (count === 1 && wanted === 1) this.#scratch[0] = this.#heads[list] ?? 0;
+    if (count <= 1) return wanted;
+    let address = this.#heads[list] ?? 0;
+    for (let copied = 0; copied < wanted;) {
+      const { used } = newestBlock(count - copied);
+      const page = this.#pageOf(address);
+      const at = address % PAGE;
+      const part = Math.min(used, wanted - copied);
+      this.#scratch.set(page.subarray(at + 1 + used - part, at + 1 + used), wanted - copied - part);
+      copied += part;
+      address = page[at] ?? 0;
+    }
+    return wanted;
+  }
+
+  get entries(): Uint32Array {
+    return this.#scratch;
+  }
+
+  /** Rebuilds the list from its live entries. */
+  #compact(list: number): void {
+    const count = this.read(list, Infinity);
+    const entries = this.#scratch.slice(0, count);
+    this.#freeBlocks(list);
+    this.#counts[list] = 0;
+    this.#dead.delete(list);
+    this.#heads[list] = 0;
+    for (const entry of entries) {
+      if (this.#owner.isLive(entry)) this.add(list, entry);
+      else this.#owner.onRemoved(entry);
+    }
+  }
+
+  #freeBlocks(list: number): void {
+    let left = this.#counts[list] ?? 0;
+    if (left < 2) return;
+    for (let address = this.#heads[list] ?? 0; left > 0;) {
+      const { size, used } = newestBlock(left);
+      const page = this.#pageOf(address);
+      const at = address % PAGE;
+      this.#free[size]?.push(address);
+      address = page[at] ?? 0;
+      page.fill(0, at, at + (1 << size));
+      left -= used;
+    }
+  }
+
+  #allocate(size: number): number {
+    const free = this.#free[size]?.pop();
+    if (free !== undefined) return free;
+    if (this.#pageUsed + (1 << size) > PAGE) {
+      this.#freeRestOfPage();
+      this.#pages.push(new Uint32Array(PAGE));
+      this.#pageUsed = 0;
+    }
+    const address = (this.#pages.length - 1) * PAGE + this.#pageUsed;
+    this.#pageUsed += 1 << size;
+    return address;
+  }
+
+  /** Splits the unused rest of a page into smaller free blocks. */
+  #freeRestOfPage(): void {
+    for (let size = LARGEST_BLOCK; size >= SMALLEST_BLOCK; size -= 1) {
+      if (this.#pageUsed + (1 << size) > PAGE) continue;
+      this.#free[size]?.push((this.#pages.length - 1) * PAGE + this.#pageUsed);
+      this.#pageUsed += 1 << size;
+    }
+  }
+
+  #pageOf(address: number): Uint32Array {
+    const page = this.#pages[Math.floor(address / PAGE)];
+    if (page === undefined) throw new RangeError('A block address is outside the pages.');
+    return page;
+  }
+
+  #write(address: number, value: number): void {
+    this.#pageOf(address)[address % PAGE] = value;
+  }
+}
+
+/** The number of entries that fit into one block of each size up to `size`. */
+const capacityUpTo = (size: number): number => (1 << (size + 1)) - (1 << SMALLEST_BLOCK) - (size - SMALLEST_BLOCK + 1);
+
+/** The size of the newest block of a list with `count` entries, as a power of two, and the number of entries in it. */
+function newestBlock(count: number): { size: number; used: number } {
+  const more = count - capacityUpTo(LARGEST_BLOCK);
+  if (more > 0) return { size: LARGEST_BLOCK, used: ((more - 1) % ((1 << LARGEST_BLOCK) - 1)) + 1 };
+  let size = SMALLEST_BLOCK;
+  while (capacityUpTo(size) < count) size += 1;
+  return { size, used: count - capacityUpTo(size - 1) };
+}
