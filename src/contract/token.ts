@@ -14,6 +14,7 @@ const idShape = 'must have 1 to 128 printable ASCII characters without a space; 
 const scopesShape = `must be a list of scopes, which are ${TOKEN_SCOPES.join(', ')}; write a JSON array`;
 const scopeShape = `must be one of ${TOKEN_SCOPES.join(', ')}; leave out any other`;
 const timeShape = 'must be in seconds since 1970; write it as a JSON number';
+const ownNameShape = 'is a name that the owner of this memory signs with; choose another';
 const nameShape = 'must have 1 to 64 characters, none of them invisible; choose another';
 
 export const Subject = lazy(() =>
@@ -31,6 +32,11 @@ const Client = lazy(() =>
     .regex(/^[A-Za-z0-9 ._-]{1,64}$/, { error: clientShape, abort: true })
     .refine((client) => client.trim() !== '', { error: clientShape }),
 );
+
+/** The names that the product itself signs with. An agent's token must not bear one, or its writes would pass for the owner's. */
+const OWN_NAMES: ReadonlySet<string> = new Set(['commandline', 'window', 'packtest']);
+
+const isOwnName = (client: string): boolean => OWN_NAMES.has(client.toLowerCase().replaceAll(/[ ._-]/g, ''));
 
 const TokenId = lazy(() => z.string({ error: notTextError }).regex(/^[!-~]{1,128}$/, { error: idShape }));
 
@@ -75,7 +81,10 @@ export const MintInput = lazy(() =>
         .trim()
         .refine((name) => seen().test(name), { error: nameShape })
         .describe('What its owner calls the token, such as "OpenClaw on the laptop".'),
-      client: Client().default('unknown').describe('The program that will use it, as it is shown beside what it writes.'),
+      client: Client()
+        .refine((client) => !isOwnName(client), { error: ownNameShape })
+        .default('unknown')
+        .describe('The program that will use it, as it is shown beside what it writes.'),
       subject: Subject().default('me').describe('Whose memory it opens. Tokens with one subject share one memory.'),
       scopes: Scopes()
         .min(1, { error: 'must name at least one scope; leave the field out for the usual ones' })

@@ -14,6 +14,7 @@ import { RamStore } from '../../../src/core/store/ram-store.ts';
 import type { MemoryStore, Vault } from '../../../src/core/store/store.ts';
 import { restoreBackup } from '../../../src/core/upkeep/restore.ts';
 import { DAY, type ManualClock, manualClock, HOUR, MINUTE, SECOND, START } from '../../support/clock.ts';
+import { openTestMemory, theOwner } from '../../support/memory.ts';
 import { A_KEY, manualKeySource, openFileStore, withKey } from '../../support/store.ts';
 import { filesBelow, tempFolder } from '../../support/temp-folder.ts';
 
@@ -554,6 +555,18 @@ describe('minting (R-AUTH-04)', () => {
       scopes: new Set(['memory:read', 'memory:write', 'packs:run']),
     });
   });
+
+  test.each(['command-line', 'window', 'Window', 'Command Line', 'command_line.', 'pack-test'])(
+    'is refused for a client named %s, which the product signs with itself (R-AUTH-13)',
+    async (client) => {
+      const { as } = await openTestMemory();
+      await expect(as(theOwner)('mintToken', { name: 'Laptop', client })).rejects.toMatchObject({
+        code: 'invalid_input',
+        message: 'client is a name that the owner of this memory signs with; choose another.',
+      });
+      expect(await as(theOwner)('mintToken', { name: 'Laptop', client: `${client}s` })).toMatchObject({ client: `${client}s` });
+    },
+  );
 
   test('lasts a year at most, which is what it lasts without a word', async () => {
     const { tokens, clock } = await overRam();
