@@ -1,9 +1,9 @@
 import { Failure } from '../../contract/failure.ts';
 import { TOKEN_SCOPES } from '../../contract/limits.ts';
 import type { TokenScope } from '../../contract/token.ts';
-import { clientId } from '../store/writer.ts';
 import { type Caller, hasScope } from './caller.ts';
-import type { TokenGrant, TokenRegistry } from './token-registry.ts';
+import { isSameClient } from './fair-share.ts';
+import type { TokenRegistry } from './token-registry.ts';
 
 /** Who is responsible for something that one client defines and another runs. */
 export interface DefinitionAuthor {
@@ -16,7 +16,7 @@ export interface DefinitionAuthor {
 
 /** Only its author and the owner change or delete a definition (R-DEFINE-01). */
 export const mayChange = (caller: Caller, definer: DefinitionAuthor): boolean =>
-  hasScope(caller, 'admin') || (!definer.owner && isClient(caller, definer));
+  hasScope(caller, 'admin') || (!definer.owner && isSameClient(caller, definer));
 
 /**
  * The one rule for what one client defines and another runs: the author is responsible, and the rights are those of both
@@ -35,7 +35,7 @@ export class Authorship {
    * have been revoked, paused or expired since the step before.
    */
   async effectiveCaller(runner: Caller, definer: DefinitionAuthor): Promise<Caller> {
-    const isOwn = definer.owner ? runner.owner === true : isClient(runner, definer);
+    const isOwn = definer.owner ? runner.owner === true : isSameClient(runner, definer);
     if (isOwn) return runner;
     const signed = { ...runner, definedBy: definer.client };
     if (definer.owner) return signed;
@@ -47,17 +47,14 @@ export class Authorship {
   /** Of many definers at once: whether a definition of theirs would run for this caller. */
   async runnableBy(runner: Caller): Promise<(definer: DefinitionAuthor) => boolean> {
     const valid = (await this.#tokens?.grants(runner.subject)) ?? [];
-    return (definer) => definer.owner || isClient(runner, definer) || valid.some((grant) => isClient(grant, definer));
+    return (definer) => definer.owner || isSameClient(runner, definer) || valid.some((grant) => isSameClient(grant, definer));
   }
 
   async #rightsOf(definer: DefinitionAuthor, subject: string): Promise<ReadonlySet<TokenScope>> {
     const valid = (await this.#tokens?.grants(subject)) ?? [];
-    return new Set(valid.filter((grant) => isClient(grant, definer)).flatMap(({ scopes }) => [...scopes]));
+    return new Set(valid.filter((grant) => isSameClient(grant, definer)).flatMap(({ scopes }) => [...scopes]));
   }
 }
-
-const isClient = (one: Pick<TokenGrant, 'client' | 'token'>, definer: DefinitionAuthor): boolean =>
-  clientId(one) === clientId(definer);
 
 const has = (scopes: ReadonlySet<TokenScope>, scope: TokenScope): boolean => scopes.has(scope) || scopes.has('admin');
 

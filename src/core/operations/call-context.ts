@@ -18,6 +18,8 @@ export interface CallContext {
    * route that asks nothing. Agents have none: their token's scopes decide.
    */
   readonly consent?: Consent;
+  /** The id of the pipeline run that makes this call, if any. */
+  readonly pipelineRun?: string;
 }
 
 /** One operation that waits for the owner's consent, with its parsed input. */
@@ -33,13 +35,23 @@ export type ConsentRequest = {
 /** Resolves to whether the owner agreed. */
 type Consent = (request: ConsentRequest) => Promise<boolean>;
 
-/** Throws unless the owner agrees. The caller may give up while the question is open; a late answer then does nothing. */
+/** Throws unless the owner agrees. If the caller cancels while the question is open, a late answer does nothing. */
 export async function askConsent({ consent, signal }: CallContext, request: ConsentRequest): Promise<void> {
   if (consent === undefined) return;
-  const agreed = await consent(request);
-  if (signal?.aborted) {
-    if (signal.reason instanceof Failure) throw signal.reason;
-    throw new Failure('cancelled', 'The request was cancelled before you agreed, so nothing was done.');
-  }
+  const agreed = await orAborted(signal, consent(request)).catch((error: unknown) => {
+    if (!signal?.aborted || error instanceof Failure) throw error;
+    throw new Failure('cancelled', 'The request was cancelled before you agreed, so nothing was done.', { cause: error });
+  });
   if (!agreed) throw new Failure('declined', 'You did not agree, so nothing was done.');
+}
+
+/** Settles as `work` does, or rejects as soon as the signal is aborted. Nothing waits for work that ignores its signal. */
+export function orAborted<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
+  if (!signal) return work;
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const abort = (): void => reject(signal.reason as Error);
+  if (signal.aborted) abort();
+  signal.addEventListener('abort', abort, { once: true });
+  work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  return promise;
 }

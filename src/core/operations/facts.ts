@@ -2,6 +2,7 @@ import type { FactDetail, FactSummary } from '../../contract/fact.ts';
 import { Failure } from '../../contract/failure.ts';
 import { spellScope } from '../../contract/forget.ts';
 import { type Caller, authorOf, shorteningGraceFor, namespaceOf } from '../access/caller.ts';
+import type { RunOrigin } from '../pipelines/pipeline-runner.ts';
 import { collectPage } from '../store/collect-page.ts';
 import { isWrittenFor } from '../store/entry.ts';
 import { selectionOf } from '../store/scope.ts';
@@ -16,7 +17,7 @@ import { refuseSecrets } from './refuse-secrets.ts';
 type Facts = Pick<Memory, 'remember' | 'recall' | 'list' | 'patch' | 'forget' | 'undoForget' | 'history'>;
 
 /** What callers do with facts. */
-export const facts = ({ store, scheduler: turns, secrets, forgotten }: MemoryDeps): Facts => ({
+export const facts = ({ store, scheduler: turns, secrets, forgotten, packs: { pipelines } }: MemoryDeps): Facts => ({
   async remember(caller, { key, value, category, tags, ttl_seconds: ttl }) {
     const warning = refuseSecrets(secrets, { value, key, tags, category });
     const draft = { key, value, category, tags, author: authorOf(caller), lifetime: ttl * 1000, ...shorteningGraceFor(caller) };
@@ -83,7 +84,7 @@ export const facts = ({ store, scheduler: turns, secrets, forgotten }: MemoryDep
     return summary(entry);
   },
 
-  async forget(caller, { scope, dry_run: dry }) {
+  async forget(caller, { scope, dry_run: dry }, during) {
     const { subject, session } = caller;
     const selection = { ...selectionOf(scope), ...(session !== undefined && { session }) };
     const spelled = spellScope(scope);
@@ -91,6 +92,10 @@ export const facts = ({ store, scheduler: turns, secrets, forgotten }: MemoryDep
     if (dry) {
       const deleted = await store.countMatching(subject, selection, between);
       return { scope: spelled, deleted, purged: false, older_backups: store.upkeep?.backups().length ?? 0, dry_run: true };
+    }
+    if (session === undefined && (scope.kind === 'all' || scope.kind === 'client')) {
+      const runs = scope.kind === 'client' ? isRunOf(scope.name) : () => true;
+      await pipelines.cancelRuns(subject, runs, 'The memory of this run was forgotten, so the run was cancelled.', during);
     }
     const about = scope.kind === 'key' ? { key: scope.name } : { scope: spelled };
     const note = noteOf(caller, 'forget', about);
@@ -134,6 +139,12 @@ export const facts = ({ store, scheduler: turns, secrets, forgotten }: MemoryDep
     };
   },
 });
+
+/** Runs that a client started or whose pipeline it defined. */
+export const isRunOf =
+  (name: string) =>
+  ({ client, definedBy }: RunOrigin): boolean =>
+    client === name || definedBy === name;
 
 /** No agent comes by this door, whatever its token is good for. */
 const isWindow = ({ transport }: Caller): boolean => transport === 'window';

@@ -17,8 +17,8 @@ export const packs = ({
 
   runPack: (caller, input, during) => engine.run(caller, input, during),
 
-  async endSession({ subject }, { id }) {
-    return { session_id: id, deleted: await sessions.end(subject, id) };
+  async endSession(caller, { id }) {
+    return { session_id: id, deleted: await sessions.end(caller, id) };
   },
 });
 

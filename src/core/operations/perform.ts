@@ -37,6 +37,8 @@ export function createPerform(
     }
     const turn = turns.acquire(caller.subject, during.requester);
     if (turn) await turn;
+    // A pipeline or pack that was cancelled while its call waited must not write any more.
+    if (during.signal?.aborted && during.signal.reason instanceof Failure) throw during.signal.reason;
     const parsed = schema().safeParse(input);
     if (!parsed.success) throw new Failure('invalid_input', explainIssue(parsed.error, input), { cause: parsed.error });
     try {

@@ -2,11 +2,12 @@ import { type PipelineDetail, displayText } from '../../contract/pipeline.ts';
 import type { DefinitionAuthor } from '../access/authorship.ts';
 import type { Caller } from '../access/caller.ts';
 import type { AttributedDefinition, PipelineChange } from '../pipelines/definition-store.ts';
-import { whyAdoptionNeeded } from '../pipelines/pipeline-runner.ts';
+import { DEFINITION_CHANGED, type PipelineRunner, whyAdoptionNeeded } from '../pipelines/pipeline-runner.ts';
 import { inputNames } from '../pipelines/validate-definition.ts';
 import type { ActivityNote } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
 import { noteOf } from './activity.ts';
+import type { CallContext } from './call-context.ts';
 import { RAM_ONLY_NOTE } from './facts.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 import { refuseSecretsIn } from './refuse-secrets.ts';
@@ -49,10 +50,11 @@ export const pipelines = ({ store, secrets, packs: { pipelines: all, authorship 
     return { ...kept.definition, ...heading(kept, await authorship.runnableBy(caller)) };
   },
 
-  async createPipeline(caller, definition) {
+  async createPipeline(caller, definition, during) {
     all.validate(definition);
     const warning = refuseSecretsIn(secrets, definition);
     const { status, expiresAt } = await all.definitions.put(caller, definition, notesOf(caller));
+    if (status === 'updated') await cancelRuns(all, caller, definition.id, during);
     const notes = [warning, store.status().kept === 'memory' ? RAM_ONLY_NOTE : undefined].filter((each) => each !== undefined);
     return {
       id: definition.id,
@@ -62,14 +64,16 @@ export const pipelines = ({ store, secrets, packs: { pipelines: all, authorship 
     };
   },
 
-  async adoptPipeline(caller, { id, updated_at: seen }) {
+  async adoptPipeline(caller, { id, updated_at: seen }, during) {
     const kept = await all.definitions.adopt(caller, id, seen);
+    if (kept.updatedAt !== Date.parse(seen)) await cancelRuns(all, caller, id, during);
     const { expires_at: _expires, ...rest } = heading(kept, await authorship.runnableBy(caller));
     return { id, ...rest };
   },
 
-  async deletePipeline(caller, { id }) {
+  async deletePipeline(caller, { id }, during) {
     await all.definitions.delete(caller, id, notesOf(caller));
+    await cancelRuns(all, caller, id, during);
     return { id, deleted: true };
   },
 
@@ -79,6 +83,10 @@ export const pipelines = ({ store, secrets, packs: { pipelines: all, authorship 
   pipelineRun: (caller, { run_id: runId }) => all.getRun(caller, runId),
   cancelPipelineRun: (caller, { run_id: runId }) => all.cancelRun(caller, runId),
 });
+
+/** The runs of a definition that was changed or deleted must not go on with the old one. */
+const cancelRuns = (runner: PipelineRunner, { subject }: Caller, id: string, during: CallContext): Promise<void> =>
+  runner.cancelRuns(subject, ({ pipeline }) => pipeline === id, DEFINITION_CHANGED, during);
 
 /** The record of activity names the pipeline. */
 export const notesOf =

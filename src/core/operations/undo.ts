@@ -3,16 +3,20 @@ import type { EntryCursor, RevertOutcome, Space } from '../store/store.ts';
 import { isInUndoRange } from '../store/undo.ts';
 import { noteOf, writeOf } from './activity.ts';
 import { decodeCursor } from './cursor.ts';
+import { isRunOf } from './facts.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 import { notesOf } from './pipelines.ts';
 
 /** Facts taken back in one commit. More would keep other subjects waiting for it. */
 const SLICE = 24;
 
+const UNDONE = 'The changes of the client that started or defined this run were undone, so the run was cancelled.';
+
 /** Takes back what one client wrote: one name and one moment say what. */
 export const undo = ({ store, scheduler: turns, packs: { pipelines } }: MemoryDeps): Pick<Memory, 'undo'> => ({
-  async undo(caller, { client, since, from, until, dry_run: dry }) {
+  async undo(caller, { client, since, from, until, dry_run: dry }, during) {
     const between = (): Promise<void> => turns.yieldTurn(caller.subject);
+    if (!dry) await pipelines.cancelRuns(caller.subject, isRunOf(client), UNDONE, during);
     const space = store.space(namespaceOf(caller), 'fact');
     const unwanted = { client, since: Date.parse(since), ...(until !== undefined && { until: Date.parse(until) }) };
     const spared =

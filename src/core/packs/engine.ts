@@ -5,7 +5,7 @@ import { asFailure, Failure } from '../../contract/failure.ts';
 import { PACK } from '../../contract/limits.ts';
 import type { PackResult, RunPackInput } from '../../contract/pack.ts';
 import type { Caller } from '../access/caller.ts';
-import { askConsent, type CallContext } from '../operations/call-context.ts';
+import { askConsent, type CallContext, orAborted } from '../operations/call-context.ts';
 import type { Clock } from '../time/clock.ts';
 import { formatTime } from '../time/format-time.ts';
 import type { Catalogue } from './catalogue.ts';
@@ -114,7 +114,7 @@ export class PackEngine {
   #begin({ pack, caller, session, input, during }: Asked, limit: TimeLimit): HookRun {
     const { log } = this.#deps;
     const { signal } = limit;
-    const { consent } = during;
+    const { consent, pipelineRun } = during;
     let forThisOnce = false;
     return {
       pack,
@@ -129,7 +129,11 @@ export class PackEngine {
         caller,
         ...(session !== undefined && { session }),
         signal,
-        callContext: { signal, ...(consent && { consent: (request) => limit.suspended(() => consent(request)) }) },
+        callContext: {
+          signal,
+          ...(consent && { consent: (request) => limit.suspended(() => consent(request)) }),
+          ...(pipelineRun !== undefined && { pipelineRun }),
+        },
         progress(done, of, saying) {
           // A handler may ignore its signal and continue.
           if (!signal.aborted) during.progress?.(done, of, saying);
@@ -275,16 +279,6 @@ function timeLimit(clock: Clock, { name, seconds = PACK.timeout }: Pack, given: 
       given?.removeEventListener('abort', giveUp);
     },
   };
-}
-
-/** Abandons a handler that ignores its signal. */
-function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  const { promise, resolve, reject } = Promise.withResolvers<T>();
-  const abort = (): void => reject(signal.reason as Failure);
-  if (signal.aborted) abort();
-  signal.addEventListener('abort', abort, { once: true });
-  work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  return promise;
 }
 
 /** Lists new artifacts in the result. Such an output is not cached, because the cache holds no artifacts. */

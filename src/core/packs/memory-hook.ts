@@ -9,16 +9,15 @@ export function memoryHook(store: MemoryStore, sessions: PackSessions): PackHook
   const give = ({ pack, caller, session, context }: HookRun): undefined => {
     if (!pack.memory || !isKeyAvailable(store.status().key)) return;
     const namespace = { subject: caller.subject, ...(session !== undefined && { session }) };
-    context.memory = createPackMemory({ store, pack, caller, namespace });
+    context.memory = createPackMemory({ store, pack, caller, namespace, signal: context.signal });
   };
   return {
     // Also for packs without memory: any run keeps its session alive.
-    before: (run) =>
-      run.session === undefined ? give(run) : sessions.open(run.caller.subject, run.session).then(() => give(run)),
+    before: (run) => (run.session === undefined ? give(run) : sessions.open(run.caller, run.session).then(() => give(run))),
 
     // Time spent running does not count as idle time.
     after({ caller, session }) {
-      if (session !== undefined) sessions.touch(caller.subject, session);
+      if (session !== undefined) sessions.touch(caller, session);
     },
   };
 }

@@ -6,6 +6,7 @@ import { authorOf, type Caller } from '../access/caller.ts';
 import { findSecret } from '../operations/secret-guard.ts';
 import type { Entry, MemoryStore, Namespace, Space } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
+import { putFairly } from './fair-room.ts';
 import type { Pack, PackMemory, PackMemoryEntry } from './pack.ts';
 
 interface Deps {
@@ -13,11 +14,13 @@ interface Deps {
   readonly pack: Pack;
   readonly caller: Caller;
   readonly namespace: Namespace;
+  /** Aborted when the run was cancelled. Its handler may go on, but must not write any more. */
+  readonly signal: AbortSignal;
 }
 
 /** Prefixes keys with the pack's name, which the handler never sees. No pack can read or write another pack's entries. */
-export function createPackMemory({ store, pack, caller, namespace }: Deps): PackMemory {
-  const space: Space = store.space(namespace, 'pack');
+export function createPackMemory({ store: memoryStore, pack, caller, namespace, signal }: Deps): PackMemory {
+  const space: Space = memoryStore.space(namespace, 'pack');
   const prefix = `${pack.name}/`;
   const { subject, session } = namespace;
 
@@ -56,13 +59,18 @@ export function createPackMemory({ store, pack, caller, namespace }: Deps): Pack
       if (!(ttl > 0 && ttl <= TTL.max)) {
         throw new Failure('handler_failed', `ttl must be a number of seconds, more than 0 and at most ${TTL.max}; send one.`);
       }
-      await space.put({
+      const author = authorOf(caller);
+      const draft = {
         key: prefix + fitting(key),
         value: text,
         category: fittingCategory(category ?? CATEGORY.pack),
         tags,
-        author: authorOf(caller),
+        author,
         lifetime: ttl * 1000,
+      };
+      await putFairly(memoryStore, subject, author, () => {
+        signal.throwIfAborted();
+        return space.put(draft);
       });
     },
 
@@ -78,7 +86,11 @@ export function createPackMemory({ store, pack, caller, namespace }: Deps): Pack
     },
 
     async delete(key) {
-      const { deleted } = await store.forget(subject, { kinds: ['pack'], key: prefix + fitting(key), session: session ?? '' });
+      const { deleted } = await memoryStore.forget(subject, {
+        kinds: ['pack'],
+        key: prefix + fitting(key),
+        session: session ?? '',
+      });
       return deleted > 0;
     },
 

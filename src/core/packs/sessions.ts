@@ -1,5 +1,7 @@
 import { Failure } from '../../contract/failure.ts';
 import { PACK } from '../../contract/limits.ts';
+import { type Caller, hasScope } from '../access/caller.ts';
+import { mayEnd, mayTakePlace } from '../access/fair-share.ts';
 import type { MemoryStore } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
 
@@ -7,6 +9,9 @@ const REST_MS = PACK.sessionIdle * 1000;
 
 interface Session {
   readonly subject: string;
+  /** The client that started it. */
+  readonly client: string;
+  readonly token: string;
   readonly id: string;
   usedAt: number;
 }
@@ -33,7 +38,7 @@ export class PackSessions implements Disposable {
   /**
    * Deletes leftovers of an earlier start before the first session opens, so that a session with the same name starts empty.
    */
-  async open(subject: string, id: string): Promise<void> {
+  async open(caller: Caller, id: string): Promise<void> {
     this.#first ??= this.endLeftovers();
     try {
       await this.#first;
@@ -41,22 +46,36 @@ export class PackSessions implements Disposable {
       this.#first = undefined;
       throw error;
     }
-    this.touch(subject, id);
+    this.touch(caller, id);
   }
 
-  touch(subject: string, id: string): void {
+  touch(caller: Caller, id: string): void {
+    const { subject, client, token } = caller;
     const name = nameOf(subject, id);
     const known = this.#open.get(name);
-    if (!known && this.#countOf(subject) >= PACK.sessions) {
-      throw new Failure('session_unavailable', `${PACK.sessions} sessions of this caller are already open; end one first.`);
+    if (!known && !mayTakePlace(caller, this.#openOf(subject), PACK.sessions)) {
+      throw new Failure(
+        'session_unavailable',
+        `This client has its share of the ${PACK.sessions} open sessions of its memory; end one of its own first.`,
+      );
     }
     this.#open.delete(name);
-    this.#open.set(name, { subject, id, usedAt: this.#clock.steady() });
+    this.#open.set(name, { ...(known ?? { subject, id, client, token }), usedAt: this.#clock.steady() });
     this.#wait();
   }
 
-  /** Returns the number of deleted entries. A session that is not open may still have entries from an earlier start. */
-  async end(subject: string, id: string): Promise<number> {
+  /**
+   * Returns the number of deleted entries. Only the client that started a session and the owner may end it. To other clients
+   * the session looks like one that does not exist.
+   */
+  async end(caller: Caller, id: string): Promise<number> {
+    const session = this.#open.get(nameOf(caller.subject, id));
+    // A session that is not open may still have entries from an earlier start, which has forgotten its starter.
+    const mayEndIt = session ? mayEnd(caller, session) : hasScope(caller, 'admin');
+    return mayEndIt ? await this.#end(caller.subject, id) : 0;
+  }
+
+  async #end(subject: string, id: string): Promise<number> {
     this.#open.delete(nameOf(subject, id));
     const { deleted } = await this.#store.forget(subject, { kinds: ['pack'], session: id });
     return deleted;
@@ -66,7 +85,7 @@ export class PackSessions implements Disposable {
   async endLeftovers(): Promise<void> {
     for (const { namespace } of await this.#store.namespaces('pack')) {
       const { subject, session } = namespace;
-      if (session !== undefined && !this.#open.has(nameOf(subject, session))) await this.end(subject, session);
+      if (session !== undefined && !this.#open.has(nameOf(subject, session))) await this.#end(subject, session);
     }
   }
 
@@ -74,8 +93,8 @@ export class PackSessions implements Disposable {
     this.#waiting?.[Symbol.dispose]();
   }
 
-  #countOf(subject: string): number {
-    return this.#open.values().reduce((count, session) => (session.subject === subject ? count + 1 : count), 0);
+  #openOf(subject: string): Session[] {
+    return [...this.#open.values()].filter((session) => session.subject === subject);
   }
 
   #wait(): void {

@@ -3,6 +3,8 @@ import { HISTORY_VERSIONS, PIPELINE } from '../../contract/limits.ts';
 import type { PipelineDefinition, PipelineReceipt } from '../../contract/pipeline.ts';
 import { type DefinitionAuthor, mayChange } from '../access/authorship.ts';
 import { authorOf, type Caller } from '../access/caller.ts';
+import { mayTakePlace } from '../access/fair-share.ts';
+import { putFairly } from '../packs/fair-room.ts';
 import type { Author, Entry, MemoryStore, ActivityNote, Space, UndoRange } from '../store/store.ts';
 import { isInUndoRange, planRevert, restoredVersion } from '../store/undo.ts';
 import { clientId } from '../store/writer.ts';
@@ -99,8 +101,13 @@ export class DefinitionStore {
       const stored: Stored = { definition, ...(caller.owner === true && { owner: true }) };
       if (!entry) {
         // Never evict a definition to make room: someone may rely on it.
-        if ((await space.count(DEFINITION.category)) >= PIPELINE.definitions) {
-          throw new Failure('quota_exceeded', `${PIPELINE.definitions} pipelines are already stored; delete one first.`);
+        const authors: Author[] = [];
+        for await (const found of this.#each(caller.subject)) authors.push(found.entry.author);
+        if (!mayTakePlace(caller, authors, PIPELINE.definitions)) {
+          throw new Failure(
+            'quota_exceeded',
+            `This client has its share of the ${PIPELINE.definitions} pipelines that a memory stores; delete one of its own first.`,
+          );
         }
         const { expiresAt } = await this.#write(
           caller.subject,
@@ -236,7 +243,7 @@ export class DefinitionStore {
   ): Promise<Entry> {
     const key = DEFINITION.begin + stored.definition.id;
     const draft = { key, value: JSON.stringify(stored), category: DEFINITION.category, tags: [], author, lifetime };
-    return (await this.#space(subject).put(draft, note)).entry;
+    return (await putFairly(this.#store, subject, author, () => this.#space(subject).put(draft, note))).entry;
   }
 
   async #remove(subject: string, { entry, stored: { definition, version } }: Found, note: ActivityNote): Promise<void> {

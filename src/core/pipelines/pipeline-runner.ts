@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { asFailure, Failure, type FailureCode } from '../../contract/failure.ts';
 import { PIPELINE } from '../../contract/limits.ts';
 import type { PipelineDefinition, PipelineRun, PipelineRuns, RunPipelineInput } from '../../contract/pipeline.ts';
 import type { Authorship, DefinitionAuthor } from '../access/authorship.ts';
 import { authorOf, type Caller, hasScope } from '../access/caller.ts';
+import { mayEnd, mayTakePlace } from '../access/fair-share.ts';
 import { requireKey } from '../crypto/require-key.ts';
 import type { CallContext } from '../operations/call-context.ts';
 import { findSecret } from '../operations/secret-guard.ts';
@@ -59,6 +61,13 @@ interface Running {
   readonly ended: Promise<PipelineRun | undefined>;
 }
 
+/** Which pipeline a run executes, who started it, and who is responsible for its definition. */
+export interface RunOrigin {
+  readonly pipeline: string;
+  readonly client: string;
+  readonly definedBy: string;
+}
+
 interface Begun {
   readonly caller: Caller;
   /** The caller, limited to the rights that the author also has. */
@@ -70,6 +79,8 @@ interface Begun {
 
 const LEGACY =
   'This pipeline was made before authors were recorded, so it cannot run. Ask the owner of this memory to review and adopt it.';
+
+export const DEFINITION_CHANGED = 'The pipeline was changed or deleted during this run, so the run was cancelled.';
 
 type Ended = Pick<PipelineRun, 'failure'> & { readonly status: Exclude<PipelineRun['status'], 'running'> };
 
@@ -160,15 +171,33 @@ export class PipelineRunner implements Disposable {
     const found = await this.#shelf.run(subject, runId);
     const running = this.#of(subject, runId);
     if (running) return told(running.active);
-    if (!found) throw new Failure('not_found', 'There is no such run, or it ended more than a week ago; start another.');
+    if (!found) throw unknownRun();
     return this.#now(subject, found.kept);
   }
 
+  /** Only the client that started a run and the owner may cancel it. To other clients it looks like an unknown run. */
   async cancelRun(caller: Caller, runId: string): Promise<PipelineRun> {
+    const found = await this.#shelf.run(caller.subject, runId);
+    if (!found || !mayEnd(caller, found.entry.author)) throw unknownRun();
     const running = this.#of(caller.subject, runId);
     running?.active.cancelling.abort();
     await running?.ended;
     return await this.getRun(caller, runId);
+  }
+
+  /**
+   * Cancels the runs of a subject that match, and waits until they have ended. They write nothing after that. Leaves out the run
+   * that makes this call.
+   */
+  async cancelRuns(subject: string, matches: (run: RunOrigin) => boolean, why: string, from?: CallContext): Promise<void> {
+    const chosen = [...this.#running.values()].filter(
+      ({ active: { caller, author, run } }) =>
+        caller.subject === subject &&
+        run.run_id !== from?.pipelineRun &&
+        matches({ pipeline: run.pipeline, client: caller.client, definedBy: author.client }),
+    );
+    for (const { active } of chosen) active.cancelling.abort(new Failure('cancelled', why));
+    await Promise.all(chosen.map(({ ended }) => ended));
   }
 
   /** Cancels the runs of a token that was revoked or paused (R-PACK-32). */
@@ -236,14 +265,13 @@ export class PipelineRunner implements Disposable {
   #begin({ caller, acting, kept, inputs, during }: Begun): Active {
     const { store, clock } = this.#deps;
     const { definition, author } = kept;
-    const count = [...this.#running.values()].filter(({ active }) => active.caller.subject === caller.subject).length;
-    if (count >= PIPELINE.atOnce) {
+    const running = [...this.#running.values()].filter(({ active }) => active.caller.subject === caller.subject);
+    const starters = running.map(({ active }) => active.caller);
+    if (!mayTakePlace(caller, starters, PIPELINE.atOnce)) {
       throw new Failure(
         'rate_limited',
-        `${PIPELINE.atOnce} pipelines are already running for this caller; wait until one ends.`,
-        {
-          retryAfter: 1,
-        },
+        `Too many pipelines of this client are running: a memory runs ${PIPELINE.atOnce} at once, which its clients share; wait until one ends.`,
+        { retryAfter: 1 },
       );
     }
     const cancelling = new AbortController();
@@ -313,11 +341,18 @@ export class PipelineRunner implements Disposable {
   async #step(active: Active, index: number, step: RunStep): Promise<void> {
     const { engine } = this.#deps;
     const { caller, author, definition, outputs, signal } = active;
+    const { run } = active;
+    const present = await this.definitions.get(caller.subject, definition.id);
+    if (!isDeepStrictEqual([present.definition, present.author], [definition, author])) {
+      active.cancelling.abort(new Failure('cancelled', DEFINITION_CHANGED));
+      signal.throwIfAborted();
+    }
     const acting = await this.#acting(caller, { author, legacy: false });
     const asked = definition.steps[index]?.input;
     const input = fillReferences(asked, (reference) => lookUp(active, step.id, reference)) as Record<string, unknown>;
     const during: CallContext = {
       signal,
+      pipelineRun: run.run_id,
       ...(active.during.consent && { consent: active.during.consent }),
       // Maps the step's progress onto the pipeline's.
       progress: (done, of, saying) =>
@@ -419,6 +454,9 @@ function lookUp({ inputs, outputs }: Active, step: string, reference: Reference)
     `The step ${step} refers to ${reference.spelled}, which is not in that output; compare it with the output of the pack.`,
   );
 }
+
+const unknownRun = (): Failure =>
+  new Failure('not_found', 'There is no such run, or it ended more than a week ago; start another.');
 
 const partOf = (done: number, of: number | undefined): number =>
   of !== undefined && of > 0 ? Math.max(0, Math.min(done / of, 1)) : 0;

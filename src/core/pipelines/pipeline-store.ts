@@ -2,8 +2,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../contract/failure.ts';
 import { PIPELINE } from '../../contract/limits.ts';
 import type { PipelineRun } from '../../contract/pipeline.ts';
+import { putFairly } from '../packs/fair-room.ts';
 import { collectPage } from '../store/collect-page.ts';
+import { fairEviction } from '../store/fair-eviction.ts';
 import type { Author, Entry, MemoryStore, Space } from '../store/store.ts';
+import { clientId } from '../store/writer.ts';
 import { allEntries } from './every-entry.ts';
 
 /** Packs cannot write here: their categories have no colon, and their keys start with a name that contains a dot. */
@@ -11,6 +14,9 @@ const RUN = { running: 'pipeline:running', ended: 'pipeline:ended', begin: 'pipe
 
 /** Runs decrypted per event loop turn. They may be large, and other callers wait. */
 const RUN_SLICE = 4;
+
+/** The oldest ended runs that are compared when one of them has to go. More would have to be decrypted than a run may wait for. */
+const EVICTION_WINDOW = 40;
 
 /** The stored JSON. */
 export interface RunRecord {
@@ -27,14 +33,15 @@ export class PipelineStore {
   }
 
   async saveRun(subject: string, author: Author, kept: RunRecord): Promise<void> {
-    await this.#space(subject).put({
+    const draft = {
       key: RUN.begin + kept.run.run_id,
       value: JSON.stringify(kept),
       category: kept.run.status === 'running' ? RUN.running : RUN.ended,
       tags: [],
       author,
       lifetime: PIPELINE.runTtl * 1000,
-    });
+    };
+    await putFairly(this.#store, subject, author, () => this.#space(subject).put(draft));
   }
 
   /**
@@ -68,7 +75,7 @@ export class PipelineStore {
     return entries.map(({ key }) => key.slice(RUN.begin.length));
   }
 
-  /** Deletes the oldest ended run once there are too many. */
+  /** Deletes an ended run once there are too many. */
   async trimEndedRuns(subject: string): Promise<void> {
     if ((await this.#space(subject).count(RUN.ended)) > PIPELINE.runs) await this.#dropOldest(subject);
   }
@@ -83,11 +90,18 @@ export class PipelineStore {
     }
   }
 
-  /** Whether a run was deleted. */
+  /**
+   * Of the oldest ended runs, deletes the first of the client that has the most of them, so that no client pushes out all runs of
+   * another. Returns false if there is none.
+   */
   async #dropOldest(subject: string): Promise<boolean> {
-    const query = { sort: 'oldest', category: RUN.ended, limit: 1 } as const;
+    const query = { sort: 'oldest', category: RUN.ended, limit: EVICTION_WINDOW } as const;
     const { entries } = await collectPage(this.#space(subject), query, { between: nextTurn });
-    for (const { key } of entries) await this.#store.forget(subject, { kinds: ['pack'], key, session: '' });
+    const clients = entries.map(({ author }) => clientId(author));
+    for (const position of fairEviction(clients, 1)) {
+      const key = entries[position]?.key ?? '';
+      await this.#store.forget(subject, { kinds: ['pack'], key, session: '' });
+    }
     return entries.length > 0;
   }
 

@@ -3,7 +3,7 @@ import type { ExecutionContext, Pack, PackMemory } from '../../../src/core/packs
 import { PackSessions } from '../../../src/core/packs/sessions.ts';
 import type { Quota } from '../../../src/core/store/store.ts';
 import { manualClock, HOUR, MINUTE } from '../../support/clock.ts';
-import { aCaller, openTestMemory, type TestMemory } from '../../support/memory.ts';
+import { aCaller, openTestMemory, type TestMemory, theOwner } from '../../support/memory.ts';
 import { aPack, CREDENTIAL } from '../../support/packs.ts';
 
 const me = aCaller();
@@ -233,7 +233,7 @@ describe('a session', () => {
 
   test('is one of a hundred at most, for each subject', async () => {
     const { as, clock } = await opened();
-    const run = (session: string, caller = me) => as(caller)('runPack', { name: 'test.echo', session });
+    const run = (session: string, caller = theOwner) => as(caller)('runPack', { name: 'test.echo', session });
     for (let turn = 0; turn < 100; turn += 1) await run(`s${turn}`);
     await expect(run('one-more')).rejects.toMatchObject({ code: 'session_unavailable' });
     await run('one', aCaller({ subject: 'you' }));

@@ -171,7 +171,7 @@ describe('defining pipelines', () => {
 
   test('keeps a hundred of each subject, and lets none go by itself', async () => {
     const memory = await withPacks();
-    const may = memory.as(me);
+    const may = memory.as(theOwner);
     await Promise.all(
       Array.from({ length: PIPELINE.definitions }, (_, index) => may('createPipeline', aPipeline({ id: `p${index}` }))),
     );
@@ -493,9 +493,9 @@ describe('a run', () => {
     const held = Promise.withResolvers<object>();
     const memory = await withPacks(aPack(({ caller }) => (caller.subject === 'me' ? held.promise : { said: 'mine' })));
     const you = aCaller({ subject: 'you' });
-    await memory.as(me)('createPipeline', aPipeline());
+    await memory.as(theOwner)('createPipeline', aPipeline());
     await memory.as(you)('createPipeline', aPipeline());
-    const start = (caller = me) => memory.as(caller)('runPipeline', { id: 'greet', inputs: { name: 'x' } });
+    const start = (caller = theOwner) => memory.as(caller)('runPipeline', { id: 'greet', inputs: { name: 'x' } });
     const runs = await Promise.all(Array.from({ length: PIPELINE.atOnce }, () => start()));
     await expect(start()).rejects.toMatchObject({ code: 'rate_limited' });
     expect(await ended(memory, (await start(you)).run_id, you)).toMatchObject({ status: 'succeeded' });
@@ -618,9 +618,9 @@ describe('what is cut short', () => {
     { id: 'third', pack: 'test.echo' },
   ];
 
-  async function inSecondStep(memory: TestMemory): Promise<string> {
-    await memory.as(me)('createPipeline', aPipeline({ steps }));
-    const { run_id: id } = await memory.as(me)('runPipeline', { id: 'greet', inputs: { audience: 'children' } });
+  async function inSecondStep(memory: TestMemory, runner = me): Promise<string> {
+    await memory.as(runner)('createPipeline', aPipeline({ steps }));
+    const { run_id: id } = await memory.as(runner)('runPipeline', { id: 'greet', inputs: { audience: 'children' } });
     while ((await memory.as(me)('pipelineRun', { run_id: id })).steps[1]?.status !== 'running') await nextTurn();
     return id;
   }
@@ -704,7 +704,7 @@ describe('what is cut short', () => {
 
   test('is no run that comes to its end while others are ended', async () => {
     const before = await withPacks(patient());
-    for (let count = 0; count < PIPELINE.atOnce; count += 1) await inSecondStep(before);
+    for (let count = 0; count < PIPELINE.atOnce; count += 1) await inSecondStep(before, theOwner);
     before.packs.pipelines[Symbol.dispose]();
     await before.store[Symbol.asyncDispose]();
 
