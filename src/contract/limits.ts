@@ -25,6 +25,9 @@ export const HISTORY_VERSIONS = 20;
 /** A client that shortens the life of another client's fact leaves the fact at least this long, in seconds. */
 export const SHORTENING_GRACE = 7 * DAY;
 
+/** Backups that are kept; a newer one deletes the oldest. */
+export const BACKUPS_KEPT = 7;
+
 /** A forgotten fact is held for this long so that the window can undo the forget: eight seconds, and two for the way there. */
 export const UNDO_FORGET_MS = 10_000;
 

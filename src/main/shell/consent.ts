@@ -1,6 +1,7 @@
 import type { ApproveOllamaInput } from '../../contract/embeddings.ts';
 import { Failure } from '../../contract/failure.ts';
 import { type Scope, spellScope } from '../../contract/forget.ts';
+import { BACKUPS_KEPT } from '../../contract/limits.ts';
 import type { OperationInput, OperationRequest } from '../../contract/operations.ts';
 import type { Caller } from '../../core/access/caller.ts';
 import type { CallContext } from '../../core/operations/call-context.ts';
@@ -45,6 +46,8 @@ export function desktopConsent({ perform, clock, askOwner: agrees }: Deps): Cons
   let losses: readonly number[] = [];
   let last: Promise<unknown> = Promise.resolve();
   let waiting = 0;
+  /** Backups that exist or were allowed without a question, and may still be under way. */
+  let expectedBackups = 0;
 
   return async (request) => {
     if (losesOneFact(request) && mayLoseOneMore()) return true;
@@ -54,6 +57,7 @@ export function desktopConsent({ perform, clock, askOwner: agrees }: Deps): Cons
     waiting += 1;
     // What the question names is read when it is shown, not when it began to wait.
     const answer = last.then(async () => {
+      if (request.name === 'backup' && (await mayAddBackup(request.caller))) return true;
       const question = await questionFor(request, perform);
       return question === undefined || (await agrees(question));
     });
@@ -62,6 +66,15 @@ export function desktopConsent({ perform, clock, askOwner: agrees }: Deps): Cons
     if (agreed && losesOneFact(request)) losses = [];
     return agreed;
   };
+
+  /** Whether one more backup certainly deletes no older one. */
+  async function mayAddBackup(caller: Caller): Promise<boolean> {
+    const { backups } = await perform(caller, 'backups', {});
+    expectedBackups = Math.max(expectedBackups, backups.length);
+    if (expectedBackups >= BACKUPS_KEPT) return false;
+    expectedBackups += 1;
+    return true;
+  }
 
   function mayLoseOneMore(): boolean {
     const now = clock.steady();
@@ -202,6 +215,12 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<C
         yes: 'Trust the Clock',
       };
     }
+    case 'backup':
+      return {
+        message: 'Make another backup?',
+        detail: `Only the ${BACKUPS_KEPT} newest backups are kept. Older ones are deleted for good.`,
+        yes: 'Back Up',
+      };
     case 'rotateKey':
       return {
         message: 'Seal everything under a new key?',
