@@ -11,6 +11,15 @@ import {
   isPlaceholder,
   isHighEntropy,
 } from './secret-heuristics.ts';
+import {
+  PASSWORD_WORDS,
+  PREFIXED_TOKENS,
+  SECRET_WORDS,
+  SHAPED_TOKENS,
+  WORDS_AFTER_PASSWORD,
+  WORDS_OF_HARMLESS_KEYS,
+  WORDS_OF_SECRET_KEYS,
+} from './secret-patterns.ts';
 
 /**
  * Tells text that gives a credential away, so that memory is not where one ends up (R-FACT-18). It looks for what is known
@@ -65,22 +74,13 @@ function hintedIn(lower: string): ReadonlySet<SecretPattern> {
   return found;
 }
 
-const alnum = '[A-Za-z0-9]';
-const upper = '[A-Z0-9]';
-const small = '[a-z0-9]';
-const hex = '[0-9a-f]';
-const url = '[A-Za-z0-9_-]';
-const base64 = '[A-Za-z0-9+/=_-]';
-
-/** A token whose issuer gave it a beginning of its own. */
-const begins = (kind: string, prefix: string, body: string): SecretPattern => ({
+const prefixed = ([kind, prefixes, body]: (typeof PREFIXED_TOKENS)[number]): SecretPattern => ({
   kind,
-  hints: [prefix.toLowerCase()],
-  pattern: new RegExp(`(?<![A-Za-z0-9])${RegExp.escape(prefix)}(${body})`, 'g'),
+  hints: prefixes.map((prefix) => prefix.toLowerCase()),
+  pattern: new RegExp(`(?<![A-Za-z0-9])(?:${prefixes.map(RegExp.escape).join('|')})(${body})`, 'g'),
   plausible: isRandomLooking,
 });
 
-/** A token known by more than its beginning. */
 const like = (
   kind: string,
   hints: string | readonly string[],
@@ -93,15 +93,9 @@ const like = (
   plausible,
 });
 
-const set = (words: string): ReadonlySet<string> => new Set(words.split(' '));
-
-const passwordWord =
-  'password|passwd|passphrase|passcode|pass|pwd|passwort|kennwort|wachtwoord|contraseña|contrasena|mot de passe|senha|parola|' +
-  'hasło|heslo|lösenord|adgangskode|salasana|şifre|пароль|密码|密碼|パスワード|비밀번호';
-const secretWord = 'secret|token|credential|credentials|auth|apikey|key|pat';
+const passwordWord = PASSWORD_WORDS.join('|');
+const secretWord = SECRET_WORDS.join('|');
 const verb = 'is|was|ist|lautet|war|es|est|è|é|to|auf|це|это';
-const PASSWORD_WORDS = passwordWord.split('|');
-const SECRET_WORDS = secretWord.split('|');
 
 /**
  * `name = value` in any of its spellings: .env, YAML, JSON, headers, tables. The value is only looked at, for it may be the
@@ -114,143 +108,24 @@ const assigned = (words: string): RegExp =>
     'giu',
   );
 
-const makeMarks = (): readonly SecretPattern[] => [
+const makePatterns = (): readonly SecretPattern[] => [
+  ...PREFIXED_TOKENS.map(prefixed),
+  ...SHAPED_TOKENS.map(([kind, hint, pattern]) => like(kind, hint, pattern)),
   like(
     'a private key',
     'private key',
     /-----BEGIN [A-Z0-9 ]{0,20}PRIVATE KEY[A-Z ]{0,6}-----([\s\S]{0,400})/g,
     (body) => /[A-Za-z0-9+/]{40}/.test(body) && !isPlaceholder(body),
   ),
-  like('a private key', 'begin ssh2', /---- BEGIN SSH2 [A-Z ]{0,20}PRIVATE KEY ----[\s\S]{0,400}?([A-Za-z0-9+/]{40})/g),
-  like('a private key', 'private-lines', /Private-Lines: \d{1,3}\s{1,2}([A-Za-z0-9+/]{40})/g),
-  begins('an age key', 'AGE-SECRET-KEY-1', `${upper}{58}`),
-  begins('an age key', 'AGE-SECRET-KEY-PQ-1', `${upper}{58}`),
-
   like('a recovery key', '-', /(?<![\w-])([0-9A-HJKMNP-TV-Z-]{69})(?![\w-])/gi, (words) =>
     words.split('-').every(({ length }, _at, { length: groups }) => length === 4 && groups === 14),
   ),
-
-  begins('an AWS access key', 'AKIA', '[A-Z2-7]{16}(?![A-Za-z0-9])'),
-  begins('an AWS access key', 'ASIA', '[A-Z2-7]{16}(?![A-Za-z0-9])'),
-  begins('an AWS access key', 'ABIA', '[A-Z2-7]{16}(?![A-Za-z0-9])'),
-  begins('an AWS session token', 'IQoJb3JpZ2lu', `${base64}{80,2000}`),
-  begins('an AWS session token', 'FwoGZXIvYXdz', `${base64}{80,2000}`),
-  begins('an AWS Bedrock key', 'ABSK', '[A-Za-z0-9+/=]{100,300}'),
-  begins('a Google API key', 'AIza', `${url}{35}(?!${url})`),
-  begins('a Google OAuth token', 'ya29.', `${url}{20,1000}`),
-  begins('a Google OAuth token', '1//0', `${url}{40,200}`),
-  begins('a Google client secret', 'GOCSPX-', `${url}{28}`),
-  like('an Azure client secret', 'q~', /(?<![\w~.-])([\w~.-]{3}\dQ~[\w~.-]{31,34})(?![\w~.-])/g),
-  like('an Azure shared access signature', 'sig=', /[?&;]sig=([A-Za-z0-9%+/=]{40,100})/g),
-  begins('an Alibaba Cloud key', 'LTAI', `${alnum}{12,24}(?!${alnum})`),
-  begins('a Tencent Cloud key', 'AKID', `${alnum}{32}(?!${alnum})`),
-
-  ...['ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_'].map((prefix) => begins('a GitHub token', prefix, `${alnum}{36,255}`)),
-  begins('a GitHub token', 'github_pat_', `${alnum}{22}_${alnum}{59}`),
-  ...['pat', 'oas', 'dt', 'rt', 'rtr', 'cbt', 'ptt', 'ft', 'imt', 'agent', 'soat', 'ffct'].map((what) =>
-    begins('a GitLab token', `gl${what}-`, `${url}{20,300}`),
-  ),
-  begins('a GitLab token', 'GR1348941', `${url}{20}`),
-  begins('a Bitbucket token', 'ATBB', `${alnum}{32}(?!${alnum})`),
-  begins('an Atlassian token', 'ATATT3', `${base64}{60,300}`),
-  begins('an Atlassian token', 'ATCTT3', `${base64}{60,300}`),
-
-  like('a Slack token', 'xox', /(?<![A-Za-z0-9])xox[a-z](?:\.xox[a-z])?-([A-Za-z0-9-]{20,250})/g),
-  begins('a Slack token', 'xapp-', '[0-9]-[A-Z0-9]{8,14}-[0-9]{8,16}-[a-z0-9]{40,80}'),
-  begins('a Slack webhook', 'hooks.slack.com/', `[a-z]{4,12}/[TE][A-Z0-9]{6,14}/[A-Z0-9]{6,20}/${alnum}{16,40}`),
-  like('a Discord webhook', '/api/webhooks/', /discord(?:app)?\.com\/api\/webhooks\/\d{15,20}\/([\w-]{50,100})/g),
-  like('a Discord token', '.', /(?<![\w.-])([MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,38})(?![\w-])/g),
-  like('a Telegram bot token', ':aa', /(?<!\w)\d{8,10}:AA([\w-]{33})(?![\w-])/g),
-  like('a Teams webhook', 'webhook.office.com', /webhook\.office\.com\/webhookb2\/[\w@-]{30,90}\/IncomingWebhook\/([\w-]{32})/g),
-
-  begins('a signing secret', 'whsec_', '[A-Za-z0-9+/=]{24,100}'),
-  ...['sk_live_', 'rk_live_', 'sk_test_', 'rk_test_'].map((prefix) => begins('a Stripe key', prefix, `${alnum}{16,250}`)),
-  begins('a Square token', 'sq0atp-', `${url}{22}`),
-  begins('a Square token', 'sq0csp-', `${url}{43}`),
-  begins('a Square token', 'EAAA', `${url}{60}(?!${url})`),
-  ...['at', 'ca', 'pa', 'ss'].map((what) => begins('a Shopify token', `shp${what}_`, '[0-9a-fA-F]{32}')),
-  begins('a Flutterwave key', 'FLWSECK', '(?:_TEST)?-[0-9a-zA-Z]{12,40}-X'),
-  like('a Plaid token', 'access-', /(?<!\w)access-(?:sandbox|development|production)-([0-9a-f]{8}-[0-9a-f-]{27})/g),
-
-  begins('an Anthropic key', 'sk-ant-', `${url}{40,300}`),
-  begins('an ElevenLabs key', 'sk_', `${hex}{48}(?!${alnum})`),
-  begins('an OpenAI key', 'sk-', `${alnum}${url}{30,300}`),
-  begins('a Hugging Face token', 'hf_', `${alnum}{30,40}`),
-  begins('a Replicate token', 'r8_', `${alnum}{37,40}`),
-  begins('a Groq key', 'gsk_', `${alnum}{48,60}`),
-  begins('an xAI key', 'xai-', `${alnum}{70,100}`),
-  begins('a Perplexity key', 'pplx-', `${alnum}{40,60}`),
-  like('a LangSmith key', 'lsv2_', /lsv2_(?:pt|sk)_([0-9a-f]{32}_[0-9a-f]{10})/g),
-
-  begins('an npm token', 'npm_', `${alnum}{36}`),
-  begins('a PyPI token', 'pypi-', `${url}{50,400}`),
-  begins('a RubyGems key', 'rubygems_', `${hex}{48}`),
-  begins('a crates.io token', 'cio', `${alnum}{32}(?!${alnum})`),
-  begins('a NuGet key', 'oy2', `${small}{43}(?!${alnum})`),
-  begins('a Docker Hub token', 'dckr_pat_', `${url}{27}`),
-  begins('a Docker Hub token', 'dckr_oat_', `${url}{27,60}`),
-  begins('an Artifactory key', 'AKCp', `${alnum}{60,80}`),
-
-  begins('a SendGrid key', 'SG.', `${url}{16,32}\\.${url}{32,64}`),
-  begins('a Twilio key', 'SK', `${hex}{32}(?!${alnum})`),
-  begins('a Mailgun key', 'key-', `${hex}{32}(?!${alnum})`),
-  like('a Mailgun key', '-', /(?<![\w-])([0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8})(?![\w-])/g),
-  like('a Mailchimp key', '-us', /(?<!\w)([0-9a-f]{32})-us\d{1,2}(?!\w)/g),
-  begins('a Brevo key', 'xkeysib-', `${hex}{64}-${alnum}{16}`),
-  begins('a Resend key', 're_', `${alnum}{8}_${alnum}{20,30}`),
-
-  begins('a DigitalOcean token', 'dop_v1_', `${hex}{64}`),
-  begins('a DigitalOcean token', 'doo_v1_', `${hex}{64}`),
-  begins('a DigitalOcean token', 'dor_v1_', `${hex}{64}`),
-  begins('a Heroku key', 'HRKU-', `${url}{36,80}`),
-  ...['hvs.', 'hvb.', 'hvr.'].map((prefix) => begins('a Vault token', prefix, `${url}{24,300}`)),
-  like('a Terraform Cloud token', '.atlasv1.', /(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.([\w=-]{60,80})/g),
-  begins('a Databricks token', 'dapi', `${hex}{32}(?!${hex})`),
-  begins('a Fly token', 'FlyV1 ', 'fm[12][ar]?_[A-Za-z0-9+/=_,-]{60,2000}'),
-  begins('a Fly token', 'fo1_', `${url}{43}`),
-  begins('a Netlify token', 'nfp_', `${alnum}{36}`),
-  begins('a Vercel token', 'vercel_blob_rw_', `${alnum}{10,30}_${alnum}{20,50}`),
-  ...['vcp_', 'vci_', 'vca_', 'vcr_', 'vck_'].map((prefix) => begins('a Vercel token', prefix, `${alnum}{24,80}`)),
-  begins('a Supabase token', 'sbp_', `${hex}{40}`),
-  begins('a Supabase key', 'sb_secret_', `${url}{20,60}`),
-  begins('a PlanetScale token', 'pscale_tkn_', `${base64}{32,64}`),
-  begins('a PlanetScale password', 'pscale_pw_', `${base64}{32,64}`),
-  begins('a Pulumi token', 'pul-', `${hex}{40}`),
-  like('a Tailscale key', 'tskey-', /(?<!\w)tskey-[a-z]{3,12}-[A-Za-z0-9]{8,24}-([A-Za-z0-9]{20,60})/g),
-  like('a Cloudflare key', 'v1.0-', /(?<!\w)v1\.0-([0-9a-f]{24}-[0-9a-f]{100,160})/g),
-  like('a Doppler token', 'dp.', /(?<!\w)dp\.(?:pt|st|ct|sa|scim|audit)\.([\w.-]{40,80})/g),
-  begins('a 1Password token', 'ops_', `eyJ${base64}{100,2000}`),
   like(
     'a 1Password secret key',
     'a3-',
     /(?<!\w)A3-([A-Z0-9]{6}-[A-Z0-9]{6,11}-[A-Z0-9]{5}-[A-Z0-9-]{11,17})(?!\w)/g,
     (found) => !isPlaceholder(found),
   ),
-
-  begins('a New Relic key', 'NRAK-', `${upper}{27}`),
-  begins('a New Relic key', 'NRII-', `${url}{32}`),
-  like('a New Relic key', 'nral', /(?<!\w)([0-9a-f]{36}NRAL)(?!\w)/g),
-  begins('a Sentry token', 'sntrys_', `${base64}{50,400}`),
-  begins('a Sentry token', 'sntryu_', `${hex}{64}`),
-  begins('a Grafana token', 'glsa_', `${alnum}{32}_[A-Fa-f0-9]{8}`),
-  begins('a Grafana token', 'glc_', `eyJ${base64}{40,400}`),
-  begins('a PostHog key', 'phx_', `${url}{40,60}`),
-  ...['sqp_', 'squ_', 'sqa_'].map((prefix) => begins('a SonarQube token', prefix, `${hex}{40}`)),
-  begins('a Buildkite token', 'bkua_', `${hex}{40}`),
-  begins('a CircleCI token', 'CCIPAT_', `${alnum}{22}_${hex}{40}`),
-
-  begins('a Linear key', 'lin_api_', `${alnum}{32,48}`),
-  begins('a Linear key', 'lin_oauth_', `${alnum}{32,64}`),
-  begins('a Notion token', 'ntn_', `${alnum}{40,50}`),
-  begins('a Notion token', 'secret_', `${alnum}{43}(?!${alnum})`),
-  begins('a Figma token', 'figd_', `${url}{36,60}`),
-  begins('an Airtable token', 'pat', `${alnum}{14}\\.${hex}{64}`),
-  begins('a Postman key', 'PMAK-', `${hex}{24}-${hex}{34}`),
-  begins('a Contentful token', 'CFPAT-', `${url}{43}`),
-  begins('a Typeform token', 'tfp_', `${url}{40,70}`),
-  begins('a Dropbox token', 'sl.', `${url}{100,1500}`),
-  begins('a Facebook token', 'EAA', `${alnum}{100,400}`),
-
   like(
     'a signed token',
     'eyj',
@@ -271,7 +146,6 @@ const makeMarks = (): readonly SecretPattern[] => [
     /:\/\/([^\s:@/"'<>?]{0,128}):([^\s@/"'<>?]{3,256})@/g,
     (user, password) => user !== password && isChosenPassword(password),
   ),
-
   like('a password', 'password', /\blogin\s{1,9}\S{1,100}\s{1,9}password\s{1,9}(\S{6,200})/g, isPasswordLike),
   like('a password', ':', /^[\w.*-]{1,100}:(?:\d{4,5}|\*):[\w*-]{1,64}:[\w*.-]{1,64}:([^\s:]{6,200})$/gm, isPasswordLike),
   like('a password', 'sshpass', /\bsshpass -p ?["']?([^\s"']{6,200})/g, isPasswordLike),
@@ -308,7 +182,7 @@ const tracedFurther = (trace: number, letter: number): number => ((trace << 5) ^
 
 /** What is looked for, and by which hints: so many patterns that they are made for the first text and not at the start. */
 const known = lazy(() => {
-  const marks = makeMarks();
+  const marks = makePatterns();
   const hints = marks.flatMap((mark) => mark.hints.map((hint) => ({ hint, mark })));
   const shortHints = hints.filter(({ hint }) => hint.length < BEGINNING);
   const longHints = Map.groupBy(
@@ -346,18 +220,15 @@ function stated(): RegExp {
   const what = String.raw`(?:(?<!\p{L})(?:${passwordWord})|(?<!\p{L})\p{L}{1,20}(?:passwort|kennwort))`;
   const purpose = String.raw`(?:\s(?:for|of|on|at|to|von|vom|für|zum|zur|im|am|beim)\s[^\n:=：.,;]{1,30})?`;
   return new RegExp(
-    String.raw`${what}${purpose}\s(?:is|was|ist|war|lautet|es|est|è|é|это)(?:\s(?:still|now|jetzt|noch))?\s{1,2}([^\s"'\x60“”„«»]{6,64})(?:[^\S\n]{1,2}(\p{L}{1,16}))?`,
+    String.raw`${what}${purpose}\s(?:is|was|ist|war|lautet|es|est|è|é|это)(?:\s(?:still|now|jetzt|noch))?(?:\s?[:：])?\s{1,2}([^\s"'\x60“”„«»]{6,64})(?:[^\S\n]{1,2}(\p{L}{1,16}))?`,
     'giu',
   );
 }
 
-/** Words after which a sentence goes on about something else. Any other word could make the value a part of a phrase. */
-const CONJUNCTIONS = set('and but or so since for on at in if und aber oder seit für auf im bei am wenn');
-
 /** Letters and digits in one word, which the sentence ends with: "is 12-stellig" and "is argon2id-hashed" describe a password. */
 function statedPassword(value: string, next: string | undefined): boolean {
   const guess = trimSecret(value);
-  const ends = next === undefined || guess !== value || CONJUNCTIONS.has(next.toLowerCase());
+  const ends = next === undefined || guess !== value || WORDS_AFTER_PASSWORD.has(next.toLowerCase());
   return ends && /\p{L}/u.test(guess) && /\d/.test(guess) && isPasswordLike(guess) && !isCode(value);
 }
 
@@ -400,25 +271,13 @@ function namesPassword(before: string, word: string): boolean {
   return word.toLowerCase() !== 'pass' || !glued(before);
 }
 
-/** What stands before `key` where the key opens something. */
-const OPENING = set(
-  'api access secret private account encryption encrypt signing master auth storage shared service admin app application deploy ' +
-    'webhook write subscription client consumer integration memory recovery session license licence crypt cipher hmac jwt ' +
-    'preshared psk',
-);
-/** What stands before `token` or `key` where it opens nothing. */
-const HARMLESS = set(
-  'public publishable page next continuation sync resume cursor csrf xsrf pad eos bos sep mask unk cls stop cache primary ' +
-    'partition sort foreign idempotency routing dedup host site max min',
-);
-
 function namesSecret(before: string, word: string): boolean {
   const words = before.match(/\p{Lu}?\p{Ll}+|\p{Lu}+|\d+/gu)?.map((one) => one.toLowerCase()) ?? [];
   const last = words.at(-1) ?? '';
-  if (HARMLESS.has(last) || words.slice(-3).includes('public')) return false;
+  if (WORDS_OF_HARMLESS_KEYS.has(last) || words.slice(-3).includes('public')) return false;
   switch (word.toLowerCase()) {
     case 'key':
-      return OPENING.has(last) || /(?:^|[^\p{L}\p{N}])[A-Z][A-Z0-9_]{1,31}_$/u.test(before);
+      return WORDS_OF_SECRET_KEYS.has(last) || /(?:^|[^\p{L}\p{N}])[A-Z][A-Z0-9_]{1,31}_$/u.test(before);
     case 'pat':
     case 'auth':
       return !glued(before);

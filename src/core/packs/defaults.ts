@@ -3,6 +3,7 @@ import { MY_DEFAULTS } from '../../contract/limits.ts';
 import type { MyDefaults } from '../../contract/views.ts';
 import { requireKey } from '../crypto/require-key.ts';
 import type { Entry, EntryEvent, MemoryStore } from '../store/store.ts';
+import { clientId } from '../store/writer.ts';
 import { type AuditRow, parseAuditRow } from './audit.ts';
 
 /** Rows decrypted per event loop turn: few enough that other callers notice no delay. */
@@ -17,6 +18,8 @@ type Finding = NonNullable<MyDefaults['common_findings']>[number];
 interface Known extends Omit<AuditRow, 'findings'> {
   /** References to the shared findings of the subject: thousands of rows share a few. */
   readonly findings: readonly Finding[];
+  /** The client that ran it. */
+  readonly client: string;
   readonly expiresAt: number;
 }
 
@@ -25,8 +28,9 @@ interface Shelf {
   /** Counted incrementally: there may be fifty times as many findings as rows. */
   readonly findings: Map<string, Finding>;
   built: Promise<void>;
-  /** Valid until a row is added, removed or expires. */
-  learned: { readonly answer: Learned; readonly until: number } | undefined;
+  /** By client, and under an empty name for all of them. Valid until a row is added, removed or expires. */
+  readonly learned: Map<string, Learned>;
+  learnedUntil: number;
 }
 
 /**
@@ -44,20 +48,20 @@ export class Defaults implements Disposable {
     this.#following = store.onEntryEvent((change) => this.#hear(change));
   }
 
-  async of(subject: string): Promise<Learned> {
+  /** Learned from the runs of all clients, or of one. */
+  async of(subject: string, client = ''): Promise<Learned> {
     const shelf = this.#shelf(subject);
     await shelf.built;
     // The index may have been built before the memory was locked.
     requireKey(this.#store);
     const now = this.#store.now();
-    if (shelf.learned && now < shelf.learned.until) return shelf.learned.answer;
-    let until = Infinity;
-    for (const [row, { expiresAt }] of shelf.rows) {
-      if (expiresAt <= now) drop(shelf, row);
-      else until = Math.min(until, expiresAt);
+    if (now >= shelf.learnedUntil) {
+      for (const [row, { expiresAt }] of shelf.rows) if (expiresAt <= now) drop(shelf, row);
+      shelf.learnedUntil = shelf.rows.values().reduce((first, { expiresAt }) => Math.min(first, expiresAt), Infinity);
     }
-    shelf.learned = { answer: learn(shelf), until };
-    return shelf.learned.answer;
+    const answer = shelf.learned.get(client) ?? learn(shelf, client);
+    shelf.learned.set(client, answer);
+    return answer;
   }
 
   [Symbol.dispose](): void {
@@ -68,7 +72,13 @@ export class Defaults implements Disposable {
   #shelf(subject: string): Shelf {
     const known = this.#shelves.get(subject);
     this.#shelves.delete(subject);
-    const shelf = known ?? { rows: new Map(), findings: new Map(), built: Promise.resolve(), learned: undefined };
+    const shelf = known ?? {
+      rows: new Map(),
+      findings: new Map(),
+      built: Promise.resolve(),
+      learned: new Map(),
+      learnedUntil: 0,
+    };
     this.#shelves.set(subject, shelf);
     if (known) return known;
     const [oldest] = this.#shelves.size > KNOWN ? this.#shelves.keys() : [];
@@ -114,8 +124,8 @@ function add(shelf: Shelf, row: number, entry: Entry): void {
     shelf.findings.set(name, finding);
     return finding;
   });
-  shelf.rows.set(row, { ...known, findings, expiresAt: entry.expiresAt });
-  shelf.learned = undefined;
+  shelf.rows.set(row, { ...known, findings, client: clientId(entry.author), expiresAt: entry.expiresAt });
+  forgetLearned(shelf);
 }
 
 function drop(shelf: Shelf, row: number): void {
@@ -126,17 +136,22 @@ function drop(shelf: Shelf, row: number): void {
     finding.count -= 1;
     if (finding.count === 0) shelf.findings.delete(nameOf(finding.code, finding.severity));
   }
-  shelf.learned = undefined;
+  forgetLearned(shelf);
+}
+
+function forgetLearned(shelf: Shelf): void {
+  shelf.learned.clear();
+  shelf.learnedUntil = 0;
 }
 
 const nameOf = (code: string, severity: string): string => JSON.stringify([code, severity]);
 
 /** Counts successful runs for usage, and all runs for findings. */
-function learn(shelf: Shelf): Learned {
-  const rows = [...shelf.rows.values()];
+function learn(shelf: Shelf, client: string): Learned {
+  const rows = [...shelf.rows.values()].filter((row) => client === '' || row.client === client);
   const newest = rows.toSorted((one, other) => (one.sequence < other.sequence ? 1 : -1));
   const habits = (kind: Known['kind']) => habitsOf(rows.filter((row) => row.kind === kind && row.succeeded));
-  const findings = mostCommon(shelf.findings.values());
+  const findings = client === '' ? mostCommon(shelf.findings.values()) : [];
   return {
     packs: habits('pack').map(({ count, ...habit }) => ({ ...habit, calls: count })),
     pipelines: habits('pipeline').map(({ count, ...habit }) => ({ ...habit, runs: count })),

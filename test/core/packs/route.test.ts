@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { Caller } from '../../../src/core/access/caller.ts';
 import type { Pack } from '../../../src/core/packs/pack.ts';
 import { MEMORY_TOOLS } from '../../../src/listeners/mcp/tools.ts';
-import { aCaller, openTestMemory, type TestMemory } from '../../support/memory.ts';
+import { aCaller, openTestMemory, type TestMemory, theOwner } from '../../support/memory.ts';
 import { aPack } from '../../support/packs.ts';
 
 const me = aCaller();
@@ -320,6 +320,17 @@ describe('a recommendation', () => {
     });
   });
 
+  test('says nothing of what other clients run (R-PACK-11)', async () => {
+    const memory = await filled();
+    const other = aCaller({ client: 'other', token: 'token-2' });
+    const without = await route(memory, 'translate this text');
+    for (const _turn of [1, 2]) await memory.as(other)('runPack', { name: 'texts.translate', input: { format: 'short' } });
+    expect(await route(memory, 'translate this text')).toEqual(without);
+    expect((await route(memory, 'translate this text', undefined, other)).recommendation).toMatchObject({
+      suggested_inputs: { format: 'short' },
+    });
+  });
+
   test('suggests what the caller usually sends, of what is taken today', async () => {
     const memory = await filled();
     const input = { format: 'short', persona: 'pirate' };
@@ -380,7 +391,7 @@ describe('a recommendation', () => {
     const memory = await openTestMemory({ packs: { packs: [aPack(() => ({ said: '' }))] } });
     const description = 'Words and more words, about nothing. '.repeat(50);
     for (let index = 0; index < 100; index += 1) {
-      await memory.as(me)('createPipeline', { id: `p${index}`, title: `Pipeline ${index}`, description, steps: [step] });
+      await memory.as(theOwner)('createPipeline', { id: `p${index}`, title: `Pipeline ${index}`, description, steps: [step] });
     }
     const from = process.threadCpuUsage();
     expect(await route(memory, 'x y z '.repeat(160))).toHaveProperty('gap_warning');

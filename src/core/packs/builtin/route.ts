@@ -7,6 +7,7 @@ import type { MyDefaults } from '../../../contract/views.ts';
 import type { Authorship, DefinitionAuthor } from '../../access/authorship.ts';
 import { type Caller, hasScope } from '../../access/caller.ts';
 import { whyAdoptionNeeded, type PipelineRunner } from '../../pipelines/pipeline-runner.ts';
+import { clientId } from '../../store/writer.ts';
 import type { Catalogue } from '../catalogue.ts';
 import type { Defaults } from '../defaults.ts';
 import { definePack, type Pack } from '../pack.ts';
@@ -166,7 +167,7 @@ export const routePack = ({ catalogue, pipelines, authorship, defaults }: Deps):
     },
   });
 
-/** Leaves out what the caller may not read, or what cannot be read while the memory is locked, and says so. */
+/** The habits are those of the asking client alone. Leaves out what the caller may not read, or what cannot be read while the memory is locked, and says so. */
 async function gathered({ catalogue, pipelines, authorship, defaults }: Deps, caller: Caller) {
   const packs = catalogue.all.filter(({ name }) => name !== SELF).map(packCandidate);
   if (!hasScope(caller, 'memory:read')) {
@@ -191,7 +192,11 @@ async function gathered({ catalogue, pipelines, authorship, defaults }: Deps, ca
         author: kept.author,
       };
     });
-    return { known: [...packs, ...own, ...tools], habits: await defaults.of(caller.subject), missing: undefined };
+    return {
+      known: [...packs, ...own, ...tools],
+      habits: await defaults.of(caller.subject, clientId(caller)),
+      missing: undefined,
+    };
   } catch {
     return {
       known: [...packs, ...tools],
