@@ -76,7 +76,8 @@ export function createCore({
     program,
     clients,
   });
-  const perform = createPerform(memory, new WriteLimit(clock, writesPerMinute), turns, store);
+  const limit = writesPerMinute === undefined ? undefined : new WriteLimit(clock, writesPerMinute);
+  const perform = createPerform(memory, limit, turns, store);
   const { catalogue } = packs.engine;
   for (const pack of [...memoryPacks(perform), routePack({ ...packs, catalogue })]) catalogue.add(pack);
   return {

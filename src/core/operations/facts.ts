@@ -12,7 +12,7 @@ import { formatTime } from '../time/format-time.ts';
 import { noteOf } from './activity.ts';
 import { encodeCursor, decodeCursor } from './cursor.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
-import { refuseSecrets } from './refuse-secrets.ts';
+import { refuseSecrets } from './secret-guard.ts';
 
 type Facts = Pick<Memory, 'remember' | 'recall' | 'list' | 'patch' | 'forget' | 'undoForget' | 'history'>;
 

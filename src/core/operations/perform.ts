@@ -21,7 +21,7 @@ export interface Perform {
 /** The one door: every surface calls it, with the caller it made out itself and the input as it came. */
 export function createPerform(
   memory: Memory,
-  limit: WriteLimit,
+  limit: WriteLimit | undefined,
   turns: FairScheduler,
   store: Pick<MemoryStore, 'recordActivity'>,
 ): Perform {
@@ -47,7 +47,7 @@ export function createPerform(
         // The table pairs the name with its input; the compiler cannot follow the pairing through a union.
         if (needsConsent(effect)) await askConsent(during, { caller, name, input: parsed.data, effect } as ConsentRequest);
       }
-      if (scope === 'memory:write') limit.count(caller, writesOf(parsed.data));
+      if (scope === 'memory:write') limit?.count(caller, writesOf(parsed.data));
       const action = isRecordedAction(name) && !isDryRun(parsed.data) ? name : undefined;
       // Once the memory is locked nothing can be sealed.
       if (action === 'lock') await recordAction(store, caller, action, parsed.data);

@@ -10,7 +10,7 @@ import { noteOf } from './activity.ts';
 import type { CallContext } from './call-context.ts';
 import { RAM_ONLY_NOTE } from './facts.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
-import { refuseSecretsIn } from './refuse-secrets.ts';
+import { refuseSecretsIn } from './secret-guard.ts';
 
 type OfPipelines = Pick<
   Memory,

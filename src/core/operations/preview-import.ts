@@ -10,8 +10,7 @@ import { importKey, comparableText } from '../import/naming.ts';
 import { sourceReaders, detectSource } from '../import/source.ts';
 import type { EntryCursor, Space } from '../store/store.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
-import { refuseSecrets } from './refuse-secrets.ts';
-import { findSecret } from './secret-guard.ts';
+import { findSecret, refuseSecrets } from './secret-guard.ts';
 
 /** Entries that are judged in one go. */
 const SLICE = 250;

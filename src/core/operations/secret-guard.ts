@@ -1,3 +1,4 @@
+import { Failure } from '../../contract/failure.ts';
 import { lazy } from '../../contract/lazy.ts';
 import {
   trimSecret,
@@ -77,7 +78,7 @@ function hintedIn(lower: string): ReadonlySet<SecretPattern> {
 const prefixed = ([kind, prefixes, body]: (typeof PREFIXED_TOKENS)[number]): SecretPattern => ({
   kind,
   hints: prefixes.map((prefix) => prefix.toLowerCase()),
-  pattern: new RegExp(`(?<![A-Za-z0-9])(?:${prefixes.map(RegExp.escape).join('|')})(${body})`, 'g'),
+  pattern: new RegExp(`(?<![A-Za-z0-9])(?:${prefixes.map((prefix) => RegExp.escape(prefix)).join('|')})(${body})`, 'g'),
   plausible: isRandomLooking,
 });
 
@@ -305,4 +306,56 @@ function signsIn(encoded: string): boolean {
 function seedWords(phrase: string): boolean {
   const words = phrase.trim().split(/ +/);
   return words.length >= 12 && words.length % 3 === 0 && words.every(({ length }) => length >= 3 && length <= 8);
+}
+
+interface Texts {
+  readonly key?: string;
+  readonly value?: string;
+  readonly tags?: readonly string[];
+  /** Stands in clear in the file. */
+  readonly category?: string;
+}
+
+/** Memory is read by every agent, and a credential does not belong there: it is refused, or, if the owner says so, warned about. */
+export function refuseSecrets(setting: 'refuse' | 'warn', texts: Texts): string | undefined {
+  return refuse(setting, credentialIn(texts));
+}
+
+/** The same of what is more than texts, field by field. */
+export function refuseSecretsIn(setting: 'refuse' | 'warn', fields: object): string | undefined {
+  for (const [field, value] of Object.entries(fields)) {
+    // Names tell what values are.
+    const secret = findSecret(JSON.stringify(value));
+    if (secret) return refuse(setting, { field, kind: secret.kind });
+  }
+  return undefined;
+}
+
+function refuse(setting: 'refuse' | 'warn', found: Found | undefined): string | undefined {
+  if (!found) return undefined;
+  const looks = `${found.field} looks like ${found.kind}`;
+  if (setting === 'warn') return `${looks}; better keep it in a password manager and forget it here.`;
+  throw new Failure('invalid_input', `${looks}; keep it in a password manager or vault, and remember only where it is.`);
+}
+
+/** Under a telling name a short text may be a password that says nothing by itself. */
+const SHORT = 256;
+
+interface Found {
+  readonly field: string;
+  readonly kind: string;
+}
+
+function credentialIn({ key = '', value = '', tags = [], category = '' }: Texts): Found | undefined {
+  const named = value !== '' && value.length <= SHORT ? [`${key}: ${value}`] : [];
+  // Nearly always there is nothing, and one look says so.
+  const any = findSecret([value, key, ...named, ...tags, category].join('\n'));
+  if (!any) return undefined;
+  for (const [field, texts] of Object.entries({ value: [value], key: [key], tags, category: [category] })) {
+    for (const text of texts) {
+      const secret = findSecret(text);
+      if (secret) return { field, kind: secret.kind };
+    }
+  }
+  return { field: 'value', kind: any.kind };
 }

@@ -11,7 +11,7 @@ import { noteOf } from './activity.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import { factDetail } from './facts.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
-import { refuseSecrets } from './refuse-secrets.ts';
+import { refuseSecrets } from './secret-guard.ts';
 
 type Transfer = Pick<Memory, 'export' | 'import'>;
 type Outcome = 'created' | 'updated' | 'unchanged' | 'dropped' | Failure;

@@ -39,13 +39,13 @@ interface Shelf {
  */
 export class Defaults implements Disposable {
   readonly #store: MemoryStore;
-  readonly #following: Disposable;
+  /** Set while anything is cached. */
+  #following: Disposable | undefined;
   /** By subject, least recently used first. */
   readonly #shelves = new Map<string, Shelf>();
 
   constructor(store: MemoryStore) {
     this.#store = store;
-    this.#following = store.onEntryEvent((change) => this.#hear(change));
   }
 
   /** Learned from the runs of all clients, or of one. */
@@ -65,7 +65,8 @@ export class Defaults implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#following[Symbol.dispose]();
+    this.#following?.[Symbol.dispose]();
+    this.#following = undefined;
     this.#shelves.clear();
   }
 
@@ -81,6 +82,7 @@ export class Defaults implements Disposable {
     };
     this.#shelves.set(subject, shelf);
     if (known) return known;
+    this.#following ??= this.#store.onEntryEvent((change) => this.#hear(change));
     const [oldest] = this.#shelves.size > KNOWN ? this.#shelves.keys() : [];
     if (oldest !== undefined) this.#shelves.delete(oldest);
     shelf.built = this.#build(subject, shelf).catch((error: unknown) => {
@@ -103,7 +105,7 @@ export class Defaults implements Disposable {
 
   #hear(change: EntryEvent): void {
     // The memory may have been locked, and everything here was decrypted with its key.
-    if (change.what === 'doubt') this.#shelves.clear();
+    if (change.what === 'doubt') this[Symbol.dispose]();
     else if (change.what === 'gone') {
       for (const shelf of this.#shelves.values()) drop(shelf, change.row);
     } else if (change.kind === 'audit') {

@@ -80,9 +80,9 @@ export function createPackServices(options: PackServicesOptions): PackServices &
     engine.cancelRunsOf(token, why);
     void pipelines.cancelOrphanedRuns();
   });
-  const locks = store.onEntryEvent(({ what }) => {
+  const locks = store.onKeyChange(() => {
     const { key } = store.status();
-    if (what !== 'doubt' || isKeyAvailable(key)) return;
+    if (isKeyAvailable(key)) return;
     const why = new Failure('key_unavailable', `The memory was locked before this run ended. ${key.remedy}`);
     pipelines.cancelAllRuns(why);
     engine.cancelAllRuns(why);
