@@ -12,11 +12,21 @@ import { ForgetUndoBuffer } from '../store/forget-undo-buffer.ts';
 import type { MemoryStore } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
 import type { ClientConnections } from './clients-port.ts';
-import { createMemory } from './create-memory.ts';
 import { type Embeddings, noEmbeddings } from './embeddings-port.ts';
+import { embeddings as embeddingOperations } from './embeddings.ts';
+import { facts } from './facts.ts';
 import { FairScheduler } from './fair-scheduler.ts';
-import type { OwnerSettings, ProgramInfo } from './memory.ts';
+import type { Memory, MemoryDeps, OwnerSettings, ProgramInfo } from './memory.ts';
+import { owner } from './owner.ts';
+import { packs as packOperations } from './packs.ts';
 import { createPerform, type Perform } from './perform.ts';
+import { pipelines } from './pipelines.ts';
+import { previewImport } from './preview-import.ts';
+import { search } from './search.ts';
+import { transfer } from './transfer.ts';
+import { undo } from './undo.ts';
+import { upkeep } from './upkeep.ts';
+import { views } from './views.ts';
 
 interface CoreOptions {
   readonly store: MemoryStore;
@@ -89,6 +99,20 @@ export function createCore({
     },
   };
 }
+
+const createMemory = (deps: MemoryDeps): Memory => ({
+  ...facts(deps),
+  ...search(deps),
+  ...views(deps),
+  ...transfer(deps),
+  ...previewImport(deps),
+  ...packOperations(deps),
+  ...embeddingOperations(deps),
+  ...pipelines(deps),
+  ...undo(deps),
+  ...upkeep(deps),
+  ...owner(deps),
+});
 
 const NOT_SERVED: ProgramInfo = { version: 'unknown', listening: () => ({ at: 'paused' }) };
 

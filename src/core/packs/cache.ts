@@ -105,7 +105,7 @@ const holdsPrivateHeaders = (json: string): boolean =>
   /set-cookie/i.test(json) || /cache-control[\\"'\s:,=[]{1,12}[^\\"'\n]{0,200}(?:no-store|no-cache|private)/i.test(json);
 
 /** Whether the output contains the credential that was sent, whatever its format. */
-export const containsCredential = (json: string, credential: Credential | undefined): boolean =>
+const containsCredential = (json: string, credential: Credential | undefined): boolean =>
   credential !== undefined && json.includes(JSON.stringify(credential.secret).slice(1, -1));
 
 /** Deletes the cached outputs of these packs, for every subject and credential. */
@@ -135,3 +135,19 @@ export function requireCacheTtl(name: string, memory: { readonly cache?: true; r
   if (Number.isInteger(ttl) && ttl >= 1 && ttl <= PACK.cacheTtl) return;
   throw new Failure('invalid_input', `${name} caches outputs without a ttl; set memory.ttl to 1 to ${PACK.cacheTtl} seconds.`);
 }
+
+/** Key prefix for the last output of each request. */
+const CAPTURED = 'captured/';
+
+/**
+ * Stores each output in the pack's own memory, if the pack asks for it. Outputs that may not be cached are not stored
+ * (R-PACK-30).
+ */
+export const captureHook: PackHook = {
+  after({ pack, input, context: { memory, credential }, uncacheable: forThisOnce }, { outcome, output, cachedUntil }) {
+    if (pack.memory?.capture !== true || outcome !== 'ok' || cachedUntil !== undefined || forThisOnce) return undefined;
+    const question = canonicalJson(input);
+    if (question === undefined || containsCredential(JSON.stringify(output), credential)) return undefined;
+    return memory?.store(CAPTURED + hash('sha256', question), output);
+  },
+};

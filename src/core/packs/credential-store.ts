@@ -9,7 +9,7 @@ import { CREDENTIAL } from '../store/vault-names.ts';
 import type { Clock } from '../time/clock.ts';
 import { formatTime } from '../time/format-time.ts';
 import { forgetCachedOutputs } from './cache.ts';
-import type { CredentialProvider } from './credentials.ts';
+import type { PackHook } from './hook.ts';
 import type { Credential, Pack } from './pack.ts';
 
 /** How long a secret is reused. Keychains are slow to read and may prompt the owner. */
@@ -28,6 +28,22 @@ export interface CredentialSources {
   /** Secrets from the program's settings, by name. These take precedence over the keychain. */
   readonly provided?: Readonly<Record<string, string>>;
 }
+
+/** The owner's credentials for external services, by name. Packs cannot list them. */
+export interface CredentialProvider {
+  read(name: string): Promise<Credential | undefined>;
+}
+
+/** Gives a pack the one credential that it names. */
+export const credentialHook = (credentials: CredentialProvider): PackHook => ({
+  before: ({ pack, context }) =>
+    pack.credential === undefined
+      ? undefined
+      : credentials.read(pack.credential).then((credential) => {
+          if (credential) context.credential = credential;
+          return undefined;
+        }),
+});
 
 interface Deps extends CredentialSources {
   readonly store: MemoryStore;

@@ -3,6 +3,7 @@ import { Failure } from '../../contract/failure.ts';
 import { PACK, PAGE } from '../../contract/limits.ts';
 import type { Author, Entry, MemoryStore } from '../store/store.ts';
 import { clientId } from '../store/writer.ts';
+import { allEntries } from './all-entries.ts';
 
 /** How much of what the largest holder stores is deleted at once, so that not every write has to look for room. */
 const EVICTED_SHARE = 1 / 8;
@@ -57,15 +58,8 @@ async function evictFromLargestHolder(store: MemoryStore, subject: string, clien
 }
 
 async function* evictableEntries(store: MemoryStore, subject: string): AsyncGenerator<Entry> {
+  const query = { sort: 'oldest', limit: PAGE.max, uncached: true, matches: isEvictable } as const;
   for (const { namespace } of await store.namespaces('pack')) {
-    if (namespace.subject !== subject) continue;
-    const space = store.space(namespace, 'pack');
-    for (let after = {}; ;) {
-      const { entries, next } = await space.page({ sort: 'oldest', limit: PAGE.max, uncached: true, ...after });
-      yield* entries.filter(isEvictable);
-      if (!next) break;
-      after = { after: next };
-      await nextTurn();
-    }
+    if (namespace.subject === subject) yield* allEntries(store.space(namespace, 'pack'), query);
   }
 }

@@ -1,13 +1,16 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../contract/failure.ts';
 import { CATEGORY, CONTEXT, KEY_BYTES, PAGE, TTL, VALUE_BYTES } from '../../contract/limits.ts';
+import { isKeyAvailable } from '../../contract/status.ts';
 import { fitsBytes } from '../../contract/text.ts';
 import { authorOf, type Caller } from '../access/caller.ts';
 import { findSecret } from '../operations/secret-guard.ts';
 import type { Entry, MemoryStore, Namespace, Space } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
+import { allEntries } from './all-entries.ts';
 import { putFairly } from './fair-room.ts';
+import type { HookRun, PackHook } from './hook.ts';
 import type { Pack, PackMemory, PackMemoryEntry } from './pack.ts';
+import type { PackSessions } from './sessions.ts';
 
 interface Deps {
   readonly store: MemoryStore;
@@ -18,8 +21,26 @@ interface Deps {
   readonly signal: AbortSignal;
 }
 
+/** Gives a pack that declares `memory` its own storage, bound to the caller and session. */
+export function memoryHook(store: MemoryStore, sessions: PackSessions): PackHook {
+  const give = ({ pack, caller, session, context }: HookRun): undefined => {
+    if (!pack.memory || !isKeyAvailable(store.status().key)) return;
+    const namespace = { subject: caller.subject, ...(session !== undefined && { session }) };
+    context.memory = createPackMemory({ store, pack, caller, namespace, signal: context.signal });
+  };
+  return {
+    // Also for packs without memory: any run keeps its session alive.
+    before: (run) => (run.session === undefined ? give(run) : sessions.open(run.caller, run.session).then(() => give(run))),
+
+    // Time spent running does not count as idle time.
+    after({ caller, session }) {
+      if (session !== undefined) sessions.touch(caller, session);
+    },
+  };
+}
+
 /** Prefixes keys with the pack's name, which the handler never sees. No pack can read or write another pack's entries. */
-export function createPackMemory({ store: memoryStore, pack, caller, namespace, signal }: Deps): PackMemory {
+function createPackMemory({ store: memoryStore, pack, caller, namespace, signal }: Deps): PackMemory {
   const space: Space = memoryStore.space(namespace, 'pack');
   const prefix = `${pack.name}/`;
   const { subject, session } = namespace;
@@ -33,16 +54,8 @@ export function createPackMemory({ store: memoryStore, pack, caller, namespace, 
     expires_at: formatTime(expiresAt),
   });
 
-  async function* newest(begin: string): AsyncGenerator<Entry> {
-    const matches = ({ key }: Entry): boolean => key.startsWith(prefix + begin);
-    for (let after = {}; ;) {
-      const { entries, next } = await space.page({ sort: 'updated', limit: PAGE.max, matches, ...after });
-      yield* entries;
-      if (!next) return;
-      after = { after: next };
-      await nextTurn();
-    }
-  }
+  const newest = (begin: string): AsyncGenerator<Entry> =>
+    allEntries(space, { sort: 'updated', limit: PAGE.max, matches: ({ key }) => key.startsWith(prefix + begin) });
 
   return {
     namespace: session === undefined ? subject : `${subject}:${session}`,

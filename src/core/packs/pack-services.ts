@@ -7,14 +7,13 @@ import { PipelineRunner } from '../pipelines/pipeline-runner.ts';
 import type { MemoryStore } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
 import { Audit, auditHook } from './audit.ts';
-import { cacheHook } from './cache.ts';
-import { captureHook } from './capture.ts';
+import { cacheHook, captureHook } from './cache.ts';
 import { Catalogue } from './catalogue.ts';
-import { type CredentialProvider, credentialHook } from './credentials.ts';
+import { type CredentialProvider, credentialHook } from './credential-store.ts';
 import { Defaults } from './defaults.ts';
 import { PackEngine } from './engine.ts';
 import type { PackHook } from './hook.ts';
-import { memoryHook } from './memory-hook.ts';
+import { memoryHook } from './pack-memory.ts';
 import type { Pack } from './pack.ts';
 import { PackSessions } from './sessions.ts';
 

@@ -4,12 +4,12 @@ import type { PipelineDefinition, PipelineReceipt } from '../../contract/pipelin
 import { type DefinitionAuthor, mayChange } from '../access/authorship.ts';
 import { authorOf, type Caller } from '../access/caller.ts';
 import { mayTakePlace } from '../access/fair-share.ts';
+import { allEntries } from '../packs/all-entries.ts';
 import { putFairly } from '../packs/fair-room.ts';
 import type { Author, Entry, MemoryStore, ActivityNote, Space, UndoRange } from '../store/store.ts';
 import { isInUndoRange, planRevert, restoredVersion } from '../store/undo.ts';
 import { clientId } from '../store/writer.ts';
 import { formatTime } from '../time/format-time.ts';
-import { allEntries } from './every-entry.ts';
 
 /** Packs cannot write here: their categories have no colon, and their keys start with a name that contains a dot. */
 const DEFINITION = { category: 'pipeline:definition', begin: 'pipelines/' } as const;
@@ -199,7 +199,8 @@ export class DefinitionStore {
   }
 
   async *#each(subject: string): AsyncGenerator<Found> {
-    for await (const entry of allEntries(this.#space(subject), DEFINITION.category, SLICE)) yield { entry, stored: read(entry) };
+    const query = { sort: 'updated', category: DEFINITION.category, limit: SLICE } as const;
+    for await (const entry of allEntries(this.#space(subject), query)) yield { entry, stored: read(entry) };
   }
 
   /** Newest first, up to the first missing version. */

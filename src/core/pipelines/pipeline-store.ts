@@ -2,12 +2,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../contract/failure.ts';
 import { PIPELINE } from '../../contract/limits.ts';
 import type { PipelineRun } from '../../contract/pipeline.ts';
+import { allEntries } from '../packs/all-entries.ts';
 import { putFairly } from '../packs/fair-room.ts';
 import { collectPage } from '../store/collect-page.ts';
 import { fairEviction } from '../store/fair-eviction.ts';
 import type { Author, Entry, MemoryStore, Space } from '../store/store.ts';
 import { clientId } from '../store/writer.ts';
-import { allEntries } from './every-entry.ts';
 
 /** Packs cannot write here: their categories have no colon, and their keys start with a name that contains a dot. */
 const RUN = { running: 'pipeline:running', ended: 'pipeline:ended', begin: 'pipeline-runs/' } as const;
@@ -65,7 +65,8 @@ export class PipelineStore {
 
   /** Most recently written first. */
   async *runs(subject: string, state: 'running' | 'ended'): AsyncGenerator<{ readonly entry: Entry; readonly kept: RunRecord }> {
-    for await (const entry of allEntries(this.#space(subject), RUN[state], RUN_SLICE)) yield { entry, kept: runIn(entry) };
+    const query = { sort: 'updated', category: RUN[state], limit: RUN_SLICE } as const;
+    for await (const entry of allEntries(this.#space(subject), query)) yield { entry, kept: runIn(entry) };
   }
 
   /** Ids of runs recorded as running. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { Failure } from '../../../src/contract/failure.ts';
 import { canonicalJson } from '../../../src/core/packs/canonical-json.ts';
-import type { CredentialProvider } from '../../../src/core/packs/credentials.ts';
+import type { CredentialProvider } from '../../../src/core/packs/credential-store.ts';
 import type { ExecutionContext, Pack } from '../../../src/core/packs/pack.ts';
 import { MINUTE } from '../../support/clock.ts';
 import { aCaller, openTestMemory } from '../../support/memory.ts';

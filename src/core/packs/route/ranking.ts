@@ -1,7 +1,6 @@
 import { wordsOf } from '../../search/words.ts';
 import type { RequestAction } from './actions.ts';
-import { joinWords } from './phrase.ts';
-import { distinctByStem, type RouteRequest, type ContentWord, contentWordsIn } from './request.ts';
+import { distinctByStem, joinWords, type RouteRequest, type ContentWord, contentWordsIn } from './request.ts';
 
 /** Something `route` can recommend. */
 export interface RouteCandidate {

@@ -2,9 +2,8 @@ import { lazy } from '../../../contract/lazy.ts';
 import { foldText } from '../../search/fold-text.ts';
 import { stemOf } from '../../search/stem.ts';
 import { stopWords } from '../../search/stop-words.ts';
-import { wordsOf } from '../../search/words.ts';
+import { type Word, wordsOf } from '../../search/words.ts';
 import { type RequestAction, actionOf } from './actions.ts';
-import { joinWords } from './phrase.ts';
 
 /** A word that carries meaning, with its stem. */
 export interface ContentWord {
@@ -81,3 +80,10 @@ export function contentWordsIn(text: string): ContentWord[] {
 export const distinctByStem = (words: readonly ContentWord[]): ContentWord[] => [
   ...new Map(words.map((word) => [word.stem, word])).values(),
 ];
+
+/** Joins the words into one string that can be searched for phrases. */
+export const joinWords = (words: readonly Word[]): string => {
+  let phrase = ' ';
+  for (const { term, parts } of words) if (parts === 0) phrase += `${term} `;
+  return phrase;
+};
