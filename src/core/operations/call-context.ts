@@ -3,19 +3,19 @@ import { Failure } from '../../contract/failure.ts';
 import type { OperationInput, OperationName } from '../../contract/operations.ts';
 import type { Caller } from '../access/caller.ts';
 
-/** What a caller hears and may say while something runs for them. */
+/** What belongs to one call besides its caller and input. */
 export interface CallContext {
   /**
-   * Who asks one question after the other, as over one connection; one of its own for each question where many may be under way at
-   * once. Without it the question comes from within, or is rarely one of many, and waits only where much is being done.
+   * Identifies calls that come one after the other, such as those of one connection. A new object for each call where calls run
+   * concurrently. Absent for calls from inside the program, which wait only while the program is busy.
    */
   readonly requester?: object;
-  /** Aborted when they give up. */
+  /** Aborted when the caller cancels. */
   readonly signal?: AbortSignal;
   progress?(done: number, of?: number, saying?: string): void;
   /**
-   * Asks the owner before an effect that needs their consent. Every nested call must pass it on, or a page could choose a
-   * route that asks nothing. Agents have none: their token's scopes decide.
+   * Asks the owner before an effect that needs their consent. Every nested call must pass it on. Otherwise a hostile page could
+   * avoid the question by calling through a pack. Agents have none: the scopes of their token decide.
    */
   readonly consent?: Consent;
   /** The id of the pipeline run that makes this call, if any. */

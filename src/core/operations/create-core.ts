@@ -34,14 +34,14 @@ interface CoreOptions {
   readonly finder: Finder;
   readonly clock: Clock;
   readonly secrets?: 'refuse' | 'warn';
-  /** Undefined while there is no limit. */
+  /** Undefined if the owner set no limit. */
   readonly writesPerMinute?: number | undefined;
   readonly packs?: Omit<PackServicesOptions, 'store' | 'clock' | 'tokens'>;
-  /** What its owner has set. */
+  /** The owner's settings. */
   readonly settings?: OwnerSettings;
-  /** Where the owner's credentials for services outside are. */
+  /** Where the owner's credentials for external services are stored. */
   readonly credentials?: CredentialSources;
-  /** Loaded when somebody asks for them. */
+  /** Loaded on first use. */
   readonly clients?: (() => Promise<ClientConnections>) | undefined;
   readonly embeddings?: Embeddings;
   readonly program?: ProgramInfo;
@@ -52,7 +52,7 @@ export interface Core extends Disposable {
   readonly packs: PackServices;
 }
 
-/** A memory behind its one door, with the packs that run in it. */
+/** Assembles the operations of a memory and the packs that run in it. */
 export function createCore({
   store,
   tokens,
@@ -61,20 +61,20 @@ export function createCore({
   secrets = 'refuse',
   writesPerMinute,
   packs: options,
-  credentials: places = {},
+  credentials: sources = {},
   clients,
   embeddings = noEmbeddings,
-  settings = NOTHING_SET,
+  settings = NO_SETTINGS,
   program = NOT_SERVED,
 }: CoreOptions): Core {
-  const credentials = new CredentialStore({ ...places, store, clock, packs: () => packs.engine.catalogue.all });
+  const credentials = new CredentialStore({ ...sources, store, clock, packs: () => packs.engine.catalogue.all });
   const packs = createPackServices({ credentials, ...options, store, clock, tokens });
-  const turns = new FairScheduler();
+  const scheduler = new FairScheduler();
   const forgotten = new ForgetUndoBuffer(store, clock);
   const memory = createMemory({
     forgotten,
     store,
-    scheduler: turns,
+    scheduler,
     tokens,
     finder,
     packs,
@@ -87,7 +87,7 @@ export function createCore({
     clients,
   });
   const limit = writesPerMinute === undefined ? undefined : new WriteLimit(clock, writesPerMinute);
-  const perform = createPerform(memory, limit, turns, store);
+  const perform = createPerform(memory, limit, scheduler, store);
   const { catalogue } = packs.engine;
   for (const pack of [...memoryPacks(perform), routePack({ ...packs, catalogue })]) catalogue.add(pack);
   return {
@@ -116,9 +116,12 @@ const createMemory = (deps: MemoryDeps): Memory => ({
 
 const NOT_SERVED: ProgramInfo = { version: 'unknown', listening: () => ({ at: 'paused' }) };
 
-const NOTHING_SET: OwnerSettings = {
+const NO_SETTINGS: OwnerSettings = {
   snapshot: () => ({ folder: '', command: absoluteCliCommand(), address: DEFAULT_ADDRESS, settings: [] }),
   change() {
-    throw new Failure('invalid_input', 'This memory was opened without settings; there is nothing to change.');
+    throw new Failure(
+      'invalid_input',
+      'This memory was opened without settings, so none can be changed; run the command on the machine of the memory.',
+    );
   },
 };

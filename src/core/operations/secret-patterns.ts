@@ -133,7 +133,7 @@ export const PASSWORD_WORDS = [
 ];
 export const SECRET_WORDS = words('secret token credential credentials auth apikey key pat');
 
-/** Words after which a sentence goes on about something else. Any other word could make the value a part of a phrase. */
+/** Words that can follow a password in a sentence. With any other word the value could be part of a phrase, as in "Python3 only". */
 export const WORDS_AFTER_PASSWORD: ReadonlySet<string> = new Set(
   words(
     'and but or so since for on at in if as because until everywhere anywhere always again too also here there now today still ' +

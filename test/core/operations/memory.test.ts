@@ -92,7 +92,7 @@ describe('the life of a fact', () => {
     });
     await expect(claude('recall', { key })).rejects.toMatchObject({ code: 'not_found' });
     await expect(claude('history', { key })).rejects.toMatchObject({ code: 'not_found' });
-    expect((await claude('myMemory', {})).note).toMatch(/^Nothing is remembered yet/);
+    expect((await claude('myMemory', {})).note).toMatch(/^No facts are stored/);
 
     // Of forgetting all one row is left, that says who and when, also when nothing was left to forget.
     for (let turn = 0; turn < 2; turn += 1) {
@@ -661,7 +661,7 @@ describe('limits', () => {
 
   test('a memory without a key says with every answer that it keeps nothing (R-KEY-12)', async () => {
     const memory = await openTestMemory({ keyless: true });
-    expect((await memory.as(aCaller())('remember', { key: 'k', value: 'v' })).note).toMatch(/gone when the program ends/);
+    expect((await memory.as(aCaller())('remember', { key: 'k', value: 'v' })).note).toMatch(/lost when the program ends/);
   });
 });
 

@@ -73,8 +73,8 @@ describe('what is known', () => {
     const preview = await owner('previewImport', { text: `${CHATGPT}Is learning to play\tthe nyckelharpa` });
     expect(values(preview)).toHaveLength(2);
     expect(preview.left_out.filter(({ why }) => why !== 'no_fact')).toEqual([
-      { line: 8, text: 'Lives on a houseboat in Aarhus.', why: 'known', message: 'It is remembered already, as home.' },
-      { line: 10, text: 'Is learning to play\tthe nyckelharpa', why: 'repeated', message: 'The same stands on line 3 already.' },
+      { line: 8, text: 'Lives on a houseboat in Aarhus.', why: 'known', message: 'It is already stored, as home.' },
+      { line: 10, text: 'Is learning to play\tthe nyckelharpa', why: 'repeated', message: 'The same text is already on line 3.' },
     ]);
   });
 
@@ -120,7 +120,7 @@ describe('what no fact may hold is told, and stops nothing else (R-BRING-05)', (
       {
         line: 2,
         why: 'secret',
-        message: expect.stringMatching(/^(?:key|value) looks like a GitHub token; keep it in a password manager/),
+        message: expect.stringMatching(/^(?:key|value) looks like a GitHub token; store it in a password manager/),
       },
     ]);
     expect(JSON.stringify(preview)).not.toMatch(/wYq2Rk/i);
