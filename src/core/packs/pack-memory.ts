@@ -23,14 +23,15 @@ interface Deps {
 
 /** Gives a pack that declares `memory` its own storage, bound to the caller and session. */
 export function memoryHook(store: MemoryStore, sessions: PackSessions): PackHook {
-  const give = ({ pack, caller, session, context }: HookRun): undefined => {
+  const addMemory = ({ pack, caller, session, context }: HookRun): undefined => {
     if (!pack.memory || !isKeyAvailable(store.status().key)) return;
     const namespace = { subject: caller.subject, ...(session !== undefined && { session }) };
     context.memory = createPackMemory({ store, pack, caller, namespace, signal: context.signal });
   };
   return {
     // Also for packs without memory: any run keeps its session alive.
-    before: (run) => (run.session === undefined ? give(run) : sessions.open(run.caller, run.session).then(() => give(run))),
+    before: (run) =>
+      run.session === undefined ? addMemory(run) : sessions.open(run.caller, run.session).then(() => addMemory(run)),
 
     // Time spent running does not count as idle time.
     after({ caller, session }) {
@@ -45,7 +46,7 @@ function createPackMemory({ store: memoryStore, pack, caller, namespace, signal 
   const prefix = `${pack.name}/`;
   const { subject, session } = namespace;
 
-  const shown = (entry: Entry): PackMemoryEntry => ({ ...summary(entry), value: JSON.parse(entry.value) as unknown });
+  const detail = (entry: Entry): PackMemoryEntry => ({ ...summary(entry), value: JSON.parse(entry.value) as unknown });
   const summary = ({ key, category, tags, updatedAt, expiresAt }: Entry): Omit<PackMemoryEntry, 'value'> => ({
     key: key.slice(prefix.length),
     category,
@@ -74,9 +75,9 @@ function createPackMemory({ store: memoryStore, pack, caller, namespace, signal 
       }
       const author = authorOf(caller);
       const draft = {
-        key: prefix + fitting(key),
+        key: prefix + validKey(key),
         value: text,
-        category: fittingCategory(category ?? CATEGORY.pack),
+        category: validCategory(category ?? CATEGORY.pack),
         tags,
         author,
         lifetime: ttl * 1000,
@@ -88,8 +89,8 @@ function createPackMemory({ store: memoryStore, pack, caller, namespace, signal 
     },
 
     async recall(key) {
-      const entry = await space.get(prefix + fitting(key));
-      return entry && shown(entry);
+      const entry = await space.get(prefix + validKey(key));
+      return entry && detail(entry);
     },
 
     async list(begin = '') {
@@ -101,7 +102,7 @@ function createPackMemory({ store: memoryStore, pack, caller, namespace, signal 
     async delete(key) {
       const { deleted } = await memoryStore.forget(subject, {
         kinds: ['pack'],
-        key: prefix + fitting(key),
+        key: prefix + validKey(key),
         session: session ?? '',
       });
       return deleted > 0;
@@ -113,7 +114,7 @@ function createPackMemory({ store: memoryStore, pack, caller, namespace, signal 
       for await (const entry of newest('')) {
         left -= Buffer.byteLength(entry.value);
         if (left < 0 || entries.length === CONTEXT.facts) break;
-        entries.push(shown(entry));
+        entries.push(detail(entry));
       }
       const grouped = Map.groupBy(entries, ({ category }) => category);
       return { categories: [...grouped].map(([name, members]) => ({ name, entries: members })) };
@@ -121,12 +122,12 @@ function createPackMemory({ store: memoryStore, pack, caller, namespace, signal 
   };
 }
 
-function fitting(key: string): string {
+function validKey(key: string): string {
   if (typeof key === 'string' && key !== '' && key.isWellFormed() && fitsBytes(key, KEY_BYTES)) return key;
   throw new Failure('handler_failed', `A key must be a text of 1 to ${KEY_BYTES} bytes; choose another.`);
 }
 
-function fittingCategory(category: string): string {
+function validCategory(category: string): string {
   if (CATEGORY.pattern.test(category)) return category;
   throw new Failure('handler_failed', 'A category must have 1 to 64 of a-z, 0-9, "_", "." and "-"; choose another.');
 }

@@ -5,7 +5,7 @@ import { mayEnd, mayTakePlace } from '../access/fair-share.ts';
 import type { MemoryStore } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
 
-const REST_MS = PACK.sessionIdle * 1000;
+const IDLE_MS = PACK.sessionIdle * 1000;
 
 interface Session {
   readonly subject: string;
@@ -23,27 +23,27 @@ interface Session {
 export class PackSessions implements Disposable {
   readonly #store: MemoryStore;
   readonly #clock: Clock;
-  readonly #trouble: () => void;
+  readonly #reportError: () => void;
   /** Least recently used first. */
   readonly #open = new Map<string, Session>();
-  #waiting: Disposable | undefined;
-  #first: Promise<void> | undefined;
+  #timer: Disposable | undefined;
+  #cleanUp: Promise<void> | undefined;
 
-  constructor(store: MemoryStore, clock: Clock, trouble: () => void) {
+  constructor(store: MemoryStore, clock: Clock, reportError: () => void) {
     this.#store = store;
     this.#clock = clock;
-    this.#trouble = trouble;
+    this.#reportError = reportError;
   }
 
   /**
    * Deletes leftovers of an earlier start before the first session opens, so that a session with the same name starts empty.
    */
   async open(caller: Caller, id: string): Promise<void> {
-    this.#first ??= this.endLeftovers();
+    this.#cleanUp ??= this.endLeftovers();
     try {
-      await this.#first;
+      await this.#cleanUp;
     } catch (error) {
-      this.#first = undefined;
+      this.#cleanUp = undefined;
       throw error;
     }
     this.touch(caller, id);
@@ -61,7 +61,7 @@ export class PackSessions implements Disposable {
     }
     this.#open.delete(name);
     this.#open.set(name, { ...(known ?? { subject, id, client, token }), usedAt: this.#clock.steady() });
-    this.#wait();
+    this.#startTimer();
   }
 
   /**
@@ -70,7 +70,7 @@ export class PackSessions implements Disposable {
    */
   async end(caller: Caller, id: string): Promise<number> {
     const session = this.#open.get(nameOf(caller.subject, id));
-    // A session that is not open may still have entries from an earlier start, which has forgotten its starter.
+    // A session that is not open may still have entries from an earlier start. Its starter is unknown.
     const mayEndIt = session ? mayEnd(caller, session) : hasScope(caller, 'admin');
     return mayEndIt ? await this.#end(caller.subject, id) : 0;
   }
@@ -90,29 +90,29 @@ export class PackSessions implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#waiting?.[Symbol.dispose]();
+    this.#timer?.[Symbol.dispose]();
   }
 
   #openOf(subject: string): Session[] {
     return [...this.#open.values()].filter((session) => session.subject === subject);
   }
 
-  #wait(): void {
+  #startTimer(): void {
     const [oldest] = this.#open.values();
-    if (this.#waiting || !oldest) return;
-    const left = Math.max(0, oldest.usedAt + REST_MS - this.#clock.steady());
-    this.#waiting = this.#clock.after(left, () => {
-      this.#waiting = undefined;
-      void this.#endRested().catch(this.#trouble);
-      this.#wait();
+    if (this.#timer || !oldest) return;
+    const left = Math.max(0, oldest.usedAt + IDLE_MS - this.#clock.steady());
+    this.#timer = this.#clock.after(left, () => {
+      this.#timer = undefined;
+      void this.#endIdle().catch(this.#reportError);
+      this.#startTimer();
     });
   }
 
-  async #endRested(): Promise<void> {
-    const until = this.#clock.steady() - REST_MS;
-    const rested = [...this.#open.values()].filter(({ usedAt }) => usedAt <= until);
-    for (const { subject, id } of rested) this.#open.delete(nameOf(subject, id));
-    for (const { subject, id } of rested) await this.#store.forget(subject, { kinds: ['pack'], session: id });
+  async #endIdle(): Promise<void> {
+    const until = this.#clock.steady() - IDLE_MS;
+    const idle = [...this.#open.values()].filter(({ usedAt }) => usedAt <= until);
+    for (const { subject, id } of idle) this.#open.delete(nameOf(subject, id));
+    for (const { subject, id } of idle) await this.#store.forget(subject, { kinds: ['pack'], session: id });
   }
 }
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { valueAt, fillReferences, isShallow, referencesIn } from '../../../src/core/pipelines/references.ts';
 import { measureCpu } from '../../support/work.ts';
 
-const spelled = (value: unknown) =>
-  referencesIn(value).map((reference) => (reference === 'unreadable' ? reference : reference.spelled));
+const source = (value: unknown) =>
+  referencesIn(value).map((reference) => (reference === 'unreadable' ? reference : reference.source));
 
 describe('references', () => {
   test.each<[value: unknown, found: string[]]>([
@@ -23,7 +23,7 @@ describe('references', () => {
     ['${{ inputs.a + 1 }}', ['unreadable']],
     ['${{ ${{ inputs.a }} }}', ['inputs.a', 'unreadable']],
   ])('in %j are %j', (value, found) => {
-    expect(spelled(value)).toEqual(found);
+    expect(source(value)).toEqual(found);
   });
 
   test('are found in a text of nothing else in little time', () => {
@@ -40,7 +40,7 @@ describe('filling in', () => {
     'inputs.nothing': null,
     'inputs.braces': '${{ inputs.text }} $& $1',
   };
-  const filled = (value: unknown) => fillReferences(value, ({ spelled: name }) => known[name]);
+  const filled = (value: unknown) => fillReferences(value, ({ source: name }) => known[name]);
 
   test.each<[what: string, value: unknown, becomes: unknown]>([
     ['a whole text keeps the type', { a: '${{ inputs.number }}', b: '${{ inputs.list }}' }, { a: 5, b: [1, { a: 'b' }] }],
