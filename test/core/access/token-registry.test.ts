@@ -205,7 +205,7 @@ describe('a token that is refused', () => {
     await expect(tokens.verify(aToken(over), 'rest')).rejects.toMatchObject(refusal(says));
   });
 
-  test('never hears again what it sent (R-AUTH-01)', async () => {
+  test('is never quoted in the failure (R-AUTH-01)', async () => {
     const { tokens } = await overRam();
     const sent = [
       aToken({ sub: 'zebra:zebra' }),
@@ -251,7 +251,7 @@ describe('a token that is refused', () => {
     }
   });
 
-  test('is every text that nobody signed, and never in another way (R-AUTH-01)', async () => {
+  test('is every unsigned text, always with the same kind of failure (R-AUTH-01)', async () => {
     const { tokens } = await overRam();
     const parts = fc.oneof(fc.string(), fc.json(), fc.constantFrom(header(), claims(), header({ alg: 'none' }), '{}', '[]'));
     const text = fc.oneof(
@@ -267,7 +267,7 @@ describe('a token that is refused', () => {
     );
   });
 
-  test('is also refused well when the operator signs anything at all (R-AUTH-02)', async () => {
+  test('gets a clear failure also if the operator signed arbitrary claims (R-AUTH-02)', async () => {
     const { tokens } = await overRam();
     const names = fc.constantFrom('iss', 'sub', 'exp', 'aud', 'nbf', 'iat', 'jti', 'client', 'scopes', '__proto__', 'toString');
     await fc.assert(
@@ -361,7 +361,7 @@ describe('a token that is accepted', () => {
     }
   });
 
-  test('is refused as soon as it has expired, known or not (R-AUTH-01)', async () => {
+  test('is refused once it has expired, cached or not (R-AUTH-01)', async () => {
     const { tokens, clock } = await overRam();
     const token = aToken({ exp: NOW + 10 });
     await tokens.verify(token, 'rest');
@@ -379,7 +379,7 @@ describe('a token that is accepted', () => {
     expect((await tokens.verify(aToken(), 'mcp')).token).toBe(one.token);
   });
 
-  test('stays good when many others come (R-AUTH-05)', async () => {
+  test('stays valid when many other tokens are used (R-AUTH-05)', async () => {
     const { tokens } = await overRam();
     for (let turn = 0; turn < 600; turn += 1) {
       expect(await tokens.verify(aToken({ jti: `token-${turn % 300}` }), 'rest')).toMatchObject({ token: `token-${turn % 300}` });
@@ -405,7 +405,7 @@ describe('the signing secret (R-AUTH-03)', () => {
     expect(readTokenSecret(environment)).toBe(secret);
   });
 
-  test.each([`${SECRET}\n`, `${SECRET}\r\n`, SECRET])('is read from a file, but for one line end', (content) => {
+  test.each([`${SECRET}\n`, `${SECRET}\r\n`, SECRET])('is read from a file, without a final line break', (content) => {
     expect(readTokenSecret(file(content))).toBe(SECRET);
     expect(readTokenSecret(file(`${content}\n\n`))).not.toBe(SECRET);
     expect(readTokenSecret({ ...file('short'), HELMDECK_JWT_SECRET: SECRET })).toBe(SECRET);
@@ -460,7 +460,7 @@ describe('the signing secret (R-AUTH-03)', () => {
     expect(await again.vault.read('signing secret')).toBe(secret);
   });
 
-  test('is made anew where its seal is broken, and what it signed is lost', async () => {
+  test('is replaced if its seal is broken, and its tokens become invalid', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const first = await openFileStore(folder, clock);
@@ -477,7 +477,7 @@ describe('the signing secret (R-AUTH-03)', () => {
     expect((await tokens.list()).tokens).toHaveLength(2);
   });
 
-  test('is made once, whoever asks at the same time', async () => {
+  test('is created once, also for concurrent calls', async () => {
     const clock = manualClock();
     const source = manualKeySource({ at: 'absent' });
     const folder = tempFolder();
@@ -524,7 +524,7 @@ describe('the signing secret (R-AUTH-03)', () => {
 });
 
 describe('minting (R-AUTH-04)', () => {
-  test('gives a token that says what it was made for', async () => {
+  test('returns a token with the requested claims', async () => {
     const { tokens } = await overRam();
     const receipt = await tokens.mint(mint({ name: 'OpenClaw on the laptop', client: 'OpenClaw', days: 30 }));
     expect(receipt).toEqual({
@@ -568,7 +568,7 @@ describe('minting (R-AUTH-04)', () => {
     },
   );
 
-  test('lasts a year at most, which is what it lasts without a word', async () => {
+  test('limits the lifetime to a year, which is the default', async () => {
     const { tokens, clock } = await overRam();
     const { token, expires_at } = await tokens.mint(mint());
     expect(expires_at).toBe(new Date(START + 365 * DAY).toISOString());
@@ -596,7 +596,7 @@ describe('minting (R-AUTH-04)', () => {
     expect(`${issue?.path.join('.')} ${issue?.message}`).toMatch(names);
   });
 
-  test('stops at 200 that are alive, also when they are asked for at once', async () => {
+  test('stops at 200 valid tokens, also for concurrent calls', async () => {
     const { tokens, clock } = await overRam();
     const [short] = await Promise.all([
       tokens.mint(mint({ days: 1 })),
@@ -614,7 +614,7 @@ describe('minting (R-AUTH-04)', () => {
 });
 
 describe('the list of tokens (R-AUTH-04)', () => {
-  test('shows what was made here, newest first, and never a token', async () => {
+  test('shows the tokens made here, newest first, without the token itself', async () => {
     const { tokens, clock } = await overRam();
     expect(await tokens.list()).toEqual({ tokens: [] });
     const first = await tokens.mint(mint({ name: 'first' }));
@@ -627,7 +627,7 @@ describe('the list of tokens (R-AUTH-04)', () => {
     expect(JSON.stringify(listed)).not.toContain(token);
   });
 
-  test('tells when each was last used, and keeps it over a restart', async () => {
+  test('shows the last use of each, also after a restart', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const store = await openFileStore(folder, clock);
@@ -650,7 +650,7 @@ describe('the list of tokens (R-AUTH-04)', () => {
     expect((await again.list()).tokens.toSorted((one, other) => (one.name < other.name ? -1 : 1))).toEqual(asListed);
   });
 
-  test('is written once a minute at most, and nobody waits for it', async () => {
+  test('stores a last use at most once a minute, in the background', async () => {
     const clock = manualClock();
     const store = new RamStore(clock);
     let kept = 0;
@@ -687,7 +687,7 @@ describe('the list of tokens (R-AUTH-04)', () => {
     expect(kept).toBe(3);
   });
 
-  test('lets an expired one go after 30 days, but not by a clock in doubt', async () => {
+  test('drops an expired token after 30 days, unless the clock is in doubt', async () => {
     const { tokens, clock, store } = await overRam();
     await tokens.mint(mint({ days: 1 }));
     await clock.advance(31 * DAY - 1);
@@ -705,7 +705,7 @@ describe('the list of tokens (R-AUTH-04)', () => {
 });
 
 describe('pausing', () => {
-  test('refuses a token until it is let in again, and ends what it opened (R-CONN-09)', async () => {
+  test('refuses a token until it is resumed, and closes its streams (R-CONN-09)', async () => {
     const { tokens } = await overRam();
     const { id, token } = await tokens.mint(mint());
     const other = await tokens.mint(mint());
@@ -742,7 +742,7 @@ describe('pausing', () => {
     await expect(again.pause({ id, paused: false })).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('that cannot be written down counts in this run all the same, and says that it failed (R-CONN-09)', async () => {
+  test('that cannot be stored still applies until the program ends, and fails (R-CONN-09)', async () => {
     const store = new RamStore(manualClock());
     const broken = vaultOf(store, {
       write: (name, text) => (name.startsWith('paused') ? Promise.reject(new Error('disk')) : store.vault.write(name, text)),
@@ -755,7 +755,7 @@ describe('pausing', () => {
 });
 
 describe('revoking', () => {
-  test('makes a token useless from the next request on, and takes it off the list (R-AUTH-04)', async () => {
+  test('makes a token invalid from the next request on, and removes it from the list (R-AUTH-04)', async () => {
     const { tokens } = await overRam();
     const gone = await tokens.mint(mint());
     const stays = await tokens.mint(mint());
@@ -773,7 +773,7 @@ describe('revoking', () => {
     expect(await tokens.revoke(revoke(gone.id))).toEqual({ id: gone.id });
   });
 
-  test('catches a token that is being verified just then (R-AUTH-04)', async () => {
+  test('also rejects a token that is being verified at that moment (R-AUTH-04)', async () => {
     const { tokens } = await overRam();
     const { token, id } = await tokens.mint(mint());
     const outcomes = await Promise.allSettled([
@@ -785,7 +785,7 @@ describe('revoking', () => {
     await expect(tokens.verify(token, 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
   });
 
-  test('of an id that was never made here is refused, unless it is meant (R-AUTH-05)', async () => {
+  test('of an unknown id is refused, unless `unrecorded` is set (R-AUTH-05)', async () => {
     const { tokens } = await overRam();
     const token = aToken({ jti: 'from-elsewhere' });
     await tokens.verify(token, 'rest');
@@ -800,7 +800,7 @@ describe('revoking', () => {
     await expect(tokens.verify(aToken(), 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
   });
 
-  test('that cannot be written down counts in this run all the same, and says that it failed (R-AUTH-04)', async () => {
+  test('that cannot be stored still applies until the program ends, and fails (R-AUTH-04)', async () => {
     const clock = manualClock();
     const store = new RamStore(clock);
     const vault = vaultOf(store, { revokeToken: () => Promise.reject(new Error('disk')) });
@@ -827,7 +827,7 @@ describe('revoking', () => {
     expect(await again.list()).toEqual({ tokens: [] });
   });
 
-  test('holds after an older backup is restored, which has the record but not the token back (R-AUTH-10)', async () => {
+  test('holds after a restore of an older backup that contains the token’s record (R-AUTH-10)', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const store = await openFileStore(folder, clock);
@@ -845,7 +845,7 @@ describe('revoking', () => {
     expect((await again.list()).tokens.map(({ id }) => id)).toEqual([stays.id]);
   });
 
-  test('works while the memory is locked, and where its key is not there (R-AUTH-10)', async () => {
+  test('works while the memory is locked or its key is absent (R-AUTH-10)', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const store = await openFileStore(folder, clock);
@@ -868,8 +868,8 @@ describe('revoking', () => {
   });
 });
 
-describe('while the key is not there', () => {
-  test('a locked memory tells callers apart as before (R-AUTH-11)', async () => {
+describe('while the key is absent', () => {
+  test('a locked memory verifies tokens as before (R-AUTH-11)', async () => {
     const clock = manualClock();
     const store = await openFileStore(tempFolder(), clock);
     const tokens = await opened(store);
@@ -891,7 +891,7 @@ describe('while the key is not there', () => {
     });
   });
 
-  test('one that is locked before anybody came does so too (R-AUTH-11)', async () => {
+  test('also if it was locked before the first call (R-AUTH-11)', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const first = await openFileStore(folder, clock);
@@ -903,7 +903,7 @@ describe('while the key is not there', () => {
     expect(await tokens.verify(token, 'rest')).toMatchObject({ token: id });
   });
 
-  test('a start without it says so to every token, and goes on when it is back (R-AUTH-11)', async () => {
+  test('a start without the key answers key_unavailable until the key is back (R-AUTH-11)', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const first = await openFileStore(folder, clock);
@@ -928,7 +928,7 @@ describe('while the key is not there', () => {
     await expect(tokens.verify(aToken(), 'rest')).rejects.toMatchObject(refusal(NOT_OURS));
   });
 
-  test('an operator whose secret comes from outside waits for no key (R-AUTH-11)', async () => {
+  test('a signing secret from the environment needs no key (R-AUTH-11)', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const first = await openFileStore(folder, clock);
@@ -944,7 +944,7 @@ describe('while the key is not there', () => {
 describe("the owner's token", () => {
   const owner = { subject: 'me', client: 'command-line', transport: 'rest', scopes: new Set(['admin']) };
 
-  test('opens everything in this start, and nothing in the next (R-AUTH-06)', async () => {
+  test('has all rights until the program ends, and none after that (R-AUTH-06)', async () => {
     const { tokens, clock, store } = await overRam();
     const token = tokens.ownerToken();
     expect(tokens.ownerToken()).toBe(token);
@@ -957,7 +957,7 @@ describe("the owner's token", () => {
     expect((await tokens.list()).tokens).toEqual([]);
   });
 
-  test('is not made by whoever has the signing secret (R-AUTH-01)', async () => {
+  test('cannot be created with the signing secret (R-AUTH-01)', async () => {
     const { tokens } = await overRam();
     const copy = signed(header(), JSON.stringify(decodeJwt(tokens.ownerToken())), { secret: `${SECRET}?` });
     await expect(tokens.verify(copy, 'rest')).rejects.toMatchObject(refusal(NOT_OURS));

@@ -27,8 +27,8 @@ function asker(turns: FairScheduler, served: string[]) {
   };
 }
 
-describe('whoever asks (R-HTTP-14)', () => {
-  test('goes on at once while there is little to do', async () => {
+describe('a call (R-HTTP-14)', () => {
+  test('runs at once while the program is idle', async () => {
     const turns = new FairScheduler();
     const time = vi.spyOn(performance, 'now').mockReturnValue(1000);
     for (let turn = 0; turn < 3; turn += 1) {
@@ -38,7 +38,7 @@ describe('whoever asks (R-HTTP-14)', () => {
     }
   });
 
-  test('again, before anybody else has asked, does too', async () => {
+  test('of the same requester runs at once until another requester calls', async () => {
     handSetClock();
     const turns = new FairScheduler();
     const [one, other] = [{}, {}];
@@ -49,7 +49,7 @@ describe('whoever asks (R-HTTP-14)', () => {
     expect(turns.acquire('me', other)).toBeInstanceOf(Promise);
   });
 
-  test('together with others goes on together with them, step by step', async () => {
+  test('runs step by step together with the others of its turn', async () => {
     const turns = new FairScheduler();
     const steps: string[] = [];
     const ask = async (name: string): Promise<void> => {
@@ -64,7 +64,7 @@ describe('whoever asks (R-HTTP-14)', () => {
     expect(steps).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'c2', 'a3', 'b3', 'c3']);
   });
 
-  test('with too many others, or for too much, goes on with fewer, and with more again when that is past', async () => {
+  test('shares its turn with fewer others while turns take long, and with more again afterwards', async () => {
     const clock = handSetClock();
     const turns = new FairScheduler();
     let ms = 3;
@@ -93,7 +93,7 @@ describe('whoever asks (R-HTTP-14)', () => {
     expect(Math.max(...counts)).toBe(8);
   });
 
-  test('for little and for much by turns goes on alone all the time', async () => {
+  test('runs alone while light and heavy calls alternate', async () => {
     const clock = handSetClock();
     const turns = new FairScheduler();
     let served = 0;
@@ -113,7 +113,7 @@ describe('whoever asks (R-HTTP-14)', () => {
     await Promise.all(many);
   });
 
-  test('often waits for those who ask once', async () => {
+  test('of a busy subject waits for those of other subjects', async () => {
     const turns = new FairScheduler();
     const served: string[] = [];
     const ask = asker(turns, served);
@@ -126,7 +126,7 @@ describe('whoever asks (R-HTTP-14)', () => {
     expect(served.indexOf('another')).toBeLessThanOrEqual(5);
   });
 
-  test('for little beside a flood waits for a step or two, however often it asks', async () => {
+  test('of a modest subject waits for few steps of a flood, however often it calls', async () => {
     const clock = handSetClock();
     const turns = new FairScheduler();
     const over = new AbortController();
@@ -158,7 +158,7 @@ describe('whoever asks (R-HTTP-14)', () => {
     expect(Math.max(...waited.slice(5))).toBeLessThanOrEqual(3);
   });
 
-  test('for much waits between its steps, and others do not wait for the last of them', async () => {
+  test('of many steps yields between them, so that others need not wait for the last', async () => {
     const turns = new FairScheduler();
     const served: string[] = [];
     const ask = asker(turns, served);
@@ -170,7 +170,7 @@ describe('whoever asks (R-HTTP-14)', () => {
     expect(served.lastIndexOf('modest')).toBeLessThanOrEqual(12);
   });
 
-  test('is served in the order of its own questions', async () => {
+  test('runs after the earlier calls of its subject', async () => {
     const turns = new FairScheduler();
     const order: number[] = [];
     await Promise.all(
@@ -184,7 +184,7 @@ describe('whoever asks (R-HTTP-14)', () => {
     expect(order).toEqual(Array.from({ length: 10 }, (_, n) => n));
   });
 
-  test('wakes nothing once all are served', async () => {
+  test('leaves no timer behind once all have run', async () => {
     const turns = new FairScheduler();
     await asker(turns, [])('me');
     await nextTurn();

@@ -320,7 +320,7 @@ describe('a recommendation', () => {
     });
   });
 
-  test('says nothing of what other clients run (R-PACK-11)', async () => {
+  test('reveals nothing about the runs of other clients (R-PACK-11)', async () => {
     const memory = await filled();
     const other = aCaller({ client: 'other', token: 'token-2' });
     const without = await route(memory, 'translate this text');

@@ -44,7 +44,7 @@ const runAs = async (memory: TestMemory, caller: Caller, id = 'note'): Promise<P
   await ended(memory, caller, (await memory.as(caller)('runPipeline', { id })).run_id);
 
 describe('the rights of a pipeline (R-DEFINE-02)', () => {
-  test('are those that author and runner both have: an author without memory:write writes by nobody’s hand', async () => {
+  test('are those that author and runner both have: without memory:write an author cannot write through other clients', async () => {
     const memory = await opened();
     const { caller: weak } = await memory.client('weak', ['packs:run']);
     const { caller: strong } = await memory.client('strong');
@@ -58,7 +58,7 @@ describe('the rights of a pipeline (R-DEFINE-02)', () => {
     expect((await memory.owner('list', {})).facts).toEqual([]);
   });
 
-  test('nor does a runner without memory:write write by the hand of an author who may', async () => {
+  test('nor does a runner without memory:write gain it from the author', async () => {
     const memory = await opened();
     const { caller: weak } = await memory.client('weak', ['packs:run']);
     const { caller: strong } = await memory.client('strong');
@@ -67,7 +67,7 @@ describe('the rights of a pipeline (R-DEFINE-02)', () => {
     expect(await runAs(memory, strong)).toMatchObject({ status: 'succeeded' });
   });
 
-  test('are those that the author’s tokens hold now: it may gain and lose them', async () => {
+  test('are those of the author’s tokens at that moment', async () => {
     const memory = await opened();
     const { caller: weak } = await memory.client('author', ['packs:run']);
     const { caller: runner } = await memory.client('runner');

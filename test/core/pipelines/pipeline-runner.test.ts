@@ -66,7 +66,7 @@ describe('defining pipelines', () => {
     });
   });
 
-  test('deletes them, and knows no other', async () => {
+  test('deletes them, and then reports them as unknown', async () => {
     const memory = await withPacks();
     const may = memory.as(me);
     await may('createPipeline', aPipeline());
@@ -169,7 +169,7 @@ describe('defining pipelines', () => {
     });
   });
 
-  test('keeps a hundred of each subject, and lets none go by itself', async () => {
+  test('stores a hundred of each subject, and evicts none', async () => {
     const memory = await withPacks();
     const may = memory.as(theOwner);
     await Promise.all(
@@ -477,7 +477,7 @@ describe('a run', () => {
     expect((await may('pipelineRuns', {})).runs[0]).toMatchObject({ run_id: begun[0], status: 'cancelled' });
   });
 
-  test('has the rights of who started it, step by step (R-OPS-11)', async () => {
+  test('has the rights of its starter in every step (R-OPS-11)', async () => {
     const memory = await withPacks();
     const steps = [{ id: 'keep', pack: 'helmdeck.memory_store', input: { key: 'a', value: '${{ inputs.what }}' } }];
     const runner = aCaller({ may: ['packs:run'] });
@@ -489,7 +489,7 @@ describe('a run', () => {
     expect(await memory.as(me)('recall', { key: 'a' })).toMatchObject({ value: 'b', client: 'claude-code' });
   });
 
-  test('waits for a place when eight are under way, and leaves others theirs (R-PACK-24)', async () => {
+  test('is refused while eight are running, and does not limit other subjects (R-PACK-24)', async () => {
     const held = Promise.withResolvers<object>();
     const memory = await withPacks(aPack(({ caller }) => (caller.subject === 'me' ? held.promise : { said: 'mine' })));
     const you = aCaller({ subject: 'you' });
@@ -563,7 +563,7 @@ describe('a run', () => {
     expect(await memory.as(me)('pipelineRun', { run_id: latest.run_id })).toEqual(latest);
   });
 
-  test('is not begun while it could not be recorded', async () => {
+  test('is refused while it could not be recorded', async () => {
     const memory = await withPacks();
     await memory.as(me)('createPipeline', aPipeline());
     memory.store.lock();
@@ -571,7 +571,7 @@ describe('a run', () => {
     await expect(start).rejects.toMatchObject({ code: 'key_unavailable' });
   });
 
-  test('goes on when who started it has left', async () => {
+  test('continues after its caller disconnected', async () => {
     const leaving = new AbortController();
     const memory = await withPacks();
     await memory.as(me)('createPipeline', aPipeline());
@@ -582,12 +582,12 @@ describe('a run', () => {
   });
 });
 
-describe('the share of what packs keep', () => {
+describe('the room for what packs store', () => {
   const large = aPack(() => ({ said: 'x'.repeat(40_000) }));
   const room = (bytes: number) => openTestMemory({ packs: { packs: [large] }, quota: { facts: 100, bytes } });
   const definition = aPipeline({ steps: [{ id: 'first', pack: 'test.echo', input: {} }] });
 
-  test('makes the oldest runs go, and ends each run with one row', async () => {
+  test('deletes the oldest runs, and records each run once', async () => {
     const memory = await room(100_000);
     const runs: PipelineRun[] = [];
     for (let turn = 0; turn < 4; turn += 1) runs.push(await runToEnd(memory, definition, {}));
@@ -610,7 +610,7 @@ describe('the share of what packs keep', () => {
   });
 });
 
-describe('what is cut short', () => {
+describe('an interrupted run', () => {
   const patient = () => aPack(({ input: { what } }) => (what === 'go on' ? { said: what } : new Promise(() => undefined)));
   const steps = [
     { id: 'first', pack: 'test.echo', input: { what: 'go on' } },
@@ -693,7 +693,7 @@ describe('what is cut short', () => {
     expect(its?.snippet).not.toContain('Duration');
   });
 
-  test('is no run that goes on', async () => {
+  test('is not one that is still running', async () => {
     const memory = await withPacks(patient());
     const id = await inSecondStep(memory);
     await memory.packs.resume();
@@ -702,7 +702,7 @@ describe('what is cut short', () => {
     await memory.as(me)('cancelPipelineRun', { run_id: id });
   });
 
-  test('is no run that comes to its end while others are ended', async () => {
+  test('is not one that ends while leftovers are cleaned up', async () => {
     const before = await withPacks(patient());
     for (let count = 0; count < PIPELINE.atOnce; count += 1) await inSecondStep(before, theOwner);
     before.packs.pipelines[Symbol.dispose]();
