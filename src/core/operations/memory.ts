@@ -50,7 +50,7 @@ export interface WindowSessionPort {
   end(id: string): boolean;
 }
 
-/** The server that is asked for a newer version. */
+/** The server of the update check. */
 export interface UpdateSource {
   /** Its host name. */
   readonly host: string;

@@ -11,12 +11,12 @@ import { HOUR, SECOND, START } from '../../support/clock.ts';
 import { aCaller, openTestMemory, theOwner } from '../../support/memory.ts';
 import { aPack } from '../../support/packs.ts';
 
-/** Operations whose effect needs consent, or depends on the input; the compiler asks here for a request of each new one. */
+/** Operations whose effect needs consent, or depends on the input. The compiler requires a request for each of them. */
 type Asked = {
   [Name in OperationName]: (typeof operations)[Name]['effect'] extends 'none' | 'reversible' | 'runs' ? never : Name;
 }[OperationName];
 
-/** A request of each that needs consent, with something to lose. */
+/** A request of each operation that needs consent. */
 const asked: { readonly [Name in Asked]: OperationRequest<Name> } = {
   remember: { key: 'preferences/editor', value: 'vim', ttl_seconds: 3600 },
   patch: { key: 'preferences/editor', ttl_seconds: 3600 },
@@ -41,7 +41,7 @@ const asked: { readonly [Name in Asked]: OperationRequest<Name> } = {
 };
 const names = Object.keys(asked) as Asked[];
 
-/** A yes to the others changes what `state` reads. These have nothing to change here, or fail once they are let through. */
+/** Operations that change nothing that `state` reads, or that fail after the owner agreed. */
 const unlike: { readonly [Name in Asked]?: { readonly fails?: FailureCode; readonly changes?: boolean } } = {
   endSession: { changes: false },
   unlock: { changes: false },
@@ -57,7 +57,7 @@ const unlike: { readonly [Name in Asked]?: { readonly fails?: FailureCode; reado
 
 const inputOf = (name: OperationName, request: unknown): never => operations[name].input().parse(request) as never;
 
-/** Any operation as a pack, as a pack of our own could be that does its work through the one door. */
+/** A memory with a pack that performs any operation. */
 async function opened() {
   const through: { perform?: Perform } = {};
   const pack = definePack({
@@ -83,7 +83,7 @@ async function opened() {
   return { ...memory, owner };
 }
 
-/** What the memory holds, as far as these operations could change it. */
+/** Everything that these operations could change. */
 async function state({ owner, store }: Pick<Awaited<ReturnType<typeof opened>>, 'owner' | 'store'>) {
   return JSON.stringify([
     store.upkeep?.recoverable,

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
 import { FairScheduler } from '../../../src/core/operations/fair-scheduler.ts';
 
-/** Work that leaves nobody else a moment. */
+/** Blocks the thread. */
 function work(ms: number): void {
   const end = performance.now() + ms;
   while (performance.now() < end);
@@ -14,7 +14,7 @@ function handSetClock(): { now: number } {
   return clock;
 }
 
-/** Asks as a program does, and works when it is its turn. */
+/** Makes calls of several steps, and records which subject ran each step. */
 function asker(turns: FairScheduler, served: string[]) {
   return async (subject: string, steps = 1, ms = 10): Promise<void> => {
     const turn = turns.acquire(subject);
@@ -45,7 +45,7 @@ describe('a call (R-HTTP-14)', () => {
     await turns.acquire('me', one);
     for (let n = 0; n < 5; n += 1) expect(turns.acquire('me', one)).toBeUndefined();
     expect(turns.acquire('me', other)).toBeInstanceOf(Promise);
-    // Now somebody waits.
+    // A call is waiting now.
     expect(turns.acquire('me', other)).toBeInstanceOf(Promise);
   });
 
@@ -56,7 +56,7 @@ describe('a call (R-HTTP-14)', () => {
       await turns.acquire('me', {});
       for (const step of [1, 2, 3]) {
         steps.push(`${name}${step}`);
-        // The next step comes with the next promise, as within an operation.
+        // The next step follows in a microtask, as within an operation.
         await Promise.resolve();
       }
     };
@@ -82,7 +82,7 @@ describe('a call (R-HTTP-14)', () => {
     };
     const heavy = many(30);
     expect(await perTurn()).toBe(8);
-    // They took 24 ms, and a turn may take 1.
+    // They took 24 ms; a turn should take 1 ms.
     expect(await perTurn()).toBe(1);
     await Promise.all(heavy);
     ms = 0;
@@ -103,7 +103,7 @@ describe('a call (R-HTTP-14)', () => {
       served += 1;
     });
     await nextTurn();
-    // All that went on together before anybody knew.
+    // The first turn runs eight, before any was measured.
     expect(served).toBe(8);
     for (let turn = 0; turn < 100; turn += 1) {
       const before = served;
@@ -131,7 +131,7 @@ describe('a call (R-HTTP-14)', () => {
     const turns = new FairScheduler();
     const over = new AbortController();
     let [asked, heavy] = [0, 0];
-    // Light questions among the heavy ones shall not make it look as if there were little to do.
+    // Light calls among the heavy ones must not make the load look small.
     const greedy = async (): Promise<void> => {
       while (!over.signal.aborted) {
         await turns.acquire('greedy', {});
@@ -154,7 +154,7 @@ describe('a call (R-HTTP-14)', () => {
     }
     over.abort();
     await Promise.all(flood);
-    // One may be under way when the time has come, and one goes before. At first nobody knows how much is asked for.
+    // One heavy call may be running and one may run first. The first turns do not count, before the load was measured.
     expect(Math.max(...waited.slice(5))).toBeLessThanOrEqual(3);
   });
 

@@ -235,7 +235,7 @@ describe('a credential that is no longer valid (R-PACK-16)', () => {
     await memory.ask('x', 'other');
     await expect(memory.ask('refused')).rejects.toMatchObject({ code: 'handler_failed' });
     expect([await memory.kept(), await memory.kept('other')]).toEqual([0, 0]);
-    // A setting can only be removed by whoever set it.
+    // Only the owner can remove a setting.
     expect(await memory.ask('x')).toMatchObject({ cached: false });
     expect(memory.seen.at(-1)).toBe(SECRET);
     expect(await memory.kept()).toBe(1);

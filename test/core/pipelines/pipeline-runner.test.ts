@@ -45,7 +45,7 @@ const rows = async ({ store }: TestMemory) =>
   (await store.space({ subject: 'me' }, 'audit').page({ sort: 'oldest', limit: 100, category: 'pipeline_history' })).entries;
 
 describe('defining pipelines', () => {
-  test('keeps, shows and lists them; the same id again replaces (R-PACK-23)', async () => {
+  test('stores, shows and lists them, and replaces one with the same id (R-PACK-23)', async () => {
     const memory = await withPacks();
     const may = memory.as(me);
     const definition = aPipeline({ title: 'Greeting', description: 'Greets somebody.' });
@@ -154,14 +154,14 @@ describe('defining pipelines', () => {
     expect(String(failure)).not.toContain(CREDENTIAL);
   });
 
-  test('takes a reference to a credential for what it is', async () => {
+  test('accepts a reference to a credential', async () => {
     const memory = await withPacks();
     const input = { password: '${{ inputs.password }}', token: '${{ steps.first.output.said }}' };
     const steps = [...aPipeline().steps, { id: 'third', pack: 'test.echo', input }];
     expect(await memory.as(me)('createPipeline', aPipeline({ steps }))).toMatchObject({ status: 'created' });
   });
 
-  test('only warns of credentials where its owner says so', async () => {
+  test('only warns of credentials if the owner chose that', async () => {
     const memory = await openTestMemory({ secrets: 'warn', packs: { packs: [echo] } });
     expect(await memory.as(me)('createPipeline', aPipeline({ title: CREDENTIAL }))).toMatchObject({
       status: 'created',
@@ -225,7 +225,7 @@ describe('defining pipelines', () => {
     await expect(memory.as(me)('pipeline', { id: 'greet' })).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('goes a year after it was last changed or run', async () => {
+  test('expires a year after the last change or run', async () => {
     const memory = await withPacks();
     const may = memory.as(me);
     await may('createPipeline', aPipeline());
@@ -261,7 +261,7 @@ describe('a run', () => {
     expect(await may('cancelPipelineRun', { run_id: begun.run_id })).toEqual(run);
   });
 
-  test('answers before its steps have', async () => {
+  test('returns before its steps have run', async () => {
     const held = Promise.withResolvers<object>();
     const memory = await withPacks(aPack(() => held.promise));
     await memory.as(me)('createPipeline', aPipeline());
@@ -276,7 +276,7 @@ describe('a run', () => {
     expect(await ended(memory, id)).toMatchObject({ status: 'succeeded' });
   });
 
-  test('keeps the type of a value that stands alone', async () => {
+  test('keeps the type of a reference that is the whole text', async () => {
     const count = aPack(() => ({ said: '', count: 2, list: [{ a: null }] }), { name: 'test.count' });
     const heard: unknown[] = [];
     const listen: Pack = {
@@ -336,7 +336,7 @@ describe('a run', () => {
     expect((await rows(memory)).map(({ value }) => JSON.parse(value) as unknown)).toMatchObject([{ outcome: 'failed' }]);
   });
 
-  test('names the reference that stood for nothing', async () => {
+  test('names a reference without a value', async () => {
     const memory = await withPacks();
     const steps = [
       { id: 'first', pack: 'test.echo' },
@@ -365,7 +365,7 @@ describe('a run', () => {
     expect(await ended(memory, id)).toMatchObject({ status: 'failed', failure: { error: 'timeout' } });
   });
 
-  test('leaves a row of each outcome, and what may be learned from it (R-PACK-13, R-VIEW-02)', async () => {
+  test('records each outcome, with the learnable inputs (R-PACK-13, R-VIEW-02)', async () => {
     const memory = await withPacks();
     const steps = [{ id: 'first', pack: 'test.echo', input: { what: '${{ inputs.audience }}${{ inputs.topic }}' } }];
     const run = await runToEnd(memory, aPipeline({ steps }), { audience: 'children', topic: 'whales' });
@@ -533,7 +533,7 @@ describe('a run', () => {
     expect(heard).toEqual([said]);
   });
 
-  test('ends when its outputs are too much together', async () => {
+  test('fails when its outputs together are too large', async () => {
     const memory = await withPacks(aPack(() => ({ said: 'x'.repeat(900 * 1024) })));
     const steps = Array.from({ length: 12 }, (_, index) => ({ id: `s${index}`, pack: 'test.echo' }));
     expect(await runToEnd(memory, aPipeline({ steps }), {})).toMatchObject({
@@ -671,7 +671,7 @@ describe('an interrupted run', () => {
     expect(await memory.as(me)('pipelineRun', { run_id: id })).toMatchObject({ status: 'failed' });
   });
 
-  test('is recorded without an end and a duration, because nobody saw them (R-PACK-12, R-PACK-13)', async () => {
+  test('is recorded without end time and duration, which are unknown (R-PACK-12, R-PACK-13)', async () => {
     const before = await withPacks(patient());
     const id = await inSecondStep(before);
     await before.clock.advance(700);
@@ -737,7 +737,7 @@ describe('an interrupted run', () => {
 });
 
 describe('forgetting', () => {
-  test('pipelines takes the record of runs and leaves definitions; all takes everything (R-FORGET-04, R-FORGET-06)', async () => {
+  test('`pipelines` deletes the records of runs and leaves definitions; `all` deletes everything (R-FORGET-04, R-FORGET-06)', async () => {
     const memory = await withPacks();
     const may = memory.as(me);
     const run = await runToEnd(memory);
@@ -753,7 +753,7 @@ describe('forgetting', () => {
   });
 });
 
-test('says where nothing is kept on disk', async () => {
+test('says if nothing is stored on disk', async () => {
   const memory = await openTestMemory({ keyless: true, packs: { packs: [echo] } });
   expect(await memory.as(me)('createPipeline', aPipeline())).toMatchObject({ note: expect.stringContaining('RAM') });
   const { run_id: id } = await memory.as(me)('runPipeline', { id: 'greet', inputs: { name: 'x' } });
