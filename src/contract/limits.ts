@@ -25,6 +25,9 @@ export const HISTORY_VERSIONS = 20;
 /** If a client shortens the lifetime of another client's fact, the fact still lives this long, in seconds. */
 export const SHORTENING_GRACE = 7 * DAY;
 
+/** The number of backups kept. A new backup deletes the oldest. */
+export const BACKUPS_KEPT = 7;
+
 /** How long a forgotten fact stays in RAM so that the window can undo the forget. The window offers undo for eight seconds. */
 export const UNDO_FORGET_MS = 10_000;
 

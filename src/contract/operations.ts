@@ -287,7 +287,8 @@ export const operations = {
   unlock: { input: UnlockInput, output: KeyReport, scope: 'admin', effect: 'grants' },
   rotateKey: { input: RotateKeyInput, output: RotateKeyReceipt, scope: 'admin', effect: 'destroys' },
   makeRecoveryKey: { input: RecoveryKeyInput, output: RecoveryKey, scope: 'admin', effect: 'grants' },
-  backup: { input: BackupInput, output: BackupReceipt, scope: 'admin', effect: 'reversible' },
+  // Only the newest backups are kept, so a new one may delete an older one.
+  backup: { input: BackupInput, output: BackupReceipt, scope: 'admin', effect: 'destroys' },
   backups: { input: BackupsInput, output: BackupList, scope: 'admin', effect: 'none' },
   trustClock: {
     input: TrustClockInput,

@@ -13,6 +13,7 @@ const idShape = 'must have 1 to 128 printable ASCII characters without spaces; c
 const scopesShape = `must be a list of scopes from ${TOKEN_SCOPES.join(', ')}; write a JSON array`;
 const scopeShape = `must be one of ${TOKEN_SCOPES.join(', ')}; leave out other scopes`;
 const timeShape = 'must be in seconds since 1970; write it as a JSON number';
+const ownNameShape = 'is a name that the program signs with itself; choose another';
 const nameShape = 'must have 1 to 64 visible characters; choose another';
 
 export const Subject = lazy(() =>
@@ -30,6 +31,11 @@ const Client = lazy(() =>
     .regex(/^[A-Za-z0-9 ._-]{1,64}$/, { error: clientShape, abort: true })
     .refine((client) => client.trim() !== '', { error: clientShape }),
 );
+
+/** The names that the product itself signs with. An agent's token must not bear one, or its writes would pass for the owner's. */
+const OWN_NAMES: ReadonlySet<string> = new Set(['commandline', 'window', 'packtest']);
+
+const isOwnName = (client: string): boolean => OWN_NAMES.has(client.toLowerCase().replaceAll(/[ ._-]/g, ''));
 
 const TokenId = lazy(() => z.string({ error: notTextError }).regex(/^[!-~]{1,128}$/, { error: idShape }));
 
@@ -74,7 +80,10 @@ export const MintInput = lazy(() =>
         .trim()
         .refine((name) => visibleName().test(name), { error: nameShape })
         .describe('Name of the token for its owner, such as "OpenClaw on the laptop".'),
-      client: Client().default('unknown').describe('The program that will use the token. Shown with the facts that it writes.'),
+      client: Client()
+        .refine((client) => !isOwnName(client), { error: ownNameShape })
+        .default('unknown')
+        .describe('The program that will use the token. Shown with the facts that it writes.'),
       subject: Subject()
         .default('me')
         .describe('The subject whose memory the token opens. Tokens with the same subject share one memory.'),

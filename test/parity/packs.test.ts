@@ -101,15 +101,18 @@ describe.each(RUNNERS)('%s runs packs like every other wire', (name) => {
   });
 
   test('shares a session with every other wire of its subject, and ends it for all (R-PACK-07)', async () => {
-    const note = (what: string) => ({ name: 'test.notes', input: { what }, session: 'shared' });
+    const id = `shared-${RUNNERS.indexOf(name)}`;
+    const note = (what: string) => ({ name: 'test.notes', input: { what }, session: id });
+    const enders = speaking('endSession', { id });
+    const ender = enders.includes(name) ? name : 'REST';
+    // Only the client that started a session may end it.
+    expect(await answer(ender, 'runPack', note('nothing'))).toMatchObject({ output: { said: '' } });
     expect(await answer(name, 'runPack', note('a'))).toMatchObject({ output: { said: 'a' } });
     for (const other of RUNNERS) {
       expect(await answer(other, 'runPack', note('nothing')), other).toMatchObject({ output: { said: 'a' } });
     }
     expect(await answer(name, 'runPack', { name: 'test.notes' })).toMatchObject({ output: { said: '' } });
-    const enders = speaking('endSession', { id: 'shared' });
-    const ender = enders.includes(name) ? name : 'REST';
-    expect(await answer(ender, 'endSession', { id: 'shared' })).toEqual({ session_id: 'shared', deleted: 1 });
+    expect(await answer(ender, 'endSession', { id })).toEqual({ session_id: id, deleted: 1 });
     expect(await answer(name, 'runPack', note('nothing'))).toMatchObject({ output: { said: '' } });
   });
 });
@@ -254,13 +257,15 @@ describe('one subject', () => {
     async (name) => {
       const others = await world.surfaces({ subject: 'you' });
       const note = (what: string, session: string) => ({ name: 'test.notes', input: { what }, session });
+      const ender = WIRES[name].can('endSession', { id: 'a-1' }) ? name : 'REST';
       await answer('REST', 'runPack', note('mine', 'a-1'));
+      // Only the client that started a session may end it.
+      await answer(ender, 'runPack', note('nothing', 'a-1'), others);
       expect(await answer(name, 'runPack', note('nothing', 'a-1'), others)).toMatchObject({ output: { said: '' } });
       await answer(name, 'runPack', note('theirs', 'a-1'), others);
-      const ender = WIRES[name].can('endSession', { id: 'a-1' }) ? name : 'REST';
       expect(await answer(ender, 'endSession', { id: 'a-1' }, others)).toEqual({ session_id: 'a-1', deleted: 1 });
       expect(await answer('REST', 'runPack', note('nothing', 'a-1'))).toMatchObject({ output: { said: 'mine' } });
-      expect((await world.state('you')).runs).toHaveLength(2);
+      expect((await world.state('you')).runs).toHaveLength(3);
       expect((await world.state()).runs).toHaveLength(2);
       await answer('REST', 'endSession', { id: 'a-1' });
       await at(name, others).ask('forget', { scope: 'all' });

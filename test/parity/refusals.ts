@@ -22,7 +22,7 @@ const LIFETIME = /^ttl_seconds must be 0 or a whole number of seconds from 3600 
 const NO_LIFETIME =
   /^ttl_seconds must be 0 or .*; send it as a JSON number; if the field is optional, leave it out instead of sending null\.$/;
 const SCOPE = /^scope must say what to forget; send one of all, facts, packs, .* or client:<name>\.$/;
-const UNKNOWN_KEY = /^No fact is remembered under this key; look for it/;
+const UNKNOWN_KEY = /^No fact is stored under this key; look for it/;
 const UNSEEN = /^key contains an invisible or control character; remove it\.$/;
 const UNKNOWN_FIELD = /^The request has an unknown field; send only /;
 
@@ -144,7 +144,7 @@ const wholes: Refusal[] = ask('remember', 'invalid_input', [
   ['a planted constructor', { ...newFact, constructor: { prototype: {} } }, UNKNOWN_FIELD],
 ]).map((one) => ({ ...one, lists: true }));
 
-const VAULT = (name: string): RegExp => new RegExp(`^${name} looks like .*; keep it in a password manager or vault, and`);
+const VAULT = (name: string): RegExp => new RegExp(`^${name} looks like .*; store it in a password manager or vault, and`);
 
 const secrets = ask('remember', 'invalid_input', [
   ['a credential as the value', { ...newFact, value: `the token is ${credential}` }, VAULT('value')],
@@ -203,15 +203,15 @@ const others: Refusal[] = [
     ['an expiry within zero seconds', { expiring_within: 0 }, /^expiring_within must be a whole number from 1 to 31536000;/],
     ['an expiry within more than a year', { expiring_within: 31_536_001 }, /^expiring_within must be a whole number/],
     ['a category that is too long', { category: 'x'.repeat(129) }, SHAPE],
-    ['a cursor that is a text', { cursor: 'x' }, /^cursor is not one of this list; send next_cursor as you got it/],
-    ['a cursor of another order', { cursor: cursor('expires', 1, 1) }, /^cursor is not one of this list;/],
-    ['a cursor with a text for a row', { cursor: cursor('updated', 1, '1 OR 1=1') }, /^cursor is not one of this list;/],
+    ['a cursor that is a text', { cursor: 'x' }, /^cursor does not belong to this list; send next_cursor unchanged/],
+    ['a cursor of another order', { cursor: cursor('expires', 1, 1) }, /^cursor does not belong to this list;/],
+    ['a cursor with a text for a row', { cursor: cursor('updated', 1, '1 OR 1=1') }, /^cursor does not belong to this list;/],
     ['a cursor of 1025 characters', { cursor: 'x'.repeat(1025) }, /^cursor is not a valid cursor; send next_cursor unchanged\.$/],
     ['a namespace field', { namespace: 'other' }, UNKNOWN_FIELD],
   ]),
   ...ask('activity', 'invalid_input', [
     ['zero', { limit: 0 }, /^limit must be a whole number from 1 to 200;/],
-    ['a cursor of another order', { cursor: cursor('oldest', 1, 1) }, /^cursor is not one of this list;/],
+    ['a cursor of another order', { cursor: cursor('oldest', 1, 1) }, /^cursor does not belong to this list;/],
   ]),
   ...ask('search', 'invalid_input', [
     ['no query', {}, /^query is missing; send it as text\.$/],

@@ -618,7 +618,7 @@ describe('a lifetime', () => {
     const editor = page.getByRole('form', { name: /Lifetime/ });
     await as()('forget', { scope: 'key:project/branch' });
     await editor.getByRole('button', { name: 'Keep' }).click();
-    await editor.getByRole('alert').getByText('No fact is remembered under this key').waitFor();
+    await editor.getByRole('alert').getByText('No fact is stored under this key').waitFor();
     expect((await as()('recall', { key: 'project/deploy' })).expires_at).toBe('2026-09-01T14:02:00.000Z');
   });
 });

@@ -1,11 +1,11 @@
 import { Failure } from '../../contract/failure.ts';
 import { TOKEN_SCOPES } from '../../contract/limits.ts';
 import type { TokenScope } from '../../contract/token.ts';
-import { clientId } from '../store/writer.ts';
 import { type Caller, hasScope } from './caller.ts';
-import type { TokenGrant, TokenRegistry } from './token-registry.ts';
+import { isSameClient } from './fair-share.ts';
+import type { TokenRegistry } from './token-registry.ts';
 
-/** Who is responsible for something that one client defines and another runs. */
+/** The author of a definition that other clients can run. The author is responsible for it. */
 export interface DefinitionAuthor {
   readonly client: string;
   /** The id of the token that was used. */
@@ -15,49 +15,46 @@ export interface DefinitionAuthor {
 }
 
 /** Only its author and the owner change or delete a definition (R-DEFINE-01). */
-export const mayChange = (caller: Caller, definer: DefinitionAuthor): boolean =>
-  hasScope(caller, 'admin') || (!definer.owner && isClient(caller, definer));
+export const mayChange = (caller: Caller, author: DefinitionAuthor): boolean =>
+  hasScope(caller, 'admin') || (!author.owner && isSameClient(caller, author));
 
 /**
- * The one rule for what one client defines and another runs: the author is responsible, and the rights are those of both
- * (R-DEFINE-02). A definition is a way to let others work; without this rule it would also be a way to borrow their rights.
+ * Decides the rights of a definition that one client wrote and another runs: it has only the rights that both clients have
+ * (R-DEFINE-02). Otherwise a client could borrow the rights of other clients by writing definitions for them.
  */
 export class Authorship {
   readonly #tokens: Pick<TokenRegistry, 'grants'> | undefined;
 
-  /** Without tokens, every author can do only what it runs itself. */
+  /** Without tokens no author has rights, so each client can run only its own definitions. */
   constructor(tokens: Pick<TokenRegistry, 'grants'> | undefined) {
     this.#tokens = tokens;
   }
 
   /**
-   * The runner with the rights that its author has as well, as both sign what it writes. Asked again before each step: a token may
-   * have been revoked, paused or expired since the step before.
+   * The runner as caller, limited to the rights that the author has too. Both names sign what it writes. Call it again before each
+   * step, because a token may have been revoked, paused or expired since the previous one.
    */
-  async effectiveCaller(runner: Caller, definer: DefinitionAuthor): Promise<Caller> {
-    const isOwn = definer.owner ? runner.owner === true : isClient(runner, definer);
+  async effectiveCaller(runner: Caller, author: DefinitionAuthor): Promise<Caller> {
+    const isOwn = author.owner ? runner.owner === true : isSameClient(runner, author);
     if (isOwn) return runner;
-    const signed = { ...runner, definedBy: definer.client };
-    if (definer.owner) return signed;
-    const rights = await this.#rightsOf(definer, runner.subject);
-    if (rights.size === 0) throw orphaned(definer);
+    const signed = { ...runner, definedBy: author.client };
+    if (author.owner) return signed;
+    const rights = await this.#rightsOf(author, runner.subject);
+    if (rights.size === 0) throw orphaned(author);
     return { ...signed, scopes: new Set(TOKEN_SCOPES.filter((scope) => has(runner.scopes, scope) && has(rights, scope))) };
   }
 
-  /** Of many definers at once: whether a definition of theirs would run for this caller. */
-  async runnableBy(runner: Caller): Promise<(definer: DefinitionAuthor) => boolean> {
-    const valid = (await this.#tokens?.grants(runner.subject)) ?? [];
-    return (definer) => definer.owner || isClient(runner, definer) || valid.some((grant) => isClient(grant, definer));
+  /** Returns a function that tells whether a definition by the given author can run for this caller. */
+  async runnableBy(runner: Caller): Promise<(author: DefinitionAuthor) => boolean> {
+    const grants = (await this.#tokens?.grants(runner.subject)) ?? [];
+    return (author) => author.owner || isSameClient(runner, author) || grants.some((grant) => isSameClient(grant, author));
   }
 
-  async #rightsOf(definer: DefinitionAuthor, subject: string): Promise<ReadonlySet<TokenScope>> {
-    const valid = (await this.#tokens?.grants(subject)) ?? [];
-    return new Set(valid.filter((grant) => isClient(grant, definer)).flatMap(({ scopes }) => [...scopes]));
+  async #rightsOf(author: DefinitionAuthor, subject: string): Promise<ReadonlySet<TokenScope>> {
+    const grants = (await this.#tokens?.grants(subject)) ?? [];
+    return new Set(grants.filter((grant) => isSameClient(grant, author)).flatMap(({ scopes }) => [...scopes]));
   }
 }
-
-const isClient = (one: Pick<TokenGrant, 'client' | 'token'>, definer: DefinitionAuthor): boolean =>
-  clientId(one) === clientId(definer);
 
 const has = (scopes: ReadonlySet<TokenScope>, scope: TokenScope): boolean => scopes.has(scope) || scopes.has('admin');
 

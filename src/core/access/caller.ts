@@ -8,7 +8,7 @@ export interface Caller {
   /** Set in a pack session. */
   readonly session?: string;
   readonly client: string;
-  /** How the call arrived: `rest`, `mcp`, `owner` and so on. */
+  /** How the call arrived, such as `rest`, `mcp` or `owner`. */
   readonly transport: string;
   /** The id of the token, or an empty string. */
   readonly token: string;

@@ -11,28 +11,28 @@ const SHAPE = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-export const invalidToken = (what: string): Failure => new Failure('invalid_token', what);
+export const invalidToken = (message: string): Failure => new Failure('invalid_token', message);
 
-const notOurs = (): Failure =>
-  invalidToken('This token was not made for this memory, or it was changed on the way; ask the owner of the memory for one.');
+const foreignToken = (): Failure =>
+  invalidToken('This token was not made for this memory, or it was altered; ask the owner of the memory for a new one.');
 
 /** The secret is text, so that the owner can sign tokens with any library. */
 export const signingKey = (secret: string): KeyObject => createSecretKey(secret, 'utf8');
 
 export function signToken(claims: TokenClaims, key: KeyObject): string {
-  const said = [{ alg: ALGORITHM, typ: 'JWT' }, claims].map((part) => spell(JSON.stringify(part))).join('.');
-  return `${said}.${spell(signatureOf(said, key))}`;
+  const content = [{ alg: ALGORITHM, typ: 'JWT' }, claims].map((part) => encode(JSON.stringify(part))).join('.');
+  return `${content}.${encode(signatureOf(content, key))}`;
 }
 
 /** Verifies the signature and returns the claims. Does not check expiry or revocation. */
 export function verifyToken(token: string, key: KeyObject): TokenClaims {
-  if (!SHAPE.test(token)) throw notOurs();
+  if (!SHAPE.test(token)) throw foreignToken();
   const claims = TokenClaims().safeParse(parse(payloadOf(token, key)));
   if (claims.success) return claims.data;
   const whole = claims.error.issues[0]?.path.length === 0;
   throw invalidToken(
     whole
-      ? 'This token is not valid, because its claims are not one JSON object that says everything once; make it anew.'
+      ? 'This token is not valid, because its claims are not a JSON object without duplicate names; create it again.'
       : `This token is not valid, because its claim ${explainIssue(claims.error)}`,
   );
 }
@@ -42,37 +42,37 @@ function payloadOf(token: string, key: KeyObject): Buffer {
   const parts = token.split('.');
   const [header, payload, signature] = parts.map((part) => Buffer.from(part, 'base64url')) as [Buffer, Buffer, Buffer];
   // Unused bits in base64url would allow several texts for one token, which digests would not recognize.
-  const canonical = [header, payload, signature].every((bytes, index) => spell(bytes) === parts[index]);
+  const canonical = [header, payload, signature].every((bytes, index) => encode(bytes) === parts[index]);
   const wanted = signatureOf(token.slice(0, token.lastIndexOf('.')), key);
-  if (!canonical || signature.length !== wanted.length || !timingSafeEqual(signature, wanted)) throw notOurs();
-  if (!isOurs(parse(header))) throw notOurs();
+  if (!canonical || signature.length !== wanted.length || !timingSafeEqual(signature, wanted)) throw foreignToken();
+  if (!isAllowedHeader(parse(header))) throw foreignToken();
   return payload;
 }
 
-const isOurs = (header: unknown): boolean =>
+const isAllowedHeader = (header: unknown): boolean =>
   typeof header === 'object' &&
   header !== null &&
   'alg' in header &&
   header.alg === ALGORITHM &&
   Object.keys(header).every((name) => HEADER_NAMES.has(name));
 
-const signatureOf = (said: string, key: KeyObject): Buffer => createHmac('sha256', key).update(said).digest();
+const signatureOf = (content: string, key: KeyObject): Buffer => createHmac('sha256', key).update(content).digest();
 
-const spell = (part: string | Buffer): string => Buffer.from(part).toString('base64url');
+const encode = (part: string | Buffer): string => Buffer.from(part).toString('base64url');
 
 /** Undefined for invalid JSON and for duplicate names. */
 function parse(bytes: Uint8Array): unknown {
   try {
     const json = utf8.decode(bytes);
     const value: unknown = JSON.parse(json);
-    return saysTwice(json) ? undefined : value;
+    return hasDuplicateNames(json) ? undefined : value;
   } catch {
     return undefined;
   }
 }
 
 /** Whether an object has duplicate names. Parsers disagree about which of them counts. */
-function saysTwice(json: string): boolean {
+function hasDuplicateNames(json: string): boolean {
   const open: Set<string>[] = [];
   for (const [mark, text, colon] of json.matchAll(/[{}]|("(?:[^"\\]|\\.)*")\s*(:?)/g)) {
     if (mark === '{') open.push(new Set());

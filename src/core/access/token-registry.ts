@@ -28,12 +28,12 @@ const TOKEN_CHARACTERS = 8192;
 const GRACE_MS = MINUTE;
 /** The shortest interval between two stored uses of a token. */
 const USE_MS = MINUTE;
-const KEPT_AFTER_EXPIRY_MS = 30 * DAY;
-const MOST_ALIVE = 200;
+const LISTED_AFTER_EXPIRY_MS = 30 * DAY;
+const MOST_VALID = 200;
 /** Size of the cache of verified tokens. */
 const MOST_VERIFIED = 256;
 /** Expiry of a revocation whose token has an unknown expiry. */
-const FOR_GOOD = Number.MAX_SAFE_INTEGER;
+const NEVER = Number.MAX_SAFE_INTEGER;
 
 interface Deps {
   readonly vault: Vault;
@@ -76,9 +76,9 @@ interface TokenRecord {
 
 interface Use {
   at: number;
-  /** When storing a use was last tried. */
+  /** When the program last tried to store the use. */
   tried: number;
-  kept: number;
+  stored: number;
 }
 
 /** The last token verified on a connection. If the client sends it again, it is not hashed again. */
@@ -95,7 +95,7 @@ export class TokenRegistry implements AsyncDisposable {
   readonly #deps: Deps;
   readonly #owner: { readonly token: string; readonly digest: string; readonly verified: Verified };
   #key: KeyObject | undefined;
-  #asking: Promise<KeyObject> | undefined;
+  #loading: Promise<KeyObject> | undefined;
   /** By digest, least recently used first. Holds no token text. */
   readonly #verified = new Map<string, Verified>();
   readonly #revoked = new Set<string>();
@@ -103,7 +103,7 @@ export class TokenRegistry implements AsyncDisposable {
   readonly #recorded = new Set<string>();
   readonly #uses = new Map<string, Use>();
   readonly #listeners = new Set<(id: string) => void>();
-  #working: Promise<unknown> = Promise.resolve();
+  #latestJob: Promise<unknown> = Promise.resolve();
 
   private constructor(deps: Deps, owner: { token: string; claims: TokenClaims }) {
     this.#deps = deps;
@@ -127,7 +127,7 @@ export class TokenRegistry implements AsyncDisposable {
   async verify(token: string, transport: string, sent?: VerifiedToken): Promise<Caller> {
     if (typeof token !== 'string' || token.length > TOKEN_CHARACTERS) {
       throw invalidToken(
-        `This is not a token: it must be a text of at most ${TOKEN_CHARACTERS} characters; send one as it was given to you.`,
+        `This is not a token: it must be a text of at most ${TOKEN_CHARACTERS} characters; send the token unchanged.`,
       );
     }
     const digest = sent?.token === token ? sent.digest : digestOf(token);
@@ -141,32 +141,35 @@ export class TokenRegistry implements AsyncDisposable {
     const verified = this.#verified.get(digest) ?? verifiedOf(verifyToken(token, await this.#signing()), digest);
     this.#requireValid(verified);
     this.#remember(digest, verified);
-    this.#note(verified.id);
+    this.#recordUse(verified.id);
     return verified;
   }
 
   mint({ name, client, subject, scopes, days }: MintInput): Promise<MintReceipt> {
-    return this.#inTurn(async () => {
+    return this.#serialize(async () => {
       const key = await this.#signing();
       const now = this.#deps.now();
-      const alive = (await this.#records()).filter(([, { expires }]) => expires > now);
-      if (alive.length >= MOST_ALIVE) {
-        throw new Failure('quota_exceeded', `This memory has ${MOST_ALIVE} tokens already; revoke those that nobody uses.`);
+      const valid = (await this.#records()).filter(([, { expires }]) => expires > now);
+      if (valid.length >= MOST_VALID) {
+        throw new Failure('quota_exceeded', `This memory has ${MOST_VALID} tokens already; revoke the unused ones.`);
       }
       const id = randomBytes(8).toString('hex');
       const iat = Math.floor(now / SECOND);
       const exp = iat + (days * DAY) / SECOND;
-      const own = [...new Set(scopes)];
-      const token = signToken({ iss: ISSUER, aud: AUDIENCE, sub: subject, client, scopes: own, iat, exp, jti: id }, key);
-      const record: TokenRecord = { name, client, subject, scopes: own, created: iat * SECOND, expires: exp * SECOND };
+      const distinctScopes = [...new Set(scopes)];
+      const token = signToken(
+        { iss: ISSUER, aud: AUDIENCE, sub: subject, client, scopes: distinctScopes, iat, exp, jti: id },
+        key,
+      );
+      const record: TokenRecord = { name, client, subject, scopes: distinctScopes, created: iat * SECOND, expires: exp * SECOND };
       // Store the record first. A token without one could not be listed or revoked.
-      await this.#keep(id, record);
-      return { ...told(id, record), token };
+      await this.#save(id, record);
+      return { ...summaryOf(id, record), token };
     });
   }
 
   list(): Promise<TokenList> {
-    return this.#inTurn(async () => {
+    return this.#serialize(async () => {
       // This also reads the revocations.
       await this.#signing();
       const records = (await this.#records()).toSorted(([, one], [, other]) => other.created - one.created);
@@ -174,7 +177,7 @@ export class TokenRegistry implements AsyncDisposable {
         tokens: records.map(([id, record]) => {
           const used = this.#uses.get(id)?.at ?? record.used;
           return {
-            ...told(id, record),
+            ...summaryOf(id, record),
             ...(used !== undefined && { last_used_at: time(used) }),
             ...(this.#paused.has(id) && { paused: true }),
           };
@@ -188,7 +191,7 @@ export class TokenRegistry implements AsyncDisposable {
    * presents them (R-AUTH-05), so they grant nothing here.
    */
   grants(subject: string): Promise<readonly TokenGrant[]> {
-    return this.#inTurn(async () => {
+    return this.#serialize(async () => {
       await this.#signing();
       const now = this.#deps.now();
       return (await this.#records())
@@ -204,20 +207,20 @@ export class TokenRegistry implements AsyncDisposable {
     if (!recorded && !unrecorded && !(await vault.revokedTokens()).includes(id)) {
       throw new Failure(
         'not_found',
-        'No token with this id was made here; look it up in the list, or say that it is unrecorded if it was made elsewhere.',
+        'No token with this id was made here; look it up in the list, or send unrecorded if it was made elsewhere.',
       );
     }
     this.#revoked.add(id);
     for (const [digest, verified] of this.#verified) if (verified.id === id) this.#verified.delete(digest);
-    const written = this.#keepRevocation(id, recorded);
-    for (const hear of this.#listeners) hear(id);
+    const written = this.#saveRevocation(id, recorded);
+    for (const callback of this.#listeners) callback(id);
     await written;
     return { id };
   }
 
   /** Pauses or resumes a token. Pausing closes its open connections, as revoking does. */
   pause({ id, paused }: PauseTokenInput): Promise<PauseReceipt> {
-    return this.#inTurn(async () => {
+    return this.#serialize(async () => {
       await this.#signing();
       if (!this.#recorded.has(id) || this.#revoked.has(id)) {
         throw new Failure('not_found', 'No token with this id was made here; look it up in the list.');
@@ -225,7 +228,7 @@ export class TokenRegistry implements AsyncDisposable {
       if (paused) {
         // Set this first, so that the token is paused in this run even if storing it fails.
         this.#paused.add(id);
-        for (const hear of this.#listeners) hear(id);
+        for (const callback of this.#listeners) callback(id);
         await this.#deps.vault.write(PAUSED_TOKEN + id, 'paused');
       } else {
         await this.#deps.vault.delete(PAUSED_TOKEN + id);
@@ -236,25 +239,25 @@ export class TokenRegistry implements AsyncDisposable {
   }
 
   /** Calls the listener at once with the id of each revoked or paused token, so that open connections can be closed. */
-  onRevoked(hear: (id: string) => void): Disposable {
-    // A wrapper of its own lets the same function subscribe twice.
-    const listener = (id: string): void => hear(id);
+  onRevoked(callback: (id: string) => void): Disposable {
+    // A new wrapper for each call lets the same function subscribe twice.
+    const listener = (id: string): void => callback(id);
     this.#listeners.add(listener);
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
 
   /** Stores the last uses. Close it before the store. */
   async [Symbol.asyncDispose](): Promise<void> {
-    const unwritten = [...this.#uses].filter(([, { at, kept }]) => at !== kept);
-    for (const [id, use] of unwritten) this.#inTurn(() => this.#keepUse(id, use)).catch(() => undefined);
-    await this.#working;
+    const unwritten = [...this.#uses].filter(([, { at, stored }]) => at !== stored);
+    for (const [id, use] of unwritten) this.#serialize(() => this.#saveUse(id, use)).catch(() => undefined);
+    await this.#latestJob;
   }
 
   #requireValid({ id, from, until }: Verified): void {
     const now = this.#deps.now();
     if (this.#revoked.has(id)) throw invalidToken('This token has been revoked; ask the owner of the memory for a new one.');
     if (this.#paused.has(id)) {
-      throw invalidToken('This token is paused; ask the owner of the memory to let it in again.');
+      throw invalidToken('This token is paused; ask the owner of the memory to resume it.');
     }
     if (until <= now) throw invalidToken('This token has expired; ask the owner of the memory for a new one.');
     // A recorded token was made here, perhaps while the clock was ahead.
@@ -273,8 +276,8 @@ export class TokenRegistry implements AsyncDisposable {
   /** Loads the signing key and the revocations. Without the revocations no token may be accepted. */
   #signing(): Promise<KeyObject> {
     if (this.#key) return Promise.resolve(this.#key);
-    this.#asking ??= this.#read().finally(() => (this.#asking = undefined));
-    return this.#asking;
+    this.#loading ??= this.#read().finally(() => (this.#loading = undefined));
+    return this.#loading;
   }
 
   async #read(): Promise<KeyObject> {
@@ -296,36 +299,36 @@ export class TokenRegistry implements AsyncDisposable {
   }
 
   /** Runs in the background. */
-  #note(id: string): void {
+  #recordUse(id: string): void {
     if (!this.#recorded.has(id)) return;
     const now = this.#deps.now();
-    const use = this.#uses.get(id) ?? { at: now, tried: -Infinity, kept: -Infinity };
+    const use = this.#uses.get(id) ?? { at: now, tried: -Infinity, stored: -Infinity };
     this.#uses.set(id, use);
     use.at = now;
     // The absolute value also covers a clock that was set back.
     if (Math.abs(now - use.tried) < USE_MS) return;
     use.tried = now;
     // If it cannot be stored, a later use tries again.
-    this.#inTurn(() => this.#keepUse(id, use)).catch(() => undefined);
+    this.#serialize(() => this.#saveUse(id, use)).catch(() => undefined);
   }
 
-  async #keepUse(id: string, use: Use): Promise<void> {
+  async #saveUse(id: string, use: Use): Promise<void> {
     const record = this.#recorded.has(id) ? await this.#record(id) : undefined;
     const { at } = use;
-    if (record) await this.#keep(id, { ...record, used: at });
-    use.kept = at;
+    if (record) await this.#save(id, { ...record, used: at });
+    use.stored = at;
   }
 
-  async #keepRevocation(id: string, recorded: boolean): Promise<void> {
+  async #saveRevocation(id: string, recorded: boolean): Promise<void> {
     const record = await this.#record(id).catch(() => undefined);
-    await this.#deps.vault.revokeToken(id, record?.expires ?? FOR_GOOD);
-    if (recorded) await this.#inTurn(() => this.#drop(id));
+    await this.#deps.vault.revokeToken(id, record?.expires ?? NEVER);
+    if (recorded) await this.#serialize(() => this.#drop(id));
   }
 
   /** Skips revoked tokens, which a restored backup may contain, and deletes long expired ones. */
   async #records(): Promise<[id: string, record: TokenRecord][]> {
     const { vault } = this.#deps;
-    const old = this.#deps.doubtful() ? -Infinity : this.#deps.now() - KEPT_AFTER_EXPIRY_MS;
+    const old = this.#deps.doubtful() ? -Infinity : this.#deps.now() - LISTED_AFTER_EXPIRY_MS;
     const records: [string, TokenRecord][] = [];
     for (const name of await vault.names()) {
       if (!name.startsWith(TOKEN_RECORD)) continue;
@@ -343,7 +346,7 @@ export class TokenRegistry implements AsyncDisposable {
     return text === undefined ? undefined : (JSON.parse(text) as TokenRecord);
   }
 
-  async #keep(id: string, record: TokenRecord): Promise<void> {
+  async #save(id: string, record: TokenRecord): Promise<void> {
     await this.#deps.vault.write(TOKEN_RECORD + id, JSON.stringify(record));
     this.#recorded.add(id);
   }
@@ -356,9 +359,9 @@ export class TokenRegistry implements AsyncDisposable {
   }
 
   /** Runs jobs one after the other, because each reads records before it writes them. */
-  #inTurn<T>(job: () => Promise<T>): Promise<T> {
-    const turn = this.#working.then(job);
-    this.#working = turn.catch(() => undefined);
+  #serialize<T>(job: () => Promise<T>): Promise<T> {
+    const turn = this.#latestJob.then(job);
+    this.#latestJob = turn.catch(() => undefined);
     return turn;
   }
 }
@@ -403,7 +406,7 @@ const callerOf = ({ id, subject, client, scopes }: Verified, transport: string):
 
 const time = (moment: number): string => new Date(moment).toISOString();
 
-const told = (id: string, { name, client, subject, scopes, created, expires }: TokenRecord): Omit<MintReceipt, 'token'> => ({
+const summaryOf = (id: string, { name, client, subject, scopes, created, expires }: TokenRecord): Omit<MintReceipt, 'token'> => ({
   id,
   name,
   client,

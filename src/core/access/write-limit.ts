@@ -4,20 +4,20 @@ import type { Caller } from './caller.ts';
 
 const MINUTE_MS = 60_000;
 
-/** Limits the writes of each token per minute, if the owner set a limit. */
+/** Limits the writes of each token per minute. */
 export class WriteLimit {
-  readonly #most: number | undefined;
+  readonly #most: number;
   readonly #clock: Clock;
   readonly #counts = new Map<string, number>();
   #since = -Infinity;
 
-  constructor(clock: Clock, most?: number) {
+  constructor(clock: Clock, most: number) {
     this.#clock = clock;
     this.#most = most;
   }
 
   count({ subject, client, token }: Caller, writes: number): void {
-    if (this.#most === undefined || writes === 0) return;
+    if (writes === 0) return;
     const now = this.#clock.steady();
     if (now - this.#since >= MINUTE_MS) {
       this.#counts.clear();

@@ -7,13 +7,13 @@ import type { Entry, ActivityNote, WriteOutcome } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
 
 type Row = Activity['activity'][number];
-type About = Pick<Row, 'key' | 'scope' | 'target'>;
+type Details = Pick<Row, 'key' | 'scope' | 'target'>;
 /** The sealed value of a row. */
-type Kept = Pick<Row, 'operation'> & About & WriteOutcome;
+type StoredRow = Pick<Row, 'operation'> & Details & WriteOutcome;
 
-/** What is kept about a write or a forget, besides who and when. */
-export const noteOf = (caller: Caller, operation: Row['operation'], about: About): ActivityNote => {
-  const valueOf = (outcome?: WriteOutcome): string => JSON.stringify({ operation, ...about, ...outcome } satisfies Kept);
+/** The activity row for an operation. The store adds the time and, for a write, its outcome. */
+export const noteOf = (caller: Caller, operation: Row['operation'], details: Details): ActivityNote => {
+  const valueOf = (outcome?: WriteOutcome): string => JSON.stringify({ operation, ...details, ...outcome } satisfies StoredRow);
   return {
     key: randomUUID(),
     value: valueOf(),
@@ -25,10 +25,10 @@ export const noteOf = (caller: Caller, operation: Row['operation'], about: About
   };
 };
 
-// Only `noteOf` writes these, and the seal says that nobody changed them.
-const parse = ({ value }: Entry): Kept => JSON.parse(value) as Kept;
+// Safe: only `noteOf` writes these rows, and their seal proves that they are unchanged.
+const parse = ({ value }: Entry): StoredRow => JSON.parse(value) as StoredRow;
 
-/** What a row says was written: the key, and the moment that the fact itself bears. */
+/** The key that the row's operation wrote, and the `updatedAt` of that fact. */
 export function writeOf(entry: Entry): { readonly key: string | undefined; readonly at: number } {
   const { key, written = entry.updatedAt } = parse(entry);
   return { key, at: written };

@@ -3,21 +3,23 @@ import type { ConsentEffect } from '../../contract/operations.ts';
 import type { OperationInput, OperationName } from '../../contract/operations.ts';
 import type { Caller } from '../access/caller.ts';
 
-/** What a caller hears and may say while something runs for them. */
+/** What belongs to one call besides its caller and input. */
 export interface CallContext {
   /**
-   * Who asks one question after the other, as over one connection; one of its own for each question where many may be under way at
-   * once. Without it the question comes from within, or is rarely one of many, and waits only where much is being done.
+   * Identifies calls that come one after the other, such as those of one connection. A new object for each call where calls run
+   * concurrently. Absent for calls from inside the program, which wait only while the program is busy.
    */
   readonly requester?: object;
-  /** Aborted when they give up. */
+  /** Aborted when the caller cancels. */
   readonly signal?: AbortSignal;
   progress?(done: number, of?: number, saying?: string): void;
   /**
-   * Asks the owner before an effect that needs their consent. Every nested call must pass it on, or a page could choose a
-   * route that asks nothing. Agents have none: their token's scopes decide.
+   * Asks the owner before an effect that needs their consent. Every nested call must pass it on. Otherwise a hostile page could
+   * avoid the question by calling through a pack. Agents have none: the scopes of their token decide.
    */
   readonly consent?: Consent;
+  /** The id of the pipeline run that makes this call, if any. */
+  readonly pipelineRun?: string;
 }
 
 /** One operation that waits for the owner's consent, with its parsed input. */
@@ -33,13 +35,23 @@ export type ConsentRequest = {
 /** Resolves to whether the owner agreed. */
 type Consent = (request: ConsentRequest) => Promise<boolean>;
 
-/** Throws unless the owner agrees. The caller may give up while the question is open; a late answer then does nothing. */
+/** Throws unless the owner agrees. If the caller cancels while the question is open, a late answer does nothing. */
 export async function askConsent({ consent, signal }: CallContext, request: ConsentRequest): Promise<void> {
   if (consent === undefined) return;
-  const agreed = await consent(request);
-  if (signal?.aborted) {
-    if (signal.reason instanceof Failure) throw signal.reason;
-    throw new Failure('cancelled', 'The request was cancelled before you agreed, so nothing was done.');
-  }
+  const agreed = await orAborted(signal, consent(request)).catch((error: unknown) => {
+    if (!signal?.aborted || error instanceof Failure) throw error;
+    throw new Failure('cancelled', 'The request was cancelled before you agreed, so nothing was done.', { cause: error });
+  });
   if (!agreed) throw new Failure('declined', 'You did not agree, so nothing was done.');
+}
+
+/** Settles as `work` does, or rejects as soon as the signal is aborted. Nothing waits for work that ignores its signal. */
+export function orAborted<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
+  if (!signal) return work;
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const abort = (): void => reject(signal.reason as Error);
+  if (signal.aborted) abort();
+  signal.addEventListener('abort', abort, { once: true });
+  work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  return promise;
 }

@@ -11,8 +11,8 @@ import type {
 } from '../../contract/client.ts';
 
 /**
- * The programs on this machine that can be connected (R-CONN). What it takes to know and change them is handed in: it is files and
- * programs of others.
+ * Connects the clients on this machine to the memory (R-CONN). The implementation reads and changes files of other programs, so
+ * the core receives it as a dependency.
  */
 export interface ClientConnections {
   list(): Promise<ClientList>;

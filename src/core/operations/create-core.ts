@@ -12,11 +12,21 @@ import { ForgetUndoBuffer } from '../store/forget-undo-buffer.ts';
 import type { MemoryStore } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
 import type { ClientConnections } from './clients-port.ts';
-import { createMemory } from './create-memory.ts';
 import { type Embeddings, noEmbeddings } from './embeddings-port.ts';
+import { embeddings as embeddingOperations } from './embeddings.ts';
+import { facts } from './facts.ts';
 import { FairScheduler } from './fair-scheduler.ts';
-import type { OwnerSettings, ProgramInfo } from './memory.ts';
+import type { Memory, MemoryDeps, OwnerSettings, ProgramInfo } from './memory.ts';
+import { owner } from './owner.ts';
+import { packs as packOperations } from './packs.ts';
 import { createPerform, type Perform } from './perform.ts';
+import { pipelines } from './pipelines.ts';
+import { previewImport } from './preview-import.ts';
+import { search } from './search.ts';
+import { transfer } from './transfer.ts';
+import { undo } from './undo.ts';
+import { upkeep } from './upkeep.ts';
+import { views } from './views.ts';
 
 interface CoreOptions {
   readonly store: MemoryStore;
@@ -24,14 +34,14 @@ interface CoreOptions {
   readonly finder: Finder;
   readonly clock: Clock;
   readonly secrets?: 'refuse' | 'warn';
-  /** Undefined while there is no limit. */
+  /** Undefined if the owner set no limit. */
   readonly writesPerMinute?: number | undefined;
   readonly packs?: Omit<PackServicesOptions, 'store' | 'clock' | 'tokens'>;
-  /** What its owner has set. */
+  /** The owner's settings. */
   readonly settings?: OwnerSettings;
-  /** Where the owner's credentials for services outside are. */
+  /** Where the owner's credentials for external services are stored. */
   readonly credentials?: CredentialSources;
-  /** Loaded when somebody asks for them. */
+  /** Loaded on first use. */
   readonly clients?: (() => Promise<ClientConnections>) | undefined;
   readonly embeddings?: Embeddings;
   readonly program?: ProgramInfo;
@@ -42,7 +52,7 @@ export interface Core extends Disposable {
   readonly packs: PackServices;
 }
 
-/** A memory behind its one door, with the packs that run in it. */
+/** Assembles the operations of a memory and the packs that run in it. */
 export function createCore({
   store,
   tokens,
@@ -51,20 +61,20 @@ export function createCore({
   secrets = 'refuse',
   writesPerMinute,
   packs: options,
-  credentials: places = {},
+  credentials: sources = {},
   clients,
   embeddings = noEmbeddings,
-  settings = NOTHING_SET,
+  settings = NO_SETTINGS,
   program = NOT_SERVED,
 }: CoreOptions): Core {
-  const credentials = new CredentialStore({ ...places, store, clock, packs: () => packs.engine.catalogue.all });
+  const credentials = new CredentialStore({ ...sources, store, clock, packs: () => packs.engine.catalogue.all });
   const packs = createPackServices({ credentials, ...options, store, clock, tokens });
-  const turns = new FairScheduler();
+  const scheduler = new FairScheduler();
   const forgotten = new ForgetUndoBuffer(store, clock);
   const memory = createMemory({
     forgotten,
     store,
-    scheduler: turns,
+    scheduler,
     tokens,
     finder,
     packs,
@@ -76,7 +86,8 @@ export function createCore({
     program,
     clients,
   });
-  const perform = createPerform(memory, new WriteLimit(clock, writesPerMinute), turns, store);
+  const limit = writesPerMinute === undefined ? undefined : new WriteLimit(clock, writesPerMinute);
+  const perform = createPerform(memory, limit, scheduler, store);
   const { catalogue } = packs.engine;
   for (const pack of [...memoryPacks(perform), routePack({ ...packs, catalogue })]) catalogue.add(pack);
   return {
@@ -89,9 +100,23 @@ export function createCore({
   };
 }
 
+const createMemory = (deps: MemoryDeps): Memory => ({
+  ...facts(deps),
+  ...search(deps),
+  ...views(deps),
+  ...transfer(deps),
+  ...previewImport(deps),
+  ...packOperations(deps),
+  ...embeddingOperations(deps),
+  ...pipelines(deps),
+  ...undo(deps),
+  ...upkeep(deps),
+  ...owner(deps),
+});
+
 const NOT_SERVED: ProgramInfo = { version: 'unknown', listening: () => ({ at: 'paused' }) };
 
-const NOTHING_SET: OwnerSettings = {
+const NO_SETTINGS: OwnerSettings = {
   snapshot: () => ({ folder: '', command: absoluteCliCommand(), address: DEFAULT_ADDRESS, settings: [] }),
   change() {
     throw new Failure('unavailable', 'This memory was opened without settings; there is nothing to change.');

@@ -1,13 +1,13 @@
-/** Every character that some reader takes for the end of a line, and every other control character but the tab. */
+/** Every character that any reader treats as a line break, and every other control character except the tab. */
 const LINE_BREAK = /(\r\n|[[\p{Cc}\p{Zl}\p{Zp}]--[\t]])/v;
 
-/** Before a heading: indentation, marks of quotes and lists, and characters that leave no ink. */
+/** What may stand before a heading: indentation, quote and list markers, and invisible characters. */
 const PREFIX = String.raw`[\t\p{Zs}\p{Cc}\p{Default_Ignorable_Code_Point}>*+.)\d-]*`;
 const BLANK = String.raw`[\t\p{Zs}\p{Cc}\p{Default_Ignorable_Code_Point}]`;
 
-/** `# x` is a heading and `#x` is a tag; two and more are taken for a heading without a blank, too. */
+/** `# x` is a heading and `#x` is a tag. Some readers also accept two or more `#` without a space as a heading. */
 const ATX = new RegExp(String.raw`^(${PREFIX})(?=[#＃﹟]{2}|[#＃﹟](?:${BLANK}|$))`, 'u');
-/** A heading, if the line above has text. */
+/** An underline of a heading, if the line above has text. */
 const UNDERLINE = new RegExp(String.raw`^((?:${BLANK}|>)*)(?=(?:=+|-+)${BLANK}*$)`, 'u');
 const FENCE = new RegExp(`^(${PREFIX})(?=\`{3}|~{3})`, 'u');
 const EMPTY = /^[ \t>]*$/;
@@ -15,28 +15,27 @@ const EMPTY = /^[ \t>]*$/;
 const PLAIN_FENCE = /^ {0,3}(`{3,}|~{3,})([^`]*)$/;
 
 /**
- * Text of a fact within a markdown document of ours. A backslash goes before every line that could pass for one of our headings,
- * and before code fences that would swallow what follows. Every other character stays: a model must read what was stored.
- *
- * HTML stays too. A heading of ours begins with `##`, for a model as for a program that splits documents, and `<h2>` does not.
+ * Quotes the text of a fact in one of our markdown documents. Adds a backslash before every line that could be read as a heading,
+ * and before code fences that are not closed and would include the following text. Leaves every other character unchanged, so
+ * that a model reads what was stored. Leaves HTML too: our headings start with `##`, so `<h2>` cannot imitate them.
  */
 export function escapeMarkdown(text: string): string {
   const parts = text.split(LINE_BREAK);
   const lines = parts.filter((_, index) => index % 2 === 0);
-  const fencesPair = pairUp(lines);
+  const fencesClosed = areFencesClosed(lines);
   return parts
     .map((part, index) => {
       if (index % 2 === 1) return part;
       const above = parts[index - 2] ?? '';
       if (ATX.test(part)) return part.replace(ATX, '$1\\');
       if (!EMPTY.test(above) && UNDERLINE.test(part)) return part.replace(UNDERLINE, '$1\\');
-      return fencesPair ? part : part.replace(FENCE, '$1\\');
+      return fencesClosed ? part : part.replace(FENCE, '$1\\');
     })
     .join('');
 }
 
-/** Whether each fence is closed by the next, in a way that all readers of markdown agree on. */
-function pairUp(lines: readonly string[]): boolean {
+/** Whether each code fence is closed by the next one in a way that all markdown readers accept. */
+function areFencesClosed(lines: readonly string[]): boolean {
   let open: string | undefined;
   for (const line of lines) {
     if (!FENCE.test(line)) continue;

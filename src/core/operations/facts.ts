@@ -2,6 +2,7 @@ import type { FactDetail, FactSummary } from '../../contract/fact.ts';
 import { Failure } from '../../contract/failure.ts';
 import { spellScope } from '../../contract/forget.ts';
 import { type Caller, authorOf, shorteningGraceFor, namespaceOf } from '../access/caller.ts';
+import type { RunOrigin } from '../pipelines/pipeline-runner.ts';
 import { collectPage } from '../store/collect-page.ts';
 import { isWrittenFor } from '../store/entry.ts';
 import { selectionOf } from '../store/scope.ts';
@@ -11,19 +12,19 @@ import { formatTime } from '../time/format-time.ts';
 import { noteOf } from './activity.ts';
 import { encodeCursor, decodeCursor } from './cursor.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
-import { refuseSecrets } from './refuse-secrets.ts';
+import { refuseSecrets } from './secret-guard.ts';
 
 type Facts = Pick<Memory, 'remember' | 'recall' | 'list' | 'patch' | 'forget' | 'undoForget' | 'history'>;
 
-/** What callers do with facts. */
-export const facts = ({ store, scheduler: turns, secrets, forgotten }: MemoryDeps): Facts => ({
+/** Operations on single facts, and the forget of any scope. */
+export const facts = ({ store, scheduler, secrets, forgotten, packs: { pipelines } }: MemoryDeps): Facts => ({
   async remember(caller, { key, value, category, tags, ttl_seconds: ttl }) {
     const warning = refuseSecrets(secrets, { value, key, tags, category });
     const draft = { key, value, category, tags, author: authorOf(caller), lifetime: ttl * 1000, ...shorteningGraceFor(caller) };
     const latest = store.now() + draft.lifetime;
     const { status, entry } = await store.space(namespaceOf(caller), 'fact').put(draft, noteOf(caller, 'remember', { key }));
-    const longer = entry.expiresAt > latest + SLACK_MS ? STAYS_LONGER : undefined;
-    const notes = [warning, longer, store.status().kept === 'memory' ? RAM_ONLY_NOTE : undefined].filter(
+    const extended = entry.expiresAt > latest + SLACK_MS ? EXPIRES_LATER : undefined;
+    const notes = [warning, extended, store.status().kept === 'memory' ? RAM_ONLY_NOTE : undefined].filter(
       (each) => each !== undefined,
     );
     return {
@@ -60,8 +61,8 @@ export const facts = ({ store, scheduler: turns, secrets, forgotten }: MemoryDep
       ...(narrowed && { matches }),
       ...(cursor !== undefined && { after: decodeCursor(cursor, sort) }),
     };
-    // Keys, tags and clients are sealed, so the store opens what may fit. Of values no more are sent than one step opens.
-    const steps = { between: () => turns.yieldTurn(caller.subject), ...(values && { enough: STEP_BYTES }) };
+    // Keys, tags and clients are sealed, so the store has to decrypt every candidate. A page with values ends after one step's worth.
+    const steps = { between: () => scheduler.yieldTurn(caller.subject), ...(values && { enough: STEP_BYTES }) };
     const { entries, next } = await collectPage(space, query, steps);
     return {
       facts: entries.map((entry) => (values ? factDetail(entry) : summary(entry))),
@@ -83,21 +84,25 @@ export const facts = ({ store, scheduler: turns, secrets, forgotten }: MemoryDep
     return summary(entry);
   },
 
-  async forget(caller, { scope, dry_run: dry }) {
+  async forget(caller, { scope, dry_run: dry }, during) {
     const { subject, session } = caller;
     const selection = { ...selectionOf(scope), ...(session !== undefined && { session }) };
     const spelled = spellScope(scope);
-    const between = (): Promise<void> => turns.yieldTurn(subject);
+    const between = (): Promise<void> => scheduler.yieldTurn(subject);
     if (dry) {
       const deleted = await store.countMatching(subject, selection, between);
       return { scope: spelled, deleted, purged: false, older_backups: store.upkeep?.backups().length ?? 0, dry_run: true };
     }
-    const about = scope.kind === 'key' ? { key: scope.name } : { scope: spelled };
-    const note = noteOf(caller, 'forget', about);
+    if (session === undefined && (scope.kind === 'all' || scope.kind === 'client')) {
+      const runs = scope.kind === 'client' ? isRunOf(scope.name) : () => true;
+      await pipelines.cancelRuns(subject, runs, 'The memory of this run was forgotten, so the run was cancelled.', during);
+    }
+    const details = scope.kind === 'key' ? { key: scope.name } : { scope: spelled };
+    const note = noteOf(caller, 'forget', details);
     const at = store.now();
     const space = store.space(namespaceOf(caller), 'fact');
     const fact = scope.kind === 'key' && isWindow(caller) ? await wholeFact(space, scope.name) : undefined;
-    // What this forget covers, an earlier one must not bring back.
+    // Facts that this forget covers must not be restored by undoing an earlier forget.
     forgotten.discard(subject, scope.kind === 'key' ? scope.name : undefined);
     const { deleted, purged, olderBackups } = await store.forget(subject, selection, note, between);
     const undo = fact && deleted > 0 ? forgotten.add({ namespace: namespaceOf(caller), fact, at }) : undefined;
@@ -107,12 +112,12 @@ export const facts = ({ store, scheduler: turns, secrets, forgotten }: MemoryDep
   async undoForget(caller, { undo }) {
     if (!isWindow(caller)) throw new Failure('insufficient_scope', 'Only the window can undo a forget, and only its own.');
     const held = forgotten.find(caller.subject, undo);
-    if (!held) throw new Failure('not_found', 'It is too late to undo this; the fact is forgotten for good.');
+    if (!held) throw new Failure('not_found', 'It is too late to undo this forget; the fact is deleted permanently.');
     const { namespace, fact, at } = held;
     const note = noteOf(caller, 'undoForget', { key: fact.entry.key });
-    const isBack = await store.space(namespace, 'fact').restoreForgotten(fact, at, note);
-    if (!isBack)
-      throw new Failure('not_found', 'The fact has expired, or another was stored under its key; nothing was changed.');
+    const restored = await store.space(namespace, 'fact').restoreForgotten(fact, at, note);
+    if (!restored)
+      throw new Failure('not_found', 'The fact has expired, or another fact was stored under its key; nothing was changed.');
     forgotten.discard(caller.subject, fact.entry.key);
     return summary(fact.entry);
   },
@@ -135,7 +140,13 @@ export const facts = ({ store, scheduler: turns, secrets, forgotten }: MemoryDep
   },
 });
 
-/** No agent comes by this door, whatever its token is good for. */
+/** Runs that a client started or whose pipeline it defined. */
+export const isRunOf =
+  (name: string) =>
+  ({ client, definedBy }: RunOrigin): boolean =>
+    client === name || definedBy === name;
+
+/** True only for the window. No token gives an agent this transport. */
 const isWindow = ({ transport }: Caller): boolean => transport === 'window';
 
 async function wholeFact(space: Space, key: string): Promise<FactWithHistory | undefined> {
@@ -143,12 +154,13 @@ async function wholeFact(space: Space, key: string): Promise<FactWithHistory | u
   return entry && { entry, versions };
 }
 
-export const RAM_ONLY_NOTE = 'This memory has no key, so it is kept in RAM only and gone when the program ends; tell its owner.';
+export const RAM_ONLY_NOTE =
+  'This memory has no key, so it is stored in RAM only and lost when the program ends; tell its owner.';
 
-/** The write may have waited since the moment was read. */
+/** The write may have waited in a queue after the current time was read. */
 const SLACK_MS = 60_000;
-const STAYS_LONGER =
-  'Another client relies on this fact, so it stays longer than asked, until expires_at; only the owner can end it sooner.';
+const EXPIRES_LATER =
+  'Another client relies on this fact, so it expires later than requested, at expires_at; only the owner can make it expire sooner.';
 
 const summary = ({ key, category, tags, author, createdAt, updatedAt, expiresAt }: Entry): FactSummary => ({
   key,
@@ -162,6 +174,6 @@ const summary = ({ key, category, tags, author, createdAt, updatedAt, expiresAt 
 
 export const factDetail = (entry: Entry): FactDetail => ({ ...summary(entry), value: entry.value });
 
-/** A key that was never there, has expired or was forgotten: nobody can tell which. */
+/** The same failure for a key that never existed, has expired or was forgotten. */
 const unknownKey = (): Failure =>
-  new Failure('not_found', 'No fact is remembered under this key; look for it in the list of facts, or remember it.');
+  new Failure('not_found', 'No fact is stored under this key; look for it in the list of facts, or store it.');

@@ -1,39 +1,38 @@
-/** So long a turn of the loop takes others at most, mostly: what took longer makes the next turns smaller. */
+/** A turn of the event loop should take at most this long. After a longer one, fewer calls run in the next turn. */
 const TURN_MS = 1;
 /**
- * So many go on together at most. Each of their steps finds the processor warm from the same step of the one before: eight searches
- * together take a quarter less than one after the other (bench).
+ * Most calls that run in one turn. Calls of one kind that run together share the processor's caches: eight searches together take
+ * a quarter less time than one after the other (bench).
  */
-const TOGETHER = 8;
-/** So many turns of little work in a row, before more go on together: one light step among heavy ones tells nothing of them. */
+const MOST_PER_TURN = 8;
+/** Turns of little work in a row before more calls run together. One light call among heavy ones says nothing about the others. */
 const LIGHT_TURNS = 8;
 
 /**
- * Who may go on. There is one thread: whoever asks for much, or often, keeps all others waiting for what is being done. So those who
- * ask in one turn of the loop go on together at its end, subject after subject, one step each, whoever has many steps as whoever has
- * one. As soon as that has taken long, fewer go on in the next turn, down to one. While there is little to do, whoever asks alone
- * does not wait.
+ * Fair round-robin between subjects. All operations share one thread, so a subject that sends many or long calls would delay the
+ * others. Calls wait in a queue for each subject. At the end of each event loop turn the next call of one subject after another
+ * runs one step, up to a number that falls to one while turns take long. While the program is idle, a call does not wait.
  */
 export class FairScheduler {
-  /** The subject that was served last stands last. */
+  /** The subject served least recently comes first. */
   readonly #waiting = new Map<string, (() => void)[]>();
-  #latest: object | undefined;
+  #latestRequester: object | undefined;
   #planned = false;
-  #until = 0;
-  #most = TOGETHER;
-  #light = 0;
+  #turnEnds = 0;
+  #mostPerTurn = MOST_PER_TURN;
+  #lightTurns = 0;
 
   /**
-   * Undefined where nobody has to wait: nobody else does, and nobody else has asked since the same asker did. Whoever asks from
-   * within the program, and names no asker, waits only where much is being done.
+   * Returns undefined if the call may run at once: no call waits, and no other requester has called since this one did. A call
+   * without a requester comes from inside the program, and waits only while the program is busy.
    */
-  acquire(subject: string, asker?: object): Promise<void> | undefined {
-    const alone = asker === undefined || asker === this.#latest;
-    this.#latest = asker ?? this.#latest;
-    return alone && this.#waiting.size === 0 && this.#hasTime() ? undefined : this.yieldTurn(subject);
+  acquire(subject: string, requester?: object): Promise<void> | undefined {
+    const isOnlyRequester = requester === undefined || requester === this.#latestRequester;
+    this.#latestRequester = requester ?? this.#latestRequester;
+    return isOnlyRequester && this.#waiting.size === 0 && this.#hasTime() ? undefined : this.yieldTurn(subject);
   }
 
-  /** Behind everybody who waits already; between two steps of one long question. */
+  /** Waits behind all waiting calls. Await it between two steps of a long call. */
   yieldTurn(subject: string): Promise<void> {
     return new Promise((resolve) => {
       const waiting = this.#waiting.get(subject);
@@ -46,12 +45,12 @@ export class FairScheduler {
   #hasTime(): boolean {
     const now = performance.now();
     if (!this.#planned) {
-      this.#until = now + TURN_MS;
+      this.#turnEnds = now + TURN_MS;
       this.#plan();
     }
-    if (now < this.#until) return true;
-    // Who knows what those will ask for who wait from now on.
-    this.#most = 1;
+    if (now < this.#turnEnds) return true;
+    // How long the calls take that wait from now on is unknown.
+    this.#mostPerTurn = 1;
     return false;
   }
 
@@ -65,34 +64,34 @@ export class FairScheduler {
     this.#planned = false;
     if (this.#waiting.size === 0) return;
     const start = performance.now();
-    this.#until = start + TURN_MS;
-    let together = 0;
-    for (; together < this.#most && this.#waiting.size > 0; together += 1) this.#goOn();
+    this.#turnEnds = start + TURN_MS;
+    let count = 0;
+    for (; count < this.#mostPerTurn && this.#waiting.size > 0; count += 1) this.#resumeNext();
     this.#plan();
-    // One that went on where many might have tells nothing. What they do at once is done when their promises are through, and the
-    // next tick comes behind that.
-    if (together > 1 || together === this.#most) {
-      queueMicrotask(() => process.nextTick(() => this.#learn(together, performance.now() - start)));
+    // A single call says nothing where several could have run. The tick comes after the promises of the resumed calls, so it
+    // measures their work.
+    if (count > 1 || count === this.#mostPerTurn) {
+      queueMicrotask(() => process.nextTick(() => this.#adapt(count, performance.now() - start)));
     }
   }
 
-  /** The first of the subject whose turn it is. */
-  #goOn(): void {
+  /** Resumes the first call of the next subject. */
+  #resumeNext(): void {
     const [first] = this.#waiting;
     if (!first) return;
     const [subject, waiting] = first;
-    const goOn = waiting.shift();
+    const resume = waiting.shift();
     this.#waiting.delete(subject);
     if (waiting.length > 0) this.#waiting.set(subject, waiting);
-    goOn?.();
+    resume?.();
   }
 
-  #learn(together: number, took: number): void {
-    if (took >= TURN_MS / 2) this.#light = 0;
-    else if (together === this.#most) this.#light += 1;
-    if (took > TURN_MS) this.#most = Math.max(1, Math.floor((together * TURN_MS) / took));
-    if (this.#light < LIGHT_TURNS) return;
-    this.#light = 0;
-    this.#most = Math.min(TOGETHER, 2 * this.#most);
+  #adapt(count: number, took: number): void {
+    if (took >= TURN_MS / 2) this.#lightTurns = 0;
+    else if (count === this.#mostPerTurn) this.#lightTurns += 1;
+    if (took > TURN_MS) this.#mostPerTurn = Math.max(1, Math.floor((count * TURN_MS) / took));
+    if (this.#lightTurns < LIGHT_TURNS) return;
+    this.#lightTurns = 0;
+    this.#mostPerTurn = Math.min(MOST_PER_TURN, 2 * this.#mostPerTurn);
   }
 }

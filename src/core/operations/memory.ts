@@ -16,7 +16,7 @@ import type { ClientConnections } from './clients-port.ts';
 import type { Embeddings } from './embeddings-port.ts';
 import type { FairScheduler } from './fair-scheduler.ts';
 
-/** Exactly what the table of operations says can be asked; the compiler compares. */
+/** One method for each row of the operations table. The compiler compares the two. */
 export type Memory = {
   readonly [Name in OperationName]: (
     caller: Caller,
@@ -25,39 +25,39 @@ export type Memory = {
   ) => Promise<OperationOutput<Name>>;
 };
 
-/** What its owner has set, where that is kept outside of the memory. */
+/** The owner's settings, which are stored outside the memory. */
 export interface OwnerSettings {
   snapshot(): SettingsSnapshot;
-  /** Keeps it for the next start, undefined: as usual. A `Failure` says why it cannot be. */
+  /** Stores a setting for the next start; undefined restores its default. Throws a `Failure` if the value is invalid. */
   change(name: string, value: string | undefined): SettingRow;
 }
 
-/** What serves this memory, as it says itself. */
+/** The program that serves this memory. */
 export interface ProgramInfo {
   readonly version: string;
-  /** Whether agents can come. */
+  /** Whether agents can connect. */
   listening(): ListeningState;
-  /** Absent in a build that has no place to ask. */
+  /** Absent in a build that cannot check for updates. */
   readonly updates?: UpdateSource | undefined;
-  /** Absent where no window is served to browsers. */
+  /** Absent if the program serves no window to browsers. */
   readonly windowSessions?: () => WindowSessionPort | undefined;
 }
 
-/** Browsers that have the window open. */
+/** The browser sessions of the window. */
 export interface WindowSessionPort {
   list(): readonly WindowSession[];
-  /** Whether there was such a session to end. */
+  /** Returns false if there is no such session. */
   end(id: string): boolean;
 }
 
-/** Where it can be asked for a newer version. */
+/** The server of the update check. */
 export interface UpdateSource {
-  /** Who is asked. */
+  /** Its host name. */
   readonly host: string;
   newest(signal: AbortSignal): Promise<Release>;
 }
 
-/** What the use cases need. */
+/** What the operations depend on. */
 export interface MemoryDeps {
   readonly store: MemoryStore;
   readonly scheduler: FairScheduler;
@@ -67,12 +67,12 @@ export interface MemoryDeps {
   readonly credentials: CredentialStore;
   readonly embeddings: Embeddings;
   readonly clock: Clock;
-  /** What the window forgot a moment ago. */
+  /** Facts that the window forgot less than ten seconds ago. */
   readonly forgotten: ForgetUndoBuffer;
-  /** What happens to a value that looks like a credential. */
+  /** Whether a value that looks like a credential is refused, or stored with a warning. */
   readonly secrets: 'refuse' | 'warn';
   readonly settings: OwnerSettings;
   readonly program: ProgramInfo;
-  /** Absent where nobody's programs are looked for. */
+  /** Absent if the program does not look for clients on this machine. */
   readonly clients?: (() => Promise<ClientConnections>) | undefined;
 }

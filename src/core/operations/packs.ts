@@ -3,7 +3,6 @@ import type { PackDetail, PackSummary } from '../../contract/pack.ts';
 import { type Pack, toolNameOf } from '../packs/pack.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 
-/** What packs can be asked. */
 export const packs = ({
   packs: { engine, sessions, skipped },
 }: MemoryDeps): Pick<Memory, 'packs' | 'pack' | 'runPack' | 'endSession'> => ({
@@ -17,8 +16,8 @@ export const packs = ({
 
   runPack: (caller, input, during) => engine.run(caller, input, during),
 
-  async endSession({ subject }, { id }) {
-    return { session_id: id, deleted: await sessions.end(subject, id) };
+  async endSession(caller, { id }) {
+    return { session_id: id, deleted: await sessions.end(caller, id) };
   },
 });
 

@@ -18,17 +18,17 @@ import { askConsent, type ConsentRequest, type CallContext } from './call-contex
 import type { FairScheduler } from './fair-scheduler.ts';
 import type { Memory } from './memory.ts';
 
-/** Runs an operation by its name. Whatever goes wrong is a `Failure`. */
+/** Runs an operation by its name. Every error is a `Failure`. */
 export interface Perform {
   <Name extends OperationName>(caller: Caller, name: Name, input: unknown, during?: CallContext): Promise<OperationOutput<Name>>;
   (caller: Caller, name: string, input: unknown, during?: CallContext): Promise<unknown>;
 }
 
-/** The one door: every surface calls it, with the caller it made out itself and the input as it came. */
+/** Every surface runs operations through this function, with the caller that it authenticated and the input as it was sent. */
 export function createPerform(
   memory: Memory,
-  limit: WriteLimit,
-  turns: FairScheduler,
+  limit: WriteLimit | undefined,
+  scheduler: FairScheduler,
   store: Pick<MemoryStore, 'recordActivity'>,
 ): Perform {
   return async (caller: Caller, name: string, input: unknown, during: CallContext = {}): Promise<never> => {
@@ -41,8 +41,10 @@ export function createPerform(
         `This needs a token with the scope ${scope}; ask the owner of this memory for one.`,
       );
     }
-    const turn = turns.acquire(caller.subject, during.requester);
+    const turn = scheduler.acquire(caller.subject, during.requester);
     if (turn) await turn;
+    // A pipeline or pack that was cancelled while its call waited must not write any more.
+    if (during.signal?.aborted && during.signal.reason instanceof Failure) throw during.signal.reason;
     const parsed = schema().safeParse(input);
     if (!parsed.success) throw new Failure('invalid_input', explainIssue(parsed.error, input), { cause: parsed.error });
     try {
@@ -51,21 +53,21 @@ export function createPerform(
         // The table pairs the name with its input; the compiler cannot follow the pairing through a union.
         if (needsConsent(effect)) await askConsent(during, { caller, name, input: parsed.data, effect } as ConsentRequest);
       }
-      if (scope === 'memory:write') limit.count(caller, writesOf(parsed.data));
+      if (scope === 'memory:write') limit?.count(caller, writesOf(parsed.data));
       const action = isRecordedAction(name) && !isDryRun(parsed.data) ? name : undefined;
-      // Once the memory is locked nothing can be sealed.
+      // Record it first: after the lock there is no key to seal the row with.
       if (action === 'lock') await recordAction(store, caller, action, parsed.data);
       // The table pairs each schema with its method; the compiler cannot follow the pairing through a union.
-      const answer = (await memory[name](caller, parsed.data as never, during)) as never;
+      const output = (await memory[name](caller, parsed.data as never, during)) as never;
       if (action && action !== 'lock') await recordAction(store, caller, action, parsed.data);
-      return SUGGESTING.has(name) ? withCliCommands(answer) : answer;
+      return WITH_COMMANDS.has(name) ? withCliCommands(output) : output;
     } catch (error) {
       throw asFailure(error);
     }
   };
 }
 
-/** The action is done: its caller must not hear that it failed because no key or no room was left to record it. */
+/** Ignores errors: the action was performed, and must not be reported as failed because its row could not be written. */
 async function recordAction(
   store: Pick<MemoryStore, 'recordActivity'>,
   caller: Caller,
@@ -73,8 +75,8 @@ async function recordAction(
   input: object,
 ): Promise<void> {
   const target: unknown = Object.entries(input).find(([field]) => field === RECORDED_ACTIONS[action])?.[1];
-  const about = typeof target === 'string' ? { target } : {};
-  await store.recordActivity(caller.subject, noteOf(caller, action, about)).catch(() => undefined);
+  const details = typeof target === 'string' ? { target } : {};
+  await store.recordActivity(caller.subject, noteOf(caller, action, details)).catch(() => undefined);
 }
 
 /** @internal */
@@ -82,8 +84,8 @@ export const isRecordedAction = (operation: string): operation is RecordedAction
 
 const isDryRun = (input: object): boolean => 'dry_run' in input && input.dry_run === true;
 
-/** Their answers say what to do, and name commands. */
-const SUGGESTING: ReadonlySet<OperationName> = new Set<OperationName>([
+/** The results of these operations name commands that the owner can run. */
+const WITH_COMMANDS: ReadonlySet<OperationName> = new Set<OperationName>([
   'status',
   'lock',
   'unlock',
@@ -98,7 +100,7 @@ const SUGGESTING: ReadonlySet<OperationName> = new Set<OperationName>([
   'testEmbeddings',
 ]);
 
-/** An import is as many writes as it has lines; whoever only asks what would happen writes nothing. */
+/** An import counts one write per line. A dry run writes nothing. */
 function writesOf(input: object): number {
   if (isDryRun(input)) return 0;
   return 'lines' in input && Array.isArray(input.lines) ? input.lines.length : 1;

@@ -2,16 +2,17 @@ import { type PipelineDetail, displayText } from '../../contract/pipeline.ts';
 import type { DefinitionAuthor } from '../access/authorship.ts';
 import type { Caller } from '../access/caller.ts';
 import type { AttributedDefinition, PipelineChange } from '../pipelines/definition-store.ts';
-import { whyAdoptionNeeded } from '../pipelines/pipeline-runner.ts';
+import { DEFINITION_CHANGED, type PipelineRunner, whyAdoptionNeeded } from '../pipelines/pipeline-runner.ts';
 import { inputNames } from '../pipelines/validate-definition.ts';
 import type { ActivityNote } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
 import { noteOf } from './activity.ts';
+import type { CallContext } from './call-context.ts';
 import { RAM_ONLY_NOTE } from './facts.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
-import { refuseSecretsIn } from './refuse-secrets.ts';
+import { refuseSecretsIn } from './secret-guard.ts';
 
-type OfPipelines = Pick<
+type PipelineOperations = Pick<
   Memory,
   | 'pipelines'
   | 'pipeline'
@@ -25,12 +26,11 @@ type OfPipelines = Pick<
   | 'cancelPipelineRun'
 >;
 
-/** What pipelines can be asked. */
-export const pipelines = ({ store, secrets, packs: { pipelines: all, authorship } }: MemoryDeps): OfPipelines => ({
+export const pipelines = ({ store, secrets, packs: { pipelines: runner, authorship } }: MemoryDeps): PipelineOperations => ({
   async pipelines(caller) {
-    const stands = await authorship.runnableBy(caller);
+    const isRunnable = await authorship.runnableBy(caller);
     return {
-      pipelines: (await all.definitions.all(caller.subject)).map((kept) => {
+      pipelines: (await runner.definitions.all(caller.subject)).map((kept) => {
         const { id, title, description, steps } = kept.definition;
         return {
           id,
@@ -38,21 +38,22 @@ export const pipelines = ({ store, secrets, packs: { pipelines: all, authorship 
           ...(description !== undefined && { description: displayText(description) }),
           inputs: inputNames(kept.definition),
           steps: steps.length,
-          ...heading(kept, stands),
+          ...heading(kept, isRunnable),
         };
       }),
     };
   },
 
   async pipeline(caller, { id }) {
-    const kept = await all.definitions.get(caller.subject, id);
+    const kept = await runner.definitions.get(caller.subject, id);
     return { ...kept.definition, ...heading(kept, await authorship.runnableBy(caller)) };
   },
 
-  async createPipeline(caller, definition) {
-    all.validate(definition);
+  async createPipeline(caller, definition, during) {
+    runner.validate(definition);
     const warning = refuseSecretsIn(secrets, definition);
-    const { status, expiresAt } = await all.definitions.put(caller, definition, notesOf(caller));
+    const { status, expiresAt } = await runner.definitions.put(caller, definition, notesOf(caller));
+    if (status === 'updated') await cancelRuns(runner, caller, definition.id, during);
     const notes = [warning, store.status().kept === 'memory' ? RAM_ONLY_NOTE : undefined].filter((each) => each !== undefined);
     return {
       id: definition.id,
@@ -62,25 +63,31 @@ export const pipelines = ({ store, secrets, packs: { pipelines: all, authorship 
     };
   },
 
-  async adoptPipeline(caller, { id, updated_at: seen }) {
-    const kept = await all.definitions.adopt(caller, id, seen);
+  async adoptPipeline(caller, { id, updated_at: seen }, during) {
+    const kept = await runner.definitions.adopt(caller, id, seen);
+    if (kept.updatedAt !== Date.parse(seen)) await cancelRuns(runner, caller, id, during);
     const { expires_at: _expires, ...rest } = heading(kept, await authorship.runnableBy(caller));
     return { id, ...rest };
   },
 
-  async deletePipeline(caller, { id }) {
-    await all.definitions.delete(caller, id, notesOf(caller));
+  async deletePipeline(caller, { id }, during) {
+    await runner.definitions.delete(caller, id, notesOf(caller));
+    await cancelRuns(runner, caller, id, during);
     return { id, deleted: true };
   },
 
-  runPipeline: (caller, input, during) => all.startRun(caller, input, during),
-  finishPipeline: (caller, input, during) => all.runToEnd(caller, input, during),
-  pipelineRuns: async (caller, { limit }) => ({ runs: await all.listRuns(caller, limit) }),
-  pipelineRun: (caller, { run_id: runId }) => all.getRun(caller, runId),
-  cancelPipelineRun: (caller, { run_id: runId }) => all.cancelRun(caller, runId),
+  runPipeline: (caller, input, during) => runner.startRun(caller, input, during),
+  finishPipeline: (caller, input, during) => runner.runToEnd(caller, input, during),
+  pipelineRuns: async (caller, { limit }) => ({ runs: await runner.listRuns(caller, limit) }),
+  pipelineRun: (caller, { run_id: runId }) => runner.getRun(caller, runId),
+  cancelPipelineRun: (caller, { run_id: runId }) => runner.cancelRun(caller, runId),
 });
 
-/** The record of activity names the pipeline. */
+/** The runs of a definition that was changed or deleted must not go on with the old one. */
+const cancelRuns = (runner: PipelineRunner, { subject }: Caller, id: string, during: CallContext): Promise<void> =>
+  runner.cancelRuns(subject, ({ pipeline }) => pipeline === id, DEFINITION_CHANGED, during);
+
+/** Activity rows about a pipeline name it as their target. */
 export const notesOf =
   (caller: Caller) =>
   (operation: PipelineChange, id: string): ActivityNote =>
@@ -88,9 +95,9 @@ export const notesOf =
 
 type Heading = Pick<PipelineDetail, 'client' | 'by_owner' | 'first_written_by' | 'needs_adoption' | 'updated_at' | 'expires_at'>;
 
-function heading(kept: AttributedDefinition, stands: (author: DefinitionAuthor) => boolean): Heading {
+function heading(kept: AttributedDefinition, isRunnable: (author: DefinitionAuthor) => boolean): Heading {
   const { author, originalClient: wrote, updatedAt, expiresAt } = kept;
-  const why = whyAdoptionNeeded(kept, stands);
+  const why = whyAdoptionNeeded(kept, isRunnable);
   return {
     client: author.client,
     ...(author.owner && { by_owner: true }),

@@ -10,27 +10,27 @@ import { importKey, comparableText } from '../import/naming.ts';
 import { sourceReaders, detectSource } from '../import/source.ts';
 import type { EntryCursor, Space } from '../store/store.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
-import { refuseSecrets } from './refuse-secrets.ts';
-import { findSecret } from './secret-guard.ts';
+import { findSecret, refuseSecrets } from './secret-guard.ts';
 
-/** Entries that are judged in one go. */
+/** Entries checked per event loop turn. */
 const SLICE = 250;
-/** How much of an entry is shown where it becomes no fact. */
-const BEGINNING = 120;
+/** Characters shown of an entry that cannot be imported. */
+const EXCERPT = 120;
 
-/** What other memories hold, looked at before anything of it is imported. */
+/** Shows the facts that an import from another program would create. Writes nothing. */
 export const previewImport = ({ store, secrets }: MemoryDeps): Pick<Memory, 'previewImport'> => ({
   async previewImport(caller, { text, from, name, first_line: first, category, ttl_seconds: ttl }) {
     const source = from ?? detectSource(text, name);
-    const { entries: found, unusable: left } = sourceReaders[source](text);
-    limitEntries(found.length + left.length);
-    const candidates = found.map((entry) => ({ entry, key: importKey(source, entry), says: comparableText(entry.value) }));
+    const { entries: found, unusable } = sourceReaders[source](text);
+    limitEntries(found.length + unusable.length);
+    const candidates = found.map((entry) => ({ entry, key: importKey(source, entry), comparable: comparableText(entry.value) }));
     const known = await knownIn(store.space(namespaceOf(caller), 'fact'), candidates);
-    const lines = new Map<string, number>();
+    const firstLines = new Map<string, number>();
     const facts: PreviewedFact[] = [];
-    const leftOut: SkippedEntry[] = left.map(({ line, text: said, message }) => leaving(line, said, { why: 'no_fact', message }));
-    for (const [index, { entry, key, says }] of candidates.entries()) {
-      // Others get their turn between.
+    const leftOut: SkippedEntry[] = unusable.map(({ line, text: entry, message }) =>
+      skipped(line, entry, { why: 'no_fact', message }),
+    );
+    for (const [index, { entry, key, comparable }] of candidates.entries()) {
       if (index % SLICE === SLICE - 1) await nextTurn();
       const fact = {
         key,
@@ -39,24 +39,24 @@ export const previewImport = ({ store, secrets }: MemoryDeps): Pick<Memory, 'pre
         tags: [...entry.tags],
         ttl_seconds: ttl,
       };
-      const why = familiar(key, says) ?? unfit(fact);
-      if (!lines.has(says)) lines.set(says, entry.line);
-      if (why) leftOut.push(leaving(entry.line, entry.value, why));
-      else facts.push({ line: entry.line, ...fact, ...noted(refuseSecrets(secrets, fact)) });
+      const reason = whyKnown(key, comparable) ?? whyInvalid(fact);
+      if (!firstLines.has(comparable)) firstLines.set(comparable, entry.line);
+      if (reason) leftOut.push(skipped(entry.line, entry.value, reason));
+      else facts.push({ line: entry.line, ...fact, ...withNote(refuseSecrets(secrets, fact)) });
       known.keys.add(key);
     }
-    return { from: source, facts: counted(facts), left_out: counted(leftOut) };
+    return { from: source, facts: withFileLines(facts), left_out: withFileLines(leftOut) };
 
-    function familiar(key: string, says: string): Reason | undefined {
-      const line = lines.get(says);
-      if (line !== undefined) return { why: 'repeated', message: `Same as line ${line + first - 1}.` };
-      const under = known.says.get(says);
-      if (under !== undefined) return { why: 'known', message: `It is remembered already, as ${under}.` };
+    function whyKnown(key: string, comparable: string): Reason | undefined {
+      const line = firstLines.get(comparable);
+      if (line !== undefined) return { why: 'repeated', message: `The same text is already on line ${line + first - 1}.` };
+      const storedKey = known.keysByText.get(comparable);
+      if (storedKey !== undefined) return { why: 'known', message: `It is already stored, as ${storedKey}.` };
       if (!known.keys.has(key)) return undefined;
-      return { why: 'changed', message: `It was imported before as ${key}, which says something else by now and stays so.` };
+      return { why: 'changed', message: `It was imported before as ${key}. That fact was changed since, and stays as it is.` };
     }
 
-    function unfit(fact: object): Reason | undefined {
+    function whyInvalid(fact: object): Reason | undefined {
       const { success, data, error } = ImportLine().safeParse(fact);
       if (!success) return { why: 'invalid', message: explainIssue(error) };
       try {
@@ -68,7 +68,7 @@ export const previewImport = ({ store, secrets }: MemoryDeps): Pick<Memory, 'pre
       }
     }
 
-    function counted<T extends { line: number }>(all: readonly T[]): T[] {
+    function withFileLines<T extends { line: number }>(all: readonly T[]): T[] {
       return all.map((each) => ({ ...each, line: each.line + first - 1 })).toSorted((one, other) => one.line - other.line);
     }
   },
@@ -76,35 +76,39 @@ export const previewImport = ({ store, secrets }: MemoryDeps): Pick<Memory, 'pre
 
 type Reason = Pick<SkippedEntry, 'why' | 'message'>;
 
-/** A secret is told by its line alone, wherever in an entry it stands. */
-const leaving = (line: number, said: string, reason: Reason): SkippedEntry => ({
+/** Does not show the text of an entry that contains a secret. */
+const skipped = (line: number, text: string, reason: Reason): SkippedEntry => ({
   line,
-  ...(reason.why !== 'secret' && !findSecret(said) && { text: said.trim().slice(0, BEGINNING).toWellFormed() }),
+  ...(reason.why !== 'secret' && !findSecret(text) && { text: text.trim().slice(0, EXCERPT).toWellFormed() }),
   ...reason,
 });
 
-const noted = (note: string | undefined): { note?: string } => (note === undefined ? {} : { note });
+const withNote = (note: string | undefined): { note?: string } => (note === undefined ? {} : { note });
 
 interface Candidate {
   readonly entry: ImportEntry;
   readonly key: string;
-  readonly says: string;
+  /** For comparing with other entries and facts. */
+  readonly comparable: string;
 }
 
-/** Which of these texts are remembered, under which key, and which of their keys are taken. */
+/** Finds the stored facts with the same text, and the keys that are in use. */
 async function knownIn(
   space: Space,
   candidates: readonly Candidate[],
-): Promise<{ says: Map<string, string>; keys: Set<string> }> {
-  const wanted = { says: new Set(candidates.map(({ says }) => says)), keys: new Set(candidates.map(({ key }) => key)) };
-  const known = { says: new Map<string, string>(), keys: new Set<string>() };
+): Promise<{ keysByText: Map<string, string>; keys: Set<string> }> {
+  const wanted = {
+    texts: new Set(candidates.map(({ comparable }) => comparable)),
+    keys: new Set(candidates.map(({ key }) => key)),
+  };
+  const known = { keysByText: new Map<string, string>(), keys: new Set<string>() };
   let after: EntryCursor | undefined;
   do {
     const { entries, next } = await space.page({ sort: 'oldest', limit: PAGE.max, ...(after && { after }) });
     for (const { key, value } of entries) {
       if (wanted.keys.has(key)) known.keys.add(key);
-      const says = comparableText(value);
-      if (wanted.says.has(says) && !known.says.has(says)) known.says.set(says, key);
+      const comparable = comparableText(value);
+      if (wanted.texts.has(comparable) && !known.keysByText.has(comparable)) known.keysByText.set(comparable, key);
     }
     after = next;
     if (after) await nextTurn();

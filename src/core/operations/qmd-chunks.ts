@@ -10,10 +10,10 @@ import { escapeMarkdown } from './escape-markdown.ts';
 
 type Chunk = Omit<QmdResponse['results'][number], 'score'>;
 
-/** A fact as a piece of markdown, for programs that search documents. */
+/** Formats a fact as markdown, for clients that search documents. */
 export function factChunk({ fact, spans }: Hit): Chunk {
   const { text } = snippetOf(fact.value, spans, SNIPPET.markdown);
-  const snippet = `## ${titled(fact.key)}\n\nWritten by ${signature(fact)}\n\n${escapeMarkdown(text)}\n\n(category: ${fact.category})`;
+  const snippet = `## ${headingOf(fact.key)}\n\nWritten by ${signature(fact)}\n\n${escapeMarkdown(text)}\n\n(category: ${fact.category})`;
   return {
     docid: `${fact.category}/${fact.key}`,
     snippet,
@@ -27,7 +27,7 @@ export function factChunk({ fact, spans }: Hit): Chunk {
   };
 }
 
-/** A run as its record has it. Its heading comes from where the row stands, which nothing that anybody sends can choose. */
+/** Formats the audit row of a run. Its heading comes from the row's key, which no caller can choose. */
 export function runChunk({ fact, spans }: Hit): Chunk {
   const { what, id } = runOf(fact.key);
   const title = what === 'pack' ? `Pack call: ${id}` : `Pipeline run: ${id}`;
@@ -47,14 +47,14 @@ export function runChunk({ fact, spans }: Hit): Chunk {
 }
 
 /**
- * Who wrote it and when, so that a reader can weigh it. It follows the heading directly: quoted text cannot forge a line there,
- * and a program that cuts long snippets keeps it.
+ * The client that wrote it and when. It directly follows the heading, where quoted text cannot imitate it, and where a program
+ * that truncates long snippets keeps it.
  */
 const signature = ({ client, definedBy, updatedAt }: Hit['fact']): string =>
   `${client}${definedBy === undefined ? '' : `, by a pipeline of ${definedBy}`}, ${formatTime(updatedAt)}`;
 
-/** Rows of the record have headings of their own, which no fact may bear. */
-const titled = (key: string): string => (/^(packcall|pipelinerun):/.test(visibleText(key)) ? `\\${key}` : key);
+/** Prevents a fact's key from imitating the heading of an audit row. */
+const headingOf = (key: string): string => (/^(packcall|pipelinerun):/.test(visibleText(key)) ? `\\${key}` : key);
 
-/** No path: nothing in it leads up or down. */
+/** Encodes slashes, and names of dots only, so that the result is not a path. */
 const encoded = (key: string): string => encodeURIComponent(key).replace(/^\.{1,2}$/, (dots) => '%2E'.repeat(dots.length));

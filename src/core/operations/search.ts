@@ -8,11 +8,11 @@ import { formatTime } from '../time/format-time.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 import { factChunk, runChunk } from './qmd-chunks.ts';
 
-/** A collection of ours; OpenClaw and others send names of their own, which would leave nothing to be found. */
-const OURS = 'helmdeck-';
-const CUT = ' […]';
+/** Prefix of our collections. Collections with other names, which OpenClaw sends, are ignored: they would match nothing. */
+const COLLECTION_PREFIX = 'helmdeck-';
+const ELLIPSIS = ' […]';
 
-/** Questions, over one index. */
+/** Searches, all over one index. */
 export const search = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query' | 'names'> => ({
   async search(caller, { query, limit, category, tag, client, expiring_within: within }) {
     const { found, partial } = await finder.find(namespaceOf(caller), {
@@ -23,7 +23,7 @@ export const search = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query' 
       ...(client !== undefined && { client }),
       ...(within !== undefined && { expiringWithin: within * 1000 }),
     });
-    const values = sharing(
+    const values = withinBytes(
       found.map(({ fact }) => fact.value),
       SNIPPET.bytes,
     );
@@ -45,22 +45,22 @@ export const search = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query' 
 
   async query(caller, question) {
     const { limit, minScore = 0, collections = [] } = question;
-    const wanted = new Set(collections.filter((name) => name.startsWith(OURS)));
+    const wanted = new Set(collections.filter((name) => name.startsWith(COLLECTION_PREFIX)));
     const [only] = wanted;
-    const asked = {
+    const request = {
       texts: queryTexts(question),
-      // Several collections are rarely asked for, and are picked from more.
+      // The index filters by one category at most. For several, request more hits and filter them below.
       limit: wanted.size > 1 ? limit * 10 : limit,
-      ...(wanted.size === 1 && only !== undefined && { category: only.slice(OURS.length) }),
+      ...(wanted.size === 1 && only !== undefined && { category: only.slice(COLLECTION_PREFIX.length) }),
     };
     const [facts, runs] = await Promise.all([
-      finder.find(namespaceOf(caller), asked),
-      finder.find(namespaceOf(caller), asked, 'audit'),
+      finder.find(namespaceOf(caller), request),
+      finder.find(namespaceOf(caller), request, 'audit'),
     ]);
     const hits = [
       ...facts.found.map((hit) => ({ hit, chunk: factChunk })),
       ...runs.found.map((hit) => ({ hit, chunk: runChunk })),
-    ].toSorted((one, other) => best(one.hit, other.hit));
+    ].toSorted((one, other) => byScore(one.hit, other.hit));
     const results = hits
       .map(({ hit, chunk }) => ({ ...chunk(hit), score: rounded(hit.score) }))
       .filter(({ score, collection }) => score >= minScore && (wanted.size === 0 || wanted.has(collection)))
@@ -69,29 +69,29 @@ export const search = ({ finder }: MemoryDeps): Pick<Memory, 'search' | 'query' 
   },
 });
 
-/** In each list they stand so already. */
-const best = (one: Hit, other: Hit): number => other.score - one.score || other.fact.updatedAt - one.fact.updatedAt;
+/** Best score first, then newest first. */
+const byScore = (one: Hit, other: Hit): number => other.score - one.score || other.fact.updatedAt - one.fact.updatedAt;
 
-/** Enough to compare by, and short on the wire. */
+/** Three digits are enough for comparing scores. */
 const rounded = (score: number): number => Math.round(score * 1000) / 1000;
 
-/** Each has an equal share of the room at least; what the short ones leave of theirs goes to the best of the long ones. */
-function sharing(values: readonly string[], room: number): string[] {
+/** Gives each value an equal share of the bytes. The unused part of short values' shares goes to the best of the long values. */
+function withinBytes(values: readonly string[], room: number): string[] {
   const share = Math.floor(room / values.length);
   let spare = values.reduce((left, value) => left - Math.min(Buffer.byteLength(value), share), room);
   return values.map((value) => {
     const own = Math.min(Buffer.byteLength(value), share);
-    const said = cut(value, own + spare);
-    spare -= Buffer.byteLength(said) - own;
-    return said;
+    const shown = cut(value, own + spare);
+    spare -= Buffer.byteLength(shown) - own;
+    return shown;
   });
 }
 
 function cut(value: string, most: number): string {
   if (Buffer.byteLength(value) <= most) return value;
-  const room = most - Buffer.byteLength(CUT);
-  // Cut by characters: half a character in UTF-8 would be none.
+  const room = most - Buffer.byteLength(ELLIPSIS);
+  // Cut by characters, because half a character is not valid UTF-8.
   let text = value.slice(0, room);
   while (Buffer.byteLength(text) > room) text = text.slice(0, Math.floor(text.length * 0.9));
-  return (text.isWellFormed() ? text : text.slice(0, -1)) + CUT;
+  return (text.isWellFormed() ? text : text.slice(0, -1)) + ELLIPSIS;
 }

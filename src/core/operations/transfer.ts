@@ -10,16 +10,16 @@ import { noteOf } from './activity.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import { factDetail } from './facts.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
-import { refuseSecrets } from './refuse-secrets.ts';
+import { refuseSecrets } from './secret-guard.ts';
 
-type Transfer = Pick<Memory, 'export' | 'import'>;
+type TransferOperations = Pick<Memory, 'export' | 'import'>;
 type Outcome = 'created' | 'updated' | 'unchanged' | 'dropped' | Failure;
 type Written = NonNullable<ImportReceipt['written']>;
 
+/** Characters of lines that are imported in one step. */
 const SLICE = 64 * 1024;
 
-/** Facts on their way to another place and back. */
-export const transfer = ({ store, scheduler: turns, secrets }: MemoryDeps): Transfer => ({
+export const transfer = ({ store, scheduler, secrets }: MemoryDeps): TransferOperations => ({
   async export(caller, { limit, cursor }) {
     const { entries, next } = await store.space(namespaceOf(caller), 'fact').page({
       sort: 'oldest',
@@ -31,11 +31,11 @@ export const transfer = ({ store, scheduler: turns, secrets }: MemoryDeps): Tran
 
   async import(caller, { lines, first_line: first, dry_run: dry }) {
     const space = store.space(namespaceOf(caller), 'fact');
-    const foreseen = new Map<string, EntryDraft>();
+    const previewed = new Map<string, EntryDraft>();
     const moments: number[] = [];
     const outcomes: { line: number; outcome: Outcome }[] = [];
     for (const slice of slicesOf(lines)) {
-      if (outcomes.length > 0) await turns.yieldTurn(caller.subject);
+      if (outcomes.length > 0) await scheduler.yieldTurn(caller.subject);
       const imported = slice.map(async ([index, line]) => ({
         line: first + index,
         outcome: await importOne(line).catch(asOutcome),
@@ -43,7 +43,7 @@ export const transfer = ({ store, scheduler: turns, secrets }: MemoryDeps): Tran
       outcomes.push(...(await Promise.all(imported)));
     }
     return {
-      ...counted(outcomes),
+      ...countOutcomes(outcomes),
       ...(moments.length > 0 && { written: writtenAt(moments, caller) }),
       ...(dry && { dry_run: true as const }),
     };
@@ -52,7 +52,7 @@ export const transfer = ({ store, scheduler: turns, secrets }: MemoryDeps): Tran
       const draft = draftOf(caller, readLine(line), store.now());
       refuseSecrets(secrets, draft);
       if (draft.lifetime < TTL.min * 1000) return 'dropped';
-      if (dry) return foresee(space, draft, foreseen);
+      if (dry) return previewImportOf(space, draft, previewed);
       const { status, entry } = await space.put(draft, noteOf(caller, 'import', { key: draft.key }));
       if (status !== 'unchanged') moments.push(entry.updatedAt);
       return status;
@@ -60,17 +60,17 @@ export const transfer = ({ store, scheduler: turns, secrets }: MemoryDeps): Tran
   },
 });
 
-/** Lines that are looked at in one step, with their numbers: about so many letters, so that nobody waits long behind them. */
+/** The lines of each step, with their indices. Steps are short, so that other callers do not wait long. */
 function* slicesOf(lines: readonly string[]): Generator<[number, string][]> {
   let slice: [number, string][] = [];
-  let letters = 0;
+  let characters = 0;
   for (const [index, line] of lines.entries()) {
     if (line.trim() === '') continue;
     slice.push([index, line]);
-    letters += line.length;
-    if (letters < SLICE) continue;
+    characters += line.length;
+    if (characters < SLICE) continue;
     yield slice;
-    [slice, letters] = [[], 0];
+    [slice, characters] = [[], 0];
   }
   if (slice.length > 0) yield slice;
 }
@@ -82,14 +82,17 @@ function readLine(line: string): Line {
   try {
     json = JSON.parse(line);
   } catch {
-    throw new Failure('invalid_input', 'The line is not JSON; send one JSON object a line, as an export writes them.');
+    throw new Failure('invalid_input', 'The line is not JSON; send one JSON object per line, as an export writes them.');
   }
   const parsed = ImportLine().safeParse(json);
   if (!parsed.success) throw new Failure('invalid_input', explainIssue(parsed.error, json));
   return parsed.data;
 }
 
-/** Time goes on while facts travel: they keep their end, and none gets more than a year. A file ends no fact soon, whoever imports it and whoever wrote the fact. */
+/**
+ * An imported fact keeps its expiry, up to a year from now. An import never makes a stored fact expire within days, whichever
+ * client imports it and whichever client wrote the fact.
+ */
 function draftOf(
   caller: Caller,
   { key, value, category, tags, expires_at: end, ttl_seconds: ttl }: Line,
@@ -99,22 +102,22 @@ function draftOf(
   return { key, value, category, tags, author: authorOf(caller), lifetime, grace: SHORTENING_GRACE * 1000, graceOwn: true };
 }
 
-/** As if the lines before had been written. */
-async function foresee(space: Space, draft: EntryDraft, foreseen: Map<string, EntryDraft>): Promise<Outcome> {
-  const earlier = foreseen.get(draft.key);
-  foreseen.set(draft.key, draft);
+/** The outcome for a dry run, as if the previous lines had been written. */
+async function previewImportOf(space: Space, draft: EntryDraft, previewed: Map<string, EntryDraft>): Promise<Outcome> {
+  const earlier = previewed.get(draft.key);
+  previewed.set(draft.key, draft);
   const before = earlier ?? (await space.get(draft.key));
   if (!before) return 'created';
   return sameContent(before, draft) ? 'unchanged' : 'updated';
 }
 
-/** What is wrong with one line is no reason to stop; what is wrong with the memory is. */
+/** An invalid line or a full memory is reported for its line. Any other error stops the import. */
 function asOutcome(error: unknown): Failure {
   if (error instanceof Failure && (error.code === 'invalid_input' || error.code === 'quota_exceeded')) return error;
   throw error;
 }
 
-function counted(outcomes: readonly { line: number; outcome: Outcome }[]): ImportReceipt {
+function countOutcomes(outcomes: readonly { line: number; outcome: Outcome }[]): ImportReceipt {
   const count = (wanted: Outcome): number => outcomes.filter(({ outcome }) => outcome === wanted).length;
   return {
     created: count('created'),
@@ -125,7 +128,7 @@ function counted(outcomes: readonly { line: number; outcome: Outcome }[]): Impor
   };
 }
 
-/** A request holds few lines, so its moments fit into one call. */
+/** The times of the writes, for an undo. */
 const writtenAt = (moments: readonly number[], { client }: Caller): Written => ({
   client,
   since: formatTime(Math.min(...moments)),

@@ -3,26 +3,30 @@ import type { EntryCursor, RevertOutcome, Space } from '../store/store.ts';
 import { isInUndoRange } from '../store/undo.ts';
 import { noteOf, writeOf } from './activity.ts';
 import { decodeCursor } from './cursor.ts';
+import { isRunOf } from './facts.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 import { notesOf } from './pipelines.ts';
 
-/** Facts taken back in one commit. More would keep other subjects waiting for it. */
+/** Facts reverted in one commit. A larger commit would delay other subjects. */
 const SLICE = 24;
 
-/** Takes back what one client wrote: one name and one moment say what. */
-export const undo = ({ store, scheduler: turns, packs: { pipelines } }: MemoryDeps): Pick<Memory, 'undo'> => ({
-  async undo(caller, { client, since, from, until, dry_run: dry }) {
-    const between = (): Promise<void> => turns.yieldTurn(caller.subject);
+const UNDONE = 'The changes of the client that started or defined this run were undone, so the run was cancelled.';
+
+/** Undoes what one client wrote since a given time. */
+export const undo = ({ store, scheduler, packs: { pipelines } }: MemoryDeps): Pick<Memory, 'undo'> => ({
+  async undo(caller, { client, since, from, until, dry_run: dry }, during) {
+    const between = (): Promise<void> => scheduler.yieldTurn(caller.subject);
+    if (!dry) await pipelines.cancelRuns(caller.subject, isRunOf(client), UNDONE, during);
     const space = store.space(namespaceOf(caller), 'fact');
     const unwanted = { client, since: Date.parse(since), ...(until !== undefined && { until: Date.parse(until) }) };
-    const spared =
+    const lastSpared =
       from === undefined ? undefined : await writtenBefore(store.space(namespaceOf(caller), 'activity'), client, from, between);
     const count = { removed: 0, restored: 0, skipped: 0, untouched: 0 } satisfies Record<RevertOutcome, number>;
     const skipped: string[] = [];
-    const sinceOf = (key: string): number => Math.max(unwanted.since, (spared?.get(key) ?? 0) + 1);
+    const sinceOf = (key: string): number => Math.max(unwanted.since, (lastSpared?.get(key) ?? 0) + 1);
     let after: EntryCursor | undefined;
     do {
-      // From the newest backwards: what is put back becomes newer, and is not met again.
+      // Newest first: a restored fact gets a newer date, so that it is not visited again.
       const { entries, next } = await space.page({ sort: 'updated', limit: SLICE, ...(after && { after }) });
       const suspect = entries.filter((entry) => isInUndoRange(entry, unwanted));
       const reverted = await Promise.all(
@@ -35,12 +39,12 @@ export const undo = ({ store, scheduler: turns, packs: { pipelines } }: MemoryDe
         count[what] += 1;
         if (what === 'skipped') skipped.push(key);
       }
-      // A page of nothing but broken rows says nothing about those after it.
+      // A page can be empty because all its rows are damaged. Continue with the next page.
       const last = entries.at(-1);
       after = last === undefined || last.updatedAt >= unwanted.since ? next : undefined;
       if (after) await between();
     } while (after);
-    const taken = await pipelines.definitions.undo(caller, unwanted, dry, notesOf(caller));
+    const undonePipelines = await pipelines.definitions.undo(caller, unwanted, dry, notesOf(caller));
     return {
       client,
       since,
@@ -48,18 +52,18 @@ export const undo = ({ store, scheduler: turns, packs: { pipelines } }: MemoryDe
       removed: count.removed,
       restored: count.restored,
       skipped,
-      ...(Object.values(taken).some((ids) => ids.length > 0) && { pipelines: taken }),
+      ...(Object.values(undonePipelines).some((ids) => ids.length > 0) && { pipelines: undonePipelines }),
       ...(dry && { dry_run: true as const }),
     };
   },
 });
 
-/** Writes to one key within a millisecond bear later moments, by as much as this at most. */
+/** Several writes to one key within a millisecond get later and later times. They are at most this far ahead. */
 const DRIFT_MS = 1000;
 
 /**
- * The last moment of each key that a client wrote before an activity row, as far as it may not be earlier than that row: several
- * writes can bear one moment.
+ * For each key, the time of the client's last write before the given activity row. Needed because writes before and after that row
+ * can have the same time. Looks back only as far as such times can reach.
  */
 async function writtenBefore(
   record: Space,

@@ -4,7 +4,7 @@ import type { Upkeep } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 
-type OfTheOwner = Pick<
+type UpkeepOperations = Pick<
   Memory,
   | 'mintToken'
   | 'tokens'
@@ -20,13 +20,13 @@ type OfTheOwner = Pick<
   | 'verify'
 >;
 
-/** What only the owner may ask: who gets in, and that nothing is lost. */
-export const upkeep = ({ store, tokens, packs, clock }: MemoryDeps): OfTheOwner => {
-  const kept = (): Upkeep => {
+/** Tokens, keys, backups and checks. All need the `admin` scope. */
+export const upkeep = ({ store, tokens, packs, clock }: MemoryDeps): UpkeepOperations => {
+  const requireUpkeep = (): Upkeep => {
     if (store.upkeep) return store.upkeep;
     throw new Failure(
       'unavailable',
-      'This memory is in RAM only, so there is nothing to keep up; give it a key first, with: helmdeck-memory key init.',
+      'This memory is in RAM only, so it has no key to rotate and no file to back up; create a key first with: helmdeck-memory key init.',
     );
   };
   return {
@@ -40,26 +40,26 @@ export const upkeep = ({ store, tokens, packs, clock }: MemoryDeps): OfTheOwner 
     },
     async unlock() {
       const key = await store.unlock();
-      // Nobody waits for that: what asks for a run meanwhile is told that it was cut short.
+      // In the background. A caller that asks for an interrupted run before that also sees it as interrupted.
       void packs.resume().catch(() => undefined);
       return { key };
     },
     async rotateKey() {
-      await kept().rotate();
+      await requireUpkeep().rotate();
       return { key: store.status().key };
     },
-    makeRecoveryKey: async () => ({ recovery_key: await kept().makeRecoveryKey() }),
+    makeRecoveryKey: async () => ({ recovery_key: await requireUpkeep().makeRecoveryKey() }),
     async backup() {
-      const { file, at, broken } = await kept().backup();
+      const { file, at, broken } = await requireUpkeep().backup();
       return { file, at: formatTime(at), broken };
     },
     backups: async () => ({
       backups: (store.upkeep?.backups() ?? []).map(({ file, at }) => ({ file, at: formatTime(at) })),
       recovery_key: store.upkeep?.recoverable ?? false,
     }),
-    async trustClock(_caller, { time: checked, dry_run }) {
+    async trustClock(_caller, { time, dry_run }) {
       const machine = clock.now();
-      if (Math.abs(Date.parse(checked) - machine) > CLOCK_TOLERANCE_MS) {
+      if (Math.abs(Date.parse(time) - machine) > CLOCK_TOLERANCE_MS) {
         throw new Failure(
           'invalid_input',
           `time must match the clock of this machine, which says ${formatTime(machine)}; check the clock again.`,
@@ -70,7 +70,7 @@ export const upkeep = ({ store, tokens, packs, clock }: MemoryDeps): OfTheOwner 
       return { clock: store.status().clock, expired };
     },
     async verify() {
-      const { entries, broken, structure } = await kept().verify();
+      const { entries, broken, structure } = await requireUpkeep().verify();
       return { entries, broken, structure: [...structure] };
     },
   };

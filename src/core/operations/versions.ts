@@ -1,21 +1,21 @@
 import { VERSION } from '../../contract/updates.ts';
 
-/** By the order of Semantic Versioning. */
+/** Compares by the precedence of Semantic Versioning. */
 export function isNewer(version: string, than: string): boolean {
   const [one, other] = [partsOf(version), partsOf(than)];
   const order = orderOf(one.numbers, other.numbers);
   if (order !== 0) return order > 0;
-  // What comes before a release is marked, and the release itself is not.
-  if (one.marks.length === 0 || other.marks.length === 0) return one.marks.length < other.marks.length;
-  return orderOf(one.marks, other.marks) > 0;
+  // A release is newer than its pre-releases.
+  if (one.preRelease.length === 0 || other.preRelease.length === 0) return one.preRelease.length < other.preRelease.length;
+  return orderOf(one.preRelease, other.preRelease) > 0;
 }
 
-function partsOf(version: string): { readonly numbers: readonly string[]; readonly marks: readonly string[] } {
-  const [, major = '', minor = '', patch = '', marks] = VERSION.exec(version) ?? [];
-  return { numbers: [major, minor, patch], marks: marks?.split('.') ?? [] };
+function partsOf(version: string): { readonly numbers: readonly string[]; readonly preRelease: readonly string[] } {
+  const [, major = '', minor = '', patch = '', preRelease] = VERSION.exec(version) ?? [];
+  return { numbers: [major, minor, patch], preRelease: preRelease?.split('.') ?? [] };
 }
 
-/** Part by part; of two that begin alike the longer one is later. */
+/** Compares part by part. If one list is the start of the other, the longer one is later. */
 function orderOf(ones: readonly string[], others: readonly string[]): number {
   for (const [at, one] of ones.entries()) {
     const other = others[at];
@@ -28,7 +28,7 @@ function orderOf(ones: readonly string[], others: readonly string[]): number {
 const isNumber = (part: string): boolean => /^\d+$/.test(part);
 
 function orderOfParts(one: string, other: string): number {
-  // However long: the longer number is the larger one.
+  // Compares digits, because a number may be too long for an exact conversion.
   if (isNumber(one) && isNumber(other)) return one.length - other.length || (one < other ? -1 : one === other ? 0 : 1);
   if (isNumber(one) !== isNumber(other)) return isNumber(one) ? -1 : 1;
   return one === other ? 0 : one < other ? -1 : 1;

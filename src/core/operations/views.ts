@@ -10,19 +10,19 @@ import { activityRowOf } from './activity.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import type { Memory, MemoryDeps } from './memory.ts';
 
-type Views = Pick<Memory, 'myMemory' | 'myDefaults' | 'context' | 'callers' | 'activity' | 'status'>;
+type ViewOperations = Pick<Memory, 'myMemory' | 'myDefaults' | 'context' | 'callers' | 'activity' | 'status'>;
 
-/** What a memory looks like as a whole. */
-export const views = ({ store, scheduler: turns, embeddings, program, packs: { defaults } }: MemoryDeps): Views => ({
+/** Overviews of a memory: summaries, activity and status. */
+export const views = ({ store, scheduler, embeddings, program, packs: { defaults } }: MemoryDeps): ViewOperations => ({
   async myMemory(caller) {
     const { categories, more } = await store.space(namespaceOf(caller), 'fact').overview(OVERVIEW);
     const summary = {
       ...heading(caller, store.now()),
       categories: categories.map(({ name, count, recent }) => ({ name, count, recent_keys: recent.slice(0, 1) })),
       ...(more > 0 && { more_categories: more }),
-      ...(categories.length === 0 && { note: NOTHING_YET }),
+      ...(categories.length === 0 && { note: EMPTY }),
     };
-    showMore(summary.categories, categories, OVERVIEW.bytes - bytesOf(summary));
+    addRecentKeys(summary.categories, categories, OVERVIEW.bytes - bytesOf(summary));
     return summary;
   },
 
@@ -33,14 +33,14 @@ export const views = ({ store, scheduler: turns, embeddings, program, packs: { d
   async context(caller) {
     const space = store.space(namespaceOf(caller), 'fact');
     const newest = { sort: 'updated', limit: CONTEXT.facts } as const;
-    const { entries, next } = await collectPage(space, newest, { between: () => turns.yieldTurn(caller.subject) });
-    const fitting = withinBytes(entries);
-    const partial = fitting.length < entries.length || next !== undefined;
+    const { entries, next } = await collectPage(space, newest, { between: () => scheduler.yieldTurn(caller.subject) });
+    const shown = withinBytes(entries);
+    const partial = shown.length < entries.length || next !== undefined;
     return {
       ...heading(caller, store.now()),
-      categories: byCategory(fitting),
+      categories: byCategory(shown),
       ...(partial && { partial: true as const }),
-      ...(entries.length === 0 && { note: NOTHING_YET }),
+      ...(entries.length === 0 && { note: EMPTY }),
     };
   },
 
@@ -55,13 +55,13 @@ export const views = ({ store, scheduler: turns, embeddings, program, packs: { d
 
   async activity(caller, { limit, cursor, all }) {
     if (all && !hasScope(caller, 'admin'))
-      throw new Failure('insufficient_scope', 'Only an admin may ask for the record of all.');
-    const whose = all ? (await store.namespaces('activity')).map(({ namespace }) => namespace) : [namespaceOf(caller)];
+      throw new Failure('insufficient_scope', 'Only a token with the scope admin can list the activity of all memories.');
+    const namespaces = all ? (await store.namespaces('activity')).map(({ namespace }) => namespace) : [namespaceOf(caller)];
     const after = cursor === undefined ? undefined : decodeCursor(cursor, 'updated');
     const rows = await Promise.all(
-      whose.map(async (namespace) => {
+      namespaces.map(async (namespace) => {
         const query = { sort: 'updated', limit: limit + 1, ...(after && { after }) } as const;
-        const between = (): Promise<void> => turns.yieldTurn(caller.subject);
+        const between = (): Promise<void> => scheduler.yieldTurn(caller.subject);
         const { entries, rows: named } = await collectPage(store.space(namespace, 'activity'), query, { between });
         return entries.map((entry, index) => ({
           entry,
@@ -96,20 +96,20 @@ export const views = ({ store, scheduler: turns, embeddings, program, packs: { d
   },
 });
 
-const NOTHING_YET = 'Nothing is remembered yet, or what was has expired or been forgotten.';
+const EMPTY = 'No facts are stored. They may have expired or been forgotten.';
 
 const heading = (caller: Caller, now: number): { scope: string; fetched_at: string } => ({
   scope: `caller=${nameOf(namespaceOf(caller))}`,
   fetched_at: formatTime(now),
 });
 
-/** A subject holds no colon, so nobody can be taken for another's session. */
+/** Subjects contain no colon, so no subject can look like a session of another. */
 const nameOf = ({ subject, session }: Namespace): string => (session === undefined ? subject : `${subject}:${session}`);
 
-const bytesOf = (said: unknown): number => Buffer.byteLength(JSON.stringify(said));
+const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
-/** The second newest key of every category before the third of any, while there is room: every conversation pays for this. */
-function showMore(listed: readonly { recent_keys: string[] }[], all: Overview['categories'], room: number): void {
+/** Adds keys while bytes are left: first the second newest key of each category, then the third of each, and so on. */
+function addRecentKeys(listed: readonly { recent_keys: string[] }[], all: Overview['categories'], room: number): void {
   let left = room;
   for (let turn = 1; turn < OVERVIEW.keys; turn += 1) {
     for (const [index, { recent }] of all.entries()) {
@@ -124,7 +124,7 @@ function showMore(listed: readonly { recent_keys: string[] }[], all: Overview['c
 
 const COMMA = 1;
 
-/** What is too long for the rest of the room is left out, so that shorter ones after it still get in. */
+/** Skips a value that exceeds the remaining bytes, so that shorter ones after it still fit. */
 function withinBytes(entries: readonly Entry[]): Entry[] {
   let left: number = CONTEXT.bytes;
   return entries.filter(({ value }) => {
@@ -135,7 +135,7 @@ function withinBytes(entries: readonly Entry[]): Entry[] {
   });
 }
 
-/** Groups in the order of their newest fact. */
+/** Categories are ordered by their newest fact. */
 const byCategory = (entries: readonly Entry[]): Context['categories'] =>
   [...Map.groupBy(entries, ({ category }) => category)].map(([name, members]) => ({
     name,

@@ -113,20 +113,20 @@ export class Audit {
   }
 
   async recordPackRun(caller: Caller, row: Omit<PackRow, 'at_unix'>): Promise<void> {
-    await this.#keep(caller.subject, authorOf(caller), 'pack', row.pack, row);
+    await this.#save(caller.subject, authorOf(caller), 'pack', row.pack, row);
   }
 
   /** Takes the author instead of the caller: a run resumed after a restart has no caller. */
   async recordPipelineRun(subject: string, author: Author, row: Omit<PipelineRow, 'at_unix'>): Promise<void> {
-    await this.#keep(subject, author, 'pipeline', row.pipeline, row);
+    await this.#save(subject, author, 'pipeline', row.pipeline, row);
   }
 
-  async #keep(subject: string, author: Author, what: keyof typeof AUDIT_CATEGORIES, id: string, row: object): Promise<void> {
+  async #save(subject: string, author: Author, kind: keyof typeof AUDIT_CATEGORIES, id: string, row: object): Promise<void> {
     const now = this.#store.now();
     await this.#store.space({ subject }, 'audit').put({
-      key: `${AUDIT_CATEGORIES[what]}/${id}/${this.#moment(now)}`,
+      key: `${AUDIT_CATEGORIES[kind]}/${id}/${this.#moment(now)}`,
       value: JSON.stringify({ ...row, at_unix: Math.floor(now / 1000) }),
-      category: AUDIT_CATEGORIES[what],
+      category: AUDIT_CATEGORIES[kind],
       tags: [],
       author,
       lifetime: PACK.recordTtl * 1000,
@@ -135,8 +135,8 @@ export class Audit {
 
   /** A unique 20-digit nanosecond timestamp. The clock counts milliseconds; a counter fills in the rest. */
   #moment(now: number): string {
-    const asked = BigInt(now) * 1_000_000n;
-    this.#last = asked > this.#last ? asked : this.#last + 1n;
+    const requested = BigInt(now) * 1_000_000n;
+    this.#last = requested > this.#last ? requested : this.#last + 1n;
     return this.#last.toString().padStart(20, '0');
   }
 }

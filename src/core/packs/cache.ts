@@ -9,17 +9,17 @@ import type { RunResult, PackHook, CachedResult, HookRun } from './hook.ts';
 import type { Credential } from './pack.ts';
 
 /**
- * What callers waiting for the same request receive. `own`: the output may not be shared, so each caller runs the pack itself.
- * `retry`: the run was cut short, so the next caller runs it.
+ * What callers waiting for the same request receive. `unshared`: the output may not be shared, so each caller runs the pack itself.
+ * `cut short`: the run ended early, so the next caller runs it.
  */
-type Landed = { readonly ready: CachedResult } | { readonly failure: Failure } | 'own' | 'cut short';
+type SharedResult = { readonly ready: CachedResult } | { readonly failure: Failure } | 'unshared' | 'cut short';
 
 /** A run in progress that callers with the same request wait for. */
 interface Flight {
   readonly place: string;
   readonly key: string;
-  readonly landed: Promise<Landed>;
-  readonly land: (landed: Landed) => void;
+  readonly result: Promise<SharedResult>;
+  readonly settle: (result: SharedResult) => void;
 }
 
 /**
@@ -28,9 +28,9 @@ interface Flight {
  */
 export function cacheHook(store: MemoryStore): PackHook {
   const flights = new Map<string, Flight>();
-  const answering = new WeakMap<HookRun, Flight>();
+  const runFlights = new WeakMap<HookRun, Flight>();
 
-  const kept = async ({ caller: { subject } }: HookRun, key: string): Promise<CachedResult | undefined> => {
+  const cached = async ({ caller: { subject } }: HookRun, key: string): Promise<CachedResult | undefined> => {
     const entry = await store.space({ subject }, 'cache').get(key);
     return entry && { output: (JSON.parse(entry.value) as { output: unknown }).output, expiresAt: entry.expiresAt };
   };
@@ -40,32 +40,32 @@ export function cacheHook(store: MemoryStore): PackHook {
     if (key === undefined) return undefined;
     const place = `${run.caller.subject}:${key}`;
     for (;;) {
-      const ready = await kept(run, key);
+      const ready = await cached(run, key);
       if (ready) return ready;
       const flight = flights.get(place);
       if (!flight) break;
-      const landed = await flight.landed;
-      if (landed === 'own') return undefined;
+      const result = await flight.result;
+      if (result === 'unshared') return undefined;
       // One caller's cancellation, timeout or token must not fail the others: the next waiting caller runs the pack.
-      if (landed === 'cut short') continue;
-      if ('failure' in landed) throw landed.failure;
-      return landed.ready;
+      if (result === 'cut short') continue;
+      if ('failure' in result) throw result.failure;
+      return result.ready;
     }
     // A caller that has cancelled must not become the one that others wait for.
     run.context.signal.throwIfAborted();
-    const { promise, resolve } = Promise.withResolvers<Landed>();
-    const flight = { place, key, landed: promise, land: resolve };
+    const { promise, resolve } = Promise.withResolvers<SharedResult>();
+    const flight = { place, key, result: promise, settle: resolve };
     flights.set(place, flight);
-    answering.set(run, flight);
+    runFlights.set(run, flight);
     return undefined;
   };
 
-  const keep = async (run: HookRun, key: string, ending: RunResult): Promise<Landed> => {
-    if (ending.failure) return run.context.signal.aborted ? 'cut short' : { failure: ending.failure };
-    const value = JSON.stringify({ output: ending.output });
+  const keep = async (run: HookRun, key: string, runResult: RunResult): Promise<SharedResult> => {
+    if (runResult.failure) return run.context.signal.aborted ? 'cut short' : { failure: runResult.failure };
+    const value = JSON.stringify({ output: runResult.output });
     const { credential } = run.context;
-    if (run.uncacheable || credential?.revoked === true || Buffer.byteLength(value) > PACK.cacheBytes) return 'own';
-    if (findSecret(value) || containsCredential(value, credential) || holdsPrivateHeaders(value)) return 'own';
+    if (run.uncacheable || credential?.revoked === true || Buffer.byteLength(value) > PACK.cacheBytes) return 'unshared';
+    if (findSecret(value) || containsCredential(value, credential) || containsPrivateHeaders(value)) return 'unshared';
     const { entry } = await store.space({ subject: run.caller.subject }, 'cache').put({
       key,
       value,
@@ -74,24 +74,24 @@ export function cacheHook(store: MemoryStore): PackHook {
       author: authorOf(run.caller),
       lifetime: lifetimeOf(run),
     });
-    return { ready: { output: ending.output, expiresAt: entry.expiresAt } };
+    return { ready: { output: runResult.output, expiresAt: entry.expiresAt } };
   };
 
   return {
     before: (run) => {
-      const { cache, bypassesCache: fresh } = run.pack.memory ?? {};
-      return cache === true && fresh?.(run.input) !== true ? lookUp(run) : undefined;
+      const { cache, bypassesCache: bypasses } = run.pack.memory ?? {};
+      return cache === true && bypasses?.(run.input) !== true ? lookUp(run) : undefined;
     },
 
-    async after(run, ending) {
-      const flight = answering.get(run);
+    async after(run, runResult) {
+      const flight = runFlights.get(run);
       if (!flight) return;
-      let landed: Landed = 'own';
+      let result: SharedResult = 'unshared';
       try {
-        landed = await keep(run, flight.key, ending);
+        result = await keep(run, flight.key, runResult);
       } finally {
         flights.delete(flight.place);
-        flight.land(landed);
+        flight.settle(result);
       }
     },
   };
@@ -101,11 +101,11 @@ export function cacheHook(store: MemoryStore): PackHook {
  * Whether the output contains HTTP headers that forbid caching (R-PACK-04). A page that merely mentions such a header is also
  * not cached, which only costs another run.
  */
-const holdsPrivateHeaders = (json: string): boolean =>
+const containsPrivateHeaders = (json: string): boolean =>
   /set-cookie/i.test(json) || /cache-control[\\"'\s:,=[]{1,12}[^\\"'\n]{0,200}(?:no-store|no-cache|private)/i.test(json);
 
 /** Whether the output contains the credential that was sent, whatever its format. */
-export const containsCredential = (json: string, credential: Credential | undefined): boolean =>
+const containsCredential = (json: string, credential: Credential | undefined): boolean =>
   credential !== undefined && json.includes(JSON.stringify(credential.secret).slice(1, -1));
 
 /** Deletes the cached outputs of these packs, for every subject and credential. */
@@ -135,3 +135,19 @@ export function requireCacheTtl(name: string, memory: { readonly cache?: true; r
   if (Number.isInteger(ttl) && ttl >= 1 && ttl <= PACK.cacheTtl) return;
   throw new Failure('invalid_input', `${name} caches outputs without a ttl; set memory.ttl to 1 to ${PACK.cacheTtl} seconds.`);
 }
+
+/** Key prefix for the last output of each request. */
+const CAPTURED = 'captured/';
+
+/**
+ * Stores each output in the pack's own memory, if the pack asks for it. Outputs that may not be cached are not stored
+ * (R-PACK-30).
+ */
+export const captureHook: PackHook = {
+  after({ pack, input, context: { memory, credential }, uncacheable: forThisOnce }, { outcome, output, cachedUntil }) {
+    if (pack.memory?.capture !== true || outcome !== 'ok' || cachedUntil !== undefined || forThisOnce) return undefined;
+    const question = canonicalJson(input);
+    if (question === undefined || containsCredential(JSON.stringify(output), credential)) return undefined;
+    return memory?.store(CAPTURED + hash('sha256', question), output);
+  },
+};

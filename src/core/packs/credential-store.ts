@@ -9,15 +9,15 @@ import { CREDENTIAL } from '../store/vault-names.ts';
 import type { Clock } from '../time/clock.ts';
 import { formatTime } from '../time/format-time.ts';
 import { forgetCachedOutputs } from './cache.ts';
-import type { CredentialProvider } from './credentials.ts';
+import type { PackHook } from './hook.ts';
 import type { Credential, Pack } from './pack.ts';
 
 /** How long a secret is reused. Keychains are slow to read and may prompt the owner. */
-const HELD_MS = 60_000;
+const CACHE_MS = 60_000;
 
 /** Stored in the vault: where the keychain item is. Without this record the keychain is not read. */
-const Whereabouts = lazy(() => z.object({ place: z.string(), at: z.int() }));
-type Whereabouts = SchemaOutput<typeof Whereabouts>;
+const Location = lazy(() => z.object({ place: z.string(), at: z.int() }));
+type Location = SchemaOutput<typeof Location>;
 
 /** Stored in the keychain. */
 const Item = lazy(() => z.object({ id: z.string().min(1), secret: z.string().min(1) }));
@@ -29,6 +29,22 @@ export interface CredentialSources {
   readonly provided?: Readonly<Record<string, string>>;
 }
 
+/** The owner's credentials for external services, by name. Packs cannot list them. */
+export interface CredentialProvider {
+  read(name: string): Promise<Credential | undefined>;
+}
+
+/** Gives a pack the one credential that it names. */
+export const credentialHook = (credentials: CredentialProvider): PackHook => ({
+  before: ({ pack, context }) =>
+    pack.credential === undefined
+      ? undefined
+      : credentials.read(pack.credential).then((credential) => {
+          if (credential) context.credential = credential;
+          return undefined;
+        }),
+});
+
 interface Deps extends CredentialSources {
   readonly store: MemoryStore;
   readonly clock: Clock;
@@ -36,7 +52,7 @@ interface Deps extends CredentialSources {
   packs(): readonly Pack[];
 }
 
-interface Held extends Credential {
+interface CachedCredential extends Credential {
   revoked: boolean;
   until: number;
 }
@@ -47,93 +63,93 @@ interface Held extends Credential {
  */
 export class CredentialStore implements CredentialProvider {
   readonly #deps: Deps;
-  readonly #held = new Map<string, Held>();
-  #working: Promise<unknown> = Promise.resolve();
+  readonly #cache = new Map<string, CachedCredential>();
+  #latestJob: Promise<unknown> = Promise.resolve();
 
   constructor(deps: Deps) {
     this.#deps = deps;
-    for (const [name, secret] of Object.entries(deps.provided ?? {})) this.#hold(name, { id: newId(), secret }, Infinity);
+    for (const [name, secret] of Object.entries(deps.provided ?? {})) this.#addToCache(name, { id: newId(), secret }, Infinity);
   }
 
   async read(name: string): Promise<Credential | undefined> {
-    return this.#atHand(name) ?? this.#inTurn(async () => this.#atHand(name) ?? this.#fromKeychain(name));
+    return this.#cached(name) ?? this.#serialize(async () => this.#cached(name) ?? this.#fromKeychain(name));
   }
 
   async list(): Promise<CredentialList> {
-    const { store, provided: handedIn = {} } = this.#deps;
+    const { store, provided = {} } = this.#deps;
     const kept = new Set(await store.vault.names());
     const credentials: CredentialList['credentials'] = [];
     for (const name of this.#names()) {
       const packs = this.#packsWith(name);
-      if (Object.hasOwn(handedIn, name)) credentials.push({ name, packs, kept_in: 'settings' });
+      if (Object.hasOwn(provided, name)) credentials.push({ name, packs, kept_in: 'settings' });
       else if (!kept.has(CREDENTIAL + name)) credentials.push({ name, packs });
-      else credentials.push({ name, packs, kept_in: 'keychain', ...setAt(await this.#whereabouts(name)) });
+      else credentials.push({ name, packs, kept_in: 'keychain', ...setAt(await this.#location(name)) });
     }
     return { credentials };
   }
 
   set({ name, secret }: SetCredentialInput): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#serialize(async () => {
       this.#requireChangeable(name);
       const { store } = this.#deps;
-      const before = await this.#whereabouts(name);
+      const before = await this.#location(name);
       const place = before?.place ?? randomBytes(8).toString('hex');
       const reading = await this.#keychain.read(accountOf(name, place));
-      if (reading.at === 'locked') throw closed('key_unavailable', name, reading.why);
-      if (reading.at === 'unavailable') throw nowhere(reading.why);
+      if (reading.at === 'locked') throw unreadable('key_unavailable', name, reading.why);
+      if (reading.at === 'unavailable') throw noKeychain(reading.why);
       // Record the location before writing the keychain item, so that a crash leaves no item that cannot be found and removed.
-      if (!before) await this.#note(name, place);
+      if (!before) await this.#saveLocation(name, place);
       try {
         await this.#keychain.save(accountOf(name, place), JSON.stringify({ id: newId(), secret }));
       } catch (error) {
         if (!before) await store.vault.delete(CREDENTIAL + name);
         throw error;
       }
-      await this.#note(name, place);
-      await this.#end(name);
+      await this.#saveLocation(name, place);
+      await this.#invalidate(name);
     });
   }
 
   delete(name: string): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#serialize(async () => {
       this.#requireChangeable(name);
-      const whereabouts = await this.#whereabouts(name);
-      if (!whereabouts)
+      const location = await this.#location(name);
+      if (!location)
         throw new Failure('not_found', 'There is no credential with this name; list the credentials to see their names.');
-      const account = accountOf(name, whereabouts.place);
+      const account = accountOf(name, location.place);
       const reading = await this.#keychain.read(account);
       // An unavailable keychain must not prevent deletion. A locked one still holds the item.
-      if (reading.at === 'locked') throw closed('key_unavailable', name, reading.why);
+      if (reading.at === 'locked') throw unreadable('key_unavailable', name, reading.why);
       if (reading.at === 'found') await this.#keychain.remove(account);
       await this.#deps.store.vault.delete(CREDENTIAL + name);
-      await this.#end(name);
+      await this.#invalidate(name);
     });
   }
 
-  #atHand(name: string): Credential | undefined {
-    const held = this.#held.get(name);
-    return held && held.until > this.#deps.clock.steady() ? held : undefined;
+  #cached(name: string): Credential | undefined {
+    const cached = this.#cache.get(name);
+    return cached && cached.until > this.#deps.clock.steady() ? cached : undefined;
   }
 
   async #fromKeychain(name: string): Promise<Credential | undefined> {
     const found = await this.#found(name);
-    const held = this.#held.get(name);
-    const until = this.#deps.clock.steady() + HELD_MS;
-    if (held && held.id === found?.id) held.until = until;
+    const cached = this.#cache.get(name);
+    const until = this.#deps.clock.steady() + CACHE_MS;
+    if (cached && cached.id === found?.id) cached.until = until;
     else {
       // The keychain item was changed outside the program.
-      if (held) await this.#end(name);
-      if (found) this.#hold(name, found, until);
+      if (cached) await this.#invalidate(name);
+      if (found) this.#addToCache(name, found, until);
     }
-    return this.#held.get(name);
+    return this.#cache.get(name);
   }
 
   async #found(name: string): Promise<SchemaOutput<typeof Item> | undefined> {
-    const whereabouts = await this.#whereabouts(name);
-    if (!whereabouts) return undefined;
-    const reading = await this.#keychain.read(accountOf(name, whereabouts.place));
+    const location = await this.#location(name);
+    if (!location) return undefined;
+    const reading = await this.#keychain.read(accountOf(name, location.place));
     if (reading.at === 'absent') return undefined;
-    if (reading.at !== 'found') throw closed('unavailable', name, reading.why);
+    if (reading.at !== 'found') throw unreadable('unavailable', name, reading.why);
     const item = itemOf(reading.text);
     if (item) return item;
     throw new Failure(
@@ -142,52 +158,52 @@ export class CredentialStore implements CredentialProvider {
     );
   }
 
-  #hold(name: string, { id, secret }: SchemaOutput<typeof Item>, until: number): void {
-    this.#held.set(name, { id, secret, until, revoked: false, reportRejected: () => this.#refused(name, id) });
+  #addToCache(name: string, { id, secret }: SchemaOutput<typeof Item>, until: number): void {
+    this.#cache.set(name, { id, secret, until, revoked: false, reportRejected: () => this.#rejected(name, id) });
   }
 
-  #letGo(name: string): void {
-    const held = this.#held.get(name);
-    if (held) held.revoked = true;
-    this.#held.delete(name);
+  #drop(name: string): void {
+    const cached = this.#cache.get(name);
+    if (cached) cached.revoked = true;
+    this.#cache.delete(name);
   }
 
   /** Drops the secret and all outputs cached with it. Runs in progress that use it are not cached. */
-  async #end(name: string): Promise<void> {
-    this.#letGo(name);
+  async #invalidate(name: string): Promise<void> {
+    this.#drop(name);
     await forgetCachedOutputs(this.#deps.store, this.#packsWith(name));
   }
 
-  async #refused(name: string, id: string): Promise<void> {
-    const held = this.#held.get(name);
+  async #rejected(name: string, id: string): Promise<void> {
+    const cached = this.#cache.get(name);
     // A new secret was set in the meantime; the rejection concerns the old one.
-    if (held?.id !== id) return;
-    await this.#end(name);
-    if (held.until === Infinity) this.#hold(name, held, Infinity);
+    if (cached?.id !== id) return;
+    await this.#invalidate(name);
+    if (cached.until === Infinity) this.#addToCache(name, cached, Infinity);
   }
 
-  async #whereabouts(name: string): Promise<Whereabouts | undefined> {
+  async #location(name: string): Promise<Location | undefined> {
     const text = await this.#deps.store.vault.read(CREDENTIAL + name);
-    return text === undefined ? undefined : Whereabouts().parse(JSON.parse(text));
+    return text === undefined ? undefined : Location().parse(JSON.parse(text));
   }
 
-  #note(name: string, place: string): Promise<void> {
+  #saveLocation(name: string, place: string): Promise<void> {
     const { vault } = this.#deps.store;
-    return vault.write(CREDENTIAL + name, JSON.stringify({ place, at: this.#deps.store.now() } satisfies Whereabouts));
+    return vault.write(CREDENTIAL + name, JSON.stringify({ place, at: this.#deps.store.now() } satisfies Location));
   }
 
   get #keychain(): KeychainItems {
     const { keychain } = this.#deps;
     if (keychain) return keychain;
-    throw nowhere('none is used');
+    throw noKeychain('none is used');
   }
 
   #requireChangeable(name: string): void {
-    const { store, provided: handedIn = {} } = this.#deps;
+    const { store, provided = {} } = this.#deps;
     if (!this.#names().includes(name)) {
       throw new Failure('not_found', 'No pack uses a credential with this name; list the credentials to see their names.');
     }
-    if (Object.hasOwn(handedIn, name)) {
+    if (Object.hasOwn(provided, name)) {
       throw new Failure('invalid_input', `The credential ${name} comes from a setting, which takes precedence; change it there.`);
     }
     if (store.status().kept === 'memory') {
@@ -211,9 +227,9 @@ export class CredentialStore implements CredentialProvider {
       .map(({ name }) => name);
   }
 
-  #inTurn<T>(job: () => Promise<T>): Promise<T> {
-    const done = this.#working.then(job);
-    this.#working = done.catch(() => undefined);
+  #serialize<T>(job: () => Promise<T>): Promise<T> {
+    const done = this.#latestJob.then(job);
+    this.#latestJob = done.catch(() => undefined);
     return done;
   }
 }
@@ -222,7 +238,7 @@ const newId = (): string => randomBytes(16).toString('hex');
 
 const accountOf = (name: string, place: string): string => `credential ${name} ${place}`;
 
-const setAt = (known: Whereabouts | undefined): { set_at?: string } => (known ? { set_at: formatTime(known.at) } : {});
+const setAt = (known: Location | undefined): { set_at?: string } => (known ? { set_at: formatTime(known.at) } : {});
 
 function itemOf(text: string): SchemaOutput<typeof Item> | undefined {
   try {
@@ -232,11 +248,14 @@ function itemOf(text: string): SchemaOutput<typeof Item> | undefined {
   }
 }
 
-const nowhere = (why: string): Failure =>
-  new Failure('key_unavailable', `No OS keychain is available to store the credential: ${why}; provide it by a setting instead.`);
+const noKeychain = (reason: string): Failure =>
+  new Failure(
+    'key_unavailable',
+    `No OS keychain is available to store the credential: ${reason}; provide it by a setting instead.`,
+  );
 
-const closed = (code: FailureCode, name: string, why: string): Failure =>
+const unreadable = (code: FailureCode, name: string, reason: string): Failure =>
   new Failure(
     code,
-    `The credential ${name} is in the OS keychain, which cannot be read: ${why}; unlock the keychain and try again.`,
+    `The credential ${name} is in the OS keychain, which cannot be read: ${reason}; unlock the keychain and try again.`,
   );

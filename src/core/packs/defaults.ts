@@ -3,30 +3,34 @@ import { MY_DEFAULTS } from '../../contract/limits.ts';
 import type { MyDefaults } from '../../contract/views.ts';
 import { requireKey } from '../crypto/require-key.ts';
 import type { Entry, EntryEvent, MemoryStore } from '../store/store.ts';
+import { clientId } from '../store/writer.ts';
 import { type AuditRow, parseAuditRow } from './audit.ts';
 
 /** Rows decrypted per event loop turn: few enough that other callers notice no delay. */
 const SLICE = 50;
 /** Subjects kept in memory. The least recently used is dropped. */
-const KNOWN = 16;
+const MOST_INDEXED = 16;
 
 type Learned = Omit<MyDefaults, 'scope' | 'fetched_at'>;
 
 type Finding = NonNullable<MyDefaults['common_findings']>[number];
 
-interface Known extends Omit<AuditRow, 'findings'> {
+interface IndexedRow extends Omit<AuditRow, 'findings'> {
   /** References to the shared findings of the subject: thousands of rows share a few. */
   readonly findings: readonly Finding[];
+  /** The client that ran it. */
+  readonly client: string;
   readonly expiresAt: number;
 }
 
-interface Shelf {
-  readonly rows: Map<number, Known>;
+interface HabitIndex {
+  readonly rows: Map<number, IndexedRow>;
   /** Counted incrementally: there may be fifty times as many findings as rows. */
   readonly findings: Map<string, Finding>;
   built: Promise<void>;
-  /** Valid until a row is added, removed or expires. */
-  learned: { readonly answer: Learned; readonly until: number } | undefined;
+  /** By client, and under an empty name for all of them. Valid until a row is added, removed or expires. */
+  readonly learned: Map<string, Learned>;
+  learnedUntil: number;
 }
 
 /**
@@ -35,108 +39,121 @@ interface Shelf {
  */
 export class Defaults implements Disposable {
   readonly #store: MemoryStore;
-  readonly #following: Disposable;
+  /** Set while anything is cached. */
+  #subscription: Disposable | undefined;
   /** By subject, least recently used first. */
-  readonly #shelves = new Map<string, Shelf>();
+  readonly #indexes = new Map<string, HabitIndex>();
 
   constructor(store: MemoryStore) {
     this.#store = store;
-    this.#following = store.onEntryEvent((change) => this.#hear(change));
   }
 
-  async of(subject: string): Promise<Learned> {
-    const shelf = this.#shelf(subject);
-    await shelf.built;
+  /** Learned from the runs of all clients, or of one. */
+  async of(subject: string, client = ''): Promise<Learned> {
+    const index = this.#indexOf(subject);
+    await index.built;
     // The index may have been built before the memory was locked.
     requireKey(this.#store);
     const now = this.#store.now();
-    if (shelf.learned && now < shelf.learned.until) return shelf.learned.answer;
-    let until = Infinity;
-    for (const [row, { expiresAt }] of shelf.rows) {
-      if (expiresAt <= now) drop(shelf, row);
-      else until = Math.min(until, expiresAt);
+    if (now >= index.learnedUntil) {
+      for (const [row, { expiresAt }] of index.rows) if (expiresAt <= now) drop(index, row);
+      index.learnedUntil = index.rows.values().reduce((first, { expiresAt }) => Math.min(first, expiresAt), Infinity);
     }
-    shelf.learned = { answer: learn(shelf), until };
-    return shelf.learned.answer;
+    const answer = index.learned.get(client) ?? learn(index, client);
+    index.learned.set(client, answer);
+    return answer;
   }
 
   [Symbol.dispose](): void {
-    this.#following[Symbol.dispose]();
-    this.#shelves.clear();
+    this.#subscription?.[Symbol.dispose]();
+    this.#subscription = undefined;
+    this.#indexes.clear();
   }
 
-  #shelf(subject: string): Shelf {
-    const known = this.#shelves.get(subject);
-    this.#shelves.delete(subject);
-    const shelf = known ?? { rows: new Map(), findings: new Map(), built: Promise.resolve(), learned: undefined };
-    this.#shelves.set(subject, shelf);
+  #indexOf(subject: string): HabitIndex {
+    const known = this.#indexes.get(subject);
+    this.#indexes.delete(subject);
+    const index = known ?? {
+      rows: new Map(),
+      findings: new Map(),
+      built: Promise.resolve(),
+      learned: new Map(),
+      learnedUntil: 0,
+    };
+    this.#indexes.set(subject, index);
     if (known) return known;
-    const [oldest] = this.#shelves.size > KNOWN ? this.#shelves.keys() : [];
-    if (oldest !== undefined) this.#shelves.delete(oldest);
-    shelf.built = this.#build(subject, shelf).catch((error: unknown) => {
-      if (this.#shelves.get(subject) === shelf) this.#shelves.delete(subject);
+    this.#subscription ??= this.#store.onEntryEvent((change) => this.#update(change));
+    const [oldest] = this.#indexes.size > MOST_INDEXED ? this.#indexes.keys() : [];
+    if (oldest !== undefined) this.#indexes.delete(oldest);
+    index.built = this.#build(subject, index).catch((error: unknown) => {
+      if (this.#indexes.get(subject) === index) this.#indexes.delete(subject);
       throw error;
     });
-    return shelf;
+    return index;
   }
 
-  async #build(subject: string, shelf: Shelf): Promise<void> {
+  async #build(subject: string, index: HabitIndex): Promise<void> {
     const space = this.#store.space({ subject }, 'audit');
     for (let after = {}; ;) {
       const { entries, rows, next } = await space.page({ sort: 'updated', limit: SLICE, ...after });
-      for (const [index, entry] of entries.entries()) add(shelf, rows[index] ?? 0, entry);
+      for (const [position, entry] of entries.entries()) add(index, rows[position] ?? 0, entry);
       await nextTurn();
       if (!next) return;
       after = { after: next };
     }
   }
 
-  #hear(change: EntryEvent): void {
+  #update(change: EntryEvent): void {
     // The memory may have been locked, and everything here was decrypted with its key.
-    if (change.what === 'doubt') this.#shelves.clear();
+    if (change.what === 'doubt') this[Symbol.dispose]();
     else if (change.what === 'gone') {
-      for (const shelf of this.#shelves.values()) drop(shelf, change.row);
+      for (const index of this.#indexes.values()) drop(index, change.row);
     } else if (change.kind === 'audit') {
-      const shelf = this.#shelves.get(change.namespace.subject);
-      if (shelf) add(shelf, change.row, change.entry);
+      const index = this.#indexes.get(change.namespace.subject);
+      if (index) add(index, change.row, change.entry);
     }
   }
 }
 
-function add(shelf: Shelf, row: number, entry: Entry): void {
+function add(index: HabitIndex, row: number, entry: Entry): void {
   const known = parseAuditRow(entry);
   if (!known) return;
-  drop(shelf, row);
+  drop(index, row);
   const findings = known.findings.map(({ code, severity }) => {
     const name = nameOf(code, severity);
-    const finding = shelf.findings.get(name) ?? { code, severity, count: 0 };
+    const finding = index.findings.get(name) ?? { code, severity, count: 0 };
     finding.count += 1;
-    shelf.findings.set(name, finding);
+    index.findings.set(name, finding);
     return finding;
   });
-  shelf.rows.set(row, { ...known, findings, expiresAt: entry.expiresAt });
-  shelf.learned = undefined;
+  index.rows.set(row, { ...known, findings, client: clientId(entry.author), expiresAt: entry.expiresAt });
+  invalidate(index);
 }
 
-function drop(shelf: Shelf, row: number): void {
-  const known = shelf.rows.get(row);
+function drop(index: HabitIndex, row: number): void {
+  const known = index.rows.get(row);
   if (!known) return;
-  shelf.rows.delete(row);
+  index.rows.delete(row);
   for (const finding of known.findings) {
     finding.count -= 1;
-    if (finding.count === 0) shelf.findings.delete(nameOf(finding.code, finding.severity));
+    if (finding.count === 0) index.findings.delete(nameOf(finding.code, finding.severity));
   }
-  shelf.learned = undefined;
+  invalidate(index);
+}
+
+function invalidate(index: HabitIndex): void {
+  index.learned.clear();
+  index.learnedUntil = 0;
 }
 
 const nameOf = (code: string, severity: string): string => JSON.stringify([code, severity]);
 
 /** Counts successful runs for usage, and all runs for findings. */
-function learn(shelf: Shelf): Learned {
-  const rows = [...shelf.rows.values()];
+function learn(index: HabitIndex, client: string): Learned {
+  const rows = [...index.rows.values()].filter((row) => client === '' || row.client === client);
   const newest = rows.toSorted((one, other) => (one.sequence < other.sequence ? 1 : -1));
-  const habits = (kind: Known['kind']) => habitsOf(rows.filter((row) => row.kind === kind && row.succeeded));
-  const findings = mostCommon(shelf.findings.values());
+  const habits = (kind: IndexedRow['kind']) => habitsOf(rows.filter((row) => row.kind === kind && row.succeeded));
+  const findings = client === '' ? mostCommon(index.findings.values()) : [];
   return {
     packs: habits('pack').map(({ count, ...habit }) => ({ ...habit, calls: count })),
     pipelines: habits('pipeline').map(({ count, ...habit }) => ({ ...habit, runs: count })),
@@ -152,7 +169,7 @@ function learn(shelf: Shelf): Learned {
   };
 }
 
-function habitsOf(rows: readonly Known[]) {
+function habitsOf(rows: readonly IndexedRow[]) {
   const habits = [...Map.groupBy(rows, ({ id }) => id)].map(([id, own]) => ({
     id,
     count: own.length,
@@ -170,7 +187,7 @@ function habitsOf(rows: readonly Known[]) {
 }
 
 /** The most frequent value of each field. Ties go to the smallest value. */
-function usualInputs(rows: readonly Known[]): Record<string, string> | undefined {
+function usualInputs(rows: readonly IndexedRow[]): Record<string, string> | undefined {
   const fields = new Map<string, Map<string, number>>();
   for (const { inputs } of rows) {
     for (const [field, value] of Object.entries(inputs)) {
@@ -193,18 +210,18 @@ function mostFrequent(values: ReadonlyMap<string, number>): string {
 
 /** Selects the top findings without sorting all of them: thousands may occur only once. */
 function mostCommon(findings: Iterable<Finding>): Finding[] {
-  const most: Finding[] = [];
+  const top: Finding[] = [];
   for (const finding of findings) {
-    const last = most[MY_DEFAULTS.findings - 1];
-    if (last && commoner(last, finding) <= 0) continue;
-    const place = most.findIndex((other) => commoner(finding, other) < 0);
-    most.splice(place < 0 ? most.length : place, 0, { ...finding });
-    most.length = Math.min(most.length, MY_DEFAULTS.findings);
+    const last = top[MY_DEFAULTS.findings - 1];
+    if (last && byFrequency(last, finding) <= 0) continue;
+    const place = top.findIndex((other) => byFrequency(finding, other) < 0);
+    top.splice(place < 0 ? top.length : place, 0, { ...finding });
+    top.length = Math.min(top.length, MY_DEFAULTS.findings);
   }
-  return most;
+  return top;
 }
 
-const commoner = (one: Finding, other: Finding): number =>
+const byFrequency = (one: Finding, other: Finding): number =>
   other.count - one.count || compare(one.code, other.code) || compare(one.severity, other.severity);
 
 const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);

@@ -31,7 +31,7 @@ export interface EgressResponse {
  * use. Throws a `Failure` that names the host and never a header.
  */
 export interface Egress {
-  get(errand: EgressRequest): Promise<EgressResponse>;
+  get(request: EgressRequest): Promise<EgressResponse>;
 }
 
 /** Whether the response headers forbid caching (R-PACK-04). */

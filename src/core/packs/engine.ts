@@ -5,7 +5,7 @@ import type { ConsentEffect } from '../../contract/operations.ts';
 import type { PackResult, RunPackInput } from '../../contract/pack.ts';
 import { explainIssue } from '../../contract/schema.ts';
 import type { Caller } from '../access/caller.ts';
-import { askConsent, type CallContext } from '../operations/call-context.ts';
+import { askConsent, type CallContext, orAborted } from '../operations/call-context.ts';
 import type { Clock } from '../time/clock.ts';
 import { formatTime } from '../time/format-time.ts';
 import type { Catalogue } from './catalogue.ts';
@@ -13,7 +13,7 @@ import type { RunResult, PackHook, CachedResult, HookRun } from './hook.ts';
 import type { Artifact, ArtifactStore, Pack } from './pack.ts';
 
 /** At most this many cached outputs are returned before their audit rows are written. */
-const MOST_NOTED = 256;
+const MOST_UNRECORDED = 256;
 
 interface Deps {
   readonly catalogue: Catalogue;
@@ -23,10 +23,10 @@ interface Deps {
   /** Receives what a pack logs while it runs. */
   readonly log?: (pack: string, text: string) => void;
   /** Called when a hook fails after a run. The caller's result does not change. */
-  readonly trouble: (pack: string) => void;
+  readonly reportError: (pack: string) => void;
 }
 
-interface Asked {
+interface RunRequest {
   readonly pack: Pack;
   readonly caller: Caller;
   readonly session: string | undefined;
@@ -34,9 +34,9 @@ interface Asked {
   readonly during: CallContext;
 }
 
-type Outcome = Answered | { readonly failure: Failure };
+type Outcome = Answer | { readonly failure: Failure };
 
-interface Answered {
+interface Answer {
   readonly ready: CachedResult | undefined;
   readonly output: unknown;
   readonly artifacts: readonly Artifact[];
@@ -49,10 +49,10 @@ interface Answered {
 export class PackEngine {
   readonly catalogue: Catalogue;
   readonly #deps: Deps;
-  readonly #underWay = new Map<string, number>();
+  readonly #runCounts = new Map<string, number>();
   readonly #running = new Set<{ readonly caller: Caller; readonly limit: TimeLimit }>();
   /** Runs whose audit rows are being written. */
-  #noting = 0;
+  #unrecorded = 0;
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -70,7 +70,7 @@ export class PackEngine {
       const input = { name, input: given, ...(session !== undefined && { session }) };
       await askConsent(during, { caller, name: 'runPack', input, effect });
     }
-    using _place = this.#place(caller.subject);
+    using _place = this.#takePlace(caller.subject);
     return await this.#run({ pack, caller, session, input: parsed.data, during });
   }
 
@@ -84,18 +84,18 @@ export class PackEngine {
     for (const { limit } of this.#running) limit.withhold(why);
   }
 
-  async #run({ pack, caller, session, input, during }: Asked): Promise<PackResult> {
+  async #run({ pack, caller, session, input, during }: RunRequest): Promise<PackResult> {
     const { clock, hooks } = this.#deps;
-    const began = clock.steady();
+    const startedAt = clock.steady();
     using limit = timeLimit(clock, pack, during.signal);
-    using _running = this.#listed({ caller, limit });
+    using _running = this.#register({ caller, limit });
     const run = this.#begin({ pack, caller, session, input, during }, limit);
     const begun: PackHook[] = [];
     const outcome = await this.#outcome(run, hooks, begun, limit.signal);
-    const durationMs = Math.max(0, Math.round(clock.steady() - began));
-    const noted = this.#after(run, begun, endingOf(outcome, durationMs));
+    const durationMs = Math.max(0, Math.round(clock.steady() - startedAt));
+    const recorded = this.#after(run, begun, resultOf(outcome, durationMs));
     // A cached output is returned without waiting for its audit row.
-    if ('failure' in outcome || !outcome.ready || this.#noting > MOST_NOTED) await noted;
+    if ('failure' in outcome || !outcome.ready || this.#unrecorded > MOST_UNRECORDED) await recorded;
     if ('failure' in outcome) throw outcome.failure;
     if (limit.withheld) throw limit.withheld;
     const { ready, output, artifacts } = outcome;
@@ -111,32 +111,36 @@ export class PackEngine {
     };
   }
 
-  #begin({ pack, caller, session, input, during }: Asked, limit: TimeLimit): HookRun {
+  #begin({ pack, caller, session, input, during }: RunRequest, limit: TimeLimit): HookRun {
     const { log } = this.#deps;
     const { signal } = limit;
-    const { consent } = during;
-    let forThisOnce = false;
+    const { consent, pipelineRun } = during;
+    let uncacheable = false;
     return {
       pack,
       caller,
       ...(session !== undefined && { session }),
       input,
       get uncacheable() {
-        return forThisOnce;
+        return uncacheable;
       },
       context: {
         input,
         caller,
         ...(session !== undefined && { session }),
         signal,
-        callContext: { signal, ...(consent && { consent: (request) => limit.suspended(() => consent(request)) }) },
+        callContext: {
+          signal,
+          ...(consent && { consent: (request) => limit.suspended(() => consent(request)) }),
+          ...(pipelineRun !== undefined && { pipelineRun }),
+        },
         progress(done, of, saying) {
           // A handler may ignore its signal and continue.
           if (!signal.aborted) during.progress?.(done, of, saying);
         },
         log: (text) => log?.(pack.name, text),
         doNotCache: () => {
-          forThisOnce = true;
+          uncacheable = true;
         },
       },
     };
@@ -157,8 +161,8 @@ export class PackEngine {
     try {
       signal.throwIfAborted();
       const artifacts: Artifact[] = [];
-      if (run.context.artifacts) run.context.artifacts = noting(run, run.context.artifacts, artifacts);
-      const output = fitting(run.pack, await orAborted(signal, run.pack.handler(run.context)));
+      if (run.context.artifacts) run.context.artifacts = recordingArtifacts(run, run.context.artifacts, artifacts);
+      const output = validatedOutput(run.pack, await orAborted(signal, run.pack.handler(run.context)));
       return { ready: undefined, output, artifacts };
     } catch (error) {
       return { failure: asHandlerFailure(error) };
@@ -166,38 +170,38 @@ export class PackEngine {
   }
 
   /** Never rejects, because the caller may not await it. */
-  async #after(run: HookRun, begun: readonly PackHook[], ending: RunResult): Promise<void> {
-    this.#noting += 1;
+  async #after(run: HookRun, begun: readonly PackHook[], result: RunResult): Promise<void> {
+    this.#unrecorded += 1;
     for (const hook of begun.toReversed()) {
       try {
-        const work = hook.after?.(run, ending);
+        const work = hook.after?.(run, result);
         if (work instanceof Promise) await work;
       } catch {
-        this.#deps.trouble(run.pack.name);
+        this.#deps.reportError(run.pack.name);
       }
     }
-    this.#noting -= 1;
+    this.#unrecorded -= 1;
   }
 
-  #listed(running: { readonly caller: Caller; readonly limit: TimeLimit }): Disposable {
+  #register(running: { readonly caller: Caller; readonly limit: TimeLimit }): Disposable {
     this.#running.add(running);
     return { [Symbol.dispose]: () => void this.#running.delete(running) };
   }
 
   /** Limits concurrent runs per subject, so that one subject leaves capacity for others. */
-  #place(subject: string): Disposable {
-    const count = this.#underWay.get(subject) ?? 0;
+  #takePlace(subject: string): Disposable {
+    const count = this.#runCounts.get(subject) ?? 0;
     if (count >= PACK.atOnce) {
       throw new Failure('rate_limited', `${PACK.atOnce} packs are already running for this caller; wait until one ends.`, {
         retryAfter: 1,
       });
     }
-    this.#underWay.set(subject, count + 1);
+    this.#runCounts.set(subject, count + 1);
     return {
       [Symbol.dispose]: () => {
-        const left = (this.#underWay.get(subject) ?? 1) - 1;
-        if (left === 0) this.#underWay.delete(subject);
-        else this.#underWay.set(subject, left);
+        const left = (this.#runCounts.get(subject) ?? 1) - 1;
+        if (left === 0) this.#runCounts.delete(subject);
+        else this.#runCounts.set(subject, left);
       },
     };
   }
@@ -240,9 +244,9 @@ function timeLimit(clock: Clock, { name, seconds = PACK.timeout }: Pack, given: 
   const controller = new AbortController();
   let withheld: Failure | undefined;
   const cancel = (why?: Failure): void => controller.abort(new Cancelled(why));
-  const giveUp = (): void => cancel();
-  if (given?.aborted) giveUp();
-  else given?.addEventListener('abort', giveUp, { once: true });
+  const cancelRun = (): void => cancel();
+  if (given?.aborted) cancelRun();
+  else given?.addEventListener('abort', cancelRun, { once: true });
   const start = (): Disposable =>
     clock.after(seconds * 1000, () =>
       controller.abort(
@@ -272,23 +276,13 @@ function timeLimit(clock: Clock, { name, seconds = PACK.timeout }: Pack, given: 
     [Symbol.dispose]() {
       ended = true;
       timer[Symbol.dispose]();
-      given?.removeEventListener('abort', giveUp);
+      given?.removeEventListener('abort', cancelRun);
     },
   };
 }
 
-/** Abandons a handler that ignores its signal. */
-function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  const { promise, resolve, reject } = Promise.withResolvers<T>();
-  const abort = (): void => reject(signal.reason as Failure);
-  if (signal.aborted) abort();
-  signal.addEventListener('abort', abort, { once: true });
-  work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  return promise;
-}
-
 /** Lists new artifacts in the result. Such an output is not cached, because the cache holds no artifacts. */
-function noting({ pack, context }: HookRun, place: ArtifactStore, made: Artifact[]): ArtifactStore {
+function recordingArtifacts({ pack, context }: HookRun, place: ArtifactStore, made: Artifact[]): ArtifactStore {
   return {
     async put(name, mediaType, body) {
       try {
@@ -305,7 +299,7 @@ function noting({ pack, context }: HookRun, place: ArtifactStore, made: Artifact
 }
 
 /** Refuses output that does not match the pack's schema. */
-function fitting({ name, output }: Pack, answer: unknown): unknown {
+function validatedOutput({ name, output }: Pack, answer: unknown): unknown {
   const { success, data } = output.safeParse(answer);
   if (success && fitsJson(data)) return data;
   throw new Failure(
@@ -331,7 +325,7 @@ const asHandlerFailure = (error: unknown): Failure =>
     ? error
     : new Failure('handler_failed', 'The pack failed with an unexpected error; tell its author.', { cause: error });
 
-function endingOf(outcome: Outcome, durationMs: number): RunResult {
+function resultOf(outcome: Outcome, durationMs: number): RunResult {
   if ('failure' in outcome) {
     const { failure } = outcome;
     return { outcome: failure instanceof Cancelled ? 'cancelled' : failure.code, failure, durationMs };

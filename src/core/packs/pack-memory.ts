@@ -1,27 +1,52 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../contract/failure.ts';
 import { CATEGORY, CONTEXT, KEY_BYTES, PAGE, TTL, VALUE_BYTES } from '../../contract/limits.ts';
 import { fitsBytes } from '../../contract/schema.ts';
+import { isKeyAvailable } from '../../contract/status.ts';
 import { authorOf, type Caller } from '../access/caller.ts';
 import { findSecret } from '../operations/secret-guard.ts';
 import type { Entry, MemoryStore, Namespace, Space } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
+import { allEntries } from './all-entries.ts';
+import { putFairly } from './fair-room.ts';
+import type { HookRun, PackHook } from './hook.ts';
 import type { Pack, PackMemory, PackMemoryEntry } from './pack.ts';
+import type { PackSessions } from './sessions.ts';
 
 interface Deps {
   readonly store: MemoryStore;
   readonly pack: Pack;
   readonly caller: Caller;
   readonly namespace: Namespace;
+  /** Aborted when the run was cancelled. Its handler may go on, but must not write any more. */
+  readonly signal: AbortSignal;
+}
+
+/** Gives a pack that declares `memory` its own storage, bound to the caller and session. */
+export function memoryHook(store: MemoryStore, sessions: PackSessions): PackHook {
+  const addMemory = ({ pack, caller, session, context }: HookRun): undefined => {
+    if (!pack.memory || !isKeyAvailable(store.status().key)) return;
+    const namespace = { subject: caller.subject, ...(session !== undefined && { session }) };
+    context.memory = createPackMemory({ store, pack, caller, namespace, signal: context.signal });
+  };
+  return {
+    // Also for packs without memory: any run keeps its session alive.
+    before: (run) =>
+      run.session === undefined ? addMemory(run) : sessions.open(run.caller, run.session).then(() => addMemory(run)),
+
+    // Time spent running does not count as idle time.
+    after({ caller, session }) {
+      if (session !== undefined) sessions.touch(caller, session);
+    },
+  };
 }
 
 /** Prefixes keys with the pack's name, which the handler never sees. No pack can read or write another pack's entries. */
-export function createPackMemory({ store, pack, caller, namespace }: Deps): PackMemory {
-  const space: Space = store.space(namespace, 'pack');
+function createPackMemory({ store: memoryStore, pack, caller, namespace, signal }: Deps): PackMemory {
+  const space: Space = memoryStore.space(namespace, 'pack');
   const prefix = `${pack.name}/`;
   const { subject, session } = namespace;
 
-  const shown = (entry: Entry): PackMemoryEntry => ({ ...summary(entry), value: JSON.parse(entry.value) as unknown });
+  const detail = (entry: Entry): PackMemoryEntry => ({ ...summary(entry), value: JSON.parse(entry.value) as unknown });
   const summary = ({ key, category, tags, updatedAt, expiresAt }: Entry): Omit<PackMemoryEntry, 'value'> => ({
     key: key.slice(prefix.length),
     category,
@@ -30,16 +55,8 @@ export function createPackMemory({ store, pack, caller, namespace }: Deps): Pack
     expires_at: formatTime(expiresAt),
   });
 
-  async function* newest(begin: string): AsyncGenerator<Entry> {
-    const matches = ({ key }: Entry): boolean => key.startsWith(prefix + begin);
-    for (let after = {}; ;) {
-      const { entries, next } = await space.page({ sort: 'updated', limit: PAGE.max, matches, ...after });
-      yield* entries;
-      if (!next) return;
-      after = { after: next };
-      await nextTurn();
-    }
-  }
+  const newest = (begin: string): AsyncGenerator<Entry> =>
+    allEntries(space, { sort: 'updated', limit: PAGE.max, matches: ({ key }) => key.startsWith(prefix + begin) });
 
   return {
     namespace: session === undefined ? subject : `${subject}:${session}`,
@@ -56,19 +73,24 @@ export function createPackMemory({ store, pack, caller, namespace }: Deps): Pack
       if (!(ttl > 0 && ttl <= TTL.max)) {
         throw new Failure('handler_failed', `ttl must be a number of seconds, more than 0 and at most ${TTL.max}; send one.`);
       }
-      await space.put({
-        key: prefix + fitting(key),
+      const author = authorOf(caller);
+      const draft = {
+        key: prefix + validKey(key),
         value: text,
-        category: fittingCategory(category ?? CATEGORY.pack),
+        category: validCategory(category ?? CATEGORY.pack),
         tags,
-        author: authorOf(caller),
+        author,
         lifetime: ttl * 1000,
+      };
+      await putFairly(memoryStore, subject, author, () => {
+        signal.throwIfAborted();
+        return space.put(draft);
       });
     },
 
     async recall(key) {
-      const entry = await space.get(prefix + fitting(key));
-      return entry && shown(entry);
+      const entry = await space.get(prefix + validKey(key));
+      return entry && detail(entry);
     },
 
     async list(begin = '') {
@@ -78,7 +100,11 @@ export function createPackMemory({ store, pack, caller, namespace }: Deps): Pack
     },
 
     async delete(key) {
-      const { deleted } = await store.forget(subject, { kinds: ['pack'], key: prefix + fitting(key), session: session ?? '' });
+      const { deleted } = await memoryStore.forget(subject, {
+        kinds: ['pack'],
+        key: prefix + validKey(key),
+        session: session ?? '',
+      });
       return deleted > 0;
     },
 
@@ -88,7 +114,7 @@ export function createPackMemory({ store, pack, caller, namespace }: Deps): Pack
       for await (const entry of newest('')) {
         left -= Buffer.byteLength(entry.value);
         if (left < 0 || entries.length === CONTEXT.facts) break;
-        entries.push(shown(entry));
+        entries.push(detail(entry));
       }
       const grouped = Map.groupBy(entries, ({ category }) => category);
       return { categories: [...grouped].map(([name, members]) => ({ name, entries: members })) };
@@ -96,12 +122,12 @@ export function createPackMemory({ store, pack, caller, namespace }: Deps): Pack
   };
 }
 
-function fitting(key: string): string {
+function validKey(key: string): string {
   if (typeof key === 'string' && key !== '' && key.isWellFormed() && fitsBytes(key, KEY_BYTES)) return key;
   throw new Failure('handler_failed', `A key must be a text of 1 to ${KEY_BYTES} bytes; choose another.`);
 }
 
-function fittingCategory(category: string): string {
+function validCategory(category: string): string {
   if (CATEGORY.pattern.test(category)) return category;
   throw new Failure('handler_failed', 'A category must have 1 to 64 characters of a-z, 0-9, "_", "." and "-"; choose another.');
 }

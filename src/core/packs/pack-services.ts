@@ -7,14 +7,13 @@ import { PipelineRunner } from '../pipelines/pipeline-runner.ts';
 import type { MemoryStore } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
 import { Audit, auditHook } from './audit.ts';
-import { cacheHook } from './cache.ts';
-import { captureHook } from './capture.ts';
+import { cacheHook, captureHook } from './cache.ts';
 import { Catalogue } from './catalogue.ts';
-import { type CredentialProvider, credentialHook } from './credentials.ts';
+import { type CredentialProvider, credentialHook } from './credential-store.ts';
 import { Defaults } from './defaults.ts';
 import { PackEngine } from './engine.ts';
 import type { PackHook } from './hook.ts';
-import { memoryHook } from './memory-hook.ts';
+import { memoryHook } from './pack-memory.ts';
 import type { Pack } from './pack.ts';
 import { PackSessions } from './sessions.ts';
 
@@ -42,13 +41,13 @@ export interface PackServicesOptions {
   /** Run before the memory, cache and audit hooks, and finish after them. */
   readonly hooks?: readonly PackHook[];
   readonly log?: (pack: string, text: string) => void;
-  readonly trouble?: (what: string) => void;
+  readonly reportError?: (what: string) => void;
 }
 
 /** Packs that call operations are added later, because the operations need these services first. */
 export function createPackServices(options: PackServicesOptions): PackServices & Disposable {
-  const { store, clock, tokens, packs = [], skipped = [], credentials, hooks = [], log, trouble = () => undefined } = options;
-  const sessions = new PackSessions(store, clock, () => trouble('the end of a session'));
+  const { store, clock, tokens, packs = [], skipped = [], credentials, hooks = [], log, reportError = () => undefined } = options;
+  const sessions = new PackSessions(store, clock, () => reportError('the end of a session'));
   const audit = new Audit(store);
   const catalogue = new Catalogue();
   for (const pack of packs) catalogue.add(pack);
@@ -59,7 +58,7 @@ export function createPackServices(options: PackServicesOptions): PackServices &
     ...(credentials ? [credentialHook(credentials)] : []),
     cacheHook(store),
   ];
-  const engine = new PackEngine({ catalogue, hooks: [...hooks, ...own], clock, trouble, ...(log && { log }) });
+  const engine = new PackEngine({ catalogue, hooks: [...hooks, ...own], clock, reportError, ...(log && { log }) });
   const defaults = new Defaults(store);
   const authorship = new Authorship(tokens);
   const pipelines = new PipelineRunner({
@@ -68,7 +67,7 @@ export function createPackServices(options: PackServicesOptions): PackServices &
     audit,
     authorship,
     clock,
-    trouble: () => trouble('the end of a pipeline'),
+    reportError: () => reportError('the end of a pipeline'),
   });
   const revocations = tokens?.onRevoked((token) => {
     const why = new Failure(
@@ -80,9 +79,9 @@ export function createPackServices(options: PackServicesOptions): PackServices &
     engine.cancelRunsOf(token, why);
     void pipelines.cancelOrphanedRuns();
   });
-  const locks = store.onEntryEvent(({ what }) => {
+  const locks = store.onKeyChange(() => {
     const { key } = store.status();
-    if (what !== 'doubt' || isKeyAvailable(key)) return;
+    if (isKeyAvailable(key)) return;
     const why = new Failure('key_unavailable', `The memory was locked before this run ended. ${key.remedy}`);
     pipelines.cancelAllRuns(why);
     engine.cancelAllRuns(why);

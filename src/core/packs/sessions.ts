@@ -1,12 +1,17 @@
 import { Failure } from '../../contract/failure.ts';
 import { PACK } from '../../contract/limits.ts';
+import { type Caller, hasScope } from '../access/caller.ts';
+import { mayEnd, mayTakePlace } from '../access/fair-share.ts';
 import type { MemoryStore } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
 
-const REST_MS = PACK.sessionIdle * 1000;
+const IDLE_MS = PACK.sessionIdle * 1000;
 
 interface Session {
   readonly subject: string;
+  /** The client that started it. */
+  readonly client: string;
+  readonly token: string;
   readonly id: string;
   usedAt: number;
 }
@@ -18,45 +23,59 @@ interface Session {
 export class PackSessions implements Disposable {
   readonly #store: MemoryStore;
   readonly #clock: Clock;
-  readonly #trouble: () => void;
+  readonly #reportError: () => void;
   /** Least recently used first. */
   readonly #open = new Map<string, Session>();
-  #waiting: Disposable | undefined;
-  #first: Promise<void> | undefined;
+  #timer: Disposable | undefined;
+  #cleanUp: Promise<void> | undefined;
 
-  constructor(store: MemoryStore, clock: Clock, trouble: () => void) {
+  constructor(store: MemoryStore, clock: Clock, reportError: () => void) {
     this.#store = store;
     this.#clock = clock;
-    this.#trouble = trouble;
+    this.#reportError = reportError;
   }
 
   /**
    * Deletes leftovers of an earlier start before the first session opens, so that a session with the same name starts empty.
    */
-  async open(subject: string, id: string): Promise<void> {
-    this.#first ??= this.endLeftovers();
+  async open(caller: Caller, id: string): Promise<void> {
+    this.#cleanUp ??= this.endLeftovers();
     try {
-      await this.#first;
+      await this.#cleanUp;
     } catch (error) {
-      this.#first = undefined;
+      this.#cleanUp = undefined;
       throw error;
     }
-    this.touch(subject, id);
+    this.touch(caller, id);
   }
 
-  touch(subject: string, id: string): void {
+  touch(caller: Caller, id: string): void {
+    const { subject, client, token } = caller;
     const name = nameOf(subject, id);
     const known = this.#open.get(name);
-    if (!known && this.#countOf(subject) >= PACK.sessions) {
-      throw new Failure('session_unavailable', `${PACK.sessions} sessions of this caller are already open; end one first.`);
+    if (!known && !mayTakePlace(caller, this.#openOf(subject), PACK.sessions)) {
+      throw new Failure(
+        'session_unavailable',
+        `This client has its share of the ${PACK.sessions} open sessions of its memory; end one of its own first.`,
+      );
     }
     this.#open.delete(name);
-    this.#open.set(name, { subject, id, usedAt: this.#clock.steady() });
-    this.#wait();
+    this.#open.set(name, { ...(known ?? { subject, id, client, token }), usedAt: this.#clock.steady() });
+    this.#startTimer();
   }
 
-  /** Returns the number of deleted entries. A session that is not open may still have entries from an earlier start. */
-  async end(subject: string, id: string): Promise<number> {
+  /**
+   * Returns the number of deleted entries. Only the client that started a session and the owner may end it. To other clients
+   * the session looks like one that does not exist.
+   */
+  async end(caller: Caller, id: string): Promise<number> {
+    const session = this.#open.get(nameOf(caller.subject, id));
+    // A session that is not open may still have entries from an earlier start. Its starter is unknown.
+    const mayEndIt = session ? mayEnd(caller, session) : hasScope(caller, 'admin');
+    return mayEndIt ? await this.#end(caller.subject, id) : 0;
+  }
+
+  async #end(subject: string, id: string): Promise<number> {
     this.#open.delete(nameOf(subject, id));
     const { deleted } = await this.#store.forget(subject, { kinds: ['pack'], session: id });
     return deleted;
@@ -66,34 +85,34 @@ export class PackSessions implements Disposable {
   async endLeftovers(): Promise<void> {
     for (const { namespace } of await this.#store.namespaces('pack')) {
       const { subject, session } = namespace;
-      if (session !== undefined && !this.#open.has(nameOf(subject, session))) await this.end(subject, session);
+      if (session !== undefined && !this.#open.has(nameOf(subject, session))) await this.#end(subject, session);
     }
   }
 
   [Symbol.dispose](): void {
-    this.#waiting?.[Symbol.dispose]();
+    this.#timer?.[Symbol.dispose]();
   }
 
-  #countOf(subject: string): number {
-    return this.#open.values().reduce((count, session) => (session.subject === subject ? count + 1 : count), 0);
+  #openOf(subject: string): Session[] {
+    return [...this.#open.values()].filter((session) => session.subject === subject);
   }
 
-  #wait(): void {
+  #startTimer(): void {
     const [oldest] = this.#open.values();
-    if (this.#waiting || !oldest) return;
-    const left = Math.max(0, oldest.usedAt + REST_MS - this.#clock.steady());
-    this.#waiting = this.#clock.after(left, () => {
-      this.#waiting = undefined;
-      void this.#endRested().catch(this.#trouble);
-      this.#wait();
+    if (this.#timer || !oldest) return;
+    const left = Math.max(0, oldest.usedAt + IDLE_MS - this.#clock.steady());
+    this.#timer = this.#clock.after(left, () => {
+      this.#timer = undefined;
+      void this.#endIdle().catch(this.#reportError);
+      this.#startTimer();
     });
   }
 
-  async #endRested(): Promise<void> {
-    const until = this.#clock.steady() - REST_MS;
-    const rested = [...this.#open.values()].filter(({ usedAt }) => usedAt <= until);
-    for (const { subject, id } of rested) this.#open.delete(nameOf(subject, id));
-    for (const { subject, id } of rested) await this.#store.forget(subject, { kinds: ['pack'], session: id });
+  async #endIdle(): Promise<void> {
+    const until = this.#clock.steady() - IDLE_MS;
+    const idle = [...this.#open.values()].filter(({ usedAt }) => usedAt <= until);
+    for (const { subject, id } of idle) this.#open.delete(nameOf(subject, id));
+    for (const { subject, id } of idle) await this.#store.forget(subject, { kinds: ['pack'], session: id });
   }
 }
 

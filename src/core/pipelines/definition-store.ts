@@ -3,11 +3,13 @@ import { HISTORY_VERSIONS, PIPELINE } from '../../contract/limits.ts';
 import type { PipelineDefinition, PipelineReceipt } from '../../contract/pipeline.ts';
 import { type DefinitionAuthor, mayChange } from '../access/authorship.ts';
 import { authorOf, type Caller } from '../access/caller.ts';
+import { mayTakePlace } from '../access/fair-share.ts';
+import { allEntries } from '../packs/all-entries.ts';
+import { putFairly } from '../packs/fair-room.ts';
 import type { Author, Entry, MemoryStore, ActivityNote, Space, UndoRange } from '../store/store.ts';
 import { isInUndoRange, planRevert, restoredVersion } from '../store/undo.ts';
 import { clientId } from '../store/writer.ts';
 import { formatTime } from '../time/format-time.ts';
-import { allEntries } from './every-entry.ts';
 
 /** Packs cannot write here: their categories have no colon, and their keys start with a name that contains a dot. */
 const DEFINITION = { category: 'pipeline:definition', begin: 'pipelines/' } as const;
@@ -77,13 +79,13 @@ export class DefinitionStore {
   }
 
   async get(subject: string, id: string): Promise<AttributedDefinition> {
-    return keptOf(await this.#find(subject, id));
+    return attributed(await this.#find(subject, id));
   }
 
   /** Sorted by name. */
   async all(subject: string): Promise<AttributedDefinition[]> {
     const all: AttributedDefinition[] = [];
-    for await (const found of this.#each(subject)) all.push(keptOf(found));
+    for await (const found of this.#each(subject)) all.push(attributed(found));
     return all.toSorted((one, other) => (one.definition.id < other.definition.id ? -1 : 1));
   }
 
@@ -92,15 +94,20 @@ export class DefinitionStore {
     definition: PipelineDefinition,
     noteOf: NoteOf,
   ): Promise<{ status: PipelineReceipt['status']; expiresAt: number }> {
-    return this.#inTurn(caller.subject, async () => {
+    return this.#serialize(caller.subject, async () => {
       const { id } = definition;
       const space = this.#space(caller.subject);
       const entry = await space.get(DEFINITION.begin + id);
       const stored: Stored = { definition, ...(caller.owner === true && { owner: true }) };
       if (!entry) {
         // Never evict a definition to make room: someone may rely on it.
-        if ((await space.count(DEFINITION.category)) >= PIPELINE.definitions) {
-          throw new Failure('quota_exceeded', `${PIPELINE.definitions} pipelines are already stored; delete one first.`);
+        const authors: Author[] = [];
+        for await (const found of this.#each(caller.subject)) authors.push(found.entry.author);
+        if (!mayTakePlace(caller, authors, PIPELINE.definitions)) {
+          throw new Failure(
+            'quota_exceeded',
+            `This client has its share of the ${PIPELINE.definitions} pipelines that a memory stores; delete one of its own first.`,
+          );
         }
         const { expiresAt } = await this.#write(
           caller.subject,
@@ -111,7 +118,7 @@ export class DefinitionStore {
         return { status: 'created', expiresAt };
       }
       const found = { entry, stored: read(entry) };
-      refuseUnlessMay(caller, found);
+      requireMayChange(caller, found);
       if (isSame(found, caller, stored)) {
         const renewed = await space.change(entry.key, { author: authorOf(caller), lifetime: PIPELINE.ttl * 1000 });
         return { status: 'unchanged', expiresAt: renewed?.expiresAt ?? entry.expiresAt };
@@ -123,7 +130,7 @@ export class DefinitionStore {
 
   /** Makes the caller responsible for exactly the version they have seen. */
   adopt(caller: Caller, id: string, seen: string): Promise<AttributedDefinition> {
-    return this.#inTurn(caller.subject, async () => {
+    return this.#serialize(caller.subject, async () => {
       const found = await this.#find(caller.subject, id);
       const { entry, stored } = found;
       if (Date.parse(seen) !== entry.updatedAt) {
@@ -137,17 +144,17 @@ export class DefinitionStore {
         ...(caller.owner === true && { owner: true }),
         wrote: stored.wrote ?? entry.author.client,
       };
-      if (isSame(found, caller, adopted)) return keptOf(found);
+      if (isSame(found, caller, adopted)) return attributed(found);
       await this.#supersede(caller.subject, found, authorOf(caller), adopted);
-      return keptOf(await this.#find(caller.subject, id));
+      return attributed(await this.#find(caller.subject, id));
     });
   }
 
   /** Deletes the definition and its earlier versions. */
   delete(caller: Caller, id: string, noteOf: NoteOf): Promise<void> {
-    return this.#inTurn(caller.subject, async () => {
+    return this.#serialize(caller.subject, async () => {
       const found = await this.#find(caller.subject, id);
-      refuseUnlessMay(caller, found);
+      requireMayChange(caller, found);
       await this.#remove(caller.subject, found, noteOf('deletePipeline', id));
     });
   }
@@ -159,7 +166,7 @@ export class DefinitionStore {
 
   /** Undoes a client's changes by the same rule as for facts. With `dry`, only reports what would happen. */
   undo(caller: Caller, unwanted: UndoRange, dry: boolean, noteOf: NoteOf): Promise<Undone> {
-    return this.#inTurn(caller.subject, async () => {
+    return this.#serialize(caller.subject, async () => {
       const undone: Undone = { removed: [], restored: [], skipped: [] };
       const suspects: Found[] = [];
       for await (const found of this.#each(caller.subject)) if (isInUndoRange(found.entry, unwanted)) suspects.push(found);
@@ -168,7 +175,7 @@ export class DefinitionStore {
         const present = withoutNumber(found);
         const reversal = planRevert(present, await this.#versions(caller.subject, found), unwanted);
         if (reversal.what === 'untouched') continue;
-        if (reversal.what === 'skipped' || !mayChange(caller, keptOf(found).author)) undone.skipped.push(id);
+        if (reversal.what === 'skipped' || !mayChange(caller, attributed(found).author)) undone.skipped.push(id);
         else {
           undone[reversal.what].push(id);
           if (dry) continue;
@@ -192,7 +199,8 @@ export class DefinitionStore {
   }
 
   async *#each(subject: string): AsyncGenerator<Found> {
-    for await (const entry of allEntries(this.#space(subject), DEFINITION.category, SLICE)) yield { entry, stored: read(entry) };
+    const query = { sort: 'updated', category: DEFINITION.category, limit: SLICE } as const;
+    for await (const entry of allEntries(this.#space(subject), query)) yield { entry, stored: read(entry) };
   }
 
   /** Newest first, up to the first missing version. */
@@ -236,7 +244,7 @@ export class DefinitionStore {
   ): Promise<Entry> {
     const key = DEFINITION.begin + stored.definition.id;
     const draft = { key, value: JSON.stringify(stored), category: DEFINITION.category, tags: [], author, lifetime };
-    return (await this.#space(subject).put(draft, note)).entry;
+    return (await putFairly(this.#store, subject, author, () => this.#space(subject).put(draft, note))).entry;
   }
 
   async #remove(subject: string, { entry, stored: { definition, version } }: Found, note: ActivityNote): Promise<void> {
@@ -251,7 +259,7 @@ export class DefinitionStore {
     return this.#store.space({ subject }, 'pack');
   }
 
-  #inTurn<T>(subject: string, job: () => Promise<T>): Promise<T> {
+  #serialize<T>(subject: string, job: () => Promise<T>): Promise<T> {
     const turn = (this.#changing.get(subject) ?? Promise.resolve()).then(job);
     const settled = turn.catch(() => undefined);
     this.#changing.set(subject, settled);
@@ -268,7 +276,7 @@ function read({ value }: Entry): Numbered {
   return 'definition' in parsed ? parsed : { definition: parsed, legacy: true, version: 1 };
 }
 
-const keptOf = ({
+const attributed = ({
   entry: { author, updatedAt, expiresAt },
   stored: { definition, owner, wrote, legacy },
 }: Found): AttributedDefinition => ({
@@ -294,8 +302,8 @@ const isSame = ({ entry, stored }: Found, caller: Caller, next: Stored): boolean
   stored.owner === next.owner &&
   clientId(entry.author) === clientId(caller);
 
-function refuseUnlessMay(caller: Caller, found: Found): void {
-  const { author } = keptOf(found);
+function requireMayChange(caller: Caller, found: Found): void {
+  const { author } = attributed(found);
   if (mayChange(caller, author)) return;
   const whose = author.owner ? 'the owner' : author.client;
   throw new Failure(

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { asFailure, Failure, type FailureCode } from '../../contract/failure.ts';
 import { PIPELINE } from '../../contract/limits.ts';
 import type { PipelineDefinition, PipelineRun, PipelineRuns, RunPipelineInput } from '../../contract/pipeline.ts';
 import type { Authorship, DefinitionAuthor } from '../access/authorship.ts';
 import { authorOf, type Caller, hasScope } from '../access/caller.ts';
+import { mayEnd, mayTakePlace } from '../access/fair-share.ts';
 import { requireKey } from '../crypto/require-key.ts';
 import type { CallContext } from '../operations/call-context.ts';
 import { findSecret } from '../operations/secret-guard.ts';
@@ -25,7 +27,7 @@ interface Deps {
   readonly authorship: Authorship;
   readonly clock: Clock;
   /** Called when the end of a run could not be recorded. A later clean-up records it. */
-  readonly trouble: () => void;
+  readonly reportError: () => void;
 }
 
 type RunStep = PipelineRun['steps'][number];
@@ -47,7 +49,7 @@ interface Active {
   /** Aborted when the run is cancelled, or when the caller waiting for it cancels. */
   readonly signal: AbortSignal;
   readonly during: CallContext;
-  readonly began: number;
+  readonly startedAt: number;
   /** Bytes left for outputs, and for outputs shown in the record. */
   room: number;
   shown: number;
@@ -59,7 +61,14 @@ interface Running {
   readonly ended: Promise<PipelineRun | undefined>;
 }
 
-interface Begun {
+/** Which pipeline a run executes, who started it, and who is responsible for its definition. */
+export interface RunOrigin {
+  readonly pipeline: string;
+  readonly client: string;
+  readonly definedBy: string;
+}
+
+interface RunStart {
   readonly caller: Caller;
   /** The caller, limited to the rights that the author also has. */
   readonly acting: Caller;
@@ -71,22 +80,24 @@ interface Begun {
 const LEGACY =
   'This pipeline was made before authors were recorded, so it cannot run. Ask the owner of this memory to review and adopt it.';
 
-type Ended = Pick<PipelineRun, 'failure'> & { readonly status: Exclude<PipelineRun['status'], 'running'> };
+export const DEFINITION_CHANGED = 'The pipeline was changed or deleted during this run, so the run was cancelled.';
+
+type RunEnd = Pick<PipelineRun, 'failure'> & { readonly status: Exclude<PipelineRun['status'], 'running'> };
 
 /** Runs the packs of a pipeline in order, fed by inputs and earlier outputs. A run continues after the caller disconnects. */
 export class PipelineRunner implements Disposable {
   readonly #deps: Deps;
   readonly definitions: DefinitionStore;
-  readonly #shelf: PipelineStore;
+  readonly #runs: PipelineStore;
   /** By run id, for all subjects. */
   readonly #running = new Map<string, Running>();
   #closed = false;
-  #clearing: Promise<void> = Promise.resolve();
+  #cleanUp: Promise<void> = Promise.resolve();
 
   constructor(deps: Deps) {
     this.#deps = deps;
     this.definitions = new DefinitionStore(deps.store);
-    this.#shelf = new PipelineStore(deps.store);
+    this.#runs = new PipelineStore(deps.store);
   }
 
   /** Checks nesting depth first. Call before anything else that walks the definition. */
@@ -96,15 +107,15 @@ export class PipelineRunner implements Disposable {
   }
 
   /** Returns once the run has started. */
-  async startRun(caller: Caller, asked: RunPipelineInput, { consent }: CallContext = {}): Promise<PipelineRun> {
+  async startRun(caller: Caller, request: RunPipelineInput, { consent }: CallContext = {}): Promise<PipelineRun> {
     // The run outlives the call, so cancelling the call does not stop it, and it reports no progress.
-    const { active } = await this.#start(caller, asked, { ...(consent && { consent }) });
-    return told(active);
+    const { active } = await this.#start(caller, request, { ...(consent && { consent }) });
+    return snapshotOf(active);
   }
 
   /** Returns once the run has ended. Throws if it did not succeed. */
-  async runToEnd(caller: Caller, asked: RunPipelineInput, during: CallContext): Promise<PipelineRun> {
-    const { active, ended } = await this.#start(caller, asked, during);
+  async runToEnd(caller: Caller, request: RunPipelineInput, during: CallContext): Promise<PipelineRun> {
+    const { active, ended } = await this.#start(caller, request, during);
     const run = (await ended) ?? (await this.getRun(caller, active.run.run_id));
     requireKey(this.#deps.store);
     if (run.status === 'succeeded') return run;
@@ -119,22 +130,22 @@ export class PipelineRunner implements Disposable {
     const { subject } = caller;
     const kept = await this.definitions.get(subject, id);
     const acting = await this.#acting(caller, kept);
-    const active = this.#begin({ caller, acting, kept, inputs: resolveInputs(kept.definition, sent), during });
+    const active = this.#createRun({ caller, acting, kept, inputs: resolveInputs(kept.definition, sent), during });
     const { promise: ended, resolve: end } = Promise.withResolvers<PipelineRun | undefined>();
     const running = { active, ended };
     this.#running.set(active.run.run_id, running);
     try {
-      await this.#keep(active);
+      await this.#saveProgress(active);
     } catch (error) {
       this.#running.delete(active.run.run_id);
       end(undefined);
       throw error;
     }
-    void this.#work(active).then(end);
+    void this.#execute(active).then(end);
     void this.definitions
       .renew(subject, authorOf(caller), id)
       .then(() => this.#endLeftoversOf(subject))
-      .catch(() => this.#trouble());
+      .catch(() => this.#reportError());
     return running;
   }
 
@@ -144,7 +155,7 @@ export class PipelineRunner implements Disposable {
     // Running first: a run that ends meanwhile is then seen twice rather than missed.
     for (const state of ['running', 'ended'] as const) {
       let left = limit;
-      for await (const { entry, kept } of this.#shelf.runs(subject, state)) {
+      for await (const { entry, kept } of this.#runs.runs(subject, state)) {
         const { steps: _steps, ...run } = this.#now(subject, kept);
         found.set(run.run_id, { at: entry.updatedAt, run });
         left -= 1;
@@ -157,18 +168,36 @@ export class PipelineRunner implements Disposable {
 
   async getRun({ subject }: Caller, runId: string): Promise<PipelineRun> {
     // Read the record first: this fails while the memory is locked.
-    const found = await this.#shelf.run(subject, runId);
+    const found = await this.#runs.run(subject, runId);
     const running = this.#of(subject, runId);
-    if (running) return told(running.active);
-    if (!found) throw new Failure('not_found', 'There is no such run, or it ended more than a week ago; start another.');
+    if (running) return snapshotOf(running.active);
+    if (!found) throw unknownRun();
     return this.#now(subject, found.kept);
   }
 
+  /** Only the client that started a run and the owner may cancel it. To other clients it looks like an unknown run. */
   async cancelRun(caller: Caller, runId: string): Promise<PipelineRun> {
+    const found = await this.#runs.run(caller.subject, runId);
+    if (!found || !mayEnd(caller, found.entry.author)) throw unknownRun();
     const running = this.#of(caller.subject, runId);
     running?.active.cancelling.abort();
     await running?.ended;
     return await this.getRun(caller, runId);
+  }
+
+  /**
+   * Cancels the runs of a subject that match, and waits until they have ended. They write nothing after that. Leaves out the run
+   * that makes this call.
+   */
+  async cancelRuns(subject: string, matches: (run: RunOrigin) => boolean, why: string, from?: CallContext): Promise<void> {
+    const chosen = [...this.#running.values()].filter(
+      ({ active: { caller, author, run } }) =>
+        caller.subject === subject &&
+        run.run_id !== from?.pipelineRun &&
+        matches({ pipeline: run.pipeline, client: caller.client, definedBy: author.client }),
+    );
+    for (const { active } of chosen) active.cancelling.abort(new Failure('cancelled', why));
+    await Promise.all(chosen.map(({ ended }) => ended));
   }
 
   /** Cancels the runs of a token that was revoked or paused (R-PACK-32). */
@@ -214,7 +243,7 @@ export class PipelineRunner implements Disposable {
     const { run } = kept;
     if (run.status !== 'running') return run;
     const running = this.#of(subject, run.run_id);
-    return running ? told(running.active) : interrupted(kept);
+    return running ? snapshotOf(running.active) : interrupted(kept);
   }
 
   #of(subject: string, runId: string): Running | undefined {
@@ -233,17 +262,16 @@ export class PipelineRunner implements Disposable {
     );
   }
 
-  #begin({ caller, acting, kept, inputs, during }: Begun): Active {
+  #createRun({ caller, acting, kept, inputs, during }: RunStart): Active {
     const { store, clock } = this.#deps;
     const { definition, author } = kept;
-    const count = [...this.#running.values()].filter(({ active }) => active.caller.subject === caller.subject).length;
-    if (count >= PIPELINE.atOnce) {
+    const running = [...this.#running.values()].filter(({ active }) => active.caller.subject === caller.subject);
+    const starters = running.map(({ active }) => active.caller);
+    if (!mayTakePlace(caller, starters, PIPELINE.atOnce)) {
       throw new Failure(
         'rate_limited',
-        `${PIPELINE.atOnce} pipelines are already running for this caller; wait until one ends.`,
-        {
-          retryAfter: 1,
-        },
+        `Too many pipelines of this client are running: a memory runs ${PIPELINE.atOnce} at once, which its clients share; wait until one ends.`,
+        { retryAfter: 1 },
       );
     }
     const cancelling = new AbortController();
@@ -266,32 +294,32 @@ export class PipelineRunner implements Disposable {
       cancelling,
       signal: during.signal ? AbortSignal.any([cancelling.signal, during.signal]) : cancelling.signal,
       during,
-      began: clock.steady(),
+      startedAt: clock.steady(),
       room: PIPELINE.outputBytes,
       shown: PIPELINE.shownBytes,
     };
   }
 
-  async #work(active: Active): Promise<PipelineRun | undefined> {
+  async #execute(active: Active): Promise<PipelineRun | undefined> {
     try {
       return await this.#end(active, await this.#steps(active));
     } catch {
-      this.#trouble();
+      this.#reportError();
       return undefined;
     } finally {
       this.#running.delete(active.run.run_id);
     }
   }
 
-  async #steps(active: Active): Promise<Ended> {
+  async #steps(active: Active): Promise<RunEnd> {
     const { signal } = active;
     for (const [index, step] of active.run.steps.entries()) {
       if (signal.aborted) return cancelled(signal);
       step.status = 'running';
       active.during.progress?.(index, active.run.steps.length, step.id);
-      const began = this.#deps.clock.steady();
+      const startedAt = this.#deps.clock.steady();
       try {
-        await this.#keep(active);
+        await this.#saveProgress(active);
         signal.throwIfAborted();
         await this.#step(active, index, step);
         step.status = 'succeeded';
@@ -304,7 +332,7 @@ export class PipelineRunner implements Disposable {
         const { code, message } = asFailure(error);
         return { status: 'failed', failure: { error: code, message, step: step.id } };
       } finally {
-        step.duration_ms = this.#since(began);
+        step.duration_ms = this.#since(startedAt);
       }
     }
     return { status: 'succeeded' };
@@ -313,15 +341,22 @@ export class PipelineRunner implements Disposable {
   async #step(active: Active, index: number, step: RunStep): Promise<void> {
     const { engine } = this.#deps;
     const { caller, author, definition, outputs, signal } = active;
+    const { run } = active;
+    const present = await this.definitions.get(caller.subject, definition.id);
+    if (!isDeepStrictEqual([present.definition, present.author], [definition, author])) {
+      active.cancelling.abort(new Failure('cancelled', DEFINITION_CHANGED));
+      signal.throwIfAborted();
+    }
     const acting = await this.#acting(caller, { author, legacy: false });
-    const asked = definition.steps[index]?.input;
-    const input = fillReferences(asked, (reference) => lookUp(active, step.id, reference)) as Record<string, unknown>;
+    const request = definition.steps[index]?.input;
+    const input = fillReferences(request, (reference) => lookUp(active, step.id, reference)) as Record<string, unknown>;
     const during: CallContext = {
       signal,
+      pipelineRun: run.run_id,
       ...(active.during.consent && { consent: active.during.consent }),
       // Maps the step's progress onto the pipeline's.
       progress: (done, of, saying) =>
-        active.during.progress?.(index + partOf(done, of), active.run.steps.length, saying ?? step.id),
+        active.during.progress?.(index + fractionOf(done, of), active.run.steps.length, saying ?? step.id),
     };
     const { output, cached } = await engine.run(acting, { name: step.pack, input }, during);
     step.cached = cached;
@@ -343,7 +378,7 @@ export class PipelineRunner implements Disposable {
     }
   }
 
-  async #end(active: Active, { status, failure }: Ended): Promise<PipelineRun | undefined> {
+  async #end(active: Active, { status, failure }: RunEnd): Promise<PipelineRun | undefined> {
     // Write nothing while closing. The next start ends this run.
     if (this.#closed) return undefined;
     const { store } = this.#deps;
@@ -352,17 +387,17 @@ export class PipelineRunner implements Disposable {
       ...run,
       status,
       ended_at: formatTime(store.now()),
-      duration_ms: this.#since(active.began),
+      duration_ms: this.#since(active.startedAt),
       steps: run.steps.map((step) => (step.status === 'waiting' ? { ...step, status: 'skipped' } : step)),
       ...(failure && { failure }),
     };
-    await this.#keepEnd(caller.subject, signature, { run: ended, learned });
-    await this.#shelf.trimEndedRuns(caller.subject);
+    await this.#saveEnd(caller.subject, signature, { run: ended, learned });
+    await this.#runs.trimEndedRuns(caller.subject);
     return ended;
   }
 
   /** Writes the run's record and its audit row together. */
-  async #keepEnd(subject: string, author: Author, kept: RunRecord): Promise<void> {
+  async #saveEnd(subject: string, author: Author, kept: RunRecord): Promise<void> {
     const { run, learned } = kept;
     await Promise.all([
       this.#deps.audit.recordPipelineRun(subject, author, {
@@ -372,41 +407,41 @@ export class PipelineRunner implements Disposable {
         ...(run.duration_ms !== undefined && { duration_ms: run.duration_ms }),
         ...(learned && { learn_inputs: learned }),
       }),
-      this.#shelf.saveEndedRun(subject, author, kept),
+      this.#runs.saveEndedRun(subject, author, kept),
     ]);
   }
 
   /** Saves progress without outputs, which is enough after a crash. */
-  async #keep({ caller, signature, run, learned }: Active): Promise<void> {
+  async #saveProgress({ caller, signature, run, learned }: Active): Promise<void> {
     const steps = run.steps.map(({ output: _output, ...step }) => step);
-    await this.#shelf.saveRun(caller.subject, signature, { run: { ...run, steps }, learned });
+    await this.#runs.saveRun(caller.subject, signature, { run: { ...run, steps }, learned });
   }
 
   /** Runs one at a time, so that no run is ended twice. */
   #endLeftoversOf(subject: string): Promise<void> {
-    const cleared = this.#clearing.then(() => this.#endEachOf(subject));
-    this.#clearing = cleared.catch(() => undefined);
-    return cleared;
+    const done = this.#cleanUp.then(() => this.#endEachOf(subject));
+    this.#cleanUp = done.catch(() => undefined);
+    return done;
   }
 
   async #endEachOf(subject: string): Promise<void> {
-    for (const runId of await this.#shelf.runningIds(subject)) {
+    for (const runId of await this.#runs.runningIds(subject)) {
       if (this.#running.has(runId)) continue;
       // Read again: the run may have ended while earlier ones were processed.
-      const left = await this.#shelf.run(subject, runId);
+      const left = await this.#runs.run(subject, runId);
       if (left?.kept.run.status !== 'running') continue;
       const run = interrupted(left.kept);
-      await this.#keepEnd(subject, left.entry.author, { ...left.kept, run });
+      await this.#saveEnd(subject, left.entry.author, { ...left.kept, run });
     }
   }
 
   /** Errors while closing are not reported: the next start repairs the records. */
-  #trouble(): void {
-    if (!this.#closed) this.#deps.trouble();
+  #reportError(): void {
+    if (!this.#closed) this.#deps.reportError();
   }
 
-  #since(began: number): number {
-    return Math.max(0, Math.round(this.#deps.clock.steady() - began));
+  #since(startedAt: number): number {
+    return Math.max(0, Math.round(this.#deps.clock.steady() - startedAt));
   }
 }
 
@@ -416,21 +451,24 @@ function lookUp({ inputs, outputs }: Active, step: string, reference: Reference)
   if (found !== undefined) return found;
   throw new Failure(
     'invalid_input',
-    `The step ${step} refers to ${reference.spelled}, which is not in that output; compare it with the output of the pack.`,
+    `The step ${step} refers to ${reference.source}, which is not in that output; compare it with the output of the pack.`,
   );
 }
 
-const partOf = (done: number, of: number | undefined): number =>
+const unknownRun = (): Failure =>
+  new Failure('not_found', 'There is no such run, or it ended more than a week ago; start another.');
+
+const fractionOf = (done: number, of: number | undefined): number =>
   of !== undefined && of > 0 ? Math.max(0, Math.min(done / of, 1)) : 0;
 
 /** The failure is set if someone other than the caller cancelled the run. */
-const cancelled = ({ reason }: AbortSignal): Ended => ({
+const cancelled = ({ reason }: AbortSignal): RunEnd => ({
   status: 'cancelled',
   ...(reason instanceof Failure && { failure: { error: reason.code, message: reason.message } }),
 });
 
 /** A copy, because the run continues to change. */
-const told = ({ run }: Active): PipelineRun => ({ ...run, steps: run.steps.map((step) => ({ ...step })) });
+const snapshotOf = ({ run }: Active): PipelineRun => ({ ...run, steps: run.steps.map((step) => ({ ...step })) });
 
 /** The end of this run was not observed, so the end time and duration are left out. */
 function interrupted({ run }: RunRecord): PipelineRun {
@@ -453,10 +491,10 @@ function interrupted({ run }: RunRecord): PipelineRun {
 /** Why the pipeline cannot run until the owner adopts it. */
 export function whyAdoptionNeeded(
   { author, legacy }: AttributedDefinition,
-  stands: (author: DefinitionAuthor) => boolean,
+  isRunnable: (author: DefinitionAuthor) => boolean,
 ): string | undefined {
   if (legacy) return LEGACY;
-  return stands(author)
+  return isRunnable(author)
     ? undefined
     : `Its author, ${author.client}, has no valid token any more, so it cannot run until the owner of this memory adopts it.`;
 }

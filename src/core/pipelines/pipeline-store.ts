@@ -2,15 +2,21 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../contract/failure.ts';
 import { PIPELINE } from '../../contract/limits.ts';
 import type { PipelineRun } from '../../contract/pipeline.ts';
+import { allEntries } from '../packs/all-entries.ts';
+import { putFairly } from '../packs/fair-room.ts';
 import { collectPage } from '../store/collect-page.ts';
+import { fairEviction } from '../store/fair-eviction.ts';
 import type { Author, Entry, MemoryStore, Space } from '../store/store.ts';
-import { allEntries } from './every-entry.ts';
+import { clientId } from '../store/writer.ts';
 
 /** Packs cannot write here: their categories have no colon, and their keys start with a name that contains a dot. */
 const RUN = { running: 'pipeline:running', ended: 'pipeline:ended', begin: 'pipeline-runs/' } as const;
 
 /** Runs decrypted per event loop turn. They may be large, and other callers wait. */
 const RUN_SLICE = 4;
+
+/** The oldest ended runs that are compared when one of them has to go. More would have to be decrypted than a run may wait for. */
+const EVICTION_WINDOW = 40;
 
 /** The stored JSON. */
 export interface RunRecord {
@@ -27,14 +33,15 @@ export class PipelineStore {
   }
 
   async saveRun(subject: string, author: Author, kept: RunRecord): Promise<void> {
-    await this.#space(subject).put({
+    const draft = {
       key: RUN.begin + kept.run.run_id,
       value: JSON.stringify(kept),
       category: kept.run.status === 'running' ? RUN.running : RUN.ended,
       tags: [],
       author,
       lifetime: PIPELINE.runTtl * 1000,
-    });
+    };
+    await putFairly(this.#store, subject, author, () => this.#space(subject).put(draft));
   }
 
   /**
@@ -58,7 +65,8 @@ export class PipelineStore {
 
   /** Most recently written first. */
   async *runs(subject: string, state: 'running' | 'ended'): AsyncGenerator<{ readonly entry: Entry; readonly kept: RunRecord }> {
-    for await (const entry of allEntries(this.#space(subject), RUN[state], RUN_SLICE)) yield { entry, kept: runIn(entry) };
+    const query = { sort: 'updated', category: RUN[state], limit: RUN_SLICE } as const;
+    for await (const entry of allEntries(this.#space(subject), query)) yield { entry, kept: runIn(entry) };
   }
 
   /** Ids of runs recorded as running. */
@@ -68,7 +76,7 @@ export class PipelineStore {
     return entries.map(({ key }) => key.slice(RUN.begin.length));
   }
 
-  /** Deletes the oldest ended run once there are too many. */
+  /** Deletes an ended run once there are too many. */
   async trimEndedRuns(subject: string): Promise<void> {
     if ((await this.#space(subject).count(RUN.ended)) > PIPELINE.runs) await this.#dropOldest(subject);
   }
@@ -83,11 +91,18 @@ export class PipelineStore {
     }
   }
 
-  /** Whether a run was deleted. */
+  /**
+   * Of the oldest ended runs, deletes the first of the client that has the most of them, so that no client pushes out all runs of
+   * another. Returns false if there is none.
+   */
   async #dropOldest(subject: string): Promise<boolean> {
-    const query = { sort: 'oldest', category: RUN.ended, limit: 1 } as const;
+    const query = { sort: 'oldest', category: RUN.ended, limit: EVICTION_WINDOW } as const;
     const { entries } = await collectPage(this.#space(subject), query, { between: nextTurn });
-    for (const { key } of entries) await this.#store.forget(subject, { kinds: ['pack'], key, session: '' });
+    const clients = entries.map(({ author }) => clientId(author));
+    for (const position of fairEviction(clients, 1)) {
+      const key = entries[position]?.key ?? '';
+      await this.#store.forget(subject, { kinds: ['pack'], key, session: '' });
+    }
     return entries.length > 0;
   }
 

@@ -3,35 +3,35 @@ import { PIPELINE } from '../../contract/limits.ts';
 
 /** A `${{ … }}` reference: to an input, or to a path in an earlier step's output. */
 export type Reference =
-  | { readonly to: 'input'; readonly name: string; readonly spelled: string }
-  | { readonly to: 'output'; readonly step: string; readonly path: readonly string[]; readonly spelled: string };
+  | { readonly to: 'input'; readonly name: string; readonly source: string }
+  | { readonly to: 'output'; readonly step: string; readonly path: readonly string[]; readonly source: string };
 
 /** Returns undefined for an input that was left out. */
 export type ReferenceLookup = (reference: Reference) => unknown;
 
 const OPENING = '${{';
-const PLACE = /\$\{\{[ \t]{0,8}([A-Za-z0-9_.-]{1,256})[ \t]{0,8}\}\}/g;
+const REFERENCE = /\$\{\{[ \t]{0,8}([A-Za-z0-9_.-]{1,256})[ \t]{0,8}\}\}/g;
 
 /** All references in a step's input. An opening without a valid reference counts as unreadable. */
 export function referencesIn(value: unknown): (Reference | 'unreadable')[] {
   if (typeof value === 'string') {
-    const found = [...value.matchAll(PLACE)].map(([, spelled = '']) => read(spelled) ?? 'unreadable');
+    const found = [...value.matchAll(REFERENCE)].map(([, source = '']) => read(source) ?? 'unreadable');
     return value.split(OPENING).length - 1 === found.length ? found : [...found, 'unreadable'];
   }
   return partsOf(value).flatMap(referencesIn);
 }
 
-/** Whether a field name contains a reference. Field names are not filled in. */
+/** Whether a field name contains a reference. References in field names are not filled in. */
 export const hasReferenceInFieldName = (value: unknown): boolean =>
   isObject(value) &&
   ((!Array.isArray(value) && Object.keys(value).some((name) => name.includes(OPENING))) ||
     partsOf(value).some(hasReferenceInFieldName));
 
-function read(spelled: string): Reference | undefined {
-  const [root, name, output, ...path] = spelled.split('.');
+function read(source: string): Reference | undefined {
+  const [root, name, output, ...path] = source.split('.');
   if (name === undefined || name === '' || path.includes('')) return undefined;
-  if (root === 'inputs' && output === undefined) return { to: 'input', name, spelled };
-  if (root === 'steps' && output === 'output') return { to: 'output', step: name, path, spelled };
+  if (root === 'inputs' && output === undefined) return { to: 'input', name, source };
+  if (root === 'steps' && output === 'output') return { to: 'output', step: name, path, source };
   return undefined;
 }
 
@@ -40,21 +40,21 @@ function read(spelled: string): Reference | undefined {
  * text. Fields without a value are omitted.
  */
 export function fillReferences(value: unknown, lookUp: ReferenceLookup): unknown {
-  return filler(lookUp)(value);
+  return createFiller(lookUp)(value);
 }
 
 /** Limits the total size: a few references can expand to large values repeatedly. */
-function filler(lookUp: ReferenceLookup): (value: unknown) => unknown {
+function createFiller(lookUp: ReferenceLookup): (value: unknown) => unknown {
   let left: number = PIPELINE.inputBytes;
   const known = new Map<string, { value: unknown; text: string; bytes: number }>();
-  const take = (spelled: string): { value: unknown; text: string } => {
-    let found = known.get(spelled);
+  const take = (source: string): { value: unknown; text: string } => {
+    let found = known.get(source);
     if (!found) {
-      const reference = read(spelled);
+      const reference = read(source);
       const value = reference && lookUp(reference);
       const text = value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value);
       found = { value, text, bytes: Buffer.byteLength(text) };
-      known.set(spelled, found);
+      known.set(source, found);
     }
     left -= found.bytes;
     if (left >= 0) return found;
@@ -63,18 +63,18 @@ function filler(lookUp: ReferenceLookup): (value: unknown) => unknown {
       `The values that a step refers to exceed ${PIPELINE.inputBytes / 1024} KiB; ask earlier steps for less.`,
     );
   };
-  const filled = (value: unknown): unknown => {
+  const fill = (value: unknown): unknown => {
     if (typeof value === 'string') {
-      const [whole] = value.matchAll(PLACE);
+      const [whole] = value.matchAll(REFERENCE);
       if (whole?.[0] === value) return take(whole[1] ?? '').value;
-      return value.replace(PLACE, (_all, spelled: string) => take(spelled).text);
+      return value.replace(REFERENCE, (_all, source: string) => take(source).text);
     }
-    if (Array.isArray(value)) return value.map((part) => filled(part) ?? null);
+    if (Array.isArray(value)) return value.map((part) => fill(part) ?? null);
     if (typeof value !== 'object' || value === null) return value;
-    const fields = Object.entries(value).map(([name, part]): [string, unknown] => [name, filled(part)]);
+    const fields = Object.entries(value).map(([name, part]): [string, unknown] => [name, fill(part)]);
     return Object.fromEntries(fields.filter(([, part]) => part !== undefined));
   };
-  return filled;
+  return fill;
 }
 
 /** The value at the path, or undefined. Reaches own properties only. */

@@ -17,8 +17,8 @@ export function validateDefinition(definition: PipelineDefinition, isPack: (name
   for (const [index, name] of (declared ?? []).entries()) {
     if (declared?.indexOf(name) !== index) refuse(`inputs.${index}.name is used by another input; choose a different one.`);
   }
-  for (const [index, { default: usual }] of (definition.inputs ?? []).entries()) {
-    if (referencesIn(usual).length > 0 || hasReferenceInFieldName(usual)) {
+  for (const [index, { default: value }] of (definition.inputs ?? []).entries()) {
+    if (referencesIn(value).length > 0 || hasReferenceInFieldName(value)) {
       refuse(`inputs.${index}.default contains \${{, which is not filled in there; write the value itself.`);
     }
   }
@@ -46,18 +46,19 @@ function refuseUnknown(
   earlier: readonly string[],
   later: readonly string[],
 ): void {
-  const asks = `${place}.input refers to ${reference.spelled}`;
+  const description = `${place}.input refers to ${reference.source}`;
   if (reference.to === 'input') {
-    if (declared?.includes(reference.name) === false) refuse(`${asks}, which is not an input; declare it, or correct its name.`);
-  } else if (later.includes(reference.step)) refuse(`${asks}, which has not run yet; refer to an earlier step.`);
-  else if (!earlier.includes(reference.step)) refuse(`${asks}, which is not a step; correct its name.`);
+    if (declared?.includes(reference.name) === false)
+      refuse(`${description}, which is not an input; declare it, or correct its name.`);
+  } else if (later.includes(reference.step)) refuse(`${description}, which has not run yet; refer to an earlier step.`);
+  else if (!earlier.includes(reference.step)) refuse(`${description}, which is not a step; correct its name.`);
 }
 
 /** The input names a run accepts. If the pipeline declares none, the names its steps refer to. */
 export function inputNames({ inputs, steps }: PipelineDefinition): string[] {
   if (inputs) return inputs.map(({ name }) => name);
-  const asked = referencesIn(steps.map(({ input }) => input)).filter((reference) => reference !== 'unreadable');
-  return [...new Set(asked.flatMap((reference) => (reference.to === 'input' ? [reference.name] : [])))];
+  const references = referencesIn(steps.map(({ input }) => input)).filter((reference) => reference !== 'unreadable');
+  return [...new Set(references.flatMap((reference) => (reference.to === 'input' ? [reference.name] : [])))];
 }
 
 /** The given inputs, completed with defaults. */

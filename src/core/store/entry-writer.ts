@@ -247,21 +247,26 @@ export class EntryWriter {
     if (kind === 'fact') {
       rows.insert(namespace, 'history', before);
       const [hash] = keys.ring.hashes(namespace, after.key);
-      left = this.#evictVersions(namespace, hash, writerOf(after.author));
+      left = this.#evictVersions(namespace, hash, after);
     }
     if (left > 0) purgeSoon();
   }
 
-  /** `writer` wrote the present version, which counts as one it holds and is the last to go. */
-  #evictVersions(namespace: Namespace, hash: Buffer | undefined, writer: string): number {
+  /**
+   * The author of the present version holds that one too, which is never evicted. Of the versions of one writer the one
+   * that was current for the shortest time goes first: a loop of writes evicts its own versions, not those from before the loop.
+   */
+  #evictVersions(namespace: Namespace, hash: Buffer | undefined, { author, updatedAt }: Entry): number {
     const { connection, reader, rows } = this.#deps;
     const id = connection.ensureNamespace(namespace);
     const surplus = (connection.sql.countVersions.get(id, hash) as number) - HISTORY_VERSIONS;
     if (surplus <= 0) return 0;
-    const oldestFirst = reader
-      .writersOf(namespace, 'history', connection.sql.versions.all(id, hash, INCLUDE_EXPIRED) as EntryRow[])
-      .toReversed();
-    const evicted = fairEviction([...oldestFirst.map(({ writer: one }) => one), writer], surplus);
+    const found = (connection.sql.versions.all(id, hash, INCLUDE_EXPIRED) as EntryRow[]).toReversed();
+    const oldestFirst = reader.writersOf(namespace, 'history', found);
+    const moments = [...found.map((version) => version.updated_at), updatedAt, Infinity];
+    const timeAsCurrent = (position: number): number => (moments[position + 1] ?? 0) - (moments[position] ?? 0);
+    const writers = [...oldestFirst.map(({ writer }) => writer), writerOf(author)];
+    const evicted = fairEviction(writers, surplus, timeAsCurrent);
     for (const position of evicted) {
       const version = oldestFirst[position];
       if (version) rows.deleteRow(version);

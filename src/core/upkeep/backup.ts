@@ -2,12 +2,12 @@ import { closeSync, existsSync, mkdirSync, openSync, readdirSync, renameSync, rm
 import { dirname, join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { Failure } from '../../contract/failure.ts';
+import { BACKUPS_KEPT } from '../../contract/limits.ts';
 import { syncFile, syncFolder } from '../file/files.ts';
 import { Sqlite } from '../store/sqlite.ts';
 import type { Backup, BackupResult, VerificationReport } from '../store/store.ts';
 import { BACKUPS_FOLDER, listDatabaseCopies, removeDatabase } from './copies.ts';
 
-const KEPT = 7;
 /** Pages to copy before the event loop runs other work. */
 const PAGES_AT_ONCE = 200;
 
@@ -39,7 +39,7 @@ export async function writeBackup(
   }
   // While the clock is in doubt, no backup is deleted. A backup dated in the future must not displace later ones.
   const others = namedBackups(folder, 'memory').filter((one) => one.file !== file && one.at <= now);
-  if (!doubtful) for (const old of others.slice(KEPT - 1)) removeDatabase(old.file);
+  if (!doubtful) for (const old of others.slice(BACKUPS_KEPT - 1)) removeDatabase(old.file);
   return { file, at: now, broken };
 }
 

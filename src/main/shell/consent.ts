@@ -1,6 +1,7 @@
 import type { ApproveOllamaInput } from '../../contract/embeddings.ts';
 import { Failure } from '../../contract/failure.ts';
 import { type Scope, spellScope } from '../../contract/forget.ts';
+import { BACKUPS_KEPT } from '../../contract/limits.ts';
 import type { OperationInput, OperationRequest } from '../../contract/operations.ts';
 import type { Caller } from '../../core/access/caller.ts';
 import type { CallContext } from '../../core/operations/call-context.ts';
@@ -43,6 +44,8 @@ export function desktopConsent({ perform, clock, askOwner }: Deps): Consent {
   let losses: readonly number[] = [];
   let lastQuestion: Promise<unknown> = Promise.resolve();
   let waiting = 0;
+  /** Backups that exist or were allowed without a question, and may still be under way. */
+  let expectedBackups = 0;
 
   return async (request) => {
     if (removesOneFact(request) && isWithinLimit()) return true;
@@ -52,6 +55,7 @@ export function desktopConsent({ perform, clock, askOwner }: Deps): Consent {
     waiting += 1;
     // Reads the data when the question is shown, because it may change while the question waits.
     const answer = lastQuestion.then(async () => {
+      if (request.name === 'backup' && (await mayAddBackup(request.caller))) return true;
       const question = await questionFor(request, perform);
       return question === undefined || (await askOwner(question));
     });
@@ -60,6 +64,15 @@ export function desktopConsent({ perform, clock, askOwner }: Deps): Consent {
     if (agreed && removesOneFact(request)) losses = [];
     return agreed;
   };
+
+  /** Whether one more backup certainly deletes no older one. */
+  async function mayAddBackup(caller: Caller): Promise<boolean> {
+    const { backups } = await perform(caller, 'backups', {});
+    expectedBackups = Math.max(expectedBackups, backups.length);
+    if (expectedBackups >= BACKUPS_KEPT) return false;
+    expectedBackups += 1;
+    return true;
+  }
 
   function isWithinLimit(): boolean {
     const now = clock.steady();
@@ -200,6 +213,12 @@ async function questionFor(request: ConsentRequest, perform: Perform): Promise<C
         yes: 'Yes, Delete Expired Facts',
       };
     }
+    case 'backup':
+      return {
+        message: 'Make another backup?',
+        detail: `Only the ${BACKUPS_KEPT} newest backups are kept. Older ones are deleted for good.`,
+        yes: 'Back Up',
+      };
     case 'rotateKey':
       return {
         message: 'Re-encrypt the memory with a new key?',

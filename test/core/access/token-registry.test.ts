@@ -14,6 +14,7 @@ import { RamStore } from '../../../src/core/store/ram-store.ts';
 import type { MemoryStore, Vault } from '../../../src/core/store/store.ts';
 import { restoreBackup } from '../../../src/core/upkeep/restore.ts';
 import { DAY, type ManualClock, manualClock, HOUR, MINUTE, SECOND, START } from '../../support/clock.ts';
+import { openTestMemory, theOwner } from '../../support/memory.ts';
 import { A_KEY, manualKeySource, openFileStore, withKey } from '../../support/store.ts';
 import { filesBelow, tempFolder } from '../../support/temp-folder.ts';
 
@@ -115,29 +116,29 @@ describe('a token that is refused', () => {
     { why: 'a header that says two things', token: signed('{"alg":"none","alg":"HS256"}', claims()), says: NOT_OURS },
     { why: 'a header that is a list', token: signed('["HS256"]', claims()), says: NOT_OURS },
     { why: 'a header that is no JSON', token: signed('{"alg":"HS256"', claims()), says: NOT_OURS },
-    { why: 'no payload', token: signed(header(), ' '), says: /one JSON object/ },
-    { why: 'a payload that is a list', token: signed(header(), '[]'), says: /one JSON object/ },
-    { why: 'a payload that is null', token: signed(header(), 'null'), says: /one JSON object/ },
+    { why: 'no payload', token: signed(header(), ' '), says: /a JSON object/ },
+    { why: 'a payload that is a list', token: signed(header(), '[]'), says: /a JSON object/ },
+    { why: 'a payload that is null', token: signed(header(), 'null'), says: /a JSON object/ },
     {
       why: 'a payload that is no UTF-8',
       token: signed(header(), Buffer.from(claims({ note: '\u00ff' }), 'latin1')),
-      says: /one JSON object/,
+      says: /a JSON object/,
     },
-    { why: 'a payload with a mark before it', token: signed(header(), `\uFEFF${claims()}`), says: /one JSON object/ },
+    { why: 'a payload with a mark before it', token: signed(header(), `\uFEFF${claims()}`), says: /a JSON object/ },
     {
       why: 'two subjects',
       token: signed(header(), claims().replace('{', '{"sub":"you",')),
-      says: /one JSON object/,
+      says: /a JSON object/,
     },
     {
       why: 'two subjects, one of them spelt with an escape',
       token: signed(header(), claims().replace('{', String.raw`{"s\u0075b":"you",`)),
-      says: /one JSON object/,
+      says: /a JSON object/,
     },
     {
       why: 'two members deep inside',
       token: signed(header(), claims({ a: [{ b: 'c' }] }).replace('"b":"c"', '"b":"c" , "b" : {}')),
-      says: /one JSON object/,
+      says: /a JSON object/,
     },
   ])('for $why (R-AUTH-01)', async ({ token, says }) => {
     const { tokens } = await overRam();
@@ -204,7 +205,7 @@ describe('a token that is refused', () => {
     await expect(tokens.verify(aToken(over), 'rest')).rejects.toMatchObject(refusal(says));
   });
 
-  test('never hears again what it sent (R-AUTH-01)', async () => {
+  test('is never quoted in the failure (R-AUTH-01)', async () => {
     const { tokens } = await overRam();
     const sent = [
       aToken({ sub: 'zebra:zebra' }),
@@ -250,7 +251,7 @@ describe('a token that is refused', () => {
     }
   });
 
-  test('is every text that nobody signed, and never in another way (R-AUTH-01)', async () => {
+  test('is every unsigned text, always with the same kind of failure (R-AUTH-01)', async () => {
     const { tokens } = await overRam();
     const parts = fc.oneof(fc.string(), fc.json(), fc.constantFrom(header(), claims(), header({ alg: 'none' }), '{}', '[]'));
     const text = fc.oneof(
@@ -266,7 +267,7 @@ describe('a token that is refused', () => {
     );
   });
 
-  test('is also refused well when the operator signs anything at all (R-AUTH-02)', async () => {
+  test('gets a clear failure also if the operator signed arbitrary claims (R-AUTH-02)', async () => {
     const { tokens } = await overRam();
     const names = fc.constantFrom('iss', 'sub', 'exp', 'aud', 'nbf', 'iat', 'jti', 'client', 'scopes', '__proto__', 'toString');
     await fc.assert(
@@ -360,7 +361,7 @@ describe('a token that is accepted', () => {
     }
   });
 
-  test('is refused as soon as it has expired, known or not (R-AUTH-01)', async () => {
+  test('is refused once it has expired, cached or not (R-AUTH-01)', async () => {
     const { tokens, clock } = await overRam();
     const token = aToken({ exp: NOW + 10 });
     await tokens.verify(token, 'rest');
@@ -378,7 +379,7 @@ describe('a token that is accepted', () => {
     expect((await tokens.verify(aToken(), 'mcp')).token).toBe(one.token);
   });
 
-  test('stays good when many others come (R-AUTH-05)', async () => {
+  test('stays valid when many other tokens are used (R-AUTH-05)', async () => {
     const { tokens } = await overRam();
     for (let turn = 0; turn < 600; turn += 1) {
       expect(await tokens.verify(aToken({ jti: `token-${turn % 300}` }), 'rest')).toMatchObject({ token: `token-${turn % 300}` });
@@ -404,7 +405,7 @@ describe('the signing secret (R-AUTH-03)', () => {
     expect(readTokenSecret(environment)).toBe(secret);
   });
 
-  test.each([`${SECRET}\n`, `${SECRET}\r\n`, SECRET])('is read from a file, but for one line end', (content) => {
+  test.each([`${SECRET}\n`, `${SECRET}\r\n`, SECRET])('is read from a file, without a final line break', (content) => {
     expect(readTokenSecret(file(content))).toBe(SECRET);
     expect(readTokenSecret(file(`${content}\n\n`))).not.toBe(SECRET);
     expect(readTokenSecret({ ...file('short'), HELMDECK_JWT_SECRET: SECRET })).toBe(SECRET);
@@ -459,7 +460,7 @@ describe('the signing secret (R-AUTH-03)', () => {
     expect(await again.vault.read('signing secret')).toBe(secret);
   });
 
-  test('is made anew where its seal is broken, and what it signed is lost', async () => {
+  test('is replaced if its seal is broken, and its tokens become invalid', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const first = await openFileStore(folder, clock);
@@ -476,7 +477,7 @@ describe('the signing secret (R-AUTH-03)', () => {
     expect((await tokens.list()).tokens).toHaveLength(2);
   });
 
-  test('is made once, whoever asks at the same time', async () => {
+  test('is created once, also for concurrent calls', async () => {
     const clock = manualClock();
     const source = manualKeySource({ at: 'absent' });
     const folder = tempFolder();
@@ -523,7 +524,7 @@ describe('the signing secret (R-AUTH-03)', () => {
 });
 
 describe('minting (R-AUTH-04)', () => {
-  test('gives a token that says what it was made for', async () => {
+  test('returns a token with the requested claims', async () => {
     const { tokens } = await overRam();
     const receipt = await tokens.mint(mint({ name: 'OpenClaw on the laptop', client: 'OpenClaw', days: 30 }));
     expect(receipt).toEqual({
@@ -555,7 +556,19 @@ describe('minting (R-AUTH-04)', () => {
     });
   });
 
-  test('lasts a year at most, which is what it lasts without a word', async () => {
+  test.each(['command-line', 'window', 'Window', 'Command Line', 'command_line.', 'pack-test'])(
+    'is refused for a client named %s, which the product signs with itself (R-AUTH-13)',
+    async (client) => {
+      const { as } = await openTestMemory();
+      await expect(as(theOwner)('mintToken', { name: 'Laptop', client })).rejects.toMatchObject({
+        code: 'invalid_input',
+        message: 'client is a name that the owner of this memory signs with; choose another.',
+      });
+      expect(await as(theOwner)('mintToken', { name: 'Laptop', client: `${client}s` })).toMatchObject({ client: `${client}s` });
+    },
+  );
+
+  test('limits the lifetime to a year, which is the default', async () => {
     const { tokens, clock } = await overRam();
     const { token, expires_at } = await tokens.mint(mint());
     expect(expires_at).toBe(new Date(START + 365 * DAY).toISOString());
@@ -583,13 +596,13 @@ describe('minting (R-AUTH-04)', () => {
     expect(`${issue?.path.join('.')} ${issue?.message}`).toMatch(names);
   });
 
-  test('stops at 200 that are alive, also when they are asked for at once', async () => {
+  test('stops at 200 valid tokens, also for concurrent calls', async () => {
     const { tokens, clock } = await overRam();
     const [short] = await Promise.all([
       tokens.mint(mint({ days: 1 })),
       ...Array.from({ length: 199 }, () => tokens.mint(mint())),
     ]);
-    const tooMany = { code: 'quota_exceeded', message: expect.stringMatching(/revoke those/) as string };
+    const tooMany = { code: 'quota_exceeded', message: expect.stringMatching(/revoke the unused/) as string };
     await expect(tokens.mint(mint())).rejects.toMatchObject(tooMany);
     await tokens.revoke(revoke((await tokens.list()).tokens.find(({ id }) => id !== short.id)?.id ?? ''));
     await tokens.mint(mint());
@@ -601,7 +614,7 @@ describe('minting (R-AUTH-04)', () => {
 });
 
 describe('the list of tokens (R-AUTH-04)', () => {
-  test('shows what was made here, newest first, and never a token', async () => {
+  test('shows the tokens made here, newest first, without the token itself', async () => {
     const { tokens, clock } = await overRam();
     expect(await tokens.list()).toEqual({ tokens: [] });
     const first = await tokens.mint(mint({ name: 'first' }));
@@ -614,7 +627,7 @@ describe('the list of tokens (R-AUTH-04)', () => {
     expect(JSON.stringify(listed)).not.toContain(token);
   });
 
-  test('tells when each was last used, and keeps it over a restart', async () => {
+  test('shows the last use of each, also after a restart', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const store = await openFileStore(folder, clock);
@@ -637,7 +650,7 @@ describe('the list of tokens (R-AUTH-04)', () => {
     expect((await again.list()).tokens.toSorted((one, other) => (one.name < other.name ? -1 : 1))).toEqual(asListed);
   });
 
-  test('is written once a minute at most, and nobody waits for it', async () => {
+  test('stores a last use at most once a minute, in the background', async () => {
     const clock = manualClock();
     const store = new RamStore(clock);
     let kept = 0;
@@ -674,7 +687,7 @@ describe('the list of tokens (R-AUTH-04)', () => {
     expect(kept).toBe(3);
   });
 
-  test('lets an expired one go after 30 days, but not by a clock in doubt', async () => {
+  test('drops an expired token after 30 days, unless the clock is in doubt', async () => {
     const { tokens, clock, store } = await overRam();
     await tokens.mint(mint({ days: 1 }));
     await clock.advance(31 * DAY - 1);
@@ -692,7 +705,7 @@ describe('the list of tokens (R-AUTH-04)', () => {
 });
 
 describe('pausing', () => {
-  test('refuses a token until it is let in again, and ends what it opened (R-CONN-09)', async () => {
+  test('refuses a token until it is resumed, and closes its streams (R-CONN-09)', async () => {
     const { tokens } = await overRam();
     const { id, token } = await tokens.mint(mint());
     const other = await tokens.mint(mint());
@@ -729,7 +742,7 @@ describe('pausing', () => {
     await expect(again.pause({ id, paused: false })).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('that cannot be written down counts in this run all the same, and says that it failed (R-CONN-09)', async () => {
+  test('that cannot be stored still applies until the program ends, and fails (R-CONN-09)', async () => {
     const store = new RamStore(manualClock());
     const broken = vaultOf(store, {
       write: (name, text) => (name.startsWith('paused') ? Promise.reject(new Error('disk')) : store.vault.write(name, text)),
@@ -742,7 +755,7 @@ describe('pausing', () => {
 });
 
 describe('revoking', () => {
-  test('makes a token useless from the next request on, and takes it off the list (R-AUTH-04)', async () => {
+  test('makes a token invalid from the next request on, and removes it from the list (R-AUTH-04)', async () => {
     const { tokens } = await overRam();
     const gone = await tokens.mint(mint());
     const stays = await tokens.mint(mint());
@@ -760,7 +773,7 @@ describe('revoking', () => {
     expect(await tokens.revoke(revoke(gone.id))).toEqual({ id: gone.id });
   });
 
-  test('catches a token that is being verified just then (R-AUTH-04)', async () => {
+  test('also rejects a token that is being verified at that moment (R-AUTH-04)', async () => {
     const { tokens } = await overRam();
     const { token, id } = await tokens.mint(mint());
     const outcomes = await Promise.allSettled([
@@ -772,7 +785,7 @@ describe('revoking', () => {
     await expect(tokens.verify(token, 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
   });
 
-  test('of an id that was never made here is refused, unless it is meant (R-AUTH-05)', async () => {
+  test('of an unknown id is refused, unless `unrecorded` is set (R-AUTH-05)', async () => {
     const { tokens } = await overRam();
     const token = aToken({ jti: 'from-elsewhere' });
     await tokens.verify(token, 'rest');
@@ -787,7 +800,7 @@ describe('revoking', () => {
     await expect(tokens.verify(aToken(), 'rest')).rejects.toMatchObject(refusal(/has been revoked/));
   });
 
-  test('that cannot be written down counts in this run all the same, and says that it failed (R-AUTH-04)', async () => {
+  test('that cannot be stored still applies until the program ends, and fails (R-AUTH-04)', async () => {
     const clock = manualClock();
     const store = new RamStore(clock);
     const vault = vaultOf(store, { revokeToken: () => Promise.reject(new Error('disk')) });
@@ -814,7 +827,7 @@ describe('revoking', () => {
     expect(await again.list()).toEqual({ tokens: [] });
   });
 
-  test('holds after an older backup is restored, which has the record but not the token back (R-AUTH-10)', async () => {
+  test('holds after a restore of an older backup that contains the token’s record (R-AUTH-10)', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const store = await openFileStore(folder, clock);
@@ -832,7 +845,7 @@ describe('revoking', () => {
     expect((await again.list()).tokens.map(({ id }) => id)).toEqual([stays.id]);
   });
 
-  test('works while the memory is locked, and where its key is not there (R-AUTH-10)', async () => {
+  test('works while the memory is locked or its key is absent (R-AUTH-10)', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const store = await openFileStore(folder, clock);
@@ -855,8 +868,8 @@ describe('revoking', () => {
   });
 });
 
-describe('while the key is not there', () => {
-  test('a locked memory tells callers apart as before (R-AUTH-11)', async () => {
+describe('while the key is absent', () => {
+  test('a locked memory verifies tokens as before (R-AUTH-11)', async () => {
     const clock = manualClock();
     const store = await openFileStore(tempFolder(), clock);
     const tokens = await opened(store);
@@ -878,7 +891,7 @@ describe('while the key is not there', () => {
     });
   });
 
-  test('one that is locked before anybody came does so too (R-AUTH-11)', async () => {
+  test('also if it was locked before the first call (R-AUTH-11)', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const first = await openFileStore(folder, clock);
@@ -890,7 +903,7 @@ describe('while the key is not there', () => {
     expect(await tokens.verify(token, 'rest')).toMatchObject({ token: id });
   });
 
-  test('a start without it says so to every token, and goes on when it is back (R-AUTH-11)', async () => {
+  test('a start without the key answers key_unavailable until the key is back (R-AUTH-11)', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const first = await openFileStore(folder, clock);
@@ -915,7 +928,7 @@ describe('while the key is not there', () => {
     await expect(tokens.verify(aToken(), 'rest')).rejects.toMatchObject(refusal(NOT_OURS));
   });
 
-  test('an operator whose secret comes from outside waits for no key (R-AUTH-11)', async () => {
+  test('a signing secret from the environment needs no key (R-AUTH-11)', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const first = await openFileStore(folder, clock);
@@ -931,7 +944,7 @@ describe('while the key is not there', () => {
 describe("the owner's token", () => {
   const owner = { subject: 'me', client: 'command-line', transport: 'rest', scopes: new Set(['admin']) };
 
-  test('opens everything in this start, and nothing in the next (R-AUTH-06)', async () => {
+  test('has all rights until the program ends, and none after that (R-AUTH-06)', async () => {
     const { tokens, clock, store } = await overRam();
     const token = tokens.ownerToken();
     expect(tokens.ownerToken()).toBe(token);
@@ -944,7 +957,7 @@ describe("the owner's token", () => {
     expect((await tokens.list()).tokens).toEqual([]);
   });
 
-  test('is not made by whoever has the signing secret (R-AUTH-01)', async () => {
+  test('cannot be created with the signing secret (R-AUTH-01)', async () => {
     const { tokens } = await overRam();
     const copy = signed(header(), JSON.stringify(decodeJwt(tokens.ownerToken())), { secret: `${SECRET}?` });
     await expect(tokens.verify(copy, 'rest')).rejects.toMatchObject(refusal(NOT_OURS));

@@ -11,12 +11,12 @@ import { HOUR, SECOND, START } from '../../support/clock.ts';
 import { aCaller, openTestMemory, theOwner } from '../../support/memory.ts';
 import { aPack } from '../../support/packs.ts';
 
-/** Operations whose effect needs consent, or depends on the input; the compiler asks here for a request of each new one. */
+/** Operations whose effect needs consent, or depends on the input. The compiler requires a request for each of them. */
 type Asked = {
   [Name in OperationName]: (typeof operations)[Name]['effect'] extends 'none' | 'reversible' | 'runs' ? never : Name;
 }[OperationName];
 
-/** A request of each that needs consent, with something to lose. */
+/** A request of each operation that needs consent. */
 const asked: { readonly [Name in Asked]: OperationRequest<Name> } = {
   remember: { key: 'preferences/editor', value: 'vim', ttl_seconds: 3600 },
   patch: { key: 'preferences/editor', ttl_seconds: 3600 },
@@ -34,13 +34,14 @@ const asked: { readonly [Name in Asked]: OperationRequest<Name> } = {
   setCredential: { name: 'github', secret: 'a-second-secret' },
   dropCredential: { name: 'github' },
   unlock: {},
+  backup: {},
   trustClock: { time: new Date(START).toISOString() },
   rotateKey: {},
   makeRecoveryKey: {},
 };
 const names = Object.keys(asked) as Asked[];
 
-/** A yes to the others changes what `state` reads. These have nothing to change here, or fail once they are let through. */
+/** Operations that change nothing that `state` reads, or that fail after the owner agreed. */
 const unlike: { readonly [Name in Asked]?: { readonly fails?: FailureCode; readonly changes?: boolean } } = {
   endSession: { changes: false },
   unlock: { changes: false },
@@ -56,7 +57,7 @@ const unlike: { readonly [Name in Asked]?: { readonly fails?: FailureCode; reado
 
 const inputOf = (name: OperationName, request: unknown): never => operations[name].input().parse(request) as never;
 
-/** Any operation as a pack, as a pack of our own could be that does its work through the one door. */
+/** A memory with a pack that performs any operation. */
 async function opened() {
   const through: { perform?: Perform } = {};
   const pack = definePack({
@@ -82,12 +83,13 @@ async function opened() {
   return { ...memory, owner };
 }
 
-/** What the memory holds, as far as these operations could change it. */
+/** Everything that these operations could change. */
 async function state({ owner, store }: Pick<Awaited<ReturnType<typeof opened>>, 'owner' | 'store'>) {
   return JSON.stringify([
     store.upkeep?.recoverable,
     await owner('list', {}),
     (await owner('pipelines', {})).pipelines.filter(({ id }) => id === 'kept'),
+    await owner('backups', {}),
     await owner('tokens', {}),
     await owner('credentials', {}),
     (await owner('status', {})).store,
@@ -132,7 +134,7 @@ async function perform(
   }
 }
 
-test('every operation whose effect needs consent, or depends on its input, is asked for below (R-CONSENT-01)', () => {
+test('every operation whose effect can need consent has a request below (R-CONSENT-01)', () => {
   const wanted = Object.entries(operations).flatMap(([name, { effect }]) =>
     typeof effect === 'object' || needsConsent(effect) ? [name] : [],
   );
@@ -141,7 +143,7 @@ test('every operation whose effect needs consent, or depends on its input, is as
 });
 
 describe.each(names)('%s', (name) => {
-  test('asks once by whatever route it is performed, and a no changes nothing (R-CONSENT-02)', async () => {
+  test('asks once on every route, and changes nothing if the owner declines (R-CONSENT-02)', async () => {
     const memory = await opened();
     const before = await state(memory);
     for (const route of routes) {
@@ -154,7 +156,7 @@ describe.each(names)('%s', (name) => {
     }
   });
 
-  test.each(routes)('asks once %s, and a yes lets it through (R-CONSENT-02)', async (route) => {
+  test.each(routes)('asks once %s, and is performed if the owner agrees (R-CONSENT-02)', async (route) => {
     const memory = await opened();
     const before = await state(memory);
     const { requests, failure } = await perform(memory, name, route, true);
@@ -175,11 +177,11 @@ test.each([
   ['patch', { key: 'a', ttl_seconds: 0 }],
   ['patch', { key: 'a', tags: [] }],
   ['setEmbeddings', { on: false }],
-] as const)('%s with %j asks nothing: it destroys and gives away nothing (R-CONSENT-01)', (name, request) => {
+] as const)('%s with %j needs no consent (R-CONSENT-01)', (name, request) => {
   expect(needsConsent(effectOf(name, inputOf(name, request)))).toBe(false);
 });
 
-test('who carries no consent, as an agent, is asked nothing (R-CONSENT-02)', async () => {
+test('an agent, which carries no consent, is not asked (R-CONSENT-02)', async () => {
   const { owner } = await opened();
   expect(await owner('runPack', { name: 'helmdeck.memory_forget', input: { scope: 'all' } })).toMatchObject({
     output: { deleted: 3 },
@@ -206,11 +208,11 @@ describe('the memory packs', () => {
   });
 });
 
-describe('a pack that reaches beyond this memory', () => {
+describe('a pack that uses the network or deletes data', () => {
   test.each([
-    ['asks servers outside', { usesNetwork: true }, 'discloses'],
+    ['uses the network', { usesNetwork: true }, 'discloses'],
     ["is the owner's own and deletes", { own: { revision: '1' }, changes: 'destroys' }, 'destroys'],
-  ] as const)('is asked for once when it %s, before it starts (R-CONSENT-02)', async (_what, over, effect) => {
+  ] as const)('needs consent once, before it starts, if it %s (R-CONSENT-02)', async (_what, over, effect) => {
     let ran = 0;
     const pack = aPack(() => ({ said: `${(ran += 1)}` }), over);
     const { perform: performs } = await openTestMemory({ packs: { packs: [pack] } });
@@ -229,7 +231,7 @@ describe('a pack that reaches beyond this memory', () => {
   });
 });
 
-describe('while the question is open', () => {
+describe('while the owner is being asked', () => {
   const waiting = async () => {
     const memory = await opened();
     const shown = Promise.withResolvers<undefined>();
@@ -241,7 +243,7 @@ describe('while the question is open', () => {
     return { ...memory, shown: shown.promise, answer: answered.resolve, consent };
   };
 
-  test('the time of a pack stands still (R-CONSENT-02)', async () => {
+  test('the time limit of a pack is suspended (R-CONSENT-02)', async () => {
     const { perform: performs, shown, answer, consent, clock, owner } = await waiting();
     const run = performs(theOwner, 'runPack', { name: 'helmdeck.memory_forget', input: { scope: 'facts' } }, { consent });
     await shown;
@@ -251,7 +253,7 @@ describe('while the question is open', () => {
     expect((await owner('list', {})).facts).toEqual([]);
   });
 
-  test('a call that is given up does nothing, whatever is answered later (R-CONSENT-02)', async () => {
+  test('a cancelled call does nothing, even if the owner agrees later (R-CONSENT-02)', async () => {
     const { perform: performs, shown, answer, consent, owner } = await waiting();
     const givenUp = new AbortController();
     const forgetting = performs(theOwner, 'forget', { scope: 'facts' }, { consent, signal: givenUp.signal });
@@ -270,7 +272,7 @@ describe('while the question is open', () => {
     expect((await owner('list', {})).facts).toHaveLength(2);
   });
 
-  test('and answered, a pack has its whole time again, and no more (R-CONSENT-02)', async () => {
+  test('and after the answer, a pack has its full time limit again (R-CONSENT-02)', async () => {
     const memory = await opened();
     const signals = Promise.withResolvers<AbortSignal>();
     const { catalogue } = memory.packs.engine;

@@ -29,7 +29,7 @@ describe('text within a snippet', () => {
     expect(escapeMarkdown(text)).toBe(text);
   });
 
-  test('without a heading-like line stays as it is, whatever it holds (R-QMD-07)', () => {
+  test('is unchanged if no line looks like a heading (R-QMD-07)', () => {
     const line = fc
       .string({ unit: fc.constantFrom('a', ' ', '<', '>', '\\', '`', '*', '#x', '-', '=', '&', '_', '\t', 'ü', '|') })
       .map((text) => `a${text.replaceAll('```', '')}`);
@@ -79,7 +79,7 @@ describe('text within a snippet', () => {
     expect(escapeMarkdown(text)).toBe(said);
   });
 
-  test('of any hostile parts holds no heading, and loses no character (R-QMD-07)', () => {
+  test('made of hostile parts contains no heading and loses no character (R-QMD-07)', () => {
     const parts = ['#', '##', ' ', '\t', '\n', '\r', '\r\n', '\v', '\f', '\u0085', '\u2028', '\u2029', '>', '-', '---', '==='];
     const more = ['*', '1.', '```', '~~~', 'Pack call: x', '<h2>', '<!--', '\\', '\u200b', '\ufeff', '\u00a0', 'a', '\u001c'];
     const part = fc.constantFrom(...parts, ...more);

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
 import { FairScheduler } from '../../../src/core/operations/fair-scheduler.ts';
 
-/** Work that leaves nobody else a moment. */
+/** Blocks the thread. */
 function work(ms: number): void {
   const end = performance.now() + ms;
   while (performance.now() < end);
@@ -14,7 +14,7 @@ function handSetClock(): { now: number } {
   return clock;
 }
 
-/** Asks as a program does, and works when it is its turn. */
+/** Makes calls of several steps, and records which subject ran each step. */
 function asker(turns: FairScheduler, served: string[]) {
   return async (subject: string, steps = 1, ms = 10): Promise<void> => {
     const turn = turns.acquire(subject);
@@ -27,8 +27,8 @@ function asker(turns: FairScheduler, served: string[]) {
   };
 }
 
-describe('whoever asks (R-HTTP-14)', () => {
-  test('goes on at once while there is little to do', async () => {
+describe('a call (R-HTTP-14)', () => {
+  test('runs at once while the program is idle', async () => {
     const turns = new FairScheduler();
     const time = vi.spyOn(performance, 'now').mockReturnValue(1000);
     for (let turn = 0; turn < 3; turn += 1) {
@@ -38,25 +38,25 @@ describe('whoever asks (R-HTTP-14)', () => {
     }
   });
 
-  test('again, before anybody else has asked, does too', async () => {
+  test('of the same requester runs at once until another requester calls', async () => {
     handSetClock();
     const turns = new FairScheduler();
     const [one, other] = [{}, {}];
     await turns.acquire('me', one);
     for (let n = 0; n < 5; n += 1) expect(turns.acquire('me', one)).toBeUndefined();
     expect(turns.acquire('me', other)).toBeInstanceOf(Promise);
-    // Now somebody waits.
+    // A call is waiting now.
     expect(turns.acquire('me', other)).toBeInstanceOf(Promise);
   });
 
-  test('together with others goes on together with them, step by step', async () => {
+  test('runs step by step together with the others of its turn', async () => {
     const turns = new FairScheduler();
     const steps: string[] = [];
     const ask = async (name: string): Promise<void> => {
       await turns.acquire('me', {});
       for (const step of [1, 2, 3]) {
         steps.push(`${name}${step}`);
-        // The next step comes with the next promise, as within an operation.
+        // The next step follows in a microtask, as within an operation.
         await Promise.resolve();
       }
     };
@@ -64,7 +64,7 @@ describe('whoever asks (R-HTTP-14)', () => {
     expect(steps).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'c2', 'a3', 'b3', 'c3']);
   });
 
-  test('with too many others, or for too much, goes on with fewer, and with more again when that is past', async () => {
+  test('shares its turn with fewer others while turns take long, and with more again afterwards', async () => {
     const clock = handSetClock();
     const turns = new FairScheduler();
     let ms = 3;
@@ -82,7 +82,7 @@ describe('whoever asks (R-HTTP-14)', () => {
     };
     const heavy = many(30);
     expect(await perTurn()).toBe(8);
-    // They took 24 ms, and a turn may take 1.
+    // They took 24 ms; a turn should take 1 ms.
     expect(await perTurn()).toBe(1);
     await Promise.all(heavy);
     ms = 0;
@@ -93,7 +93,7 @@ describe('whoever asks (R-HTTP-14)', () => {
     expect(Math.max(...counts)).toBe(8);
   });
 
-  test('for little and for much by turns goes on alone all the time', async () => {
+  test('runs alone while light and heavy calls alternate', async () => {
     const clock = handSetClock();
     const turns = new FairScheduler();
     let served = 0;
@@ -103,7 +103,7 @@ describe('whoever asks (R-HTTP-14)', () => {
       served += 1;
     });
     await nextTurn();
-    // All that went on together before anybody knew.
+    // The first turn runs eight, before any was measured.
     expect(served).toBe(8);
     for (let turn = 0; turn < 100; turn += 1) {
       const before = served;
@@ -113,7 +113,7 @@ describe('whoever asks (R-HTTP-14)', () => {
     await Promise.all(many);
   });
 
-  test('often waits for those who ask once', async () => {
+  test('of a busy subject waits for those of other subjects', async () => {
     const turns = new FairScheduler();
     const served: string[] = [];
     const ask = asker(turns, served);
@@ -126,12 +126,12 @@ describe('whoever asks (R-HTTP-14)', () => {
     expect(served.indexOf('another')).toBeLessThanOrEqual(5);
   });
 
-  test('for little beside a flood waits for a step or two, however often it asks', async () => {
+  test('of a modest subject waits for few steps of a flood, however often it calls', async () => {
     const clock = handSetClock();
     const turns = new FairScheduler();
     const over = new AbortController();
     let [asked, heavy] = [0, 0];
-    // Light questions among the heavy ones shall not make it look as if there were little to do.
+    // Light calls among the heavy ones must not make the load look small.
     const greedy = async (): Promise<void> => {
       while (!over.signal.aborted) {
         await turns.acquire('greedy', {});
@@ -154,11 +154,11 @@ describe('whoever asks (R-HTTP-14)', () => {
     }
     over.abort();
     await Promise.all(flood);
-    // One may be under way when the time has come, and one goes before. At first nobody knows how much is asked for.
+    // One heavy call may be running and one may run first. The first turns do not count, before the load was measured.
     expect(Math.max(...waited.slice(5))).toBeLessThanOrEqual(3);
   });
 
-  test('for much waits between its steps, and others do not wait for the last of them', async () => {
+  test('of many steps yields between them, so that others need not wait for the last', async () => {
     const turns = new FairScheduler();
     const served: string[] = [];
     const ask = asker(turns, served);
@@ -170,7 +170,7 @@ describe('whoever asks (R-HTTP-14)', () => {
     expect(served.lastIndexOf('modest')).toBeLessThanOrEqual(12);
   });
 
-  test('is served in the order of its own questions', async () => {
+  test('runs after the earlier calls of its subject', async () => {
     const turns = new FairScheduler();
     const order: number[] = [];
     await Promise.all(
@@ -184,7 +184,7 @@ describe('whoever asks (R-HTTP-14)', () => {
     expect(order).toEqual(Array.from({ length: 10 }, (_, n) => n));
   });
 
-  test('wakes nothing once all are served', async () => {
+  test('leaves no timer behind once all have run', async () => {
     const turns = new FairScheduler();
     await asker(turns, [])('me');
     await nextTurn();

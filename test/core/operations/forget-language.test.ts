@@ -51,7 +51,7 @@ function isNamed(fact: Fact, spelled: string): boolean {
 }
 
 describe('forgetting by name (R-FORGET-01, R-FORGET-02)', () => {
-  test('takes exactly what is named, says how much before and after, and leaves the rest and everybody else alone', async () => {
+  test('deletes exactly the named entries, reports their number before and after, and leaves all others', async () => {
     const memory = await openTestMemory();
     const other = memory.as(aCaller({ subject: 'other' }));
     for (const key of words) await other('remember', { key, value: 'of another', tags: words.slice(0, 3) });
@@ -93,7 +93,7 @@ describe('forgetting by name (R-FORGET-01, R-FORGET-02)', () => {
   });
 
   test.each(['', 'key:', 'key: ', 'everything', 'ALL', ' all', 'fact', 'keys:a', 'key', ':', 'category:'])(
-    '"%s" is no scope, and forgets nothing (R-FORGET-03)',
+    '"%s" is not a scope, and forgets nothing (R-FORGET-03)',
     async (spelled) => {
       const memory = await openTestMemory();
       const me = memory.as(aCaller());

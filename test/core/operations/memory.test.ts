@@ -9,7 +9,7 @@ const credential = `ghp_${'a1B2c3D4e5'.repeat(3)}F6g7h8`;
 const iso = (ms: number): string => new Date(ms).toISOString();
 
 describe('the life of a fact', () => {
-  test('is remembered, found, changed, taken back, renewed, forgotten, and every step says who did it (R-VIEW-01, R-VIEW-05, R-OPS-07, R-OPS-08, R-FORGET-04)', async () => {
+  test('from storing to forgetting, with the client of every step (R-VIEW-01, R-VIEW-05, R-OPS-07, R-OPS-08, R-FORGET-04)', async () => {
     const memory = await openTestMemory();
     const claude = memory.as(aCaller());
     const codex = memory.as(aCaller({ client: 'codex', token: 'token-2' }));
@@ -92,7 +92,7 @@ describe('the life of a fact', () => {
     });
     await expect(claude('recall', { key })).rejects.toMatchObject({ code: 'not_found' });
     await expect(claude('history', { key })).rejects.toMatchObject({ code: 'not_found' });
-    expect((await claude('myMemory', {})).note).toMatch(/^Nothing is remembered yet/);
+    expect((await claude('myMemory', {})).note).toMatch(/^No facts are stored/);
 
     // Of forgetting all one row is left, that says who and when, also when nothing was left to forget.
     for (let turn = 0; turn < 2; turn += 1) {
@@ -106,7 +106,7 @@ describe('the life of a fact', () => {
     }
   });
 
-  test('one that nobody renews is gone at its end, on every way to it (R-TIME-01)', async () => {
+  test('that is not renewed ends at its expiry, for every operation (R-TIME-01)', async () => {
     const memory = await openTestMemory();
     const me = memory.as(aCaller());
     await me('remember', { key: 'short', value: 'an hour', ttl_seconds: 3600 });
@@ -121,7 +121,7 @@ describe('the life of a fact', () => {
   });
 });
 
-describe('who may ask what (R-OPS-11)', () => {
+describe('the scope of each operation (R-OPS-11)', () => {
   const reading = ['recall', 'list', 'history', 'activity', 'context', 'myMemory', 'callers', 'export', 'status'];
   const writing = ['remember', 'patch', 'forget', 'undo', 'import'];
   const owning = [
@@ -166,13 +166,13 @@ describe('who may ask what (R-OPS-11)', () => {
     await expect(perform(theOwner, name, {})).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('what a request says about its author counts for nothing (R-ISO-02)', async () => {
+  test('an author named in a request is ignored (R-ISO-02)', async () => {
     const { perform } = await openTestMemory();
     const forged = { key: 'k', value: 'v', client: 'codex', subject: 'somebody', namespace: 'somebody' };
     await expect(perform(aCaller(), 'remember', forged)).rejects.toMatchObject({ code: 'invalid_input' });
   });
 
-  test('nobody sees another subject, or learns that there is one (R-ISO-01, R-OPS-09)', async () => {
+  test('no subject sees another, or learns that another exists (R-ISO-01, R-OPS-09)', async () => {
     const memory = await openTestMemory();
     const ada = memory.as(aCaller({ subject: 'ada' }));
     const bob = memory.as(aCaller({ subject: 'bob' }));
@@ -192,7 +192,7 @@ describe('who may ask what (R-OPS-11)', () => {
     expect((await bob('activity', {})).activity).toHaveLength(2);
   });
 
-  test('a session keeps to itself, also when it forgets (R-ISO-04)', async () => {
+  test('a session reaches its own memory only, also when it forgets (R-ISO-04)', async () => {
     const memory = await openTestMemory();
     const me = memory.as(aCaller());
     const inSession = memory.as(aCaller({ session: 's1' }));
@@ -225,7 +225,7 @@ describe('listing', () => {
     return memory;
   };
 
-  test('pages through everything once, newest first or soonest end first (R-OPS-05)', async () => {
+  test('lists every fact once, newest first or by expiry (R-OPS-05)', async () => {
     const memory = await filled();
     const me = memory.as(aCaller());
     for (const sort of ['updated', 'expires'] as const) {
@@ -262,7 +262,7 @@ describe('listing', () => {
     expect(first.facts).toHaveLength(Math.min(1, count));
   });
 
-  test('ends a page sooner where values are long, and all pages together still hold every fact once (R-STORE-10)', async () => {
+  test('ends a page early if values are long, and still lists every fact once (R-STORE-10)', async () => {
     const { as } = await openTestMemory();
     const me = as(aCaller());
     const value = 'x'.repeat(60_000);
@@ -333,8 +333,8 @@ describe('context (R-OPS-10)', () => {
   });
 });
 
-describe('an import tells how it is taken back (R-BRING-07)', () => {
-  test('and undo takes back exactly that, and nothing that the same hand wrote before or after', async () => {
+describe('an import returns what undoes it (R-BRING-07)', () => {
+  test('and undo reverts exactly that import, and no other write of the same client', async () => {
     const { as, clock } = await openTestMemory();
     const owner = as(theOwner);
     await owner('remember', { key: 'before', value: 'b' });
@@ -379,7 +379,7 @@ describe('export and import (R-OPS-06)', () => {
     }
   };
 
-  test('brings every fact to another memory, in its order and for the time it had left', async () => {
+  test('copies every fact to another memory, in order and with its remaining lifetime', async () => {
     const [from, to] = [await openTestMemory(), await openTestMemory()];
     const me = from.as(aCaller());
     for (let index = 0; index < 25; index += 1) {
@@ -410,7 +410,7 @@ describe('export and import (R-OPS-06)', () => {
     expect(await importer('import', { lines })).toMatchObject({ created: 0, unchanged: 25 });
   });
 
-  test('foresees what the lines would do one after the other', async () => {
+  test('previews the outcome of the lines in order', async () => {
     const memory = await openTestMemory();
     const me = memory.as(aCaller());
     await me('remember', { key: 'a', value: '1' });
@@ -420,7 +420,7 @@ describe('export and import (R-OPS-06)', () => {
     expect(await me('import', { lines })).toMatchObject({ created: 1, updated: 1, unchanged: 2 });
   });
 
-  test('foresees what is refused, word for word (R-SEEK-04)', async () => {
+  test('previews refusals with the same messages (R-SEEK-04)', async () => {
     const memory = await openTestMemory();
     const me = memory.as(aCaller());
     const facts = [
@@ -437,7 +437,7 @@ describe('export and import (R-OPS-06)', () => {
     expect(done).toEqual(foreseen);
   });
 
-  test('tells of every line by its number, and lets the others in', async () => {
+  test('reports errors by line number, and imports the other lines', async () => {
     const memory = await openTestMemory();
     const soon = iso(memory.clock.now() + HOUR - 1);
     const lines = [
@@ -469,7 +469,7 @@ describe('export and import (R-OPS-06)', () => {
     expect((await me('recall', { key: 'a' })).value).toBe('2');
   });
 
-  test('gives nobody more than a year (R-TIME-02)', async () => {
+  test('limits lifetimes to a year (R-TIME-02)', async () => {
     const memory = await openTestMemory();
     const me = memory.as(aCaller());
     await me('import', { lines: [JSON.stringify({ key: 'k', value: 'v', expires_at: iso(START + 9000 * DAY) })] });
@@ -477,7 +477,7 @@ describe('export and import (R-OPS-06)', () => {
   });
 });
 
-describe('one who asks for much (R-HTTP-14)', () => {
+describe('a subject with long calls (R-HTTP-14)', () => {
   const line = (index: number): string => JSON.stringify({ key: `k${index}`, value: `${index} ${'long '.repeat(400)}` });
 
   test.each([
@@ -498,8 +498,8 @@ describe('one who asks for much (R-HTTP-14)', () => {
   });
 });
 
-describe('taking back what a client wrote (R-OPS-07)', () => {
-  test('removes what it made, restores what it changed, leaves the rest, and says what it could not', async () => {
+describe('undoing what a client wrote (R-OPS-07)', () => {
+  test('removes facts it created, restores facts it changed, and names those it could not restore', async () => {
     const memory = await openTestMemory();
     const good = memory.as(aCaller());
     const bad = memory.as(aCaller({ client: 'bad' }));
@@ -561,7 +561,7 @@ describe('undo after undo (R-OPS-07)', () => {
     return { memory, by, moment, owner: memory.as(theOwner), key: 'k' };
   };
 
-  test('never brings back what another undo has taken away', async () => {
+  test('never restores what another undo removed', async () => {
     const { by, moment, owner, key } = await scene();
     await by('yan')('remember', { key, value: 'good' });
     const since = await moment();
@@ -571,7 +571,7 @@ describe('undo after undo (R-OPS-07)', () => {
     expect(await owner('recall', { key })).toMatchObject({ value: 'good', client: 'yan' });
   });
 
-  test('nor for the same client from a later moment', async () => {
+  test('nor for the same client from a later time', async () => {
     const { by, moment, owner, key } = await scene();
     await by('xin')('remember', { key, value: 'good' });
     const since = await moment();
@@ -582,7 +582,7 @@ describe('undo after undo (R-OPS-07)', () => {
     expect(await owner('recall', { key })).toMatchObject({ value: 'good' });
   });
 
-  test('takes back a word that came back, when that itself is unwanted', async () => {
+  test('reverts a restored version that is itself unwanted', async () => {
     const { by, moment, owner, key } = await scene();
     const before = await moment();
     await by('yan')('remember', { key, value: 'good' });
@@ -594,7 +594,7 @@ describe('undo after undo (R-OPS-07)', () => {
 });
 
 describe('limits', () => {
-  test('a subject that holds too much hears so, others do not, and forgetting makes room (R-FACT-16)', async () => {
+  test('a subject over its quota is refused until it forgets something, and other subjects are not (R-FACT-16)', async () => {
     const memory = await openTestMemory({ quota: { facts: 3, bytes: 1_000_000 } });
     const me = memory.as(aCaller());
     const all = await Promise.allSettled([1, 2, 3, 4, 5].map((n) => me('remember', { key: `k${n}`, value: 'v' })));
@@ -608,7 +608,7 @@ describe('limits', () => {
     expect((await me('activity', {})).activity.filter(({ operation }) => operation === 'remember')).toHaveLength(5);
   });
 
-  test('a request larger than the limit goes through once, and asking what would happen costs nothing (R-FACT-17)', async () => {
+  test('a request above the limit is accepted once, and a dry run does not count (R-FACT-17)', async () => {
     const memory = await openTestMemory({ writesPerMinute: 2 });
     const me = memory.as(aCaller());
     const lines = [1, 2, 3, 4].map((n) => `{"key":"k${n}","value":"v"}`);
@@ -617,7 +617,7 @@ describe('limits', () => {
     await expect(me('import', { lines })).rejects.toMatchObject({ code: 'rate_limited' });
   });
 
-  test('writes in a minute are limited for each token, when the owner says so (R-FACT-17)', async () => {
+  test('the owner can limit the writes per minute of each token (R-FACT-17)', async () => {
     const memory = await openTestMemory({ writesPerMinute: 3 });
     const me = memory.as(aCaller());
     await me('import', { lines: ['{"key":"a","value":"1"}', '{"key":"b","value":"1"}'] });
@@ -629,7 +629,7 @@ describe('limits', () => {
     await me('forget', { scope: 'key:c' });
   });
 
-  test('a credential is refused in value, key, tags and category, with a pointer to where it belongs (R-FACT-18)', async () => {
+  test('a credential in value, key, tags or category is refused with a hint where to store it (R-FACT-18)', async () => {
     const memory = await openTestMemory();
     const me = memory.as(aCaller());
     const secret = credential;
@@ -659,14 +659,14 @@ describe('limits', () => {
     expect((await lenient('remember', { key: 'k', value: secret })).note).toMatch(/^value looks like/);
   });
 
-  test('a memory without a key says with every answer that it keeps nothing (R-KEY-12)', async () => {
+  test('a memory without a key says in every receipt that it is stored in RAM only (R-KEY-12)', async () => {
     const memory = await openTestMemory({ keyless: true });
-    expect((await memory.as(aCaller())('remember', { key: 'k', value: 'v' })).note).toMatch(/gone when the program ends/);
+    expect((await memory.as(aCaller())('remember', { key: 'k', value: 'v' })).note).toMatch(/lost when the program ends/);
   });
 });
 
-describe('what the owner asks', () => {
-  test('sees the record of all, page by page, which nobody else may (R-OPS-08)', async () => {
+describe('the owner', () => {
+  test('alone sees the activity of all memories, page by page (R-OPS-08)', async () => {
     const memory = await openTestMemory();
     for (const [turn, subject] of ['ada', 'bob', 'ada', 'bob', 'ada'].entries()) {
       await memory.as(aCaller({ subject }))('remember', { key: `k${turn}`, value: 'v' });
@@ -686,7 +686,7 @@ describe('what the owner asks', () => {
   });
 
   test.each([{ keyless: false }, { keyless: true }])(
-    'and leaves none out of pages of which one step opens only a part (R-REST-12, R-STORE-10), keyless: $keyless',
+    'and no row is missing if a step decrypts only part of a page (R-REST-12, R-STORE-10), keyless: $keyless',
     async ({ keyless }) => {
       const memory = await openTestMemory({ keyless });
       const written = Array.from({ length: 300 }, (_, turn) => `${turn}/${'k'.repeat(500)}`);
@@ -711,7 +711,7 @@ describe('what the owner asks', () => {
     },
   );
 
-  test('locks, and unlocks; meanwhile everybody hears why (R-KEY-04, R-KEY-08)', async () => {
+  test('locks and unlocks; while locked, every call gets the reason (R-KEY-04, R-KEY-08)', async () => {
     const memory = await openTestMemory();
     const [me, owner] = [memory.as(aCaller()), memory.as(theOwner)];
     await me('remember', { key: 'k', value: 'v' });
@@ -746,8 +746,8 @@ describe('what the owner asks', () => {
   );
 });
 
-describe('whoever listens (R-OPS-12)', () => {
-  test('hears what changed where, once a turn, when it is durable, and nothing else', async () => {
+describe('a change listener (R-OPS-12)', () => {
+  test('receives kind and namespace of each change, once a turn, after it is durable', async () => {
     const memory = await openTestMemory();
     const [me, other] = [memory.as(aCaller()), memory.as(aCaller({ subject: 'other' }))];
     const heard: string[] = [];

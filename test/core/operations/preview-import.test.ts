@@ -15,7 +15,7 @@ const opened = async (options: Parameters<typeof openTestMemory>[0] = {}) => {
 };
 
 describe('a preview', () => {
-  test('says which facts there would be, with all that they would be, and writes nothing (R-BRING-01)', async () => {
+  test('shows the facts with all their fields, and writes nothing (R-BRING-01)', async () => {
     const { owner } = await opened();
     expect(await owner('previewImport', { text: CHATGPT })).toEqual({
       from: 'chatgpt',
@@ -40,7 +40,7 @@ describe('a preview', () => {
     expect((await owner('activity', {})).activity).toEqual([]);
   });
 
-  test('takes one category and one lifetime for all, and numbers lines of a part as in the whole', async () => {
+  test('uses one category and lifetime for all, and the line numbers of the whole file', async () => {
     const { owner } = await opened();
     const { facts } = await owner('previewImport', { text: GRAPH, category: 'People', ttl_seconds: 3600, first_line: 101 });
     expect(new Set(facts.map(({ category }) => category))).toEqual(new Set(['people']));
@@ -52,12 +52,12 @@ describe('a preview', () => {
     await expect(owner('previewImport', { text: GRAPH, ttl_seconds: 60 })).rejects.toMatchObject({ message: /^ttl_seconds/ });
   });
 
-  test('is the owner’s alone: an agent that may write may not ask (R-BRING-01)', async () => {
+  test('is refused to agents, even with memory:write (R-BRING-01)', async () => {
     const { as } = await opened();
     await expect(as(aCaller())('previewImport', { text: CHATGPT })).rejects.toMatchObject({ code: 'insufficient_scope' });
   });
 
-  test('looks only into the memory of whoever asks', async () => {
+  test('compares with the memory of the caller only', async () => {
     const { owner, as } = await opened();
     const other = as({ ...theOwner, subject: 'somebody-else' });
     await other('remember', { key: 'k', value: 'Is learning to play the nyckelharpa' });
@@ -66,15 +66,15 @@ describe('a preview', () => {
   });
 });
 
-describe('what is known', () => {
-  test('is left out: said twice, or remembered under any key (R-BRING-04)', async () => {
+describe('a known entry', () => {
+  test('is left out: repeated, or stored under any key (R-BRING-04)', async () => {
     const { owner, as } = await opened();
     await as(aCaller())('remember', { key: 'home', value: 'lives on a  houseboat in Aarhus' });
     const preview = await owner('previewImport', { text: `${CHATGPT}Is learning to play\tthe nyckelharpa` });
     expect(values(preview)).toHaveLength(2);
     expect(preview.left_out.filter(({ why }) => why !== 'no_fact')).toEqual([
-      { line: 8, text: 'Lives on a houseboat in Aarhus.', why: 'known', message: 'It is remembered already, as home.' },
-      { line: 10, text: 'Is learning to play\tthe nyckelharpa', why: 'repeated', message: 'Same as line 3.' },
+      { line: 8, text: 'Lives on a houseboat in Aarhus.', why: 'known', message: 'It is already stored, as home.' },
+      { line: 10, text: 'Is learning to play\tthe nyckelharpa', why: 'repeated', message: 'The same text is already on line 3.' },
     ]);
   });
 
@@ -95,7 +95,7 @@ describe('what is known', () => {
     expect(await owner('import', { lines: linesOf(first).toReversed() })).toMatchObject({ created: 0, unchanged: count });
   });
 
-  test('and was changed since stays as it is now (R-BRING-03)', async () => {
+  test('that was changed since stays as it is (R-BRING-03)', async () => {
     const { owner } = await opened();
     const preview = await owner('previewImport', { text: CHATGPT });
     await owner('import', { lines: linesOf(preview) });
@@ -107,11 +107,11 @@ describe('what is known', () => {
   });
 });
 
-describe('what no fact may hold is told, and stops nothing else (R-BRING-05)', () => {
+describe('an invalid entry is reported, and the others are imported (R-BRING-05)', () => {
   // Put together here, so that no scanner takes this file for a leak.
   const secret = ['ghp', 'wYq2Rk9sTz4Lm7Vb1Nx8Hc5Jd3Fg6Pa0Ue2S'].join('_');
 
-  test('a secret, without a letter of it', async () => {
+  test('a secret, without quoting it', async () => {
     const { owner } = await opened();
     const text = `Likes rain.\nThe deploy token is ${secret}\nLikes snow.`;
     const preview = await owner('previewImport', { text });
@@ -120,19 +120,19 @@ describe('what no fact may hold is told, and stops nothing else (R-BRING-05)', (
       {
         line: 2,
         why: 'secret',
-        message: expect.stringMatching(/^(?:key|value) looks like a GitHub token; keep it in a password manager/),
+        message: expect.stringMatching(/^(?:key|value) looks like a GitHub token; store it in a password manager/),
       },
     ]);
     expect(JSON.stringify(preview)).not.toMatch(/wYq2Rk/i);
   });
 
-  test('nor where it stands in what would be no fact anyway', async () => {
+  test('nor if its entry cannot become a fact anyway', async () => {
     const { owner } = await opened();
     const preview = await owner('previewImport', { text: `# A\n- b\n<!-- ${secret} -->`, from: 'markdown' });
     expect(preview.left_out).toEqual([{ line: 3, why: 'no_fact', message: expect.any(String) }]);
   });
 
-  test('unless its owner wants to be warned alone', async () => {
+  test('unless the owner chose warnings', async () => {
     const { owner } = await opened({ secrets: 'warn' });
     const { facts } = await owner('previewImport', { text: `The deploy token is ${secret}` });
     expect(facts).toMatchObject([{ note: expect.stringMatching(/looks like a GitHub token/) }]);
@@ -148,7 +148,7 @@ describe('what no fact may hold is told, and stops nothing else (R-BRING-05)', (
   });
 });
 
-describe('what is too much is refused in a sentence (R-BRING-06)', () => {
+describe('a text above the limits is refused with one sentence (R-BRING-06)', () => {
   test.each([
     ['bytes', 'ü'.repeat(IMPORT_TEXT.bytes / 2 + 1), /^text is larger than 512 KiB; split it/],
     ['entries', 'a\n'.repeat(IMPORT_TEXT.entries + 1), /^It has more than 5000 entries; split it/],
@@ -162,7 +162,7 @@ describe('what is too much is refused in a sentence (R-BRING-06)', () => {
     await expect(owner('previewImport', { text })).rejects.toMatchObject({ code: 'invalid_input', message });
   });
 
-  test('as much as may be is read', async () => {
+  test('a text at the limits is accepted', async () => {
     const { owner } = await opened();
     const text = Array.from({ length: IMPORT_TEXT.entries }, (_, index) => `Fact number ${index}`).join('\n');
     expect((await owner('previewImport', { text })).facts).toHaveLength(IMPORT_TEXT.entries);

@@ -12,11 +12,11 @@ describe('what looks like a credential (R-FACT-18)', () => {
     expect(findSecret(text)).toEqual({ kind });
   });
 
-  test('is told from at least a hundred examples', () => {
+  test('is tested with at least a hundred examples', () => {
     expect(credentials(1).length).toBeGreaterThanOrEqual(100);
   });
 
-  test('is found whatever its letters are', () => {
+  test('is found for any random letters', () => {
     const all = SEEDS.flatMap((seed) => credentials(seed));
     const missed = all.filter(({ text }) => !findSecret(text));
     expect(missed.length / all.length).toBeLessThan(0.001);
@@ -50,7 +50,7 @@ describe('what looks like a credential (R-FACT-18)', () => {
     expect(findSecret(`{"log":"${spelled}"}`)).toEqual({ kind: 'a GitHub token' });
   });
 
-  test('is found behind a stand-in', () => {
+  test('is found after placeholders', () => {
     const text = `password: <your password>\npassword: changeme\npassword=password=Tr0ub4dor&3`;
     expect(findSecret(text)).toEqual({ kind: 'a password' });
   });
@@ -67,11 +67,11 @@ describe('an ordinary fact (R-FACT-18)', () => {
     expect(findSecret(fact)).toBeUndefined();
   });
 
-  test('is told from at least three hundred examples', () => {
+  test('is tested with at least three hundred examples', () => {
     expect(new Set(ordinaryFacts).size).toBeGreaterThanOrEqual(300);
   });
 
-  test('passes when it is a digest or an id, in whatever spelling', () => {
+  test('passes if it is a digest or an id, in any notation', () => {
     for (const [index, seed] of SEEDS.entries()) {
       const digest = Array.from({ length: 64 }, (_, at) => ((seed * 7919 + at * at * 31 + index * at) % 16).toString(16)).join(
         '',
@@ -194,7 +194,7 @@ describe('the search for credentials (R-FACT-13)', () => {
     for (const letter of ['a', 'A', '-', '=', ' ', 'aB1']) expect(cost(unit + fill(letter)), letter).toBeLessThan(LIMIT_MS);
   });
 
-  test('grows with the text, not faster', () => {
+  test('grows linearly with the text', () => {
     for (const unit of ['password=', '密码：', 'sk-ant-', 'token=a1']) {
       // Both as often: the best of five beside a single run would compare the machine. What grows with the square fails each time.
       const excess = (): number => cost(fill(unit, 4 * SIZE), 0) - 12 * cost(fill(unit, SIZE), 0);

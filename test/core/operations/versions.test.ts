@@ -28,7 +28,7 @@ test('versions come in the order of Semantic Versioning (R-NEWS-02)', () => {
   }
 });
 
-test('what a version was built from makes none newer', () => {
+test('build metadata makes no version newer', () => {
   expect([isNewer('1.0.0+2', '1.0.0+1'), isNewer('1.0.0+1', '1.0.0+2'), isNewer('1.0.0-a+2', '1.0.0+1')]).toEqual([
     false,
     false,

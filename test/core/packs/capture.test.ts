@@ -30,8 +30,8 @@ async function opened(memory: Pack['memory']) {
   return { ask, kept, clock };
 }
 
-describe('what a pack answered, in its own memory (R-PACK-30)', () => {
-  test('stands there when the pack asks for it, the last one for each question', async () => {
+describe('a captured output (R-PACK-30)', () => {
+  test('is stored if the pack asks for it, the last one for each input', async () => {
     const { ask, kept } = await opened({ capture: true });
     expect(await ask('one')).toBe('0 one');
     expect(await ask('two')).toBe('1 two');
@@ -39,20 +39,20 @@ describe('what a pack answered, in its own memory (R-PACK-30)', () => {
     expect(await kept()).toEqual(['one', 'two']);
   });
 
-  test('and otherwise does not', async () => {
+  test('is not stored otherwise', async () => {
     const { ask, kept } = await opened({});
     await ask('one');
     expect(await kept()).toEqual([]);
   });
 
-  test.each(['break', 'once', 'secret', 'lines', 'long'])('leaves out what may not be given again: %s', async (what) => {
+  test.each(['break', 'once', 'secret', 'lines', 'long'])('is not stored if it may not be cached: %s', async (what) => {
     const { ask, kept } = await opened({ capture: true });
     await ask(what).catch(() => undefined);
     expect(await kept()).toEqual([]);
     expect(await ask('well')).toBe('0 well');
   });
 
-  test('is not written again by an answer from the cache', async () => {
+  test('is not stored again for a cached output', async () => {
     const { ask, kept, clock } = await opened({ capture: true, cache: true, ttl: 7200 });
     await ask('one');
     await clock.advance(HOUR);
@@ -62,7 +62,7 @@ describe('what a pack answered, in its own memory (R-PACK-30)', () => {
     expect(await kept()).toEqual([]);
   });
 
-  test('is of its caller and its session, and ends with that', async () => {
+  test('belongs to its subject and session, and ends with the session', async () => {
     const { ask, kept, clock } = await opened({ capture: true });
     await ask('one', { session: 's1' });
     expect(await ask('two', { session: 's1' })).toBe('1 two');

@@ -62,7 +62,7 @@ beforeEach(() => {
 });
 
 describe('a credential (R-PACK-16)', () => {
-  test('stands in the keychain and nowhere else, with an id that says nothing about it', async () => {
+  test('is stored in the keychain only, with a random id', async () => {
     const memory = await opened(chain);
     expect(await memory.list()).toEqual([{ name: 'test', packs: ['test.echo'] }]);
     expect(await memory.set()).toEqual({ name: 'test' });
@@ -77,7 +77,7 @@ describe('a credential (R-PACK-16)', () => {
     for (const { path, bytes } of filesBelow(memory.folder)) expect(bytes.includes(SECRET), path).toBe(false);
   });
 
-  test('is given to packs that name it, and to no other', async () => {
+  test('is given to the packs that name it only', async () => {
     const memory = await opened(chain);
     await memory.set();
     await memory.as(aCaller())('runPack', { name: 'test.without', input: {} });
@@ -93,14 +93,14 @@ describe('a credential (R-PACK-16)', () => {
     expect(other.seen).toEqual([undefined]);
   });
 
-  test('where none is set, the keychain is not even asked', async () => {
+  test('the keychain is not read if no credential is set', async () => {
     const asking: Keychain = { getPassword: neverAsked, setPassword: neverAsked, deletePassword: neverAsked };
     const memory = await opened(asking);
     expect(await memory.ask()).toMatchObject({ output: { said: '1' } });
     expect(memory.seen).toEqual([undefined]);
   });
 
-  test('is asked for once a minute at most, and held meanwhile', async () => {
+  test('is read at most once a minute', async () => {
     let asked = 0;
     const memory = await opened({
       ...chain,
@@ -139,7 +139,7 @@ describe('a credential (R-PACK-16)', () => {
     await expect(memory.set(SECRET, name)).rejects.toMatchObject({ code: 'invalid_input' });
   });
 
-  test('that no pack uses is not kept', async () => {
+  test('that no pack uses is refused', async () => {
     const memory = await opened(chain);
     await expect(memory.set(SECRET, 'other')).rejects.toMatchObject({ code: 'not_found' });
     await expect(memory.drop('other')).rejects.toMatchObject({ code: 'not_found' });
@@ -147,7 +147,7 @@ describe('a credential (R-PACK-16)', () => {
     expect(chain.items.size).toBe(0);
   });
 
-  test('is not kept by a memory that ends with the program', async () => {
+  test('is refused by a memory in RAM', async () => {
     const memory = await opened(chain, { keyless: true });
     await expect(memory.set()).rejects.toMatchObject({
       code: 'key_unavailable',
@@ -156,7 +156,7 @@ describe('a credential (R-PACK-16)', () => {
     expect(chain.items.size).toBe(0);
   });
 
-  test('is the owner`s to set, list and drop', async () => {
+  test('can be set, listed and deleted by the owner only', async () => {
     const memory = await opened(chain);
     const agent = memory.as(aCaller());
     for (const name of ['setCredential', 'credentials', 'dropCredential'] as const) {
@@ -169,8 +169,8 @@ const neverAsked = (): never => {
   throw new Error('The keychain was asked.');
 };
 
-describe('a credential that ends (R-PACK-16)', () => {
-  test('takes with it what was kept with it, of every subject, within a second', async () => {
+describe('a credential that is no longer valid (R-PACK-16)', () => {
+  test('has its cached outputs deleted, for every subject, within a second', async () => {
     const memory = await opened(chain);
     await memory.set();
     for (const subject of ['me', 'other']) await memory.ask('x', subject);
@@ -183,7 +183,7 @@ describe('a credential that ends (R-PACK-16)', () => {
     expect(memory.seen.at(-1)).toBeUndefined();
   });
 
-  test('by another one in its place, which is used at once', async () => {
+  test('because it was replaced: the new one is used at once', async () => {
     const memory = await opened(chain);
     await memory.set();
     await memory.ask();
@@ -194,7 +194,7 @@ describe('a credential that ends (R-PACK-16)', () => {
     expect([...chain.items.keys()].filter((name) => name.includes('credential'))).toHaveLength(1);
   });
 
-  test('leaves what other packs keep', async () => {
+  test('leaves the cached outputs of other packs', async () => {
     const memory = await opened(chain);
     await memory.set();
     await memory.as(aCaller())('runPack', { name: 'test.without', input: {} });
@@ -203,7 +203,7 @@ describe('a credential that ends (R-PACK-16)', () => {
     expect(await memory.as(aCaller())('runPack', { name: 'test.without', input: {} })).toMatchObject({ cached: true });
   });
 
-  test('while it is used: that answer is given, and not kept', async () => {
+  test('during a run: the output is returned, and not cached', async () => {
     const { promise: dropped, resolve: goOn } = Promise.withResolvers<void>();
     const { promise: asked, resolve: began } = Promise.withResolvers<void>();
     const memory = await opened(chain, {
@@ -222,7 +222,7 @@ describe('a credential that ends (R-PACK-16)', () => {
     expect(await memory.kept()).toBe(0);
   });
 
-  test('by its service, which refuses it: what was kept goes, and what is under way is not kept', async () => {
+  test('because its service rejects it: cached outputs are deleted, and running ones not cached', async () => {
     const memory = await opened(chain, {
       async answering({ input, credential }, asked) {
         if (input.what !== 'refused') return { said: `${asked}` };
@@ -235,13 +235,13 @@ describe('a credential that ends (R-PACK-16)', () => {
     await memory.ask('x', 'other');
     await expect(memory.ask('refused')).rejects.toMatchObject({ code: 'handler_failed' });
     expect([await memory.kept(), await memory.kept('other')]).toEqual([0, 0]);
-    // A setting can only be removed by whoever set it.
+    // Only the owner can remove a setting.
     expect(await memory.ask('x')).toMatchObject({ cached: false });
     expect(memory.seen.at(-1)).toBe(SECRET);
     expect(await memory.kept()).toBe(1);
   });
 
-  test('because the keychain itself was changed: it is noticed within a minute', async () => {
+  test('because the keychain item changed: noticed within a minute', async () => {
     const memory = await opened(chain);
     await memory.set();
     await memory.ask();
@@ -253,8 +253,8 @@ describe('a credential that ends (R-PACK-16)', () => {
   });
 });
 
-describe('a credential that is handed in (R-PACK-16)', () => {
-  test('is used, and no keychain is asked', async () => {
+describe('a credential from a setting (R-PACK-16)', () => {
+  test('is used without reading the keychain', async () => {
     const memory = await opened(
       { getPassword: neverAsked, setPassword: neverAsked, deletePassword: neverAsked },
       { handedIn: { test: CREDENTIAL } },
@@ -270,7 +270,7 @@ describe('a credential that is handed in (R-PACK-16)', () => {
     }
   });
 
-  test('is forgotten with what was kept when it is refused, and stays', async () => {
+  test('stays when it is rejected, and its cached outputs are deleted', async () => {
     const memory = await opened(undefined, {
       handedIn: { test: CREDENTIAL },
       answering: async ({ input, credential }) => {
@@ -287,7 +287,7 @@ describe('a credential that is handed in (R-PACK-16)', () => {
   });
 });
 
-describe('a keychain that is not at hand (R-PACK-16)', () => {
+describe('an unavailable keychain (R-PACK-16)', () => {
   test.each([
     { what: 'locked', state: { locked: true }, why: 'it keeps nothing' },
     { what: 'waiting for its owner', state: { hangs: true }, why: 'it is waiting for you to unlock it' },
@@ -305,7 +305,7 @@ describe('a keychain that is not at hand (R-PACK-16)', () => {
     expect(memory.seen).toEqual([]);
   });
 
-  test('locked: nothing is set and nothing dropped, and what is there stays', async () => {
+  test('if locked, refuses to set and delete, and keeps the item', async () => {
     const state = { locked: false };
     const moody = fakeKeychain(state);
     const memory = await opened(moody);
@@ -322,7 +322,7 @@ describe('a keychain that is not at hand (R-PACK-16)', () => {
     expect(memory.seen).toEqual([SECRET]);
   });
 
-  test('not there at all: none can be set, and it is told what else can be done', async () => {
+  test('if missing, refuses to set, with a remedy', async () => {
     const memory = await opened(undefined);
     await expect(memory.set()).rejects.toMatchObject({
       code: 'key_unavailable',
@@ -333,13 +333,13 @@ describe('a keychain that is not at hand (R-PACK-16)', () => {
     expect(await memory.ask()).toMatchObject({ cached: false });
   });
 
-  test('that forgets what it was given is found out, and nothing is taken for set', async () => {
+  test('that loses an item is noticed, and nothing counts as set', async () => {
     const memory = await opened(fakeKeychain({ forgets: true }));
     await expect(memory.set()).rejects.toMatchObject({ code: 'key_unavailable' });
     expect(await memory.list()).toEqual([{ name: 'test', packs: ['test.echo'] }]);
   });
 
-  test('whose item was changed by somebody is told as such, without what stands there', async () => {
+  test('whose item was changed outside the program is reported, without its content', async () => {
     const memory = await opened(chain);
     await memory.set();
     for (const name of chain.items.keys()) if (name.includes('credential')) chain.items.set(name, 'hunter2');

@@ -50,7 +50,7 @@ const learned = async (rows: readonly Row[]) => (await filled(rows)).as(me)('myD
 const times = (count: number, row: Row): Row[] => Array.from({ length: count }, () => row);
 
 describe('my defaults', () => {
-  test('say why there is nothing, with lists that are never null (R-VIEW-03)', async () => {
+  test('say why they are empty, with empty lists (R-VIEW-03)', async () => {
     const memory = await openTestMemory();
     expect(await memory.as(me)('myDefaults', {})).toEqual({
       scope: 'caller=me',
@@ -87,7 +87,7 @@ describe('my defaults', () => {
     expect(defaults).not.toHaveProperty('common_findings');
   });
 
-  test('do not take the outcome of one kind for a success of the other', async () => {
+  test('keep the outcomes of packs and pipelines apart', async () => {
     const { packs, pipelines } = await learned([
       { pack: 'a.one', outcome: 'succeeded' },
       { pipeline: 'weekly', outcome: 'ok' },
@@ -166,7 +166,7 @@ describe('my defaults', () => {
     expect(await memory.as(aCaller({ subject: 'you' }))('myDefaults', {})).toMatchObject({ packs: [], recent: [] });
   });
 
-  test('follow what happens after they were asked for', async () => {
+  test('follow later runs', async () => {
     const memory = await filled([{ pack: 'a.one', findings: [{ code: 'x', severity: 'low' }] }]);
     const ask = () => memory.as(me)('myDefaults', {});
     expect(await ask()).toMatchObject({ packs: [{ calls: 1 }] });
@@ -180,7 +180,7 @@ describe('my defaults', () => {
     expect(await ask()).toMatchObject({ recent: [], note: expect.any(String) });
   });
 
-  test('forget what has expired, swept or not', async () => {
+  test('leave out expired rows, swept or not', async () => {
     const memory = await filled([{ pack: 'a.one' }]);
     expect(await memory.as(me)('myDefaults', {})).toMatchObject({ packs: [{ id: 'a.one' }] });
     memory.clock.jump(31 * DAY);
@@ -196,7 +196,7 @@ describe('my defaults', () => {
     expect(await memory.as(me)('myDefaults', {})).toMatchObject({ packs: [{ id: 'a.one' }] });
   });
 
-  test('hold every row that came while they were being gathered', async () => {
+  test('include every row that was written while they were read', async () => {
     const memory = await filled(times(250, { pack: 'a.one' }));
     const asked = memory.as(me)('myDefaults', {});
     await filled(times(3, { pack: 'a.two', at: 9 }), memory);
@@ -209,7 +209,7 @@ describe('my defaults', () => {
   });
 });
 
-test('what packs are run with and what they find is learned (R-VIEW-02, R-VIEW-03)', async () => {
+test('inputs and findings of packs are learned (R-VIEW-02, R-VIEW-03)', async () => {
   const pack = aPack(({ input }) => {
     const { voice, persona } = input as unknown as { voice?: string; persona?: string };
     if (persona === 'mute') throw new Error('nothing to say');

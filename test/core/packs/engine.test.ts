@@ -20,7 +20,7 @@ const rows = async ({ store }: Pick<Awaited<ReturnType<typeof opened>>, 'store'>
     ({ value }) => JSON.parse(value) as Record<string, unknown>,
   );
 
-describe('a run whose token ends', () => {
+describe('a run whose token is revoked or paused', () => {
   const endless = () => {
     const started = Promise.withResolvers<AbortSignal>();
     const pack = aPack(({ signal }) => {
@@ -62,7 +62,7 @@ describe('a run whose token ends', () => {
 });
 
 describe('running a pack', () => {
-  test('answers with its output in a result (R-PACK-01)', async () => {
+  test('returns the output in a result (R-PACK-01)', async () => {
     const { run } = await opened(aPack(({ input: { what } }) => ({ said: what })));
     expect(await run({ what: 'hello' })).toEqual({
       pack: 'test.echo',
@@ -73,12 +73,12 @@ describe('running a pack', () => {
     });
   });
 
-  test('hands the handler the input as its schema understood it', async () => {
+  test('passes the parsed input to the handler', async () => {
     const { run } = await opened(aPack(({ input: { what } }) => ({ said: what })));
     expect(await run()).toMatchObject({ output: { said: 'nothing' } });
   });
 
-  test('measures with a clock that never jumps', async () => {
+  test('measures with the steady clock', async () => {
     const { run, clock } = await opened(
       aPack(async () => {
         clock.jump(-5000);
@@ -89,19 +89,19 @@ describe('running a pack', () => {
     expect(await run()).toMatchObject({ duration_ms: 250 });
   });
 
-  test('is for tokens that may run packs', async () => {
+  test('needs the scope packs:run', async () => {
     const memory = await openTestMemory();
     const reader = memory.as(aCaller({ may: ['memory:read', 'memory:write'] }));
     await expect(reader('runPack', { name: 'test.echo' })).rejects.toMatchObject({ code: 'insufficient_scope' });
   });
 
-  test('names no pack that is not there', async () => {
+  test('refuses an unknown pack', async () => {
     const memory = await openTestMemory();
     await expect(memory.as(me)('runPack', { name: 'no.such' })).rejects.toMatchObject({ code: 'not_found' });
     await expect(memory.as(me)('pack', { name: 'no.such' })).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('refuses input that does not fit before anything runs', async () => {
+  test('refuses invalid input before anything runs', async () => {
     let ran = 0;
     const { run } = await opened(
       aPack(() => ({ said: `${(ran += 1)}` })),
@@ -129,7 +129,7 @@ describe('running a pack', () => {
   });
 
   test.each([
-    ['what its schema does not allow', { said: 5 }],
+    ['a value its schema does not allow', { said: 5 }],
     ['nothing', undefined],
     ['what JSON cannot hold', { said: 'x', big: 5n }],
     ['more than fits', { said: 'x'.repeat(PACK.outputBytes) }],
@@ -138,7 +138,7 @@ describe('running a pack', () => {
     await expect(run()).rejects.toMatchObject({ code: 'invalid_output' });
   });
 
-  test('ends a run that takes too long, and leaves it behind (R-PACK-08)', async () => {
+  test('ends a run that exceeds its time limit, and abandons its handler (R-PACK-08)', async () => {
     let signal: AbortSignal | undefined;
     const pack = aPack((context) => {
       ({ signal } = context);
@@ -151,7 +151,7 @@ describe('running a pack', () => {
     expect(signal?.aborted).toBe(true);
   });
 
-  test('ends when its caller gives up', async () => {
+  test('ends when its caller cancels', async () => {
     const giveUp = new AbortController();
     const memory = await opened(aPack(() => new Promise(() => undefined)));
     const answer = memory
@@ -162,7 +162,7 @@ describe('running a pack', () => {
     expect(await rows(memory)).toMatchObject([{ outcome: 'cancelled' }]);
   });
 
-  test('runs nothing for a caller who has given up already', async () => {
+  test('runs nothing for a caller that cancelled before', async () => {
     let ran = false;
     const memory = await opened(
       aPack(() => {
@@ -176,7 +176,7 @@ describe('running a pack', () => {
     expect(ran).toBe(false);
   });
 
-  test('tells how far it is', async () => {
+  test('reports progress', async () => {
     const heard: unknown[] = [];
     const { perform } = await opened(
       aPack(({ progress }) => {
@@ -188,7 +188,7 @@ describe('running a pack', () => {
     expect(heard).toEqual([[1, 2, 'half']]);
   });
 
-  test('leaves room for other subjects', async () => {
+  test('leaves capacity for other subjects', async () => {
     const held = Promise.withResolvers<object>();
     const memory = await opened(aPack(({ caller }) => (caller.subject === 'me' ? held.promise : { said: 'mine' })));
     const mine = Array.from({ length: PACK.atOnce }, () => memory.run());
@@ -210,7 +210,7 @@ describe('hooks', () => {
     after: (_run, { outcome }) => void heard.push(`${name} after ${outcome}`),
   });
 
-  test('stand around a run, the first outermost (R-PACK-02)', async () => {
+  test('wrap a run, the first one outermost (R-PACK-02)', async () => {
     const heard: string[] = [];
     const { run } = await opened(
       aPack(() => {
@@ -223,7 +223,7 @@ describe('hooks', () => {
     expect(heard).toEqual(['one before test.echo', 'two before test.echo', 'handler', 'two after ok', 'one after ok']);
   });
 
-  test('may answer in the place of the handler', async () => {
+  test('can return an output instead of the handler', async () => {
     const heard: string[] = [];
     const { run } = await opened(
       aPack(() => {
@@ -235,7 +235,7 @@ describe('hooks', () => {
     expect(heard).toEqual(['one before test.echo', 'one after ok']);
   });
 
-  test('hear of runs that fail', async () => {
+  test('run after failed runs too', async () => {
     const heard: string[] = [];
     const { run } = await opened(
       aPack(() => {
@@ -247,7 +247,7 @@ describe('hooks', () => {
     expect(heard).toEqual(['one before test.echo', 'one after handler_failed']);
   });
 
-  test('refuse a run by what they throw, and change nothing afterwards', async () => {
+  test('refuse a run by throwing before it, and change nothing by throwing after it', async () => {
     let ran = 0;
     const pack = aPack(() => ({ said: `${(ran += 1)}` }));
     const strict = await opened(pack, [
@@ -269,7 +269,7 @@ describe('hooks', () => {
     expect(await clumsy.run()).toMatchObject({ output: { said: '1' } });
   });
 
-  test('are told nothing of what they broke themselves', async () => {
+  test('get no result of a run that they refused themselves', async () => {
     const { run } = await opened(
       aPack(() => ({ said: '' })),
       [
@@ -298,20 +298,20 @@ describe('artifacts', () => {
     before: ({ context }) => void (context.artifacts = { put }),
   });
 
-  test('have no place unless a hook gives one (R-PACK-31)', async () => {
+  test('are undefined unless a hook provides a store (R-PACK-31)', async () => {
     const { run } = await opened(drawing);
     const result = await run();
     expect(result).toMatchObject({ output: { said: 'no place' } });
     expect(result).not.toHaveProperty('artifacts');
   });
 
-  test('are named in the result, and with them an answer is never given again (R-PACK-31, R-PACK-04)', async () => {
+  test('are listed in the result, whose output is then not cached (R-PACK-31, R-PACK-04)', async () => {
     const { run } = await opened(drawing, [place(async () => picture)]);
     expect(await run()).toMatchObject({ output: { said: 'drawn' }, artifacts: [picture], cached: false });
     expect(await run()).toMatchObject({ artifacts: [picture], cached: false });
   });
 
-  test('that cannot be put anywhere fail the run in words of ours (R-PACK-31)', async () => {
+  test('that cannot be stored fail the run with our message (R-PACK-31)', async () => {
     const { run } = await opened(drawing, [
       place(async () => {
         throw new Error('bucket s3://secret is gone');
@@ -325,7 +325,7 @@ describe('artifacts', () => {
 });
 
 describe('the record of runs', () => {
-  test('has a row for each, of where and how it ended (R-PACK-06, R-PACK-13)', async () => {
+  test('has a row for each run, with its outcome (R-PACK-06, R-PACK-13)', async () => {
     const memory = await opened(
       aPack(({ input: { what } }) => {
         if (what === 'break') throw new Error('broken');
@@ -346,7 +346,7 @@ describe('the record of runs', () => {
     expect(entries.map(({ expiresAt, createdAt }) => expiresAt - createdAt)).toEqual([30 * 86_400_000, 30 * 86_400_000]);
   });
 
-  test('keeps of the input what may be learned, and findings', async () => {
+  test('contains the learnable inputs and the findings', async () => {
     const pack = definePack({
       name: 'test.echo',
       version: '1.0.0',
@@ -380,7 +380,7 @@ describe('the record of runs', () => {
     expect(JSON.stringify(await rows(memory))).not.toContain('ships');
   });
 
-  test('is there before the answer is, also for a thousand runs at one moment', async () => {
+  test('is written before the result is returned, also for a thousand concurrent runs', async () => {
     const memory = await opened(aPack(() => ({ said: '' })));
     for (let turn = 0; turn < 100; turn += 1) await Promise.all(Array.from({ length: 10 }, () => memory.run()));
     expect(await memory.store.space({ subject: 'me' }, 'audit').count()).toBe(1000);
@@ -396,7 +396,7 @@ describe('the record of runs', () => {
     expect(await memory.store.space({ subject: 'me' }, 'audit').count()).toBe(0);
   });
 
-  test('comes first: while the memory is locked nothing runs that would leave none', async () => {
+  test('is required: while the memory is locked no audited pack runs', async () => {
     let ran = false;
     const memory = await opened(
       aPack(() => {
@@ -417,7 +417,7 @@ test('the memory packs ask as their caller, who may not write (R-OPS-11)', async
   await expect(store).rejects.toMatchObject({ code: 'insufficient_scope' });
 });
 
-describe('an answer that is given again (R-PACK-29)', () => {
+describe('a cached output (R-PACK-29)', () => {
   /** A hook whose `after` waits until the gate opens. */
   const gated = async () => {
     const gate = { open: Promise.withResolvers<void>() };
@@ -429,14 +429,14 @@ describe('an answer that is given again (R-PACK-29)', () => {
     return { ...all, gate };
   };
 
-  test('does not wait until it is written down, and its row is there soon', async () => {
+  test('is returned before its row is written', async () => {
     const { run, gate, store } = await gated();
     expect(await run()).toMatchObject({ cached: true });
     gate.open.resolve();
     await expect.poll(async () => (await rows({ store })).length).toBe(2);
   });
 
-  test('waits once much is left to be written down', async () => {
+  test('waits for its row if many rows are pending', async () => {
     const { run, gate } = await gated();
     let answered = 0;
     const asking = (async () => {
@@ -477,7 +477,7 @@ describe('the catalogue', () => {
     await expect(memory).rejects.toMatchObject({ code: 'invalid_input' });
   });
 
-  test('takes no two packs that would be one tool', async () => {
+  test('refuses two packs with one tool name', async () => {
     const pack = aPack(() => ({ said: '' }));
     const packs = [
       { ...pack, name: 'a.b_c' },

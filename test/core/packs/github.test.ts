@@ -73,13 +73,13 @@ const fails = (status: number, headers: Record<string, string> = {}): void =>
 beforeEach(() => open());
 
 describe('github.list_issues', () => {
-  test('tells what is useful of issues, and leaves pull requests out', async () => {
+  test('returns the useful fields of issues, and leaves out pull requests', async () => {
     answer((_, response) => json(response, [issue(3), issue(2, { pull_request: { url: 'x' } }), issue(1, { user: null })]));
     expect((await list({})).output).toEqual({ repo: 'octo/demo', issues: [told(3), { ...told(1), author: 'ghost' }] });
     expect(world.connections).toEqual([`${PUBLIC_IPV4} 443`]);
   });
 
-  test('asks GitHub as its documentation wants it, with every part of the question escaped', async () => {
+  test('sends requests as GitHub documents them, with every part escaped', async () => {
     answer((_, response) => json(response, []));
     await list({ state: 'all', labels: ['good first issue', 'a&state=closed'], since: '2026-05-01T00:00:00Z', limit: 7 });
     expect(world.requests).toMatchObject([
@@ -116,7 +116,7 @@ describe('github.list_issues', () => {
     expect(world.requests).toHaveLength(2 + 4 + 4);
   });
 
-  test('ends where pages never do', async () => {
+  test('stops if the pages never end', async () => {
     answer((_, response) =>
       json(response, [issue(1, { pull_request: {} })], { Link: '<https://api.github.com/x?page=2>; rel="next"' }),
     );
@@ -168,7 +168,7 @@ describe('github.list_issues', () => {
     await expect(list(input)).rejects.toMatchObject({ code: 'invalid_input' });
   });
 
-  test('is one question for all who ask the same within five minutes, of one subject', async () => {
+  test('sends one request for equal calls of a subject within five minutes', async () => {
     answer((_, response) => json(response, [issue(1)]));
     expect(await list({})).toMatchObject({ cached: false });
     expect(await list({ state: 'open', limit: 30 })).toMatchObject({ cached: true, output: { issues: [told(1)] } });
@@ -178,7 +178,7 @@ describe('github.list_issues', () => {
     expect(world.requests).toHaveLength(3);
   });
 
-  test('is one question for fifty who ask at once, in whatever order (R-PACK-05)', async () => {
+  test('sends one request for fifty equal concurrent calls (R-PACK-05)', async () => {
     answer((_, response) => json(response, [issue(1)]));
     const inputs = [
       { state: 'open', limit: 3 },
@@ -189,7 +189,7 @@ describe('github.list_issues', () => {
     expect(world.requests).toHaveLength(1);
   });
 
-  test('keeps nothing that GitHub marks as private, or that looks like a credential (R-PACK-04)', async () => {
+  test('caches nothing that GitHub marks as private, or that looks like a credential (R-PACK-04)', async () => {
     for (const [body, headers] of [
       [[issue(1)], { 'Cache-Control': 'private, max-age=60, s-maxage=60' }],
       [[issue(1)], { 'Set-Cookie': 'logged_in=no' }],
@@ -203,7 +203,7 @@ describe('github.list_issues', () => {
 });
 
 describe('github.get_issue', () => {
-  test('tells one issue with its text, and whether it is a pull request', async () => {
+  test('returns one issue with its text, and whether it is a pull request', async () => {
     answer(({ url }, response) => json(response, issue(7, url?.endsWith('/8') ? { pull_request: {}, body: null } : {})));
     expect((await get({ number: 7 })).output).toEqual({ repo: 'octo/demo', ...told(7), body: 'It does not work.' });
     expect((await get({ number: 8 })).output).toMatchObject({ body: '', pull_request: true });
@@ -212,12 +212,12 @@ describe('github.get_issue', () => {
     );
   });
 
-  test('cuts a long text, never within a letter', async () => {
+  test('truncates a long text, never within a character', async () => {
     answer((_, response) => json(response, issue(7, { body: `${'x'.repeat(19_999)}😀 and more` })));
     expect((await get({ number: 7 })).output).toMatchObject({ body: 'x'.repeat(19_999), body_truncated: true });
   });
 
-  test('follows an issue that moved within GitHub, with its credential, and nowhere else', async () => {
+  test('follows an issue that moved within GitHub with the credential, and never to another host', async () => {
     await open(CREDENTIAL);
     answer(({ url }, response) =>
       url === '/repositories/5/issues/7'
@@ -263,7 +263,7 @@ describe('when GitHub refuses', () => {
     });
   });
 
-  test('nothing of the credential is told or recorded, whatever happens (R-PACK-16)', async () => {
+  test('the credential is never reported or recorded (R-PACK-16)', async () => {
     await open(CREDENTIAL);
     const heard: unknown[] = [];
     for (const status of [200, 301, 401, 403, 404, 429, 500]) {
@@ -320,7 +320,7 @@ describe('the limits of GitHub (R-PACK-17)', () => {
     expect(await list({})).toMatchObject({ output: { issues: [told(1)] } });
   });
 
-  test('the last question that a limit allows is answered, and told by its answer to be the last', async () => {
+  test('the last response before a limit is used, and announces the limit', async () => {
     answer((_, response) => json(response, [issue(1)], resets(599)));
     expect(await list({})).toMatchObject({ output: { issues: [told(1)] } });
     await expect(get({ number: 1 })).rejects.toMatchObject({ code: 'handler_failed', retryAfter: 600 });
@@ -330,7 +330,7 @@ describe('the limits of GitHub (R-PACK-17)', () => {
     expect(await get({ number: 1 })).toMatchObject({ output: { number: 1 } });
   });
 
-  test('within the pages of one question it gives what was read till then, for this once', async () => {
+  test('between the pages of one request, the pages read so far are returned and not cached', async () => {
     answer((_, response) =>
       json(response, [issue(1)], { ...resets(599), Link: '<https://api.github.com/x?page=2>; rel="next"' }),
     );
@@ -339,14 +339,14 @@ describe('the limits of GitHub (R-PACK-17)', () => {
     await expect(list({})).rejects.toMatchObject({ retryAfter: 600 });
   });
 
-  test('a 403 with questions left is no limit', async () => {
+  test('a 403 with requests left is not a limit', async () => {
     fails(403, { 'X-RateLimit-Remaining': '12', 'X-RateLimit-Reset': '1' });
     await expect(list({})).rejects.toThrow(/denied access/);
     await expect(list({})).rejects.toThrow(/denied access/);
     expect(world.requests).toHaveLength(2);
   });
 
-  test('what was kept is still answered meanwhile', async () => {
+  test('cached outputs are still returned meanwhile', async () => {
     answer((_, response) => json(response, [issue(1)]));
     await list({});
     fails(429);
@@ -354,7 +354,7 @@ describe('the limits of GitHub (R-PACK-17)', () => {
     expect(await list({})).toMatchObject({ cached: true });
   });
 
-  test('hold for one credential, and not for another', async () => {
+  test('are separate for each credential', async () => {
     const set = (secret: string) => memory.as(theOwner)('setCredential', { name: 'github', secret });
     fails(403, resets(3000));
     await expect(list({})).rejects.toThrow(/for requests without a credential is reached; .*credential set github/);
@@ -372,7 +372,7 @@ describe('the limits of GitHub (R-PACK-17)', () => {
     ]);
   });
 
-  test('are heeded within the pages of one question', async () => {
+  test('are respected between the pages of one request', async () => {
     answer(({ url }, response) =>
       url?.includes('page=2')
         ? response.writeHead(403, { 'Retry-After': '60' }).end()

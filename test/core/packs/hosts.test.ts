@@ -4,7 +4,7 @@ import { parseHostAllowlist } from '../../../src/core/packs/hosts.ts';
 const among = (listed: string[], name: string, port = 443): boolean | undefined =>
   parseHostAllowlist(listed, 'ask')?.allows(name, port);
 
-test('a host is named exactly, or with all that is below it (R-PACK-15)', () => {
+test('an entry allows one host, or all its subdomains (R-PACK-15)', () => {
   expect(among(['docs.example.com'], 'docs.example.com')).toBe(true);
   expect(among(['docs.example.com'], 'example.com')).toBe(false);
   expect(among(['docs.example.com'], 'evil-docs.example.com')).toBe(false);

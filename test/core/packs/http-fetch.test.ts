@@ -32,7 +32,7 @@ describe('http.fetch', () => {
     expect(world.connections).toEqual([]);
   });
 
-  test('answers with the text of a page, and asks by GET', async () => {
+  test('returns the text of a page, and sends a GET request', async () => {
     world.respond('docs.example.com', ({ headers }, response) =>
       response.setHeader('Content-Type', 'text/html; charset=utf-8').end(`<p>grüße, ${headers.accept}</p>`),
     );
@@ -48,7 +48,7 @@ describe('http.fetch', () => {
     expect(world.requests.map(({ method }) => method)).toEqual(['GET']);
   });
 
-  test('asks listed hosts alone, by redirects too (R-PACK-15)', async () => {
+  test('contacts listed hosts only, also for redirects (R-PACK-15)', async () => {
     world.respond('docs.example.com', ({ url }, response) =>
       response.writeHead(302, { Location: url === '/out' ? 'https://www.example.com/' : 'https://www.example.org/' }).end(),
     );
@@ -94,7 +94,7 @@ describe('http.fetch', () => {
     });
   });
 
-  test('cuts a long answer where it was told, never within a letter', async () => {
+  test('truncates a long response at the given size, never within a character', async () => {
     world.respond('docs.example.com', (_, response) => response.setHeader('Content-Type', 'text/plain').end('ü'.repeat(100)));
     expect(await fetching({ url: PAGE, max_bytes: 5 })).toMatchObject({ output: { text: 'üü', truncated: true } });
     const { output } = await fetching({ url: PAGE, max_bytes: 200 });
@@ -117,11 +117,11 @@ describe('http.fetch', () => {
   });
 });
 
-describe('what http.fetch keeps', () => {
+describe('the cache of http.fetch', () => {
   const answering = (headers: Record<string, string>, status = 200): void =>
     world.respond('docs.example.com', (_, response) => response.writeHead(status, headers).end('hello'));
 
-  test('is an answer that was asked for with cache, for five minutes (R-PACK-15)', async () => {
+  test('holds responses to calls with `cache` for five minutes (R-PACK-15)', async () => {
     answering({ 'Cache-Control': 'public, max-age=60' });
     expect(await fetching({ url: PAGE, cache: true })).toMatchObject({ cached: false });
     expect(await fetching({ url: PAGE, cache: true })).toMatchObject({ cached: true, output: { text: 'hello' } });
@@ -132,7 +132,7 @@ describe('what http.fetch keeps', () => {
     expect(world.requests).toHaveLength(3);
   });
 
-  test('and who asks for none waits for nobody who asks the same (R-PACK-15)', async () => {
+  test('does not delay calls without `cache` (R-PACK-15)', async () => {
     const first = Promise.withResolvers<void>();
     world.respond('docs.example.com', (_, response) => {
       if (world.requests.length === 1) void first.promise.then(() => response.end('late'));
@@ -145,7 +145,7 @@ describe('what http.fetch keeps', () => {
     expect(await slow).toMatchObject({ output: { text: 'late' } });
   });
 
-  test('is nothing unless asked (R-PACK-15)', async () => {
+  test('is off unless requested (R-PACK-15)', async () => {
     answering({});
     for (let time = 0; time < 2; time += 1) expect(await fetching({ url: PAGE })).toMatchObject({ cached: false });
     expect(await fetching({ url: PAGE, cache: true })).toMatchObject({ cached: false });
@@ -169,7 +169,7 @@ describe('what http.fetch keeps', () => {
   });
 });
 
-test('nothing of the memory goes out but the input that was declared (R-PACK-14)', async () => {
+test('only the declared input is sent, nothing else of the memory (R-PACK-14)', async () => {
   const me = memory.as(aCaller());
   const facts = ['https://evil.example.org/steal', 'a-private-note-7f3e', 'docs.example.com/secret-8d1c'];
   for (const [index, value] of facts.entries()) await me('remember', { key: `note/${index}-9a9a`, value });

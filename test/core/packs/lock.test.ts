@@ -32,7 +32,7 @@ const start = (memory: TestMemory, during?: CallContext) =>
   memory.perform(me, 'runPack', { name: 'test.held', input: { what: 'x' } }, during);
 
 describe('a locked memory (R-LOCK-03)', () => {
-  test('ends packs that run, tells nothing of how far they are, and withholds their answers', async () => {
+  test('ends running packs, stops their progress, and withholds their outputs', async () => {
     const { pack, begun, answer } = heldPack();
     const memory = await openTestMemory({ packs: { packs: [pack] } });
     const told: unknown[] = [];
@@ -45,7 +45,7 @@ describe('a locked memory (R-LOCK-03)', () => {
     expect(told).toEqual([]);
   });
 
-  test('withholds an answer that is only being recorded', async () => {
+  test('withholds an output whose row is being written', async () => {
     const recording = Promise.withResolvers<void>();
     const recorded = Promise.withResolvers<void>();
     const slow: PackHook = {
@@ -65,7 +65,7 @@ describe('a locked memory (R-LOCK-03)', () => {
     expect(await failure).toMatchObject(REFUSED);
   });
 
-  test('answers nobody who waits for the answer to the same question', async () => {
+  test('withholds the output from callers that wait for an equal request', async () => {
     const { pack, begun, answer } = heldPack({ memory: { cache: true, ttl: DAY / 1000 } });
     const memory = await openTestMemory({ packs: { packs: [pack] } });
     const both = [start(memory), start(memory)].map(failureOf);
@@ -76,7 +76,7 @@ describe('a locked memory (R-LOCK-03)', () => {
     await expect(start(memory)).rejects.toMatchObject(REFUSED);
   });
 
-  test('shows no run of a pipeline and no output of its steps, also while a step goes on', async () => {
+  test('hides pipeline runs and the outputs of their steps, also during a step', async () => {
     const { pack, begun, answer } = heldPack();
     const echo = aPack(({ input: { what } }) => ({ said: what }));
     const memory = await openTestMemory({ packs: { packs: [echo, pack] } });
@@ -106,7 +106,7 @@ describe('a locked memory (R-LOCK-03)', () => {
     expect(JSON.stringify(run)).not.toContain('opened before the lock');
   });
 
-  test('goes on with no step of a pipeline when it is unlocked at once', async () => {
+  test('continues no pipeline when it is unlocked at once', async () => {
     const { pack, begun, answer } = heldPack();
     const memory = await openTestMemory({ packs: { packs: [pack] } });
     const steps = [
@@ -127,7 +127,7 @@ describe('a locked memory (R-LOCK-03)', () => {
     await expect(memory.as(me)('recall', { key: 'late' })).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('tells no habits that it learned before, also to who asked before the lock', async () => {
+  test('hides habits learned before the lock, also from calls made before it', async () => {
     const memory = await openTestMemory({ packs: { packs: [aPack(() => ({ said: '' }))] } });
     await memory.as(me)('runPack', { name: 'test.echo', input: {} });
     const asked = memory.as(me)('myDefaults', {});

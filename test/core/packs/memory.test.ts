@@ -3,7 +3,7 @@ import type { ExecutionContext, Pack, PackMemory } from '../../../src/core/packs
 import { PackSessions } from '../../../src/core/packs/sessions.ts';
 import type { Quota } from '../../../src/core/store/store.ts';
 import { manualClock, HOUR, MINUTE } from '../../support/clock.ts';
-import { aCaller, openTestMemory, type TestMemory } from '../../support/memory.ts';
+import { aCaller, openTestMemory, type TestMemory, theOwner } from '../../support/memory.ts';
 import { aPack, CREDENTIAL } from '../../support/packs.ts';
 
 const me = aCaller();
@@ -35,7 +35,7 @@ describe("a pack's memory", () => {
     expect(await memory.as(me)('runPack', { name: 'test.echo' })).toMatchObject({ output: { said: 'undefined' } });
   });
 
-  test('is undefined while no store can be used, for a pack that runs all the same (R-PACK-01)', async () => {
+  test('is undefined while no store is available, and the pack runs without it (R-PACK-01)', async () => {
     const pack = aPack(({ memory: own }) => ({ said: typeof own }), { memory: {}, unaudited: true });
     const memory = await openTestMemory({ packs: { packs: [pack] } });
     const run = () => memory.as(me)('runPack', { name: 'test.echo' });
@@ -44,7 +44,7 @@ describe("a pack's memory", () => {
     expect(await run()).toMatchObject({ output: { said: 'undefined' } });
   });
 
-  test('gives back what was stored, whatever JSON can hold', async () => {
+  test('returns any stored JSON value unchanged', async () => {
     const { within } = await opened();
     await within((context) => of(context).store('last', { run: [1, null, 'ä'] }, { tags: ['a'], category: 'runs', ttl: 60 }));
     expect(await within((context) => of(context).recall('last'))).toMatchObject({
@@ -56,7 +56,7 @@ describe("a pack's memory", () => {
     expect(await within(async (context) => (await of(context).recall('none')) ?? 'nothing')).toBe('nothing');
   });
 
-  test('is looked through in steps, between which others get their turn (R-HTTP-14)', async () => {
+  test('is read in steps, between which other calls run (R-HTTP-14)', async () => {
     const { within } = await opened();
     await within((context) => Promise.all(Array.from({ length: 650 }, (_, n) => of(context).store(`k${n}`, n))));
     let turns = 0;
@@ -73,7 +73,7 @@ describe("a pack's memory", () => {
     expect(turns).toBeGreaterThanOrEqual(3);
   });
 
-  test('has a room of its own, and says so when it is full (R-PACK-28)', async () => {
+  test('has a quota of its own, and reports when it is used up (R-PACK-28)', async () => {
     const { within, as } = await opened({}, { facts: 5, bytes: 20_000 });
     await expect(
       within(async (context) => {
@@ -84,7 +84,7 @@ describe("a pack's memory", () => {
     await as(me)('remember', { key: 'k', value: 'v'.repeat(15_000) });
   });
 
-  test('outlives the run and not its lifetime', async () => {
+  test('outlives the run, until its entries expire', async () => {
     const { within, clock } = await opened({ ttl: 60 });
     await within((context) => of(context).store('a', 1));
     await clock.advance(59_999);
@@ -93,7 +93,7 @@ describe("a pack's memory", () => {
     expect(await within((context) => of(context).list())).toEqual([]);
   });
 
-  test('lists by the beginning of a key, newest first, without values', async () => {
+  test('lists by key prefix, newest first, without values', async () => {
     const { within, clock } = await opened();
     for (const key of ['runs/1', 'other', 'runs/2']) {
       await within((context) => of(context).store(key, key));
@@ -105,7 +105,7 @@ describe("a pack's memory", () => {
     expect(await within(async (context) => (await of(context).list()).length)).toBe(3);
   });
 
-  test('forgets exactly what it is told', async () => {
+  test('deletes exactly the given key', async () => {
     const { within } = await opened();
     await within(async (context) => {
       await of(context).store('a', 1);
@@ -116,7 +116,7 @@ describe("a pack's memory", () => {
     expect(await within((context) => of(context).recall('a/b'))).toMatchObject({ value: 2 });
   });
 
-  test('offers the newest by category, as context', async () => {
+  test('returns the newest entries by category as context', async () => {
     const { within, clock } = await opened({ category: 'runs' });
     for (let turn = 0; turn < 60; turn += 1) {
       await within((context) => of(context).store(`k${turn}`, turn, turn === 59 ? { category: 'last' } : {}));
@@ -129,7 +129,7 @@ describe("a pack's memory", () => {
     ]);
   });
 
-  test('is of one subject, and of one pack (R-ISO-01)', async () => {
+  test('is separate for each subject and pack (R-ISO-01)', async () => {
     const { within } = await opened();
     await within((context) => of(context).store('a', 'mine'));
     const seen = (context: ExecutionContext) => of(context).list();
@@ -139,7 +139,7 @@ describe("a pack's memory", () => {
     expect(await within((context) => of(context).recall('a'))).toMatchObject({ value: 'mine' });
   });
 
-  test('holds no facts, and facts none of it', async () => {
+  test('is separate from facts', async () => {
     const { within, as } = await opened();
     await as(me)('remember', { key: 'test.echo/a', value: 'a fact' });
     await within((context) => of(context).store('b', 'of the pack'));
@@ -180,7 +180,7 @@ describe("a pack's memory", () => {
 });
 
 describe('a session', () => {
-  test('has a working memory of its own (R-PACK-07, R-ISO-04)', async () => {
+  test('has its own working memory (R-PACK-07, R-ISO-04)', async () => {
     const { within } = await opened();
     await within((context) => of(context).store('a', 'of the session'), { session: 's1' });
     const seen = async (context: ExecutionContext) => [
@@ -197,7 +197,7 @@ describe('a session', () => {
     expect(await as(me)('runPack', { name: 'test.echo', session: 's1' })).toMatchObject({ session_id: 's1' });
   });
 
-  test('takes its memory with it when it is ended (R-PACK-07)', async () => {
+  test('is deleted with its memory when it is ended (R-PACK-07)', async () => {
     const { within, as, store } = await opened();
     await within((context) => of(context).store('a', 1), { session: 's1' });
     await within((context) => of(context).store('b', 1));
@@ -207,7 +207,7 @@ describe('a session', () => {
     expect(await store.space({ subject: 'me' }, 'pack').count()).toBe(1);
   });
 
-  test('ends after an hour of rest, and not before (R-PACK-07)', async () => {
+  test('ends after an hour without use, and not before (R-PACK-07)', async () => {
     const { within, store, clock } = await opened();
     const left = () => store.space({ subject: 'me', session: 's1' }, 'pack').count();
     await within((context) => of(context).store('a', 1), { session: 's1' });
@@ -231,9 +231,9 @@ describe('a session', () => {
     await expect(as(me)('runPack', { name: 'test.echo', session })).rejects.toMatchObject({ code: 'invalid_input' });
   });
 
-  test('is one of a hundred at most, for each subject', async () => {
+  test('is refused once a subject has a hundred open', async () => {
     const { as, clock } = await opened();
-    const run = (session: string, caller = me) => as(caller)('runPack', { name: 'test.echo', session });
+    const run = (session: string, caller = theOwner) => as(caller)('runPack', { name: 'test.echo', session });
     for (let turn = 0; turn < 100; turn += 1) await run(`s${turn}`);
     await expect(run('one-more')).rejects.toMatchObject({ code: 'session_unavailable' });
     await run('one', aCaller({ subject: 'you' }));
@@ -253,7 +253,7 @@ describe('a session', () => {
     expect(await store.space({ subject: 'me' }, 'pack').count()).toBe(1);
   });
 
-  test('of an earlier start has no part in one of the same name, however soon that is opened (R-PACK-07)', async () => {
+  test('does not share memory with one of the same name from an earlier start (R-PACK-07)', async () => {
     const before = await opened();
     await before.within((context) => of(context).store('a', 1), { session: 's1' });
     await before.store[Symbol.asyncDispose]();

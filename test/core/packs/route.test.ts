@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { Caller } from '../../../src/core/access/caller.ts';
 import type { Pack } from '../../../src/core/packs/pack.ts';
 import { MEMORY_TOOLS } from '../../../src/listeners/mcp/tools.ts';
-import { aCaller, openTestMemory, type TestMemory } from '../../support/memory.ts';
+import { aCaller, openTestMemory, type TestMemory, theOwner } from '../../support/memory.ts';
 import { aPack } from '../../support/packs.ts';
 
 const me = aCaller();
@@ -87,7 +87,7 @@ const route = async (memory: TestMemory, intent: string, context?: string, calle
   return output as Answer;
 };
 
-test('what it says of a pipeline ends as a sentence does', async () => {
+test('the reason for a pipeline ends with one full stop', async () => {
   const { recommendation } = await route(await filled(), 'collect what was done in a week and write a summary for the team');
   expect(recommendation).toMatchObject({ kind: 'pipeline', id: 'weekly-report' });
   expect(recommendation?.why).toMatch(/[^.]\.$/);
@@ -189,7 +189,7 @@ describe('what is recommended', () => {
     viaje: ['quiero planear un viaje a Lisboa', 'un viaje a Oporto con trenes y hoteles'],
   };
 
-  test('is what serves the need, in whatever words (R-PACK-11)', async () => {
+  test('is the pack that matches the need, in any wording (R-PACK-11)', async () => {
     const memory = await filled();
     const wanted = Object.entries(served).flatMap(([id, intents]) => intents.map((intent) => [intent, id]));
     const got: string[][] = [];
@@ -261,7 +261,7 @@ describe('what is recommended', () => {
     'the of and',
   ];
 
-  test('is nothing where nothing serves it, which is said (R-PACK-25)', async () => {
+  test('is absent with a warning if nothing matches (R-PACK-25)', async () => {
     const memory = await filled();
     const answers: Answer[] = [];
     for (const intent of unserved) answers.push(await route(memory, intent));
@@ -271,13 +271,13 @@ describe('what is recommended', () => {
   });
 });
 
-test('the tools that are named are there', () => {
+test('the named tools exist', () => {
   const names = MEMORY_TOOLS.map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining(['memory_search', 'memory_renew', 'memory_history']));
 });
 
 describe('a recommendation', () => {
-  test('is the same for the same question, names what else comes near, and says why (R-PACK-11)', async () => {
+  test('is the same for equal requests, names alternatives, and gives reasons (R-PACK-11)', async () => {
     const memory = await filled();
     const answer = await route(memory, 'list the github issues of acme/web');
     expect(answer).toEqual({
@@ -299,7 +299,7 @@ describe('a recommendation', () => {
     expect((await memory.store.space({ subject: 'me' }, 'audit').page({ sort: 'updated', limit: 10 })).entries).toEqual(before);
   });
 
-  test('is understood from what the conversation is about, but not made from that alone', async () => {
+  test('uses the context of the conversation, but never the context alone', async () => {
     const memory = await filled();
     expect(await route(memory, 'list them', 'We talk about the github issues of acme/web.')).toMatchObject({
       recommendation: { id: 'github.list_issues' },
@@ -309,7 +309,7 @@ describe('a recommendation', () => {
     );
   });
 
-  test('does not recommend what cannot run, but names it (R-PACK-25)', async () => {
+  test('does not recommend a pack that cannot run, but names it (R-PACK-25)', async () => {
     const memory = await filled();
     const answer = await route(memory, 'send a mail to Ada');
     expect(answer).not.toHaveProperty('recommendation');
@@ -320,7 +320,18 @@ describe('a recommendation', () => {
     });
   });
 
-  test('suggests what the caller usually sends, of what is taken today', async () => {
+  test('reveals nothing about the runs of other clients (R-PACK-11)', async () => {
+    const memory = await filled();
+    const other = aCaller({ client: 'other', token: 'token-2' });
+    const without = await route(memory, 'translate this text');
+    for (const _turn of [1, 2]) await memory.as(other)('runPack', { name: 'texts.translate', input: { format: 'short' } });
+    expect(await route(memory, 'translate this text')).toEqual(without);
+    expect((await route(memory, 'translate this text', undefined, other)).recommendation).toMatchObject({
+      suggested_inputs: { format: 'short' },
+    });
+  });
+
+  test('suggests the caller’s usual inputs that the pack still accepts', async () => {
     const memory = await filled();
     const input = { format: 'short', persona: 'pirate' };
     for (const _turn of [1, 2]) await memory.as(me)('runPack', { name: 'texts.translate', input });
@@ -333,7 +344,7 @@ describe('a recommendation', () => {
     });
   });
 
-  test('lets habit decide between two that fit alike, and not beyond', async () => {
+  test('lets habits decide only between candidates with similar scores', async () => {
     const twin = { title: 'Draw', description: '', intents: ['draw a picture'] };
     const memory = await openTestMemory({
       packs: { packs: [pack({ ...twin, name: 'draw.a' }), pack({ ...twin, name: 'draw.b' }), ...packs] },
@@ -344,7 +355,7 @@ describe('a recommendation', () => {
     expect(await route(memory, 'what is the weather in Rome')).toMatchObject({ recommendation: { id: 'weather.today' } });
   });
 
-  test('shows habits and pipelines only to who may read the memory', async () => {
+  test('compares habits and pipelines only for tokens with memory:read', async () => {
     const memory = await filled();
     await memory.as(me)('runPack', { name: 'texts.translate', input: { format: 'short' } });
     const runner = aCaller({ may: ['packs:run'] });
@@ -357,7 +368,7 @@ describe('a recommendation', () => {
     );
   });
 
-  test('is made from the catalogue alone while the memory is locked', async () => {
+  test('compares the catalogue only while the memory is locked', async () => {
     const memory = await filled();
     memory.store.lock();
     const answer = await route(memory, 'list the github issues of acme/web');
@@ -380,7 +391,7 @@ describe('a recommendation', () => {
     const memory = await openTestMemory({ packs: { packs: [aPack(() => ({ said: '' }))] } });
     const description = 'Words and more words, about nothing. '.repeat(50);
     for (let index = 0; index < 100; index += 1) {
-      await memory.as(me)('createPipeline', { id: `p${index}`, title: `Pipeline ${index}`, description, steps: [step] });
+      await memory.as(theOwner)('createPipeline', { id: `p${index}`, title: `Pipeline ${index}`, description, steps: [step] });
     }
     const from = process.threadCpuUsage();
     expect(await route(memory, 'x y z '.repeat(160))).toHaveProperty('gap_warning');

@@ -45,7 +45,7 @@ const rows = async ({ store }: TestMemory) =>
   (await store.space({ subject: 'me' }, 'audit').page({ sort: 'oldest', limit: 100, category: 'pipeline_history' })).entries;
 
 describe('defining pipelines', () => {
-  test('keeps, shows and lists them; the same id again replaces (R-PACK-23)', async () => {
+  test('stores, shows and lists them, and replaces one with the same id (R-PACK-23)', async () => {
     const memory = await withPacks();
     const may = memory.as(me);
     const definition = aPipeline({ title: 'Greeting', description: 'Greets somebody.' });
@@ -66,7 +66,7 @@ describe('defining pipelines', () => {
     });
   });
 
-  test('deletes them, and knows no other', async () => {
+  test('deletes them, and then reports them as unknown', async () => {
     const memory = await withPacks();
     const may = memory.as(me);
     await may('createPipeline', aPipeline());
@@ -154,14 +154,14 @@ describe('defining pipelines', () => {
     expect(String(failure)).not.toContain(CREDENTIAL);
   });
 
-  test('takes a reference to a credential for what it is', async () => {
+  test('accepts a reference to a credential', async () => {
     const memory = await withPacks();
     const input = { password: '${{ inputs.password }}', token: '${{ steps.first.output.said }}' };
     const steps = [...aPipeline().steps, { id: 'third', pack: 'test.echo', input }];
     expect(await memory.as(me)('createPipeline', aPipeline({ steps }))).toMatchObject({ status: 'created' });
   });
 
-  test('only warns of credentials where its owner says so', async () => {
+  test('only warns of credentials if the owner chose that', async () => {
     const memory = await openTestMemory({ secrets: 'warn', packs: { packs: [echo] } });
     expect(await memory.as(me)('createPipeline', aPipeline({ title: CREDENTIAL }))).toMatchObject({
       status: 'created',
@@ -169,9 +169,9 @@ describe('defining pipelines', () => {
     });
   });
 
-  test('keeps a hundred of each subject, and lets none go by itself', async () => {
+  test('stores a hundred of each subject, and evicts none', async () => {
     const memory = await withPacks();
-    const may = memory.as(me);
+    const may = memory.as(theOwner);
     await Promise.all(
       Array.from({ length: PIPELINE.definitions }, (_, index) => may('createPipeline', aPipeline({ id: `p${index}` }))),
     );
@@ -225,7 +225,7 @@ describe('defining pipelines', () => {
     await expect(memory.as(me)('pipeline', { id: 'greet' })).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('goes a year after it was last changed or run', async () => {
+  test('expires a year after the last change or run', async () => {
     const memory = await withPacks();
     const may = memory.as(me);
     await may('createPipeline', aPipeline());
@@ -261,7 +261,7 @@ describe('a run', () => {
     expect(await may('cancelPipelineRun', { run_id: begun.run_id })).toEqual(run);
   });
 
-  test('answers before its steps have', async () => {
+  test('returns before its steps have run', async () => {
     const held = Promise.withResolvers<object>();
     const memory = await withPacks(aPack(() => held.promise));
     await memory.as(me)('createPipeline', aPipeline());
@@ -276,7 +276,7 @@ describe('a run', () => {
     expect(await ended(memory, id)).toMatchObject({ status: 'succeeded' });
   });
 
-  test('keeps the type of a value that stands alone', async () => {
+  test('keeps the type of a reference that is the whole text', async () => {
     const count = aPack(() => ({ said: '', count: 2, list: [{ a: null }] }), { name: 'test.count' });
     const heard: unknown[] = [];
     const listen: Pack = {
@@ -336,7 +336,7 @@ describe('a run', () => {
     expect((await rows(memory)).map(({ value }) => JSON.parse(value) as unknown)).toMatchObject([{ outcome: 'failed' }]);
   });
 
-  test('names the reference that stood for nothing', async () => {
+  test('names a reference without a value', async () => {
     const memory = await withPacks();
     const steps = [
       { id: 'first', pack: 'test.echo' },
@@ -365,7 +365,7 @@ describe('a run', () => {
     expect(await ended(memory, id)).toMatchObject({ status: 'failed', failure: { error: 'timeout' } });
   });
 
-  test('leaves a row of each outcome, and what may be learned from it (R-PACK-13, R-VIEW-02)', async () => {
+  test('records each outcome, with the learnable inputs (R-PACK-13, R-VIEW-02)', async () => {
     const memory = await withPacks();
     const steps = [{ id: 'first', pack: 'test.echo', input: { what: '${{ inputs.audience }}${{ inputs.topic }}' } }];
     const run = await runToEnd(memory, aPipeline({ steps }), { audience: 'children', topic: 'whales' });
@@ -477,7 +477,7 @@ describe('a run', () => {
     expect((await may('pipelineRuns', {})).runs[0]).toMatchObject({ run_id: begun[0], status: 'cancelled' });
   });
 
-  test('has the rights of who started it, step by step (R-OPS-11)', async () => {
+  test('has the rights of its starter in every step (R-OPS-11)', async () => {
     const memory = await withPacks();
     const steps = [{ id: 'keep', pack: 'helmdeck.memory_store', input: { key: 'a', value: '${{ inputs.what }}' } }];
     const runner = aCaller({ may: ['packs:run'] });
@@ -489,13 +489,13 @@ describe('a run', () => {
     expect(await memory.as(me)('recall', { key: 'a' })).toMatchObject({ value: 'b', client: 'claude-code' });
   });
 
-  test('waits for a place when eight are under way, and leaves others theirs (R-PACK-24)', async () => {
+  test('is refused while eight are running, and does not limit other subjects (R-PACK-24)', async () => {
     const held = Promise.withResolvers<object>();
     const memory = await withPacks(aPack(({ caller }) => (caller.subject === 'me' ? held.promise : { said: 'mine' })));
     const you = aCaller({ subject: 'you' });
-    await memory.as(me)('createPipeline', aPipeline());
+    await memory.as(theOwner)('createPipeline', aPipeline());
     await memory.as(you)('createPipeline', aPipeline());
-    const start = (caller = me) => memory.as(caller)('runPipeline', { id: 'greet', inputs: { name: 'x' } });
+    const start = (caller = theOwner) => memory.as(caller)('runPipeline', { id: 'greet', inputs: { name: 'x' } });
     const runs = await Promise.all(Array.from({ length: PIPELINE.atOnce }, () => start()));
     await expect(start()).rejects.toMatchObject({ code: 'rate_limited' });
     expect(await ended(memory, (await start(you)).run_id, you)).toMatchObject({ status: 'succeeded' });
@@ -533,7 +533,7 @@ describe('a run', () => {
     expect(heard).toEqual([said]);
   });
 
-  test('ends when its outputs are too much together', async () => {
+  test('fails when its outputs together are too large', async () => {
     const memory = await withPacks(aPack(() => ({ said: 'x'.repeat(900 * 1024) })));
     const steps = Array.from({ length: 12 }, (_, index) => ({ id: `s${index}`, pack: 'test.echo' }));
     expect(await runToEnd(memory, aPipeline({ steps }), {})).toMatchObject({
@@ -563,7 +563,7 @@ describe('a run', () => {
     expect(await memory.as(me)('pipelineRun', { run_id: latest.run_id })).toEqual(latest);
   });
 
-  test('is not begun while it could not be recorded', async () => {
+  test('is refused while it could not be recorded', async () => {
     const memory = await withPacks();
     await memory.as(me)('createPipeline', aPipeline());
     memory.store.lock();
@@ -571,7 +571,7 @@ describe('a run', () => {
     await expect(start).rejects.toMatchObject({ code: 'key_unavailable' });
   });
 
-  test('goes on when who started it has left', async () => {
+  test('continues after its caller disconnected', async () => {
     const leaving = new AbortController();
     const memory = await withPacks();
     await memory.as(me)('createPipeline', aPipeline());
@@ -582,12 +582,12 @@ describe('a run', () => {
   });
 });
 
-describe('the share of what packs keep', () => {
+describe('the room for what packs store', () => {
   const large = aPack(() => ({ said: 'x'.repeat(40_000) }));
   const room = (bytes: number) => openTestMemory({ packs: { packs: [large] }, quota: { facts: 100, bytes } });
   const definition = aPipeline({ steps: [{ id: 'first', pack: 'test.echo', input: {} }] });
 
-  test('makes the oldest runs go, and ends each run with one row', async () => {
+  test('deletes the oldest runs, and records each run once', async () => {
     const memory = await room(100_000);
     const runs: PipelineRun[] = [];
     for (let turn = 0; turn < 4; turn += 1) runs.push(await runToEnd(memory, definition, {}));
@@ -610,7 +610,7 @@ describe('the share of what packs keep', () => {
   });
 });
 
-describe('what is cut short', () => {
+describe('an interrupted run', () => {
   const patient = () => aPack(({ input: { what } }) => (what === 'go on' ? { said: what } : new Promise(() => undefined)));
   const steps = [
     { id: 'first', pack: 'test.echo', input: { what: 'go on' } },
@@ -618,9 +618,9 @@ describe('what is cut short', () => {
     { id: 'third', pack: 'test.echo' },
   ];
 
-  async function inSecondStep(memory: TestMemory): Promise<string> {
-    await memory.as(me)('createPipeline', aPipeline({ steps }));
-    const { run_id: id } = await memory.as(me)('runPipeline', { id: 'greet', inputs: { audience: 'children' } });
+  async function inSecondStep(memory: TestMemory, runner = me): Promise<string> {
+    await memory.as(runner)('createPipeline', aPipeline({ steps }));
+    const { run_id: id } = await memory.as(runner)('runPipeline', { id: 'greet', inputs: { audience: 'children' } });
     while ((await memory.as(me)('pipelineRun', { run_id: id })).steps[1]?.status !== 'running') await nextTurn();
     return id;
   }
@@ -671,7 +671,7 @@ describe('what is cut short', () => {
     expect(await memory.as(me)('pipelineRun', { run_id: id })).toMatchObject({ status: 'failed' });
   });
 
-  test('is recorded without an end and a duration, because nobody saw them (R-PACK-12, R-PACK-13)', async () => {
+  test('is recorded without end time and duration, which are unknown (R-PACK-12, R-PACK-13)', async () => {
     const before = await withPacks(patient());
     const id = await inSecondStep(before);
     await before.clock.advance(700);
@@ -693,7 +693,7 @@ describe('what is cut short', () => {
     expect(its?.snippet).not.toContain('Duration');
   });
 
-  test('is no run that goes on', async () => {
+  test('is not one that is still running', async () => {
     const memory = await withPacks(patient());
     const id = await inSecondStep(memory);
     await memory.packs.resume();
@@ -702,9 +702,9 @@ describe('what is cut short', () => {
     await memory.as(me)('cancelPipelineRun', { run_id: id });
   });
 
-  test('is no run that comes to its end while others are ended', async () => {
+  test('is not one that ends while leftovers are cleaned up', async () => {
     const before = await withPacks(patient());
-    for (let count = 0; count < PIPELINE.atOnce; count += 1) await inSecondStep(before);
+    for (let count = 0; count < PIPELINE.atOnce; count += 1) await inSecondStep(before, theOwner);
     before.packs.pipelines[Symbol.dispose]();
     await before.store[Symbol.asyncDispose]();
 
@@ -737,7 +737,7 @@ describe('what is cut short', () => {
 });
 
 describe('forgetting', () => {
-  test('pipelines takes the record of runs and leaves definitions; all takes everything (R-FORGET-04, R-FORGET-06)', async () => {
+  test('`pipelines` deletes the records of runs and leaves definitions; `all` deletes everything (R-FORGET-04, R-FORGET-06)', async () => {
     const memory = await withPacks();
     const may = memory.as(me);
     const run = await runToEnd(memory);
@@ -753,7 +753,7 @@ describe('forgetting', () => {
   });
 });
 
-test('says where nothing is kept on disk', async () => {
+test('says if nothing is stored on disk', async () => {
   const memory = await openTestMemory({ keyless: true, packs: { packs: [echo] } });
   expect(await memory.as(me)('createPipeline', aPipeline())).toMatchObject({ note: expect.stringContaining('RAM') });
   const { run_id: id } = await memory.as(me)('runPipeline', { id: 'greet', inputs: { name: 'x' } });

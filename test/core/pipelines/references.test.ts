@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { valueAt, fillReferences, isShallow, referencesIn } from '../../../src/core/pipelines/references.ts';
 import { measureCpu } from '../../support/work.ts';
 
-const spelled = (value: unknown) =>
-  referencesIn(value).map((reference) => (reference === 'unreadable' ? reference : reference.spelled));
+const source = (value: unknown) =>
+  referencesIn(value).map((reference) => (reference === 'unreadable' ? reference : reference.source));
 
 describe('references', () => {
   test.each<[value: unknown, found: string[]]>([
@@ -23,10 +23,10 @@ describe('references', () => {
     ['${{ inputs.a + 1 }}', ['unreadable']],
     ['${{ ${{ inputs.a }} }}', ['inputs.a', 'unreadable']],
   ])('in %j are %j', (value, found) => {
-    expect(spelled(value)).toEqual(found);
+    expect(source(value)).toEqual(found);
   });
 
-  test('are found in a text of nothing else in little time', () => {
+  test('are found quickly in a text of references only', () => {
     const text = `\${{${' '.repeat(100)}`.repeat(10_000);
     expect(measureCpu(() => expect(referencesIn(text)).toEqual(['unreadable']))).toBeLessThan(500);
   });
@@ -40,7 +40,7 @@ describe('filling in', () => {
     'inputs.nothing': null,
     'inputs.braces': '${{ inputs.text }} $& $1',
   };
-  const filled = (value: unknown) => fillReferences(value, ({ spelled: name }) => known[name]);
+  const filled = (value: unknown) => fillReferences(value, ({ source: name }) => known[name]);
 
   test.each<[what: string, value: unknown, becomes: unknown]>([
     ['a whole text keeps the type', { a: '${{ inputs.number }}', b: '${{ inputs.list }}' }, { a: 5, b: [1, { a: 'b' }] }],
@@ -57,13 +57,13 @@ describe('filling in', () => {
     expect(filled(value)).toEqual(becomes);
   });
 
-  test('makes no object of another kind', () => {
+  test('creates plain objects only', () => {
     const made = fillReferences(JSON.parse('{"__proto__":{"polluted":"${{ inputs.x }}"}}'), () => 1) as object;
     expect(Object.getPrototypeOf(made)).toBe(Object.prototype);
     expect(Object.keys(made)).toEqual(['__proto__']);
   });
 
-  test('ends where references stand for too much', () => {
+  test('fails if the referenced values are too large', () => {
     const big = 'x'.repeat(600 * 1024);
     expect(fillReferences('${{ inputs.a }}', () => big)).toBe(big);
     expect(() => fillReferences(['${{ inputs.a }}', '${{ inputs.a }}'], () => big)).toThrow(/1024 KiB/);
@@ -71,7 +71,7 @@ describe('filling in', () => {
   });
 });
 
-describe('what lies at a path', () => {
+describe('the value at a path', () => {
   const value = { list: [{ a: 1 }, 'text'], empty: '', no: null, 'x-y': 2 };
 
   test.each<[path: string, found: unknown]>([
@@ -94,12 +94,12 @@ describe('what lies at a path', () => {
     expect(valueAt(value, path.split('.'))).toEqual(found);
   });
 
-  test('without a path it is the whole', () => {
+  test('is the whole value for an empty path', () => {
     expect(valueAt(value, [])).toBe(value);
   });
 });
 
-test('depth has an end', () => {
+test('the nesting depth is limited', () => {
   const nested = (depth: number): unknown => (depth === 0 ? 'x' : [nested(depth - 1)]);
   expect(isShallow(nested(32))).toBe(true);
   expect(isShallow(nested(33))).toBe(false);

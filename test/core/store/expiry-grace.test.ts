@@ -104,7 +104,7 @@ describe.each([
     const stored = await other('remember', { key, value: 'none', ttl_seconds: HOUR_S });
     expect(stored).toMatchObject({
       expires_at: iso(memory.clock.now() + GRACE),
-      note: expect.stringMatching(/stays longer than asked/),
+      note: expect.stringMatching(/expires later than requested/),
     });
     await good('remember', { key: 'own', value: 'v', ttl_seconds: TTL.max });
     const again = await good('remember', { key: 'own', value: 'v', ttl_seconds: HOUR_S });

@@ -17,6 +17,12 @@ describe('fair eviction', () => {
     expect(fairEviction(['a'], -3)).toEqual([]);
   });
 
+  test('of the rows of one client takes the least valuable first, and of equal ones the oldest', () => {
+    const values = [5, 1, 3, 1];
+    expect(fairEviction(['a', 'a', 'a', 'a'], 3, (position) => values[position] ?? 0)).toEqual([1, 3, 2]);
+    expect(fairEviction(['b', 'a', 'a', 'a'], 1, (position) => values[position] ?? 0)).toEqual([1]);
+  });
+
   test('takes no row of a client that holds no more than an equal share of what stays', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom('a', 'b', 'c', 'd')), fc.nat(60), (clients, count) => {
@@ -52,6 +58,22 @@ describe.each([
     expect(versions.slice(-3).map(({ value }) => value)).toEqual([`bad 41`, 'original', 'first']);
     expect(await owner('undo', { client: 'attacker', since })).toMatchObject({ restored: 1, skipped: [] });
     expect((await owner('recall', { key: 'k' })).value).toBe('original');
+  });
+
+  test('keeps the versions from before a loop of writes of the same client (R-HIST-02)', async () => {
+    const memory = await openTestMemory({ keyless });
+    const window = memory.as({ ...theOwner, client: 'window', transport: 'window' });
+    const own = Array.from({ length: HISTORY_VERSIONS }, (_, index) => `own ${index}`);
+    for (const value of own) {
+      await window('remember', { key: 'k', value });
+      await memory.clock.advance(MINUTE);
+    }
+    for (let turn = 0; turn < 3 * HISTORY_VERSIONS; turn += 1) {
+      await window('remember', { key: 'k', value: `loop ${turn}` });
+      await memory.clock.advance(1);
+    }
+    const { versions } = await window('history', { key: 'k' });
+    expect(versions.map(({ value }) => value)).toEqual(own.toReversed());
   });
 
   test('keeps the last words of as many clients as there are versions, also when one of them goes on (R-HIST-02)', async () => {

@@ -292,7 +292,7 @@ test('the overviews say what there is, for a person and for a script', async () 
     expect(await say(view)).toMatchObject({
       code: 0,
       out: '',
-      err: expect.stringMatching(/^Nothing is remembered yet/) as string,
+      err: expect.stringMatching(/^No facts are stored/) as string,
     });
   }
   expect(await say('activity')).toMatchObject({ code: 0, out: '', err: expect.stringMatching(/^Nothing was written/) as string });

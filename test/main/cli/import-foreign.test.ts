@@ -44,7 +44,7 @@ describe('what another memory holds is imported by the command line (R-BRING-08)
     expect(JSON.parse((await say('list', '--category', 'people', '--json')).out)).toMatchObject({ facts: { length: 4 } });
     const again = await say('import', file);
     expect(again).toMatchObject({ code: 0, out: 'Imported: 0 new, 0 changed, 0 unchanged, 5 skipped.\n' });
-    expect(again.err).toMatch(/Line 1: It is remembered already, as mcp-memory\//);
+    expect(again.err).toMatch(/Line 1: It is already stored, as mcp-memory\//);
     expect(again.err).not.toMatch(/take all of it back/);
     await say('remember', 'mine', 'written since');
     const undo = /helmdeck-memory (undo .*)$/m.exec(err)?.[1]?.split(' ') ?? [];

@@ -114,7 +114,7 @@ test.each(['', 'releases.example.com', 'http://releases.example.com/', 'https://
     expect(await served.perform(theOwner, 'settings', {})).not.toHaveProperty('updates');
     await expect(check()).rejects.toMatchObject({
       code: 'not_found',
-      message: expect.stringMatching(/no place to ask/) as string,
+      message: expect.stringMatching(/cannot check for updates/) as string,
     });
   },
 );

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { failures } from '../../../src/contract/failure.ts';
+import { BACKUPS_KEPT } from '../../../src/contract/limits.ts';
 import { operations } from '../../../src/contract/operations.ts';
 import type { ListeningState } from '../../../src/contract/status.ts';
 import type { BridgeResponse, PreloadBridge } from '../../../src/contract/window.ts';
@@ -270,6 +271,22 @@ describe('operations that need consent (R-DESK-08)', () => {
     yes = true;
     expect(await call('me', name, input)).not.toMatchObject({ code: 'declined' });
     expect(asked).toHaveLength(2);
+  });
+
+  test('a backup, if it could delete an older one, also with concurrent requests', async () => {
+    const makeBackup = () => memory.clock.advance(1).then(() => call('me', 'backup', {}));
+    for (let turn = 1; turn < BACKUPS_KEPT; turn += 1) expect(await makeBackup()).toMatchObject({ ok: true });
+    const [seventh, eighth] = await Promise.all([makeBackup(), makeBackup()]);
+    expect([seventh, eighth]).toMatchObject([{ ok: true }, { ok: false, code: 'declined' }]);
+    expect(asked).toMatchObject([{ message: 'Make another backup?' }]);
+    const before = await memory.as(theOwner)('backups', {});
+    expect(before.backups).toHaveLength(BACKUPS_KEPT);
+    expect(await call('me', 'backup', {})).toMatchObject({ ok: false, code: 'declined' });
+    expect(await memory.as(theOwner)('backups', {})).toEqual(before);
+    await memory.as(theOwner)('backup', {});
+    expect(asked).toHaveLength(2);
+    yes = true;
+    expect(await call('me', 'backup', {})).toMatchObject({ ok: true });
   });
 
   test('name the facts, and a name cannot add lines (R-DESK-40)', async () => {

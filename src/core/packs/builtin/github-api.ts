@@ -17,9 +17,9 @@ const HOSTS: HostAllowlist = {
 
 const SECOND = 1000;
 /** GitHub's documented wait if a response names no time. */
-const USUAL_REST = 60;
+const DEFAULT_WAIT = 60;
 /** GitHub's longest window is an hour. Longer values in a header are capped. */
-const LONGEST_REST = 3600;
+const LONGEST_WAIT = 3600;
 
 export interface GitHubResponse<Data> {
   readonly data: Data;
@@ -33,7 +33,7 @@ export class GitHubClient {
   readonly #egress: Egress;
   readonly #clock: Clock;
   /** When each credential may be used again, by credential id, on the steady clock. */
-  readonly #resting = new Map<string, number>();
+  readonly #waits = new Map<string, number>();
 
   constructor({ egress, clock }: { egress: Egress; clock: Clock }) {
     this.#egress = egress;
@@ -46,7 +46,7 @@ export class GitHubClient {
     shape: Shape,
   ): Promise<GitHubResponse<z.output<Shape>>> {
     const { credential, signal, doNotCache } = context;
-    this.#refuseResting(context);
+    this.#refuseWhileWaiting(context);
     const reply = await this.#egress.get({
       url,
       hosts: HOSTS,
@@ -58,22 +58,22 @@ export class GitHubClient {
       signal,
     });
     if (reply.uncacheable) doNotCache();
-    const rest = restOf(reply);
-    if (rest !== undefined) this.#resting.set(idOf(credential), this.#clock.steady() + rest * SECOND);
-    if (reply.status !== 200) throw await this.#failureOf(context, reply.status, rest);
+    const wait = waitOf(reply);
+    if (wait !== undefined) this.#waits.set(idOf(credential), this.#clock.steady() + wait * SECOND);
+    if (reply.status !== 200) throw await this.#failureOf(context, reply.status, wait);
     const { success, data } = shape.safeParse(jsonOf(reply));
-    if (success) return { data, nextUrl: nextOf(reply), limitReached: rest !== undefined };
+    if (success) return { data, nextUrl: nextOf(reply), limitReached: wait !== undefined };
     throw new Failure('handler_failed', 'GitHub sent a response in an unknown format. Look for a newer version of this program.');
   }
 
-  #refuseResting({ credential }: ExecutionContext): void {
-    const left = (this.#resting.get(idOf(credential)) ?? 0) - this.#clock.steady();
+  #refuseWhileWaiting({ credential }: ExecutionContext): void {
+    const left = (this.#waits.get(idOf(credential)) ?? 0) - this.#clock.steady();
     if (left > 0) throw this.#exhausted(credential !== undefined, left);
-    this.#resting.delete(idOf(credential));
+    this.#waits.delete(idOf(credential));
   }
 
-  async #failureOf({ credential }: ExecutionContext, status: number, rest: number | undefined): Promise<Failure> {
-    if (rest !== undefined && LIMITED.has(status)) return this.#exhausted(credential !== undefined, rest * SECOND);
+  async #failureOf({ credential }: ExecutionContext, status: number, wait: number | undefined): Promise<Failure> {
+    if (wait !== undefined && LIMITED.has(status)) return this.#exhausted(credential !== undefined, wait * SECOND);
     if (status === 401) {
       await credential?.reportRejected?.();
       return failed(
@@ -111,22 +111,22 @@ const idOf = (credential: ExecutionContext['credential']): string => credential?
 const LIMITED: ReadonlySet<number> = new Set([403, 429]);
 
 /** Seconds to wait before the next request. The response that uses up the limit is still valid and also returns a wait. */
-function restOf({ status, headers }: EgressResponse): number | undefined {
+function waitOf({ status, headers }: EgressResponse): number | undefined {
   const after = LIMITED.has(status) ? seconds(headers.get('retry-after')) : undefined;
   if (after !== undefined) return bounded(after);
   if (headers.get('x-ratelimit-remaining') === '0') {
     const reset = seconds(headers.get('x-ratelimit-reset'));
     // Compare with GitHub's own clock, because the local clock may be wrong.
     const sent = Date.parse(headers.get('date') ?? '') / SECOND;
-    return bounded(reset === undefined || Number.isNaN(sent) ? USUAL_REST : reset - sent + 1);
+    return bounded(reset === undefined || Number.isNaN(sent) ? DEFAULT_WAIT : reset - sent + 1);
   }
-  return status === 429 ? USUAL_REST : undefined;
+  return status === 429 ? DEFAULT_WAIT : undefined;
 }
 
 const seconds = (text: string | undefined): number | undefined =>
   text !== undefined && /^\d{1,12}$/.test(text) ? Number(text) : undefined;
 
-const bounded = (rest: number): number => Math.min(Math.max(rest, 1), LONGEST_REST);
+const bounded = (wait: number): number => Math.min(Math.max(wait, 1), LONGEST_WAIT);
 
 /** Parses the `Link` header (RFC 8288) in the form GitHub sends it. */
 function nextOf({ headers }: EgressResponse): string | undefined {

@@ -6,6 +6,7 @@ import type { MyDefaults } from '../../../contract/views.ts';
 import type { Authorship, DefinitionAuthor } from '../../access/authorship.ts';
 import { type Caller, hasScope } from '../../access/caller.ts';
 import { whyAdoptionNeeded, type PipelineRunner } from '../../pipelines/pipeline-runner.ts';
+import { clientId } from '../../store/writer.ts';
 import type { Catalogue } from '../catalogue.ts';
 import type { Defaults } from '../defaults.ts';
 import { definePack, type Pack } from '../pack.ts';
@@ -26,7 +27,7 @@ interface Deps {
   readonly defaults: Defaults;
 }
 
-interface Known extends RouteCandidate {
+interface Candidate extends RouteCandidate {
   readonly unavailable?: string | undefined;
   readonly takes?: z.ZodType;
   /** Set for pipelines only. Packs and tools belong to the owner. */
@@ -38,12 +39,12 @@ type Habits = Pick<MyDefaults, 'packs' | 'pipelines'>;
 const SELF = 'helmdeck.route';
 const ALTERNATIVES = 3;
 /** Lower scores are not listed as alternatives. */
-const WORTH_NAMING = 0.3;
+const ALTERNATIVE_THRESHOLD = 0.3;
 /** The most that past use adds to a score. It only decides between candidates with similar scores. */
-const HABIT = 0.04;
+const HABIT_BONUS = 0.04;
 
 /** The memory tools. They are not packs, but agents need them too. */
-const tools: readonly Known[] = [
+const tools: readonly Candidate[] = [
   {
     kind: 'tool',
     id: 'memory_search',
@@ -157,27 +158,29 @@ export const routePack = ({ catalogue, pipelines, authorship, defaults }: Deps):
       return Output();
     },
     async handler({ caller, input }) {
-      const { known, habits, missing } = await gathered({ catalogue, pipelines, authorship, defaults }, caller);
-      const fits = rankCandidates(parseRouteRequest(input.user_intent, input.context), known)
+      const { candidates, habits, missing } = await readCandidates({ catalogue, pipelines, authorship, defaults }, caller);
+      const fits = rankCandidates(parseRouteRequest(input.user_intent, input.context), candidates)
         .map((fit) => ({ ...fit, runs: runsOf(fit.candidate, habits) }))
-        .toSorted((one, other) => withHabit(other) - withHabit(one) || compareIds(one.candidate.id, other.candidate.id));
-      return answer(fits, habits, missing);
+        .toSorted(
+          (one, other) => scoreWithHabit(other) - scoreWithHabit(one) || compareIds(one.candidate.id, other.candidate.id),
+        );
+      return outputOf(fits, habits, missing);
     },
   });
 
-/** Leaves out what the caller may not read, or what cannot be read while the memory is locked, and says so. */
-async function gathered({ catalogue, pipelines, authorship, defaults }: Deps, caller: Caller) {
+/** The habits are those of the asking client alone. Leaves out what the caller may not read, or what cannot be read while the memory is locked, and says so. */
+async function readCandidates({ catalogue, pipelines, authorship, defaults }: Deps, caller: Caller) {
   const packs = catalogue.all.filter(({ name }) => name !== SELF).map(packCandidate);
   if (!hasScope(caller, 'memory:read')) {
     return {
-      known: [...packs, ...tools],
-      habits: none,
+      candidates: [...packs, ...tools],
+      habits: NO_HABITS,
       missing: 'Pipelines and past runs were not compared: the token lacks memory:read.',
     };
   }
   try {
-    const stands = await authorship.runnableBy(caller);
-    const own = (await pipelines.definitions.all(caller.subject)).map((kept): Known => {
+    const isRunnable = await authorship.runnableBy(caller);
+    const own = (await pipelines.definitions.all(caller.subject)).map((kept): Candidate => {
       const { id, title = '', description = '' } = kept.definition;
       return {
         kind: 'pipeline',
@@ -186,23 +189,27 @@ async function gathered({ catalogue, pipelines, authorship, defaults }: Deps, ca
         title,
         description,
         intents: description.slice(0, DESCRIPTION_CHARACTERS).split(/(?<=[.!?。])\s+/u, 3),
-        unavailable: whyAdoptionNeeded(kept, stands),
+        unavailable: whyAdoptionNeeded(kept, isRunnable),
         author: kept.author,
       };
     });
-    return { known: [...packs, ...own, ...tools], habits: await defaults.of(caller.subject), missing: undefined };
+    return {
+      candidates: [...packs, ...own, ...tools],
+      habits: await defaults.of(caller.subject, clientId(caller)),
+      missing: undefined,
+    };
   } catch {
     return {
-      known: [...packs, ...tools],
-      habits: none,
+      candidates: [...packs, ...tools],
+      habits: NO_HABITS,
       missing: 'Pipelines and past runs were not compared: they cannot be read at present.',
     };
   }
 }
 
-const none: Habits = { packs: [], pipelines: [] };
+const NO_HABITS: Habits = { packs: [], pipelines: [] };
 
-const packCandidate = (pack: Pack): Known => ({
+const packCandidate = (pack: Pack): Candidate => ({
   kind: 'pack',
   id: pack.name,
   name: pack.name,
@@ -214,40 +221,40 @@ const packCandidate = (pack: Pack): Known => ({
   takes: pack.input,
 });
 
-interface Ranked extends RankedCandidate<Known> {
+interface Ranked extends RankedCandidate<Candidate> {
   readonly runs: number;
 }
 
-const withHabit = ({ score: fit, runs }: Ranked): number => fit + Math.min(HABIT, 0.01 * Math.log2(1 + runs));
+const scoreWithHabit = ({ score: fit, runs }: Ranked): number => fit + Math.min(HABIT_BONUS, 0.01 * Math.log2(1 + runs));
 
-function runsOf({ kind, id }: Known, { packs, pipelines }: Habits): number {
+function runsOf({ kind, id }: Candidate, { packs, pipelines }: Habits): number {
   if (kind === 'pack') return packs.find((pack) => pack.id === id)?.calls ?? 0;
   return kind === 'pipeline' ? (pipelines.find((pipeline) => pipeline.id === id)?.runs ?? 0) : 0;
 }
 
-function answer(fits: readonly Ranked[], habits: Habits, missing: string | undefined): Output {
+function outputOf(fits: readonly Ranked[], habits: Habits, missing: string | undefined): Output {
   const chosen = fits.find(({ score: fit, candidate }) => fit >= FIT_THRESHOLD && candidate.unavailable === undefined);
-  const others = fits.filter((fit) => fit !== chosen && fit.score >= WORTH_NAMING).slice(0, ALTERNATIVES);
+  const others = fits.filter((fit) => fit !== chosen && fit.score >= ALTERNATIVE_THRESHOLD).slice(0, ALTERNATIVES);
   const [nearest] = fits;
   const inputs = chosen && usualInputs(chosen.candidate, habits);
   return {
     ...(chosen && {
       recommendation: {
-        ...named(chosen.candidate),
+        ...reference(chosen.candidate),
         ...(inputs && { suggested_inputs: inputs }),
         why: whyOf(chosen),
       },
     }),
-    alternatives: others.map((other) => ({ ...named(other.candidate), why: whyOf(other) })),
-    ...(!chosen && { gap_warning: gapOf(nearest, others.length > 0) }),
+    alternatives: others.map((other) => ({ ...reference(other.candidate), why: whyOf(other) })),
+    ...(!chosen && { gap_warning: gapWarningOf(nearest, others.length > 0) }),
     reasoning: reasoningOf(fits, chosen, missing),
   };
 }
 
-const named = ({ kind, id, author }: Known) => ({ kind, id, ...(author && { client: author.client }) });
+const reference = ({ kind, id, author }: Candidate) => ({ kind, id, ...(author && { client: author.client }) });
 
 /** Past inputs that the pack still accepts. An earlier version may have had other fields. */
-function usualInputs({ kind, id, takes }: Known, { packs, pipelines }: Habits): Record<string, string> | undefined {
+function usualInputs({ kind, id, takes }: Candidate, { packs, pipelines }: Habits): Record<string, string> | undefined {
   const usual = (kind === 'pack' ? packs : kind === 'pipeline' ? pipelines : []).find((habit) => habit.id === id)?.common_inputs;
   if (!usual) return undefined;
   const { properties } = takes ? (z.toJSONSchema(takes, { io: 'input' }) as { properties?: object }) : {};
@@ -257,16 +264,16 @@ function usualInputs({ kind, id, takes }: Known, { packs, pipelines }: Habits): 
 
 function whyOf({ matchedPhrase: phrase, candidate, runs }: Ranked): string {
   const successes = runs === 0 ? '' : ` It has succeeded ${runs === 1 ? 'once' : `${runs} times`} for this caller.`;
-  const closed = candidate.unavailable === undefined ? '' : ` It cannot run at present: ${candidate.unavailable}`;
-  const said = phrase.length > 120 ? `${phrase.slice(0, 119)}…` : phrase.replace(/[.!?。]{1,3}$/u, '');
+  const unavailableNote = candidate.unavailable === undefined ? '' : ` It cannot run at present: ${candidate.unavailable}`;
+  const phraseText = phrase.length > 120 ? `${phrase.slice(0, 119)}…` : phrase.replace(/[.!?。]{1,3}$/u, '');
   const { author } = candidate;
-  if (!author) return `It is for: ${said}.${successes}${closed}`;
+  if (!author) return `It is for: ${phraseText}.${successes}${unavailableNote}`;
   // Quote text written by another client, so that it is not mistaken for ours.
   const who = author.owner ? 'The owner of this memory' : `Its author, ${author.client},`;
-  return `${who} says that it is for: "${displayText(said).replaceAll('"', "'")}".${successes}${closed}`;
+  return `${who} says that it is for: "${displayText(phraseText).replaceAll('"', "'")}".${successes}${unavailableNote}`;
 }
 
-function gapOf(nearest: Ranked | undefined, others: boolean): string {
+function gapWarningOf(nearest: Ranked | undefined, others: boolean): string {
   if (nearest && nearest.score >= FIT_THRESHOLD)
     return `${nearest.candidate.id} fits, but cannot run at present: ${nearest.candidate.unavailable}`;
   return others
@@ -281,6 +288,6 @@ function reasoningOf(fits: readonly Ranked[], chosen: Ranked | undefined, missin
   const nearest = first
     ? ` Nearest: ${shown(first)}${second ? `, then ${shown(second)}` : ''}; ${FIT_THRESHOLD} is required.`
     : '';
-  const closed = chosen && chosen !== first ? ` ${chosen.candidate.id} is the nearest that can run.` : '';
-  return `${count}${nearest}${closed}${missing === undefined ? '' : ` ${missing}`}`;
+  const choice = chosen && chosen !== first ? ` ${chosen.candidate.id} is the nearest that can run.` : '';
+  return `${count}${nearest}${choice}${missing === undefined ? '' : ` ${missing}`}`;
 }

@@ -28,10 +28,10 @@ const verbs: Record<RequestAction, string> = {
     invia manda stuur отправь`,
 };
 
-const deeds = lazy(() => {
+const actions = lazy(() => {
   const all = new Map<string, RequestAction>();
-  for (const [deed, list] of Object.entries(verbs) as [RequestAction, string][]) {
-    for (const verb of list.split(/\s+/).map(foldText)) all.set(verb, deed).set(stemOf(verb), deed);
+  for (const [action, list] of Object.entries(verbs) as [RequestAction, string][]) {
+    for (const verb of list.split(/\s+/).map(foldText)) all.set(verb, action).set(stemOf(verb), action);
   }
   return all;
 });
@@ -39,7 +39,7 @@ const deeds = lazy(() => {
 const SHORT = 3;
 
 /** Words that are nouns or adjectives as often as verbs. Before an article they count as verbs. */
-const sometimes = new Map<string, RequestAction>(
+const ambiguousVerbs = new Map<string, RequestAction>(
   Object.entries({ open: 'make', file: 'make', issue: 'make', report: 'make', raise: 'make', post: 'send' } as const),
 );
 const articles = new Set(['a', 'an', 'the', 'this', 'new', 'another']);
@@ -48,5 +48,5 @@ const articles = new Set(['a', 'an', 'the', 'this', 'new', 'another']);
 export function actionOf(term: string, next = ''): RequestAction | undefined {
   const stem = stemOf(term);
   // Stems of short words are ambiguous ("note" and "not"), so compare the word itself.
-  return deeds().get(stem.length > SHORT ? stem : term) ?? (articles.has(next) ? sometimes.get(term) : undefined);
+  return actions().get(stem.length > SHORT ? stem : term) ?? (articles.has(next) ? ambiguousVerbs.get(term) : undefined);
 }

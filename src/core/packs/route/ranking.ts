@@ -1,7 +1,6 @@
 import { wordsOf } from '../../search/words.ts';
 import type { RequestAction } from './actions.ts';
-import { joinWords } from './phrase.ts';
-import { distinctByStem, type RouteRequest, type ContentWord, contentWordsIn } from './request.ts';
+import { distinctByStem, joinWords, type RouteRequest, type ContentWord, contentWordsIn } from './request.ts';
 
 /** Something `route` can recommend. */
 export interface RouteCandidate {
@@ -30,24 +29,24 @@ export const FIT_THRESHOLD = 0.58;
 export const DESCRIPTION_CHARACTERS = 400;
 
 /** Weight of a verb: many packs can list something. */
-const DEED = 0.5;
+const VERB_WEIGHT = 0.5;
 /** Weight of words that appear only in the context. */
-const AROUND = 0.7;
+const CONTEXT_WEIGHT = 0.7;
 /** Weight of a request word that no candidate contains. */
-const UNKNOWN = 0.5;
+const UNKNOWN_WEIGHT = 0.5;
 /** Scores for another form of the same word, and for another verb with the same action. */
-const FORM = 0.85;
-const SAME_DEED = 0.9;
+const OTHER_FORM = 0.85;
+const SAME_ACTION = 0.9;
 /** Scores for a phrase with a single meaningful word. Such a word matches too often, more so in a longer phrase. */
-const LONELY = { alone: 0.75, within: 0.6 };
+const SINGLE_WORD = { alone: 0.75, within: 0.6 };
 /** Share of the score that a matching phrase earns on its own. */
-const SAID = 0.6;
+const PHRASE_SHARE = 0.6;
 /** Phrases with this many consecutive words count as a literal match. */
-const ROW = 3;
+const LITERAL_WORDS = 3;
 /** Factor for a candidate that performs a different action. */
-const ANOTHER_DEED = 0.4;
+const OTHER_ACTION = 0.4;
 /** Factor for words found anywhere in the description, which say less than a matching intent phrase. */
-const SCATTERED = 0.9;
+const SCATTERED_WORDS = 0.9;
 
 interface Phrase {
   readonly text: string;
@@ -57,39 +56,39 @@ interface Phrase {
   readonly length: number;
 }
 
-interface Read<C extends RouteCandidate> {
+interface ParsedCandidate<C extends RouteCandidate> {
   readonly candidate: C;
   readonly phrases: readonly Phrase[];
   readonly stems: ReadonlySet<string>;
   readonly terms: ReadonlySet<string>;
-  readonly deeds: ReadonlySet<RequestAction>;
+  readonly actions: ReadonlySet<RequestAction>;
 }
 
 /** Scores each candidate against the request, best first. Equal requests give equal results. */
 export function rankCandidates<C extends RouteCandidate>(request: RouteRequest, candidates: readonly C[]): RankedCandidate<C>[] {
   const all = candidates.map(readCandidate);
-  const worth = worthIn(all);
+  const weightOf = weightsOf(all);
   return all
-    .map((read) => fitOf(request, read, worth))
+    .map((read) => rank(request, read, weightOf))
     .toSorted((one, other) => other.score - one.score || compareIds(one.candidate.id, other.candidate.id));
 }
 
 export const compareIds = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 
-function readCandidate<C extends RouteCandidate>(candidate: C): Read<C> {
+function readCandidate<C extends RouteCandidate>(candidate: C): ParsedCandidate<C> {
   const { name, title, intents, description, changes } = candidate;
   // Skip texts without words: an empty phrase would match everything.
   const texts = [...intents, title, name.replace(/[._-]+/g, ' ')].filter((text) => /[\p{L}\p{N}]/u.test(text));
   const phrases = texts.map(readPhrase);
-  const said = phrases.flatMap(({ words }) => words);
-  const words = [...said, ...contentWordsIn(description.slice(0, DESCRIPTION_CHARACTERS))];
-  const deeds = said.flatMap(({ action: deed }) => deed ?? []);
+  const phraseWords = phrases.flatMap(({ words }) => words);
+  const words = [...phraseWords, ...contentWordsIn(description.slice(0, DESCRIPTION_CHARACTERS))];
+  const actions = phraseWords.flatMap(({ action }) => action ?? []);
   return {
     candidate,
     phrases,
     stems: new Set(words.map(({ stem }) => stem)),
     terms: new Set(words.map(({ term }) => term)),
-    deeds: new Set<RequestAction>(changes === 'nothing' ? ['read'] : deeds),
+    actions: new Set<RequestAction>(changes === 'nothing' ? ['read'] : actions),
   };
 }
 
@@ -98,91 +97,95 @@ function readPhrase(text: string): Phrase {
   return { text, words: distinctByStem(contentWordsIn(text)), sentence: joinWords(all), length: all.length };
 }
 
-type Worth = (word: ContentWord) => number;
+type WeightOf = (word: ContentWord) => number;
 
 /**
  * Weighs words by rarity, as BM25 does: words in few candidates weigh more. Verbs have a fixed rarity, because verbs with the
  * same action are interchangeable.
  */
-function worthIn(all: readonly Read<RouteCandidate>[]): Worth {
+function weightsOf(all: readonly ParsedCandidate<RouteCandidate>[]): WeightOf {
   const counts = new Map<string, number>();
   for (const { stems } of all) for (const stem of stems) counts.set(stem, (counts.get(stem) ?? 0) + 1);
-  return ({ stem, action: deed }) => {
-    const count = deed === undefined ? (counts.get(stem) ?? 0) : 1;
-    return (deed === undefined ? 1 : DEED) * Math.log(1 + (all.length - count + 0.5) / (count + 0.5));
+  return ({ stem, action }) => {
+    const count = action === undefined ? (counts.get(stem) ?? 0) : 1;
+    return (action === undefined ? 1 : VERB_WEIGHT) * Math.log(1 + (all.length - count + 0.5) / (count + 0.5));
   };
 }
 
-function fitOf<C extends RouteCandidate>(request: RouteRequest, read: Read<C>, worth: Worth): RankedCandidate<C> {
-  const { candidate, phrases, stems, deeds } = read;
-  const known = shareKnown(request, read, worth);
+function rank<C extends RouteCandidate>(request: RouteRequest, read: ParsedCandidate<C>, weightOf: WeightOf): RankedCandidate<C> {
+  const { candidate, phrases, stems, actions } = read;
+  const known = shareKnown(request, read, weightOf);
   let best = {
-    fit: scattered(request, stems, known),
+    fit: scatteredScore(request, stems, known),
     phrase: phrases.find(({ text }) => text === candidate.title)?.text ?? candidate.id,
   };
   for (const phrase of phrases) {
-    const literal = phrase.length >= ROW && request.sentence.includes(phrase.sentence);
-    const said = literal ? 1 : loneliness(phrase) * covered(request, phrase, worth) ** 2;
-    const fit = said * (SAID + (1 - SAID) * known);
+    const isLiteral = phrase.length >= LITERAL_WORDS && request.sentence.includes(phrase.sentence);
+    const match = isLiteral ? 1 : singleWordFactor(phrase) * coverage(request, phrase, weightOf) ** 2;
+    const fit = match * (PHRASE_SHARE + (1 - PHRASE_SHARE) * known);
     if (fit > best.fit) best = { fit, phrase: phrase.text };
   }
-  const another = request.action !== undefined && deeds.size > 0 && !deeds.has(request.action);
-  return { candidate, matchedPhrase: best.phrase, score: another ? best.fit * ANOTHER_DEED : best.fit };
+  const isOtherAction = request.action !== undefined && actions.size > 0 && !actions.has(request.action);
+  return { candidate, matchedPhrase: best.phrase, score: isOtherAction ? best.fit * OTHER_ACTION : best.fit };
 }
 
 /** How much of the phrase the request contains. Zero if no noun matches, or if the match comes from the context alone. */
-function covered({ words, contextWords: around }: RouteRequest, phrase: Phrase, worth: Worth): number {
+function coverage({ words, contextWords }: RouteRequest, phrase: Phrase, weightOf: WeightOf): number {
   // A phrase of verbs alone must match exactly.
   const verbs = isOfVerbs(phrase);
   if (verbs && phrase.length > phrase.words.length) return 0;
   let sum = 0;
   let all = 0;
-  let asked = false;
-  let about = verbs;
+  let inRequest = false;
+  let hasNoun = verbs;
   for (const word of phrase.words) {
-    const value = worth(word);
+    const value = weightOf(word);
     all += value;
-    const here = likeness(word, words, verbs);
-    const likest = Math.max(here, AROUND * likeness(word, around, verbs));
-    if (here > 0) asked = true;
-    if (likest > 0 && word.action === undefined) about = true;
-    sum += value * likest;
+    const here = similarity(word, words, verbs);
+    const closest = Math.max(here, CONTEXT_WEIGHT * similarity(word, contextWords, verbs));
+    if (here > 0) inRequest = true;
+    if (closest > 0 && word.action === undefined) hasNoun = true;
+    sum += value * closest;
   }
-  return asked && about && all > 0 ? sum / all : 0;
+  return inRequest && hasNoun && all > 0 ? sum / all : 0;
 }
 
-const isOfVerbs = ({ words }: Phrase): boolean => words.every(({ action: deed }) => deed !== undefined);
+const isOfVerbs = ({ words }: Phrase): boolean => words.every(({ action }) => action !== undefined);
 
-function loneliness(phrase: Phrase): number {
+function singleWordFactor(phrase: Phrase): number {
   if (phrase.words.length > 1 || isOfVerbs(phrase)) return 1;
-  return phrase.length === 1 ? LONELY.alone : LONELY.within;
+  return phrase.length === 1 ? SINGLE_WORD.alone : SINGLE_WORD.within;
 }
 
 /** 1 for the same word, less for another form or a verb with the same action. */
-function likeness(word: ContentWord, among: readonly ContentWord[], exact: boolean): number {
-  const likest = among.map((other) => {
+function similarity(word: ContentWord, among: readonly ContentWord[], exact: boolean): number {
+  const closest = among.map((other) => {
     if (word.term === other.term) return 1;
-    if (word.stem === other.stem) return FORM;
-    return !exact && word.action !== undefined && word.action === other.action ? SAME_DEED : 0;
+    if (word.stem === other.stem) return OTHER_FORM;
+    return !exact && word.action !== undefined && word.action === other.action ? SAME_ACTION : 0;
   });
-  return Math.max(0, ...likest);
+  return Math.max(0, ...closest);
 }
 
 /** How much of the request the candidate's words cover. Names and numbers in the request are ignored. */
-function shareKnown({ words, details }: RouteRequest, { stems, terms }: Read<RouteCandidate>, worth: Worth): number {
+function shareKnown(
+  { words, details }: RouteRequest,
+  { stems, terms }: ParsedCandidate<RouteCandidate>,
+  weightOf: WeightOf,
+): number {
   let sum = 0;
   let all = 0;
   for (const word of words) {
     if (stems.has(word.stem)) {
-      sum += worth(word) * (terms.has(word.term) ? 1 : FORM);
-      all += worth(word);
-    } else if (!details.has(word.stem)) all += UNKNOWN * worth(word);
+      sum += weightOf(word) * (terms.has(word.term) ? 1 : OTHER_FORM);
+      all += weightOf(word);
+    } else if (!details.has(word.stem)) all += UNKNOWN_WEIGHT * weightOf(word);
   }
   return all > 0 ? sum / all : 0;
 }
 
 /** Scores two or more matching words besides the verb. */
-function scattered({ words }: RouteRequest, stems: ReadonlySet<string>, known: number): number {
-  const matched = words.filter(({ stem, action: deed }) => deed === undefined && stems.has(stem));
-  return matched.length > 1 ? SCATTERED * known ** 2 : 0;
+function scatteredScore({ words }: RouteRequest, stems: ReadonlySet<string>, known: number): number {
+  const matched = words.filter(({ stem, action }) => action === undefined && stems.has(stem));
+  return matched.length > 1 ? SCATTERED_WORDS * known ** 2 : 0;
 }

@@ -1,8 +1,7 @@
 import { lazy } from '../../../contract/schema.ts';
 import { stopWords } from '../../search/stop-words.ts';
-import { foldText, stemOf, wordsOf } from '../../search/words.ts';
+import { foldText, stemOf, type Word, wordsOf } from '../../search/words.ts';
 import { type RequestAction, actionOf } from './actions.ts';
-import { joinWords } from './phrase.ts';
 
 /** A word that carries meaning, with its stem. */
 export interface ContentWord {
@@ -26,17 +25,17 @@ export interface RouteRequest {
 }
 
 /** Rewrites "do not forget" to "remember". */
-const turned: readonly [RegExp, string][] = [
+const REWRITES: readonly [RegExp, string][] = [
   [/\b(?:do not|don['’]?t|never)\s(?:ever\s|let\sme\s)?forget\b/gi, 'remember'],
   [/\bvergiss\s(?:bitte\s)?nicht\b/gi, 'merke'],
   [/\bn['’]oublie\spas\b/gi, 'retiens'],
   [/\bno\solvid\p{L}{1,4}\b/giu, 'recuerda'],
 ];
 
-const asking =
+const QUESTION =
   /^(?:what|which|when|where|who|whose|why|how|do|does|did|is|are|was|were|have|has|had|was|welche|welcher|welches|wann|wo|wer|wie|que|quel|quelle|quels|quelles|cual|cuales|cuando|donde|quando|dove|wat|welke)\b/;
 /** Polite requests that look like questions. */
-const polite = /^(?:can|could|would|will|please|kannst|konntest|bitte|peux|pourrais|puedes|podrias)\b/;
+const POLITE_REQUEST = /^(?:can|could|would|will|please|kannst|konntest|bitte|peux|pourrais|puedes|podrias)\b/;
 
 const ADDRESS = lazy(() => /\bhttps?:\/\/\S{1,2000}/giu);
 const REPOSITORY = lazy(() => /(?<![\p{L}\d/.])[a-z\d][\w.-]{0,100}\/[\w.-]{1,100}/giu);
@@ -45,23 +44,23 @@ const DETAIL = lazy(
 );
 
 export function parseRouteRequest(intent: string, context = ''): RouteRequest {
-  const text = turned.reduce((turning, [pattern, word]) => turning.replace(pattern, word), intent);
+  const text = REWRITES.reduce((rewritten, [pattern, word]) => rewritten.replace(pattern, word), intent);
   const words = contentWordsIn(text);
   const details = new Set([...intent.matchAll(DETAIL())].flatMap(([detail]) => contentWordsIn(detail).map(({ stem }) => stem)));
-  const first = words.find(({ action: deed, stem }) => deed !== undefined && !details.has(stem))?.action;
+  const first = words.find(({ action, stem }) => action !== undefined && !details.has(stem))?.action;
   const bare = foldText(intent).trim();
-  const curious = !polite.test(bare) && (asking.test(bare) || /[?？]\s*$/.test(bare));
+  const isQuestion = !POLITE_REQUEST.test(bare) && (QUESTION.test(bare) || /[?？]\s*$/.test(bare));
   return {
-    words: distinctByStem([...words, ...implied(intent)]),
-    contextWords: distinctByStem([...contentWordsIn(context), ...implied(context)]),
+    words: distinctByStem([...words, ...impliedWords(intent)]),
+    contextWords: distinctByStem([...contentWordsIn(context), ...impliedWords(context)]),
     details,
     sentence: joinWords(wordsOf(text)),
-    action: curious ? 'read' : first,
+    action: isQuestion ? 'read' : first,
   };
 }
 
 /** Words implied by a URL or a repository name. */
-const implied = (text: string): ContentWord[] => [
+const impliedWords = (text: string): ContentWord[] => [
   ...(text.search(ADDRESS()) >= 0 ? contentWordsIn('url page') : []),
   ...(text.replace(ADDRESS(), '').search(REPOSITORY()) >= 0 ? contentWordsIn('repository') : []),
 ];
@@ -79,3 +78,10 @@ export function contentWordsIn(text: string): ContentWord[] {
 export const distinctByStem = (words: readonly ContentWord[]): ContentWord[] => [
   ...new Map(words.map((word) => [word.stem, word])).values(),
 ];
+
+/** Joins the words into one string that can be searched for phrases. */
+export const joinWords = (words: readonly Word[]): string => {
+  let phrase = ' ';
+  for (const { term, parts } of words) if (parts === 0) phrase += `${term} `;
+  return phrase;
+};
