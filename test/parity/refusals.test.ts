@@ -38,7 +38,7 @@ function expectAlike(name: Name, outcome: Outcome, wanted: Outcome, refusal: Pic
   expect(told(outcome, refusal), name).toEqual(name === 'a line of an import' ? { message } : { code, message });
 }
 
-const OPTION = /^--[a-z-]+ must be (?:from|a whole number) /;
+const OPTION = /^--[a-z-]+ must be (?:between|a whole number) /;
 
 /** The command line says what an option takes in its own units: "30m" is no number of seconds. */
 const namesAnOption = (name: Name, { refused }: Outcome): boolean =>
