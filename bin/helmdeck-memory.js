@@ -7,7 +7,7 @@ import { delimiter, dirname, isAbsolute, join, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 /** The first version with `using` and type stripping. */
-const LEAST = 24;
+const OLDEST = 24;
 /** EX_SOFTWARE in sysexits.h: a problem with the machine, not with the arguments. */
 const NO_NODE = 70;
 
@@ -22,17 +22,17 @@ if (!existsSync(program)) {
   console.error(`helmdeck-memory is incomplete: ${built} is missing. Reinstall it, or run npm run build in its folder.`);
   process.exitCode = NO_NODE;
 } else if (isNewEnough(process.version) && (!unbuilt || process.features.typescript)) {
-  hushStripping();
+  hideStrippingWarning();
   await import(pathToFileURL(program).href);
 } else {
   const node = findNode();
   if (node === undefined) {
     const named = process.env.HELMDECK_NODE ? ', nor in HELMDECK_NODE' : '';
     console.error(
-      `helmdeck-memory needs Node ${LEAST} or newer. This is ${process.version}, and there is no newer one in the PATH${named}. Install it from https://nodejs.org, or set HELMDECK_NODE=/path/to/node.`,
+      `helmdeck-memory needs Node ${OLDEST} or newer. This is ${process.version}, and there is no newer one in the PATH${named}. Install it from https://nodejs.org, or set HELMDECK_NODE=/path/to/node.`,
     );
     process.exitCode = NO_NODE;
-  } else await passOn(node);
+  } else await runWith(node);
 }
 
 /** The build starts twice as fast as the sources. In a checkout, a build older than the sources is stale. */
@@ -50,18 +50,18 @@ function newestIn(folder) {
 }
 
 function isNewEnough(version) {
-  return Number(/^v(\d+)\./.exec(version)?.[1] ?? 0) >= LEAST;
+  return Number(/^v(\d+)\./.exec(version)?.[1] ?? 0) >= OLDEST;
 }
 
 /** Looks at the bundled Node, then HELMDECK_NODE, then the PATH. */
 function findNode() {
   const platform = process.platform === 'win32' ? 'win' : process.platform;
   const name = process.platform === 'win32' ? 'node.exe' : 'node';
-  const along = above(root).map((folder) => join(folder, 'node_modules', `node-${platform}-${process.arch}`, 'bin', name));
+  const bundled = above(root).map((folder) => join(folder, 'node_modules', `node-${platform}-${process.arch}`, 'bin', name));
   const named = process.env.HELMDECK_NODE ? [process.env.HELMDECK_NODE] : [];
   // Relative folders in the PATH are ignored: they could hold an untrusted program.
   const path = (process.env.PATH ?? '').split(delimiter).filter(isAbsolute);
-  const all = [...along, ...named, ...path.map((folder) => join(folder, name)), process.execPath];
+  const all = [...bundled, ...named, ...path.map((folder) => join(folder, name)), process.execPath];
   const tried = new Set();
   return all.filter(existsSync).find((node) => {
     const real = realpathSync(node);
@@ -90,7 +90,7 @@ function ownEnvironment() {
 }
 
 /** Runs the program with another Node in this terminal, and forwards signals and the exit code. */
-function passOn(node) {
+function runWith(node) {
   const args = ['--disable-sigusr1', '--disable-warning=ExperimentalWarning', program, ...process.argv.slice(2)];
   const child = spawn(node, args, { stdio: 'inherit', env: ownEnvironment() });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
@@ -112,8 +112,8 @@ function passOn(node) {
   });
 }
 
-/** Older Nodes warn at every start that type stripping is experimental. Users do not need to see that. */
-function hushStripping() {
+/** Older Nodes warn at every start that type stripping is experimental. */
+function hideStrippingWarning() {
   const { emitWarning } = process;
   process.emitWarning = (warning, ...more) => {
     if (/type stripping/i.test(String(warning))) return;

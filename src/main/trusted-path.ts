@@ -4,13 +4,13 @@ import { posix } from 'node:path';
 const WRITABLE_BY_OTHERS = 0o002;
 const WRITABLE_BY_GROUP = 0o020;
 const STICKY = 0o1000;
-/** As many as Linux follows. */
-const MOST_LINKS = 40;
+/** The limit of Linux. */
+const MAX_LINKS = 40;
 
 /**
- * The first file or folder on the way to a program that another user could use to have their code run as us: they can write the
- * program, or rename a folder above it, and so put another program in its place. Undefined when the program is safe to run. Follows
- * the path link by link, because another user who can replace any of the links decides where it leads. Windows keeps such rights in access lists that Node does not read.
+ * Finds a file or folder through which another user could replace a program that we run: the program itself, a link to it, or a
+ * folder above it. Returns the first one, or undefined if the program is safe to run. Follows the path link by link, because a user
+ * who can replace a link decides where it leads. Does not check Windows, because Node cannot read its access lists.
  */
 export function findUntrustedPath(path: string): string | undefined {
   if (process.platform === 'win32') return undefined;
@@ -21,7 +21,7 @@ export function findUntrustedPath(path: string): string | undefined {
     if (!isTrusted(place)) return place;
     if (lstatSync(place).isSymbolicLink()) {
       links += 1;
-      if (links > MOST_LINKS) return place;
+      if (links > MAX_LINKS) return place;
       const target = readlinkSync(place);
       rest = [...segmentsOf(target), ...rest];
       place = posix.isAbsolute(target) ? '/' : posix.dirname(place);
@@ -29,7 +29,7 @@ export function findUntrustedPath(path: string): string | undefined {
     }
     const [next, ...after] = rest;
     if (next === undefined) return undefined;
-    // By now `place` is no link, so its parent is the folder that holds it.
+    // `place` is not a link here, so `..` leads to the folder that contains it.
     place = posix.join(place, next);
     rest = after;
   }
@@ -39,15 +39,15 @@ const segmentsOf = (path: string): string[] => path.split('/').filter((segment) 
 
 function isTrusted(path: string): boolean {
   const stats = lstatSync(path);
-  const ours = stats.uid === 0 || stats.uid === process.getuid?.();
-  // The mode of a link means nothing; whoever owns the link decides where it leads.
-  return ours && (stats.isSymbolicLink() || !isWritableByOthers(stats) || isStickyFolder(stats));
+  const ownerTrusted = stats.uid === 0 || stats.uid === process.getuid?.();
+  // The mode of a link has no effect; its owner decides where it leads.
+  return ownerTrusted && (stats.isSymbolicLink() || !isWritableByOthers(stats) || isStickyFolder(stats));
 }
 
 const isWritableByOthers = ({ mode, gid }: Stats): boolean =>
   (mode & WRITABLE_BY_OTHERS) !== 0 || ((mode & WRITABLE_BY_GROUP) !== 0 && !isTrustedGroup(gid));
 
-/** In such a folder nobody can rename or remove what belongs to another user. */
+/** In a sticky folder, users can rename and delete only their own files. */
 const isStickyFolder = (stats: Stats): boolean => stats.isDirectory() && (stats.mode & STICKY) !== 0;
 
 /** Group 80 holds the administrators of macOS, who own its applications and Homebrew. */

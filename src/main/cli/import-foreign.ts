@@ -9,7 +9,7 @@ import { ERRORS_SHOWN, formatReceipt, importLines, printErrors, printSome } from
 import { decodeUtf8, escapeControls, formatCount, indent } from './layout.ts';
 
 /** Larger than any real export of another memory. The whole text is held in RAM. */
-const MOST_READ = 16 * 1024 * 1024;
+const MAX_BYTES = 16 * 1024 * 1024;
 
 export function parseSource(name: string | undefined): ImportSource | undefined {
   if (name === undefined) return undefined;
@@ -42,7 +42,7 @@ export async function readText(chunks: AsyncIterable<Buffer>): Promise<string> {
   let bytes = 0;
   for await (const chunk of chunks) {
     bytes += chunk.length;
-    if (bytes > MOST_READ)
+    if (bytes > MAX_BYTES)
       throw new Failure('invalid_input', 'The file is larger than 16 MiB. Split it and import the parts one by one.');
     parts.push(chunk);
   }
@@ -97,13 +97,13 @@ function printLeftOut(left: ImportPreview['left_out'], context: CommandContext):
   const refused = left.filter(({ why }) => why === 'secret' || why === 'invalid');
   // Rejected entries come first: they are the ones to act on.
   const rows = [...refused, ...left.filter((one) => !refused.includes(one))].map(
-    ({ line, text, message }) => `Line ${line}: ${escapeControls(message)}${text === undefined ? '' : ` (${beginning(text)})`}`,
+    ({ line, text, message }) => `Line ${line}: ${escapeControls(message)}${text === undefined ? '' : ` (${firstLine(text)})`}`,
   );
   printSome(context, rows, 'more entry', 'more entries');
   return refused.length > 0 ? exits.failed.code : exits.done.code;
 }
 
-const beginning = (text: string): string => {
+const firstLine = (text: string): string => {
   const [first = ''] = escapeControls(text).split('\n');
   return first.length > 60 ? `${first.slice(0, 59).toWellFormed()}…` : first;
 };

@@ -7,13 +7,13 @@ import { errorCodeOf } from '../../core/file/files.ts';
 
 /** How long to wait for a writer to open a named pipe. */
 const WRITER_MS = 3000;
-const LOOK_MS = 50;
+const POLL_MS = 50;
 const BLOCK = 64 * 1024;
 
 /** Streams a file or a named pipe, such as `<(gunzip -c facts.ndjson.gz)`. */
 export async function* readInputFile(file: string, signal: AbortSignal): AsyncGenerator<Buffer> {
   try {
-    if (statSync(file).isFIFO()) yield* throughPipe(file, signal);
+    if (statSync(file).isFIFO()) yield* readPipe(file, signal);
     else for await (const chunk of createReadStream(file, { signal })) yield chunk as Buffer;
   } catch (cause) {
     if (cause instanceof Failure) throw cause;
@@ -21,12 +21,12 @@ export async function* readInputFile(file: string, signal: AbortSignal): AsyncGe
   }
 }
 
-async function* throughPipe(file: string, signal: AbortSignal): AsyncGenerator<Buffer> {
+async function* readPipe(file: string, signal: AbortSignal): AsyncGenerator<Buffer> {
   // A blocking open would wait forever for a writer and would not react to Ctrl+C.
   const fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   let first: Buffer;
   try {
-    first = await beginning(fd, signal);
+    first = await readStart(fd, signal);
   } catch (error) {
     closeSync(fd);
     throw error;
@@ -36,19 +36,19 @@ async function* throughPipe(file: string, signal: AbortSignal): AsyncGenerator<B
 }
 
 /** Waits for a writer, and returns the first bytes, or none if the writer has already closed the pipe. */
-async function beginning(fd: number, signal: AbortSignal): Promise<Buffer> {
+async function readStart(fd: number, signal: AbortSignal): Promise<Buffer> {
   const buffer = Buffer.alloc(BLOCK);
-  for (let waited = 0; waited <= WRITER_MS; waited += LOOK_MS) {
-    const bytes = bytesIn(fd, buffer);
+  for (let waited = 0; waited <= WRITER_MS; waited += POLL_MS) {
+    const bytes = tryRead(fd, buffer);
     if (bytes === undefined) return Buffer.alloc(0);
     if (bytes > 0) return buffer.subarray(0, bytes);
-    await wait(LOOK_MS, undefined, { signal });
+    await wait(POLL_MS, undefined, { signal });
   }
   throw new Failure('invalid_input', 'No process is writing to this pipe. Start the writer and import again, or name a file.');
 }
 
 /** Undefined if a writer has the pipe open but has written nothing; 0 if there is no writer. */
-function bytesIn(fd: number, buffer: Buffer): number | undefined {
+function tryRead(fd: number, buffer: Buffer): number | undefined {
   try {
     return readSync(fd, buffer);
   } catch (error) {

@@ -6,12 +6,12 @@ import type { HostMachine } from '../config/config.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** More than twice the length of a recovery key with all its spaces. */
-const MOST_READ = 4096;
+const MAX_BYTES = 4096;
 
 /** Read from the terminal or standard input, never from an argument: other users can see arguments. */
 export async function readRecoveryKey({ terminal }: CommandContext): Promise<string> {
   if (terminal.canAsk) return terminal.ask('Recovery key: ');
-  return (await terminal.read(MOST_READ))?.toString() ?? '';
+  return terminal.readText(MAX_BYTES);
 }
 
 /** Where a recovered key can be stored. */

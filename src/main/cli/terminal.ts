@@ -121,6 +121,11 @@ export class Terminal {
     return Buffer.concat(chunks);
   }
 
+  /** All of standard input as text; empty if it is longer than `most` bytes. */
+  async readText(most: number): Promise<string> {
+    return (await this.read(most))?.toString() ?? '';
+  }
+
   async *input(): AsyncGenerator<Buffer> {
     for await (const chunk of addAbortSignal(this.#interrupted, this.#streams.stdin))
       yield Buffer.from(chunk as Uint8Array | string);

@@ -29,11 +29,11 @@ export function createReservedCatalogue(fetchHosts: readonly string[]): Catalogu
 
 /** Loads the network code on first use, so that it does not delay the start. */
 export function createLazyEgress(deps: Network & { readonly clock: Clock }): Egress {
-  let way: Promise<Egress> | undefined;
+  let egress: Promise<Egress> | undefined;
   const load = async (): Promise<Egress> => (await import('./egress.ts')).createEgress(deps);
   return {
-    async get(errand) {
-      return (await (way ??= load())).get(errand);
+    async get(request) {
+      return (await (egress ??= load())).get(request);
     },
   };
 }

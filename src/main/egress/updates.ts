@@ -5,7 +5,7 @@ import type { Egress } from '../../core/packs/egress.ts';
 import { parseHostAllowlist } from '../../core/packs/hosts.ts';
 
 /** Larger than any valid response, which holds a version and an address. */
-const MOST_BYTES = 4096;
+const MAX_BYTES = 4096;
 
 /** Update checks through the egress, limited to the host of the build's address. Undefined without a valid HTTPS address. */
 export function updatesAt(address: string, egress: Egress): UpdateSource | undefined {
@@ -20,7 +20,7 @@ export function updatesAt(address: string, egress: Egress): UpdateSource | undef
         url: address,
         hosts,
         headers: { Accept: 'application/json' },
-        maxBytes: MOST_BYTES,
+        maxBytes: MAX_BYTES,
         signal,
       });
       if (status !== 200) {

@@ -20,7 +20,7 @@ const WITHOUT_KEY = [
   'To save facts, stop this program, create a key, and start again:',
   '  helmdeck-memory key init --file',
   'Or set HELMDECK_MEMORY_KEY to a key of 64 hexadecimal characters, or HELMDECK_MEMORY_KEY_FILE to a file that holds one.',
-  'Anyone with the key can read the memory. Without it nobody can, so keep a recovery key in a safe place.',
+  'Anyone with the key can read the memory. Without the key it cannot be read, so keep a recovery key in a safe place.',
 ];
 
 function keyReport(key: KeyState): string[] {

@@ -11,7 +11,7 @@ test.each([
   { args: ['list', '--expiring-within', '9999d'], says: '--expiring-within must be between 1s and 365d.' },
   { args: ['search', 'x', '--limit', '101'], says: '--limit must be a whole number from 1 to 100.' },
   { args: ['token', 'mint', 'x', '--days', '366'], says: '--days must be a whole number from 1 to 365.' },
-])('$args is refused in words of the command line', async ({ args, says }) => {
+])('$args is refused in the units of the command line', async ({ args, says }) => {
   const { code, err } = await runCli(args, { folder: tempFolder() });
   expect({ code, err }).toEqual({ code: 1, err: `${says}\n` });
 });
@@ -21,7 +21,7 @@ test.each([
   { args: ['forget', 'category:Ä x'], says: /^scope names a category/ },
   { args: ['undo', '', '--since', '2h'], says: /^client is missing/ },
   { args: ['restore', '/nowhere/memory.db'], says: /^The file/ },
-])('$args is refused for what it says before anybody is asked whether it is meant', async ({ args, says }) => {
+])('$args is refused before the confirmation', async ({ args, says }) => {
   const { code, err } = await runCli(args, { folder: tempFolder() });
   expect(code).toBe(1);
   expect(err).toMatch(says);

@@ -6,7 +6,7 @@ import { ANOTHER_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { runCli } from './run-cli.ts';
 
-/** A memory that was last used when the clock of this machine was so far from where it is now. */
+/** A memory that was last used when the clock differed from now by this much. */
 async function usedAt(offset: number): Promise<string> {
   const folder = tempFolder();
   const clock = manualClock(Date.now() + offset);
@@ -16,8 +16,8 @@ async function usedAt(offset: number): Promise<string> {
   return folder;
 }
 
-describe('a clock that is far ahead of what the memory has seen', () => {
-  test('is told with what to do, by status, doctor and clock status (R-TIME-03)', async () => {
+describe('a clock far ahead of the last recorded time', () => {
+  test('is reported with a remedy by status, doctor and clock status (R-TIME-03)', async () => {
     const folder = await usedAt(-60 * DAY);
     const told = /the clock of this machine says .*, but this memory was last used on /;
     const { code, out } = await runCli(['clock', 'status'], { folder });
@@ -36,7 +36,7 @@ describe('a clock that is far ahead of what the memory has seen', () => {
     });
   });
 
-  test('is trusted when the owner says so, and by nobody else (R-TIME-09)', async () => {
+  test('is trusted only after the owner confirms it (R-TIME-09)', async () => {
     const folder = await usedAt(-60 * DAY);
     expect(await runCli(['clock', 'trust'], { folder })).toMatchObject({
       code: 2,
@@ -53,7 +53,7 @@ describe('a clock that is far ahead of what the memory has seen', () => {
   });
 });
 
-test('a memory whose time ran ahead is told of and put right (R-TIME-09)', async () => {
+test('a recorded time ahead of the clock is reported and corrected (R-TIME-09)', async () => {
   const folder = await usedAt(400 * DAY);
   const { code, out } = await runCli(['clock', 'status'], { folder });
   expect(code).toBe(1);
@@ -65,13 +65,13 @@ test('a memory whose time ran ahead is told of and put right (R-TIME-09)', async
   expect((await runCli(['recall', 'long'], { folder })).out).toBe('long\n');
 });
 
-test('a clock other than the one that the owner saw is not trusted (R-TIME-09)', async () => {
+test('a confirmation for a different time is refused (R-TIME-09)', async () => {
   const folder = await usedAt(-60 * DAY);
   const trusted = await runCli(['clock', 'trust', '--yes'], { folder, now: Date.now() + DAY });
   expect(trusted).toMatchObject({ code: 1, err: expect.stringContaining('must match the clock of this machine') as string });
 });
 
-test('a wrong key is no jump of the clock (R-TIME-03, R-KEY-07)', async () => {
+test('a wrong key is not reported as a clock problem (R-TIME-03, R-KEY-07)', async () => {
   const folder = await usedAt(0);
   const environment = { HELMDECK_MEMORY_KEY: ANOTHER_KEY };
   const { out } = await runCli(['status'], { folder, environment });

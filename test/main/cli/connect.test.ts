@@ -19,7 +19,7 @@ async function aDesk() {
   };
 }
 
-test('an agent is shown what changes, connected, tried and taken off again (R-CONN-02, R-CONN-03)', async () => {
+test('connect shows the changes, connects and tests an agent, and disconnect reverts it (R-CONN-02, R-CONN-03)', async () => {
   const { say, path, now } = await aDesk();
   expect((await say(['connect'])).out).toMatch(
     /claude-code\s+not installed\n(?:.+\n)*codex\s+not connected\n(?:.+\n)*gemini-cli\s+not installed\n/,
@@ -43,7 +43,7 @@ test('an agent is shown what changes, connected, tried and taken off again (R-CO
   expect(now()).toBe(CODEX);
 });
 
-test('where nobody can be asked, --yes says that it is meant; a script gets the answers as JSON', async () => {
+test('without a terminal, connect requires --yes; with --json it prints JSON', async () => {
   const { say, path, now } = await aDesk();
   expect(await say(['connect', 'codex'])).toMatchObject({ code: 2, err: expect.stringMatching(/Add --yes/) });
   expect(now()).toBe(CODEX);
@@ -57,7 +57,7 @@ test('where nobody can be asked, --yes says that it is meant; a script gets the 
   expect(now()).toBe(`${CODEX}# later\n`);
 });
 
-test('the doctor tells of an agent that was connected, and of an entry that was wiped since (R-CONN-04)', async () => {
+test('the doctor reports a connected agent, and an entry that was removed since (R-CONN-04)', async () => {
   const { say, path } = await aDesk();
   const agents = async (): Promise<unknown[]> => {
     const { findings } = JSON.parse((await say(['doctor', '--json'])).out) as { findings: { check: string }[] };
@@ -76,7 +76,7 @@ test('the doctor tells of an agent that was connected, and of an entry that was 
   ]);
 });
 
-test('a token is paused and let in again (R-CONN-09)', async () => {
+test('a token is paused and resumed (R-CONN-09)', async () => {
   const { say, row } = await aDesk();
   await say(['connect', 'codex', '--yes']);
   const id = (await row('codex')).token?.id ?? '';
@@ -92,7 +92,7 @@ test('a token is paused and let in again (R-CONN-09)', async () => {
   expect(await say(['token', 'pause', 'nobody'])).toMatchObject({ code: 3 });
 });
 
-test('what is refused says why, and an unknown agent is not found', async () => {
+test('a refusal says why, and an unknown agent is not found', async () => {
   const { say, path, now } = await aDesk();
   expect(await say(['connect', 'nobody', '--yes'])).toMatchObject({
     code: 3,
@@ -108,7 +108,7 @@ test('what is refused says why, and an unknown agent is not found', async () => 
   expect(now()).toBe('[broken');
 });
 
-test('where no program runs it connects all the same, and says that it has to be started', async () => {
+test('connect also works while the program is not running, and says to start it', async () => {
   const { home, put, path } = await aDesk();
   const folder = join(home, 'data');
   const environment = { HELMDECK_MEMORY_KEY: A_KEY, HOME: home, PATH: join(home, 'bin') };
@@ -121,7 +121,7 @@ test('where no program runs it connects all the same, and says that it has to be
   expect((await runCli(['connect'], { folder, environment })).out).toMatch(/codex\s+connected \(stdio\)\s+never used\s+me/);
   expect((await runCli(['disconnect', 'codex'], { folder, environment })).code).toBe(0);
   expect(readFileSync(path, 'utf8')).toBe(CODEX);
-  // Nothing would be kept of it without a key.
+  // Without a key, the connection would not be saved.
   put('.codex/config.toml', CODEX);
   expect(await runCli(['connect', 'codex', '--yes'], { folder: join(home, 'other'), environment: { HOME: home } })).toMatchObject(
     {

@@ -4,7 +4,7 @@ import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { type CommandResult, runCli } from './run-cli.ts';
 
-/** The keychain of this system must not be met. */
+/** The tests must not use the keychain of this machine. */
 const keychain = vi.hoisted(() => ({ there: true, items: new Map<string, string>() }));
 
 vi.mock('keytar', () => ({
@@ -21,7 +21,7 @@ vi.mock('keytar', () => ({
 }));
 
 const SECRET = 'a-service-token-41d7';
-/** A session from which a keychain can be reached. */
+/** The environment of a session in which a keychain can be reached. */
 const DESKTOP = { HELMDECK_MEMORY_KEY: A_KEY, DISPLAY: ':0' };
 const PACKS = 'for github.get_issue, github.list_issues';
 
@@ -37,7 +37,7 @@ beforeEach(() => {
 });
 
 describe('the credentials of packs, in the command line (R-PACK-16)', () => {
-  test('are set from a pipe, listed without their secret, and dropped', async () => {
+  test('are set from a pipe, listed without their secrets, and deleted', async () => {
     expect(await say(['credential', 'list'])).toEqual({ code: 0, out: `github  not set  ${PACKS}\n`, err: '' });
     expect(await say(['credential', 'set', 'github'], { input: `${SECRET}\n` })).toEqual({
       code: 0,
@@ -55,7 +55,7 @@ describe('the credentials of packs, in the command line (R-PACK-16)', () => {
     expect(await say(['credential', 'drop', 'github'])).toMatchObject({ code: 3 });
   });
 
-  test('are asked for on a terminal without showing what is typed', async () => {
+  test('are read from a terminal without echo', async () => {
     const { code, out, err } = await say(['credential', 'set', 'github'], { input: `${SECRET}\r`, terminal: true });
     expect({ code, err }).toEqual({ code: 0, err: 'Secret (hidden): \n' });
     expect(out).not.toContain(SECRET);
@@ -63,14 +63,14 @@ describe('the credentials of packs, in the command line (R-PACK-16)', () => {
     expect(await say(['credential', 'set', 'github'], { input: '', terminal: true })).toMatchObject({ code: 1 });
   });
 
-  test('are never an argument', async () => {
+  test('are refused as an argument', async () => {
     const { code, out, err } = await say(['credential', 'set', 'github', SECRET]);
     expect(code).toBe(2);
     expect(out + err).not.toContain(SECRET);
     expect(held()).toEqual([]);
   });
 
-  test.each(['', '\n', 'short', 'two words here', 'x'.repeat(9000)])('are no text such as %j', async (input) => {
+  test.each(['', '\n', 'short', 'two words here', 'x'.repeat(9000)])('are refused if invalid: %j', async (input) => {
     expect(await say(['credential', 'set', 'github'], { input })).toMatchObject({
       code: 1,
       err: expect.stringMatching(/^secret must have 8 to 1,024 printable/) as string,
@@ -78,14 +78,14 @@ describe('the credentials of packs, in the command line (R-PACK-16)', () => {
     expect(held()).toEqual([]);
   });
 
-  test('have a name that a pack knows', async () => {
+  test('are refused under a name that no pack uses', async () => {
     expect(await say(['credential', 'set', 'gitlab'], { input: SECRET })).toMatchObject({
       code: 3,
       err: expect.stringMatching(/^No pack uses a credential with this name/) as string,
     });
   });
 
-  test('need a key, and a keychain', async () => {
+  test('need a key and a keychain', async () => {
     const keyless = { environment: {}, input: SECRET };
     keychain.there = false;
     expect(await say(['credential', 'set', 'github'], keyless)).toMatchObject({ code: 4 });
@@ -95,7 +95,7 @@ describe('the credentials of packs, in the command line (R-PACK-16)', () => {
     });
   });
 
-  test('may be handed in, and then are changed there', async () => {
+  test('can come from the environment, and then cannot be changed by command', async () => {
     const environment = { HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_GITHUB_TOKEN: SECRET };
     expect((await say(['credential', 'list'], { environment })).out).toBe(`github  in the settings  ${PACKS}\n`);
     expect(await say(['credential', 'set', 'github'], { environment, input: SECRET })).toMatchObject({ code: 1 });

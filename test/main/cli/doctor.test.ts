@@ -34,14 +34,14 @@ async function examined(more?: Record<string, string>) {
   return findings;
 }
 
-/** What is not well, as it is told. */
+/** The findings that are not ok, each as one line. */
 const complaints = async (more?: Record<string, string>): Promise<string[]> =>
   (await examined(more))
     .filter(({ state, check }) => state !== 'ok' && check !== 'keychain')
     .map(({ check, state, says, remedy = '' }) => `${state} ${check} ${says} ${remedy}`.trim());
 
 describe('the doctor', () => {
-  test('finds a memory well that has all it needs', async () => {
+  test('finds no problem in a healthy memory', async () => {
     await say(['remember', 'a', 'one']);
     await say(['backup']);
     await say(['key', 'recovery']);
@@ -63,7 +63,7 @@ describe('the doctor', () => {
     );
   });
 
-  test('says each thing in a line, and below it what to do', async () => {
+  test('prints each finding on one line, and what to do below it', async () => {
     await say(['remember', 'a', 'one']);
     const { out, code } = await say(['doctor']);
     expect(code).toBe(0);
@@ -74,7 +74,7 @@ describe('the doctor', () => {
     );
   });
 
-  test('makes nothing where nothing is', async () => {
+  test('creates no folder and no memory', async () => {
     expect(await complaints()).toEqual([]);
     expect(await complaints({ HELMDECK_MEMORY_KEY_FILE: '/nowhere' })).toEqual([
       expect.stringMatching(/^bad key .*HELMDECK_MEMORY_KEY_FILE names cannot be read/) as string,
@@ -82,7 +82,7 @@ describe('the doctor', () => {
     expect(existsSync(folder)).toBe(false);
   });
 
-  test('finds what is wrong with the key, and leaves it so', async () => {
+  test('reports a wrong or malformed key', async () => {
     await say(['remember', 'a', 'one']);
     writeFileSync(keyFile(), ANOTHER_KEY);
     expect(await complaints()).toContainEqual(expect.stringMatching(/^bad key The key is mismatch: .*Provide the key/));
@@ -90,7 +90,7 @@ describe('the doctor', () => {
     expect(await complaints()).toContainEqual(expect.stringMatching(/^(?!.*5e5e)bad memory .*must hold exactly 64/));
   });
 
-  test('finds a damaged file, and a row whose seal is broken', async () => {
+  test('reports a damaged file, and an entry with a broken seal', async () => {
     await say(['remember', 'a', 'one']);
     {
       const db = new Sqlite(join(folder, 'memory.db'));
@@ -102,7 +102,7 @@ describe('the doctor', () => {
     expect(await complaints()).toContainEqual(expect.stringMatching(/^bad memory .*memory\.db is damaged/));
   });
 
-  test('finds who holds the folder', async () => {
+  test('names the process that has locked the data folder', async () => {
     await say(['remember', 'a', 'one']);
     using _held = lockFolder(folder);
     const told = await complaints();
@@ -111,7 +111,7 @@ describe('the doctor', () => {
     expect(told).toContainEqual(expect.stringMatching(`^bad lock The data folder is in use by .* \\(process ${process.pid}\\)`));
   });
 
-  test('finds who has taken the port', async () => {
+  test('names the program that uses the port', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     onTestFinished(() => void server.close());
     await once(server, 'listening');
@@ -125,7 +125,7 @@ describe('the doctor', () => {
     ]);
   });
 
-  test('tells an endpoint that was left behind from one that another program sits on', async () => {
+  test('distinguishes a stale endpoint from a port that another program uses', async () => {
     await say(['backup']);
     const publish = (over: object) => {
       const endpoint = {
@@ -154,7 +154,7 @@ describe('the doctor', () => {
     );
   });
 
-  test('finds settings that are wrong, strange or unwise', async () => {
+  test('reports invalid, unknown and risky settings', async () => {
     expect(await complaints({ HELMDECK_SECRETS: 'off' })).toEqual([
       expect.stringMatching(/^bad settings HELMDECK_SECRETS must be/) as string,
     ]);
@@ -165,7 +165,7 @@ describe('the doctor', () => {
     ]);
   });
 
-  test('has nothing against a key in a configuration file that only its owner can read', async () => {
+  test('accepts a key in a configuration file that only the owner can read', async () => {
     mkdirSync(folder, { mode: 0o700 });
     writeFileSync(join(folder, 'config.json'), JSON.stringify({ HELMDECK_MEMORY_KEY: A_KEY }), { mode: 0o600 });
     const { out } = await runCli(['doctor', '--json'], { folder, environment: { HELMDECK_ADDR: '127.0.0.1:0' } });
@@ -174,7 +174,7 @@ describe('the doctor', () => {
     expect(out).toContain(`Settings come from the environment and from ${join(folder, 'config.json')}.`);
   });
 
-  test('takes packs as editors leave them, and as docs/packs.md says: yours, and writable by nobody else', async () => {
+  test('accepts readable pack files, but reports a pack that other users can write', async () => {
     await say(['backup']);
     const packs = join(folder, 'packs');
     mkdirSync(packs);
@@ -189,7 +189,7 @@ describe('the doctor', () => {
     );
   });
 
-  test('finds a folder, and files in it, that others can look into', async () => {
+  test('reports a folder and files that other users can read', async () => {
     await say(['backup']);
     chmodSync(join(folder, 'memory.db'), 0o644);
     expect(await complaints()).toContainEqual(
@@ -207,7 +207,7 @@ describe('the doctor', () => {
     expect(await complaints({ HELMDECK_DATA_DIR: link })).toEqual([]);
   });
 
-  test('knows a Node that is too old, and a keychain without its library', async () => {
+  test('reports an old Node and a missing keychain library', async () => {
     expect(nodeFinding('v22.12.0')).toMatchObject({ state: 'bad', remedy: expect.stringMatching(/Node 24/) as string });
     expect(nodeFinding('v24.0.0')).toMatchObject({ state: 'ok' });
     expect(await keychainFinding(async () => undefined)).toMatchObject({

@@ -32,11 +32,11 @@ async function aProgram(ollama: StandIn, more: Record<string, string> = {}) {
 }
 
 describe('embeddings in the command line', () => {
-  test('are turned on, approved, fetched, tried and turned off (R-EMB-01, R-EMB-06, R-EMB-07)', async () => {
+  test('are turned on, approved, downloaded, tested and turned off (R-EMB-01, R-EMB-06, R-EMB-07)', async () => {
     const ollama = createStandIn({ models: [], quick: false, pullMs: 40 });
     const { say, start } = await aProgram(ollama);
 
-    // Without the program it is a wish, and is kept as one.
+    // Without a running program, the choice is saved for the next start.
     expect(await say(['embeddings', 'status'])).toMatchObject({ code: 0, out: expect.stringMatching(/^embeddings +off\n/) });
     expect((await say(['embeddings', 'on'])).out).toMatch(/waiting for the program/);
     expect(await say(['embeddings', 'pull', '--yes'])).toMatchObject({
@@ -72,7 +72,7 @@ describe('embeddings in the command line', () => {
     expect(await say(['embeddings', 'on', '--adopt', '--own'])).toMatchObject({ code: 2 });
   });
 
-  test('have OpenClaw search through them only while they are there, and say what becomes of its search without (R-EMB-10)', async () => {
+  test('serve the search of OpenClaw only while they are ready, and say what happens to it without them (R-EMB-10)', async () => {
     const ollama = createStandIn();
     const home = tempFolder();
     const config = join(home, '.openclaw/openclaw.json');

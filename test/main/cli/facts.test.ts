@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 
 describe('remembering', () => {
-  test('says what became of it, for a person and for a script', async () => {
+  test('reports the result as text and as JSON', async () => {
     expect(await say('remember', 'editor', 'Helix')).toEqual({
       code: 0,
       out: expect.stringMatching(/^Remembered editor, 90 days left \(\d{4}-\d\d-\d\d\)\n$/) as string,
@@ -33,7 +33,7 @@ describe('remembering', () => {
   test.each<{ how: string; value: string[] }>([
     { how: 'a dash', value: ['-'] },
     { how: 'nothing', value: [] },
-  ])('reads the value from standard input for $how, every line of it', async ({ value }) => {
+  ])('reads the whole value from standard input for $how', async ({ value }) => {
     const input = 'first "line"\n\t$second\\n 日本\n';
     expect(await runCli(['remember', 'note', ...value], { folder, input })).toMatchObject({ code: 0, err: '' });
     expect((await say('recall', 'note')).out).toBe(input);
@@ -41,10 +41,10 @@ describe('remembering', () => {
   });
 
   test.each<{ why: string; input: string | Buffer; says: RegExp }>([
-    { why: 'nothing', input: '', says: /^value is missing or blank/ },
-    { why: 'too much', input: 'x'.repeat(65_537), says: /^value is longer than 64 KiB/ },
-    { why: 'far too much', input: Buffer.alloc(2_000_000, 'x'), says: /^The value is longer than 64 KiB/ },
-    { why: 'no text', input: Buffer.from([0xff, 0xfe, 0x00]), says: /^The value is not UTF-8/ },
+    { why: 'an empty value', input: '', says: /^value is missing or blank/ },
+    { why: 'a value that is too long', input: 'x'.repeat(65_537), says: /^value is longer than 64 KiB/ },
+    { why: 'a value that is far too long', input: Buffer.alloc(2_000_000, 'x'), says: /^The value is longer than 64 KiB/ },
+    { why: 'a value that is not UTF-8', input: Buffer.from([0xff, 0xfe, 0x00]), says: /^The value is not UTF-8/ },
   ])('refuses $why from standard input in one sentence', async ({ input, says }) => {
     const { code, out, err } = await runCli(['remember', 'note'], { folder, input });
     expect({ code, out }).toEqual({ code: 1, out: '' });
@@ -52,7 +52,7 @@ describe('remembering', () => {
     expect(err.trim().split('\n')).toHaveLength(1);
   });
 
-  test('tells a person at a terminal to type', async () => {
+  test('asks for the value on a terminal', async () => {
     expect(await runCli(['remember', 'note'], { folder, input: 'typed\n', terminal: true })).toMatchObject({
       code: 0,
       err: expect.stringMatching(/^Type the value/) as string,
@@ -61,10 +61,10 @@ describe('remembering', () => {
 
   test.each([
     { why: 'a lifetime out of bounds', args: ['remember', 'k', 'v', '--ttl', '2y'], field: '--ttl' },
-    { why: 'a category of the engine', args: ['remember', 'k', 'v', '--category', 'cache'], field: 'category' },
-    { why: 'an order that is none', args: ['list', '--sort', 'size'], field: 'sort' },
-    { why: 'a scope that is none', args: ['forget', 'everything', '--yes'], field: 'scope' },
-  ])('passes on the refusal of $why, in words and as JSON', async ({ args, field }) => {
+    { why: 'a reserved category', args: ['remember', 'k', 'v', '--category', 'cache'], field: 'category' },
+    { why: 'an unknown order', args: ['list', '--sort', 'size'], field: 'sort' },
+    { why: 'an unknown scope', args: ['forget', 'everything', '--yes'], field: 'scope' },
+  ])('reports $why as text and as JSON', async ({ args, field }) => {
     const plain = await say(...args);
     expect(plain).toMatchObject({ code: 1, out: '', err: expect.stringMatching(new RegExp(`^${field} .*\\.\n$`)) as string });
     const { code, out, err } = await say(...args, '--json');
@@ -83,7 +83,7 @@ describe('searching', () => {
     await say('remember', 'editor', 'Helix');
   });
 
-  test('finds facts by words, best first, for a person and for a script (R-OPS-14)', async () => {
+  test('finds facts by words, best match first, as text and as JSON (R-OPS-14)', async () => {
     const { code, out, err } = await say('search', 'deploy', 'friday');
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toMatch(
@@ -92,7 +92,7 @@ describe('searching', () => {
     expect(await answered('search', 'helix')).toMatchObject({ hits: [{ key: 'editor', value: 'Helix' }] });
   });
 
-  test('can be narrowed, and shows codes of the terminal as what they are', async () => {
+  test('accepts filters, and escapes control characters', async () => {
     expect((await say('search', 'friday', '--category', 'user_facts')).out).toMatch(
       /^lunch .*\n {2}Friday is \\u\{1b\}\[2Jpizza\n$/,
     );
@@ -102,7 +102,7 @@ describe('searching', () => {
     expect(await answered('search', 'friday', '--limit', '1')).toMatchObject({ hits: { length: 1 } });
   });
 
-  test('says when nothing fits, and what it cannot do', async () => {
+  test('says when no fact matches, and refuses invalid requests', async () => {
     expect(await say('search', 'zeppelin')).toEqual({
       code: 0,
       out: '',
@@ -113,7 +113,7 @@ describe('searching', () => {
     expect(await say('search', 'x', '--limit', 'many')).toMatchObject({ code: 2 });
   });
 
-  test('waits for an index that is being built', async () => {
+  test('waits until the index is built', async () => {
     const lines = Array.from({ length: 4000 }, (_, index) =>
       JSON.stringify({ key: `k${index}`, value: `word${index} `.repeat(30) }),
     );
@@ -123,7 +123,7 @@ describe('searching', () => {
 });
 
 describe('recalling', () => {
-  test('is the value alone in a pipe, and the whole fact on a terminal, with its codes made visible', async () => {
+  test('prints only the value in a pipe, and the whole fact with escaped control characters on a terminal', async () => {
     await say('remember', 'editor', 'Helix\u001b[2J', '--tag', 'tools');
     await say('remember', 'editor', 'Helix\u001b[2J', '--tag', 'tools', '--tag', 'cli');
     expect((await say('recall', 'editor')).out).toBe('Helix\u001b[2J\n');
@@ -139,7 +139,7 @@ describe('recalling', () => {
     expect(plain.out).not.toContain('\u001b');
   });
 
-  test('of an unknown key is exit code 3', async () => {
+  test('exits with 3 for an unknown key', async () => {
     expect(await say('recall', 'nothing')).toMatchObject({
       code: 3,
       out: '',
@@ -151,7 +151,7 @@ describe('recalling', () => {
 });
 
 describe('lists', () => {
-  test('narrow, sort, stop at their limit and say that there is more', async () => {
+  test('are filtered, sorted and limited, and say that there are more facts', async () => {
     expect(await say('list')).toMatchObject({ code: 0, out: '', err: expect.stringMatching(/^No matching facts/) as string });
     await say('remember', 'a/1', 'one', '--category', 'x', '--tag', 't', '--ttl', '5h');
     await say('remember', 'a/2', 'two\nlines');
@@ -179,7 +179,7 @@ describe('lists', () => {
     expect((await say('list', '--all')).out.match(/\n/g)).toHaveLength(3);
   });
 
-  test('go on beyond one page', async () => {
+  test('continue over several pages', async () => {
     const lines = Array.from({ length: 450 }, (_, index) => JSON.stringify({ key: `k${index}`, value: 'v' }));
     await runCli(['import', '-'], { folder, input: lines.join('\n') });
     expect((await say('list', '--all', '--json')).out.match(/\n/g)).toHaveLength(450);
@@ -188,7 +188,7 @@ describe('lists', () => {
   });
 });
 
-test('a fact is renewed without its value', async () => {
+test('renew changes the lifetime and keeps the value', async () => {
   await say('remember', 'editor', 'Helix', '--tag', 'a');
   const late = { folder, now: Date.now() };
   expect((await runCli(['renew', 'editor', '--ttl', '30d', '--category', 'tools'], late)).out).toMatch(
@@ -198,7 +198,7 @@ test('a fact is renewed without its value', async () => {
   expect(await answered('recall', 'editor')).toMatchObject({ value: 'Helix' });
 });
 
-test('history shows what stood there before (R-HIST-04)', async () => {
+test('history shows earlier versions (R-HIST-04)', async () => {
   await say('remember', 'editor', 'Vim');
   expect(await say('history', 'editor')).toMatchObject({ code: 0, out: '', err: 'No earlier versions.\n' });
   await say('remember', 'editor', 'Helix');
@@ -216,7 +216,7 @@ describe('forgetting', () => {
     for (const key of ['a', 'b', 'c']) await say('remember', key, 'value', '--category', key === 'c' ? 'other' : 'mine');
   };
 
-  test('asks a person with the number, and takes only yes for yes', async () => {
+  test('asks with the number of entries, and accepts only yes', async () => {
     await remembered();
     const question = 'Forget 2 entries? [y/N] ';
     for (const input of ['n\n', '\n', '', 'yesterday\n']) {
@@ -227,7 +227,7 @@ describe('forgetting', () => {
     expect(meant).toMatchObject({ code: 0, out: 'Forgot 2 entries.\n', err: question });
   });
 
-  test('asks nothing for one key, and nothing with --yes', async () => {
+  test('does not ask for a single key or with --yes', async () => {
     await remembered();
     expect(await say('forget', 'key:a')).toEqual({ code: 0, out: 'Forgot 1 entry.\n', err: '' });
     expect(await answered('forget', 'facts', '--yes')).toEqual({ scope: 'facts', deleted: 2, purged: true, older_backups: 0 });
@@ -240,13 +240,13 @@ describe('forgetting', () => {
     expect((await say('list')).out).toMatch(/^c /);
   });
 
-  test('tells of backups that still hold copies (R-FORGET-14)', async () => {
+  test('names the number of backups that still hold copies (R-FORGET-14)', async () => {
     await remembered();
     await say('backup');
     expect((await say('forget', 'key:a')).out).toMatch(/^Forgot 1 entry\.\n1 older backup may still hold sealed copies/);
   });
 
-  test('works by kind and category when the key is lost, and the rest says so with exit code 4 (R-FORGET-11)', async () => {
+  test('works by kind and category without the key; other scopes exit with 4 (R-FORGET-11)', async () => {
     await remembered();
     const lost = (...args: string[]): Promise<CommandResult> =>
       runCli(args, { folder, environment: { HELMDECK_MEMORY_KEY: ANOTHER_KEY } });
@@ -269,7 +269,7 @@ describe('forgetting', () => {
   });
 });
 
-test('what one program wrote is taken back', async () => {
+test('undo reverts everything that one client wrote', async () => {
   await say('remember', 'old', 'first');
   const since = new Date(Date.now() + 5).toISOString();
   await new Promise((resolve) => setTimeout(resolve, 10));
@@ -287,7 +287,7 @@ test('what one program wrote is taken back', async () => {
   expect((await say('undo', 'command-line', '--since', '2h', '--yes')).out).toMatch(/^Forgot 1 fact, and restored 0/);
 });
 
-test('the overviews say what there is, for a person and for a script', async () => {
+test('the overviews are printed as text and as JSON', async () => {
   for (const view of ['memory', 'context']) {
     expect(await say(view)).toMatchObject({
       code: 0,
@@ -316,11 +316,11 @@ test('the overviews say what there is, for a person and for a script', async () 
   });
 });
 
-describe('a limit that is reached is exit code 6', () => {
+describe('exit code 6', () => {
   const limited = (environment: Record<string, string>, args: string[], input = '') =>
     runCli(args, { folder, input, environment: { HELMDECK_MEMORY_KEY: A_KEY, ...environment } });
 
-  test('of facts (R-FACT-16)', async () => {
+  test('is used for the quota of facts (R-FACT-16)', async () => {
     await say('remember', 'a', 'v');
     expect(await limited({ HELMDECK_QUOTA_FACTS: '1' }, ['remember', 'b', 'v', '--json'])).toMatchObject({
       code: 6,
@@ -328,8 +328,8 @@ describe('a limit that is reached is exit code 6', () => {
     });
   });
 
-  test('of writes in a minute', async () => {
-    // More than one request takes: the first goes through, the next one meets the limit.
+  test('is used for the write rate limit', async () => {
+    // Needs more than one request. The first succeeds, and the next exceeds the limit.
     const lines = Array.from({ length: 501 }, (_, index) => `{"key":"k${index}","value":"v"}\n`).join('');
     expect(await limited({ HELMDECK_WRITES_PER_MINUTE: '1' }, ['import', '-'], lines)).toMatchObject({ code: 6 });
   });

@@ -25,8 +25,8 @@ beforeEach(() => {
   mkdirSync(files);
 });
 
-describe('what another memory holds is imported by the command line (R-BRING-08)', () => {
-  test('after a look that changes nothing', async () => {
+describe('facts from another memory are imported (R-BRING-08)', () => {
+  test('after a preview that changes nothing', async () => {
     const file = written('memory.jsonl', GRAPH);
     const looked = await say('import', file, '--dry-run');
     expect(looked).toMatchObject({ code: 0, err: expect.stringMatching(/^Line 4: Nothing was observed about it\. \(/) });
@@ -37,7 +37,7 @@ describe('what another memory holds is imported by the command line (R-BRING-08)
     expect(await values()).toEqual([]);
   });
 
-  test('with category and lifetime, once, and taken back by the line that it ends with', async () => {
+  test('with category and lifetime, without duplicates, and reverted by the suggested undo command', async () => {
     const file = written('memory.jsonl', GRAPH);
     const { code, out, err } = await say('import', file, '--category', 'People', '--ttl', '30d');
     expect({ code, out }).toEqual({ code: 0, out: 'Imported: 4 new, 0 changed, 0 unchanged, 1 skipped.\n' });
@@ -56,29 +56,29 @@ describe('what another memory holds is imported by the command line (R-BRING-08)
     ['CLAUDE.md', INSTRUCTIONS, 6],
     ['tide-tables.md', NOTE, 6],
     ['memories.txt', CHATGPT, 3],
-  ])('told by what it is: %s', async (name, text, count) => {
+  ])('with the source detected from the file: %s', async (name, text, count) => {
     expect(await say('import', written(name, text))).toMatchObject({
       code: 0,
       out: expect.stringMatching(`^Imported: ${count} new`),
     });
   });
 
-  test('or named, from standard input', async () => {
+  test('from standard input, with --from', async () => {
     expect(await runCli(['import', '-', '--from', 'claude'], { folder, input: 'Likes rain.\n\nLikes snow.' })).toMatchObject({
       out: expect.stringMatching(/^Imported: 2 new/),
     });
     expect(await values()).toEqual(['Likes rain.', 'Likes snow.']);
   });
 
-  test('and an export of our own stays one, whatever it is called', async () => {
+  test('but an export is recognized under any file name', async () => {
     await say('remember', 'a', 'one');
     const { out } = await say('export');
     expect((await say('import', written('facts.txt', out))).out).toBe('Imported: 0 new, 0 changed, 1 unchanged.\n');
   });
 });
 
-describe('what cannot be imported', () => {
-  test('fails the command and not the rest', async () => {
+describe('an entry that cannot be imported', () => {
+  test('makes the command fail, but the others are imported', async () => {
     const secret = ['ghp', 'wYq2Rk9sTz4Lm7Vb1Nx8Hc5Jd3Fg6Pa0Ue2S'].join('_');
     const file = written('m.txt', `Likes rain.\nThe token is ${secret}\n`);
     const { code, out, err } = await say('import', file);
@@ -95,7 +95,7 @@ describe('what cannot be imported', () => {
     expect(JSON.stringify(asJson)).not.toContain('wYq2');
   });
 
-  test('is told by its line in the file, also when only writing finds it out', async () => {
+  test('is reported by its line in the file, even if only the import rejects it', async () => {
     const small = { HELMDECK_MEMORY_KEY: 'a1'.repeat(32), HELMDECK_QUOTA_FACTS: '1' };
     const input = '\n\nLikes rain.\n\nLikes snow.';
     const { code, err } = await runCli(['import', '-', '--from', 'chatgpt'], { folder, environment: small, input });
@@ -105,22 +105,22 @@ describe('what cannot be imported', () => {
 
   test.each([
     {
-      why: 'no UTF-8',
+      why: 'a file that is not UTF-8',
       args: ['--from', 'chatgpt'],
       text: Buffer.from([0xff, 0xfe]),
       says: /^The file is not UTF-8 text/,
       code: 1,
     },
     {
-      why: 'too large',
+      why: 'a file that is too large',
       args: ['--from', 'chatgpt'],
       text: 'a'.repeat(2_000_000),
       says: /^The text is larger than 512 KiB; split it/,
       code: 1,
     },
-    { why: 'unknown JSON', args: ['--from', 'nobody'], text: '', says: /^--from must be one of mcp-memory, /, code: 2 },
+    { why: 'an unknown source', args: ['--from', 'nobody'], text: '', says: /^--from must be one of mcp-memory, /, code: 2 },
     {
-      why: 'lifetimes of an export',
+      why: 'a lifetime for an export',
       args: ['--ttl', '1d'],
       text: '{"key":"a","value":"b"}',
       says: /Facts from an export keep/,
@@ -132,7 +132,7 @@ describe('what cannot be imported', () => {
   });
 });
 
-test('a graph larger than one question is looked at in parts, with its lines and what it says twice', async () => {
+test('a graph larger than one request is previewed in parts, with line numbers and duplicates', async () => {
   const lines = Array.from({ length: 3000 }, (_, index) =>
     JSON.stringify({ type: 'entity', name: `Buoy ${index}`, entityType: 'buoy', observations: [`Rings ${'ding '.repeat(40)}`] }),
   );

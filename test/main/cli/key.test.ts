@@ -6,7 +6,7 @@ import { A_KEY, ANOTHER_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { type CommandResult, runCli } from './run-cli.ts';
 
-/** The keychain of this system must not be met, and here it can be in any state. */
+/** A fake keychain in any state. The tests must not use the keychain of this machine. */
 const keychain = vi.hoisted(() => ({ at: 'absent' as 'absent' | 'open' | 'locked', items: new Map<string, string>() }));
 
 vi.mock('keytar', () => ({
@@ -26,7 +26,7 @@ vi.mock('keytar', () => ({
 }));
 
 let folder: string;
-/** As in a session with a keychain to meet. */
+/** The environment of a session in which a keychain can be reached. */
 const SESSION = { DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nowhere' };
 
 const say = (...args: string[]): Promise<CommandResult> => runCli(args, { folder, environment: SESSION });
@@ -39,7 +39,7 @@ beforeEach(() => {
 });
 
 describe('a memory without a key', () => {
-  test('takes nothing that would be gone a moment later, and names the remedy (R-KEY-03)', async () => {
+  test('refuses facts that would be lost, and names the remedy (R-KEY-03)', async () => {
     for (const args of [
       ['remember', 'k', 'v'],
       ['import', '-'],
@@ -52,7 +52,7 @@ describe('a memory without a key', () => {
     expect(existsSync(join(folder, 'memory.db'))).toBe(false);
   });
 
-  test('says how it stands, with exit code 4', async () => {
+  test('shows its state with exit code 4', async () => {
     expect(await say('key', 'status')).toMatchObject({
       code: 4,
       out: expect.stringMatching(/^none\nThere is no key, .*key init/) as string,
@@ -70,7 +70,7 @@ describe('a memory without a key', () => {
 });
 
 describe('key init', () => {
-  test('makes a key file that only its owner reads, and seals the memory with it', async () => {
+  test('creates a key file that only the owner can read, and seals the memory with it', async () => {
     const { code, out, err } = await say('key', 'init', '--file');
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toContain(`The key was created in the key file (${keyFile()}).`);
@@ -81,7 +81,7 @@ describe('key init', () => {
     expect(await say('key', 'status')).toEqual({ code: 0, out: 'ok, in the key file\n', err: '' });
   });
 
-  test('makes it in the OS keychain, where there is one', async () => {
+  test('creates the key in the OS keychain if there is one', async () => {
     keychain.at = 'open';
     const { code, out } = await say('key', 'init', '--json');
     expect(code).toBe(0);
@@ -91,7 +91,7 @@ describe('key init', () => {
     expect(await say('remember', 'k', 'v')).toMatchObject({ code: 0 });
   });
 
-  test('says that there is no keychain and names the file, and then makes that', async () => {
+  test('says that there is no keychain and suggests --file, which creates the key file', async () => {
     expect(await say('key', 'init')).toEqual({
       code: 4,
       out: '',
@@ -101,7 +101,7 @@ describe('key init', () => {
     expect(await say('key', 'init', '--file')).toMatchObject({ code: 0 });
   });
 
-  test('takes a locked keychain for what it is (R-KEY-06), and leaves the choice of a file', async () => {
+  test('reports a locked keychain (R-KEY-06), and suggests a key file', async () => {
     keychain.at = 'locked';
     expect(await say('key', 'init')).toMatchObject({
       code: 4,
@@ -111,7 +111,7 @@ describe('key init', () => {
     expect(await say('remember', 'k', 'v')).toMatchObject({ code: 0 });
   });
 
-  test('never makes a key where one is', async () => {
+  test('does not create a second key', async () => {
     await say('key', 'init', '--file');
     const key = readFileSync(keyFile());
     for (const args of [['--file'], []]) {
@@ -123,7 +123,7 @@ describe('key init', () => {
     expect(readFileSync(keyFile()).equals(key)).toBe(true);
   });
 
-  test('takes a key that its owner put there for the key', async () => {
+  test('uses a key file that the owner placed there', async () => {
     mkdirSync(folder, { mode: 0o700 });
     writeFileSync(keyFile(), A_KEY, { mode: 0o600 });
     expect(await say('key', 'init', '--file')).toMatchObject({
@@ -134,7 +134,7 @@ describe('key init', () => {
     expect(await say('remember', 'k', 'v')).toMatchObject({ code: 0 });
   });
 
-  test('never replaces what is in the place of the key, whatever it is', async () => {
+  test('never overwrites an existing key file, whatever it contains', async () => {
     mkdirSync(folder, { mode: 0o700 });
     writeFileSync(keyFile(), 'not a key 5e5e', { mode: 0o600 });
     const { code, err } = await say('key', 'init', '--file');
@@ -143,7 +143,7 @@ describe('key init', () => {
     expect(readFileSync(keyFile(), 'utf8')).toBe('not a key 5e5e');
   });
 
-  test('never makes a key for a memory that was sealed with another (R-KEY-04)', async () => {
+  test('does not create a key for a memory that was sealed with another key (R-KEY-04)', async () => {
     await runCli(['remember', 'k', 'v'], { folder });
     for (const args of [['--file'], []]) {
       keychain.at = 'open';
@@ -157,7 +157,7 @@ describe('key init', () => {
     expect((await runCli(['recall', 'k'], { folder })).out).toBe('v\n');
   });
 
-  test('makes none that would never be used, beside one in the environment', async () => {
+  test('is refused if the environment sets a key, because the new key would not be used', async () => {
     expect(await runCli(['key', 'init', '--file'], { folder })).toMatchObject({
       code: 1,
       err: expect.stringMatching(/^HELMDECK_MEMORY_KEY is set/) as string,
@@ -178,7 +178,7 @@ test.each([
   }
 });
 
-test('rotating moves everything under a new key (R-KEY-09)', async () => {
+test('key rotate seals everything with a new key (R-KEY-09)', async () => {
   await say('key', 'init', '--file');
   await say('remember', 'k', 'v');
   const before = readFileSync(keyFile(), 'utf8');
@@ -193,16 +193,16 @@ test('rotating moves everything under a new key (R-KEY-09)', async () => {
   expect(JSON.parse((await say('key', 'rotate', '--json')).out)).toEqual({ key: { at: 'ok', source: 'the key file' } });
 });
 
-test('a rotation that is interrupted loses nothing, and the next one brings it to its end (R-KEY-09)', async () => {
+test('an interrupted rotation loses nothing, and the next key rotate completes it (R-KEY-09)', async () => {
   await say('key', 'init', '--file');
   const lines = Array.from({ length: 4000 }, (_, index) => JSON.stringify({ key: `k${index}`, value: 'v' }));
   await runCli(['import', '-'], { folder, environment: SESSION, input: lines.join('\n') });
   const interruption = new AbortController();
-  const hear = (err: string): void => {
+  const onStderr = (err: string): void => {
     if (/ of [1-9]/.test(err)) interruption.abort(new Interrupted(130));
   };
   const on = { folder, environment: SESSION, terminal: true };
-  expect(await runCli(['key', 'rotate'], { ...on, hear, interrupted: interruption.signal })).toMatchObject({
+  expect(await runCli(['key', 'rotate'], { ...on, onStderr, interrupted: interruption.signal })).toMatchObject({
     code: 130,
     out: '',
   });
@@ -219,7 +219,7 @@ test('a rotation that is interrupted loses nothing, and the next one brings it t
 describe('the recovery key', () => {
   const recovery = async (): Promise<string> => (await say('key', 'recovery')).out.trim();
 
-  test('is shown once, alone in a pipe, and brings a lost key back (R-KEY-10)', async () => {
+  test('is shown once, alone in a pipe, and restores a lost key (R-KEY-10)', async () => {
     await say('key', 'init', '--file');
     await say('remember', 'k', 'v');
     const words = await recovery();
@@ -236,7 +236,7 @@ describe('the recovery key', () => {
     expect(typedIn).toMatchObject({ code: 0, err: 'Recovery key: ' });
   });
 
-  test('with a slip of the pen is refused, without being repeated', async () => {
+  test('is refused after a typing error, and is not repeated in the message', async () => {
     await say('key', 'init', '--file');
     const words = await recovery();
     const wrong = words.replace(/^.{4}/, '0000');
@@ -245,7 +245,7 @@ describe('the recovery key', () => {
     expect(err).not.toContain(wrong.slice(5));
   });
 
-  test('brings the key of a keychain that is gone into a key file, if that is asked for', async () => {
+  test('with --file, restores the key of a lost keychain into a key file', async () => {
     keychain.at = 'open';
     await say('key', 'init');
     await say('remember', 'k', 'v');
@@ -266,12 +266,12 @@ describe('the recovery key', () => {
     });
   });
 
-  test('that was never made is exit code 3', async () => {
+  test('exits with 3 if it was never created', async () => {
     await say('key', 'init', '--file');
     expect(await runCli(['key', 'recovery', '--use'], { folder, environment: SESSION, input: 'x' })).toMatchObject({ code: 3 });
   });
 
-  test('opens a backup in another folder, where a key file keeps the key', async () => {
+  test('opens a backup in another folder, and stores the key in a key file', async () => {
     await say('key', 'init', '--file');
     await say('remember', 'k', 'v');
     const words = await recovery();

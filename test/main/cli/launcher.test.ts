@@ -9,7 +9,7 @@ const repository = process.cwd();
 
 const PRINTS = `console.log(JSON.stringify({ program: import.meta.filename.split('/').at(-1), node: process.version, args: process.argv.slice(2) }));`;
 
-/** A package of ours in a folder with blanks: only its launcher is the real one. */
+/** A package in a folder whose path contains spaces. Only its launcher is the real one. */
 function aPackage(
   files: Record<string, string> = { 'src/main/roots/cli.ts': `const typed: string = 'typed'; void typed; ${PRINTS}` },
   at = 'a package',
@@ -43,13 +43,13 @@ function launch(
 }
 
 describe.each(nodes)('the launcher under $name', ({ node }) => {
-  test('starts the program on a Node that runs it, from any folder, with every argument as it was, and warns of nothing', () => {
+  test('starts the program with a suitable Node from any folder, passes arguments unchanged, and prints no warning', () => {
     const args = ['remember', 'a key', '', '--x=$HOME', '"quoted"', 'läßt\nsich'];
     const { status, stderr, said } = launch(node, join(aPackage(), 'bin/helmdeck-memory.js'), { args });
     expect({ status, stderr, said }).toEqual({ status: 0, stderr: '', said: { program: 'cli.ts', node: process.version, args } });
   });
 
-  test('starts it through a link, as npm puts it beside others', () => {
+  test('starts the program through a link such as npm creates', () => {
     const link = join(tempFolder(), 'node_modules/.bin/helmdeck-memory');
     mkdirSync(dirname(link), { recursive: true });
     symlinkSync(join(aPackage(), 'bin/helmdeck-memory.js'), link);
@@ -67,7 +67,7 @@ describe.each(nodes)('the launcher under $name', ({ node }) => {
     },
   );
 
-  test('prefers what was built, unless the source is newer', () => {
+  test('prefers the build, unless the source is newer', () => {
     const root = aPackage({
       'src/main/roots/cli.ts': PRINTS,
       'out/main/cli.cjs': PRINTS.replace('import.meta.filename', '__filename'),
@@ -82,7 +82,7 @@ describe.each(nodes)('the launcher under $name', ({ node }) => {
     expect(launch(node, join(root, 'bin/helmdeck-memory.js'))).toMatchObject({ status: 7, stderr: '' });
   });
 
-  test('says in one line what is missing of an installation', () => {
+  test('says in one line which file of the installation is missing', () => {
     const root = aPackage({ 'src/main/roots/cli.ts': PRINTS }, 'node_modules/helmdeck-memory');
     const { status, stderr } = launch(node, join(root, 'bin/helmdeck-memory.js'));
     expect(status).toBe(70);
@@ -101,7 +101,7 @@ describe.skipIf(olderNode === undefined)('an older Node', () => {
     return join(root, 'bin/helmdeck-memory.js');
   };
 
-  test('finds the one that is named, and the one in the PATH', () => {
+  test('finds a newer Node by HELMDECK_NODE or in the PATH', () => {
     expect(launch(olderNode ?? '', alone(), { environment: { HELMDECK_NODE: process.execPath } })).toMatchObject({
       status: 0,
       stderr: '',
@@ -112,7 +112,7 @@ describe.skipIf(olderNode === undefined)('an older Node', () => {
     ).toMatchObject({ status: 0, said: { node: process.version } });
   });
 
-  test('says in one line that there is none, and how to get one', () => {
+  test('says in one line that no newer Node was found, and how to install one', () => {
     for (const environment of [{}, { HELMDECK_NODE: '/nowhere/node' }]) {
       const { status, stderr } = launch(olderNode ?? '', alone(), { path: dirname(olderNode ?? ''), environment });
       expect(status).toBe(70);
@@ -122,7 +122,7 @@ describe.skipIf(olderNode === undefined)('an older Node', () => {
   });
 });
 
-test('npm knows it by its name', () => {
+test('npm installs the command under its name', () => {
   const { bin } = JSON.parse(readFileSync('package.json', 'utf8')) as { bin: Record<string, string> };
   expect(bin).toEqual({ 'helmdeck-memory': 'bin/helmdeck-memory.js' });
 });

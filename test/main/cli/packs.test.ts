@@ -18,12 +18,12 @@ beforeEach(() => {
 });
 
 describe('a new pack', () => {
-  test('works as it was written, from the first word to the last (R-PACK-21)', async () => {
+  test('works unchanged, and so do the suggested commands (R-PACK-21)', async () => {
     const made = await say('pack', 'new', 'greet.hello');
     expect(made).toMatchObject({ code: 0, err: '' });
     expect(statSync(file('greet.hello')).mode & 0o777).toBe(0o600);
     expect(statSync(join(folder, 'packs')).mode & 0o777).toBe(0o700);
-    // The next steps, as they were told.
+    // Runs the suggested next commands.
     const [test1 = '', enable = ''] = [...made.out.matchAll(/: +helmdeck-memory (.*)$/gm)].map(([, line = '']) => line);
     const words = (line: string): string[] =>
       [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');
@@ -39,7 +39,7 @@ describe('a new pack', () => {
     expect(await run()).toMatchObject({ output: { times: 2 }, cached: false });
   });
 
-  test('is written over no other, and under no name of ours', async () => {
+  test('does not overwrite a pack or take a reserved name', async () => {
     await say('pack', 'new', 'greet.hello');
     writeFileSync(file('greet.hello'), 'mine');
     expect(await say('pack', 'new', 'greet.hello')).toMatchObject({
@@ -52,8 +52,8 @@ describe('a new pack', () => {
   });
 });
 
-describe('trying a pack', () => {
-  test('takes a file from anywhere, opens no memory and writes nothing', async () => {
+describe('pack test', () => {
+  test('runs any file, opens no memory and writes nothing', async () => {
     const elsewhere = tempFolder();
     const path = writePack(elsewhere);
     const { code, out } = await say('pack', 'test', path, '--input', '{"what":"x"}', '--json');
@@ -69,13 +69,13 @@ describe('trying a pack', () => {
     ['an answer that does not fit', packText({ handler: 'return 5;' }), 1, /is invalid/],
     ['a file that is no pack', 'export default', 1, /^test\.own: Unexpected/],
     ['that it takes too long', packText({ more: 'seconds: 1,', handler: 'await 1; for (;;);' }), 5, /time limit of 1 s/],
-  ])('tells %s, and ends with its exit code', async (_what, text, code, says) => {
+  ])('reports %s with the right exit code', async (_what, text, code, says) => {
     writePack(folder, text);
     chmodSync(folder, 0o700);
     expect(await say('pack', 'test', 'test.own')).toMatchObject({ code, out: '', err: expect.stringMatching(says) as string });
   });
 
-  test('shows codes that move a cursor as what they are', async () => {
+  test('escapes control characters', async () => {
     mkdirSync(folder, { mode: 0o700 });
     writePack(folder, packText({ handler: `ec.log('\\u001b[2J'); return { said: '\\u009b2J' };` }));
     const { out, err } = await say('pack', 'test', 'test.own');
@@ -83,13 +83,13 @@ describe('trying a pack', () => {
     expect(err).toContain(String.raw`log       \u{1b}[2J`);
   });
 
-  test('shows a log of several lines as one', async () => {
+  test('indents the further lines of a log message', async () => {
     mkdirSync(folder, { mode: 0o700 });
     writePack(folder, packText({ handler: `ec.log('one\\nlog       two'); return { said: '' };` }));
     expect((await say('pack', 'test', 'test.own')).err).toContain('log       one\n          log       two\n');
   });
 
-  test('takes its input as JSON, from standard input too', async () => {
+  test('reads its input as JSON, also from standard input', async () => {
     mkdirSync(folder, { mode: 0o700 });
     writePack(folder);
     const { out } = await runCli(['pack', 'test', 'test.own', '--input', '-'], { folder, input: '{"what":"piped"}' });
@@ -105,7 +105,7 @@ describe('enabling a pack', () => {
     writePack(folder);
   });
 
-  test('leaves all other settings as and where they stood', async () => {
+  test('leaves all other settings unchanged', async () => {
     writeFileSync(join(folder, 'config.json'), '{"HELMDECK_SECRETS":"warn","HELMDECK_PACKS":["a.b"],"HELMDECK_QUOTA_FACTS":7}', {
       mode: 0o600,
     });
@@ -122,7 +122,7 @@ describe('enabling a pack', () => {
     expect(await say('pack', 'disable', 'test.own')).toMatchObject({ code: 3 });
   });
 
-  test('is refused for one that cannot be run, and where the environment decides', async () => {
+  test('is refused if the pack cannot run, or if the environment sets HELMDECK_PACKS', async () => {
     writePack(folder, 'broken', 'test.broken');
     expect(await say('pack', 'enable', 'test.broken')).toMatchObject({ code: 1 });
     const environment = { HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_PACKS: 'a.b' };
@@ -158,7 +158,7 @@ describe('enabling a pack', () => {
     },
   );
 
-  test('shows the hosts that it may ask, and the doctor names what confines it (R-PACK-34)', async () => {
+  test('shows the allowed hosts, and the doctor names the confinement (R-PACK-34)', async () => {
     writePack(folder, packText({ more: `hosts: ['api.example.com', '*.example.org'],` }));
     expect((await say('pack', 'enable', 'test.own')).out).toMatch(
       /can send GET requests to api\.example\.com, \*\.example\.org\./,
@@ -169,13 +169,11 @@ describe('enabling a pack', () => {
     const { name } = await findConfinement();
     const [says] = findings.filter(({ check }) => check === 'packs').map((finding) => finding.says);
     expect(says).toBe(
-      name === 'none'
-        ? 'Packs of your own are confined by Node alone.'
-        : `Packs of your own are confined by ${name}, and by Node.`,
+      name === 'none' ? 'Your own packs are confined by Node only.' : `Your own packs are confined by ${name} and by Node.`,
     );
   });
 
-  test('is shown as on only where it can run', async () => {
+  test('is listed as on only if it can run', async () => {
     const environment = { HELMDECK_MEMORY_KEY: A_KEY };
     const { out } = await runCli(['pack', 'list', '--json'], { folder, environment });
     const { packs } = JSON.parse(out) as { packs: { name: string; state: string; why?: string }[] };
@@ -186,7 +184,7 @@ describe('enabling a pack', () => {
     expect(packs.find(({ name }) => name === 'github.get_issue')).toMatchObject({ state: 'on' });
   });
 
-  test('shows in the list, the status and the doctor, where a broken one is said to be skipped (R-PACK-18)', async () => {
+  test('appears in pack list, status and doctor, which report a broken pack as skipped (R-PACK-18)', async () => {
     writePack(folder, 'broken', 'test.broken');
     writePack(folder, packText(), 'test.off');
     const environment = { HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_PACKS: 'test.own,test.broken' };
@@ -216,7 +214,7 @@ describe('enabling a pack', () => {
     expect((await runCli(['status'], { folder, environment })).out).toMatch(/^packs +test\.broken was skipped: /m);
   });
 
-  test('costs those commands nothing that ask for no pack', async () => {
+  test('does not slow down commands that use no packs', async () => {
     writePack(folder, packText({ before: 'for (;;);' }));
     const environment = { HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_PACKS: 'test.own' };
     const waited = await measureWait(async () =>

@@ -7,7 +7,7 @@ import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { runCli } from './run-cli.ts';
 
-/** The program as the desktop runs it, with its listener switched off as its tray does. */
+/** The desktop program, paused as its tray menu does it. */
 async function paused() {
   const folder = tempFolder();
   const environment = { HELMDECK_DATA_DIR: folder, HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_ADDR: '127.0.0.1:0' };
@@ -24,7 +24,7 @@ async function paused() {
   return { folder, program, end, say: (...args: string[]) => runCli(args, { folder }) };
 }
 
-test('status of a paused program says that it is paused, and what to do', async () => {
+test('status says that the program is paused, and what to do', async () => {
   const { say, program, end, folder } = await paused();
   const { code, out, err } = await say('status');
   expect({ code, err }).toEqual({ code: 0, err: '' });
@@ -39,7 +39,7 @@ test('status of a paused program says that it is paused, and what to do', async 
   expect(existsSync(join(folder, 'unreachable.json'))).toBe(false);
 });
 
-test('every other command says so too, at once, and so does the doctor', async () => {
+test('every other command and the doctor also say so, without waiting', async () => {
   const { say } = await paused();
   expect(await say('recall', 'k')).toEqual({
     code: 5,
@@ -55,10 +55,10 @@ test('every other command says so too, at once, and so does the doctor', async (
   expect(findings.map(({ check }) => check)).not.toContain('memory');
 });
 
-test('a paused program that was killed is not taken to be there', async () => {
+test('a paused program that was killed does not count as running', async () => {
   const folder = tempFolder();
   await runCli(['remember', 'k', 'v'], { folder });
-  // No process has this number.
+  // No process has this pid.
   writeFileSync(join(folder, 'unreachable.json'), JSON.stringify({ pid: 2 ** 30, at: 'paused' }), { mode: 0o600 });
   expect((await runCli(['status'], { folder })).out).toMatch(/^program +not running$/m);
   expect((await runCli(['recall', 'k'], { folder })).out).toBe('v\n');

@@ -9,21 +9,21 @@ export interface CommandResult {
   readonly err: string;
 }
 
-interface Circumstances {
+interface RunOptions {
   readonly folder?: string;
   readonly environment?: Record<string, string>;
-  /** What comes in; on a terminal, what is typed. */
+  /** Standard input; on a terminal, the typed text. */
   readonly input?: string | Buffer | AsyncIterable<Buffer>;
-  /** Whether a person sits there. */
+  /** Whether the streams are a terminal. */
   readonly terminal?: boolean;
   readonly now?: number;
   readonly interrupted?: AbortSignal;
-  /** Hears what is said beside the answer, while it goes on. */
-  readonly hear?: (err: string) => void;
+  /** Called with the output on standard error as it is written. */
+  readonly onStderr?: (err: string) => void;
 }
 
-/** The command line in this process, from what was typed to its exit code. Its key is in the environment unless told. */
-export async function runCli(args: readonly string[], circumstances: Circumstances = {}): Promise<CommandResult> {
+/** Runs a command line in this process. By default, the key is in the environment. */
+export async function runCli(args: readonly string[], options: RunOptions = {}): Promise<CommandResult> {
   const {
     folder,
     environment = { HELMDECK_MEMORY_KEY: A_KEY },
@@ -31,9 +31,9 @@ export async function runCli(args: readonly string[], circumstances: Circumstanc
     terminal = false,
     now,
     interrupted,
-    hear,
-  } = circumstances;
-  const [out, err] = [new Paper(terminal), new Paper(terminal, hear)];
+    onStderr,
+  } = options;
+  const [out, err] = [new FakeOutput(terminal), new FakeOutput(terminal, onStderr)];
   const stdin = typeof input === 'string' || Buffer.isBuffer(input) ? Readable.from([Buffer.from(input)]) : Readable.from(input);
   const world: CommandLineHost = {
     environment: { ...(folder !== undefined && { HELMDECK_DATA_DIR: folder }), ...environment },
@@ -51,21 +51,21 @@ export async function runCli(args: readonly string[], circumstances: Circumstanc
   return { code, out: out.text, err: err.text };
 }
 
-class Paper extends Writable {
+class FakeOutput extends Writable {
   readonly isTTY: boolean;
   text = '';
 
-  readonly #hear: (text: string) => void;
+  readonly #onStderr: (text: string) => void;
 
-  constructor(isTTY: boolean, hear: (text: string) => void = () => undefined) {
+  constructor(isTTY: boolean, onStderr: (text: string) => void = () => undefined) {
     super();
     this.isTTY = isTTY;
-    this.#hear = hear;
+    this.#onStderr = onStderr;
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
     this.text += chunk.toString();
-    this.#hear(this.text);
+    this.#onStderr(this.text);
     done();
   }
 }

@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 
 describe('an export', () => {
-  test('is a file that only its owner reads, and brings every fact into another memory with the time it has left', async () => {
+  test('writes a file that only the owner can read, and an import keeps each remaining lifetime', async () => {
     await say('remember', 'a', 'one\nline', '--category', 'x', '--tag', 't', '--ttl', '30d');
     await say('remember', 'b', '日本 "two"');
     expect(await say('export', file)).toEqual({ code: 0, out: `Exported 2 facts to ${file}, not encrypted.\n`, err: '' });
@@ -38,7 +38,7 @@ describe('an export', () => {
     expect((await runCli(['import', file], { folder: there })).out).toBe('Imported: 0 new, 0 changed, 2 unchanged.\n');
   });
 
-  test('goes to standard output in a pipe, a line a fact, however many', async () => {
+  test('writes one line per fact to standard output, for any number of facts', async () => {
     const lines = Array.from({ length: 620 }, (_, index) => line({ key: `k${index}` }));
     await runCli(['import', '-'], { folder, input: lines.join('\n') });
     const { out } = await say('export', '-');
@@ -51,7 +51,7 @@ describe('an export', () => {
     expect((await say('export', file, '--json')).out).toBe(`${JSON.stringify({ file, facts: 620 })}\n`);
   });
 
-  test('is never written over a file, and leaves none behind that holds half', async () => {
+  test('never overwrites a file, and leaves no partial file behind', async () => {
     writeFileSync(file, 'mine');
     expect(await say('export', file)).toMatchObject({
       code: 1,
@@ -68,7 +68,7 @@ describe('an export', () => {
 });
 
 describe('an import', () => {
-  test('tells every line that is wrong with its number, and takes the others', async () => {
+  test('reports invalid lines by number, and imports the others', async () => {
     const lines = [
       line({ key: 'good' }),
       '',
@@ -102,19 +102,19 @@ describe('an import', () => {
     expect((await say('list')).out).toMatch(/^last .*\ngood .*\n$/);
   });
 
-  test('tells the first of many errors, and how many more there are', async () => {
+  test('prints the first errors, and the number of further errors', async () => {
     const { err } = await runCli(['import', '-'], { folder, input: 'wrong\n'.repeat(1000) });
     expect(err.trimEnd().split('\n')).toHaveLength(21);
     expect(err).toMatch(/and 980 more lines; use --json to see all of them\.\n$/);
   });
 
-  test('only checks with --dry-run', async () => {
+  test('changes nothing with --dry-run', async () => {
     const { code, out } = await runCli(['import', '-', '--dry-run'], { folder, input: line() });
     expect({ code, out }).toEqual({ code: 0, out: 'Would import: 1 new, 0 changed, 0 unchanged.\n' });
     expect(await say('recall', 'k')).toMatchObject({ code: 3 });
   });
 
-  test('takes facts as large as they may be, whatever they hold', async () => {
+  test('accepts facts of the maximum size with any content', async () => {
     const lines = Array.from({ length: 30 }, (_, index) => line({ key: `k${index}`, value: `a${'\u0001'.repeat(65_000)}b` }));
     expect(await runCli(['import', '-'], { folder, input: lines.join('\n') })).toMatchObject({
       code: 0,
@@ -122,7 +122,7 @@ describe('an import', () => {
     });
   });
 
-  test('of a file that is not there is refused in one sentence', async () => {
+  test('of a missing file is refused in one sentence', async () => {
     expect(await say('import', file)).toEqual({
       code: 1,
       out: '',
@@ -130,16 +130,16 @@ describe('an import', () => {
     });
   });
 
-  describe.skipIf(process.platform === 'win32')('of a pipe with a name (R-BRING-10)', () => {
+  describe.skipIf(process.platform === 'win32')('from a named pipe (R-BRING-10)', () => {
     beforeEach(() => void execFileSync('sh', ['-c', 'mkfifo "$1"', 'sh', file]));
 
-    test('takes what comes through it, however late', async () => {
+    test('reads data that arrives late', async () => {
       const writer = spawn('sh', ['-c', 'sleep 0.2; exec 3>"$1"; sleep 0.2; cat >&3', 'sh', file]);
       writer.stdin.end(`${line()}\n${line({ key: 'another' })}\n`);
       expect(await say('import', file)).toMatchObject({ code: 0, out: 'Imported: 2 new, 0 changed, 0 unchanged.\n' });
     });
 
-    test('that nobody writes into is refused within seconds', async () => {
+    test('is refused within seconds if no process writes to it', async () => {
       expect(await say('import', file)).toEqual({
         code: 1,
         out: '',
@@ -147,7 +147,7 @@ describe('an import', () => {
       });
     });
 
-    test('can be interrupted while it waits', async () => {
+    test('can be interrupted while it waits for a writer', async () => {
       const interruption = new AbortController();
       const saying = runCli(['import', file], { folder, interrupted: interruption.signal });
       interruption.abort(new Interrupted(130));
@@ -155,7 +155,7 @@ describe('an import', () => {
     });
   });
 
-  test('that is interrupted keeps what it had, says so, and goes on when it is run again', async () => {
+  test('that is interrupted keeps the imported lines, says so, and continues when run again', async () => {
     const interruption = new AbortController();
     const lines = Array.from({ length: 1200 }, (_, index) => line({ key: `k${index}` }));
     const { promise: halfway, resolve } = Promise.withResolvers<void>();
@@ -165,14 +165,14 @@ describe('an import', () => {
       interruption.abort(new Interrupted(130));
       yield Buffer.from(lines.slice(1001).join('\n'));
     })();
-    const hear = (err: string): void => {
+    const onStderr = (err: string): void => {
       if (err.includes('Importing… 1,000 lines')) resolve();
     };
     const { code, out, err } = await runCli(['import', '-'], {
       folder,
       input,
       terminal: true,
-      hear,
+      onStderr,
       interrupted: interruption.signal,
     });
     expect({ code, out }).toEqual({ code: 130, out: '' });

@@ -16,7 +16,7 @@ beforeEach(async () => {
 });
 
 describe('a backup', () => {
-  test('is made, listed, and put back with what was forgotten since staying so (R-FORGET-15)', async () => {
+  test('is created, listed and restored, and entries forgotten since stay forgotten (R-FORGET-15)', async () => {
     expect((await say('backup', '--list')).err).toMatch(/^There are no backups/);
     await say('remember', 'gone', 'v');
     const { code, out } = await say('backup');
@@ -44,7 +44,7 @@ describe('a backup', () => {
     expect(await answered('restore', file, '--yes')).toMatchObject({ broken: 0, forgotten_since: true });
   });
 
-  test('that is not there is refused, and the memory stays', async () => {
+  test('is refused if the file does not exist, and the memory is unchanged', async () => {
     expect(await say('restore', join(folder, 'nothing.db'), '--yes')).toMatchObject({
       code: 1,
       err: expect.stringMatching(/backup --list/) as string,
@@ -53,20 +53,20 @@ describe('a backup', () => {
   });
 });
 
-test('verifying says that all is whole, or what is not with exit code 1 (R-SEAL-04)', async () => {
+test('verify reports no damage, or lists the damage and exits with 1 (R-SEAL-04)', async () => {
   expect(await say('verify')).toEqual({ code: 0, out: '2 entries verified, no damage found.\n', err: '' });
   const db = new Sqlite(join(folder, 'memory.db'));
   db.exec("UPDATE entry SET category = 'moved' WHERE category = 'user_facts'");
   db.close();
   const { code, out } = await say('verify');
   expect(code).toBe(1);
-  // The broken entry is not counted among the whole ones (R-DUR-13).
+  // The count leaves out the broken entry (R-DUR-13).
   expect(out).toMatch(/^1 entry verified\.\n1 entry with a broken seal; hidden from all results/);
   expect(await answered('verify')).toMatchObject({ entries: 1, broken: 1 });
   expect((await say('status')).out).toMatch(/^facts/m);
 });
 
-test('what can be read of a damaged memory is saved, and remembered again elsewhere (R-DUR-06)', async () => {
+test('salvage exports the readable facts of a damaged memory, and another memory imports them (R-DUR-06)', async () => {
   for (const key of ['moved', 'whole']) await say('remember', key, `value of ${key}`, '--category', key);
   const db = new Sqlite(join(folder, 'memory.db'));
   db.exec("UPDATE entry SET category = 'elsewhere' WHERE category = 'moved'");
@@ -85,7 +85,7 @@ test('what can be read of a damaged memory is saved, and remembered again elsewh
   expect((await say('recall', 'k')).out).toBe('v\n');
 });
 
-test('tokens are made, listed and revoked', async () => {
+test('tokens are created, listed and revoked', async () => {
   const made = (await answered('token', 'mint', 'Claude Desktop', '--days', '30', '--scope', 'memory:read')) as {
     id: string;
     token: string;
@@ -100,7 +100,7 @@ test('tokens are made, listed and revoked', async () => {
   expect(second).toMatchObject({
     code: 0,
     out: expect.stringMatching(/^ey\S+\n$/) as string,
-    err: expect.stringMatching(/for cursor and expires on .* not be shown again/) as string,
+    err: expect.stringMatching(/for the client cursor and expires on .* not be shown again/) as string,
   });
   const { out } = await say('token', 'list');
   expect(out).toMatch(
@@ -119,11 +119,11 @@ test('tokens are made, listed and revoked', async () => {
   );
 });
 
-test('a token can be kept where the bridge finds it, for its owner alone (R-MCP-12)', async () => {
+test('--keep saves a token where the bridge reads it, readable only by the owner (R-MCP-12)', async () => {
   const { code, out, err } = await say('token', 'mint', 'claude code', '--keep');
   const file = join(folder, 'clients', 'claude code.token');
   expect({ code, out }).toEqual({ code: 0, out: `The token was saved to ${file}.\n` });
-  expect(err).toMatch(/for claude code and expires on .*\. Revoke it with/);
+  expect(err).toMatch(/for the client claude code and expires on .*\. Revoke it with/);
   expect(readFileSync(file, 'utf8')).toMatch(/^ey\S+\n$/);
   expect([file, join(folder, 'clients')].map((path) => statSync(path).mode & 0o777)).toEqual([0o600, 0o700]);
   expect(await answered('token', 'mint', 'again', '--client', 'claude code', '--keep')).toEqual(
@@ -132,7 +132,7 @@ test('a token can be kept where the bridge finds it, for its owner alone (R-MCP-
   expect(await say('token', 'mint', '..', '--keep')).toMatchObject({ code: 2, err: expect.stringMatching(/--client/) as string });
 });
 
-test('the status says where everything is', async () => {
+test('status shows where the memory and its key are', async () => {
   expect(await say('status')).toEqual({
     code: 0,
     out: `program  not running\nmemory   ${join(folder, 'memory.db')}, sealed\nkey      ok, in the environment (HELMDECK_MEMORY_KEY)\nfacts    1\n`,
@@ -141,12 +141,12 @@ test('the status says where everything is', async () => {
   expect(await answered('status')).toMatchObject({ facts: 1, folder, program: null, store: { kept: 'file', key: { at: 'ok' } } });
 });
 
-describe('what cannot be used is exit code 5', () => {
-  test.each(['lock', 'unlock'])('%s without a program that holds the key', async (command) => {
+describe('exit code 5', () => {
+  test.each(['lock', 'unlock'])('%s fails if no program is running', async (command) => {
     expect(await say(command)).toMatchObject({ code: 5, err: expect.stringMatching(/is not running/) as string });
   });
 
-  test('a damaged memory, which stays as it was (R-DUR-05)', async () => {
+  test('a damaged memory is refused and left unchanged (R-DUR-05)', async () => {
     writeFileSync(join(folder, 'memory.db'), 'not a database');
     expect(await say('list', '--json')).toMatchObject({
       code: 5,
@@ -158,7 +158,7 @@ describe('what cannot be used is exit code 5', () => {
 test.each([
   { why: 'a folder that is not absolute', folder: 'here', environment: {}, says: /^HELMDECK_DATA_DIR must be/ },
   { why: 'a quota that is not a number', environment: { HELMDECK_QUOTA_FACTS: 'abc' }, says: /^HELMDECK_QUOTA_FACTS must be/ },
-])('a wrong setting is exit code 78: $why', async ({ folder: asked, environment, says }) => {
+])('an invalid setting exits with 78: $why', async ({ folder: asked, environment, says }) => {
   expect(
     await runCli(['list'], { folder: asked ?? folder, environment: { HELMDECK_MEMORY_KEY: A_KEY, ...environment } }),
   ).toMatchObject({ code: 78, err: expect.stringMatching(says) as string });

@@ -12,17 +12,17 @@ describe('the data folder (R-STORE-03)', () => {
   test.each([
     { where: 'on Linux', machine: linux, folder: '/home/ada/.local/share/helmdeck-memory' },
     {
-      where: 'on Linux with a place for data',
+      where: 'on Linux with XDG_DATA_HOME',
       machine: { ...linux, environment: { XDG_DATA_HOME: '/data' } },
       folder: '/data/helmdeck-memory',
     },
     {
-      where: 'on Linux with a relative place, which its specification has ignored',
+      where: 'on Linux with a relative XDG_DATA_HOME, which the specification ignores',
       machine: { ...linux, environment: { XDG_DATA_HOME: 'data' } },
       folder: '/home/ada/.local/share/helmdeck-memory',
     },
     {
-      where: 'on Linux with an empty place',
+      where: 'on Linux with an empty XDG_DATA_HOME',
       machine: { ...linux, environment: { XDG_DATA_HOME: '' } },
       folder: '/home/ada/.local/share/helmdeck-memory',
     },
@@ -38,17 +38,17 @@ describe('the data folder (R-STORE-03)', () => {
       folder: String.raw`C:\Users\ada\AppData\Roaming\Helmdeck Memory`,
     },
     {
-      where: 'where the owner wants it',
+      where: 'by HELMDECK_DATA_DIR',
       machine: { ...linux, environment: { HELMDECK_DATA_DIR: '/srv/memory', XDG_DATA_HOME: '/data' } },
       folder: '/srv/memory',
     },
     {
-      where: 'where the owner wants it on Windows',
+      where: 'by HELMDECK_DATA_DIR on Windows',
       machine: { ...windows, environment: { HELMDECK_DATA_DIR: String.raw`E:\memory` } },
       folder: String.raw`E:\memory`,
     },
     {
-      where: 'where the owner wants it, without a home',
+      where: 'by HELMDECK_DATA_DIR without a home folder',
       machine: { ...linux, home: homeless, environment: { HELMDECK_DATA_DIR: '/srv/memory' } },
       folder: '/srv/memory',
     },
@@ -59,13 +59,13 @@ describe('the data folder (R-STORE-03)', () => {
   test.each([
     { what: 'a relative path', machine: { ...linux, environment: { HELMDECK_DATA_DIR: 'secret-place' } } },
     {
-      what: 'a path that a shell would have resolved',
+      what: 'a path with a tilde',
       machine: { ...linux, environment: { HELMDECK_DATA_DIR: '~/secret-place' } },
     },
-    { what: 'nothing', machine: { ...linux, environment: { HELMDECK_DATA_DIR: '' } } },
+    { what: 'an empty path', machine: { ...linux, environment: { HELMDECK_DATA_DIR: '' } } },
     { what: 'a relative path on Windows', machine: { ...windows, environment: { HELMDECK_DATA_DIR: 'secret-place' } } },
-    { what: 'no home, and no folder named', machine: { ...linux, home: homeless } },
-    { what: 'an empty home, and no folder named', machine: { ...mac, home: () => '' } },
+    { what: 'no home folder and no setting', machine: { ...linux, home: homeless } },
+    { what: 'an empty home folder and no setting', machine: { ...mac, home: () => '' } },
   ])('is refused with the name of its setting: $what', ({ machine }) => {
     expect(() => readConfig(machine)).toThrow(
       expect.objectContaining({
@@ -79,7 +79,7 @@ describe('the data folder (R-STORE-03)', () => {
 describe('the other settings (R-OPS-13)', () => {
   const set = (environment: Record<string, string>) => readConfig({ ...linux, environment });
 
-  test('are what the documentation says unless they are set (R-FACT-16, R-FACT-17, R-FACT-18)', () => {
+  test('have the documented defaults (R-FACT-16, R-FACT-17, R-FACT-18)', () => {
     expect(set({})).toMatchObject({
       quota: { facts: 10_000, bytes: 67_108_864 },
       secretPolicy: 'refuse',
@@ -88,7 +88,7 @@ describe('the other settings (R-OPS-13)', () => {
     });
   });
 
-  test('are taken as they are set', () => {
+  test('are read from the environment', () => {
     expect(
       set({
         HELMDECK_QUOTA_FACTS: '200000',
@@ -109,15 +109,15 @@ describe('the other settings (R-OPS-13)', () => {
     ['HELMDECK_QUOTA_FACTS', 'HELMDECK_QUOTA_BYTES', 'HELMDECK_WRITES_PER_MINUTE', 'HELMDECK_LOCK_AFTER'].flatMap((name) =>
       ['', '0', '-1', '1.5', '1e3', '10k', ' 1', '9'.repeat(16)].map((text) => ({ name, text })),
     ),
-  )('a $name of "$text" stops the start with its name', ({ name, text }) => {
+  )('$name="$text" stops the start with a message that names it', ({ name, text }) => {
     expect(() => set({ [name]: text })).toThrow(new RegExp(`^${name} must be a whole number`));
   });
 
-  test.each(['', 'Warn', 'off'])('HELMDECK_SECRETS of "%s" stops the start with its name', (text) => {
+  test.each(['', 'Warn', 'off'])('HELMDECK_SECRETS="%s" stops the start with a message that names it', (text) => {
     expect(() => set({ HELMDECK_SECRETS: text })).toThrow(/^HELMDECK_SECRETS must be refuse or warn/);
   });
 
-  test('HELMDECK_LOCK_AFTER is a day at most (R-LOCK-01)', () => {
+  test('HELMDECK_LOCK_AFTER is at most a day (R-LOCK-01)', () => {
     expect(set({}).lockAfterMinutes).toBeUndefined();
     expect(set({ HELMDECK_LOCK_AFTER: '1440' }).lockAfterMinutes).toBe(1440);
     expect(() => set({ HELMDECK_LOCK_AFTER: '1441' })).toThrow(
@@ -148,11 +148,11 @@ describe('the other settings (R-OPS-13)', () => {
     ['HELMDECK_EMBEDDINGS_MODEL', 'gpt-oss:120b-cloud'],
     ['HELMDECK_EMBEDDINGS_MODEL', '../../etc'],
     ['HELMDECK_EMBEDDINGS_MODEL', ''],
-  ])('%s of "%s" stops the start with its name (R-EMB-03, R-OPS-13)', (name, text) => {
+  ])('%s="%s" stops the start with a message that names it (R-EMB-03, R-OPS-13)', (name, text) => {
     expect(() => set({ [name]: text })).toThrow(new RegExp(`^${name} must be`));
   });
 
-  test('HELMDECK_FETCH_HOSTS lists what http.fetch may ask, which is nobody unless told (R-PACK-15)', () => {
+  test('HELMDECK_FETCH_HOSTS lists the hosts of http.fetch; by default there are none (R-PACK-15)', () => {
     expect(set({}).fetchHosts).toEqual([]);
     expect(set({ HELMDECK_FETCH_HOSTS: 'docs.example.com, *.example.org:8443' }).fetchHosts).toEqual([
       'docs.example.com',

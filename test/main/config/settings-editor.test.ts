@@ -26,7 +26,7 @@ async function asked(set: Record<string, string>, file?: object) {
   return { folder, answer, of: (name: string) => answer.settings.find((row) => row.name === name) };
 }
 
-test('every setting is told with its value and where that stands, and a secret without its value', async () => {
+test('every setting is listed with its value and source, and a secret without its value', async () => {
   const { folder, answer, of } = await asked(
     { HELMDECK_QUOTA_FACTS: '7' },
     { HELMDECK_ADDR: '127.0.0.1:7400', HELMDECK_QUOTA_FACTS: 9 },
@@ -52,7 +52,7 @@ test('every setting is told with its value and where that stands, and a secret w
   expect(answer.quota).toEqual({ facts: { used: 0, most: 7 }, bytes: { used: 0, most: 67_108_864 } });
 });
 
-test('without a configuration file none is named', async () => {
+test('without a configuration file, no file is named', async () => {
   expect((await asked({})).answer).not.toHaveProperty('file');
 });
 
@@ -72,7 +72,7 @@ describe('a setting that is changed (R-SET-01)', () => {
   }
   const row = (owner: SettingsEditor, name: string) => owner.snapshot().settings.find((one) => one.name === name);
 
-  test('is written to the file, beside what stands there, and holds from the next start', () => {
+  test('is added to the file, and takes effect at the next start', () => {
     const { path, start, text } = settings({}, '{"HELMDECK_FETCH_HOSTS": ["docs.example.com"], "HELMDECK_QUOTA_FACTS": 5}');
     const owner = start();
     expect(owner.change('HELMDECK_QUOTA_FACTS', '7')).toMatchObject({ value: '5', from: 'file', next: '7' });
@@ -92,14 +92,14 @@ describe('a setting that is changed (R-SET-01)', () => {
     });
   });
 
-  test('back to what is usual is taken out of it', () => {
+  test('is removed from the file when reset to its default', () => {
     const { start, text } = settings({}, '{"HELMDECK_LOCK_AFTER": 5}');
     expect(start().change('HELMDECK_LOCK_AFTER', undefined)).toMatchObject({ value: '5', next: 'never' });
     expect(JSON.parse(text())).toEqual({});
     expect(row(start(), 'HELMDECK_LOCK_AFTER')).toMatchObject({ from: 'nowhere', usual: 'never' });
   });
 
-  test('and changed back is as before', () => {
+  test('and changed back shows no pending change', () => {
     const owner = settings({}, '{"HELMDECK_LOCK_AFTER": 5}').start();
     owner.change('HELMDECK_LOCK_AFTER', '6');
     expect(owner.change('HELMDECK_LOCK_AFTER', '5')).not.toHaveProperty('next');
@@ -119,13 +119,13 @@ describe('a setting that is changed (R-SET-01)', () => {
     ['HELMDECK_JWT_SECRET', 'x'.repeat(40), /^HELMDECK_JWT_SECRET cannot be changed here/],
     ['__proto__', 'x', /^This cannot be changed here/],
     ['HELMDECK_WRITES_PER_MINUTE', '5', /^HELMDECK_WRITES_PER_MINUTE is set in the environment/],
-  ])('%s to %j is refused, and nothing is written', (name, value, says) => {
+  ])('%s=%j is refused, and nothing is written', (name, value, says) => {
     const { path, start } = settings({ HELMDECK_WRITES_PER_MINUTE: '1' });
     expect(() => start().change(name, value)).toThrow(says);
     expect(existsSync(path)).toBe(false);
   });
 
-  test('in a file that no start would take is refused, and the file stays as it is', () => {
+  test('is refused if the file is invalid, and the file is unchanged', () => {
     const { path, start, text } = settings({}, '{}');
     const owner = start();
     for (const broken of ['{"HELMDECK_NOTHING": 1}', 'no JSON']) {
@@ -135,7 +135,7 @@ describe('a setting that is changed (R-SET-01)', () => {
     }
   });
 
-  test('stands where a link leads, and the link stays', () => {
+  test('is written to the target of a link, and the link stays', () => {
     const { path, start } = settings();
     const far = join(tempFolder(), 'far.json');
     writeFileSync(far, '{}', { mode: 0o600 });

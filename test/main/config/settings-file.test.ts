@@ -31,7 +31,7 @@ function write(settings: unknown, { path = join(folder, 'config.json'), mode = 0
 }
 
 describe('a setting in the configuration file (R-HTTP-12)', () => {
-  test('has the name that it has in the environment, and does the same', () => {
+  test('has the same name and effect as in the environment', () => {
     write({
       HELMDECK_ADDR: '[::1]:0',
       HELMDECK_ALLOWED_HOSTS: ['memory.example', 'memory.example:8443'],
@@ -58,12 +58,12 @@ describe('a setting in the configuration file (R-HTTP-12)', () => {
     });
   });
 
-  test('counts for less than the environment', () => {
+  test('is overridden by the environment', () => {
     write({ HELMDECK_ADDR: '[::1]:0', HELMDECK_SECRETS: 'warn' });
     expect(config({ HELMDECK_ADDR: '127.0.0.1:1' })).toMatchObject({ address: '127.0.0.1:1', secretPolicy: 'warn' });
   });
 
-  test('does not mix with another form of itself in the environment', () => {
+  test('is overridden by its other form in the environment (NAME and NAME_FILE)', () => {
     write({ HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_JWT_SECRET_FILE: '/nowhere' });
     const { environment } = read({ HELMDECK_MEMORY_KEY_FILE: '/etc/key', HELMDECK_JWT_SECRET: 'x' });
     expect(environment).toEqual({
@@ -73,7 +73,7 @@ describe('a setting in the configuration file (R-HTTP-12)', () => {
     });
   });
 
-  test('stands in config.json of the data folder, or in the file that HELMDECK_CONFIG names', () => {
+  test('is read from config.json in the data folder, or from the file that HELMDECK_CONFIG names', () => {
     expect(read().file).toBeUndefined();
     const own = write({ HELMDECK_MEMORY_KEY: A_KEY });
     expect(read()).toMatchObject({ file: own, environment: { HELMDECK_MEMORY_KEY: A_KEY } });
@@ -85,7 +85,7 @@ describe('a setting in the configuration file (R-HTTP-12)', () => {
     expect(named.environment).toMatchObject({ HELMDECK_MEMORY_KEY: ANOTHER_KEY, HELMDECK_DATA_DIR: '/elsewhere' });
   });
 
-  test.each(Object.entries(SETTINGS))('%s is known', (name, { fileType }) => {
+  test.each(Object.entries(SETTINGS))('%s is accepted', (name, { fileType }) => {
     const path = write({ [name]: { text: '/x', number: 5, list: ['a', 'b'] }[fileType] }, { path: join(folder, 'named.json') });
     expect(readSettings({ ...machine(), environment: { HELMDECK_CONFIG: path } }).environment).toMatchObject({
       [name]: { text: '/x', number: '5', list: 'a,b' }[fileType],
@@ -93,20 +93,24 @@ describe('a setting in the configuration file (R-HTTP-12)', () => {
   });
 });
 
-describe('a configuration file that cannot be honoured stops the start with the name (R-HTTP-12, R-OPS-13)', () => {
+describe('an invalid configuration file stops the start and names the setting (R-HTTP-12, R-OPS-13)', () => {
   test.each([
     { what: 'an unknown name', settings: { HELMDECK_PORT: 1 }, says: /HELMDECK_PORT, which is not a setting/ },
-    { what: 'a name without its beginning', settings: { ADDR: 'x' }, says: /sets ADDR, which is not a setting/ },
-    { what: 'a name of the language', settings: '{"__proto__": "x"}', says: /which is not a setting/ },
+    { what: 'a name without HELMDECK_', settings: { ADDR: 'x' }, says: /sets ADDR, which is not a setting/ },
+    { what: '__proto__', settings: '{"__proto__": "x"}', says: /which is not a setting/ },
     { what: 'a number in quotes', settings: { HELMDECK_QUOTA_FACTS: '12' }, says: /^HELMDECK_QUOTA_FACTS must be a number/ },
     { what: 'a fraction', settings: { HELMDECK_QUOTA_FACTS: 1.5 }, says: /^HELMDECK_QUOTA_FACTS must be a whole number/ },
     { what: 'a number for a text', settings: { HELMDECK_ADDR: 7345 }, says: /^HELMDECK_ADDR must be a text/ },
     { what: 'a text for a list', settings: { HELMDECK_ALLOWED_HOSTS: 'a' }, says: /^HELMDECK_ALLOWED_HOSTS must be a list/ },
-    { what: 'nothing at all', settings: { HELMDECK_ADDR: null }, says: /^HELMDECK_ADDR must be a text/ },
-    { what: 'the folder that it stands in', settings: { HELMDECK_DATA_DIR: '/x' }, says: /^HELMDECK_DATA_DIR cannot be set/ },
+    { what: 'null', settings: { HELMDECK_ADDR: null }, says: /^HELMDECK_ADDR must be a text/ },
+    {
+      what: 'the data folder, in the file of that folder',
+      settings: { HELMDECK_DATA_DIR: '/x' },
+      says: /^HELMDECK_DATA_DIR cannot be set/,
+    },
     { what: 'a list', settings: [], says: /config\.json in the data folder must hold one JSON object/ },
     {
-      what: 'no JSON',
+      what: 'a file that is not JSON',
       settings: 'HELMDECK_JWT_SECRET=hush-5e5e',
       says: /^(?!.*5e5e).*config\.json in the data folder is not JSON/,
     },
@@ -115,7 +119,7 @@ describe('a configuration file that cannot be honoured stops the start with the 
     expect(() => config()).toThrow(says);
   });
 
-  test('and is refused in one sentence whatever else it is, or is what it says', () => {
+  test('any file is either accepted or refused in one sentence', () => {
     const names = fc.constantFrom(...Object.keys(SETTINGS), '__proto__', 'x');
     const settings = fc
       .dictionary(names, fc.oneof(fc.jsonValue(), fc.constantFrom('/x', 'warn', 5, ['a.example'])))
@@ -143,25 +147,25 @@ describe('a configuration file that cannot be honoured stops the start with the 
     expect(Math.min(outcomes.read, outcomes.refused)).toBeGreaterThan(100);
   });
 
-  test('one that others can write', () => {
+  test('a file that other users can write', () => {
     write({ HELMDECK_ADDR: '127.0.0.1:0' }, { mode: 0o664 });
     expect(() => read()).toThrow(/must belong to you.*chmod 600/);
   });
 
-  test('one that others can read, if there is a secret in it', () => {
+  test('a file with a secret that other users can read', () => {
     const path = write({ HELMDECK_ADDR: '127.0.0.1:0' }, { mode: 0o644 });
     expect(read().file).toBe(path);
     write({ HELMDECK_JWT_SECRET: 'hush-5e5e' }, { mode: 0o644 });
     expect(() => read()).toThrow(/^(?!.*5e5e).*holds HELMDECK_JWT_SECRET and can be read by others/);
   });
 
-  test('one that is not there, by a relative path, or no file', () => {
+  test('a missing file, a relative path, and a path that is not a file', () => {
     expect(() => read({ HELMDECK_CONFIG: join(folder, 'none.json') })).toThrow(/HELMDECK_CONFIG names cannot be read/);
     expect(() => read({ HELMDECK_CONFIG: 'config.json' })).toThrow(/^HELMDECK_CONFIG must be an absolute path/);
     expect(() => read({ HELMDECK_CONFIG: folder })).toThrow(/regular file/);
   });
 
-  test('but a link to one is followed', () => {
+  test('but a link to a file is followed', () => {
     const path = write({ HELMDECK_SECRETS: 'warn' }, { path: join(folder, 'real.json') });
     symlinkSync(path, join(folder, 'config.json'));
     expect(config()).toMatchObject({ secretPolicy: 'warn' });

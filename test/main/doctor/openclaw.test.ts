@@ -18,14 +18,14 @@ const statesOf = (findings: readonly Finding[]): string[] => findings.map(({ che
 const found = (findings: readonly Finding[], check: string): Finding | undefined => findings.find((one) => one.check === check);
 
 describe('the doctor of OpenClaw (R-CLAW-13)', () => {
-  test('finds nothing wrong with one that is connected, and leaves nothing of what it tried', async () => {
+  test('finds no problem if OpenClaw is connected, and leaves no test fact behind', async () => {
     const { examine, served } = await connected();
     const findings = await examine();
     expect(statesOf(findings)).toEqual(['openclaw ok', 'config ok', 'tools ok', 'qmd ok', 'search ok']);
     expect(await served.perform(aCaller({ subject: 'me' }), 'list', {})).toMatchObject({ facts: [] });
   });
 
-  test('says that it is not there, not connected, or lacks its plugin, and what to do', async () => {
+  test('reports that OpenClaw is missing, not connected or without the plugin, with a remedy', async () => {
     const none = await createServedHome();
     expect(await examineOpenClaw(none.host, none.served.folder)).toMatchObject([
       { state: 'bad', remedy: expect.stringContaining('Install it') },
@@ -43,7 +43,7 @@ describe('the doctor of OpenClaw (R-CLAW-13)', () => {
     });
   });
 
-  test('says when its gateway does not run, and when its search does not find us', async () => {
+  test('reports a stopped gateway, and a search that does not find the fact', async () => {
     const { examine, put, home } = await connected();
     put('deaf', '');
     expect(found(await examine(), 'search')).toMatchObject({ state: 'bad', says: expect.stringContaining('no gateway') });
@@ -52,13 +52,13 @@ describe('the doctor of OpenClaw (R-CLAW-13)', () => {
     expect(found(await examine(), 'search')).toMatchObject({ state: 'bad', says: expect.stringContaining('does not find') });
   });
 
-  test('says when the memory does not run', async () => {
+  test('reports that the program is not running', async () => {
     const { examine, served } = await connected();
     await served.listener.close();
     expect(statesOf(await examine())).toEqual(['openclaw ok', 'config ok', 'tools bad', 'qmd bad', 'search bad']);
   });
 
-  test('tells of keys that its OpenClaw does not start over, and of a search by QMD that is missing or kept out', async () => {
+  test('reports configuration keys that stop OpenClaw, and a QMD search that is missing or turned off', async () => {
     const { examine, config, mcporter, host } = await connected();
     writeFileSync(config, readFileSync(config, 'utf8').replace('"search":', '"backend": "qmd", "search":'));
     expect(found(await examine(), 'config')).toMatchObject({ state: 'warn', says: expect.stringContaining('memory.backend') });
@@ -75,7 +75,7 @@ describe('the doctor of OpenClaw (R-CLAW-13)', () => {
     }
   });
 
-  test('does not contradict the program where only its own environment kept mcporter out', async () => {
+  test('reports no problem if only the environment of the program turned mcporter off', async () => {
     const home = await aHomeWithOpenClaw();
     const environment = home.host.environment as Record<string, string>;
     environment['OPENCLAW_QMD_ENABLED'] = 'false';

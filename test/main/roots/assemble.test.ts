@@ -10,7 +10,7 @@ import { A_KEY, aDraft, ANOTHER_KEY, withKey } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 describe('a start', () => {
-  /** As a program leaves it that was killed: a session's memory, and a run that has not ended. */
+  /** The state that a killed program leaves behind: the memory of a session, and an unfinished run. */
   async function leftBehind(): Promise<string> {
     const folder = tempFolder();
     await using store = await openStore({ folder, clock: manualClock(Date.now()), sources: withKey() });
@@ -33,7 +33,7 @@ describe('a start', () => {
     return await assemble(config, { environment, desktop: false, version: '0.0.0' });
   };
 
-  test('clears up what an earlier one left behind, and waits for nothing of it (R-PACK-07, R-PACK-12)', async () => {
+  test('deletes the leftovers of an earlier run in the background (R-PACK-07, R-PACK-12)', async () => {
     await using program = await started(await leftBehind(), { HELMDECK_MEMORY_KEY: A_KEY });
     const { store } = program;
     await expect.poll(() => store.space({ subject: 'me', session: 's' }, 'pack').count()).toBe(0);
@@ -41,7 +41,7 @@ describe('a start', () => {
     expect(await store.space({ subject: 'me' }, 'pack').count('pipeline:running')).toBe(0);
   });
 
-  test('says of itself whether agents can come (R-REST-14)', async () => {
+  test('reports whether agents can connect (R-REST-14)', async () => {
     await using program = await started(tempFolder(), { HELMDECK_MEMORY_KEY: A_KEY });
     const { perform, listening } = program;
     const listener = async () => (await perform(theOwner, 'status', {})).listener;
@@ -52,7 +52,7 @@ describe('a start', () => {
     expect(await listener()).toEqual({ at: 'paused' });
   });
 
-  test('tells how agents stand whenever that was looked at, and after one was connected (R-DESK-44)', async () => {
+  test('reports the state of agents whenever it is read, and after connecting one (R-DESK-44)', async () => {
     const [folder, home] = [tempFolder(), tempFolder()];
     writeFileSync(join(home, '.claude.json'), '{}');
     const environment = {
@@ -84,7 +84,7 @@ describe('a start', () => {
     await expect.poll(() => heard.at(-1)).toBe('not_connected');
   });
 
-  test('renews the bridge that connected clients start, and makes none where there is no client (R-CONN-12)', async () => {
+  test('updates the bridge of connected clients, and creates none without a client (R-CONN-12)', async () => {
     const [used, unused] = [tempFolder(), tempFolder()];
     const bridge = 'helmdeck-memory-mcp.mjs';
     writeFileSync(join(used, bridge), '// of an older version');
@@ -95,7 +95,7 @@ describe('a start', () => {
     expect(existsSync(join(unused, bridge))).toBe(false);
   });
 
-  test('without the key goes on, and clears up what needs it when that has come', async () => {
+  test('without the key succeeds, and deletes leftovers when the key becomes available', async () => {
     const keyFile = join(tempFolder(), 'key');
     writeFileSync(keyFile, ANOTHER_KEY, { mode: 0o600 });
     await using program = await started(await leftBehind(), { HELMDECK_MEMORY_KEY_FILE: keyFile });

@@ -34,8 +34,8 @@ async function program(set: Record<string, string>, ownerIdleMs?: () => number, 
 
 const after = (minutes: number) => ({ HELMDECK_LOCK_AFTER: String(minutes) });
 
-describe('where nobody sits, a memory that nobody asks locks itself (R-LOCK-01)', () => {
-  test('after the minutes that are set, and says so to whoever asks then', async () => {
+describe('on a server, an idle memory locks itself (R-LOCK-01)', () => {
+  test('after the configured minutes, and later calls get the reason', async () => {
     await using here = await program(after(10));
     await here.clock.advance(10 * MINUTE - 1);
     expect(here.at()).toBe('ok');
@@ -45,7 +45,7 @@ describe('where nobody sits, a memory that nobody asks locks itself (R-LOCK-01)'
     await expect(here.asAgent()).rejects.toMatchObject({ code: 'key_unavailable' });
   });
 
-  test('whatever is asked keeps it open, but not asking how it stands', async () => {
+  test('every call counts as use, except status', async () => {
     await using here = await program(after(10));
     await here.clock.advance(9 * MINUTE);
     await here.asAgent();
@@ -56,7 +56,7 @@ describe('where nobody sits, a memory that nobody asks locks itself (R-LOCK-01)'
     expect(here.at()).toBe('locked');
   });
 
-  test('again after it was unlocked, and nothing waits while it is locked', async () => {
+  test('again after an unlock, and no timer runs while it is locked', async () => {
     await using here = await program(after(1));
     const idle = here.clock.pendingTimers;
     await here.clock.advance(MINUTE);
@@ -67,7 +67,7 @@ describe('where nobody sits, a memory that nobody asks locks itself (R-LOCK-01)'
     expect(here.why()).toMatchObject({ why: 'it was not used for a minute (HELMDECK_LOCK_AFTER)' });
   });
 
-  test('not while an answer is under way', async () => {
+  test('not while a call is running', async () => {
     await using here = await program(after(1));
     const held = Promise.withResolvers<never>();
     const asking = here.running.lockAfter?.trackUse(() => held.promise)(aCaller(), 'list', {});
@@ -80,8 +80,8 @@ describe('where nobody sits, a memory that nobody asks locks itself (R-LOCK-01)'
   });
 });
 
-describe('on a desktop a memory locks when its owner is away (R-LOCK-01)', () => {
-  test('whatever agents do meanwhile, and not before', async () => {
+describe('on a desktop, the memory locks while its owner is away (R-LOCK-01)', () => {
+  test('even if agents are active, and not earlier', async () => {
     const clock = manualClock();
     let touched = 0;
     await using here = await program(after(10), () => clock.steady() - touched, clock);
@@ -103,7 +103,7 @@ describe('on a desktop a memory locks when its owner is away (R-LOCK-01)', () =>
   });
 });
 
-test('unless it is set nothing locks by itself, and nothing waits for it (R-LOCK-01)', async () => {
+test('without the setting, the memory does not lock itself and no timer runs (R-LOCK-01)', async () => {
   await using without = await program({});
   await using having = await program(after(5));
   await settle();
@@ -113,7 +113,7 @@ test('unless it is set nothing locks by itself, and nothing waits for it (R-LOCK
   expect(without.at()).toBe('ok');
 });
 
-test('whoever locks or unlocks, every surface hears of it (R-DESK-03)', async () => {
+test('every surface is notified of a lock or unlock (R-DESK-03)', async () => {
   await using here = await program({});
   await here.asOwner('lock');
   await here.asOwner('status');

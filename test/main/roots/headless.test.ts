@@ -21,40 +21,40 @@ const SERVE = 'bin/helmdeck-memory.js serve';
 interface Ended {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  readonly said: string;
-  readonly complained: string;
+  readonly output: string;
+  readonly errorOutput: string;
 }
 
 interface Started {
   readonly pid: number | undefined;
-  /** What it has said by now. */
-  readonly said: string;
+  /** The output so far. */
+  readonly output: string;
   end(...signals: readonly NodeJS.Signals[]): Promise<Ended>;
 }
 
-/** Starts the real program in a home of its own, where no keychain is; fulfils when it runs or has ended. */
+/** Starts the real program with an empty home folder and no keychain. Resolves when it runs or has ended. */
 async function start(environment: Record<string, string>, program = UNBUILT): Promise<Started> {
-  // The program, not its caller, must see to it that nobody else can read what it writes.
+  // The program itself must restrict its files, so start it with the most permissive umask.
   const child = spawn('/bin/sh', ['-c', 'umask 0; exec "$0" "$@"', process.execPath, ...program.split(' ')], {
     env: { PATH: process.env['PATH'], HOME: tempFolder(), HELMDECK_ADDR: '127.0.0.1:0', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
-  let said = '';
-  let complained = '';
-  const ended = once(child, 'close').then(([code, signal]): Ended => ({ code, signal, said, complained }));
-  child.stderr.on('data', (text: Buffer) => (complained += text.toString()));
+  let output = '';
+  let errorOutput = '';
+  const ended = once(child, 'close').then(([code, signal]): Ended => ({ code, signal, output, errorOutput }));
+  child.stderr.on('data', (text: Buffer) => (errorOutput += text.toString()));
   const running = new Promise<void>((resolve) => {
     child.stdout.on('data', (text: Buffer) => {
-      said += text.toString();
-      if (/is running|^\{.*\}\n/.test(said)) resolve();
+      output += text.toString();
+      if (/is running|^\{.*\}\n/.test(output)) resolve();
     });
   });
   await Promise.race([running, ended]);
   return {
     pid: child.pid,
-    get said() {
-      return said;
+    get output() {
+      return output;
     },
     end(...signals) {
       for (const signal of signals) child.kill(signal);
@@ -69,29 +69,29 @@ const names = (folder: string): string[] => filesBelow(folder).map(({ path }) =>
 const free = (folder: string) => () => lockFolder(folder)[Symbol.dispose]();
 
 describe.each([UNBUILT, `${UNBUILT} --headless`, BUILT, SERVE])('the program %s', (program) => {
-  test('starts with a key file of its owner, and ends without leaving anything open (R-KEY-01, R-DUR-12)', async () => {
+  test('starts with a key file, and closes everything at the end (R-KEY-01, R-DUR-12)', async () => {
     const folder = aFolder();
     const keyFile = join(tempFolder(), 'key');
     writeFileSync(keyFile, `${A_KEY}\n`, { mode: 0o600 });
     const running = await start({ HELMDECK_DATA_DIR: folder, HELMDECK_MEMORY_KEY_FILE: keyFile }, program);
-    expect(running.said).toMatch(join(folder, 'memory.db'));
-    expect(running.said).toMatch('The key was loaded from the environment (HELMDECK_MEMORY_KEY_FILE).');
+    expect(running.output).toMatch(join(folder, 'memory.db'));
+    expect(running.output).toMatch('The key was loaded from the environment (HELMDECK_MEMORY_KEY_FILE).');
     expect(free(folder)).toThrow(/Another Helmdeck Memory/);
-    expect(running.said).toMatch('\nTo open the window in a browser, run: npx helmdeck-memory window\n');
-    expect(running.said.trimEnd().split('\n').at(-1)).toMatch(/is running at http:\S+\. /);
-    const { code, said, complained } = await running.end('SIGTERM');
-    expect({ code, complained }).toEqual({ code: 0, complained: '' });
-    expect(said).not.toMatch(/WARNING/);
+    expect(running.output).toMatch('\nTo open the window in a browser, run: npx helmdeck-memory window\n');
+    expect(running.output.trimEnd().split('\n').at(-1)).toMatch(/is running at http:\S+\. /);
+    const { code, output, errorOutput } = await running.end('SIGTERM');
+    expect({ code, errorOutput }).toEqual({ code: 0, errorOutput: '' });
+    expect(output).not.toMatch(/WARNING/);
     expect(names(folder).toSorted()).toEqual(['lock.db', 'memory.db', 'reserve']);
     expect(free(folder)).not.toThrow();
   });
 
-  test('runs what was compiled at an earlier start from where the program lies, and only its owner can have put it there', async () => {
+  test('caches compiled code in its own folder, readable and writable only by the owner', async () => {
     rmSync('out/compiled', { recursive: true, force: true });
     const running = await start(withAKey(aFolder()), program);
     await running.end('SIGTERM');
     const compiled = readdirSync('out/compiled', { recursive: true, encoding: 'utf8' });
-    // Programs of other tests compile there too, and take away what is half written.
+    // Other tests use the same folder, and delete partial files.
     const kept = compiled.flatMap((name) => statSync(join('out/compiled', name), { throwIfNoEntry: false }) ?? []);
     expect(kept.filter((one) => one.isFile()).length).toBeGreaterThan(0);
     for (const { mode } of [statSync('out/compiled'), ...kept]) expect(mode & 0o077).toBe(0);
@@ -99,7 +99,7 @@ describe.each([UNBUILT, `${UNBUILT} --headless`, BUILT, SERVE])('the program %s'
 });
 
 describe.runIf(existsSync('/usr/bin/script'))('in a terminal', () => {
-  // Everything here is a terminal, as under `docker run -t`, whose terminal ends in the log of the container.
+  // Standard input and output are terminals here, as with `docker run -t`, where the container's log records them.
   test.each([UNBUILT, BUILT, SERVE])(
     '%s prints no link to the window, only the command that makes one (R-WIN-45)',
     async (program) => {
@@ -110,11 +110,11 @@ describe.runIf(existsSync('/usr/bin/script'))('in a terminal', () => {
         stdio: ['ignore', 'pipe', 'inherit'],
       });
       onTestFinished(() => void child.kill('SIGTERM'));
-      let said = '';
-      child.stdout.on('data', (text: Buffer) => (said += text.toString()));
-      await expect.poll(() => said, { timeout: 20_000 }).toMatch(/is running/);
-      expect(said).not.toMatch('#link=');
-      expect(said).toMatch('\nTo open the window in a browser, run: npx helmdeck-memory window\r\n');
+      let output = '';
+      child.stdout.on('data', (text: Buffer) => (output += text.toString()));
+      await expect.poll(() => output, { timeout: 20_000 }).toMatch(/is running/);
+      expect(output).not.toMatch('#link=');
+      expect(output).toMatch('\nTo open the window in a browser, run: npx helmdeck-memory window\r\n');
       const environment = { PATH: process.env['PATH'], HOME: tempFolder(), HELMDECK_DATA_DIR: folder };
       const link = execFileSync(process.execPath, ['bin/helmdeck-memory.js', 'window'], { env: environment, encoding: 'utf8' });
       expect(link).toMatch(/^http\S+\/#link=\S+\n$/);
@@ -124,37 +124,37 @@ describe.runIf(existsSync('/usr/bin/script'))('in a terminal', () => {
 });
 
 describe.each([UNBUILT, BUILT])('packs of the owner in %s', (program) => {
-  test('run, and one that is broken is said to be skipped (R-PACK-10, R-PACK-18)', async () => {
+  test('run, and a broken pack is reported as skipped (R-PACK-10, R-PACK-18)', async () => {
     const folder = aFolder();
     mkdirSync(folder, { mode: 0o700 });
     writePack(folder, packText({ handler: `ec.log('heard'); return { said: input.what };` }));
     writePack(folder, 'broken', 'test.broken');
     const running = await start({ ...withAKey(folder), HELMDECK_PACKS: 'test.broken, test.own' }, program);
-    expect(running.said).toMatch(/^WARNING: THE PACK test\.broken WAS SKIPPED\. test\.broken: /m);
+    expect(running.output).toMatch(/^WARNING: THE PACK test\.broken WAS SKIPPED\. test\.broken: /m);
     using owner = await findOwnerClient(folder);
     expect(await owner?.call('runPack', { name: 'test.own', input: { what: 'hello' } })).toMatchObject({
       output: { said: 'hello' },
     });
-    expect(await running.end('SIGTERM')).toMatchObject({ code: 0, complained: 'test.own: heard\n' });
+    expect(await running.end('SIGTERM')).toMatchObject({ code: 0, errorOutput: 'test.own: heard\n' });
   });
 });
 
 describe('the program', () => {
-  test('listens where it is told, says where, and leaves nothing that points there when it ends (R-HTTP-01, R-HTTP-03)', async () => {
+  test('listens on the configured address, prints it, and deletes endpoint.json at the end (R-HTTP-01, R-HTTP-03)', async () => {
     const folder = aFolder();
     const running = await start(withAKey(folder));
-    const url = /is running at (http:\/\/127\.0\.0\.1:\d+)\./.exec(running.said)?.[1];
+    const url = /is running at (http:\/\/127\.0\.0\.1:\d+)\./.exec(running.output)?.[1];
     expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ status: 'ok' });
     expect(names(folder)).toContain('endpoint.json');
     const taken = await start({ ...withAKey(aFolder()), HELMDECK_ADDR: String(url).slice('http://'.length) });
-    expect(await taken.end()).toMatchObject({ code: 5, complained: expect.stringMatching(/is taken by/) });
+    expect(await taken.end()).toMatchObject({ code: 5, errorOutput: expect.stringMatching(/is taken by/) });
     await running.end('SIGTERM');
     expect(names(folder)).not.toContain('endpoint.json');
   });
 
-  test.skipIf(process.platform !== 'linux')('sleeps while nobody is connected', async () => {
+  test.skipIf(process.platform !== 'linux')('sleeps while there are no connections', async () => {
     const running = await start(withAKey(aFolder()));
-    const url = /is running at (http:\/\/127\.0\.0\.1:\d+)\./.exec(running.said)?.[1];
+    const url = /is running at (http:\/\/127\.0\.0\.1:\d+)\./.exec(running.output)?.[1];
     const threads = `/proc/${running.pid}/task`;
     const wakeUps = (): string =>
       readdirSync(threads)
@@ -174,15 +174,15 @@ describe('the program', () => {
       if (now !== woken) [woken, since] = [now, performance.now()];
       return performance.now() - since;
     };
-    // What a start leaves for later is over in 2 s, and V8 looks at its memory every 8 s. Whatever comes again sooner than after
-    // this long leaves no such rest, in whichever thread; a busy machine makes it come later, and adds nothing to it.
+    // Background work of the start ends within 2 s, and V8 checks its memory every 8 s. A timer with a shorter period would
+    // prevent such a pause in some thread. A busy machine delays timers, but adds none.
     await expect.poll(asleep, { interval: 100 }).toBeGreaterThan(4000);
     await ask();
     expect(asleep()).toBeLessThan(4000);
     await running.end('SIGTERM');
   });
 
-  test('takes settings from the file in its folder, its keys too (R-HTTP-12)', async () => {
+  test('reads settings and keys from config.json (R-HTTP-12)', async () => {
     const folder = aFolder();
     mkdirSync(folder, { mode: 0o700 });
     const settings = {
@@ -192,8 +192,8 @@ describe('the program', () => {
     };
     writeFileSync(join(folder, 'config.json'), JSON.stringify(settings), { mode: 0o600 });
     const running = await start({ HELMDECK_DATA_DIR: folder });
-    const url = /is running at (\S+)\./.exec(running.said)?.[1];
-    expect(running.said).toMatch('The key was loaded from the environment (HELMDECK_MEMORY_KEY).');
+    const url = /is running at (\S+)\./.exec(running.output)?.[1];
+    expect(running.output).toMatch('The key was loaded from the environment (HELMDECK_MEMORY_KEY).');
     const status = async (host: string): Promise<number | undefined> => {
       const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
       get(`${url}/healthz`, { headers: { host } }, ({ statusCode }) => resolve(statusCode)).on('error', reject);
@@ -207,56 +207,57 @@ describe('the program', () => {
     await running.end('SIGTERM');
   });
 
-  describe('and a signal that asks Node for a debugger before our first line runs', () => {
+  describe('and SIGUSR1, which opens a debugger, before the first line of the program runs', () => {
     const early = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent("process.kill(process.pid,'SIGUSR1')")}` };
 
     test.each([UNBUILT, BUILT, SERVE, 'bin/helmdeck-memory.js key status'])(
-      'ends %s before it reads the key (R-KEY-14)',
+      'stops %s before it reads the key (R-KEY-14)',
       async (program) => {
-        const { code, said, complained } = await (await start({ ...withAKey(aFolder()), ...early }, program)).end();
-        expect(complained).toMatch('Debugger listening');
-        expect(complained).toMatch('A debugger was opened on this process and could read the key of the memory.');
-        expect({ code: code === 0, said }).toEqual({ code: false, said: '' });
+        const { code, output, errorOutput } = await (await start({ ...withAKey(aFolder()), ...early }, program)).end();
+        expect(errorOutput).toMatch('Debugger listening');
+        expect(errorOutput).toMatch('A debugger was opened on this process and could read the key of the memory.');
+        expect({ code: code === 0, output }).toEqual({ code: false, output: '' });
       },
     );
 
-    test('opens none where the launcher turns the signal off (R-KEY-14)', async () => {
+    test('opens no debugger if the launcher disables the signal (R-KEY-14)', async () => {
       const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: { start: string } };
       const launched = scripts.start.replace(/^node /, '');
       const running = await start({ ...withAKey(aFolder()), ...early }, `${launched} --headless`);
-      expect(running.said).toMatch('is running');
-      expect(await running.end('SIGTERM')).toMatchObject({ code: 0, complained: '' });
+      expect(running.output).toMatch('is running');
+      expect(await running.end('SIGTERM')).toMatchObject({ code: 0, errorOutput: '' });
       expect(readFileSync('bin/helmdeck-memory.js', 'utf8')).toMatch("const args = ['--disable-sigusr1',");
     });
   });
 
-  test('opens no debugger for a signal while it runs (R-KEY-14)', async () => {
+  test('opens no debugger on SIGUSR1 while it runs (R-KEY-14)', async () => {
     const running = await start(withAKey(aFolder()));
     process.kill(Number(running.pid), 'SIGUSR1');
     await wait(500);
-    // Node would say there where it listens.
-    expect(await running.end('SIGTERM')).toMatchObject({ code: 0, complained: '' });
+    // Node would print the address of the debugger to standard error.
+    expect(await running.end('SIGTERM')).toMatchObject({ code: 0, errorOutput: '' });
   });
 
-  test.each([UNBUILT, BUILT, SERVE])(
-    'serves without the way to a prototype that a name from outside could take: %s',
-    async (program) => {
-      const told = `process.on('exit',()=>console.log('a way to prototypes:','__proto__'in{}))`;
-      const environment = { ...withAKey(aFolder()), NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(told)}` };
-      const { said } = await (await start(environment, program)).end('SIGTERM');
-      expect(said).toMatch(/a way to prototypes: false/);
-    },
-  );
+  test.each([UNBUILT, BUILT, SERVE])('removes __proto__, which input could use to change prototypes: %s', async (program) => {
+    const told = `process.on('exit',()=>console.log('a way to prototypes:','__proto__'in{}))`;
+    const environment = { ...withAKey(aFolder()), NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(told)}` };
+    const { output } = await (await start(environment, program)).end('SIGTERM');
+    expect(output).toMatch(/a way to prototypes: false/);
+  });
 
-  test('says it in one line for a script, and takes the end of its terminal for its own', async () => {
+  test('prints one JSON line with --json, and stops when its terminal closes', async () => {
     const folder = aFolder();
     const running = await start(withAKey(folder), `${SERVE} --json`);
-    expect(JSON.parse(running.said)).toEqual({ url: expect.stringMatching(/^http:\/\/127/) as string, pid: running.pid, folder });
-    expect(await running.end('SIGHUP')).toMatchObject({ code: 0, complained: '' });
+    expect(JSON.parse(running.output)).toEqual({
+      url: expect.stringMatching(/^http:\/\/127/) as string,
+      pid: running.pid,
+      folder,
+    });
+    expect(await running.end('SIGHUP')).toMatchObject({ code: 0, errorOutput: '' });
     expect(names(folder)).not.toContain('endpoint.json');
   });
 
-  test('opens what was remembered before, and leaves it there', async () => {
+  test('keeps stored facts', async () => {
     const folder = aFolder();
     const open = () => openStore({ folder, clock: systemClock, sources: withKey() });
     {
@@ -268,7 +269,7 @@ describe('the program', () => {
     expect(await store.space({ subject: 'me' }, 'fact').get(aDraft().key)).toMatchObject({ value: aDraft().value });
   });
 
-  test('makes files and folders that only its owner can read, whatever the umask (R-STORE-03)', async () => {
+  test('creates files and folders that only the owner can read, with any umask (R-STORE-03)', async () => {
     const folder = aFolder();
     const running = await start(withAKey(folder));
     const modes = Object.fromEntries(filesBelow(folder).map(({ path }) => [path, statSync(path).mode & 0o777]));
@@ -278,7 +279,7 @@ describe('the program', () => {
     await running.end('SIGTERM');
   });
 
-  test.runIf(process.getuid?.() === 0)('shows another user of this machine nothing (R-STORE-03, R-HTTP-08)', async () => {
+  test.runIf(process.getuid?.() === 0)('denies access to other users of the machine (R-STORE-03, R-HTTP-08)', async () => {
     const open = tempFolder();
     chmodSync(open, 0o755);
     const folder = join(open, 'data');
@@ -302,7 +303,7 @@ describe('the program', () => {
     await running.end('SIGTERM');
   });
 
-  test.runIf(process.platform === 'linux')('shows the token of its owner to nobody who lists processes (R-AUTH-08)', async () => {
+  test.runIf(process.platform === 'linux')('does not expose the owner token in the process list (R-AUTH-08)', async () => {
     const folder = aFolder();
     const running = await start(withAKey(folder));
     const token = readFileSync(join(folder, 'owner-token'), 'utf8').trim();
@@ -310,97 +311,97 @@ describe('the program', () => {
     for (const what of ['cmdline', 'environ'])
       expect(readFileSync(`/proc/${running.pid}/${what}`, 'utf8'), what).not.toContain(token.slice(-20));
     expect(readFileSync(`/proc/${running.pid}/task/${running.pid}/children`, 'utf8')).toBe('');
-    const { said, complained } = await running.end('SIGTERM');
-    expect(said + complained).not.toContain(token.slice(-20));
+    const { output, errorOutput } = await running.end('SIGTERM');
+    expect(output + errorOutput).not.toContain(token.slice(-20));
   });
 
-  test('ends well when a signal comes more than once', async () => {
+  test('stops cleanly when a signal arrives more than once', async () => {
     const folder = aFolder();
     const running = await start(withAKey(folder));
-    expect(await running.end('SIGINT', 'SIGINT', 'SIGTERM')).toMatchObject({ code: 0, complained: '' });
+    expect(await running.end('SIGINT', 'SIGINT', 'SIGTERM')).toMatchObject({ code: 0, errorOutput: '' });
     expect(names(folder)).not.toContain('memory.db-wal');
   });
 
-  test('is not kept from starting by one that was killed (R-DUR-12)', async () => {
+  test('starts after an earlier process was killed (R-DUR-12)', async () => {
     const folder = aFolder();
     expect(await (await start(withAKey(folder))).end('SIGKILL')).toMatchObject({ signal: 'SIGKILL' });
     const next = await start(withAKey(folder));
-    expect(next.said).toMatch('The key was loaded');
+    expect(next.output).toMatch('The key was loaded');
     expect(await next.end('SIGTERM')).toMatchObject({ code: 0 });
   });
 
-  test('says loudly that without a key it keeps nothing, and keeps nothing (R-KEY-03)', async () => {
+  test('warns that nothing is saved without a key, and saves nothing (R-KEY-03)', async () => {
     const folder = aFolder();
     const running = await start({ HELMDECK_DATA_DIR: folder });
-    expect(running.said).toMatch(/^WARNING: THERE IS NO KEY, SO NOTHING IS SAVED\./);
-    expect(await running.end('SIGTERM')).toMatchObject({ code: 0, complained: '' });
+    expect(running.output).toMatch(/^WARNING: THERE IS NO KEY, SO NOTHING IS SAVED\./);
+    expect(await running.end('SIGTERM')).toMatchObject({ code: 0, errorOutput: '' });
     expect(names(folder)).toEqual(['lock.db']);
   });
 
-  test('finds the key file that it told its owner to make (R-KEY-01, R-KEY-03)', async () => {
+  test('finds the key file that the suggested command created (R-KEY-01, R-KEY-03)', async () => {
     const folder = join(tempFolder(), "o'hara's $data");
     const first = await start({ HELMDECK_DATA_DIR: folder });
-    const command = /^ {2}(?:npx )?helmdeck-memory (.*)$/m.exec(first.said)?.[1] ?? '';
+    const command = /^ {2}(?:npx )?helmdeck-memory (.*)$/m.exec(first.output)?.[1] ?? '';
     await first.end('SIGTERM');
     const environment = { PATH: process.env['PATH'], HOME: tempFolder(), HELMDECK_DATA_DIR: folder };
     execFileSync(process.execPath, ['bin/helmdeck-memory.js', ...command.split(' ')], { env: environment });
     const second = await start({ HELMDECK_DATA_DIR: folder });
-    expect(second.said).toMatch('The key was loaded from the key file.');
+    expect(second.output).toMatch('The key was loaded from the key file.');
     await second.end('SIGTERM');
   });
 
-  test('says when the key is another, with the remedy, and leaves the memory as it was (R-KEY-04, R-KEY-07)', async () => {
+  test('reports a wrong key with the remedy, and leaves the memory unchanged (R-KEY-04, R-KEY-07)', async () => {
     const folder = aFolder();
     await (await start(withAKey(folder))).end('SIGTERM');
     const before = readFileSync(join(folder, 'memory.db'));
     const running = await start({ ...withAKey(folder), HELMDECK_MEMORY_KEY: ANOTHER_KEY });
-    expect(running.said).toMatch(/WARNING: THE KEY IS MISMATCH: .*\nProvide the key that was kept in/);
+    expect(running.output).toMatch(/WARNING: THE KEY IS MISMATCH: .*\nProvide the key that was kept in/);
     expect(await running.end('SIGTERM')).toMatchObject({ code: 0 });
     expect(readFileSync(join(folder, 'memory.db')).equals(before)).toBe(true);
   });
 });
 
-describe('a start that is refused says so in one line', () => {
+describe('a refused start prints one line', () => {
   const refused = async (expected: number, environment: Record<string, string>, program = UNBUILT): Promise<string> => {
-    const { code, said, complained } = await (await start(environment, program)).end();
-    expect({ code, said }).toEqual({ code: expected, said: '' });
-    expect(complained).toMatch(/^Helmdeck Memory cannot start: .*\n$/);
-    return complained;
+    const { code, output, errorOutput } = await (await start(environment, program)).end();
+    expect({ code, output }).toEqual({ code: expected, output: '' });
+    expect(errorOutput).toMatch(/^Helmdeck Memory cannot start: .*\n$/);
+    return errorOutput;
   };
 
-  test('because another one is running, which goes on (R-DUR-12)', async () => {
+  test('because the program is already running (R-DUR-12)', async () => {
     const folder = aFolder();
     const first = await start(withAKey(folder));
     expect(await refused(5, withAKey(folder))).toMatch(/Another Helmdeck Memory is using this data folder/);
-    expect(await first.end('SIGTERM')).toMatchObject({ code: 0, complained: '' });
+    expect(await first.end('SIGTERM')).toMatchObject({ code: 0, errorOutput: '' });
   });
 
-  test('because another one of twenty at once was first, whichever that is (R-DUR-12)', async () => {
+  test('for all but one of twenty simultaneous starts (R-DUR-12)', async () => {
     const folder = aFolder();
     const starts = await Promise.all(Array.from({ length: 20 }, () => start(withAKey(folder), BUILT)));
-    const [first, ...more] = starts.filter(({ said }) => said !== '');
+    const [first, ...more] = starts.filter(({ output }) => output !== '');
     expect(more).toEqual([]);
     for (const other of starts.filter((one) => one !== first)) {
-      const { code, complained } = await other.end();
+      const { code, errorOutput } = await other.end();
       expect(code).toBe(5);
-      expect(complained).toMatch(/^Helmdeck Memory cannot start: Another Helmdeck Memory is using this data folder.*\n$/);
+      expect(errorOutput).toMatch(/^Helmdeck Memory cannot start: Another Helmdeck Memory is using this data folder.*\n$/);
     }
     using owner = await findOwnerClient(folder);
     expect(await owner?.call('status', {})).toMatchObject({ store: { kept: 'file', file: { at: 'open' } } });
-    expect(await first?.end('SIGTERM')).toMatchObject({ code: 0, complained: '' });
+    expect(await first?.end('SIGTERM')).toMatchObject({ code: 0, errorOutput: '' });
   });
 
-  test('because the key is malformed, without what it holds (R-KEY-02)', async () => {
+  test('because the key is malformed, without showing it (R-KEY-02)', async () => {
     const folder = aFolder();
-    const complaint = await refused(78, { HELMDECK_DATA_DIR: folder, HELMDECK_MEMORY_KEY: 'not-a-key-5e5e' });
-    expect(complaint).toMatch('HELMDECK_MEMORY_KEY must hold');
-    expect(complaint).not.toMatch('5e5e');
+    const message = await refused(78, { HELMDECK_DATA_DIR: folder, HELMDECK_MEMORY_KEY: 'not-a-key-5e5e' });
+    expect(message).toMatch('HELMDECK_MEMORY_KEY must hold');
+    expect(message).not.toMatch('5e5e');
     expect(existsSync(join(folder, 'memory.db'))).toBe(false);
   });
 
-  test('because a file of the environment cannot be read (R-KEY-02)', async () => {
-    const complaint = await refused(78, { HELMDECK_DATA_DIR: aFolder(), HELMDECK_MEMORY_KEY_FILE: '/nowhere/key' });
-    expect(complaint).toMatch('HELMDECK_MEMORY_KEY_FILE');
+  test('because the key file cannot be read (R-KEY-02)', async () => {
+    const message = await refused(78, { HELMDECK_DATA_DIR: aFolder(), HELMDECK_MEMORY_KEY_FILE: '/nowhere/key' });
+    expect(message).toMatch('HELMDECK_MEMORY_KEY_FILE');
   });
 
   test.each([
@@ -421,22 +422,22 @@ describe('a start that is refused says so in one line', () => {
     const why = await refused(78, environment);
     expect(why).toMatch(/HELMDECK_\w+|data folder/);
     expect(await refused(78, environment, SERVE)).toBe(why);
-    const { code, said, complained } = await (await start(environment, 'bin/helmdeck-memory.js status')).end();
-    expect({ code, said, complained }).toEqual({
+    const { code, output, errorOutput } = await (await start(environment, 'bin/helmdeck-memory.js status')).end();
+    expect({ code, output, errorOutput }).toEqual({
       code: 78,
-      said: '',
-      complained: why.replace('Helmdeck Memory cannot start: ', ''),
+      output: '',
+      errorOutput: why.replace('Helmdeck Memory cannot start: ', ''),
     });
   });
 
-  test('because it was asked for what it does not have', async () => {
-    const { code, said, complained } = await (await start({}, `${UNBUILT} --desktop`)).end();
-    expect({ code, said }).toEqual({ code: 2, said: '' });
-    expect(complained).toMatch(/^Helmdeck Memory cannot start: The only argument is --headless.*\n$/);
-    expect(await (await start({}, `${UNBUILT} --port`)).end()).toMatchObject({ code: 2, said: '' });
+  test('because of an unknown argument', async () => {
+    const { code, output, errorOutput } = await (await start({}, `${UNBUILT} --desktop`)).end();
+    expect({ code, output }).toEqual({ code: 2, output: '' });
+    expect(errorOutput).toMatch(/^Helmdeck Memory cannot start: The only argument is --headless.*\n$/);
+    expect(await (await start({}, `${UNBUILT} --port`)).end()).toMatchObject({ code: 2, output: '' });
   });
 
-  test('because the memory is damaged, which stays as it was (R-DUR-05)', async () => {
+  test('because the memory is damaged, and leaves it unchanged (R-DUR-05)', async () => {
     const folder = aFolder();
     await (await start(withAKey(folder))).end('SIGTERM');
     writeFileSync(join(folder, 'memory.db'), 'not a database');

@@ -11,7 +11,7 @@ const answers = (url: string): Promise<boolean> =>
     () => false,
   );
 
-/** Real ones, each on the next port. */
+/** Real listeners, each on the next port. */
 async function aListening(fails = 0) {
   let starts = 0;
   const heard: ListeningState[] = [];
@@ -24,8 +24,8 @@ async function aListening(fails = 0) {
   return { listening, heard, starts: () => starts };
 }
 
-describe('the listener as its owner switches it (R-DESK-03, R-DESK-07)', () => {
-  test('lets nobody in at first, then agents, and tells', async () => {
+describe('pausing and resuming the listener (R-DESK-03, R-DESK-07)', () => {
+  test('starts paused, and reports when agents can connect', async () => {
     const { listening, heard } = await aListening();
     expect(listening.state).toEqual({ at: 'paused' });
     await listening.resume();
@@ -35,7 +35,7 @@ describe('the listener as its owner switches it (R-DESK-03, R-DESK-07)', () => {
     expect(await answers(state.at === 'listening' ? state.url : '')).toBe(true);
   });
 
-  test('turns agents away while it is paused, and lets them in again', async () => {
+  test('refuses connections while paused, and accepts them after resuming', async () => {
     const { listening } = await aListening();
     await listening.resume();
     const { url = '' } = listening.listener ?? {};
@@ -45,7 +45,7 @@ describe('the listener as its owner switches it (R-DESK-03, R-DESK-07)', () => {
     expect(await answers(listening.listener?.url ?? '')).toBe(true);
   });
 
-  test('what cannot be is a state that says why, and may be tried again', async () => {
+  test('reports a failed start with the reason, and can retry', async () => {
     const { listening, heard } = await aListening(1);
     await expect(listening.resume()).rejects.toMatchObject({ message: 'The port is taken; end it.' });
     expect(listening.state).toEqual({ at: 'failed', why: 'The port is taken; end it.' });
@@ -53,14 +53,14 @@ describe('the listener as its owner switches it (R-DESK-03, R-DESK-07)', () => {
     expect(heard.map(({ at }) => at)).toEqual(['failed', 'listening']);
   });
 
-  test('does one thing after another, and starts what runs no second time', async () => {
+  test('runs pause and resume one after another, and starts only once', async () => {
     const { listening, starts } = await aListening();
     await Promise.all([listening.resume(), listening.resume(), listening.pause(), listening.resume()]);
     expect(listening.state.at).toBe('listening');
     expect(starts()).toBe(2);
   });
 
-  test('is over when it is disposed', async () => {
+  test('closes the listener when disposed', async () => {
     const { listening } = await aListening();
     await listening.resume();
     const { url = '' } = listening.listener ?? {};

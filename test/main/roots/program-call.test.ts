@@ -7,7 +7,7 @@ import { programCall } from '../../../src/main/roots/program-call.ts';
 import { openTestMemory, theOwner } from '../../support/memory.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
-/** An installation, and a folder that is in the PATH. */
+/** An installation and a folder in the PATH. */
 function installed(): { root: string; bin: string } {
   const [root, bin] = [tempFolder(), tempFolder()];
   mkdirSync(join(root, 'bin'), { recursive: true });
@@ -17,14 +17,14 @@ function installed(): { root: string; bin: string } {
 }
 const platform = 'linux';
 
-describe('what starts the command line', () => {
-  test('is its name where the PATH leads to this installation', () => {
+describe('the command that starts the command line', () => {
+  test('is its name if the PATH contains this installation', () => {
     const { root, bin } = installed();
     symlinkSync(join(root, 'bin/helmdeck-memory.js'), join(bin, 'helmdeck-memory'));
     expect(programCall({ root, path: ['/nowhere', bin].join(delimiter), platform, cwd: '/' })).toBe('helmdeck-memory');
   });
 
-  test('is not the name of another installation, nor one that npm put there for a moment', () => {
+  test('is not its name if the PATH contains another installation or a temporary npm folder', () => {
     const { root, bin } = installed();
     const other = installed();
     symlinkSync(join(other.root, 'bin/helmdeck-memory.js'), join(bin, 'helmdeck-memory'));
@@ -35,12 +35,12 @@ describe('what starts the command line', () => {
     expect(programCall({ root, path: npms, platform, cwd: root })).toBe('npx helmdeck-memory');
   });
 
-  test('is its file where npx would fetch a package of that name', () => {
+  test('is the path of its file if npx would download a package', () => {
     const { root } = installed();
     expect(programCall({ root, path: '', platform, cwd: '/' })).toBe(`node ${join(root, 'bin/helmdeck-memory.js')}`);
   });
 
-  test('is its name where no command line came along', () => {
+  test('is its name if the installation has no command line', () => {
     expect(programCall({ root: tempFolder(), path: '', platform, cwd: '/' })).toBe('helmdeck-memory');
   });
 });
@@ -48,7 +48,7 @@ describe('what starts the command line', () => {
 describe('a text that suggests a command', () => {
   afterEach(() => setCliCommand('helmdeck-memory'));
 
-  test('names what starts it here, once', () => {
+  test('names the command of this installation, once', () => {
     setCliCommand('npx helmdeck-memory');
     const told = withCliCommand('Make one with: helmdeck-memory key init, or helmdeck-memory key recovery.');
     expect(told).toBe('Make one with: npx helmdeck-memory key init, or npx helmdeck-memory key recovery.');
@@ -58,7 +58,7 @@ describe('a text that suggests a command', () => {
     expect(new Failure('not_found', 'See helmdeck-memory help.').message).toBe('See npx helmdeck-memory help.');
   });
 
-  test('does so in what an answer says, and nowhere that somebody stored something', () => {
+  test('is adapted in messages, but not in stored text', () => {
     setCliCommand('npx helmdeck-memory');
     const stored = { key: { at: 'locked', remedy: 'Run helmdeck-memory unlock.' }, value: 'helmdeck-memory unlock' };
     expect(withCliCommands([stored])).toEqual([
@@ -66,7 +66,7 @@ describe('a text that suggests a command', () => {
     ]);
   });
 
-  test('does so on every surface, because they all ask through one door', async () => {
+  test('is adapted on every surface', async () => {
     setCliCommand('npx helmdeck-memory');
     const memory = await openTestMemory();
     memory.clock.jump(400 * 86_400_000);

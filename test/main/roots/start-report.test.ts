@@ -8,8 +8,8 @@ const report = (key: KeyState, kept: StoreStatus['kept'] = 'file'): string =>
     "/home/ada/o'hara",
   ).join('\n');
 
-describe('what the owner is told at the start (R-KEY-03, R-KEY-05)', () => {
-  test('a memory with its key: where both are, and no warning', () => {
+describe('the start report (R-KEY-03, R-KEY-05)', () => {
+  test('names the memory and its key, without a warning', () => {
     const told = report({ at: 'ok', source: 'the OS keychain' });
     expect(told).toMatch("/home/ada/o'hara/memory.db");
     expect(told).toMatch('the OS keychain');
@@ -18,11 +18,11 @@ describe('what the owner is told at the start (R-KEY-03, R-KEY-05)', () => {
 
   const remedy = 'Do this.';
   test.each<KeyState>([
-    { at: 'locked', why: 'nobody is logged in', remedy },
+    { at: 'locked', why: 'no user is logged in', remedy },
     { at: 'absent', remedy },
-    { at: 'mismatch', why: 'it is another', remedy },
+    { at: 'mismatch', why: 'it is another key', remedy },
     { at: 'unavailable', why: 'there is no bus', remedy },
-  ])('a memory whose key is $at: a warning with the reason, the remedy, and what works today', (key) => {
+  ])('warns with the reason and the remedy if the key is $at', (key) => {
     const told = report(key);
     expect(told).toMatch(`WARNING: THE KEY IS ${key.at.toUpperCase()}`);
     expect(told).toMatch('why' in key ? key.why : remedy);
@@ -30,7 +30,7 @@ describe('what the owner is told at the start (R-KEY-03, R-KEY-05)', () => {
     expect(told).toMatch(/helmdeck-memory unlock, or restart this program/);
   });
 
-  test('a memory in RAM: a warning, and the command that makes a key', () => {
+  test('warns about a memory in RAM, and names the command that creates a key', () => {
     const told = report({ at: 'ephemeral', remedy }, 'memory');
     expect(told).toMatch(/^WARNING: THERE IS NO KEY.*lost when this program ends/);
     expect(told).toMatch(/^ {2}helmdeck-memory key init --file$/m);

@@ -5,8 +5,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { A_KEY } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
-/** `npm start --` with these words, where no screen is; it is ended when it runs. */
-async function start(...words: string[]): Promise<{ code: number | null; said: string; complained: string }> {
+/** Runs `npm start --` with these arguments and without a display. Stops the program once it runs. */
+async function start(...words: string[]): Promise<{ code: number | null; output: string; errorOutput: string }> {
   const home = tempFolder();
   const child = spawn(process.execPath, ['src/main/roots/start.ts', ...words], {
     env: {
@@ -19,44 +19,44 @@ async function start(...words: string[]): Promise<{ code: number | null; said: s
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
-  let said = '';
-  let complained = '';
-  child.stderr.on('data', (text: Buffer) => (complained += text.toString()));
+  let output = '';
+  let errorOutput = '';
+  child.stderr.on('data', (text: Buffer) => (errorOutput += text.toString()));
   child.stdout.on('data', (text: Buffer) => {
-    said += text.toString();
-    if (said.includes('is running')) child.kill('SIGTERM');
+    output += text.toString();
+    if (output.includes('is running')) child.kill('SIGTERM');
   });
   const [code] = (await once(child, 'close')) as [number | null];
-  return { code, said, complained };
+  return { code, output, errorOutput };
 }
 
-describe.runIf(process.platform === 'linux')('npm start, without a screen (R-DESK-12)', () => {
-  test('says in two lines why there is no window, and runs without, with how to open one', async () => {
-    const { code, said, complained } = await start();
-    expect({ code, complained }).toEqual({ code: 0, complained: '' });
-    expect(said).toMatch(/^Starting without the desktop window. This session has no display\.\n.*\.\n/);
-    expect(said).toMatch(/^To open the window in a browser, run: npx helmdeck-memory window$/m);
-    expect(said).not.toMatch('#link=');
-    expect(said).toMatch(/^Helmdeck Memory is running at /m);
+describe.runIf(process.platform === 'linux')('npm start without a display (R-DESK-12)', () => {
+  test('says in two lines why there is no desktop window, runs without it, and says how to open the window in a browser', async () => {
+    const { code, output, errorOutput } = await start();
+    expect({ code, errorOutput }).toEqual({ code: 0, errorOutput: '' });
+    expect(output).toMatch(/^Starting without the desktop window. This session has no display\.\n.*\.\n/);
+    expect(output).toMatch(/^To open the window in a browser, run: npx helmdeck-memory window$/m);
+    expect(output).not.toMatch('#link=');
+    expect(output).toMatch(/^Helmdeck Memory is running at /m);
   });
 
-  test('does not look for a window where none is wanted', async () => {
-    const { code, said } = await start('--headless');
+  test('does not try the desktop with --headless', async () => {
+    const { code, output } = await start('--headless');
     expect(code).toBe(0);
-    expect(said).not.toMatch('No window');
+    expect(output).not.toMatch('No window');
   });
 
-  test('fails where a window must be', async () => {
-    const { code, said, complained } = await start('--desktop');
-    expect({ code, said }).toEqual({ code: 5, said: '' });
-    expect(complained).toMatch(/^Helmdeck Memory cannot start: This session has no display\. .*\n$/);
+  test('fails with --desktop', async () => {
+    const { code, output, errorOutput } = await start('--desktop');
+    expect({ code, output }).toEqual({ code: 5, output: '' });
+    expect(errorOutput).toMatch(/^Helmdeck Memory cannot start: This session has no display\. .*\n$/);
   });
 
   test.each([['--port'], ['--desktop', '--headless'], ['--headless=1']])('refuses %s', async (...words) => {
     expect(await start(...words)).toMatchObject({
       code: 2,
-      said: '',
-      complained: expect.stringMatching(
+      output: '',
+      errorOutput: expect.stringMatching(
         /^Helmdeck Memory cannot start: The only arguments are --desktop and --headless\./,
       ) as string,
     });

@@ -5,7 +5,7 @@ import { formatMinute } from '../times.ts';
 const name = { description: 'The name of the credential in the list, such as github.' };
 
 /** Longer than any real credential. */
-const MOST_READ = 8192;
+const MAX_BYTES = 8192;
 
 export const credentialSet = command({
   name: 'credential set',
@@ -51,5 +51,5 @@ export const credentialDrop = command({
 
 async function secretFrom({ terminal }: CommandContext): Promise<string> {
   if (terminal.inputIsTerminal) return (await terminal.askHidden('Secret (hidden): ')).trim();
-  return (await terminal.read(MOST_READ))?.toString().trim() ?? '';
+  return (await terminal.readText(MAX_BYTES)).trim();
 }

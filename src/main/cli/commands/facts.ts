@@ -9,10 +9,10 @@ import { columns, decodeUtf8, escapeControls, formatWriter, indent, jsonText } f
 import { formatMinute, formatTimeLeft } from '../times.ts';
 import { given, parseCount, parseExpiryWindow, parseLifetime } from '../values.ts';
 
-/** Reading stops here. Leading and trailing spaces do not count towards the size of a value. */
-const MOST_READ = 16 * VALUE_BYTES;
+/** Longer than the longest value, because leading and trailing spaces do not count. */
+const MAX_INPUT_BYTES = 16 * VALUE_BYTES;
 /** Longer than the index of the largest memory takes to build. */
-const BUILDING_MS = 10_000;
+const INDEX_BUILD_MS = 10_000;
 
 export const remember = command({
   name: 'remember',
@@ -134,7 +134,7 @@ export const search = command({
 
 /** The first search builds the index. Repeats the search until it covers all facts. */
 async function searchAll(context: CommandContext, request: OperationRequest<'search'>): Promise<SearchResponse> {
-  const until = performance.now() + BUILDING_MS;
+  const until = performance.now() + INDEX_BUILD_MS;
   for (;;) {
     const answer = await context.call('search', request);
     if (!answer.partial || performance.now() > until) return answer;
@@ -185,7 +185,7 @@ export const history = command({
 
 async function readValue(context: CommandContext): Promise<string> {
   if (context.terminal.inputIsTerminal) context.terminal.printToStderr('Type the value, then press Ctrl+D on an empty line:');
-  const bytes = await context.terminal.read(MOST_READ);
+  const bytes = await context.terminal.read(MAX_INPUT_BYTES);
   if (!bytes)
     throw new Failure(
       'invalid_input',

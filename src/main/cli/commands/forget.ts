@@ -59,7 +59,7 @@ export const undo = command({
     yes: { description: 'Skips the confirmation. Required without a terminal.' },
   },
   details: [
-    'Forgets the facts that it created, and restores the facts that it changed. The same goes for its pipelines, and for facts that its pipelines wrote when other clients ran them.',
+    'Forgets the facts that the client created, and restores the facts that it changed. Its pipelines are treated in the same way, and so are facts that its pipelines wrote when other clients ran them.',
   ],
   examples: ['undo openclaw --since 2h --dry-run', 'undo "Claude Desktop" --since 2026-11-18T09:00'],
   async run({ arguments: { client }, options }, context) {

@@ -24,7 +24,7 @@ export const keyInit = command({
     await context.printResult({ key: { at: 'ok', source }, ...(path !== undefined && { file: path }), memory }, () => [
       `The key was created in ${source}${path === undefined ? '' : ` (${path})`}.`,
       `The memory is ${memory}, sealed.`,
-      'Without the key nobody can read the memory, not even you. Create a recovery key now and write it down:',
+      'Without the key, the memory cannot be read, not even by you. Create a recovery key now and write it down:',
       withCliCommand('  helmdeck-memory key recovery'),
     ]);
   },

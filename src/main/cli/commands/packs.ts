@@ -13,7 +13,7 @@ import { given, parseCount } from '../values.ts';
 
 const NAME = { description: 'The name of the pack, such as weather.today.' };
 const INPUT = { value: '<json>', description: 'The input as JSON; - reads it from standard input. Default: {}.' };
-const MOST_READ = 1024 * 1024;
+const MAX_INPUT_BYTES = 1024 * 1024;
 const RESTART = 'Restart the program if it is running.';
 
 export const packList = command({
@@ -192,7 +192,7 @@ export const packDisable = command({
 const JsonObject = z.record(z.string(), z.unknown());
 
 async function readInput(context: CommandContext, option = '{}'): Promise<Record<string, unknown>> {
-  const text = option === '-' ? ((await context.terminal.read(MOST_READ))?.toString() ?? '') : option;
+  const text = option === '-' ? await context.terminal.readText(MAX_INPUT_BYTES) : option;
   try {
     return JsonObject.parse(JSON.parse(text));
   } catch {

@@ -19,18 +19,18 @@ function write(root: string, files: Record<string, string>): string {
 describe('the binary of Electron (R-DESK-12)', () => {
   const whole = { 'node_modules/electron/path.txt': 'electron', 'node_modules/electron/dist/electron': '' };
 
-  test('is where its installer put it', () => {
+  test('is in the folder of its package', () => {
     const root = write(tempFolder(), whole);
     expect(findElectron(root, {})).toBe(join(root, 'node_modules/electron/dist/electron'));
   });
 
-  test('is not there before the installer is through', () => {
+  test('is missing until the installer has finished', () => {
     const { 'node_modules/electron/path.txt': _, ...begun } = whole;
     expect(findElectron(write(tempFolder(), begun), {})).toBeUndefined();
     expect(findElectron(tempFolder(), {})).toBeUndefined();
   });
 
-  test('is another one where its own setting names it', () => {
+  test('comes from ELECTRON_OVERRIDE_DIST_PATH if set', () => {
     const other = write(tempFolder(), { electron: '' });
     const root = write(tempFolder(), whole);
     expect(findElectron(root, { ELECTRON_OVERRIDE_DIST_PATH: other })).toBe(join(other, 'electron'));
@@ -38,18 +38,18 @@ describe('the binary of Electron (R-DESK-12)', () => {
   });
 });
 
-/** A program in the place of Electron's installer, which also finds TMPDIR set to a folder of its own. */
+/** A fake installer of Electron. Its TMPDIR is a separate folder. */
 const anInstaller = (script: string): { installer: string; into: string } => {
   const folder = write(tempFolder(), { 'install.mjs': `import fs from 'node:fs'; import os from 'node:os';\n${script}` });
   return { installer: join(folder, 'install.mjs'), into: join(folder, 'dist') };
 };
-/** What a machine that is slow or busy does not use up. */
+/** Long enough for a slow or busy machine. */
 const patience = { first: 50_000, next: 50_000, all: 50_000 };
 const leftovers = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('helmdeck-electron-'));
 const idle = 'setInterval(() => {}, 1000);';
 
-describe('fetching it (R-DESK-12)', () => {
-  test('says how much came, and leaves nothing of what was under way', async () => {
+describe('the download of Electron (R-DESK-12)', () => {
+  test('reports its progress, and leaves no temporary files', async () => {
     const before = leftovers();
     const { installer, into } = anInstaller(`
       const part = os.tmpdir() + '/part';
@@ -64,17 +64,17 @@ describe('fetching it (R-DESK-12)', () => {
   });
 
   test.each([
-    { what: 'a host that never answers', script: idle, why: 'no data for 2 seconds', first: 1500 },
+    { what: 'a server that never responds', script: idle, why: 'no data for 2 seconds', first: 1500 },
     {
-      what: 'one that falls silent',
+      what: 'a server that stops sending',
       script: `fs.writeFileSync(os.tmpdir() + '/part', 'x'); ${idle}`,
       why: 'no data for 1 seconds',
       next: 700,
     },
-    { what: 'a failure', script: `throw new TypeError('fetch failed');`, why: /fetch failed/ },
-    { what: 'a failure of its own words', script: `console.error('Error: checksum\\n at x'); process.exit(1);`, why: 'checksum' },
-    { what: 'a failure without words', script: 'process.exit(3);', why: 'exit code 3' },
-  ])('says why it could not, soon: $what', async ({ script, why, ...short }) => {
+    { what: 'an exception', script: `throw new TypeError('fetch failed');`, why: /fetch failed/ },
+    { what: 'an error message', script: `console.error('Error: checksum\\n at x'); process.exit(1);`, why: 'checksum' },
+    { what: 'an exit code', script: 'process.exit(3);', why: 'exit code 3' },
+  ])('fails quickly with the reason: $what', async ({ script, why, ...short }) => {
     const given = { ...anInstaller(script), environment: process.env, timeouts: { ...patience, ...short } };
     const waited = await measureWait(async () =>
       expect(await fetchElectron({ ...given, progress: () => undefined })).toMatch(why),
@@ -82,7 +82,7 @@ describe('fetching it (R-DESK-12)', () => {
     expect(waited).toBeLessThan(patience.first);
   });
 
-  test('says so soon of a host that takes calls and says nothing, by the installer as it is', async () => {
+  test('fails quickly with the real installer if the server accepts connections but sends nothing', async () => {
     const callers: Socket[] = [];
     const host = createServer((socket) => callers.push(socket)).listen(0, '127.0.0.1');
     await once(host, 'listening');
@@ -95,7 +95,7 @@ describe('fetching it (R-DESK-12)', () => {
       PATH: process.env['PATH'],
       ELECTRON_MIRROR: `http://127.0.0.1:${(host.address() as AddressInfo).port}/`,
       electron_config_cache: join(folder, 'cache'),
-      // Also where one was fetched already.
+      // Otherwise the installer would find an Electron that is already there.
       ELECTRON_OVERRIDE_DIST_PATH: folder,
     };
     const given = { installer: 'node_modules/electron/install.js', into: join(folder, 'dist'), environment };
@@ -104,7 +104,7 @@ describe('fetching it (R-DESK-12)', () => {
     expect(callers.length).toBeGreaterThan(0);
   });
 
-  test('is given up when it takes too long', async () => {
+  test('is aborted when it takes too long', async () => {
     const script = `setInterval(() => fs.appendFileSync(os.tmpdir() + '/part', 'x'), 50);`;
     const all = { ...patience, all: 1200 };
     const asked = fetchElectron({ ...anInstaller(script), progress: () => undefined, environment: process.env, timeouts: all });
