@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { KeyState } from '../../contract/status.ts';
-import { KeyRing, MASTER_KEY_BYTES, SealingKey } from './key-ring.ts';
+import { KeyRing, MASTER_KEY_BYTES, SealingKey } from './cipher.ts';
 import type { KeyReading, KeySource, KeySlot } from './keys/key-source.ts';
 
 /** What the database stores about a key that sealed it: enough to recognize the key, not to derive it. */

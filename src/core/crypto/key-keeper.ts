@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { Failure } from '../../contract/failure.ts';
-import { type KeyState, describeMissingKey } from '../../contract/status.ts';
+import { type KeyState, type StoreStatus, describeMissingKey } from '../../contract/status.ts';
 import type { Connection } from '../store/connection.ts';
 import type { Clock } from '../time/clock.ts';
-import { BrokenSeal, openBytes, sealBytes } from './cipher.ts';
+import { BrokenSeal, type KeyRing, type SealingKey, openBytes, sealBytes } from './cipher.ts';
 import { excludeFromCoreDumps } from './core-dumps.ts';
 import { type HeldKeys, findKeys, type KeyRecord, createFirstKey } from './find-keys.ts';
-import type { KeyRing, SealingKey } from './key-ring.ts';
 import type { KeySource } from './keys/key-source.ts';
 import { WRAPPED_KEY_NAMES } from './recovery-key.ts';
 
@@ -22,6 +21,8 @@ export class KeyKeeper {
   readonly #connection: Connection;
   readonly #clock: Clock;
   readonly sources: readonly KeySource[];
+  /** The progress of a key rotation, which the rotation updates. */
+  rotation: StoreStatus['rotation'] = { at: 'none' };
   readonly #broken = new Set<string>();
   readonly #listeners = new Set<() => void>();
   #keys: HeldKeys | undefined;

@@ -1,28 +1,28 @@
 import { linesIn, hasWords } from './import-entry.ts';
 
-/** A part of a Markdown text that belongs together. */
+/** A block of a Markdown text. */
 export interface Block {
-  /** Where it begins, from 1. */
+  /** Its first line, counted from 1. */
   readonly line: number;
-  /** `item`: of a list, with all that is indented below it. `property`: a line of the block of settings at the top. */
+  /** `item`: a list item with the lines that are indented below it. `property`: a line of the front matter. */
   readonly kind: 'heading' | 'item' | 'paragraph' | 'code' | 'comment' | 'property';
-  /** Without the signs that say what it is. */
+  /** Without its Markdown markers. */
   readonly text: string;
-  /** Of a heading, from 1. */
+  /** The level of a heading, from 1; otherwise 0. */
   readonly level: number;
 }
 
 interface OpenBlock {
   readonly line: number;
-  readonly what: Block['kind'];
+  readonly kind: Block['kind'];
   readonly lines: string[];
-  /** How far an item's own lines are indented at least. */
+  /** The indentation of the line with the list marker. */
   readonly indent: number;
-  /** How far the first of them is, which the others go by. */
+  /** The indentation of the first line below an item, which is removed from the others. */
   inner?: number;
 }
 
-/** Markdown line by line, as far as it tells what belongs together. Signs that stand alone, such as rules, make no block. */
+/** Splits Markdown into blocks, line by line. Lines without words, such as rules, make no block. */
 export function blocksOf(text: string): Block[] {
   const lines = linesIn(text);
   const blocks: Block[] = [];
@@ -30,16 +30,16 @@ export function blocksOf(text: string): Block[] {
   let blank = false;
 
   const close = (): void => {
-    if (open) add(open.line, open.what, open.lines.join('\n'));
+    if (open) add(open.line, open.kind, open.lines.join('\n'));
     open = undefined;
   };
-  const add = (line: number, what: Block['kind'], body: string, level = 0): void => {
-    const said = what === 'code' ? body.trimEnd() : body.trim();
-    if (hasWords(said)) blocks.push({ line, kind: what, text: said, level });
+  const add = (line: number, kind: Block['kind'], body: string, level = 0): void => {
+    const trimmed = kind === 'code' ? body.trimEnd() : body.trim();
+    if (hasWords(trimmed)) blocks.push({ line, kind, text: trimmed, level });
   };
-  const begin = (line: number, what: Block['kind'], first: string, indent = 0): void => {
+  const begin = (line: number, kind: Block['kind'], first: string, indent = 0): void => {
     close();
-    open = { line, what, lines: [first], indent };
+    open = { line, kind, lines: [first], indent };
   };
 
   const top = propertiesEnd(lines);
@@ -48,54 +48,54 @@ export function blocksOf(text: string): Block[] {
   for (let at = top === 0 ? 0 : top + 1; at < lines.length; at += 1) {
     const line = lines[at] ?? '';
     const indent = indentOf(line);
-    const said = line.trim();
-    const inItem: OpenBlock | undefined = open?.what === 'item' && indent > open.indent ? open : undefined;
-    const fence = /^(`{3,}|~{3,})/.exec(said)?.[1];
-    if (said === '') blank = true;
+    const trimmed = line.trim();
+    const inItem: OpenBlock | undefined = open?.kind === 'item' && indent > open.indent ? open : undefined;
+    const fence = /^(`{3,}|~{3,})/.exec(trimmed)?.[1];
+    if (trimmed === '') blank = true;
     else if (fence !== undefined) {
       const end = endOf(lines, at, (later) => closes(later.trim(), fence));
-      const code = lines.slice(at, end + 1).map((part) => (inItem ? within(inItem, part) : part));
-      const introduced: OpenBlock | undefined = inItem ?? (open?.lines.at(-1)?.trimEnd().endsWith(':') ? open : undefined);
-      if (introduced) introduced.lines.push(...code);
+      const code = lines.slice(at, end + 1).map((part) => (inItem ? unindented(inItem, part) : part));
+      const introduction: OpenBlock | undefined = inItem ?? (open?.lines.at(-1)?.trimEnd().endsWith(':') ? open : undefined);
+      if (introduction) introduction.lines.push(...code);
       else {
         close();
         add(at + 1, 'code', code.join('\n'));
       }
       at = end;
-    } else if (inItem) inItem.lines.push(`${blank ? '\n' : ''}${within(inItem, line)}`);
-    else if (said.startsWith('<!--')) {
+    } else if (inItem) inItem.lines.push(`${blank ? '\n' : ''}${unindented(inItem, line)}`);
+    else if (trimmed.startsWith('<!--')) {
       close();
       const end = endOf(lines, at - 1, (later) => later.includes('-->'));
       add(at + 1, 'comment', lines.slice(at, end + 1).join('\n'));
       at = end;
-    } else if (headingLevel(said) > 0) {
+    } else if (headingLevel(trimmed) > 0) {
       close();
-      add(at + 1, 'heading', said.replace(/^#+/, '').replace(/(?:\s#+)$/, ''), headingLevel(said));
-    } else if (isUnderline(said) && open?.what === 'paragraph' && open.lines.length === 1 && !blank) {
-      add(open.line, 'heading', open.lines[0] ?? '', said.startsWith('=') ? 1 : 2);
+      add(at + 1, 'heading', trimmed.replace(/^#+/, '').replace(/(?:\s#+)$/, ''), headingLevel(trimmed));
+    } else if (isUnderline(trimmed) && open?.kind === 'paragraph' && open.lines.length === 1 && !blank) {
+      add(open.line, 'heading', open.lines[0] ?? '', trimmed.startsWith('=') ? 1 : 2);
       open = undefined;
-    } else if (isRule(said)) close();
+    } else if (isRule(trimmed)) close();
     else if (listItemText(line) !== undefined) begin(at + 1, 'item', listItemText(line) ?? '', indent);
-    else if (open && !blank && open.what !== 'code') open.lines.push(line.trimEnd());
+    else if (open && !blank && open.kind !== 'code') open.lines.push(line.trimEnd());
     else begin(at + 1, 'paragraph', line.trimEnd());
-    if (said !== '') blank = false;
+    if (trimmed !== '') blank = false;
   }
   close();
   return blocks;
 }
 
-/** The index of the line that ends the settings at the top, or 0 without any. */
+/** The index of the last line of the front matter, or 0 if there is none. */
 function propertiesEnd(lines: readonly string[]): number {
   if (lines[0]?.trimEnd() !== '---') return 0;
   const end = Math.max(0, lines.indexOf('---', 1));
-  // Else it is a rule, and another one further down.
+  // Otherwise these are two rules with text between them.
   return lines.slice(1, end).every((line) => SETTING.test(line)) ? end : 0;
 }
 
-/** As YAML has them: a name with its value, what is indented or listed below it, a comment, or nothing. */
+/** A line of YAML: a name with a value, an indented line or list item, a comment, or an empty line. */
 const SETTING = /^(?:[\w"'][^:]{0,80}:(?:\s|$)|\s|- |#|$)/;
 
-/** Of the first line after this one that ends what was begun, or of the last there is. */
+/** The index of the first line after `at` that ends the block, or of the last line. */
 function endOf(lines: readonly string[], at: number, ends: (line: string) => boolean): number {
   for (let end = at + 1; end < lines.length; end += 1) if (ends(lines[end] ?? '')) return end;
   return lines.length - 1;
@@ -105,8 +105,8 @@ const closes = (line: string, fence: string): boolean => line.startsWith(fence) 
 
 const indentOf = (line: string): number => line.length - line.trimStart().length;
 
-/** A line of an item as it stands there, without the indentation that they all have. */
-function within(item: OpenBlock, line: string): string {
+/** A line of an item without the indentation that its lines share. */
+function unindented(item: OpenBlock, line: string): string {
   item.inner ??= indentOf(line);
   return line.slice(Math.min(indentOf(line), item.inner));
 }
@@ -117,5 +117,5 @@ const isUnderline = (line: string): boolean => line === '='.repeat(line.length) 
 
 const isRule = (line: string): boolean => /^(?:[-\s]+|[*\s]+|[_\s]+)$/.test(line) && line.replaceAll(/\s/g, '').length >= 3;
 
-/** What an item of a list says, if the line begins one. */
+/** The text of a list item, if the line begins one. */
 export const listItemText = (line: string): string | undefined => /^\s*(?:[-*+•]|\d{1,3}[.)])\s+(\S.*)$/.exec(line)?.[1];

@@ -4,45 +4,53 @@ import { type ImportEntry, type UnusableEntry, linesIn, type SourceReader, hasWo
 import { toTags } from './naming.ts';
 
 /**
- * The memory of ChatGPT or Claude as its page shows it, or as they write it down when asked: an entry a line, maybe with the day
- * it was saved, under headings or not. What an entry introduces by a colon, as a list right below, belongs to it.
+ * Reads the memory of ChatGPT or Claude, copied from its page or written by the model on request. Each line is an entry, with an
+ * optional date, and may be below a heading. A list directly after an entry that ends with a colon belongs to that entry.
  */
 export const readChatPage: SourceReader = (text) => {
   const headings = new Headings();
-  const found: ImportEntry[] = [];
-  const left: UnusableEntry[] = [];
-  let entry: { line: number; said: string[]; under: string[] } | undefined;
+  const entries: ImportEntry[] = [];
+  const unusable: UnusableEntry[] = [];
+  let entry: { line: number; lines: string[]; headings: string[] } | undefined;
   const close = (): void => {
-    if (entry) found.push(entryOf(entry));
+    if (entry) entries.push(entryOf(entry));
     entry = undefined;
   };
   for (const [index, raw] of linesIn(text).entries()) {
     const line = index + 1;
-    const said = raw.trim();
+    const trimmed = raw.trim();
     const item = listItemText(raw);
-    const heading = headingIn(said);
-    if (said === '' || !hasWords(said)) close();
-    else if (entry && item !== undefined && entry.said[0]?.endsWith(':')) entry.said.push(`- ${item}`);
+    const heading = headingIn(trimmed);
+    if (trimmed === '' || !hasWords(trimmed)) close();
+    else if (entry && item !== undefined && entry.lines[0]?.endsWith(':')) entry.lines.push(`- ${item}`);
     else {
       close();
       if (heading) headings.push(heading.level, heading.text, line);
-      else if (isLabel(said)) left.push({ line, text: said, message: 'A label of the page, not a memory.' });
-      else entry = { line, said: [item ?? said], under: headings.currentPath() };
+      else if (isLabel(trimmed)) unusable.push({ line, text: trimmed, message: 'This is a label of the page, not a memory.' });
+      else entry = { line, lines: [item ?? trimmed], headings: headings.currentPath() };
     }
   }
   close();
-  return { entries: found, unusable: [...left, ...headings.unused] };
+  return { entries, unusable: [...unusable, ...headings.unused] };
 };
 
-/** The day is kept as a tag: it says when, and not what. */
-function entryOf({ line, said, under }: { line: number; said: readonly string[]; under: readonly string[] }): ImportEntry {
-  const [first = '', ...more] = said;
+/** The date becomes a tag, because it is not part of the fact itself. */
+function entryOf({
+  line,
+  lines,
+  headings,
+}: {
+  line: number;
+  lines: readonly string[];
+  headings: readonly string[];
+}): ImportEntry {
+  const [first = '', ...more] = lines;
   const [, day = '', dated = ''] = /^\[([^\]]{1,40})\]\s*[-–—:]?\s+(\S.*)$/.exec(first) ?? [];
   const value = [dated === '' ? first : dated, ...more].join('\n');
-  return { line, value, named: [value], tags: toTags([...under, ...(/\d/.test(day) ? [day] : day === '' ? [] : [day])]) };
+  return { line, value, keyParts: [value], tags: toTags([...headings, ...(/\d/.test(day) ? [day] : day === '' ? [] : [day])]) };
 }
 
-/** The sections of Claude's memory, which lose their signs when they are copied as they are shown. */
+/** The section titles of Claude's memory, which lose their Markdown markers when they are copied from the page. */
 const SECTIONS: ReadonlySet<string> = new Set([
   'work context',
   'personal context',
@@ -58,7 +66,7 @@ const SECTIONS: ReadonlySet<string> = new Set([
   'approach & patterns',
   'tools & resources',
 ]);
-const WITHIN: ReadonlySet<string> = new Set(['recent months', 'earlier context', 'long-term background']);
+const SUBSECTIONS: ReadonlySet<string> = new Set(['recent months', 'earlier context', 'long-term background']);
 
 function headingIn(line: string): { text: string; level: number } | undefined {
   const [, signs = '', named = ''] = /^(#{1,6})\s+(\S.*)$/.exec(line) ?? [];
@@ -66,9 +74,9 @@ function headingIn(line: string): { text: string; level: number } | undefined {
   const [, stars = '', marked = ''] = /^(\*{1,3}|_{2})([^*_][^*]{0,80}?)\1:?$/.exec(line) ?? [];
   const text = (marked === '' ? line : marked).replace(/:$/, '').trim();
   const known = SECTIONS.has(text.toLowerCase());
-  // Below every heading that signs make, however deep.
+  // Its level is below those of all headings with number signs.
   if (marked !== '' && !/[.!?]$/.test(text)) return { text, level: stars.length === 1 ? 8 : 7 };
-  return known ? { text, level: WITHIN.has(text.toLowerCase()) ? 8 : 7 } : undefined;
+  return known ? { text, level: SUBSECTIONS.has(text.toLowerCase()) ? 8 : 7 } : undefined;
 }
 
 const LABELS: ReadonlySet<string> = new Set([

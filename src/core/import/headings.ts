@@ -7,7 +7,7 @@ interface Heading {
   used: boolean;
 }
 
-/** Under which headings a text stands. They become tags, and one that nothing stands under is told. */
+/** Tracks the headings above a text. They become tags. Headings without a fact are reported as unusable. */
 export class Headings {
   readonly #all: Heading[] = [];
   #path: readonly Heading[] = [];
@@ -18,7 +18,7 @@ export class Headings {
     this.#all.push(heading);
   }
 
-  /** For something that stands here. */
+  /** The headings above the current line, which count as used from then on. */
   currentPath(): string[] {
     for (const heading of this.#path) heading.used = true;
     return this.#path.map(({ text }) => text);
@@ -27,6 +27,6 @@ export class Headings {
   get unused(): UnusableEntry[] {
     return this.#all
       .filter(({ used }) => !used)
-      .map(({ line, text }) => ({ line, text, message: 'A heading with nothing below it that could be a fact.' }));
+      .map(({ line, text }) => ({ line, text, message: 'This heading has no fact below it.' }));
   }
 }

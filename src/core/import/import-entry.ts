@@ -3,51 +3,51 @@ import { IMPORT_TEXT } from '../../contract/limits.ts';
 
 /** An entry of another memory that can become a fact. */
 export interface ImportEntry {
-  /** Where it begins, from 1. */
+  /** Its first line, counted from 1. */
   readonly line: number;
   readonly value: string;
-  /** What its key is made from: texts that become its parts. */
-  readonly named: readonly string[];
+  /** The texts that become the parts of its key. */
+  readonly keyParts: readonly string[];
   readonly category?: string | undefined;
   readonly tags: readonly string[];
 }
 
-/** An entry that can not, and why. */
+/** A text that cannot become a fact, with the reason. */
 export interface UnusableEntry {
   readonly line: number;
   readonly text: string;
   readonly message: string;
 }
 
-/** All that stood in a text: nothing of it is in neither list but blanks and signs. */
+/** The content of a text. Only spaces and punctuation may be missing from both lists. */
 interface Reading {
   readonly entries: readonly ImportEntry[];
   readonly unusable: readonly UnusableEntry[];
 }
 
 /**
- * Reads what another program wrote. Whatever it is given, it answers or says that it is too much, in
- * time that grows with the text and no faster.
+ * Reads the text of another program. It accepts any text, throws only if the text has too many entries, and takes time linear in
+ * the length of the text.
  */
 export type SourceReader = (text: string) => Reading;
 
 export const linesIn = (text: string): string[] => text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/);
 
-/** Signs alone say nothing that could be lost. */
+/** Whether a text has more than spaces, punctuation and symbols. */
 export const hasWords = (text: string): boolean => /[^\s\p{P}\p{Sm}\p{Sk}\p{Cc}\p{Cf}]/u.test(text);
 
-/** What was said of somebody must say of whom, once it stands alone. */
+/** Puts the name before the text unless the text contains it, because the fact must be clear without its source. */
 export function withSubject(name: string, text: string): string {
   if (!hasWords(name)) return text;
-  const named = new RegExp(String.raw`(?<![\p{L}\p{N}])${RegExp.escape(name)}(?![\p{L}\p{N}])`, 'iu');
-  return named.test(text) ? text : `${name}: ${text}`;
+  const pattern = new RegExp(String.raw`(?<![\p{L}\p{N}])${RegExp.escape(name)}(?![\p{L}\p{N}])`, 'iu');
+  return pattern.test(text) ? text : `${name}: ${text}`;
 }
 
-/** Said before the work is done, where a glance tells how many there are. */
+/** Throws if there are too many entries. Call it before reading them. */
 export function limitEntries(entries: number): void {
   if (entries <= IMPORT_TEXT.entries) return;
   throw new Failure(
     'invalid_input',
-    `It has more than ${IMPORT_TEXT.entries} entries; split it, and bring the parts one after the other.`,
+    `It has more than ${IMPORT_TEXT.entries} entries; split it, and import the parts one after the other.`,
   );
 }

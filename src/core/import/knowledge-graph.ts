@@ -2,42 +2,42 @@ import { IMPORT_TEXT } from '../../contract/limits.ts';
 import { withSubject, type ImportEntry, type UnusableEntry, linesIn, type SourceReader, limitEntries } from './import-entry.ts';
 import { toCategory, toTags } from './naming.ts';
 
-/** The knowledge graph of the reference memory server: a record on each line, or all of it as one object. */
+/** Reads the knowledge graph of the MCP reference memory server: one record on each line, or one object with all records. */
 export const readGraph: SourceReader = (text) => {
-  const found: ImportEntry[] = [];
-  const left: UnusableEntry[] = [];
-  for (const { line, record, text: said } of recordsIn(text)) {
-    const leave = (message: string, what = said): void => void left.push({ line, text: what, message });
-    if (record === undefined) leave('The line is not JSON.');
-    else if (isEntity(record)) takeEntity(record, line, { found, leave });
-    else if (isRelation(record)) found.push(relation(record, line));
-    else leave('It is neither an entity with observations nor a relation.');
+  const entries: ImportEntry[] = [];
+  const unusable: UnusableEntry[] = [];
+  for (const { line, record, text: source } of recordsIn(text)) {
+    const reject = (message: string, what = source): void => void unusable.push({ line, text: what, message });
+    if (record === undefined) reject('The line is not JSON.');
+    else if (isEntity(record)) takeEntity(record, line, { entries, reject });
+    else if (isRelation(record)) entries.push(relation(record, line));
+    else reject('It is neither an entity with observations nor a relation.');
   }
-  return { entries: found, unusable: left };
+  return { entries, unusable };
 };
 
-interface Into {
-  readonly found: ImportEntry[];
-  readonly leave: (message: string, what?: string) => void;
+interface Output {
+  readonly entries: ImportEntry[];
+  readonly reject: (message: string, what?: string) => void;
 }
 
-function takeEntity({ name, entityType: type, observations }: Entity, line: number, { found, leave }: Into): void {
-  if (name.length > IMPORT_TEXT.name) return leave(`Its name is longer than ${IMPORT_TEXT.name} characters; shorten it there.`);
-  if (observations.length === 0) return leave('Nothing was observed about it.');
+function takeEntity({ name, entityType: type, observations }: Entity, line: number, { entries, reject }: Output): void {
+  if (name.length > IMPORT_TEXT.name) return reject(`Its name is longer than ${IMPORT_TEXT.name} characters; shorten it there.`);
+  if (observations.length === 0) return reject('It has no observations.');
   const category = typeof type === 'string' ? toCategory(type) : undefined;
-  // What cannot be a category is not lost.
+  // A type that is not a valid category becomes a tag.
   const tags = toTags(category === undefined && typeof type === 'string' ? [name, type] : [name]);
   for (const observation of observations) {
     if (typeof observation !== 'string' || observation.trim() === '')
-      leave('The observation is not a text, or blank.', spelled(observation));
-    else found.push({ line, value: withSubject(name, observation.trim()), named: [name, observation], category, tags });
+      reject('The observation is not a text, or is blank.', spelled(observation));
+    else entries.push({ line, value: withSubject(name, observation.trim()), keyParts: [name, observation], category, tags });
   }
 }
 
 const relation = ({ from, to, relationType: type }: Relation, line: number): ImportEntry => ({
   line,
   value: `${from} ${type.replaceAll('_', ' ')} ${to}`,
-  named: [from, `${type} ${to}`],
+  keyParts: [from, `${type} ${to}`],
   category: 'relations',
   tags: toTags([from, to]),
 });
@@ -56,7 +56,7 @@ interface Relation {
 
 interface Numbered {
   readonly line: number;
-  /** Undefined where the line is no JSON. */
+  /** Undefined if the line is not JSON. */
   readonly record: unknown;
   readonly text: string;
 }
@@ -70,7 +70,7 @@ function recordsIn(text: string): Numbered[] {
   return lines.map((line) => ({ ...line, record: parsed(line.text) }));
 }
 
-/** As `read_graph` answers it, and as older servers kept it. A single line that is a record is a file of one line. */
+/** The records of a `read_graph` response or a file of an older server. Undefined for a single record, which is a file of one line. */
 function graphIn(whole: unknown): unknown[] | undefined {
   if (!isObject(whole) || (!('entities' in whole) && !('relations' in whole))) return undefined;
   return [whole['entities'], whole['relations']].flatMap((list) => (list === undefined ? [] : list));
@@ -84,7 +84,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** To show how it begins. What is nested too deeply to be written again has no beginning worth showing. */
+/** The JSON of a value, which is shown in a message. Empty if the value is nested too deeply for `JSON.stringify`. */
 function spelled(value: unknown): string {
   try {
     return JSON.stringify(value);

@@ -4,90 +4,91 @@ import { Headings } from './headings.ts';
 import { withSubject, type ImportEntry, type UnusableEntry, type SourceReader } from './import-entry.ts';
 import { toCategory, toTags } from './naming.ts';
 
-/** Words of one fact that become its tags; with those of its headings they are far fewer than a fact may have. */
-const MOST_TAGS = 16;
+/** The most hash tags of one fact. With the tags of its headings, it stays far below the limit of a fact. */
+const MAX_TAGS = 16;
 
-/** Files of instructions and notes, such as CLAUDE.md, AGENTS.md and GEMINI.md: each item, paragraph and piece of code says something. */
+/** Reads files of instructions and notes, such as CLAUDE.md, AGENTS.md and GEMINI.md. Each list item, paragraph and code block is an entry. */
 export const readMarkdown: SourceReader = (text) => {
   const headings = new Headings();
-  const found: ImportEntry[] = [];
-  const left: UnusableEntry[] = [];
-  for (const { line, kind: what, text: said, level } of blocksOf(text)) {
-    if (what === 'heading') headings.push(level, said, line);
-    else if (what === 'comment') left.push({ line, text: said, message: 'A comment, which nobody is meant to read.' });
-    else if (what === 'property') left.push({ line, text: said, message: 'A setting of the file, not a fact.' });
-    else if (/^@\S+$/.test(said))
-      left.push({ line, text: said, message: 'It stands for another file; bring that one by itself.' });
-    else found.push({ line, value: said, named: [said], tags: toTags(headings.currentPath()) });
+  const entries: ImportEntry[] = [];
+  const unusable: UnusableEntry[] = [];
+  for (const { line, kind, text: source, level } of blocksOf(text)) {
+    if (kind === 'heading') headings.push(level, source, line);
+    else if (kind === 'comment') unusable.push({ line, text: source, message: 'This is a comment, not a fact.' });
+    else if (kind === 'property') unusable.push({ line, text: source, message: 'This is a setting of the file, not a fact.' });
+    else if (/^@\S+$/.test(source))
+      unusable.push({ line, text: source, message: 'This is a reference to another file; import that file separately.' });
+    else entries.push({ line, value: source, keyParts: [source], tags: toTags(headings.currentPath()) });
   }
-  return { entries: found, unusable: [...left, ...headings.unused] };
+  return { entries, unusable: [...unusable, ...headings.unused] };
 };
 
-/** Notes of basic-memory: what is observed bears a category, hash tags and a context, and relations lead to other notes. */
+/** Reads a note of basic-memory. Observations have a category, hash tags and a context; relations link to other notes. */
 export const readBasicMemoryNote: SourceReader = (text) => {
   const blocks = blocksOf(text);
-  const { title, tags: common, kept, left } = propertiesOf(blocks);
+  const { title, tags: common, used, unusable } = propertiesOf(blocks);
   const headings = new Headings();
-  const found: ImportEntry[] = [];
-  // The title stands in every fact, and tells more there than as a tag.
-  const above = (): string[] => headings.currentPath().filter((heading) => heading !== title && !CUSTOMARY.has(heading));
-  for (const { line, kind: what, text: said, level } of blocks) {
-    if (what === 'heading') headings.push(level, said, line);
-    else if (what === 'comment') left.push({ line, text: said, message: 'A comment, which nobody is meant to read.' });
-    else if (what !== 'property') found.push(noted(said, { line, item: what === 'item', title, tags: [...common, ...above()] }));
+  const entries: ImportEntry[] = [];
+  // The title is part of every fact, so it is not needed as a tag.
+  const above = (): string[] => headings.currentPath().filter((heading) => heading !== title && !STANDARD_HEADINGS.has(heading));
+  for (const { line, kind, text: source, level } of blocks) {
+    if (kind === 'heading') headings.push(level, source, line);
+    else if (kind === 'comment') unusable.push({ line, text: source, message: 'This is a comment, not a fact.' });
+    else if (kind !== 'property')
+      entries.push(noteEntry(source, { line, item: kind === 'item', title, tags: [...common, ...above()] }));
   }
-  // Without a fact there is none that could bear them.
-  return { entries: found, unusable: [...left, ...(found.length === 0 ? kept : []), ...headings.unused] };
+  // The title and tags are used only if there is a fact.
+  return { entries, unusable: [...unusable, ...(entries.length === 0 ? used : []), ...headings.unused] };
 };
 
-/** Headings under which every note has the same. */
-const CUSTOMARY: ReadonlySet<string> = new Set(['Observations', 'Relations']);
+/** Headings that every note has. */
+const STANDARD_HEADINGS: ReadonlySet<string> = new Set(['Observations', 'Relations']);
 
-interface Place {
+interface NoteContext {
   readonly line: number;
   readonly item: boolean;
   readonly title: string;
   readonly tags: readonly string[];
 }
 
-function noted(said: string, { line, item, title, tags }: Place): ImportEntry {
-  const relation = item ? relationIn(said) : undefined;
+function noteEntry(source: string, { line, item, title, tags }: NoteContext): ImportEntry {
+  const relation = item ? relationIn(source) : undefined;
   if (relation) {
     const { type, target, rest } = relation;
     const value = `${title === '' ? 'This' : title} ${type.replaceAll('_', ' ')} ${target}${rest}`;
-    return { line, value, named: [title, `${type} ${target}`], category: 'relations', tags: toTags([...tags, target]) };
+    return { line, value, keyParts: [title, `${type} ${target}`], category: 'relations', tags: toTags([...tags, target]) };
   }
-  const observed = item ? observationIn(said) : undefined;
-  if (!observed) return { line, value: withSubject(title, said), named: [title, said], tags: toTags(tags) };
-  const { category, text, words } = observed;
+  const observation = item ? observationIn(source) : undefined;
+  if (!observation) return { line, value: withSubject(title, source), keyParts: [title, source], tags: toTags(tags) };
+  const { category, text, words } = observation;
   return {
     line,
     value: withSubject(title, text),
-    named: [title, text],
-    // What is no category of ours is not lost.
+    keyParts: [title, text],
+    // A name that is not a valid category becomes a tag.
     category: toCategory(category),
     tags: toTags([...tags, ...words, ...(toCategory(category) === undefined ? [category] : [])]),
   };
 }
 
-/** `relates_to [[Another note]] (why)`. A sentence that has a link in it is a sentence. */
-function relationIn(said: string): { type: string; target: string; rest: string } | undefined {
+/** Parses `relates_to [[Another note]] (why)`. A sentence that contains a link is no relation. */
+function relationIn(source: string): { type: string; target: string; rest: string } | undefined {
   const [, type = '', target = '', rest = ''] =
-    /^([\p{L}\p{N}_ -]{0,40})\[\[([^[\]\n]{1,200})\]\]\s*(|\([^()]*\))$/u.exec(said) ?? [];
+    /^([\p{L}\p{N}_ -]{0,40})\[\[([^[\]\n]{1,200})\]\]\s*(|\([^()]*\))$/u.exec(source) ?? [];
   if (target.trim() === '' || type.trim().split(' ').length > 3) return undefined;
   return { type: type.trim() || 'links_to', target: target.trim(), rest: rest === '' ? '' : ` ${rest}` };
 }
 
-/** `[category] What is so #tag #another (context)`. */
-function observationIn(said: string): { category: string; text: string; words: string[] } | undefined {
-  const [, category = '', rest = ''] = /^\[([^[\]()\n]{1,64})\]\s+(\S[^]*)$/.exec(said) ?? [];
-  // A box that is ticked, or not.
+/** Parses `[category] Text #tag #another (context)`. */
+function observationIn(source: string): { category: string; text: string; words: string[] } | undefined {
+  const [, category = '', rest = ''] = /^\[([^[\]()\n]{1,64})\]\s+(\S[^]*)$/.exec(source) ?? [];
+  // This is a checkbox.
   if (rest === '' || /^[ xX/-]$/.test(category)) return undefined;
   const open = rest.endsWith(')') ? rest.lastIndexOf(' (') : -1;
   const [body, context] = open < 0 ? [rest, ''] : [rest.slice(0, open), rest.slice(open)];
   const words: string[] = [];
   let end = body.length;
-  while (words.length < MOST_TAGS) {
+  while (words.length < MAX_TAGS) {
     const start = body.lastIndexOf(' ', end - 1);
     const word = body.slice(start + 1, end);
     if (start < 0 || !/^#[\p{L}\p{N}_/-]+$/u.test(word)) break;
@@ -100,33 +101,37 @@ function observationIn(said: string): { category: string; text: string; words: s
 interface Properties {
   readonly title: string;
   readonly tags: readonly string[];
-  /** The settings that say so. */
-  readonly kept: readonly UnusableEntry[];
-  readonly left: UnusableEntry[];
+  /** The settings that contain the title and the tags. */
+  readonly used: readonly UnusableEntry[];
+  readonly unusable: UnusableEntry[];
 }
 
-/** What the settings at the top say of the whole note. */
+/** Reads the title and the tags from the front matter. */
 function propertiesOf(blocks: readonly Block[]): Properties {
   const tags: string[] = [];
-  const kept: UnusableEntry[] = [];
-  const left: UnusableEntry[] = [];
+  const used: UnusableEntry[] = [];
+  const unusable: UnusableEntry[] = [];
   let title = '';
   let listing = false;
-  for (const { line, kind: what, text } of blocks) {
-    if (what !== 'property') continue;
-    const setting = { line, text, message: 'A setting of the note, not a fact; its title and tags are kept.' };
+  for (const { line, kind, text } of blocks) {
+    if (kind !== 'property') continue;
+    const setting = {
+      line,
+      text,
+      message: 'This is a setting of the note, not a fact. The title and the tags of the note are used.',
+    };
     const [, name = '', value = ''] = /^([\w-]{1,64}):\s*([^]*)$/.exec(text) ?? [];
     const entries =
       name === 'tags' ? value.replaceAll(/[[\]]/g, '').split(',') : listing && text.startsWith('- ') ? [text.slice(2)] : [];
     listing = name === 'tags' || (listing && name === '');
     const plain = value.replaceAll(/^["']|["']$/g, '').trim();
     if (name === 'title' && title === '' && plain.length <= IMPORT_TEXT.name) title = plain;
-    else if (entries.length > 0 && tags.length + entries.length <= MOST_TAGS / 2) tags.push(...entries);
+    else if (entries.length > 0 && tags.length + entries.length <= MAX_TAGS / 2) tags.push(...entries);
     else {
-      left.push(setting);
+      unusable.push(setting);
       continue;
     }
-    kept.push(setting);
+    used.push(setting);
   }
-  return { title, tags, kept, left };
+  return { title, tags, used, unusable };
 }

@@ -4,15 +4,15 @@ import { CATEGORY, RESERVED_CATEGORIES, TAGS } from '../../contract/limits.ts';
 import { foldCase } from '../../contract/schema.ts';
 import type { ImportEntry } from './import-entry.ts';
 
-/** Letters that one part of a key shows: enough to know it again, and a whole key stays far below its limit. */
-const SHOWN = 48;
-/** A word longer than this is no name that anybody reads, and is not looked through for one. */
-const LOOKED_AT = 512;
+/** The most characters of one part of a key. A whole key stays far below its limit. */
+const PART_CHARACTERS = 48;
+/** Only the first characters of a text are used for a name. */
+const MAX_READ = 512;
 
-/** Letters and digits of any script, joined by hyphens and cut between words. Nothing of it needs to be escaped anywhere. */
-function slug(text: string, most: number = SHOWN): string {
+/** Letters and digits of any script, joined by hyphens and cut between words. A slug needs no escaping in URLs or shells. */
+function slug(text: string, most: number = PART_CHARACTERS): string {
   const words = text
-    .slice(0, LOOKED_AT)
+    .slice(0, MAX_READ)
     .normalize('NFKC')
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}\p{M}]+/gu, '-')
@@ -24,19 +24,19 @@ function slug(text: string, most: number = SHOWN): string {
   return (end > most / 2 ? cut.slice(0, end) : cut).normalize('NFC');
 }
 
-/** What two texts that say the same have in common: how they are spaced, capitalised and ended is set aside. */
+/** The text without differences of spacing, letter case and final punctuation. Texts with the same result count as equal. */
 export const comparableText = (text: string): string =>
   text.normalize('NFKC').toLowerCase().replaceAll(/\s+/g, ' ').trim().replace(/[.!]$/, '');
 
-/** The text alone decides, so the same file read again names the same facts, wherever in it they stand. */
-export function importKey(source: ImportSource, { named, value }: ImportEntry): string {
-  const parts = named.map((part) => slug(part)).filter((part) => part !== '');
+/** The key depends on the text alone, so importing a file again gives the same keys, even if its entries have moved. */
+export function importKey(source: ImportSource, { keyParts, value }: ImportEntry): string {
+  const parts = keyParts.map((part) => slug(part)).filter((part) => part !== '');
   return `${[source, ...parts].join('/')}${parts.length > 0 ? '-' : '/'}${hash('sha256', comparableText(value)).slice(0, 8)}`;
 }
 
-/** A category as near to this name as one may be; none if it would be the engine's. */
+/** The valid category that is closest to this name. Undefined if there is none, or if it is reserved. */
 export function toCategory(name: string): string | undefined {
-  const category = foldCase(name.slice(0, LOOKED_AT))
+  const category = foldCase(name.slice(0, MAX_READ))
     .replaceAll(/[^a-z0-9_.-]+/g, '-')
     .replace(/^[^a-z0-9]+/, '')
     .slice(0, 64)
@@ -44,7 +44,7 @@ export function toCategory(name: string): string | undefined {
   return CATEGORY.pattern.test(category) && !RESERVED_CATEGORIES.has(category) ? category : undefined;
 }
 
-/** Names as tags, as many as a fact may have. */
+/** Converts names to tags, without duplicates. */
 export const toTags = (names: readonly string[]): string[] => [
   ...new Set(names.map((name) => slug(name, TAGS.characters)).filter((tag) => tag !== '')),
 ];

@@ -14,29 +14,27 @@ export const sourceReaders: Readonly<Record<ImportSource, SourceReader>> = {
   claude: readChatPage,
 };
 
-/** What a text is, as far as it shows. Lists under headings are Markdown whoever wrote them; plain paragraphs are a page. */
+/** Guesses the program that wrote a text. Lists below headings count as Markdown; plain paragraphs count as a chat page. */
 export function detectSource(text: string, name = ''): ImportSource {
-  const begins = text.replace(/^\uFEFF/, '').trimStart();
-  if (/^[[{]/.test(begins) && !/^\[[^\]]{1,40}\]\s/.test(begins)) return graphIn(begins);
+  const start = text.replace(/^\uFEFF/, '').trimStart();
+  if (/^[[{]/.test(start) && !/^\[[^\]]{1,40}\]\s/.test(start)) return graphSource(start);
   if (/^(?:claude|agents|gemini)(?:\.local)?\.md$/i.test(name)) return 'markdown';
   const blocks = blocksOf(text);
-  const said = (what: string, pattern: RegExp): boolean =>
-    blocks.some((block) => block.kind === what && pattern.test(block.text));
-  if (said('property', /^permalink:/) || said('item', /^\[[^[\]()\n]{2,64}\]\s+\S|\[\[[^[\]\n]+\]\]/)) return 'basic-memory';
-  if (/\.(?:md|mdc|markdown)$/i.test(name) || said('heading', /./)) return 'markdown';
-  if (said('paragraph', /^(?:\*\*[^*\n]{1,80}\*\*:?|work context|personal context|top of mind)$/im)) return 'claude';
-  if (said('paragraph', /^(?:saved|manage) memories$/im)) return 'chatgpt';
-  return said('item', /^(?!\[[^\]]*\d)/) ? 'markdown' : 'chatgpt';
+  const contains = (kind: string, pattern: RegExp): boolean =>
+    blocks.some((block) => block.kind === kind && pattern.test(block.text));
+  if (contains('property', /^permalink:/) || contains('item', /^\[[^[\]()\n]{2,64}\]\s+\S|\[\[[^[\]\n]+\]\]/))
+    return 'basic-memory';
+  if (/\.(?:md|mdc|markdown)$/i.test(name) || contains('heading', /./)) return 'markdown';
+  if (contains('paragraph', /^(?:\*\*[^*\n]{1,80}\*\*:?|work context|personal context|top of mind)$/im)) return 'claude';
+  if (contains('paragraph', /^(?:saved|manage) memories$/im)) return 'chatgpt';
+  return contains('item', /^(?!\[[^\]]*\d)/) ? 'markdown' : 'chatgpt';
 }
 
-function graphIn(text: string): ImportSource {
+function graphSource(text: string): ImportSource {
   if (/^[[{][\s[{"]{0,200}(?:(?:type|name|entityType|from|observations)"|(?:entities|relations)")/.test(text))
     return 'mcp-memory';
   if (/^\{\s{0,20}"key"/.test(text)) {
     throw new Failure('invalid_input', 'This is an export of Helmdeck Memory itself; import it as facts in a file.');
   }
-  throw new Failure(
-    'invalid_input',
-    'This is JSON of a kind that is not known here; say what it is, or copy its entries as text.',
-  );
+  throw new Failure('invalid_input', 'This JSON has an unknown format; name its source, or copy its entries as text.');
 }

@@ -1,4 +1,4 @@
-import { decodeFrame, encodeFrame } from '../crypto/frame.ts';
+import { decodeFrame, encodeFrame } from '../crypto/cipher.ts';
 import { HASH_SEED, HashChains, NOT_FOUND, growTo, hash } from './tables.ts';
 
 const PAGE = 1 << 20;

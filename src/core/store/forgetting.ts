@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { encodeFrame } from '../crypto/frame.ts';
+import { encodeFrame } from '../crypto/cipher.ts';
 import type { KeyKeeper } from '../crypto/key-keeper.ts';
 import type { Connection, NamespaceRow, EntryRow } from './connection.ts';
 import { isVersionCategory } from './entry.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { Failure } from '../../contract/failure.ts';
 import type { KeyState, StoreStatus } from '../../contract/status.ts';
+import { MASTER_KEY_BYTES } from '../crypto/cipher.ts';
 import { KeyKeeper } from '../crypto/key-keeper.ts';
-import { MASTER_KEY_BYTES } from '../crypto/key-ring.ts';
 import type { KeySource } from '../crypto/keys/key-source.ts';
 import type { Clock } from '../time/clock.ts';
 import { Connection } from './connection.ts';

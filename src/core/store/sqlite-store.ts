@@ -284,7 +284,7 @@ export class SqliteStore implements MemoryStore {
       file: this.#disk.state,
       quarantined: this.#rows.brokenCount + this.#keys.brokenSecretCount,
       clock: this.#time.state,
-      rotation: this.upkeep?.rotating ?? { at: 'none' },
+      rotation: this.#keys.rotation,
     };
   }
 
@@ -439,7 +439,7 @@ export class SqliteStore implements MemoryStore {
     this.#requireOpen();
     if (!this.#keys.heldKeys) await this.#awake();
     this.#time.saveWhenDue();
-    void this.#keys.ring;
+    this.#keys.requireKeys();
     return this.#disk.attempt(query);
   }
 

@@ -5,7 +5,7 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 /** A wall clock that runs ahead of the elapsed time by more than this is in doubt. */
 const JUMP = DAY;
-/** How long a clock in doubt must run evenly before anything but the owner can vouch for it. */
+/** How long a clock in doubt must run without another jump before the system's report of synchronization counts. */
 const PROBATION = HOUR;
 /** A longer absence or sleep must be confirmed by the owner. */
 const ORDINARY = 30 * DAY;
@@ -14,17 +14,17 @@ const ADJUSTMENT = 5 * 60 * SECOND;
 
 /** The wall clock is ahead of what this memory knows, and nothing vouches for it yet. */
 interface Doubt {
-  /** When the wall clock last jumped, by the steady clock. */
+  /** The steady time of the last jump of the wall clock. */
   readonly since: number;
   /** How far it is ahead. */
   readonly ahead: number;
-  /** It was found at the start, so the time may have passed while the program was not running. */
+  /** Found at the start, so it may be an absence: time that passed while the program was not running. */
   readonly atStart: boolean;
 }
 
 /** A doubt as it is stored for the next run. */
 interface StoredDoubt {
-  /** When it began, by the wall clock. */
+  /** The wall clock at its beginning. */
   readonly since: number;
   readonly atStart: boolean;
 }
@@ -46,7 +46,7 @@ export type ClockReading =
       readonly wall: number;
       readonly trusted: number;
       readonly atStart: boolean;
-      /** When the clock may be believed without the owner; undefined if only the owner can decide. */
+      /** Milliseconds until the clock can be accepted without the owner; undefined if the owner must confirm it. */
       readonly reviewIn: number | undefined;
     }
   | { readonly at: 'behind'; readonly wall: number; readonly trusted: number };
@@ -67,11 +67,11 @@ export class Timekeeper {
   readonly #suspected: () => void;
   #trusted: number;
   #trustedAt: number;
-  /** Uptime minus the steady clock when both were last read: it grows by the time that the machine sleeps. */
+  /** Uptime minus the steady clock at the last reading. The difference grows by the time that the machine sleeps. */
   #asleep: number;
   #doubt: Doubt | undefined;
   #starting = true;
-  /** Where this run began to count, so that steps of less than a day add up. */
+  /** The time and the uptime at the start of this run, so that steps of less than a day add up. */
   #anchor: { readonly moment: number; readonly uptime: number };
 
   /**
@@ -91,10 +91,11 @@ export class Timekeeper {
     this.#trustedAt = clock.steady();
     this.#asleep = clock.uptime() - this.#trustedAt;
     this.#anchor = { moment: this.#trusted, uptime: clock.uptime() };
-    if (trusted !== 0) this.now();
+    if (trusted !== 0) this.update();
   }
 
-  now(): number {
+  /** Reads the clocks, begins or ends a doubt, and returns the time. */
+  update(): number {
     const wall = this.#clock.now();
     const expected = this.#elapsed(wall);
     if (wall - expected > JUMP || this.#hasDrifted(wall, expected)) {
@@ -104,9 +105,9 @@ export class Timekeeper {
     return this.#trust(Math.max(wall, Math.floor(expected)));
   }
 
-  /** Whether nothing irreversible may happen now. */
+  /** While true, nothing may be deleted because it seems expired. */
   get inDoubt(): boolean {
-    this.now();
+    this.update();
     return this.#doubt !== undefined;
   }
 
@@ -143,7 +144,7 @@ export class Timekeeper {
     this.#trustedAt = this.#clock.steady();
     this.#asleep = this.#clock.uptime() - this.#trustedAt;
     this.#anchor = { moment: this.#trusted, uptime: this.#clock.uptime() };
-    const wall = this.now();
+    const wall = this.update();
     const doubt = this.#doubt as Doubt | undefined;
     if (!doubt || !before || before.since > wall) return;
     this.#doubt = { ...doubt, since: doubt.since - (wall - before.since), atStart: before.atStart };
@@ -162,8 +163,8 @@ export class Timekeeper {
   }
 
   /**
-   * Ends a doubt if there is enough evidence: at most 30 days, an hour without another jump, and a system that says its
-   * clock is synchronized. Where the system says nothing, only the owner can end it.
+   * Ends a doubt of at most 30 days after an hour without another jump, if the system reports its clock as synchronized. If the
+   * system reports nothing, only the owner can end it.
    */
   async review(): Promise<void> {
     if (!this.#passedProbation()) return;
@@ -171,14 +172,14 @@ export class Timekeeper {
     if (synchronized && this.#passedProbation()) this.trustWall();
   }
 
-  /** The owner says that the wall clock is right: the trusted time becomes the wall clock, forward or backward. */
+  /** The owner has confirmed the wall clock, so the trusted time is set to it, forward or backward. */
   trustWall(): void {
     this.#starting = true;
     this.#trust(this.#clock.now());
   }
 
   #passedProbation(): Doubt | undefined {
-    this.now();
+    this.update();
     const doubt = this.#doubt;
     return doubt && doubt.ahead <= ORDINARY && this.#probation(doubt) === 0 ? doubt : undefined;
   }
@@ -192,7 +193,7 @@ export class Timekeeper {
     const before = this.#doubt;
     const change = before ? ahead - before.ahead : 0;
     if (before && Math.abs(change) < ADJUSTMENT) return;
-    // What is left after a correction may still be the time that the program was not running.
+    // The rest of an absence after a correction of the clock is still an absence.
     const atStart = before ? before.atStart && change <= JUMP : this.#starting;
     this.#doubt = { since: this.#clock.steady(), ahead, atStart };
     this.#starting = false;
@@ -211,7 +212,7 @@ export class Timekeeper {
     return moment;
   }
 
-  /** Whether the steps of this run, each too small to be a jump, add up to one. A start may follow an absence of up to a day. */
+  /** Whether the steps of this run add up to a jump, each too small to be one. The first reading may follow an absence of up to a day. */
   #hasDrifted(wall: number, expected: number): boolean {
     if (this.#starting || wall - expected <= SECOND) return false;
     return wall - this.#anchor.moment - (this.#clock.uptime() - this.#anchor.uptime) > JUMP;

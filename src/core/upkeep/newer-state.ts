@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
-import { BrokenSeal, openBytes } from '../crypto/cipher.ts';
+import { BrokenSeal, type KeyRing, openBytes } from '../crypto/cipher.ts';
 import { findKeys, type KeyRecord } from '../crypto/find-keys.ts';
 import { STORED_CLOCK, type KeyKeeper } from '../crypto/key-keeper.ts';
-import type { KeyRing } from '../crypto/key-ring.ts';
 import type { KeySource } from '../crypto/keys/key-source.ts';
 import { wrapKey, RECOVERY_WRAPPED_KEY, RECOVERY_PUBLIC_KEY } from '../crypto/recovery-key.ts';
 import { Connection } from '../store/connection.ts';

@@ -121,7 +121,7 @@ async function makeReady(
     );
     await keys.unlock();
     // Throws if the key of the backup is missing.
-    void keys.ring;
+    keys.requireKeys();
     requireSound(connection);
     const rows = new SealedRows(connection, keys);
     const result = await forgetAgain(connection, keys, rows, since.tombstones, clock.now());

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../contract/failure.ts';
-import { keyIdOf } from '../crypto/cipher.ts';
+import { KeyRing, MASTER_KEY_BYTES, SealingKey, keyIdOf } from '../crypto/cipher.ts';
 import type { KeyKeeper } from '../crypto/key-keeper.ts';
-import { KeyRing, MASTER_KEY_BYTES, SealingKey } from '../crypto/key-ring.ts';
 import type { KeySource } from '../crypto/keys/key-source.ts';
 import { wrapKey, RECOVERY_WRAPPED_KEY, RECOVERY_PUBLIC_KEY, RECOVERY_WRAPPED_RETIRING_KEY } from '../crypto/recovery-key.ts';
 import type { CommitQueue } from '../store/commit-queue.ts';
@@ -19,8 +18,6 @@ const SLICE_MS = 3;
 const ROWS_AT_ONCE = 32;
 const PAGES_AT_ONCE = 200;
 const PLACE = 'rotation';
-
-export type RotationState = { at: 'none' } | { at: 'running'; done: number; of: number };
 
 const EVERYTHING: ReadonlySet<Kind> = new Set(ALL_KINDS);
 const FACTS_WITH_VERSIONS: ReadonlySet<Kind> = new Set(ALL_KINDS.filter((kind) => kind !== 'history'));
@@ -45,15 +42,10 @@ interface WalkedRow extends EntryRow {
  */
 export class Rotation {
   readonly #deps: Deps;
-  #state: RotationState = { at: 'none' };
   #stopped = false;
 
   constructor(deps: Deps) {
     this.#deps = deps;
-  }
-
-  get state(): RotationState {
-    return this.#state;
   }
 
   /** Stops after the current slice; the next start resumes. */
@@ -63,17 +55,17 @@ export class Rotation {
 
   /** Creates the next key, or uses the one that the owner provided, and moves every row to it. */
   async run(): Promise<void> {
-    if (this.#state.at === 'running')
-      throw new Failure('unavailable', 'The key is being rotated already; wait until that has ended.');
     const { keys } = this.#deps;
+    if (keys.rotation.at === 'running')
+      throw new Failure('unavailable', 'The key is being rotated already; wait until the rotation has ended.');
     // Throws if no key is held.
     const { retiring } = keys.ring;
-    this.#state = { at: 'running', done: 0, of: 0 };
+    keys.rotation = { at: 'running', done: 0, of: 0 };
     try {
       if (!retiring) await this.#begin();
       await this.#walk();
     } finally {
-      this.#state = { at: 'none' };
+      keys.rotation = { at: 'none' };
     }
   }
 
@@ -83,7 +75,7 @@ export class Rotation {
     const bytes = await nextKey(source);
     const next = new SealingKey(bytes);
     if (next.id.equals(ring.current.id)) {
-      throw new Failure('invalid_config', 'The next key is the one in use; hand in a new one, made with: openssl rand -hex 32.');
+      throw new Failure('invalid_config', 'The next key is the one in use; provide a new one, made with: openssl rand -hex 32.');
     }
     await queue.run(() => {
       // The memory may have been locked while the key source was read.
@@ -119,7 +111,7 @@ export class Rotation {
 
   /** Walks all rows from the stored position. Returns how many were moved. */
   async #pass(kinds: ReadonlySet<Kind>): Promise<number> {
-    const { connection, queue } = this.#deps;
+    const { connection, queue, keys } = this.#deps;
     const of = connection.sql.countRows.get() as number;
     let done = 0;
     for (let moved = 0; ;) {
@@ -127,7 +119,7 @@ export class Rotation {
       const slice = await queue.run(() => this.#slice(kinds));
       moved += slice.moved;
       done += slice.seen;
-      this.#state = { at: 'running', done: Math.min(done, of), of };
+      keys.rotation = { at: 'running', done: Math.min(done, of), of };
       if (slice.seen === 0) return moved;
       await nextTurn();
       this.#clear();
@@ -163,7 +155,7 @@ export class Rotation {
   }
 
   #requireTime(): void {
-    if (this.#stopped) throw new Failure('cancelled', 'The rotation was interrupted; it goes on at the next start.');
+    if (this.#stopped) throw new Failure('cancelled', 'The rotation was interrupted; it continues at the next start.');
   }
 
   /** Call it in a transaction. */
@@ -225,7 +217,7 @@ async function nextKey(source: KeySource): Promise<Buffer> {
   if (!source.save) {
     throw new Failure(
       'invalid_config',
-      `This key comes from ${source.name}; hand in the new one as HELMDECK_MEMORY_KEY_NEXT and rotate again.`,
+      `This key comes from ${source.name}; provide the new one as HELMDECK_MEMORY_KEY_NEXT and rotate again.`,
     );
   }
   const key = randomBytes(MASTER_KEY_BYTES);

@@ -55,7 +55,7 @@ export async function salvage<T>(
       const keys = new KeyKeeper(connection, clock, sources(String(connection.meta('memory'))));
       await keys.unlock();
       // Throws if the key is missing.
-      void keys.ring;
+      keys.requireKeys();
       const rows = new SealedRows(connection, keys);
       const holes = { any: false };
       const facts = factsOf(connection, rows, { subject }, { now: clock.now(), holes });

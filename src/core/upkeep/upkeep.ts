@@ -8,7 +8,7 @@ import { connect } from '../store/database.ts';
 import { SealedRows } from '../store/sealed-rows.ts';
 import type { Backup, BackupResult, Upkeep, VerificationReport } from '../store/store.ts';
 import { listBackups, writeBackup } from './backup.ts';
-import { Rotation, type RotationState } from './rotation.ts';
+import { Rotation } from './rotation.ts';
 import { verifyMemory } from './verification.ts';
 
 interface Deps {
@@ -25,7 +25,7 @@ interface Deps {
 export class FileUpkeep implements Upkeep {
   readonly #deps: Deps;
   readonly #rotation: Rotation;
-  #working: Promise<unknown> = Promise.resolve();
+  #running: Promise<unknown> = Promise.resolve();
   #backingUp = 0;
 
   constructor(deps: Deps) {
@@ -33,18 +33,15 @@ export class FileUpkeep implements Upkeep {
     this.#rotation = new Rotation(deps);
   }
 
-  get rotating(): RotationState {
-    return this.#rotation.state;
-  }
-
   async rotate(): Promise<void> {
     if (this.#backingUp > 0) throw new Failure('unavailable', 'A backup is being made; rotate the key when that has ended.');
-    return this.#keep(this.#rotation.run());
+    return this.#track(this.#rotation.run());
   }
 
   /** Resumes a rotation that an earlier run did not finish. */
   resume(): void {
-    if (this.rotating.at === 'none' && this.#deps.keys.heldKeys?.ring.retiring) this.rotate().catch(() => undefined);
+    const { rotation, heldKeys } = this.#deps.keys;
+    if (rotation.at === 'none' && heldKeys?.ring.retiring) this.rotate().catch(() => undefined);
   }
 
   async makeRecoveryKey(): Promise<string> {
@@ -66,13 +63,13 @@ export class FileUpkeep implements Upkeep {
   }
 
   async backup(): Promise<BackupResult> {
-    const { connection, folder } = this.#deps;
-    if (this.rotating.at === 'running') {
+    const { connection, folder, keys } = this.#deps;
+    if (keys.rotation.at === 'running') {
       throw new Failure('unavailable', 'The key is being rotated; make the backup when that has ended.');
     }
     this.#backingUp += 1;
     try {
-      return await this.#keep(
+      return await this.#track(
         writeBackup(connection.db, folder, { now: this.#deps.now(), doubtful: this.#deps.doubtful() }, (file) =>
           this.#verifyCopy(file),
         ),
@@ -99,17 +96,17 @@ export class FileUpkeep implements Upkeep {
 
   verify(): Promise<VerificationReport> {
     const { connection, rows, keys } = this.#deps;
-    return this.#keep(verifyMemory(connection, rows, keys));
+    return this.#track(verifyMemory(connection, rows, keys));
   }
 
   /** Waits until running work has stopped safely. */
   async stop(): Promise<void> {
     this.#rotation.stop();
-    await this.#working;
+    await this.#running;
   }
 
-  #keep<T>(work: Promise<T>): Promise<T> {
-    this.#working = Promise.allSettled([this.#working, work]);
+  #track<T>(work: Promise<T>): Promise<T> {
+    this.#running = Promise.allSettled([this.#running, work]);
     return work;
   }
 }

@@ -1,8 +1,7 @@
 import type * as Crypto from 'node:crypto';
 import { createDecipheriv } from 'node:crypto';
 import { expect, test, vi } from 'vitest';
-import { openEntry, sealEntry } from '../../../src/core/crypto/cipher.ts';
-import { KeyRing, SealingKey } from '../../../src/core/crypto/key-ring.ts';
+import { KeyRing, SealingKey, openEntry, sealEntry } from '../../../src/core/crypto/cipher.ts';
 
 // Two copies of a machine that was copied while the program ran hold the same state of the random generator.
 vi.mock('node:crypto', async (original) => ({

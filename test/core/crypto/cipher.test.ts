@@ -1,7 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type EntryContent, BrokenSeal, openEntry, type SealContext, sealEntry } from '../../../src/core/crypto/cipher.ts';
-import { KeyRing, SEGMENT_RECORDS, SealingKey } from '../../../src/core/crypto/key-ring.ts';
+import {
+  BrokenSeal,
+  type EntryContent,
+  KeyRing,
+  SEGMENT_RECORDS,
+  type SealContext,
+  SealingKey,
+  openEntry,
+  sealEntry,
+} from '../../../src/core/crypto/cipher.ts';
 import { START } from '../../support/clock.ts';
 import { anAuthor } from '../../support/store.ts';
 

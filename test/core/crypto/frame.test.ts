@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { encodeFrame, decodeFrame } from '../../../src/core/crypto/frame.ts';
+import { encodeFrame, decodeFrame } from '../../../src/core/crypto/cipher.ts';
 
 const field = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 300 }).filter((text) => text.isWellFormed()),

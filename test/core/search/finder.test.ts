@@ -10,7 +10,7 @@ import { tempFolder } from '../../support/temp-folder.ts';
 
 const keys = ({ hits }: { hits: readonly { key: string }[] }): string[] => hits.map(({ key }) => key);
 
-test('an index is built in turns that stay short, however long facts are (R-VIEW-04)', async () => {
+test('an index is built in short turns, even for long facts (R-VIEW-04)', async () => {
   await using store = await openFileStore(tempFolder(), manualClock());
   const facts = store.space({ subject: 'me' }, 'fact');
   for (let n = 0; n < 12; n += 1) await facts.put(aDraft({ key: `long/${n}`, value: `${n} ${'word '.repeat(12_000)}` }));
@@ -26,7 +26,7 @@ test('an index is built in turns that stay short, however long facts are (R-VIEW
   clearImmediate(next);
   const { found, partial } = await finder.find({ subject: 'me' }, { texts: ['word'], limit: 50 });
   expect([found.length, partial]).toEqual([12, false]);
-  // Of the long ones each takes a turn of its own.
+  // Each long fact takes a turn of its own.
   expect(turns).toBeGreaterThanOrEqual(12);
 });
 
@@ -34,7 +34,7 @@ describe.each([
   { kept: 'in a file', keyless: false },
   { kept: 'in RAM', keyless: true },
 ])('searching a memory $kept (R-VIEW-04)', ({ keyless }) => {
-  test('the very next question finds what was stored, changed and taken away (R-OPS-14)', async () => {
+  test('the next search reflects every stored, changed and deleted fact (R-OPS-14)', async () => {
     const memory = await openTestMemory({ keyless });
     const me = memory.as(aCaller());
     await me('remember', { key: 'deploy', value: 'We deploy on Thursdays with the Konflux pipeline', tags: ['release'] });
@@ -53,7 +53,7 @@ describe.each([
     expect(keys(await me('search', { query: '' }))).toEqual(['editor']);
   });
 
-  test('a search within a list finds what the list shows, and nothing else (R-SEEK-01)', async () => {
+  test('a search within a list finds only facts of that list (R-SEEK-01)', async () => {
     const memory = await openTestMemory({ keyless });
     const [codex, zed] = [memory.as(aCaller({ client: 'codex' })), memory.as(aCaller({ client: 'zed' }))];
     await codex('remember', { key: 'a', value: 'word', tags: ['ops'], ttl_seconds: 3600 });
@@ -72,7 +72,7 @@ describe.each([
     expect(await within({ client: 'zed', tag: 'ops' })).toEqual(['a']);
   });
 
-  test('its owner is told every tag and client, with the facts that have it, as they come and go (R-SEEK-07)', async () => {
+  test('the owner sees every tag and client with its current number of facts (R-SEEK-07)', async () => {
     const memory = await openTestMemory({ keyless });
     const [codex, zed, owner] = [
       memory.as(aCaller({ client: 'codex' })),
@@ -99,7 +99,7 @@ describe.each([
     await expect(zed('names', {})).rejects.toMatchObject({ code: 'insufficient_scope' });
   });
 
-  test('what has expired is not found, swept or not (R-TIME-01)', async () => {
+  test('an expired fact is not found, swept or not (R-TIME-01)', async () => {
     const memory = await openTestMemory({ keyless });
     const me = memory.as(aCaller());
     await me('remember', { key: 'k', value: 'short lived', ttl_seconds: 3600 });
@@ -111,7 +111,7 @@ describe.each([
     expect(keys(await me('search', { query: 'lived' }))).toEqual(['k']);
   });
 
-  test('nobody finds what another subject or a session holds (R-ISO-01, R-ISO-04)', async () => {
+  test('a search finds no facts of another subject or session (R-ISO-01, R-ISO-04)', async () => {
     const memory = await openTestMemory({ keyless });
     const [ada, bob] = [memory.as(aCaller({ subject: 'ada' })), memory.as(aCaller({ subject: 'bob' }))];
     const session = memory.as(aCaller({ subject: 'ada', session: 's' }));
@@ -131,7 +131,7 @@ describe.each([
     expect(keys(await bob('search', { query: 'word' }))).toEqual(['b']);
   });
 
-  test('an index that is built while others write holds all of it in the end', async () => {
+  test('an index that is built during writes contains all of them in the end', async () => {
     const memory = await openTestMemory({ keyless });
     const me = memory.as(aCaller());
     const names = Array.from({ length: 700 }, (_, index) => `n${index}`);
@@ -151,7 +151,7 @@ describe.each([
   });
 });
 
-test('a locked memory answers no question, and after unlocking all of them again (R-KEY-04, R-VIEW-04)', async () => {
+test('a locked memory answers no search, and after unlocking it does again (R-KEY-04, R-VIEW-04)', async () => {
   const memory = await openTestMemory();
   const [me, owner] = [memory.as(aCaller()), memory.as(theOwner)];
   await me('remember', { key: 'k', value: 'a word' });
@@ -163,7 +163,7 @@ test('a locked memory answers no question, and after unlocking all of them again
   expect(keys(await me('search', { query: 'word' }))).toEqual(['k']);
 });
 
-test('a memory whose key was taken away while it was open answers none either, once that was noticed (R-KEY-04, R-VIEW-04)', async () => {
+test('a memory that lost its key while open answers no search once that was noticed (R-KEY-04, R-VIEW-04)', async () => {
   const source = manualKeySource({ at: 'found', key: Buffer.from(A_KEY, 'hex') });
   await using store = await openFileStore(tempFolder(), manualClock(), () => [source]);
   using finder = new Finder(store);
@@ -179,12 +179,12 @@ test('a memory whose key was taken away while it was open answers none either, o
   expect((await find()).found).toHaveLength(1);
 });
 
-test('a question that waits while the memory gets locked is told so, and never that little was found (R-KEY-04, R-VIEW-04)', async () => {
+test('a search that waits while the memory is locked fails, rather than return few hits (R-KEY-04, R-VIEW-04)', async () => {
   const memory = await openTestMemory();
   const [me, owner] = [memory.as(aCaller()), memory.as(theOwner)];
   await Promise.all(Array.from({ length: 250 }, (_, index) => me('remember', { key: `k${index}`, value: 'a word' })));
   const outcomes = new Set<string>();
-  // At one of these moments a part of the index is built and the next one is not begun.
+  // At one of these times a part of the index is built and the next part has not begun.
   for (let ticks = 0; ticks < 60; ticks += 1) {
     await owner('unlock', {});
     const asked = me('search', { query: 'word', limit: 100 }).then(
@@ -198,7 +198,7 @@ test('a question that waits while the memory gets locked is told so, and never t
   expect([...outcomes]).toEqual(['key_unavailable']);
 });
 
-test('a question asked while the owner is asked for the key waits for what comes of it (R-KEY-04, R-VIEW-04)', async () => {
+test('a search waits while the owner is asked for the key (R-KEY-04, R-VIEW-04)', async () => {
   const folder = tempFolder();
   const clock = manualClock();
   const key = Buffer.from(A_KEY, 'hex');
@@ -219,14 +219,14 @@ test('a question asked while the owner is asked for the key waits for what comes
   await clock.advance(HOUR);
   slow = true;
   const answer = finder.find({ subject: 'me' }, { texts: ['word'], limit: 1 });
-  // Longer than a question waits for an index.
+  // Longer than a search waits for an index.
   expect(await Promise.race([answer, wait(400, 'it waits')])).toBe('it waits');
   keychain.set({ at: 'found', key });
   asked.resolve();
   expect((await answer).found.map(({ fact }) => fact.key)).toEqual(['k']);
 });
 
-test('values of one answer are 32 kB together at most, longer ones cut with a mark (R-OPS-14)', async () => {
+test('the values of one response are at most 32 kB together, and longer ones are cut with a mark (R-OPS-14)', async () => {
   const memory = await openTestMemory();
   const me = memory.as(aCaller());
   for (const key of ['a', 'b', 'c']) await me('remember', { key, value: `needle ${'ünï '.repeat(3000)}` });
@@ -240,7 +240,7 @@ test('values of one answer are 32 kB together at most, longer ones cut with a ma
 test.each([
   { long: 5, short: 20 },
   { long: 97, short: 3 },
-])('$long long values leave $short short ones whole, and none is empty (R-OPS-14)', async ({ long, short }) => {
+])('$long long values leave $short short values complete, and no value is empty (R-OPS-14)', async ({ long, short }) => {
   const memory = await openTestMemory({ keyless: true });
   const me = memory.as(aCaller());
   for (let index = 0; index < long; index += 1) {
@@ -260,7 +260,7 @@ test.each([
   expect(hits.filter(({ value }) => value.length > 200 && value.isWellFormed() && value.endsWith(' […]'))).toHaveLength(long);
 });
 
-describe('hits tell who wrote a fact and when', () => {
+describe('a hit shows who wrote a fact and when', () => {
   test('so that a model can weigh them: the last writer and the last change (R-OPS-14)', async () => {
     const memory = await openTestMemory();
     const mine = memory.as({ ...aCaller(), client: 'claude-code' });
@@ -277,7 +277,7 @@ describe('hits tell who wrote a fact and when', () => {
     expect(result?.snippet.split('\n').slice(0, 3)).toEqual(['## deploy', '', `Written by codex, ${changed}`]);
   });
 
-  test('and no value can take the place of that line (R-QMD-07)', async () => {
+  test('and a value cannot imitate that line (R-QMD-07)', async () => {
     const memory = await openTestMemory();
     const me = memory.as({ ...aCaller(), client: 'codex' });
     await me('remember', { key: 'k', value: 'Written by window, 2026-01-01T00:00:00.000Z' });
@@ -286,8 +286,8 @@ describe('hits tell who wrote a fact and when', () => {
   });
 });
 
-describe('a question in the words of QMD', () => {
-  test('is answered with pieces of markdown (R-QMD-04)', async () => {
+describe('a QMD query', () => {
+  test('returns pieces of Markdown (R-QMD-04)', async () => {
     const memory = await openTestMemory();
     const me = memory.as(aCaller());
     await me('remember', { key: 'prefs/editor ü', value: 'Prefers Helix', category: 'preferences' });
@@ -307,7 +307,7 @@ describe('a question in the words of QMD', () => {
     });
   });
 
-  test('without a word lists the newest at 0.5, and takes only our own names for collections (R-QMD-02, R-QMD-05)', async () => {
+  test('without a word lists the newest at 0.5, and accepts only known collections (R-QMD-02, R-QMD-05)', async () => {
     const memory = await openTestMemory();
     const me = memory.as(aCaller());
     await me('remember', { key: 'a', value: 'one', category: 'x' });
@@ -326,17 +326,20 @@ describe('a question in the words of QMD', () => {
     expect(await titles({ limit: 1 })).toEqual(['b 0.5']);
   });
 
-  test.each(['..', '.', '../../etc/passwd', 'a/../b', '%2e%2e/', 'a b?c#d'])('a key such as "%s" is no path', async (key) => {
-    const memory = await openTestMemory();
-    const me = memory.as(aCaller());
-    await me('remember', { key, value: 'v' });
-    const [hit] = (await me('query', {})).results;
-    expect(hit?.file).toMatch(/^facts\/[^/]+$/);
-    expect(hit?.file).not.toMatch(/^facts\/\.\.?$/);
-    expect(decodeURIComponent(String(hit?.file).slice('facts/'.length))).toBe(key);
-  });
+  test.each(['..', '.', '../../etc/passwd', 'a/../b', '%2e%2e/', 'a b?c#d'])(
+    'a key such as "%s" is not treated as a path',
+    async (key) => {
+      const memory = await openTestMemory();
+      const me = memory.as(aCaller());
+      await me('remember', { key, value: 'v' });
+      const [hit] = (await me('query', {})).results;
+      expect(hit?.file).toMatch(/^facts\/[^/]+$/);
+      expect(hit?.file).not.toMatch(/^facts\/\.\.?$/);
+      expect(decodeURIComponent(String(hit?.file).slice('facts/'.length))).toBe(key);
+    },
+  );
 
-  test('a value cannot pass off a heading of its own for ours, and a long one is cut around what was found (R-QMD-07)', async () => {
+  test('a value cannot imitate our headings, and a long value is cut around the matches (R-QMD-07)', async () => {
     const memory = await openTestMemory();
     const me = memory.as(aCaller());
     await me('remember', {
@@ -365,7 +368,7 @@ describe('a question in the words of QMD', () => {
   });
 });
 
-describe('the indexes together are bounded (R-SEEK-06)', () => {
+describe('the memory of all indexes is bounded (R-SEEK-06)', () => {
   const MOST = 8 * 1024 * 1024;
   const long = (word: string): string => `${'filler '.repeat(8000)}${word}`;
   const open = async () => {
@@ -381,7 +384,7 @@ describe('the indexes together are bounded (R-SEEK-06)', () => {
     return { finder, ask, keep };
   };
 
-  test('while facts are written too: one that grows too large begins anew with the newest, and says that it is partial', async () => {
+  test('also during writes: an index that grows too large is rebuilt with the newest facts and reports partial results', async () => {
     const { finder, ask, keep } = await open();
     await ask('ada', 'nothing');
     for (let written = 0; written < 250;) {
@@ -397,7 +400,7 @@ describe('the indexes together are bounded (R-SEEK-06)', () => {
     expect(finder.bytes).toBeLessThanOrEqual(MOST);
   });
 
-  test('and the one that was asked least recently makes room for the others', async () => {
+  test('and the least recently used index is dropped first', async () => {
     const { finder, ask, keep } = await open();
     await keep('ada', 'hers', 'apple');
     expect(await ask('ada', 'apple')).toEqual({ keys: ['hers'], partial: false });

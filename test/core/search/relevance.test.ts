@@ -8,7 +8,7 @@ const others = Object.values(baselines).map((over) => over(facts));
 const best = (asked: typeof queries, figure: 'ndcg' | 'recall' = 'ndcg'): number =>
   Math.max(...others.map((other) => measure(other, asked)[figure]));
 
-test('the suite is large, of many kinds, judged, and a third of it was kept out of sight', () => {
+test('the suite is large and judged, has many kinds of queries, and a third of it is held out', () => {
   const keys = new Set(facts.map(({ key }) => key));
   expect(keys.size).toBe(facts.length);
   expect(facts.length).toBeGreaterThanOrEqual(400);
@@ -21,7 +21,7 @@ test('the suite is large, of many kinds, judged, and a third of it was kept out 
   }
 });
 
-describe('search finds what it should, beside what anybody could use instead', () => {
+describe('search is more relevant than the baselines', () => {
   test.each([
     { which: 'all questions', asked: queries },
     { which: 'those held out', asked: queries.filter(({ held }) => held) },
@@ -29,11 +29,11 @@ describe('search finds what it should, beside what anybody could use instead', (
     expect(measure(engine, asked).ndcg).toBeGreaterThanOrEqual(best(asked) + 5);
   });
 
-  test('and by five of recall@5', () => {
+  test('by five points of recall@5', () => {
     expect(measure(engine, queries).recall).toBeGreaterThanOrEqual(best(queries, 'recall') + 5);
   });
 
-  test.each(kindsOf(queries))('and is nowhere worse by more than one: %s', (kind) => {
+  test.each(kindsOf(queries))('and never more than one point worse for a kind of query: %s', (kind) => {
     const asked = queries.filter((query) => query.kind === kind);
     expect(measure(engine, asked).ndcg).toBeGreaterThanOrEqual(best(asked) - 1);
   });

@@ -36,13 +36,13 @@ const pipelineRow = {
 describe.each([
   { kept: 'in a file', keyless: false },
   { kept: 'in RAM', keyless: true },
-])('what ran, in a memory $kept (R-QMD-06)', ({ keyless }) => {
+])('runs, in a memory $kept (R-QMD-06)', ({ keyless }) => {
   const opened = async () => {
     const memory = await openTestMemory({ keyless, packs: { packs: [writing] } });
     return { ...memory, ask: memory.as(me), runs: memory.store.space({ subject: 'me' }, 'audit') };
   };
 
-  test('is found by its words, a pack as a piece of markdown of its own (R-QMD-04)', async () => {
+  test('are found by their words, each pack as a piece of Markdown (R-QMD-04)', async () => {
     const { ask, clock } = await opened();
     await ask('runPack', { name: 'blog.rewrite', input: { persona: 'platform  engineers', audience: 'readers', other: 'x' } });
     const [hit] = (await ask('query', { query: 'platform engineers' })).results;
@@ -61,7 +61,7 @@ describe.each([
     });
   });
 
-  test('is found by its words, also a run of a pipeline', async () => {
+  test('of pipelines are found by their words', async () => {
     const { ask, runs } = await opened();
     await runs.put(pipelineRow);
     const [hit] = (await ask('query', { query: 'weekly report' })).results;
@@ -74,7 +74,7 @@ describe.each([
     });
   });
 
-  test('stands beside the facts, the best first, and by collections', async () => {
+  test('are listed with the facts, the best first, and by collection', async () => {
     const { ask, runs, clock } = await opened();
     await ask('remember', { key: 'a', value: 'the persona is technical' });
     await clock.advance(1);
@@ -90,7 +90,7 @@ describe.each([
     expect(await titles({ collections: ['helmdeck-pack_history'] })).toEqual([]);
   });
 
-  test('is not for those who search for facts', async () => {
+  test('are not found by a search for facts', async () => {
     const { ask, runs } = await opened();
     await runs.put(pipelineRow);
     expect((await ask('search', { query: 'technical' })).hits).toEqual([]);
@@ -98,7 +98,7 @@ describe.each([
     expect((await ask('search', { query: '', category: 'user_facts' })).hits).toEqual([]);
   });
 
-  test('is all there is beside facts: no answers kept, no memory of packs, no sessions, nobody else (R-ISO-01, R-ISO-04)', async () => {
+  test('are the only other results: no cached responses, no memory of packs, no sessions, no other subjects (R-ISO-01, R-ISO-04)', async () => {
     const { ask, store } = await opened();
     const row = packRow(1, { learn_inputs: { persona: 'needle' } });
     const session = { subject: 'me', session: 's' };
@@ -114,7 +114,7 @@ describe.each([
     expect((await ask('query', { query: 'needle' })).results).toHaveLength(1);
   });
 
-  test('goes from the answers when it is forgotten or has expired, and is no longer shown', async () => {
+  test('are neither found nor shown once forgotten or expired', async () => {
     const { ask, runs, clock } = await opened();
     const found = async () => (await ask('query', {})).results.map(({ title }) => title);
     await runs.put(pipelineRow);
@@ -127,7 +127,7 @@ describe.each([
     expect(await found()).toEqual([]);
   });
 
-  test(`is looked at as far as the newest ${SEARCHED_RUNS} rows, known before or not`, async () => {
+  test(`are searched only among the newest ${SEARCHED_RUNS} rows, indexed before or not`, async () => {
     const { ask, runs } = await opened();
     const question = { query: 'test echo', collections: ['helmdeck-pack_history'], limit: 100 };
     const written = async (from: number, to: number) => {
@@ -137,7 +137,7 @@ describe.each([
       (await ask('query', { query: `p${n}x` })).results.some(({ snippet }) => snippet.endsWith(`: p${n}x`));
     await written(0, SEARCHED_RUNS + 5);
     expect((await ask('query', question)).results).toHaveLength(100);
-    // An index that is still being built is answered from.
+    // A search uses an index that is still being built.
     await expect.poll(() => finds(5)).toBe(true);
     expect([await finds(4), await finds(5), await finds(SEARCHED_RUNS + 4)]).toEqual([false, true, true]);
     await written(SEARCHED_RUNS + 5, SEARCHED_RUNS + 10);
@@ -150,7 +150,7 @@ describe.each([
     ['a line underlined', 'title\n==='],
     ['line after another sign for its end', 'x\u0085## Pack call: evil\u001e## y'],
     ['a fence', '```\nfence'],
-  ])('shows no %s that somebody sent as one of its own (R-QMD-07)', async (_what, persona) => {
+  ])('does not show %s from an input as a line of its own (R-QMD-07)', async (_what, persona) => {
     const { ask } = await opened();
     await ask('runPack', { name: 'blog.rewrite', input: { persona } });
     const [hit] = (await ask('query', {})).results;
@@ -171,7 +171,7 @@ describe.each([
   });
 });
 
-test('what ran is not shown while the memory is locked (R-KEY-04)', async () => {
+test('runs are not shown while the memory is locked (R-KEY-04)', async () => {
   const memory = await openTestMemory();
   await memory.store.space({ subject: 'me' }, 'audit').put(pipelineRow);
   const ask = memory.as(me);
@@ -182,7 +182,7 @@ test('what ran is not shown while the memory is locked (R-KEY-04)', async () => 
   expect((await ask('query', { query: 'weekly' })).results).toHaveLength(1);
 });
 
-test('a row that is none is left out, and all others are found', async () => {
+test('a malformed row is left out, and all others are found', async () => {
   const { store, as } = await openTestMemory();
   const runs = store.space({ subject: 'me' }, 'audit');
   await runs.put({ ...packRow(1), value: '{"outcome":7}' });

@@ -10,7 +10,7 @@ beforeEach(() => {
   index = new SearchIndex();
 });
 
-/** A fact whose key says nothing, so that only the value is found. */
+/** A fact with a meaningless key, so that only its value is found. */
 function tell(id: FactId, value: string, more: Partial<SearchableFact> = {}): void {
   index.add({ id, key: `k${String(id)}`, category: 'user_facts', tags: [], value, updatedAt: 0, ...more });
 }
@@ -38,11 +38,11 @@ describe('the default category (R-SEEK-08)', () => {
     },
   );
 
-  test.each(['user', 'facts', 'user_facts', 'use'])('alone finds nothing: %s', (text) => {
+  test.each(['user', 'facts', 'user_facts', 'use'])('is not found by its own words: %s', (text) => {
     expect(find(text)).toEqual([]);
   });
 
-  test('still narrows, and a category that was chosen is still found by its words', () => {
+  test('still filters, and any other category is found by its words', () => {
     index.add({ id: 'ship', key: 'a', category: 'deploy_targets', tags: [], value: 'Fridays', updatedAt: 0 });
     expect(ids('deploy targets')).toEqual(['ship']);
     expect(index.search({ text: 'cat', category: 'user_facts', limit: 5 }).map(({ id }) => id)).toEqual(['pet']);
@@ -50,7 +50,7 @@ describe('the default category (R-SEEK-08)', () => {
   });
 });
 
-describe('what is found', () => {
+describe('a fact is found', () => {
   test.each([
     { asked: 'which framework for the front end?', value: 'React is the framework', as: 'any word of a question' },
     { asked: 'deploying', value: 'We deploy on Tuesdays', as: 'a form of a word' },
@@ -81,24 +81,24 @@ describe('what is found', () => {
     { where: 'tags', fact: { tags: ['vim', 'editor'] } },
     { where: 'category', fact: { category: 'editor' } },
     { where: 'value', fact: { value: 'The editor is Neovim' } },
-  ])('in the $where, and it says so', ({ where, fact }) => {
+  ])('in the $where, which the explanation names', ({ where, fact }) => {
     tell(1, 'something else', fact);
     expect(find('editor')[0]).toMatchObject({ id: 1, why: expect.stringContaining(`"editor" in ${where}`) });
   });
 
-  test('with the places where it stands', () => {
+  test('with the positions of the words', () => {
     tell(1, 'An editor, and two editors');
     const [hit] = find('editor');
     expect(hit?.spans.map(({ start, end }) => hit.fact.value.slice(start, end))).toEqual(['editor', 'editors']);
   });
 
-  test('and what nobody knows is not', () => {
+  test('but not by an unknown word', () => {
     tell(1, 'something');
     expect(find('xylophone')).toEqual([]);
     expect(find('?!')).toEqual([]);
   });
 
-  test('deep in a long value too', () => {
+  test('by a word deep in a long value', () => {
     tell(1, `${'filler words here '.repeat(2000)} needle ${'more filler words '.repeat(1000)}`);
     const [hit] = find('needle');
     expect(hit?.why).toBe('exact phrase in value; "needle" in value');
@@ -109,7 +109,7 @@ describe('what is found', () => {
 const newestOf = (count: number): number[] => Array.from({ length: 10 }, (_, place) => count - 1 - place);
 
 describe('the order', () => {
-  test('an exact phrase outranks the same words scattered, among however many', () => {
+  test('an exact phrase outranks the same words scattered, among any number of facts', () => {
     tell('phrase', `${'so many words around it '.repeat(10)} the red lantern hangs there`, { updatedAt: -1 });
     for (let id = 0; id < 300; id += 1) tell(id, 'a lantern so very red', { updatedAt: id });
     const [first, second] = find('red lantern');
@@ -127,7 +127,7 @@ describe('the order', () => {
     expect(find('a-b')[0]?.why).toContain('exact phrase');
   });
 
-  test('neighbours outrank the same words far apart', () => {
+  test('adjacent words outrank the same words far apart', () => {
     tell('apart', 'alpha one two three four five six seven beta gamma');
     tell('near', 'beta one two three four five six seven alpha beta seven');
     expect(ids('alpha beta delta')).toEqual(['near', 'apart']);
@@ -139,32 +139,32 @@ describe('the order', () => {
     expect(ids('konflux ledger')[0]).toBe('rare');
   });
 
-  test('the words a question is made of do not drown the rest', () => {
+  test('stop words do not outweigh the other words', () => {
     tell('noise', 'what is the what and why is it what it is');
     tell('it', 'Passport expires in April');
     expect(ids('what is the date when my passport expires?')[0]).toBe('it');
   });
 
-  test('the word itself outranks its forms, and these what only looks like it', () => {
+  test('the word itself outranks its forms, and these outrank similar words', () => {
     tell('holds', 'the deployer');
     tell('form', 'it deploys');
     tell('same', 'to deploy');
     expect(ids('deploy')).toEqual(['same', 'form', 'holds']);
   });
 
-  test('misspelling is considered only when nothing is written so', () => {
+  test('similar words are tried only if no fact contains the word', () => {
     tell('written', 'the cart');
     tell('alike', 'the card');
     expect(ids('cart')).toEqual(['written']);
   });
 
-  test('a word stands before its forms, however many facts are about those', () => {
+  test('a word ranks before its forms, even if many facts contain those', () => {
     for (let id = 0; id < 200; id += 1) tell(id, `deployment notes ${id}`, { key: `deployment/${id}`, tags: ['deployment'] });
     tell('itself', `${'much else '.repeat(150)}we deploy on Fridays`);
     expect(find('deploy')[0]).toMatchObject({ id: 'itself', why: expect.stringContaining('exact phrase') });
   });
 
-  test('a fact that has a word and its forms is found once, as well as by the surest, however few are asked for', () => {
+  test('a fact with a word and its forms is found once, with its best score, at any limit', () => {
     const values = [
       'deploy there',
       'deploys there',
@@ -181,7 +181,7 @@ describe('the order', () => {
     for (const limit of [1, 10, 100]) expect(find('deploy', limit)).toEqual(all.slice(0, limit));
   });
 
-  test('what a filter leaves is found, however many texts share what may be read of the lists', () => {
+  test('facts that pass a filter are found, even if many texts share the limit of postings', () => {
     for (let id = 0; id < 6000; id += 1) tell(id, 'deploy', { tags: [id < 3 ? 'seldom' : 'often'], updatedAt: id });
     const text = ['deploy', ...Array.from('abcdefghijklmnopqrstuvwx', (letter) => letter.repeat(9))];
     const found = (): FactId[] => index.search({ text, limit: 10, tag: 'seldom' }).map(({ id }) => id);
@@ -196,7 +196,7 @@ describe('the order', () => {
     expect(ids('deploy')).toEqual(['both', 'word']);
   });
 
-  test('of equals the newer stands first', () => {
+  test('of equals the newer ranks first', () => {
     for (const [id, updatedAt] of [5, 9, 1, 7].entries()) tell(id, 'the same words', { updatedAt });
     expect(ids('same words')).toEqual([1, 3, 0, 2]);
   });
@@ -205,7 +205,7 @@ describe('the order', () => {
     { told: 'the oldest first', ageOf: (id: number) => id },
     { told: 'the newest first', ageOf: (id: number) => 2999 - id },
     { told: 'in no order', ageOf: (id: number) => (id * 1237) % 3000 },
-  ])('among thousands too, told $told', ({ ageOf }) => {
+  ])('also among thousands of facts, added $told', ({ ageOf }) => {
     for (let id = 0; id < 3000; id += 1) tell(id, 'the same words', { updatedAt: ageOf(id) });
     for (const text of ['words', 'same words', '']) expect(find(text).map(({ fact }) => fact.updatedAt)).toEqual(newestOf(3000));
   });
@@ -221,7 +221,7 @@ describe('the order', () => {
 });
 
 describe('scores', () => {
-  test('say the same across questions: a full answer is near 1, a passing mention near 0', () => {
+  test('are comparable across queries: a full match is near 1, a passing mention near 0', () => {
     for (let id = 0; id < 100; id += 1) tell(id, `unrelated notes number ${id} about the garden`);
     tell('a', 'Espresso without sugar', { key: 'preferences/coffee' });
     const whole = find('preferences coffee')[0]?.score ?? 0;
@@ -232,7 +232,7 @@ describe('scores', () => {
     expect(passing).toBeLessThan(0.25);
   });
 
-  test('of a misspelt word are nearly the same whether one word is like it or several', () => {
+  test('of a misspelled word hardly depend on the number of similar words', () => {
     tell(1, 'Deployed to Kubernetes');
     const [alone] = find('kuberntes');
     tell(2, 'kubernets kubernetis', { category: 'elsewhere' });
@@ -241,14 +241,14 @@ describe('scores', () => {
     expect(alone?.score).toBeCloseTo(beside?.score ?? 0, 1);
   });
 
-  test('are led by a word that nobody wrote so: what is most like it tells more than a word that others have too', () => {
+  test('depend most on a misspelled word: its closest term weighs more than a common word', () => {
     tell('meant', 'Grandmother Hedwig turns ninety, and there is a party in the Waldhotel');
     tell('other', 'Birthday on 9 October', { key: 'birthday' });
     for (let id = 0; id < 100; id += 1) tell(id, `unrelated notes number ${id}`);
     expect(find('granmother birthday').map(({ id }) => id)).toEqual(['meant', 'other']);
   });
 
-  test('lie between 0 and 1, the best first, whatever is asked of whatever is there', () => {
+  test('are between 0 and 1, the best first, for any query and any facts', () => {
     fc.assert(
       fc.property(fc.array(someText, { maxLength: 12 }), fc.array(someText, { minLength: 1, maxLength: 4 }), (values, texts) => {
         const fresh = new SearchIndex();
@@ -269,8 +269,8 @@ const someText = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 40 }),
 );
 
-describe('which facts', () => {
-  test('the best of all that would be found, however few are asked for', () => {
+describe('a search returns', () => {
+  test('the best of all matching facts, at any limit', () => {
     fc.assert(
       fc.property(fc.array(someText, { maxLength: 25 }), someText, fc.integer({ min: 1, max: 8 }), (values, text, limit) => {
         const fresh = new SearchIndex();
@@ -282,12 +282,12 @@ describe('which facts', () => {
     );
   });
 
-  test('no more than asked for', () => {
+  test('no more facts than the limit', () => {
     for (let id = 0; id < 30; id += 1) tell(id, 'the same');
     expect(find('same', 7)).toHaveLength(7);
   });
 
-  test('only those of a category', () => {
+  test('only facts of the category', () => {
     tell(1, 'same', { category: 'one' });
     tell(2, 'same', { category: 'two' });
     expect(index.search({ text: 'same', limit: 9, category: 'two' }).map(({ id }) => id)).toEqual([2]);
@@ -295,7 +295,7 @@ describe('which facts', () => {
     expect(index.search({ text: 'same', limit: 9, category: 'three' })).toEqual([]);
   });
 
-  test('only those with a tag, of a writer, or that end soon, each exactly as it is spelled (R-SEEK-01)', () => {
+  test('only facts with the exact tag or writer, or that expire soon (R-SEEK-01)', () => {
     tell(1, 'same', { tags: ['ops', 'tools'], client: 'codex', updatedAt: 1, expiresAt: 10 });
     tell(2, 'same', { tags: ['tools'], client: 'claude-code', updatedAt: 2, expiresAt: 20 });
     tell(3, 'same', { tags: ['tool'] });
@@ -313,7 +313,7 @@ describe('which facts', () => {
     expect(those({ tag: 'ops' })).toEqual([]);
   });
 
-  test('the one that fits, behind more facts with its words than are read for any question (R-SEEK-01)', () => {
+  test('the fact that passes a filter, after more matching facts than a search reads (R-SEEK-01)', () => {
     tell('it', 'lantern light', { tags: ['rare'], updatedAt: -1 });
     for (let id = 0; id < 55_000; id += 1) tell(id, 'lantern light');
     for (const text of ['lantern', 'light lantern', 'lanterns lights']) {
@@ -321,7 +321,7 @@ describe('which facts', () => {
     }
   });
 
-  test('only those that have not expired, however many better ones have', () => {
+  test('only unexpired facts, even if many better ones have expired', () => {
     for (let id = 0; id < 2000; id += 1) {
       const lasting = id < 3;
       const value = lasting ? 'lantern and much more beside it' : 'lantern';
@@ -336,7 +336,7 @@ describe('which facts', () => {
 });
 
 describe('several texts', () => {
-  test('are fused, and what more of them find stands first', () => {
+  test('are fused, and a fact that more of them find ranks first', () => {
     tell('one', 'alpha');
     tell('both', 'alpha and beta');
     tell('other', 'beta');
@@ -344,12 +344,12 @@ describe('several texts', () => {
     expect(ids(['alpha', 'beta'])).toHaveLength(3);
   });
 
-  test('that ask the same score as one', () => {
+  test('that are equal score as one', () => {
     tell('one', 'alpha');
     expect(find(['alpha', 'alpha'])).toEqual(find('alpha'));
   });
 
-  test('that are blank are as if they were not there', () => {
+  test('that are blank are ignored', () => {
     tell('one', 'alpha', { updatedAt: 1 });
     tell('two', 'beta');
     expect(ids(['', 'beta'])).toEqual(['two']);
@@ -371,7 +371,7 @@ describe('a change', () => {
     expect(ids('after')).toEqual([]);
   });
 
-  test('tells the number 7 from the text', () => {
+  test('distinguishes the number 7 from the text', () => {
     tell(7, 'number');
     tell('7', 'text');
     index.remove('7');
@@ -398,12 +398,12 @@ describe('a change', () => {
     return fresh;
   };
 
-  test('leaves no trace of what is gone', () => {
+  test('leaves no trace of a removed fact', () => {
     fc.assert(
       fc.property(facts, facts, fc.array(someText, { minLength: 1, maxLength: 5 }), (stay, go, texts) => {
         const staying = new Set(stay.map(({ id }) => id));
         const going = go.filter(({ id }) => !staying.has(id));
-        // Some are told of first under another text, so that replacing leaves no trace either.
+        // Some facts are added with another text first, so that replacing is tested too.
         const marked = fill([...going, ...stay.map((fact) => ({ ...fact, value: `${fact.value} replaced` })), ...stay]);
         for (const { id } of going) marked.remove(id);
         const clean = fill(stay);
@@ -414,7 +414,7 @@ describe('a change', () => {
     );
   });
 
-  test('in another order gives the same', () => {
+  test('in another order gives the same results', () => {
     fc.assert(
       fc.property(facts, fc.array(someText, { minLength: 1, maxLength: 5 }), (told, texts) => {
         const [one, other] = [fill(told), fill(told.toReversed())];
@@ -425,14 +425,14 @@ describe('a change', () => {
   });
 });
 
-describe('the work of a search has an end', () => {
+describe('the work of a search is bounded', () => {
   test.each([
     { of: 'one letter', text: 'a'.repeat(1000) },
     { of: 'short words', text: 'a b '.repeat(250) },
     { of: 'joined parts', text: 'a-'.repeat(500) },
     { of: 'different words', text: Array.from({ length: 150 }, (_, at) => `word${at}x`).join(' ') },
     { of: 'Chinese', text: '数据库备份'.repeat(200) },
-  ])('over large facts too: a thousand characters of $of', ({ text }) => {
+  ])('for large facts too: a thousand characters of $of', ({ text }) => {
     for (let id = 0; id < 40; id += 1) tell(id, `${text} `.repeat(64).slice(0, 65_000));
     const questions = Array.from({ length: 32 }, (_, at) => `${text.slice(0, 990)} ${at}`);
     expect(measureCpu(() => find(questions))).toBeLessThan(2000);

@@ -9,11 +9,11 @@ describe('a snippet', () => {
     expect(snippetOf('short', [], 100)).toEqual({ text: 'short', start: 0, end: 5 });
   });
 
-  test('without anything found is the beginning', () => {
+  test('without any match is the start of the value', () => {
     expect(snippetOf(filler, [], 30)).toEqual({ text: 'lorem ipsum dolor sit amet', start: 0, end: 26 });
   });
 
-  test('holds the stretch with the most different words', () => {
+  test('contains the range with the most different words', () => {
     const value = `${filler}needle ${filler}needle and thread ${filler}`;
     const at = (word: string, from: number): { start: number; end: number } => {
       const start = value.indexOf(word, from);
@@ -28,7 +28,7 @@ describe('a snippet', () => {
     expect(text).toContain('needle and thread');
   });
 
-  test('is never longer than asked, never splits a character, and is a part of the value', () => {
+  test('is never too long, never splits a character, and is a part of the value', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('a', ' ', '🚀', 'é', '\n'), maxLength: 300 }),

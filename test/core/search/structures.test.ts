@@ -6,8 +6,8 @@ import { NameTable, TextPages } from '../../../src/core/search/text-pages.ts';
 import { Lexicon, Vocabulary, gramsOfTerm } from '../../../src/core/search/vocabulary.ts';
 import { characterBoundary } from '../../../src/core/search/words.ts';
 
-describe('lists of numbers', () => {
-  test('hold what was put on them and has not died, whatever the order', () => {
+describe('posting lists', () => {
+  test('contain every live entry that was added, in any order of calls', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.nat(3), fc.boolean()), { maxLength: 4000 }), (steps) => {
         const living = new Map<number, number>();
@@ -41,7 +41,7 @@ describe('lists of numbers', () => {
     );
   });
 
-  test('give their newest entries first', () => {
+  test('read their newest entries first', () => {
     const lists = new PostingLists({ isLive: () => true, onRemoved: () => {} });
     for (let entry = 0; entry < 5000; entry += 1) lists.add(7, entry);
     const count = lists.read(7, 1500);
@@ -50,7 +50,7 @@ describe('lists of numbers', () => {
     );
   });
 
-  test('give back the room of what has died', () => {
+  test('free the memory of dead entries', () => {
     const living = new Set<number>();
     const lists = new PostingLists({ isLive: (entry) => living.has(entry), onRemoved: () => {} });
     const fill = (): void => {
@@ -70,7 +70,7 @@ describe('lists of numbers', () => {
   });
 });
 
-test('names are counted as long as something has them, and take no room after that', () => {
+test('a name is counted while a fact has it, and takes no memory afterwards', () => {
   const name = fc.string({ unit: 'grapheme', maxLength: 12 });
   fc.assert(
     fc.property(fc.array(fc.tuple(name, fc.boolean()), { maxLength: 600 }), (steps) => {
@@ -97,7 +97,7 @@ test('names are counted as long as something has them, and take no room after th
   expect(names.bytes).toBeLessThan(1 << 18);
 });
 
-test('terms have numbers as long as they are there', () => {
+test('a term has a number until it is removed', () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }), fc.boolean()), { maxLength: 600 }),
@@ -122,7 +122,7 @@ test('terms have numbers as long as they are there', () => {
   );
 });
 
-test('of terms with a piece in common, those are told that begin like a word or hold it', () => {
+test('of terms with a common piece, only those that start like a word or contain it are returned', () => {
   const term = fc
     .array(fc.constantFrom('ab', 'c', 'é', 'щ', '𐐨', 'abcd'), { minLength: 1, maxLength: 5 })
     .map((letters) => letters.join(''));
@@ -146,7 +146,7 @@ test('of terms with a piece in common, those are told that begin like a word or 
   );
 });
 
-test('texts are read as they were kept, wherever they were moved, and leave their room', () => {
+test('texts are read unchanged after they were moved, and free their memory when removed', () => {
   const addresses = new Map<number, number>();
   const texts = new TextPages((owner, address) => addresses.set(owner, address));
   const textOf = (owner: number): string[] => [`${owner}`, 'ü'.repeat(owner % 30_000)];
@@ -163,7 +163,7 @@ test('texts are read as they were kept, wherever they were moved, and leave thei
   expect(texts.bytes).toBeLessThan(3 * held + 3_000_000);
 });
 
-describe('an index whose facts are all gone', () => {
+describe('an index after all facts were removed', () => {
   const fill = (index: FactIndex): void => {
     for (let id = 0; id < 500; id += 1) {
       index.add(id, { key: `key/${id}`, category: 'facts', tags: ['tag'], value: `secret${id} and common words`, updatedAt: id });
@@ -171,7 +171,7 @@ describe('an index whose facts are all gone', () => {
     for (let id = 0; id < 500; id += 1) index.remove(id);
   };
 
-  test('knows no word any more', () => {
+  test('knows no term', () => {
     const index = new FactIndex();
     fill(index);
     expect(index.size).toBe(0);
@@ -180,7 +180,7 @@ describe('an index whose facts are all gone', () => {
     expect(index.findCategory('facts')).toBeUndefined();
   });
 
-  test('is not misled by a fact that could not be told to its end', () => {
+  test('is not damaged by a fact that failed while it was added', () => {
     const index = new FactIndex();
     const fact = { category: 'facts', tags: [], updatedAt: 1 };
     const learn = vi.spyOn(index.vocabulary, 'add').mockImplementation((term) => {
@@ -194,7 +194,7 @@ describe('an index whose facts are all gone', () => {
     expect(['alpha', 'beta', 'two'].map(countOf)).toEqual([1, 1, 1]);
   });
 
-  test('does not grow, however often it is filled', () => {
+  test('does not grow when it is filled again and again', () => {
     const index = new FactIndex();
     fill(index);
     const { bytes, top } = index;
@@ -204,7 +204,7 @@ describe('an index whose facts are all gone', () => {
   });
 });
 
-test('a hash table that was cleared tells nothing of what was in it', () => {
+test('a cleared hash table contains no hashes', () => {
   const chains = new HashChains();
   for (let number = 0; number < 1000; number += 1) chains.add(number, number * 7919 + 1);
   expect(chains.first(7920)).toBe(1);

@@ -14,7 +14,7 @@ const wholes = (text: string): string =>
     .map(({ term }) => term)
     .join(' ');
 
-describe('a text is read as words', () => {
+describe('a text is split into words', () => {
   test.each([
     { text: 'React over Vue (Konflux)', gives: 'react over vue konflux' },
     { text: "l'école de Kadıköy'de", gives: 'l ecole de kadikoy de' },
@@ -38,7 +38,7 @@ describe('a text is read as words', () => {
     { text: '2.18.0-rc.3', gives: '2 18 0 rc 3', whole: '2.18.0rc' },
     { text: '168.119.44.210', gives: '168 119 44 210', whole: '168.119.44.210' },
     { text: 'Tomáš', gives: 'tomas', whole: '' },
-  ])('a name gives its parts and itself: $text', ({ text, gives, whole }) => {
+  ])('a name gives its parts and the whole name: $text', ({ text, gives, whole }) => {
     expect(parts(text)).toBe(gives);
     expect(wholes(text)).toBe(whole);
   });
@@ -50,11 +50,11 @@ describe('a text is read as words', () => {
     { text: 'ﾃﾞｰﾀ', gives: 'デー ータ' },
     { text: '회의는 언제', gives: '회의 의는 언제' },
     { text: '🚀', gives: '🚀' },
-  ])('a script without blanks gives pairs: $text', ({ text, gives }) => {
+  ])('a script without spaces gives pairs: $text', ({ text, gives }) => {
     expect(parts(text)).toBe(gives);
   });
 
-  test('and each word says where it stands', () => {
+  test('each word has its position', () => {
     expect(wordsOf('an useCart, 数据库').map(({ term, start, end, position }) => [term, start, end, position])).toEqual([
       ['an', 0, 2, 0],
       ['use', 3, 6, 1],
@@ -65,7 +65,7 @@ describe('a text is read as words', () => {
     ]);
   });
 
-  test('and whatever the text, words lie inside it, in order, and are short', () => {
+  test('the words of any text are inside it, in order, and short', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
         const words = wordsOf(text);
@@ -81,7 +81,7 @@ describe('a text is read as words', () => {
     );
   });
 
-  test('a sieve lets through what is looked for, in its place', () => {
+  test('a filter passes every term of its set, with its position', () => {
     const someWords = fc.array(fc.constantFrom('Deploy', 'a', 'useCart', 'x-1', 'café', '数据库', '42', 'z'.repeat(90), '. '), {
       maxLength: 20,
     });
@@ -98,7 +98,7 @@ describe('a text is read as words', () => {
     );
   });
 
-  test('and passes over most of the rest', () => {
+  test('a filter rejects most other terms', () => {
     const sieve = new TermFilter();
     sieve.add('lantern');
     expect(wordsOf('the red lantern hangs there', sieve).map(({ term }) => term)).toEqual(['lantern']);
@@ -113,7 +113,7 @@ describe('a text is read as words', () => {
   );
 });
 
-describe('what is written alike is found alike', () => {
+describe('folding makes variants equal', () => {
   test.each([
     ['CAFÉ', 'cafe'],
     ['Straße', 'strasse'],
@@ -129,11 +129,11 @@ describe('what is written alike is found alike', () => {
     ['がぎ', 'がぎ'],
     ['한국', '한국'],
     ['ﬁn', 'fin'],
-  ])('%s is %s', (text, folded) => {
+  ])('%s becomes %s', (text, folded) => {
     expect(foldText(text)).toBe(folded);
   });
 
-  test('and what is folded stays as it is', () => {
+  test('folding a folded text changes nothing', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (text) => {
         expect(foldText(foldText(text))).toBe(foldText(text));
@@ -142,7 +142,7 @@ describe('what is written alike is found alike', () => {
   });
 });
 
-test('all but the last letter of a stem stands in every form as it is', () => {
+test('every form contains its stem except for the last letter', () => {
   const letters = fc.constantFrom(...'a b e g i l m n o r s t u y а б в г е и м о у х ы я ال ات و ל ה'.split(' '));
   const endings = fc.constantFrom('', 's', 'es', 'ies', 'ing', 'ed', 'ly', 'ment', 'tion', 'ions', 'ами', 'ого', 'ين');
   fc.assert(
@@ -176,7 +176,7 @@ describe('the forms of a word share a stem', () => {
     ['thing', 'th'],
     ['code', 'cod-liver'],
     ['class', 'clas'],
-  ])('and other words do not: %s, %s', (one, other) => {
+  ])('other words have different stems: %s, %s', (one, other) => {
     expect(stemOf(one)).not.toBe(stemOf(other));
   });
 });

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { formatTime } from '../../../src/core/time/format-time.ts';
 
-test('a moment is spelled as the language itself spells it', () => {
+test('a time is formatted like toISOString', () => {
   const spelled = (ms: number): void => {
     expect(formatTime(ms)).toBe(new Date(ms).toISOString());
   };

@@ -18,8 +18,8 @@ const rowsIn = (folder: string): number => {
   return rows;
 };
 
-describe('what a memory knows of the time', () => {
-  test('outlives the program: a clock set back between two runs prolongs nothing (R-TIME-04)', async () => {
+describe('the stored time of a memory', () => {
+  test('survives a restart: a clock set back between two runs extends no lifetime (R-TIME-04)', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     {
@@ -36,7 +36,7 @@ describe('what a memory knows of the time', () => {
     expect(await facts(store).get(aDraft().key)).toBeUndefined();
   });
 
-  test('is kept also when nobody writes, and when the program is killed (R-TIME-04)', async () => {
+  test('is saved without writes, and survives a kill of the program (R-TIME-04)', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const store = await openFileStore(folder, clock);
@@ -46,7 +46,7 @@ describe('what a memory knows of the time', () => {
       await facts(store).get(aDraft().key);
       await settle();
     }
-    // A copy of the files as they are now stands for a program that was killed.
+    // A copy of the open files is what a killed program leaves.
     const killed = tempFolder();
     const source = new Sqlite(join(folder, 'memory.db'), { readonly: true });
     await source.backup(join(killed, 'memory.db'));
@@ -58,7 +58,7 @@ describe('what a memory knows of the time', () => {
   test.each([
     { what: 'changed', edit: "UPDATE meta SET value = zeroblob(length(value)) WHERE name = 'clock'" },
     { what: 'replaced by a number', edit: "UPDATE meta SET value = 99999999999999 WHERE name = 'clock'" },
-  ])('$what by another hand destroys nothing until the owner has looked (R-TIME-03)', async ({ edit }) => {
+  ])('$what by another program, it deletes nothing until the owner confirms the clock (R-TIME-03)', async ({ edit }) => {
     const folder = tempFolder();
     {
       await using store = await openStore({ folder, clock: manualClock(), sources: withKey() });
@@ -81,12 +81,12 @@ describe('what a memory knows of the time', () => {
     expect(rowsIn(folder)).toBe(1);
   });
 
-  test('a machine that slept through an end of life notices when somebody comes by (R-PURGE-02)', async () => {
+  test('a machine that slept through an expiry sweeps at the next read (R-PURGE-02)', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const store = await openFileStore(folder, clock);
     await facts(store).put(aDraft({ lifetime: 10 * HOUR }));
-    // The steady clock stands still while a machine sleeps.
+    // The steady clock stops while a machine sleeps.
     clock.sleep(12 * HOUR);
     expect(await facts(store).get(aDraft().key)).toBeUndefined();
     await settle();
@@ -94,7 +94,7 @@ describe('what a memory knows of the time', () => {
     expect(rowsIn(folder)).toBe(0);
   });
 
-  test('waiting for the next end of life keeps no program alive (R-PURGE-05)', async () => {
+  test('waiting for the next expiry does not keep the program alive (R-PURGE-05)', async () => {
     const folder = tempFolder();
     const root = join(import.meta.dirname, '../../../src/core');
     const child = spawn(

@@ -2,64 +2,64 @@ import { describe, expect, test } from 'vitest';
 import { Timekeeper } from '../../../src/core/time/timekeeper.ts';
 import { DAY, manualClock, HOUR, MINUTE, START } from '../../support/clock.ts';
 
-describe('the time a store goes by', () => {
-  test('is the wall clock while that runs as it should', async () => {
+describe('the time of a store', () => {
+  test('is the wall clock if that never jumps', async () => {
     const clock = manualClock();
     const time = new Timekeeper(clock, START - HOUR);
-    expect(time.now()).toBe(START);
+    expect(time.update()).toBe(START);
     await clock.advance(5 * DAY);
-    expect(time.now()).toBe(START + 5 * DAY);
+    expect(time.update()).toBe(START + 5 * DAY);
     expect(time.inDoubt).toBe(false);
   });
 
-  test('never runs behind what was seen, in this run or an earlier one (R-TIME-04)', async () => {
+  test('never runs behind the latest time of this run or an earlier one (R-TIME-04)', async () => {
     const clock = manualClock();
     const time = new Timekeeper(clock, START + 10 * DAY);
-    expect(time.now()).toBe(START + 10 * DAY);
+    expect(time.update()).toBe(START + 10 * DAY);
     await clock.advance(HOUR);
-    expect(time.now()).toBe(START + 10 * DAY + HOUR);
+    expect(time.update()).toBe(START + 10 * DAY + HOUR);
     clock.jump(-365 * DAY);
-    expect(time.now()).toBe(START + 10 * DAY + HOUR);
+    expect(time.update()).toBe(START + 10 * DAY + HOUR);
     await clock.advance(MINUTE);
     expect(time.trusted()).toBe(START + 10 * DAY + HOUR + MINUTE);
   });
 
-  test('goes back to the wall clock when that has caught up', () => {
+  test('follows the wall clock again when that has caught up', () => {
     const clock = manualClock();
     const time = new Timekeeper(clock, START + HOUR);
     clock.jump(2 * HOUR);
-    expect(time.now()).toBe(START + 2 * HOUR);
+    expect(time.update()).toBe(START + 2 * HOUR);
   });
 
-  test('a jump of up to a day is believed at once, a longer one is followed but in doubt (R-TIME-03)', () => {
+  test('a jump of up to a day is accepted at once, a longer one is in doubt (R-TIME-03)', () => {
     const clock = manualClock();
     const time = new Timekeeper(clock, START);
     clock.jump(DAY);
     expect(time.inDoubt).toBe(false);
     clock.jump(DAY + 1);
-    expect(time.now()).toBe(START + 2 * DAY + 1);
+    expect(time.update()).toBe(START + 2 * DAY + 1);
     expect(time.inDoubt).toBe(true);
-    // Another run must not take a doubtful moment for a trusted one.
+    // The next run must not trust a time in doubt.
     expect(time.trusted()).toBe(START + DAY);
   });
 
-  test('in doubt, the trusted time goes on by the time that passes (R-TIME-03)', async () => {
+  test('in doubt, the trusted time advances by elapsed time (R-TIME-03)', async () => {
     const clock = manualClock();
     const time = new Timekeeper(clock, START);
     clock.jump(400 * DAY);
-    time.now();
+    time.update();
     await clock.advance(3 * HOUR);
     expect(time.trusted()).toBe(START + 3 * HOUR);
     clock.jump(-400 * DAY);
     expect(time.inDoubt).toBe(false);
-    expect(time.now()).toBe(START + 3 * HOUR);
+    expect(time.update()).toBe(START + 3 * HOUR);
   });
 
   test.each([
-    { what: 'the system says nothing', synchronized: undefined, ends: false },
-    { what: 'the system says that it is synchronized', synchronized: true, ends: true },
-    { what: 'the system says that it is not synchronized', synchronized: false, ends: false },
-  ])('30 days between two runs, and $what (R-TIME-08)', async ({ synchronized, ends }) => {
+    { what: 'the system reports nothing', synchronized: undefined, ends: false },
+    { what: 'the system reports synchronization', synchronized: true, ends: true },
+    { what: 'the system reports no synchronization', synchronized: false, ends: false },
+  ])('an absence of 30 days, if $what (R-TIME-08)', async ({ synchronized, ends }) => {
     const clock = manualClock();
     clock.synchronizedBy = synchronized;
     const time = new Timekeeper(clock, START - 30 * DAY);
@@ -73,10 +73,10 @@ describe('the time a store goes by', () => {
   });
 
   test.each([
-    { what: 'the system says nothing', synchronized: undefined, ends: false },
-    { what: 'the system says that it is synchronized', synchronized: true, ends: true },
-    { what: 'the system says that it is not synchronized', synchronized: false, ends: false },
-  ])('a jump of 30 days during a run, and $what (R-TIME-08)', async ({ synchronized, ends }) => {
+    { what: 'the system reports nothing', synchronized: undefined, ends: false },
+    { what: 'the system reports synchronization', synchronized: true, ends: true },
+    { what: 'the system reports no synchronization', synchronized: false, ends: false },
+  ])('a jump of 30 days during a run, if $what (R-TIME-08)', async ({ synchronized, ends }) => {
     const clock = manualClock();
     clock.synchronizedBy = synchronized;
     const time = new Timekeeper(clock, START);
@@ -87,28 +87,31 @@ describe('the time a store goes by', () => {
     expect(time.inDoubt).toBe(!ends);
   });
 
-  test.each([true, false])('more than 30 days end only by the owner (R-TIME-08), at the start: %s', async (atStart) => {
-    const clock = manualClock();
-    clock.synchronizedBy = true;
-    const time = new Timekeeper(clock, atStart ? START - 31 * DAY : START);
-    if (!atStart) clock.jump(31 * DAY);
-    expect(time.read()).toMatchObject({ at: 'ahead', atStart, reviewIn: undefined });
-    for (let day = 0; day < 40; day += 1) {
-      await clock.advance(DAY);
-      await time.review();
-    }
-    expect(time.inDoubt).toBe(true);
-    time.trustWall();
-    expect(time.read()).toEqual({ at: 'ok' });
-    expect(time.trusted()).toBe(clock.now());
-  });
+  test.each([true, false])(
+    'only the owner ends a doubt of more than 30 days (R-TIME-08), found at the start: %s',
+    async (atStart) => {
+      const clock = manualClock();
+      clock.synchronizedBy = true;
+      const time = new Timekeeper(clock, atStart ? START - 31 * DAY : START);
+      if (!atStart) clock.jump(31 * DAY);
+      expect(time.read()).toMatchObject({ at: 'ahead', atStart, reviewIn: undefined });
+      for (let day = 0; day < 40; day += 1) {
+        await clock.advance(DAY);
+        await time.review();
+      }
+      expect(time.inDoubt).toBe(true);
+      time.trustWall();
+      expect(time.read()).toEqual({ at: 'ok' });
+      expect(time.trusted()).toBe(clock.now());
+    },
+  );
 
   test('steps of less than a day add up to a jump (R-TIME-08)', async () => {
     const clock = manualClock();
     const time = new Timekeeper(clock, START);
     for (let step = 0; step < 40; step += 1) {
       clock.jump(23.9 * HOUR);
-      time.now();
+      time.update();
       await clock.advance(MINUTE);
     }
     expect(time.read()).toMatchObject({ at: 'ahead', reviewIn: undefined });
@@ -128,34 +131,34 @@ describe('the time a store goes by', () => {
     }
   });
 
-  test('time asleep is time that has passed, and needs no confirmation (R-TIME-08)', async () => {
+  test('a sleep needs no confirmation (R-TIME-08)', async () => {
     const clock = manualClock();
     const time = new Timekeeper(clock, START);
     clock.sleep(30 * DAY);
     expect(time.inDoubt).toBe(false);
     expect(time.trusted()).toBe(START + 30 * DAY);
-    // A jump while it slept is more than the sleep explains.
+    // A jump during a sleep is longer than the sleep.
     clock.sleep(8 * HOUR);
     clock.jump(400 * DAY);
     expect(time.inDoubt).toBe(true);
     expect(time.trusted()).toBe(START + 30 * DAY + 8 * HOUR);
   });
 
-  test('sleep counts once: nights that were slept through explain no later jump (R-TIME-08)', async () => {
+  test('a sleep counts once and does not explain a later jump (R-TIME-08)', async () => {
     const clock = manualClock();
     const time = new Timekeeper(clock, START);
     for (let night = 0; night < 100; night += 1) {
       clock.sleep(8 * HOUR);
-      time.now();
+      time.update();
       await clock.advance(16 * HOUR);
-      time.now();
+      time.update();
     }
-    expect(time.now()).toBe(clock.now());
+    expect(time.update()).toBe(clock.now());
     clock.jump(20 * DAY);
     expect(time.inDoubt).toBe(true);
   });
 
-  test('another jump starts the hour again (R-TIME-08)', async () => {
+  test('another jump restarts the hour (R-TIME-08)', async () => {
     const clock = manualClock();
     const time = new Timekeeper(clock, START - 5 * DAY);
     expect(time.inDoubt).toBe(true);
@@ -164,21 +167,21 @@ describe('the time a store goes by', () => {
     await clock.advance(MINUTE);
     await time.review();
     expect(time.read()).toMatchObject({ at: 'ahead', reviewIn: HOUR });
-    // What jumps by days while the program runs is no absence.
+    // A jump by days while the program runs is no absence.
     clock.jump(3 * DAY);
     expect(time.read()).toMatchObject({ at: 'ahead', atStart: false });
   });
 
-  test('a trusted time that ran ahead is told, and taken back when the owner says so (R-TIME-09)', () => {
+  test('a trusted time that ran ahead is reported, and set back when the owner confirms the clock (R-TIME-09)', () => {
     const clock = manualClock();
     const time = new Timekeeper(clock, START + 400 * DAY);
     expect(time.read()).toEqual({ at: 'behind', wall: START, trusted: START + 400 * DAY });
     time.trustWall();
-    expect(time.now()).toBe(START);
+    expect(time.update()).toBe(START);
     expect(time.read()).toEqual({ at: 'ok' });
   });
 
-  test('an earlier time that is learned late counts as an absence (R-TIME-08)', () => {
+  test('an earlier time that is loaded late counts as an absence (R-TIME-08)', () => {
     const clock = manualClock();
     const time = new Timekeeper(clock, 0);
     expect(time.inDoubt).toBe(true);

@@ -506,7 +506,7 @@ describe('the recovery key (R-KEY-10)', () => {
     for (let state = store.status().rotation; state.at !== 'running' || state.done === 0; state = store.status().rotation)
       await new Promise(setImmediate);
     await expect(store.upkeep!.makeRecoveryKey()).rejects.toMatchObject({ code: 'unavailable' });
-    await Promise.all([expect(rotating).rejects.toThrow(/goes on at the next start/), store[Symbol.asyncDispose]()]);
+    await Promise.all([expect(rotating).rejects.toThrow(/continues at the next start/), store[Symbol.asyncDispose]()]);
     for (const name of ['memory.key', 'memory.key.next']) rmSync(join(folder, name));
     await recoverKey({ folder, clock, sources, recoveryKey });
     const again = await openFileStore(folder, clock, sources);

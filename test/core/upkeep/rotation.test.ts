@@ -2,7 +2,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
-import { SealingKey } from '../../../src/core/crypto/key-ring.ts';
+import { SealingKey } from '../../../src/core/crypto/cipher.ts';
 import { fileSource } from '../../../src/core/crypto/keys/file-source.ts';
 import { type KeySources, openStore } from '../../../src/core/store/open-store.ts';
 import type { MemoryStore } from '../../../src/core/store/store.ts';
@@ -127,14 +127,14 @@ describe('rotating the key (R-KEY-09)', () => {
     expect(rowsByKey(folder).size).toBe(1);
   });
 
-  test('interrupted, it goes on at the next start', async () => {
+  test('interrupted, it continues at the next start', async () => {
     const { store, folder, sources } = await underKeyFile(2000);
     const rotating = store.upkeep?.rotate();
     while (store.status().rotation.at !== 'running' || rowsByKey(folder).size < 2) await new Promise(setImmediate);
     await Promise.all([
       expect(rotating).rejects.toMatchObject({
         code: 'cancelled',
-        message: expect.stringMatching(/goes on at the next start/) as string,
+        message: expect.stringMatching(/continues at the next start/) as string,
       }),
       store[Symbol.asyncDispose](),
     ]);
@@ -165,7 +165,7 @@ describe('rotating the key (R-KEY-09)', () => {
     const { store, folder, sources } = await underKeyFile(2000);
     const rotating = store.upkeep?.rotate();
     while (store.status().rotation.at !== 'running' || rowsByKey(folder).size < 2) await new Promise(setImmediate);
-    await Promise.all([expect(rotating).rejects.toThrow(/goes on at the next start/), store[Symbol.asyncDispose]()]);
+    await Promise.all([expect(rotating).rejects.toThrow(/continues at the next start/), store[Symbol.asyncDispose]()]);
     rmSync(join(folder, 'memory.key.next'));
     const again = await openFileStore(folder, manualClock(), sources);
     expect(again.status().key.at).toBe('mismatch');
@@ -191,7 +191,7 @@ describe('rotating the key (R-KEY-09)', () => {
     {
       what: 'the one in use was',
       environment: { HELMDECK_MEMORY_KEY: A_KEY, HELMDECK_MEMORY_KEY_NEXT: A_KEY },
-      says: /hand in a new one/,
+      says: /provide a new one/,
     },
   ])('from the environment it is refused when $what, and nothing changes', async ({ environment, says }) => {
     const folder = tempFolder();

@@ -1,8 +1,7 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { openEntry } from '../../../src/core/crypto/cipher.ts';
-import { KeyRing, SealingKey } from '../../../src/core/crypto/key-ring.ts';
+import { KeyRing, SealingKey, openEntry } from '../../../src/core/crypto/cipher.ts';
 
 /** Searches files as an attacker with the key would: through SQLite and in the raw bytes. */
 

@@ -29,7 +29,7 @@ describe('facts from another memory are imported (R-BRING-08)', () => {
   test('after a preview that changes nothing', async () => {
     const file = written('memory.jsonl', GRAPH);
     const looked = await say('import', file, '--dry-run');
-    expect(looked).toMatchObject({ code: 0, err: expect.stringMatching(/^Line 4: Nothing was observed about it\. \(/) });
+    expect(looked).toMatchObject({ code: 0, err: expect.stringMatching(/^Line 4: It has no observations\. \(/) });
     expect(looked.out).toMatch(
       /^mcp-memory\/mira-okafor\/bakes-sourdough-on-saturdays-[0-9a-f]{8} {2}person mira-okafor\n {2}Mira_Okafor: Bakes/,
     );

@@ -1,5 +1,5 @@
 import { Failure } from '../../../contract/failure.ts';
-import { MASTER_KEY_BYTES } from '../key-ring.ts';
+import { MASTER_KEY_BYTES } from '../cipher.ts';
 
 /** The `next` slot holds a key during a rotation. */
 export type KeySlot = 'current' | 'next';
