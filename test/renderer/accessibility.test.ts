@@ -1,10 +1,10 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { manualClock } from '../support/clock.ts';
-import { accessibilityViolations, openWindow } from '../support/window.ts';
+import { accessibilityViolations, openWindow, type WindowOptions } from '../support/window.ts';
 import { brokenIn, type States } from './pages.ts';
 
-const aMemory = (over: object = {}) =>
+const aMemory = (over: WindowOptions = {}) =>
   openWindow({
     clock: manualClock(),
     async seed(as) {
@@ -151,7 +151,7 @@ describe('text of twice the size (R-WIN-09)', () => {
     { width: 920, height: 620 },
     { width: 640, height: 420 },
   ])('stays whole and within reach in a window of $width × $height', async (viewport) => {
-    const opened = await aMemory({ textSize: 32, viewport });
+    const opened = await aMemory({ fontSize: 32, viewport });
     const { page } = opened;
     await rows(page).first().waitFor();
     expect(await page.evaluate(OVERFLOWING)).toEqual([]);

@@ -1,14 +1,14 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { DAY, manualClock, HOUR } from '../support/clock.ts';
-import { openWindow } from '../support/window.ts';
+import { openWindow, type WindowOptions } from '../support/window.ts';
 import { goTo, toast } from './pages.ts';
 
 const lines = async (page: Page): Promise<string[]> =>
   (await page.locator('main .line > span').allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim());
 
 /** What codex wrote on the second day is not wanted. */
-async function opened(over: object = {}) {
+async function opened(over: WindowOptions = {}) {
   const clock = manualClock();
   const all = await openWindow({
     clock,
@@ -50,8 +50,7 @@ test('activity follows what happens', async () => {
 
 test('activity shows what lies further back when asked, also while more happens', async () => {
   const { page, as } = await opened({
-    filled: (ask: Parameters<NonNullable<Parameters<typeof openWindow>[0]>['seed'] & object>[0]) =>
-      Promise.all(Array.from({ length: 220 }, (_, index) => ask()('remember', { key: `k${index}`, value: 'x' }))),
+    seed: (ask) => Promise.all(Array.from({ length: 220 }, (_, index) => ask()('remember', { key: `k${index}`, value: 'x' }))),
   });
   await expect.poll(async () => (await lines(page)).length).toBe(100);
   const writing = Array.from({ length: 10 }, (_, index) => as()('remember', { key: `n${index}`, value: 'x' }));

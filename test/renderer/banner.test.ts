@@ -6,14 +6,14 @@ import { DAY, manualClock, HOUR, MINUTE, SECOND } from '../support/clock.ts';
 import { theOwner } from '../support/memory.ts';
 import { A_KEY, aDraft, manualKeySource } from '../support/store.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { openWindow } from '../support/window.ts';
+import { openWindow, type WindowOptions } from '../support/window.ts';
 import { goTo } from './pages.ts';
 
 const banner = (page: Page) => page.locator('.banner');
 const PAGES = ['Activity', 'Learned', 'Packs', 'Connect', 'Settings', /^All/] as const;
 
 /** A memory whose key comes from where the test says. */
-async function keyed(over: Parameters<typeof openWindow>[0] = {}) {
+async function keyed(over: WindowOptions = {}) {
   const clock = manualClock();
   const source = manualKeySource({ at: 'found', key: Buffer.from(A_KEY, 'hex') });
   const store = await openStore({ folder: tempFolder(), clock, sources: () => [source] });

@@ -2,10 +2,10 @@ import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { CHATGPT, GRAPH } from '../support/brought.ts';
 import { manualClock, MINUTE } from '../support/clock.ts';
-import { accessibilityViolations, openWindow } from '../support/window.ts';
+import { accessibilityViolations, openWindow, type WindowOptions } from '../support/window.ts';
 import { goTo, toast } from './pages.ts';
 
-const opened = async (over: Parameters<typeof openWindow>[0] = {}) => {
+const opened = async (over: WindowOptions = {}) => {
   const all = await openWindow({ clock: manualClock(), ...over });
   await goTo(all.page, 'Settings');
   await all.page.getByRole('button', { name: 'Bring from another memory…' }).click();
@@ -122,9 +122,9 @@ const OVERFLOWING = `[...document.querySelectorAll('dialog, dialog form, .choice
   .map((place) => place.className)`;
 
 test.each([
-  { colorScheme: 'light' as const, textSize: 16 },
-  { colorScheme: 'dark' as const, textSize: 32 },
-])('no rule of accessibility is broken and nothing is cut: $colorScheme, text of $textSize px (R-WIN-09)', async (looks) => {
+  { colorScheme: 'light' as const, fontSize: 16 },
+  { colorScheme: 'dark' as const, fontSize: 32 },
+])('no rule of accessibility is broken and nothing is cut: $colorScheme, text of $fontSize px (R-WIN-09)', async (looks) => {
   const { page, dialog } = await opened(looks);
   const found = async (): Promise<unknown[]> => [
     ...(await accessibilityViolations(page)),

@@ -4,10 +4,10 @@ import { bundle } from '../../build/tasks/bundle.ts';
 import { createClientHome } from '../support/clients.ts';
 import { manualClock, HOUR, SECOND } from '../support/clock.ts';
 import { sendRequest } from '../support/listener.ts';
-import { accessibilityViolations, openWindow } from '../support/window.ts';
+import { accessibilityViolations, openWindow, type WindowOptions } from '../support/window.ts';
 import { goTo, toast } from './pages.ts';
 
-const opened = async (over: object = {}) => {
+const opened = async (over: WindowOptions = {}) => {
   const all = await openWindow({ clock: manualClock(), firstRun: true, ...over });
   await goTo(all.page, 'Connect');
   const { page } = all;
@@ -117,7 +117,7 @@ test('the lines for each agent are those of docs/connect.md, and are copied as t
 describe('the agents on this machine', () => {
   const CODEX = '# mine\nmodel = "gpt-5"\n';
 
-  const withCodex = async (over: object = {}) => {
+  const withCodex = async (over: WindowOptions = {}) => {
     const { clients, put } = createClientHome();
     const path = put('.codex/config.toml', CODEX);
     const all = await openWindow({ clients, firstRun: true, ...over });

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { RamStore } from '../../src/core/store/ram-store.ts';
 import { manualClock, HOUR, SECOND } from '../support/clock.ts';
 import { aDraft } from '../support/store.ts';
-import { accessibilityViolations, openWindow } from '../support/window.ts';
+import { accessibilityViolations, openWindow, type WindowOptions } from '../support/window.ts';
 
 const rows = (page: Page) => page.getByRole('listbox', { name: 'Facts' }).getByRole('option');
 const chosen = (page: Page) => page.getByRole('listbox', { name: 'Facts' }).getByRole('option', { selected: true });
@@ -24,7 +24,7 @@ const says = (page: Page, text: string | RegExp) => toast(page).getByText(text).
 const focused = (place: Locator) => place.evaluate((element: { matches(is: string): boolean }) => element.matches(':focus'));
 
 /** Three facts of three writers, the last one going soon. */
-const three = (over: object = {}) =>
+const three = (over: WindowOptions = {}) =>
   openWindow({
     clock: manualClock(),
     async seed(as) {
@@ -298,8 +298,7 @@ describe('what is shown', () => {
   test('shows a long name in one line, and the way back beside it', async () => {
     const name = 'n'.repeat(64);
     const { page } = await three({
-      filled: async (as: (who: object) => (name: 'remember', input: object) => Promise<unknown>) =>
-        as({})('remember', { key: 'a', value: 'x', category: name, tags: [name] }),
+      seed: async (as) => as({})('remember', { key: 'a', value: 'x', category: name, tags: [name] }),
     });
     await page.getByRole('button', { name }).first().waitFor();
     expect((await page.locator('.categories .entry').boundingBox())?.height).toBeLessThan(30);
@@ -403,7 +402,7 @@ describe('what is shown', () => {
 
   test('is one memory at a time, and the owner chooses whose', async () => {
     const { page } = await three({
-      async filled(as: Parameters<NonNullable<NonNullable<Parameters<typeof openWindow>[0]>['seed']>>[0]) {
+      async seed(as) {
         await as()('remember', { key: 'mine', value: 'x' });
         await as({ subject: 'you' })('remember', { key: 'yours', value: 'y' });
       },
@@ -653,7 +652,7 @@ describe('an edit', () => {
     const { page, as } = await three({
       // A window that has heard of no change yet.
       before: (fresh: Page) => fresh.route('**/window/events', (route) => route.abort()),
-      mayComplain: /ERR_FAILED/,
+      allowedErrors: /ERR_FAILED/,
     });
     const editor = await editing(page, 'deploy');
     const { expires_at: end } = await as()('patch', { key: 'project/deploy', ttl_seconds: 365 * 86_400 });
@@ -732,7 +731,7 @@ describe('an edit', () => {
   });
 
   test('is told of nobody having forgotten its fact when the fact cannot be read', async () => {
-    const { page, as } = await three({ mayComplain: /ERR_FAILED/ });
+    const { page, as } = await three({ allowedErrors: /ERR_FAILED/ });
     const editor = await editing(page, 'branch');
     await editor.getByLabel('Value').fill('What I think');
     await page.route('**/window/call/recall?*', (route) => route.abort());
@@ -970,7 +969,7 @@ describe('forgetting', () => {
 });
 
 test('a fact opens by a click also where the window scrolls as a whole (R-WIN-09)', async () => {
-  const { page } = await three({ textSize: 32 });
+  const { page } = await three({ fontSize: 32 });
   await rows(page).nth(2).click();
   await fact(page).getByRole('button', { name: 'Back' }).waitFor();
   expect(await fact(page).getByRole('heading').first().textContent()).toBe('preferences/editor');
@@ -1006,7 +1005,7 @@ describe('when something is wrong', () => {
   });
 
   test('a program that has ended says so, and what was read stays to be read', async () => {
-    const { page, served } = await three({ mayComplain: /Failed to load resource|ERR_/ });
+    const { page, served } = await three({ allowedErrors: /Failed to load resource|ERR_/ });
     await rows(page).first().waitFor();
     await served.listener.close();
     await rows(page).first().click();

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { Failure } from '../../src/contract/failure.ts';
 import { manualClock } from '../support/clock.ts';
 import { aPack } from '../support/packs.ts';
-import { openWindow } from '../support/window.ts';
+import { openWindow, type WindowOptions } from '../support/window.ts';
 import { goTo, toast } from './pages.ts';
 
 const echo = aPack(({ input }) => ({ said: JSON.stringify(input) }), {
@@ -29,7 +29,7 @@ const failing = aPack(
   { name: 'test.failing', title: 'Failing' },
 );
 
-const opened = async (over: object = {}) => {
+const opened = async (over: WindowOptions = {}) => {
   const all = await openWindow({
     clock: manualClock(),
     packs: { packs: [echo, unavailable, failing], skipped: [{ name: 'mine.broken', why: 'Its file is no module; mend it.' }] },

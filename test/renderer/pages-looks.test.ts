@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { manualClock, MINUTE } from '../support/clock.ts';
 import { theOwner } from '../support/memory.ts';
 import { aPack } from '../support/packs.ts';
-import { accessibilityViolations, openWindow } from '../support/window.ts';
+import { accessibilityViolations, openWindow, type WindowOptions } from '../support/window.ts';
 import { brokenIn, foundIn, goTo, type States } from './pages.ts';
 
-const aMemory = (over: object = {}) => {
+const aMemory = (over: WindowOptions = {}) => {
   const clock = manualClock();
   return openWindow({
     clock,
@@ -145,7 +145,7 @@ test.each([
   { width: 640, height: 420 },
 ])('text of twice the size stays whole in a window of $width × $height (R-WIN-09)', async (viewport) => {
   const tooWide = (page: Page) => page.evaluate<string[]>(OVERFLOWING);
-  expect(await foundIn(states, await aMemory({ textSize: 32, viewport }), tooWide)).toEqual({});
+  expect(await foundIn(states, await aMemory({ fontSize: 32, viewport }), tooWide)).toEqual({});
 });
 
 /** As much of a page as is looked at here. */
@@ -161,7 +161,7 @@ interface View {
 
 describe.each([
   { what: 'zoom of 200 %', viewport: { width: 460, height: 310 } },
-  { what: 'text of 200 %', viewport: { width: 920, height: 620 }, textSize: 32 },
+  { what: 'text of 200 %', viewport: { width: 920, height: 620 }, fontSize: 32 },
 ])('with $what (R-WIN-09)', ({ what: _what, ...looks }) => {
   /** Whether the window shows all of it, and nothing lies over it. */
   const shown = (place: Locator): Promise<boolean> =>

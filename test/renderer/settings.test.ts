@@ -12,12 +12,12 @@ import { manualClock } from '../support/clock.ts';
 import { startFakeInternet } from '../support/fake-internet.ts';
 import { theOwner } from '../support/memory.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { accessibilityViolations, openWindow } from '../support/window.ts';
+import { accessibilityViolations, openWindow, type WindowOptions } from '../support/window.ts';
 import { goTo, toast } from './pages.ts';
 
 const region = (page: Page, name: string) => page.getByRole('region', { name, exact: true });
 
-const opened = async (over: Parameters<typeof openWindow>[0] = {}) => {
+const opened = async (over: WindowOptions = {}) => {
   const all = await openWindow({ clock: manualClock(), ...over });
   await goTo(all.page, 'Settings');
   await region(all.page, 'Key').getByRole('status').waitFor();

@@ -19,7 +19,7 @@ import { tempFolder } from './temp-folder.ts';
 
 const PAGES = 'out/renderer';
 
-interface Options extends Pick<BrowserContextOptions, 'viewport' | 'colorScheme' | 'forcedColors'> {
+export interface WindowOptions extends Pick<BrowserContextOptions, 'viewport' | 'colorScheme' | 'forcedColors'> {
   /** Set by hand, for the memory and the page alike; unless given, both follow the system's. */
   readonly clock?: ManualClock;
   /** A memory that is there already. */
@@ -86,7 +86,7 @@ export async function openWindow({
   before,
   allowedErrors: mayComplain,
   ...looks
-}: Options = {}): Promise<OpenedWindow> {
+}: WindowOptions = {}): Promise<OpenedWindow> {
   const store = given ?? (await openStore({ folder: tempFolder(), clock: clock ?? systemClock, sources: withKey() }));
   // Closed in the other order than opened.
   if (!given) onTestFinished(() => store[Symbol.asyncDispose]());
