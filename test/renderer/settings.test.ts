@@ -256,7 +256,7 @@ describe('the version', () => {
     expect(world.requests).toEqual([]);
     const check = version.getByRole('button', { name: 'Check for updates' });
     await check.click();
-    await version.getByRole('alert').getByText('releases.example.com answered with 503').waitFor();
+    await version.getByRole('alert').getByText('releases.example.com responded with status 503').waitFor();
     newest = { version: '1.2.3', url };
     await check.click();
     await version.getByText('You have the newest version.').waitFor();
