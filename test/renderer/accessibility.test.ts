@@ -37,7 +37,7 @@ const states: States = [
     },
   ],
   ['with its history', async ({ page }) => (await page.keyboard.press('h'), detail(page).locator('ins').first().waitFor())],
-  ['peeking', async ({ page }) => (await page.keyboard.press(' '), page.locator('.peek').waitFor())],
+  ['peeking', async ({ page }) => (await page.keyboard.press(' '), page.locator('.value-preview').waitFor())],
   [
     'with the lifetime',
     async ({ page }) => {
@@ -59,7 +59,7 @@ const states: States = [
     async ({ page, as }) => {
       await page.keyboard.type('More. ');
       await as({ client: 'codex' })('remember', { key: 'changed', value: 'It is a third thing' });
-      await page.getByText('changed this fact meanwhile').waitFor();
+      await page.getByText('changed this fact while you were editing').waitFor();
       await page.getByLabel('Category', { exact: true }).fill('Not A Category');
       await page.getByRole('button', { name: 'Save' }).click();
       await page.getByRole('alert').waitFor();
@@ -79,7 +79,7 @@ const states: States = [
     async ({ page }) => {
       await page.keyboard.press('Escape');
       await page.keyboard.press('?');
-      await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+      await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
     },
   ],
   [
@@ -87,7 +87,7 @@ const states: States = [
     async ({ page }) => {
       await page.keyboard.press('Escape');
       await page.keyboard.press('Shift+Backspace');
-      await page.getByText(/facts go/).waitFor();
+      await page.getByText(/facts will be deleted/).waitFor();
     },
   ],
   [
@@ -104,7 +104,7 @@ const states: States = [
     'with a filter',
     async ({ page }) => {
       await detail(page).getByRole('button', { name: 'a tag of several words' }).click();
-      await page.getByRole('button', { name: /^Only facts tagged/ }).waitFor();
+      await page.getByRole('button', { name: /^Clear the filter: tagged/ }).waitFor();
     },
   ],
   [
@@ -112,7 +112,7 @@ const states: States = [
     async ({ page }) => {
       await page.keyboard.press('/');
       await page.keyboard.type('konfluks');
-      await page.getByText('No fact tagged').waitFor();
+      await page.getByText('No facts tagged').waitFor();
     },
   ],
 ];
@@ -124,7 +124,7 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
 
   test('nor where nothing is remembered, or the window is closed', async () => {
     const { page, served } = await openWindow({ colorScheme });
-    await page.getByText('Nothing remembered yet.').waitFor();
+    await page.getByText('No facts yet.').waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
     await page.evaluate('sessionStorage.clear()');
     await page.goto(`${served.url}/`);
@@ -167,7 +167,7 @@ describe('text of twice the size (R-WIN-09)', () => {
     await page.getByRole('button', { name: 'Save' }).click();
     await detail(page).locator('pre').getByText('x', { exact: true }).waitFor();
     await detail(page).getByRole('button', { name: 'Change lifetime' }).click();
-    const keep = page.getByRole('button', { name: 'Keep' });
+    const keep = page.getByRole('button', { name: 'Save' });
     await keep.scrollIntoViewIfNeeded();
     expect(await page.evaluate(OVERFLOWING)).toEqual([]);
     await keep.click();
@@ -196,7 +196,7 @@ test('what changes is told politely, and nothing moves where motion is unwanted'
     `[...document.querySelectorAll('[aria-live]')].map((place) => [place.className, place.ariaLive, place.role])`,
   );
   expect(live).toEqual([
-    ['said', 'polite', 'status'],
+    ['status', 'polite', 'status'],
     ['toast', 'polite', 'status'],
   ]);
   expect(await page.evaluate(`getComputedStyle(document.querySelector('.toast')).transitionDuration`)).toBe('0s');

@@ -24,7 +24,7 @@ async function keyed(over: WindowOptions = {}) {
 
 test('a memory that is well has no banner', async () => {
   const { page } = await openWindow();
-  await page.getByText('Nothing remembered yet.').waitFor();
+  await page.getByText('No facts yet.').waitFor();
   expect(await banner(page).count()).toBe(0);
 });
 
@@ -70,12 +70,12 @@ test('a window whose session ended shows nothing any more (R-LOCK-02)', async ()
   await pass(12 * HOUR);
   // It reads on as long as it is told to, and comes back when that ends.
   await pass(MINUTE);
-  await banner(page).getByText('This window is cut off.').waitFor();
+  await banner(page).getByText('This window is disconnected.').waitFor();
   await expect.poll(() => page.content()).not.toMatch(/React over Vue|frontend-framework/);
 });
 
 test.each([
-  [{ at: 'absent' }, 'The key of this memory is not there.'],
+  [{ at: 'absent' }, 'The key for this memory is missing.'],
   [{ at: 'found', key: Buffer.alloc(32, 7) }, 'This memory was sealed with another key.'],
   [{ at: 'locked', why: 'the keyring is closed' }, 'The keyring is closed. Unlock the keychain of the test'],
   [{ at: 'unavailable', why: 'the keyring is asleep' }, 'The keyring is asleep. Start this program where'],
@@ -102,16 +102,16 @@ test('a clock that jumped is told on every page, and the owner confirms it there
   clock.jump(200 * DAY);
   await page.mouse.move(10, 10);
   await pass(6 * SECOND);
-  await banner(page).getByText('The date of this computer jumped forward.').waitFor();
+  await banner(page).getByText("This computer's date jumped forward.").waitFor();
   await goTo(page, 'Settings');
   await banner(page)
     .getByText(/the clock of this machine says|The clock of this machine says/)
     .waitFor();
-  await banner(page).getByRole('button', { name: 'The date is right…' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Is the date right?' });
-  await dialog.getByText('One fact has expired by that date and will be deleted for good.').waitFor();
+  await banner(page).getByRole('button', { name: 'Confirm the date…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Is this date correct?' });
+  await dialog.getByText('1 fact has expired by this date and will be permanently deleted.').waitFor();
   expect(store.status().clock.at).toBe('ahead');
-  await dialog.getByRole('button', { name: 'Trust the clock' }).click();
+  await dialog.getByRole('button', { name: 'Confirm' }).click();
   await expect.poll(() => banner(page).count()).toBe(0);
   expect(store.status().clock).toEqual({ at: 'ok' });
 });
@@ -120,7 +120,7 @@ test('a memory without a key says that nothing is kept', async () => {
   const clock = manualClock();
   const store = new RamStore(clock);
   const { page } = await openWindow({ clock, store });
-  await banner(page).getByText('Nothing is kept.').waitFor();
+  await banner(page).getByText('This memory is not saved.').waitFor();
   await goTo(page, 'Settings');
   expect(await banner(page).textContent()).toMatch('helmdeck-memory key init --file');
   await store[Symbol.asyncDispose]();
@@ -138,12 +138,12 @@ test('a program that has ended is told on every page, while somebody looks (R-WI
   await pass(6 * SECOND);
   await expect
     .poll(() => banner(page).allInnerTexts())
-    .toEqual(['This window is cut off. Helmdeck Memory is not running; start it, and open its window by the new link.']);
+    .toEqual(['This window is disconnected. Helmdeck Memory is not running. Start it and open the window with the new link.']);
 });
 
 test('a window that was left alone asks for nothing (R-WIN-24)', async () => {
   const { page, requests, advance: pass } = await openWindow({ clock: manualClock() });
-  await page.getByText('Nothing remembered yet.').waitFor();
+  await page.getByText('No facts yet.').waitFor();
   await goTo(page, 'Connect');
   await page.getByText('Connect an agent').waitFor();
   await pass(HOUR);

@@ -17,14 +17,14 @@ const opened = async (over: WindowOptions = {}) => {
 describe('tokens', () => {
   test('are listed with program, memory, when they were made, last used, and expire', async () => {
     const { page, served, tokens, advance: pass } = await opened();
-    await page.getByText('No program has a token yet.').waitFor();
+    await page.getByText('No tokens yet.').waitFor();
     const token = await served.token('me', ['memory:read'], 'claude-code');
     await pass(HOUR);
     await goTo(page, 'Settings');
     await goTo(page, 'Connect');
     await expect.poll(() => tokens.allInnerTexts()).toHaveLength(1);
     expect(await tokens.first().innerText()).toMatch(
-      /a test claude-code, in the memory of me\s+Made 3 June 2026 at 14:02\. Never used\. Expires 4 June 2026 at 14:02\./,
+      /a test claude-code, memory of me\s+Created 3 June 2026 at 14:02\. Never used\. Expires 4 June 2026 at 14:02\./,
     );
     await sendRequest(served.url, '/api/v1/status', { token });
     await goTo(page, 'Settings');
@@ -52,12 +52,12 @@ describe('tokens', () => {
 
   test('are made for one program, and shown once (R-WIN-21)', async () => {
     const { page, served, tokens, as } = await opened();
-    await page.getByRole('button', { name: 'Make a token…' }).click();
-    const form = page.getByRole('dialog', { name: 'Make a token' });
+    await page.getByRole('button', { name: 'Create a token…' }).click();
+    const form = page.getByRole('dialog', { name: 'Create a token' });
     await form.getByRole('textbox', { name: 'Program' }).fill('openclaw');
-    await form.getByRole('checkbox', { name: 'write and forget' }).uncheck();
+    await form.getByRole('checkbox', { name: 'Write and forget' }).uncheck();
     await form.getByRole('spinbutton').fill('30');
-    await form.getByRole('button', { name: 'Make' }).click();
+    await form.getByRole('button', { name: 'Create' }).click();
     const shown = page.getByRole('dialog', { name: 'The token of openclaw' });
     const token = (await shown.locator('pre').textContent()) ?? '';
     await shown.getByRole('button', { name: 'Copy the token' }).click();
@@ -74,10 +74,10 @@ describe('tokens', () => {
 
   test('that cannot be made say why, and what was typed stays', async () => {
     const { page } = await opened();
-    await page.getByRole('button', { name: 'Make a token…' }).click();
-    const form = page.getByRole('dialog', { name: 'Make a token' });
+    await page.getByRole('button', { name: 'Create a token…' }).click();
+    const form = page.getByRole('dialog', { name: 'Create a token' });
     await form.getByRole('textbox', { name: 'Program' }).fill('<b>');
-    await form.getByRole('button', { name: 'Make' }).click();
+    await form.getByRole('button', { name: 'Create' }).click();
     await form
       .getByRole('alert')
       .getByText(/^Program must have 1 to 64 letters/)
@@ -91,14 +91,14 @@ describe('tokens', () => {
     await goTo(page, 'Settings');
     await goTo(page, 'Connect');
     await page.getByRole('button', { name: 'Revoke a test' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Turn a test away?' });
-    await dialog.getByText('What claude-code wrote stays.').waitFor();
+    const dialog = page.getByRole('dialog', { name: 'Revoke the token a test?' });
+    await dialog.getByText('The facts that claude-code wrote stay.').waitFor();
     await page.keyboard.press('Enter');
     await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
     expect((await sendRequest(served.url, '/api/v1/status', { token })).status).toBe(200);
     await page.getByRole('button', { name: 'Revoke a test' }).click();
     await dialog.getByRole('button', { name: 'Revoke' }).click();
-    await toast(page).getByText('a test does not get in any more.').waitFor();
+    await toast(page).getByText('a test no longer has access.').waitFor();
     expect((await sendRequest(served.url, '/api/v1/status', { token })).status).toBe(401);
     await expect.poll(() => tokens.count()).toBe(0);
   });
@@ -128,7 +128,7 @@ describe('the agents on this machine', () => {
     const connect = async (): Promise<void> => {
       await page.getByRole('button', { name: 'Connect Codex' }).click();
       await page.getByRole('dialog', { name: 'Connect Codex' }).getByRole('button', { name: 'Connect', exact: true }).click();
-      await page.getByRole('dialog', { name: 'Codex is connected' }).getByText('it came through').waitFor();
+      await page.getByRole('dialog', { name: 'Codex is connected' }).getByText('tested:').waitFor();
       await page.keyboard.press('Enter');
     };
     return { ...all, path, line, connect, now: () => readFileSync(path, 'utf8') };
@@ -137,7 +137,7 @@ describe('the agents on this machine', () => {
   test('are shown what changes, connected by keys alone, tried and disconnected (R-CONN-11, R-CONN-02)', async () => {
     const { page, line, path, now } = await withCodex();
     expect(await line.allInnerTexts()).toEqual([expect.stringMatching(/^Codex\s+Not connected\./)]);
-    await page.getByText(/^Not found here: .*Claude Code.*Gemini CLI/).waitFor();
+    await page.getByText(/^Not found: .*Claude Code.*Gemini CLI/).waitFor();
     await page.getByRole('button', { name: 'Connect Codex' }).focus();
     await page.keyboard.press('Enter');
     const dialog = page.getByRole('dialog', { name: 'Connect Codex' });
@@ -149,16 +149,16 @@ describe('the agents on this machine', () => {
     await dialog.getByRole('textbox', { name: 'Memory' }).focus();
     await page.keyboard.press('Enter');
     const done = page.getByRole('dialog', { name: 'Codex is connected' });
-    await done.getByText(/came through to the memory of me, and is offered \d+ tools/).waitFor();
+    await done.getByText(/^Connection to the memory of me tested: \d+ tools/).waitFor();
     await page.keyboard.press('Enter');
     await line.getByText(/Connected over stdio to the memory of me\. Last used/).waitFor();
     expect(now()).toContain('[mcp_servers.helmdeck]');
     expect(await accessibilityViolations(page)).toEqual([]);
-    await page.getByRole('button', { name: 'Try Codex' }).click();
-    await toast(page).getByText('Codex comes through').waitFor();
+    await page.getByRole('button', { name: 'Test Codex' }).click();
+    await toast(page).getByText('Connection to Codex tested').waitFor();
     await page.getByRole('button', { name: 'Disconnect Codex' }).click();
     await page.getByRole('dialog', { name: 'Disconnect Codex?' }).getByRole('button', { name: 'Disconnect' }).click();
-    await toast(page).getByText('its configuration is as it was before').waitFor();
+    await toast(page).getByText('its configuration is restored').waitFor();
     expect(now()).toBe(CODEX);
     await line.getByText('Not connected.').waitFor();
   });
@@ -183,7 +183,7 @@ describe('the agents on this machine', () => {
     const { page } = await opened({ clients });
     await page.getByRole('button', { name: 'Connect Claude Desktop' }).click();
     const dialog = page.getByRole('dialog', { name: 'Connect Claude Desktop' });
-    await dialog.getByText('By a bundle instead').click();
+    await dialog.getByText('Use the bundle instead').click();
     expect(await accessibilityViolations(page)).toEqual([]);
     const [download] = await Promise.all([
       page.waitForEvent('download'),
@@ -197,10 +197,10 @@ describe('the agents on this machine', () => {
     const { page, line, connect } = await withCodex();
     await connect();
     await page.getByRole('button', { name: 'Pause Codex' }).click();
-    await line.getByText('Paused: it is refused until you let it in again.').waitFor();
-    await page.getByRole('button', { name: 'Try Codex' }).click();
-    await toast(page).getByText('does not come through. This token is paused').waitFor();
-    await page.getByRole('button', { name: 'Let Codex in again' }).click();
+    await line.getByText('Paused: no access until you resume it.').waitFor();
+    await page.getByRole('button', { name: 'Test Codex' }).click();
+    await toast(page).getByText("can't connect. This token is paused").waitFor();
+    await page.getByRole('button', { name: 'Resume Codex' }).click();
     await page.getByRole('button', { name: 'Pause Codex' }).waitFor();
     await page.getByRole('button', { name: 'Revoke the token of Codex' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
@@ -214,7 +214,7 @@ describe('the agents on this machine', () => {
     writeFileSync(path, '# wiped\n');
     await goTo(page, 'Settings');
     await goTo(page, 'Connect');
-    await line.getByText('Its entry has gone from its configuration.').waitFor();
+    await line.getByText('Our entry is missing from its configuration.').waitFor();
     await page.getByRole('button', { name: 'Repair Codex' }).click();
     const dialog = page.getByRole('dialog', { name: 'Repair Codex' });
     await dialog.locator('ins').first().waitFor();
@@ -229,7 +229,7 @@ describe('the agents on this machine', () => {
     writeFileSync(path, '[mcp_servers.helmdeck]\nurl = "http://mine"\n');
     await goTo(page, 'Settings');
     await goTo(page, 'Connect');
-    await line.getByText('It has an entry of our name that is not the one that was put there.').waitFor();
+    await line.getByText('Its configuration has a different entry with our name.').waitFor();
     expect(await line.getByRole('button').allInnerTexts()).toEqual(['Connect…']);
   });
 

@@ -97,14 +97,14 @@ describe('on the desktop', () => {
     await goTo(page, 'Packs');
     await page.getByRole('button', { name: 'Echo' }).click();
     await page.getByRole('button', { name: 'Run', exact: true }).click();
-    await page.getByText('Ran just now').waitFor();
-    await page.getByRole('button', { name: 'Clear cache and record…' }).click();
+    await page.getByText('Finished in').waitFor();
+    await page.getByRole('button', { name: 'Clear cache and records…' }).click();
     await toast(page).getByText('1 entry forgotten.').waitFor();
     await goTo(page, 'Settings');
     await page.getByRole('button', { name: 'Rotate the key…' }).click();
     await expect.poll(() => asked.length).toBe(2);
-    await page.getByRole('button', { name: 'Make a recovery key…' }).click();
-    await page.getByRole('dialog', { name: 'The recovery key' }).waitFor();
+    await page.getByRole('button', { name: 'Create a recovery key…' }).click();
+    await page.getByRole('dialog', { name: 'Your recovery key' }).waitFor();
     expect(asked.map(({ yes }) => yes)).toEqual(['Forget', 'Rotate Key', 'Show Key']);
   });
 
@@ -141,7 +141,7 @@ describe('on the desktop', () => {
   test('it is started at login by two settings, both off at first, as the menu has them (R-DESK-09)', async () => {
     const { page, shell } = await desktop();
     await goTo(page, 'Settings');
-    const [starts, hidden] = [page.getByLabel('Start Helmdeck Memory'), page.getByLabel('Stay in the tray then')];
+    const [starts, hidden] = [page.getByLabel('Start Helmdeck Memory'), page.getByLabel('Start in the tray')];
     await starts.waitFor();
     expect([await starts.isChecked(), await hidden.isChecked()]).toEqual([false, false]);
     await starts.click();
@@ -169,14 +169,14 @@ describe('on the desktop', () => {
 
   test('every page says while no agent can come, and lets them in (R-DESK-07)', async () => {
     const { page, shell } = await desktop();
-    const banner = page.getByRole('status', { name: 'How the memory stands' });
+    const banner = page.getByRole('status', { name: 'Memory status' });
     shell.listening = { at: 'failed', why: 'the port is taken; end what has it' };
     await page.evaluate(`changed({ namespace: '', kind: 'listening' })`);
-    await banner.getByText('Agents cannot come. the port is taken; end what has it').waitFor();
+    await banner.getByText("Agents can't connect. the port is taken; end what has it").waitFor();
     await goTo(page, 'Settings');
     shell.listening = { at: 'paused' };
     await page.evaluate(`changed({ namespace: '', kind: 'listening' })`);
-    await banner.getByText('Agents cannot reach this memory.').waitFor();
+    await banner.getByText('Agent access is paused.').waitFor();
     await banner.getByRole('button', { name: 'Resume' }).click();
     await expect.poll(() => banner.textContent()).toBe('');
   });
@@ -188,7 +188,7 @@ describe('on the desktop', () => {
     await goTo(page, 'Connect');
     await page.getByRole('button', { name: 'Connect Claude Desktop' }).click();
     const dialog = page.getByRole('dialog', { name: 'Connect Claude Desktop' });
-    await dialog.getByText('By a bundle instead').click();
+    await dialog.getByText('Use the bundle instead').click();
     await dialog.getByRole('button', { name: 'Show the bundle' }).click();
     await expect.poll(() => shell.shown).toBe(1);
     shell.bundle = false;

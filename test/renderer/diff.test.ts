@@ -5,7 +5,7 @@ import { measureCpu } from '../support/work.ts';
 
 const spelled = (before: string, after: string): string =>
   diffWords(before, after)
-    .map(({ what, text }) => (what === 'same' ? text : what === 'added' ? `+[${text}]` : `-[${text}]`))
+    .map(({ change, text }) => (change === 'same' ? text : change === 'added' ? `+[${text}]` : `-[${text}]`))
     .join('');
 
 describe('what became of a text', () => {
@@ -40,9 +40,9 @@ describe('what became of a text', () => {
     fc.assert(
       fc.property(text, text, (before, after) => {
         const pieces = diffWords(before, after);
-        const without = (what: string) =>
+        const without = (change: string) =>
           pieces
-            .filter((piece) => piece.what !== what)
+            .filter((piece) => piece.change !== change)
             .map((piece) => piece.text)
             .join('');
         expect([without('added'), without('removed')]).toEqual([before, after]);
@@ -51,7 +51,7 @@ describe('what became of a text', () => {
   });
 
   test('keeps what two texts share, also where little else is the same', () => {
-    const same = (before: string, after: string) => diffWords(before, after).filter(({ what }) => what === 'same');
+    const same = (before: string, after: string) => diffWords(before, after).filter(({ change }) => change === 'same');
     expect(same('x x a y b z c', 'a q b r c').map(({ text }) => text.trim())).toEqual(['a', 'b', 'c']);
   });
 

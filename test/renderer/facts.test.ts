@@ -9,7 +9,7 @@ const rows = (page: Page) => page.getByRole('listbox', { name: 'Facts' }).getByR
 const chosen = (page: Page) => page.getByRole('listbox', { name: 'Facts' }).getByRole('option', { selected: true });
 const list = (page: Page) => page.getByRole('listbox', { name: 'Facts' });
 const fact = (page: Page) => page.getByRole('complementary', { name: 'Fact' });
-const said = (page: Page) => page.locator('.list .said');
+const said = (page: Page) => page.locator('.list .status');
 const toast = (page: Page) => page.locator('.toast');
 const search = (page: Page) => page.getByRole('searchbox', { name: 'Search facts' });
 
@@ -69,7 +69,7 @@ describe('the list', () => {
     await expect.poll(() => said(page).textContent()).toBe('63 facts');
     const [number, order] = await Promise.all([
       said(page).boundingBox(),
-      page.getByRole('combobox', { name: 'Order' }).boundingBox(),
+      page.getByRole('combobox', { name: 'Sort by' }).boundingBox(),
     ]);
     expect(number?.height).toBeLessThan(20);
     expect(Math.abs((number?.y ?? 0) - (order?.y ?? 0))).toBeLessThan(10);
@@ -78,7 +78,7 @@ describe('the list', () => {
   test('shows what goes first on top when asked', async () => {
     const { page, as } = await three();
     await as()('remember', { key: 'last', value: 'x', ttl_seconds: 3600 });
-    await page.getByRole('combobox', { name: 'Order' }).selectOption({ label: 'Goes first' });
+    await page.getByRole('combobox', { name: 'Sort by' }).selectOption({ label: 'Expires first' });
     await shows(page, ['last', 'project/branch', 'preferences/editor', 'project/deploy']);
   });
 
@@ -89,11 +89,11 @@ describe('the list', () => {
     await as()('remember', { key: 'soon', value: 'x', ttl_seconds: 24 * 3600 });
     await page.getByRole('button', { name: 'Expiring soon' }).click();
     await shows(page, ['sooner', 'project/branch', 'soon', 'later']);
-    await page.getByRole('combobox', { name: 'Order' }).selectOption({ label: 'Last changed' });
+    await page.getByRole('combobox', { name: 'Sort by' }).selectOption({ label: 'Last changed' });
     await shows(page, ['soon', 'sooner', 'later', 'project/branch']);
     await page.getByRole('navigation').getByRole('button', { name: /^All/ }).click();
-    await page.getByRole('combobox', { name: 'Order' }).selectOption({ label: 'Goes first' });
-    await page.getByRole('combobox', { name: 'Order' }).selectOption({ label: 'Last changed' });
+    await page.getByRole('combobox', { name: 'Sort by' }).selectOption({ label: 'Expires first' });
+    await page.getByRole('combobox', { name: 'Sort by' }).selectOption({ label: 'Last changed' });
     await shows(page, ['soon', 'sooner', 'later', 'project/branch', 'project/deploy', 'preferences/editor']);
   });
 
@@ -197,7 +197,7 @@ describe('the list', () => {
 
   test('says what is true when there is nothing, and the next step', async () => {
     const { page } = await openWindow();
-    await page.getByText('Nothing remembered yet.').waitFor();
+    await page.getByText('No facts yet.').waitFor();
     await page.getByRole('button', { name: 'Connect an agent' }).waitFor();
     expect(await said(page).textContent()).toBe('0 facts');
   });
@@ -212,7 +212,7 @@ describe('what is shown', () => {
     await rows(page).first().click();
     await fact(page).getByRole('button', { name: 'tools' }).click();
     await shows(page, ['project/deploy', 'preferences/editor']);
-    await page.getByRole('button', { name: 'Only facts tagged tools; show all' }).click();
+    await page.getByRole('button', { name: 'Clear the filter: tagged tools' }).click();
     await shows(page, ['project/branch', 'project/deploy', 'preferences/editor']);
     await rows(page).nth(2).click();
     await fact(page).getByRole('button', { name: 'claude-code' }).click();
@@ -244,7 +244,7 @@ describe('what is shown', () => {
     await as()('forget', { scope: 'key:new' });
     await expect.poll(offered).toEqual(['ops', 'tools', 'claude-code', 'codex', 'cursor']);
     await search(page).fill('client:nobody');
-    await page.getByText('No fact is written by nobody.').waitFor();
+    await page.getByText('No facts written by nobody.').waitFor();
     expect(await names.inputValue()).toBe('client:nobody');
   });
 
@@ -262,12 +262,12 @@ describe('what is shown', () => {
   test('what it shows is forgotten by a button, after a look at what goes (R-WIN-12)', async () => {
     const { page, as } = await three();
     await rows(page).first().waitFor();
-    expect(await page.getByRole('button', { name: 'Forget them all…' }).count()).toBe(0);
+    expect(await page.getByRole('button', { name: 'Forget all…' }).count()).toBe(0);
     await page.getByRole('navigation').getByRole('button', { name: 'preferences 1' }).click();
     await shows(page, ['preferences/editor']);
-    await page.getByRole('button', { name: 'Forget them all…' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Forget every fact in preferences?' });
-    await dialog.getByText('1 fact goes').waitFor();
+    await page.getByRole('button', { name: 'Forget all…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Forget all facts in preferences?' });
+    await dialog.getByText('1 fact will be deleted').waitFor();
     await dialog.getByRole('button', { name: 'Forget' }).click();
     await says(page, '1 fact forgotten.');
     expect((await as()('status', {})).facts).toBe(2);
@@ -303,7 +303,7 @@ describe('what is shown', () => {
     await page.getByRole('button', { name }).first().waitFor();
     expect((await page.locator('.categories .entry').boundingBox())?.height).toBeLessThan(30);
     await search(page).fill(`tag:${name}`);
-    const chip = page.getByRole('button', { name: /^Only facts tagged/ });
+    const chip = page.getByRole('button', { name: /^Clear the filter: tagged/ });
     expect((await chip.boundingBox())?.height).toBeLessThan(30);
     const [whole, cross] = await Promise.all([chip.boundingBox(), chip.locator('span').last().boundingBox()]);
     expect((cross?.x ?? 0) + (cross?.width ?? 0)).toBeLessThan((whole?.x ?? 0) + (whole?.width ?? 0));
@@ -316,7 +316,7 @@ describe('what is shown', () => {
     await search(page).fill('tag:ops');
     await shows(page, ['project/deploy']);
     await search(page).fill('category:nothing-here');
-    await page.getByText('No fact is in nothing-here.').waitFor();
+    await page.getByText('No facts in nothing-here.').waitFor();
     await page.getByRole('button', { name: 'Show all', exact: true }).click();
     await shows(page, ['project/branch', 'project/deploy', 'preferences/editor']);
   });
@@ -326,10 +326,10 @@ describe('what is shown', () => {
     await as()('remember', { key: 'quoted', value: 'Deploy "by hand"', tags: ['two words', 'a "b" c'] });
     await search(page).fill('tag:tools deploy');
     await shows(page, ['project/deploy']);
-    await page.getByRole('button', { name: /^Only facts tagged tools/ }).waitFor();
+    await page.getByRole('button', { name: /^Clear the filter: tagged tools/ }).waitFor();
     await search(page).fill('deploy');
     await shows(page, ['project/deploy', 'quoted']);
-    expect(await page.getByRole('button', { name: /^Only facts/ }).count()).toBe(0);
+    expect(await page.getByRole('button', { name: /^Clear the filter/ }).count()).toBe(0);
     await search(page).fill('deploy tag:"two words"');
     await shows(page, ['quoted']);
     await search(page).fill(String.raw`tag:"a \"b\" c"`);
@@ -352,10 +352,10 @@ describe('what is shown', () => {
     await shows(page, ['project/deploy']);
     expect(await rows(page).first().locator('.why').textContent()).toMatch(/"tuesday\w*" in value/);
     expect(await rows(page).first().locator('.snippet').textContent()).toBe('Deploy on Tuesdays');
-    expect(await said(page).textContent()).toBe('1 hit');
+    expect(await said(page).textContent()).toBe('1 result');
     await search(page).fill('konfluks');
-    await page.getByText('No fact matches konfluks.').waitFor();
-    await page.getByRole('button', { name: 'Clear' }).click();
+    await page.getByText('No facts match “konfluks”.').waitFor();
+    await page.getByRole('button', { name: 'Clear search' }).click();
     await shows(page, ['project/branch', 'project/deploy', 'preferences/editor']);
   });
 
@@ -383,7 +383,7 @@ describe('what is shown', () => {
     await search(page).fill('tag:tools helix main tuesdays');
     await shows(page, ['project/deploy', 'preferences/editor']);
     await search(page).fill('branch tag:tools');
-    await page.getByText('No fact tagged tools matches branch.').waitFor();
+    await page.getByText('No facts tagged tools match “branch”.').waitFor();
     await search(page).fill('client:cursor');
     await shows(page, ['project/branch']);
     await search(page).fill('client:cursor project');
@@ -391,11 +391,11 @@ describe('what is shown', () => {
     await page.getByRole('button', { name: 'Expiring soon' }).click();
     await search(page).fill('tuesdays main');
     await shows(page, ['project/branch']);
-    await page.getByRole('button', { name: 'Only facts going within 7 days; show all' }).click();
+    await page.getByRole('button', { name: 'Clear the filter: expiring within 7 days' }).click();
     await shows(page, ['project/branch', 'project/deploy', 'preferences/editor']);
     await page.getByRole('button', { name: 'conventions 1' }).click();
     await search(page).fill('tuesdays');
-    await page.getByText('No fact in conventions matches tuesdays.').waitFor();
+    await page.getByText('No facts in conventions match “tuesdays”.').waitFor();
     await search(page).fill('main');
     await shows(page, ['project/branch']);
   });
@@ -408,7 +408,7 @@ describe('what is shown', () => {
       },
     });
     await shows(page, ['mine']);
-    await page.getByRole('combobox', { name: 'Whose memory' }).selectOption('you');
+    await page.getByRole('combobox', { name: 'Memory' }).selectOption('you');
     await shows(page, ['yours']);
   });
 });
@@ -426,7 +426,7 @@ describe('one fact', () => {
     await fact(page).getByText('Work on branches').waitFor();
     const text = await fact(page).innerText();
     expect(text).toMatch('Written by codex, 3 June 2026 at 14:02');
-    expect(text).toMatch('Goes 3 June 2026 at 15:02, in 1 h');
+    expect(text).toMatch('Expires 3 June 2026 at 15:02 (1 hour)');
   });
 
   test('shows its history with every change of a word and who made it, and is restored to what it said', async () => {
@@ -444,11 +444,11 @@ describe('one fact', () => {
     await history.getByText('claude-code, 3 June 2026 at 14:02').waitFor();
     expect(await history.locator('.meta').allTextContents()).toEqual([
       'Changed by codex, 3 June 2026 at 15:02',
-      'Before: claude-code, 3 June 2026 at 14:02',
+      'Earlier version by claude-code, 3 June 2026 at 14:02',
     ]);
     expect(await history.locator('del').allTextContents()).toEqual(['Helix,', 'tools']);
     expect(await history.locator('ins').allTextContents()).toEqual(['Zed,', 'new']);
-    await history.getByRole('button', { name: 'Restore what claude-code wrote' }).click();
+    await history.getByRole('button', { name: 'Restore the version by claude-code' }).click();
     await fact(page).locator('pre').getByText('Helix, with soft wrap').waitFor();
     const restored = await as()('recall', { key: 'preferences/editor' });
     expect(restored).toMatchObject({ value: 'Helix, with soft wrap', tags: ['tools'], client: 'window' });
@@ -536,14 +536,14 @@ describe('one fact', () => {
     const { page } = await three();
     await rows(page).first().click();
     await page.keyboard.press(' ');
-    await page.locator('.peek').getByText('Work on main').waitFor();
+    await page.locator('.value-preview').getByText('Work on main').waitFor();
     await page.keyboard.press('Control+k');
     await page.getByRole('combobox', { name: 'Find an action' }).waitFor();
     await page.keyboard.press('Escape');
     await expect.poll(() => page.getByRole('combobox', { name: 'Find an action' }).count()).toBe(0);
-    expect(await page.locator('.peek').count()).toBe(1);
+    expect(await page.locator('.value-preview').count()).toBe(1);
     await page.keyboard.press('Escape');
-    await expect.poll(() => page.locator('.peek').count()).toBe(0);
+    await expect.poll(() => page.locator('.value-preview').count()).toBe(0);
   });
 
   test('is copied, and peeked at', async () => {
@@ -554,9 +554,9 @@ describe('one fact', () => {
     await says(page, 'Copied.');
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe('Deploy on Tuesdays');
     await page.keyboard.press(' ');
-    await page.locator('.peek').getByText('Deploy on Tuesdays').waitFor();
+    await page.locator('.value-preview').getByText('Deploy on Tuesdays').waitFor();
     await page.keyboard.press('ArrowDown');
-    await expect.poll(() => page.locator('.peek').count()).toBe(0);
+    await expect.poll(() => page.locator('.value-preview').count()).toBe(0);
   });
 });
 
@@ -576,8 +576,8 @@ describe('a lifetime', () => {
       await rows(page).filter({ hasText: 'branch' }).click();
       await fact(page).getByRole('button', { name: 'Change lifetime' }).click();
       await editor.getByRole('radio', { name }).check();
-      expect(await editor.locator('output').textContent()).toBe(`Goes ${end}`);
-      await editor.getByRole('button', { name: 'Keep' }).click();
+      expect(await editor.locator('output').textContent()).toBe(`Expires ${end}`);
+      await editor.getByRole('button', { name: 'Save' }).click();
       await expect.poll(async () => (await as()('recall', { key: 'project/branch' })).expires_at).toBe(at);
       await expect.poll(() => editor.count()).toBe(0);
     }
@@ -591,9 +591,9 @@ describe('a lifetime', () => {
     const day = editor.getByLabel('Day', { exact: true });
     expect([await day.getAttribute('min'), await day.getAttribute('max')]).toEqual(['2026-06-04', '2027-06-03']);
     await day.fill('2026-12-24');
-    expect(await editor.locator('output').textContent()).toMatch('Goes 24 December 2026 at 14:02');
-    await editor.getByRole('button', { name: 'Keep' }).click();
-    await says(page, 'Goes 24 December 2026.');
+    expect(await editor.locator('output').textContent()).toMatch('Expires 24 December 2026 at 14:02');
+    await editor.getByRole('button', { name: 'Save' }).click();
+    await says(page, 'Expires 24 December 2026.');
     expect((await as()('recall', { key: 'project/branch' })).expires_at).toMatch(/^2026-12-24T14:0/);
   });
 
@@ -616,7 +616,7 @@ describe('a lifetime', () => {
     await page.keyboard.press('e');
     const editor = page.getByRole('form', { name: /Lifetime/ });
     await as()('forget', { scope: 'key:project/branch' });
-    await editor.getByRole('button', { name: 'Keep' }).click();
+    await editor.getByRole('button', { name: 'Save' }).click();
     await editor.getByRole('alert').getByText('No fact is remembered under this key').waitFor();
     expect((await as()('recall', { key: 'project/deploy' })).expires_at).toBe('2026-09-01T14:02:00.000Z');
   });
@@ -661,7 +661,7 @@ describe('an edit', () => {
     await editor.waitFor({ state: 'hidden' });
     expect(await as()('recall', { key: 'project/deploy' })).toMatchObject({ value: 'Deploy on Mondays', expires_at: end });
     await fact(page).getByRole('button', { name: 'History' }).click();
-    await fact(page).getByRole('button', { name: 'Restore what codex wrote' }).click();
+    await fact(page).getByRole('button', { name: 'Restore the version by codex' }).click();
     await expect.poll(async () => (await as()('recall', { key: 'project/deploy' })).value).toBe('Deploy on Tuesdays');
     expect((await as()('recall', { key: 'project/deploy' })).expires_at).toBe(end);
   });
@@ -695,7 +695,7 @@ describe('an edit', () => {
     const editor = await editing(page, 'branch');
     await editor.getByLabel('Value').fill('What I think');
     await as({ client: 'codex' })('remember', { key: 'project/branch', value: 'Work on trunk', category: 'conventions' });
-    await editor.getByText('codex changed this fact meanwhile').waitFor();
+    await editor.getByText('codex changed this fact while you were editing').waitFor();
     expect(await editor.locator('ins').allTextContents()).toEqual(['trunk']);
     expect(await editor.getByLabel('Value').inputValue()).toBe('What I think');
     await editor.getByRole('button', { name: 'Keep mine' }).click();
@@ -713,7 +713,7 @@ describe('an edit', () => {
     const editor = await editing(page, 'branch');
     await editor.getByLabel('Value').fill('What I think');
     await as()('remember', { key: 'project/branch', value: 'Work on trunk' });
-    await editor.getByRole('button', { name: 'Take theirs' }).click();
+    await editor.getByRole('button', { name: 'Use theirs' }).click();
     expect(await editor.getByLabel('Value').inputValue()).toBe('Work on trunk');
   });
 
@@ -722,7 +722,7 @@ describe('an edit', () => {
     const editor = await editing(page, 'branch');
     await editor.getByLabel('Value').fill('What I think');
     await as()('forget', { scope: 'facts' });
-    await editor.getByText('This fact is gone meanwhile').waitFor();
+    await editor.getByText('This fact was deleted while you were editing').waitFor();
     expect(await editor.getByLabel('Value').inputValue()).toBe('What I think');
     await editor.getByRole('button', { name: 'Save' }).click();
     await expect
@@ -738,7 +738,7 @@ describe('an edit', () => {
     // That something changed has the window look again.
     await as()('forget', { scope: 'category:decisions' });
     await fact(page).getByRole('alert').waitFor();
-    expect(await editor.getByText('This fact is gone meanwhile').count()).toBe(0);
+    expect(await editor.getByText('This fact was deleted while you were editing').count()).toBe(0);
     expect(await editor.getByLabel('Value').inputValue()).toBe('What I think');
   });
 
@@ -766,8 +766,8 @@ describe('an edit', () => {
     await page.getByRole('button', { name: 'Activity' }).click();
     await page.keyboard.press('Control+1');
     await rows(page).first().waitFor();
-    expect(await rows(page).locator('.unsaved').allTextContents()).toEqual(['not saved']);
-    expect(await chosen(page).textContent()).toBe('project/deploynot saved90 d');
+    expect(await rows(page).locator('.unsaved').allTextContents()).toEqual(['unsaved']);
+    expect(await chosen(page).textContent()).toBe('project/deployunsaved90 d');
     expect(await page.getByRole('form', { name: 'Edit project/deploy' }).getByLabel('Value').inputValue()).toBe('What I think');
     expect(await focused(search(page))).toBe(true);
     await page.getByRole('button', { name: 'Discard' }).click();
@@ -825,6 +825,41 @@ describe('forgetting', () => {
     expect(Math.abs(Date.parse(again.expires_at) - Date.parse('2026-06-03T19:02:00Z'))).toBeLessThan(10 * SECOND);
   });
 
+  test('and undone, returns to its row among facts of the same millisecond, and is selected again (R-USE-05)', async () => {
+    const { page } = await openWindow({
+      clock: manualClock(),
+      async seed(as) {
+        for (const key of ['a', 'b', 'c', 'd', 'e']) await as()('remember', { key, value: 'v' });
+      },
+    });
+    const all = ['e', 'd', 'c', 'b', 'a'];
+    const selected = () => chosen(page).locator('.key').textContent();
+    await shows(page, all);
+    await rows(page).nth(1).click();
+    for (const left of [
+      ['e', 'c', 'b', 'a'],
+      ['e', 'b', 'a'],
+    ]) {
+      await page.keyboard.press('Backspace');
+      await shows(page, left);
+    }
+    expect(await selected()).toBe('b');
+    await page.keyboard.press('z');
+    await shows(page, ['e', 'c', 'b', 'a']);
+    await expect.poll(selected).toBe('c');
+    await page.keyboard.press('z');
+    await shows(page, all);
+    await expect.poll(selected).toBe('d');
+    // A row that the owner selected in the meantime stays selected.
+    await page.keyboard.press('Backspace');
+    await shows(page, ['e', 'c', 'b', 'a']);
+    await rows(page).last().click();
+    await page.keyboard.press('z');
+    await shows(page, all);
+    await says(page, 'Restored');
+    expect(await selected()).toBe('a');
+  });
+
   test('that was undone keeps its author and times, and is not what the window wrote (R-FORGET-16)', async () => {
     const { page, as } = await three();
     const before = await as()('recall', { key: 'project/deploy' });
@@ -832,7 +867,7 @@ describe('forgetting', () => {
     await page.keyboard.press('Backspace');
     await says(page, 'Forgotten.');
     await page.keyboard.press('z');
-    await says(page, 'Restored, with its author and history.');
+    await says(page, 'Restored with its author and history.');
     await expect.poll(() => rows(page).count()).toBe(3);
     expect(await as()('recall', { key: 'project/deploy' })).toEqual(before);
     const undone = await as()('undo', { client: 'window', since: '2026-06-03T00:00:00Z' });
@@ -915,8 +950,8 @@ describe('forgetting', () => {
     await shows(page, ['project/deploy', 'preferences/editor']);
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Shift+Backspace');
-    const dialog = page.getByRole('dialog', { name: 'Forget every fact tagged tools?' });
-    await dialog.getByText('2 facts go, with their history. There is no undo.').waitFor();
+    const dialog = page.getByRole('dialog', { name: 'Forget all facts tagged tools?' });
+    await dialog.getByText("2 facts will be deleted, including all earlier versions. You can't undo this.").waitFor();
     await expect.poll(() => dialog.getByRole('listitem').allTextContents()).toEqual(['project/deploy', 'preferences/editor']);
     expect(await focused(dialog.getByRole('button', { name: 'Cancel' }))).toBe(true);
     expect((await as()('status', {})).facts).toBe(3);
@@ -940,17 +975,17 @@ describe('forgetting', () => {
     const { page, as } = await three();
     await rows(page).first().click();
     await page.keyboard.press('Shift+Backspace');
-    const dialog = page.getByRole('dialog', { name: 'Forget every fact of me?' });
-    await dialog.getByText('3 facts go').waitFor();
+    const dialog = page.getByRole('dialog', { name: 'Forget all facts of me?' });
+    await dialog.getByText('3 facts will be deleted').waitFor();
     const forget = dialog.getByRole('button', { name: 'Forget' });
     expect(await forget.isDisabled()).toBe(true);
-    await dialog.getByLabel('Type me to forget them all').fill('mine');
+    await dialog.getByLabel('Type me to confirm').fill('mine');
     expect(await forget.isDisabled()).toBe(true);
     await page.keyboard.press('Enter');
     expect((await as()('status', {})).facts).toBe(3);
-    await dialog.getByLabel('Type me to forget them all').fill('me');
+    await dialog.getByLabel('Type me to confirm').fill('me');
     await forget.click();
-    await page.getByText('Nothing remembered yet.').waitFor();
+    await page.getByText('No facts yet.').waitFor();
     expect((await as()('status', {})).facts).toBe(0);
   });
 
@@ -1000,7 +1035,7 @@ describe('when something is wrong', () => {
     await served.perform({ subject: 'me', client: 'x', transport: 'x', token: '', scopes: new Set(['admin']) }, 'lock', {});
     await page.reload();
     await page.locator('.banner').getByText('helmdeck-memory unlock').waitFor();
-    await page.getByText('No fact can be read while the key is away.').waitFor();
+    await page.getByText('Facts are hidden until the key is available.').waitFor();
     expect(await said(page).textContent()).toBe('');
   });
 
@@ -1023,17 +1058,17 @@ describe('the palette', () => {
     const actions = await palette.getByRole('option').allInnerTexts();
     expect(actions.map((text) => text.replace(/\s+/g, ' ').trim())).toEqual([
       'Search facts /',
-      'Choose a tag or client T',
+      'Filter by tag or client T',
       'Copy value ⏎',
-      'Peek Space',
+      'Preview value Space',
       'Change lifetime E',
       'Edit value, category and tags V',
       'Show or hide history H',
-      'Open the fact →',
-      'Forget ⌫',
+      'Open fact →',
+      'Forget fact ⌫',
       'Back to the list ←',
-      'Forget every fact there is… ⇧⌫',
-      'Show what goes first on top S',
+      'Forget all facts… ⇧⌫',
+      'Sort by expiry S',
       'Go to Facts Ctrl 1',
       'Go to Activity Ctrl 2',
       'Go to Learned Ctrl 3',
@@ -1042,7 +1077,7 @@ describe('the palette', () => {
       'Go to Embeddings Ctrl 6',
       'Go to Settings Ctrl ,',
       'Undo Z',
-      'Keys ?',
+      'Keyboard shortcuts ?',
     ]);
     await page.keyboard.type('life');
     expect(await palette.getByRole('option').count()).toBe(1);
@@ -1055,7 +1090,7 @@ describe('the palette', () => {
     await rows(page).first().click();
     await list(page).focus();
     await page.keyboard.press('?');
-    await page.getByRole('dialog', { name: 'Keys' }).getByText('Change lifetime').waitFor();
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).getByText('Change lifetime').waitFor();
     await page.keyboard.press('Escape');
     await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
     expect(await focused(list(page))).toBe(true);

@@ -118,7 +118,7 @@ describe('text that wants to be more than text (R-WIN-07)', () => {
     for (let index = 0; index < payloads.length; index += 12) {
       await page.keyboard.press('/');
       await page.keyboard.insertText(payloads[index] ?? '');
-      await page.getByText(/^\d+ (hits?|facts?)$/).waitFor();
+      await page.getByText(/^\d+ (results?|facts?)$/).waitFor();
       await unharmed();
       await page.keyboard.press('/');
       await page.keyboard.insertText(keyOf(index).slice(0, 3));
@@ -127,7 +127,7 @@ describe('text that wants to be more than text (R-WIN-07)', () => {
         .first()
         .click();
       await page.keyboard.press(' ');
-      await page.locator('.peek .value').waitFor();
+      await page.locator('.value-preview .value').waitFor();
       await page.keyboard.press('h');
       await page.locator('.history del').first().waitFor();
       await unharmed();
@@ -142,14 +142,14 @@ describe('text that wants to be more than text (R-WIN-07)', () => {
     await unharmed();
     await page.keyboard.press('Escape');
     await page.locator('.detail .chip').nth(1).click();
-    await page.getByRole('button', { name: /^Only facts tagged/ }).waitFor();
+    await page.getByRole('button', { name: /^Clear the filter: tagged/ }).waitFor();
     await page.locator('.row').first().click();
     await page.keyboard.press('Control+k');
     await page.getByRole('dialog').waitFor();
     await unharmed();
     await page.keyboard.press('Escape');
     await page.keyboard.press('Shift+Backspace');
-    await page.getByText(/goes?, with their history/).waitFor();
+    await page.getByText(/will be deleted, including all earlier versions/).waitFor();
     await unharmed();
   });
 

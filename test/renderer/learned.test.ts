@@ -54,7 +54,7 @@ test('what was learned from packs is forgotten after a look at how much that is,
   await goTo(page, 'Learned');
   await page.getByRole('button', { name: 'Forget what was learned from packs…' }).click();
   const dialog = page.getByRole('dialog', { name: 'Forget what was learned from packs?' });
-  await dialog.getByText('3 records will go. There is no undo.').waitFor();
+  await dialog.getByText("3 records will be deleted. You can't undo this.").waitFor();
   await page.keyboard.press('Enter');
   await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
   expect((await as()('myDefaults', {})).packs).toHaveLength(1);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Pages, pagesInSight, rowsOf, UNREAD, withAnswer } from '../../src/renderer/src/facts/pages.ts';
+import { type Pages, visiblePages, rowsOf, NO_PAGES, withResult } from '../../src/renderer/src/facts/pages.ts';
 
 const row = (key: string) => ({
   key,
@@ -12,7 +12,7 @@ const row = (key: string) => ({
 });
 
 /** A list whose pages hold two rows; its cursors are the keys behind which a page begins. */
-function answerOf(all: string, start: string) {
+function resultOf(all: string, start: string) {
   const from = start === '' ? 0 : all.indexOf(start) + 1;
   const facts = all
     .slice(from, from + 2)
@@ -24,7 +24,7 @@ function answerOf(all: string, start: string) {
 
 /** Reads these pages again, one after the other. */
 const read = (pages: Pages, all: string, ...at: number[]): Pages =>
-  at.reduce((known, index) => withAnswer(known, index, answerOf(all, known[index]?.start ?? '')), pages);
+  at.reduce((known, index) => withResult(known, index, resultOf(all, known[index]?.start ?? '')), pages);
 
 const keysOf = (pages: Pages): string =>
   rowsOf(pages)
@@ -32,11 +32,11 @@ const keysOf = (pages: Pages): string =>
     .join('');
 const isRead = (pages: Pages): boolean => pages.at(-1)?.from !== undefined;
 
-const whole = read(UNREAD, 'abcdefgh', 0, 1, 2, 3);
+const whole = read(NO_PAGES, 'abcdefgh', 0, 1, 2, 3);
 
 describe('a list that is read page by page (R-WIN-41)', () => {
   test('has a page that was not read yet behind the last that was, until it ends', () => {
-    const begun = read(UNREAD, 'abcde', 0);
+    const begun = read(NO_PAGES, 'abcde', 0);
     expect([keysOf(begun), isRead(begun)]).toEqual(['ab', false]);
     const ended = read(begun, 'abcde', 1, 2);
     expect([keysOf(ended), isRead(ended)]).toEqual(['abcde', true]);
@@ -73,9 +73,9 @@ describe('a list that is read page by page (R-WIN-41)', () => {
   test('looks at the first page and those in sight or nearly', () => {
     const facts = Array.from({ length: 200 }, (_, index) => row(`k${index}`));
     const pages: Pages = Array.from({ length: 5 }, (_, at) => ({ start: `${at}`, rows: facts, from: { facts } }));
-    expect(pagesInSight(pages, 0, 30)).toEqual([0]);
-    expect(pagesInSight(pages, 500, 530)).toEqual([0, 2]);
-    expect(pagesInSight(pages, 590, 620)).toEqual([0, 2, 3]);
-    expect(pagesInSight(pages, 560, 585)).toEqual([0, 2, 3]);
+    expect(visiblePages(pages, 0, 30)).toEqual([0]);
+    expect(visiblePages(pages, 500, 530)).toEqual([0, 2]);
+    expect(visiblePages(pages, 590, 620)).toEqual([0, 2, 3]);
+    expect(visiblePages(pages, 560, 585)).toEqual([0, 2, 3]);
   });
 });

@@ -21,14 +21,14 @@ const shown: readonly (readonly [string, (page: Page) => Promise<unknown>])[] = 
   ['a tag that narrows the list', (page) => page.getByRole('searchbox').fill(`tag:${SECRET}`)],
   ['a way back', async (page) => (await row(page), page.keyboard.press('Backspace'))],
   ['what would be forgotten', async (page) => (await row(page), page.keyboard.press('Shift+Backspace'))],
-  ['who wrote', async (page) => (await goTo(page, 'Activity'), press(page, /^Undo what a client/))],
+  ['who wrote', async (page) => (await goTo(page, 'Activity'), press(page, /^Undo a client/))],
   [
     'what another memory holds',
     async (page) => {
       await goTo(page, 'Settings');
-      await press(page, 'Bring from another memory…');
-      await page.getByLabel(/paste it here/).fill(`- ${SECRET} is a fact of another memory`);
-      await press(page, 'Look at it');
+      await press(page, 'Import from another memory…');
+      await page.getByLabel(/paste text/).fill(`- ${SECRET} is a fact of another memory`);
+      await press(page, 'Preview');
     },
   ],
   [
@@ -64,8 +64,8 @@ test.each(shown)('a lock leaves nothing of %s (R-LOCK-02)', async (_what, go) =>
 test('a lock leaves no recovery key and no token (R-LOCK-02)', async () => {
   const { page, served } = await openWindow({ clock: manualClock() });
   for (const [at, ask, make, shows] of [
-    ['Settings', 'Make a recovery key…', 'Make', 'The recovery key'],
-    ['Connect', 'Make a token…', 'Make', /^The token of/],
+    ['Settings', 'Create a recovery key…', 'Create', 'Your recovery key'],
+    ['Connect', 'Create a token…', 'Create', /^The token of/],
   ] as const) {
     await goTo(page, at);
     await press(page, ask);

@@ -69,7 +69,7 @@ test('seven tabs of one browser all work, and all hear of a change, also when th
     await tab.goto(served.listener.windowLink() ?? '');
     tabs.push(tab);
   }
-  for (const tab of tabs) await tab.getByText('Nothing remembered yet.').waitFor();
+  for (const tab of tabs) await tab.getByText('No facts yet.').waitFor();
   const all = async (open: readonly (typeof page)[], key: string): Promise<void> => {
     await as()('remember', { key, value: 'v' });
     for (const tab of open) await tab.getByRole('option', { name: new RegExp(key) }).waitFor();
@@ -104,7 +104,7 @@ test('the window asks for its own files and its own door, and for nothing else (
   const asked: string[] = [];
   page.on('request', (request) => asked.push(request.url()));
   await page.reload();
-  await page.getByText('Nothing remembered yet.').waitFor();
+  await page.getByText('No facts yet.').waitFor();
   expect(asked.length).toBeGreaterThan(3);
   expect(asked.filter((url) => !url.startsWith(`${served.url}/`))).toEqual([]);
 });

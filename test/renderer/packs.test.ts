@@ -43,7 +43,7 @@ describe('packs', () => {
   test('are listed with what they are for, what keeps one from running, and what was skipped and why', async () => {
     const { page } = await opened();
     const away = page.getByRole('listitem').filter({ hasText: 'test.away' });
-    await away.getByText('Cannot run at present: There is no credential; set one.').waitFor();
+    await away.getByText("Can't run: There is no credential; set one.").waitFor();
     const skipped = page.getByRole('region', { name: 'Skipped' });
     expect(await skipped.getByRole('listitem').innerText()).toMatch(/mine\.broken\s+Its file is no module; mend it\./);
   });
@@ -72,14 +72,14 @@ describe('packs', () => {
   test('are run from a form that their schema makes, and say when an answer was kept', async () => {
     const { page } = await opened();
     await page.getByRole('button', { name: 'Echo' }).click();
-    await page.getByRole('textbox', { name: 'what (needed)' }).fill('hello');
+    await page.getByRole('textbox', { name: 'what (required)' }).fill('hello');
     await page.getByRole('spinbutton', { name: 'times' }).fill('2');
     await page.getByRole('combobox', { name: 'loud' }).selectOption('no');
     await page.getByRole('combobox', { name: 'tone' }).selectOption('glad');
     await page.getByRole('textbox', { name: 'words' }).fill('one\n\ntwo');
     await page.getByRole('textbox', { name: 'more' }).fill('{"a": 1}');
     await page.getByRole('button', { name: 'Run' }).click();
-    await page.getByText('Ran just now, in 0 ms.').waitFor();
+    await page.getByText('Finished in 0 ms.').waitFor();
     const said = JSON.parse((await page.locator('.output').textContent()) ?? '') as { said: string };
     expect(JSON.parse(said.said)).toEqual({
       what: 'hello',
@@ -90,13 +90,13 @@ describe('packs', () => {
       more: { a: 1 },
     });
     await page.getByRole('button', { name: 'Run' }).click();
-    await page.getByText('Kept from an earlier run. The same question is answered so until 3 June 2026 at 15:02.').waitFor();
+    await page.getByText('Cached result of an earlier run. Cached until 3 June 2026 at 15:02.').waitFor();
   });
 
   test('are run with JSON, which begins with what was filled in', async () => {
     const { page } = await opened();
     await page.getByRole('button', { name: 'Echo' }).click();
-    await page.getByRole('textbox', { name: 'what (needed)' }).fill('hello');
+    await page.getByRole('textbox', { name: 'what (required)' }).fill('hello');
     await page.getByRole('button', { name: 'Write JSON' }).click();
     const json = page.getByRole('textbox', { name: 'Input as JSON' });
     expect(JSON.parse(await json.inputValue())).toEqual({ what: 'hello' });
@@ -122,7 +122,7 @@ describe('packs', () => {
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await page.getByText('Running…').waitFor();
     await page.getByRole('button', { name: 'Cancel the run' }).click();
-    await page.getByRole('alert').getByText('It was cancelled; start it again if it is still wanted.').waitFor();
+    await page.getByRole('alert').getByText('You cancelled this run.').waitFor();
     await heard.promise;
     await expect.poll(() => page.getByRole('button', { name: 'Cancel the run' }).count()).toBe(0);
   });
@@ -141,9 +141,9 @@ describe('packs', () => {
     await as()('runPack', { name: 'test.echo', input: { what: 'x' } });
     await as()('remember', { key: 'stays', value: 'x' });
     await page.getByRole('button', { name: 'Echo' }).click();
-    await page.getByRole('button', { name: 'Clear cache and record…' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Clear what test.echo left behind?' });
-    await dialog.getByText('2 entries will go.').waitFor();
+    await page.getByRole('button', { name: 'Clear cache and records…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Clear the cache and run records of test.echo?' });
+    await dialog.getByText('2 entries will be deleted.').waitFor();
     await dialog.getByRole('button', { name: 'Forget' }).click();
     await toast(page).getByText('2 entries forgotten.').waitFor();
     expect((await as()('runPack', { name: 'test.echo', input: { what: 'x' } })).cached).toBe(false);
@@ -191,7 +191,7 @@ describe('pipelines', () => {
 
   test('are run, and show each step as it goes', async () => {
     const { page, next } = await waiting();
-    await page.getByRole('textbox', { name: 'word (needed)' }).fill('hey');
+    await page.getByRole('textbox', { name: 'word (required)' }).fill('hey');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await page.getByText('Running…').waitFor();
     const step = (name: string) =>
@@ -202,17 +202,17 @@ describe('pipelines', () => {
       .getByText(/succeeded/)
       .waitFor();
     await next();
-    await page.getByText(/^Done, in/).waitFor();
+    await page.getByText(/^Finished in/).waitFor();
     expect(await step('second').locator('.output').textContent()).toMatch('hey!');
     expect(await page.getByRole('button', { name: 'Cancel the run' }).count()).toBe(0);
   });
 
   test('are cancelled while they run', async () => {
     const { page } = await waiting();
-    await page.getByRole('textbox', { name: 'word (needed)' }).fill('hey');
+    await page.getByRole('textbox', { name: 'word (required)' }).fill('hey');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await page.getByRole('button', { name: 'Cancel the run' }).click();
-    await page.getByText('It was cancelled.').waitFor();
+    await page.getByText('The run was cancelled.').waitFor();
     expect(await page.getByRole('region', { name: 'Run', exact: true }).getByRole('listitem').nth(1).innerText()).toMatch(
       'skipped',
     );
@@ -221,7 +221,7 @@ describe('pipelines', () => {
   test('list their runs, whoever began them, as they go, and open each to its steps (R-WIN-44)', async () => {
     const { page, as, next } = await waiting();
     const runs = page.getByRole('region', { name: 'Runs', exact: true });
-    await runs.getByText('None in the last week.').waitFor();
+    await runs.getByText('No runs in the last week.').waitFor();
     await as({ client: 'codex' })('createPipeline', { ...pipeline, id: 'other', title: 'Other' });
     await as({ client: 'codex' })('runPipeline', { id: 'shout', inputs: { word: 'hey' } });
     const row = runs.getByRole('list', { name: 'Runs' }).locator('> li');
@@ -231,7 +231,7 @@ describe('pipelines', () => {
     await row.getByText('Running…').waitFor();
     await next();
     await next();
-    await row.getByText(/^Done, in/).waitFor();
+    await row.getByText(/^Finished in/).waitFor();
     await expect.poll(() => status.textContent()).toMatch(/^succeeded, [\d,]+ ms$/);
     expect(await row.locator('.output').last().textContent()).toMatch('hey!');
     await as({ client: 'codex' })('runPipeline', { id: 'other', inputs: { word: 'x' } });
@@ -264,9 +264,9 @@ describe('pipelines', () => {
     await dialog.getByRole('button', { name: 'Adopt' }).click();
     await page.getByText(/first written by codex/).waitFor();
     expect(await page.getByRole('button', { name: 'Adopt the pipeline…' }).count()).toBe(0);
-    await page.getByRole('textbox', { name: 'word (needed)' }).fill('hey');
+    await page.getByRole('textbox', { name: 'word (required)' }).fill('hey');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
-    await page.getByText(/^Done, in/).waitFor();
+    await page.getByText(/^Finished in/).waitFor();
     expect(await as()('pipeline', { id: 'shout' })).toMatchObject({
       client: 'window',
       by_owner: true,
@@ -284,7 +284,7 @@ describe('pipelines', () => {
     expect((await as()('pipelines', {})).pipelines).toHaveLength(1);
     await page.getByRole('button', { name: 'Delete the pipeline…' }).click();
     await dialog.getByRole('button', { name: 'Delete' }).click();
-    await page.getByText('None yet.').waitFor();
+    await page.getByText('No pipelines yet.').waitFor();
     expect((await as()('pipelines', {})).pipelines).toEqual([]);
   });
 });

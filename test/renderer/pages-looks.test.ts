@@ -32,10 +32,13 @@ const aMemory = (over: WindowOptions = {}) => {
 const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true }).first().click();
 
 const states: States = [
-  ['activity', async ({ page }) => (await goTo(page, 'Activity'), page.getByText('remembered').first().waitFor())],
+  ['activity', async ({ page }) => (await goTo(page, 'Activity'), page.getByText('stored').first().waitFor())],
   [
     'about to undo',
-    async ({ page }) => (await press(page, /^Undo from here: what codex/), page.getByText('As before again: 1 fact').waitFor()),
+    async ({ page }) => (
+      await press(page, /^Undo from here… Changes by codex/),
+      page.getByText('1 changed fact will be restored').waitFor()
+    ),
   ],
   [
     'what was learned',
@@ -47,7 +50,10 @@ const states: States = [
   ],
   [
     'about to forget what was learned',
-    async ({ page }) => (await press(page, 'Forget what was learned from packs…'), page.getByText('1 record will go').waitFor()),
+    async ({ page }) => (
+      await press(page, 'Forget what was learned from packs…'),
+      page.getByText('1 record will be deleted').waitFor()
+    ),
   ],
   [
     'packs',
@@ -62,7 +68,7 @@ const states: States = [
     async ({ page }) => {
       await press(page, 'Echo');
       await press(page, 'Run');
-      await page.getByText('Ran just now').waitFor();
+      await page.getByText('Finished in').waitFor();
     },
   ],
   [
@@ -71,14 +77,14 @@ const states: States = [
       await press(page, 'All packs');
       await press(page, 'Weekly');
       await press(page, 'Run');
-      await page.getByText(/^Done/).waitFor();
+      await page.getByText(/^Finished/).waitFor();
     },
   ],
   [
     'making a token',
     async ({ page }) => {
       await goTo(page, 'Connect');
-      await press(page, 'Make a token…');
+      await press(page, 'Create a token…');
       await page.getByRole('dialog').waitFor();
     },
   ],
@@ -86,8 +92,8 @@ const states: States = [
     'with a token',
     async ({ page }) => {
       await page.getByRole('textbox', { name: 'Program' }).fill('openclaw');
-      await press(page, 'Make');
-      await page.getByText('Copy it now').waitFor();
+      await press(page, 'Create');
+      await page.getByText('Copy the token now').waitFor();
     },
   ],
   [
@@ -97,10 +103,10 @@ const states: States = [
       await goTo(page, 'Settings');
       await press(page, 'Back up now');
       await page.getByText('Backed up and verified.').waitFor();
-      await page.getByText('What else is set').waitFor();
+      await page.getByText('Other settings').waitFor();
     },
   ],
-  ['with an import', async ({ page }) => (await bring(page), page.getByText('1 line refused').waitFor())],
+  ['with an import', async ({ page }) => (await bring(page), page.getByText('1 line rejected').waitFor())],
   [
     'locked',
     async ({ page, served }) => {
@@ -181,7 +187,7 @@ describe.each([
     const last = page.getByRole('region', { name: 'Version' });
     await last.scrollIntoViewIfNeeded();
     expect(await page.evaluate('document.querySelector(".page").scrollTop')).toBe(0);
-    expect(await shown(last.getByText('This build has no place to ask'))).toBe(true);
+    expect(await shown(last.getByText("This build can't check for updates"))).toBe(true);
   });
 
   test('what the keys go to lies beneath nothing', async () => {
@@ -199,7 +205,7 @@ describe.each([
     await expect.poll(() => shown(row)).toBe(true);
     await page.keyboard.press('Shift+Backspace');
     const dialog = page.getByRole('dialog');
-    await dialog.getByText('1 fact goes').waitFor();
+    await dialog.getByText('1 fact will be deleted').waitFor();
     await expect.poll(() => shown(dialog.getByRole('textbox'))).toBe(true);
   });
 });
@@ -219,7 +225,7 @@ test('every page is reached and used by keys alone (R-WIN-09)', async () => {
   await expect.poll(here).toBe('Activity');
   await tabTo('Undo from here…');
   await page.keyboard.press('Enter');
-  await page.getByText('As before again: 1 fact').waitFor();
+  await page.getByText('1 changed fact will be restored').waitFor();
   await tabTo('Undo');
   await page.keyboard.press('Enter');
   await expect.poll(async () => (await as()('recall', { key: 'project/conventions/branches' })).value).toBe('Work on main');

@@ -121,7 +121,7 @@ test('text in clients, keys and scopes is text in the activity and where it is u
   expect(whole.length).toBeGreaterThan(190);
   expect(whole.filter((key) => !text.includes(key))).toEqual([]);
   await unharmed();
-  await page.getByRole('button', { name: 'Undo what a client wrote…' }).click();
+  await page.getByRole('button', { name: "Undo a client's changes…" }).click();
   const client = page.getByRole('dialog').getByRole('combobox');
   for (let index = 0; index < 20; index += 1) {
     await client.selectOption({ index });
@@ -134,7 +134,7 @@ test('so it is in what was learned', async () => {
   const { page, unharmed } = opened;
   await goTo(page, 'Learned');
   await page.getByRole('button', { name: /^Show all/ }).click();
-  await page.getByRole('region', { name: 'Found most often' }).waitFor();
+  await page.getByRole('region', { name: 'Most frequent findings' }).waitFor();
   await unharmed();
 });
 
@@ -151,11 +151,11 @@ test('so it is in packs, in what they answer, in pipelines, and in what was skip
       .first()
       .getByRole('button')
       .click();
-    await page.getByRole('button', { name: 'Clear cache and record…' }).waitFor();
+    await page.getByRole('button', { name: 'Clear cache and records…' }).waitFor();
     await page.getByRole('button', { name: 'Run', exact: true }).click();
-    await page.getByText('Ran just now').waitFor();
+    await page.getByText('Finished in').waitFor();
     await unharmed();
-    await page.getByRole('button', { name: 'Clear cache and record…' }).click();
+    await page.getByRole('button', { name: 'Clear cache and records…' }).click();
     await page.getByRole('dialog').waitFor();
     await unharmed();
     await page.keyboard.press('Escape');
@@ -197,6 +197,6 @@ test('so it is in the names of tokens, and in the lines of a file', async () => 
     mimeType: 'application/json',
     buffer: Buffer.from(payloads.map((one) => JSON.stringify({ key: one, value: one, category: one, [payload]: 1 })).join('\n')),
   });
-  await page.getByRole('list', { name: 'Refused lines' }).waitFor();
+  await page.getByRole('list', { name: 'Rejected lines' }).waitFor();
   await unharmed();
 });

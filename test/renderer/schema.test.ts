@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
-import { fieldsOf, inputOf, objectIn } from '../../src/renderer/src/packs/schema.ts';
+import { fieldsOf, inputOf, parseObject } from '../../src/renderer/src/packs/schema.ts';
 
 const schemaOf = (schema: z.ZodType) => z.toJSONSchema(schema, { io: 'input' }) as Record<string, unknown>;
 const kindOf = (schema: z.ZodType) => fieldsOf(schemaOf(z.object({ field: schema })))?.[0]?.kind;
@@ -33,13 +33,13 @@ describe('a form made from a schema', () => {
         }),
       ),
     );
-    expect(fields?.map(({ name, needed, usual }) => [name, needed, usual])).toEqual([
+    expect(fields?.map(({ name, required, defaultText }) => [name, required, defaultText])).toEqual([
       ['a', true, ''],
       ['b', false, 'b'],
       ['c', false, '3'],
       ['d', false, ''],
     ]);
-    expect(fields?.[0]?.says).toBe('The first.');
+    expect(fields?.[0]?.description).toBe('The first.');
   });
 
   test.each([{}, { type: 'object' }, { anyOf: [] }, { type: 'object', properties: [] }, { type: 'string' }])(
@@ -62,14 +62,14 @@ describe('what was filled in', () => {
   });
 
   test('that is not JSON is refused with its name', () => {
-    expect(() => inputOf(fields ?? [], { e: 'f' })).toThrow(/^e is not JSON/);
+    expect(() => inputOf(fields ?? [], { e: 'f' })).toThrow(/^e is not valid JSON/);
   });
 
   test('as JSON must be an object, and nothing is an empty one', () => {
-    expect(objectIn(' ')).toEqual({});
-    expect(objectIn('{"a": 1}')).toEqual({ a: 1 });
-    for (const text of ['[]', '1', 'null', '"x"']) expect(() => objectIn(text)).toThrow(/must be a JSON object/);
-    expect(() => objectIn('{')).toThrow(/is not JSON/);
+    expect(parseObject(' ')).toEqual({});
+    expect(parseObject('{"a": 1}')).toEqual({ a: 1 });
+    for (const text of ['[]', '1', 'null', '"x"']) expect(() => parseObject(text)).toThrow(/must be a JSON object/);
+    expect(() => parseObject('{')).toThrow(/is not valid JSON/);
   });
 
   test('never reaches what every object has by itself', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { IMPORT_REQUEST } from '../../src/contract/limits.ts';
 import type { MemoryClient } from '../../src/contract/window.ts';
-import { importAll } from '../../src/renderer/src/settings/transfer.ts';
+import { importAll } from '../../src/renderer/src/settings/transfer-files.ts';
 
 const lines = (count: number, line = 'x'): string[] => Array.from({ length: count }, () => line);
 
@@ -12,7 +12,7 @@ async function requestsOf(all: readonly string[]): Promise<[first: number, lines
     requests.push([input.first_line, input.lines.length]);
     return { created: 0, updated: 0, unchanged: 0, dropped: 0, errors: [] };
   }) as unknown as MemoryClient;
-  await importAll(ask, all, { dry: true, told: () => undefined, signal: new AbortController().signal });
+  await importAll(ask, all, { dry: true, onProgress: () => undefined, signal: new AbortController().signal });
   return requests;
 }
 
@@ -39,11 +39,11 @@ describe('lines on their way', () => {
     }) as unknown as MemoryClient;
     const report = await importAll(ask, ['x'.repeat(2 ** 20)], {
       dry: true,
-      told: () => undefined,
+      onProgress: () => undefined,
       signal: new AbortController().signal,
     });
     expect(sent).toEqual([{ lines: [''], first_line: 1, dry_run: true }]);
-    expect(report.errors).toEqual([{ line: 1, message: 'The line is longer than any fact can be; export it anew.' }]);
+    expect(report.errors).toEqual([{ line: 1, message: 'The line is too long for a fact. Export it again.' }]);
   });
 
   test('stop where they are when they are stopped (R-WIN-25)', async () => {
@@ -52,7 +52,7 @@ describe('lines on their way', () => {
       stop.abort();
       return { created: 500, updated: 0, unchanged: 0, dropped: 0, errors: [] };
     }) as unknown as MemoryClient;
-    const report = await importAll(ask, lines(2000), { dry: false, told: () => undefined, signal: stop.signal });
+    const report = await importAll(ask, lines(2000), { dry: false, onProgress: () => undefined, signal: stop.signal });
     expect(report.created).toBe(500);
   });
 });

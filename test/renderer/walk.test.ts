@@ -28,9 +28,9 @@ test('the whole life of a fact, by keys alone (R-WIN-09)', async () => {
   await expect.poll(at).toBe('Facts');
   await fact.getByText('Deploy on Tuesdays').waitFor();
   await keyboard.press(' ');
-  await page.locator('.peek').getByText('Deploy on Tuesdays').waitFor();
+  await page.locator('.value-preview').getByText('Deploy on Tuesdays').waitFor();
   await keyboard.press('Escape');
-  expect(await page.locator('.peek').count()).toBe(0);
+  expect(await page.locator('.value-preview').count()).toBe(0);
   await keyboard.press('Enter');
   await toast.getByText('Copied.').waitFor();
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe('Deploy on Tuesdays');
@@ -40,7 +40,7 @@ test('the whole life of a fact, by keys alone (R-WIN-09)', async () => {
   await page.getByRole('form', { name: /^Lifetime/ }).waitFor();
   await keyboard.press('ArrowDown');
   await keyboard.press('Enter');
-  await toast.getByText('Goes 3 June 2027.').waitFor();
+  await toast.getByText('Expires 3 June 2027.').waitFor();
   expect((await recalled()).expires_at).toBe('2027-06-03T14:02:00.000Z');
   await expect.poll(at).toBe('Facts');
 
@@ -53,7 +53,7 @@ test('the whole life of a fact, by keys alone (R-WIN-09)', async () => {
   await fact.locator('pre').getByText('Deploy on Tuesdays, never on Fridays').waitFor();
   await expect.poll(at).toBe('Facts');
   await keyboard.press('h');
-  await fact.getByRole('button', { name: 'Restore what claude-code wrote' }).waitFor();
+  await fact.getByRole('button', { name: 'Restore the version by claude-code' }).waitFor();
   await keyboard.press('ArrowRight');
   await expect.poll(at).toBe('Fact');
   for (let tabs = 0; tabs < 20 && !String(await at()).startsWith('Restore'); tabs += 1) await keyboard.press('Tab');
@@ -67,7 +67,7 @@ test('the whole life of a fact, by keys alone (R-WIN-09)', async () => {
   await toast.getByText('Forgotten.').waitFor();
   await expect(recalled()).rejects.toMatchObject({ code: 'not_found' });
   await keyboard.press('z');
-  await toast.getByText('Restored, with its author and history.').waitFor();
+  await toast.getByText('Restored with its author and history.').waitFor();
   expect(await recalled()).toMatchObject({ value: 'Deploy on Tuesdays', expires_at: '2027-06-03T14:02:00.000Z' });
 
   // It is forgotten for good, with all others, through the palette.
@@ -75,11 +75,11 @@ test('the whole life of a fact, by keys alone (R-WIN-09)', async () => {
   await keyboard.press('Escape');
   await page.getByRole('option', { name: /other/ }).waitFor();
   await keyboard.press('Control+k');
-  await keyboard.type('every');
+  await keyboard.type('forget all');
   await keyboard.press('Enter');
-  await page.getByRole('dialog', { name: 'Forget every fact of me?' }).getByText('2 facts go').waitFor();
+  await page.getByRole('dialog', { name: 'Forget all facts of me?' }).getByText('2 facts will be deleted').waitFor();
   await keyboard.type('me');
   await keyboard.press('Enter');
-  await page.getByText('Nothing remembered yet.').waitFor();
+  await page.getByText('No facts yet.').waitFor();
   expect((await as()('status', {})).facts).toBe(0);
 });

@@ -1,30 +1,27 @@
 import type { FormEvent, ReactNode } from 'react';
-import { useDoing } from '../doing.ts';
+import { useTask } from '../task.ts';
 import { Dialog } from './dialog.tsx';
+import { ErrorText } from './errors.tsx';
 import type { Labels } from './labels.ts';
-import { Failed } from './refused.tsx';
 
 interface Props {
-  /** What is about to happen, as a question. */
   readonly title: string;
-  /** What the button does. */
-  readonly act: string;
+  readonly button: string;
   readonly run: () => Promise<unknown>;
   readonly close: () => void;
   readonly ready?: boolean;
-  /** It takes nothing away. */
+  /** The action deletes nothing, so its button is not red. */
   readonly harmless?: true;
-  /** Of what is filled in. */
   readonly labels?: Labels;
   readonly children: ReactNode;
 }
 
-/** Says what goes before it goes; whoever presses Enter at once changes nothing. */
-export function Confirm({ title, act, run, close, ready = true, harmless, labels, children }: Props) {
-  const doing = useDoing(labels);
+/** Asks before an action. Cancel has the focus first, so pressing Enter at once changes nothing (R-WIN-20). */
+export function Confirm({ title, button, run, close, ready = true, harmless, labels, children }: Props) {
+  const task = useTask(labels);
   const onSubmit = (event: FormEvent): void => {
     event.preventDefault();
-    void doing.run(async () => {
+    void task.run(async () => {
       await run();
       close();
     });
@@ -33,16 +30,25 @@ export function Confirm({ title, act, run, close, ready = true, harmless, labels
     <Dialog title={title} close={close}>
       <form onSubmit={onSubmit}>
         {children}
-        <Failed text={doing.failure} />
-        <p className="buttons">
-          <button type="button" className="button" onClick={close}>
-            Cancel
+        <ErrorText text={task.failure} />
+        <DialogButtons close={close}>
+          <button className={`button ${harmless ? 'primary' : 'danger'}`} disabled={!ready || task.busy}>
+            {button}
           </button>
-          <button className={`button ${harmless ? 'primary' : 'danger'}`} disabled={!ready || doing.busy}>
-            {act}
-          </button>
-        </p>
+        </DialogButtons>
       </form>
     </Dialog>
+  );
+}
+
+/** The buttons at the end of a form in a dialog: Cancel and the given ones. */
+export function DialogButtons({ close, children }: { close: () => void; children: ReactNode }) {
+  return (
+    <p className="buttons">
+      <button type="button" className="button" onClick={close}>
+        Cancel
+      </button>
+      {children}
+    </p>
   );
 }

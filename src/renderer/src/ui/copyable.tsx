@@ -1,12 +1,12 @@
 import { useToast } from './toast.tsx';
 
-/** Text to be taken elsewhere, exactly as it stands. */
+/** Text with a Copy button. */
 export function Copyable({ text, name }: { text: string; name: string }) {
-  const { say } = useToast();
+  const { showToast } = useToast();
   const copy = (): void => {
     navigator.clipboard.writeText(text).then(
-      () => say({ text: 'Copied.' }, 2000),
-      () => say({ text: 'This browser lets nothing be copied here; select the text instead.' }),
+      () => showToast({ text: 'Copied.' }, 2000),
+      () => showToast({ text: 'The browser blocked copying. Select the text and copy it yourself.' }),
     );
   };
   return (

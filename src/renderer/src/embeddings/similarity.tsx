@@ -1,0 +1,54 @@
+import { type FormEvent, useState } from 'react';
+import type { OperationOutput } from '../../../contract/operations.ts';
+import { useMemory } from '../memory-context.tsx';
+import { useTask } from '../task.ts';
+import { ErrorText } from '../ui/errors.tsx';
+import { TextField } from '../ui/field.tsx';
+import { Section } from '../ui/page.tsx';
+
+/** Tests the embeddings with two sentences. */
+export function SimilarityTest() {
+  const { call } = useMemory();
+  const { busy, failure, run } = useTask({ one: 'First sentence', other: 'Second sentence' });
+  const [one, setOne] = useState('');
+  const [other, setOther] = useState('');
+  const [result, setResult] = useState<OperationOutput<'testEmbeddings'>>();
+  const onSubmit = (event: FormEvent): void => {
+    event.preventDefault();
+    void run(async () => setResult(await call('testEmbeddings', { one, other })));
+  };
+  return (
+    <Section title="Compare two sentences">
+      <form className="fields" onSubmit={onSubmit}>
+        <TextField label="First sentence" required value={one} change={setOne} />
+        <TextField label="Second sentence" required value={other} change={setOther} />
+        <p className="buttons">
+          <button className="button" disabled={busy}>
+            Compare
+          </button>
+        </p>
+        <div role="status" aria-label="Similarity">
+          {result && (
+            <>
+              <p>
+                {describe(result.nearness)}: <span className="number">{result.nearness.toFixed(3)}</span>
+              </p>
+              <p className="quiet">
+                Identical sentences score 1. Each vector has {result.dimensions.toLocaleString()} numbers; this took{' '}
+                {result.duration_ms.toLocaleString()} ms.
+              </p>
+            </>
+          )}
+        </div>
+        <ErrorText text={failure} />
+      </form>
+    </Section>
+  );
+}
+
+/** The limits fit common embedding models. */
+function describe(similarity: number): string {
+  if (similarity > 0.7) return 'Very similar';
+  if (similarity > 0.4) return 'Similar';
+  return similarity > 0.2 ? 'Somewhat similar' : 'Not similar';
+}

@@ -1,0 +1,24 @@
+import { useTask } from './task.ts';
+
+export interface Notice {
+  readonly title: string;
+  readonly text?: string | undefined;
+  /** The label of the button that resolves the notice. */
+  readonly button?: string;
+}
+
+export function NoticeBanner({ notice: { title, text, button }, run }: { notice: Notice; run: () => Promise<void> }) {
+  const task = useTask();
+  return (
+    <div className="banner">
+      <p>
+        <strong>{title}.</strong> {task.failure ?? text}
+      </p>
+      {button !== undefined && (
+        <button type="button" className="button" disabled={task.busy} onClick={() => void task.run(run)}>
+          {button}
+        </button>
+      )}
+    </div>
+  );
+}
