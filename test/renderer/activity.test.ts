@@ -7,7 +7,7 @@ import { goTo, toast } from './pages.ts';
 const lines = async (page: Page): Promise<string[]> =>
   (await page.locator('main .line > span').allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim());
 
-/** What codex wrote on the second day is not wanted. */
+/** Opens the activity of a memory in which codex wrote two facts on the second day. */
 async function opened(over: WindowOptions = {}) {
   const clock = manualClock();
   const all = await openWindow({
@@ -29,7 +29,7 @@ async function opened(over: WindowOptions = {}) {
   return all;
 }
 
-test('activity says who did what, when, the newest first, day by day', async () => {
+test('activity lists who did what and when, newest first, grouped by day', async () => {
   const { page } = await opened();
   expect(await lines(page)).toEqual([
     '15:02 cursor forgot mine',
@@ -42,13 +42,13 @@ test('activity says who did what, when, the newest first, day by day', async () 
   expect(await page.locator('main time').first().getAttribute('title')).toBe('4 June 2026 at 15:02');
 });
 
-test('activity follows what happens', async () => {
+test('activity shows new rows at once', async () => {
   const { page, as } = await opened();
   await as({ client: 'zed' })('remember', { key: 'new', value: 'x' });
   await expect.poll(async () => (await lines(page))[0]).toBe('15:02 zed stored new');
 });
 
-test('activity shows what lies further back when asked, also while more happens', async () => {
+test('Show earlier loads earlier rows, even while new ones arrive', async () => {
   const { page, as } = await opened({
     seed: (ask) => Promise.all(Array.from({ length: 220 }, (_, index) => ask()('remember', { key: `k${index}`, value: 'x' }))),
   });
@@ -62,17 +62,17 @@ test('activity shows what lies further back when asked, also while more happens'
   expect(await page.getByRole('button', { name: 'Show earlier' }).count()).toBe(0);
 });
 
-test('where nothing was written, activity says so', async () => {
+test('activity of an unused memory says that it is empty', async () => {
   const { page } = await openWindow();
   await goTo(page, 'Activity');
   await page.getByText('No activity in the last 30 days.').waitFor();
   expect(await page.getByRole('button', { name: /^Undo/ }).count()).toBe(0);
 });
 
-describe('undoing what a client wrote (R-WIN-20)', () => {
+describe("undoing a client's changes (R-WIN-20)", () => {
   const dialog = (page: Page) => page.getByRole('dialog', { name: "Undo a client's changes" });
 
-  test('shows first what goes and what returns, and then does that', async () => {
+  test('shows a preview before it deletes and restores facts', async () => {
     const { page, as } = await opened();
     await page.getByRole('button', { name: 'Undo from here… Changes by codex since 14:02' }).last().click();
     await dialog(page).getByText('1 new fact will be forgotten').waitFor();
@@ -85,7 +85,7 @@ describe('undoing what a client wrote (R-WIN-20)', () => {
     await expect.poll(async () => (await lines(page)).filter((line) => line.includes('window undid'))).toHaveLength(2);
   });
 
-  test('leaves what it wrote before the chosen row, also in the same moment (R-WIN-20, R-OPS-07)', async () => {
+  test('keeps writes before the chosen row, even in the same millisecond (R-WIN-20, R-OPS-07)', async () => {
     const { page, as } = await opened();
     await page.getByRole('button', { name: 'Undo from here… Changes by codex since 14:02' }).first().click();
     await dialog(page).getByText('1 new fact will be forgotten').waitFor();
@@ -95,7 +95,7 @@ describe('undoing what a client wrote (R-WIN-20)', () => {
     expect((await as()('list', { values: true })).facts.map(({ value }) => value)).toEqual(['Emacs']);
   });
 
-  test('begins with the millisecond of the chosen row', async () => {
+  test('starts at the millisecond of the chosen row', async () => {
     const clock = manualClock();
     const { page, as } = await openWindow({
       clock,
@@ -117,7 +117,7 @@ describe('undoing what a client wrote (R-WIN-20)', () => {
     expect((await as()('list', {})).facts.map(({ key }) => key)).toEqual(['wanted']);
   });
 
-  test('asks for whose and since when, and offers nothing where nothing would change', async () => {
+  test('lets the owner choose client and time, and disables Undo if nothing would change', async () => {
     const { page } = await opened();
     await page.getByRole('button', { name: "Undo a client's changes…" }).click();
     expect(await dialog(page).getByLabel('Client').locator('option').allTextContents()).toEqual([
@@ -136,7 +136,7 @@ describe('undoing what a client wrote (R-WIN-20)', () => {
     expect(await dialog(page).getByRole('button', { name: 'Undo' }).isDisabled()).toBe(true);
   });
 
-  test('is left by Escape, with nothing changed and the focus back where it was', async () => {
+  test('closes on Escape without a change and restores the focus', async () => {
     const { page, as } = await opened();
     const button = page.getByRole('button', { name: "Undo a client's changes…" });
     await button.focus();

@@ -12,7 +12,7 @@ import { goTo } from './pages.ts';
 const banner = (page: Page) => page.locator('.banner');
 const PAGES = ['Activity', 'Learned', 'Packs', 'Connect', 'Settings', /^All/] as const;
 
-/** A memory whose key comes from where the test says. */
+/** A memory whose key source the test controls. */
 async function keyed(over: WindowOptions = {}) {
   const clock = manualClock();
   const source = manualKeySource({ at: 'found', key: Buffer.from(A_KEY, 'hex') });
@@ -22,13 +22,13 @@ async function keyed(over: WindowOptions = {}) {
   return { ...all, source, store, clock, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
 }
 
-test('a memory that is well has no banner', async () => {
+test('a healthy memory has no banner', async () => {
   const { page } = await openWindow();
   await page.getByText('No facts yet.').waitFor();
   expect(await banner(page).count()).toBe(0);
 });
 
-test('a memory that its owner locked says so on every page, and is unlocked there (R-WIN-23)', async () => {
+test('every page shows that the memory is locked, with a button that unlocks it (R-WIN-23)', async () => {
   await using opened = await keyed();
   const { page, served, advance: pass } = opened;
   await page.getByRole('option', { name: /frontend-framework/ }).click();
@@ -47,7 +47,7 @@ test('a memory that its owner locked says so on every page, and is unlocked ther
   await page.getByRole('option', { name: /frontend-framework/ }).waitFor();
 });
 
-test('a window that was left alone shows nothing any more once the memory is locked, and everything once it is unlocked (R-LOCK-02)', async () => {
+test('an idle window hides its content at a lock and shows it after the unlock (R-LOCK-02)', async () => {
   await using opened = await keyed();
   const { page, served, advance: pass } = opened;
   await page.getByRole('option', { name: /frontend-framework/ }).click();
@@ -61,14 +61,14 @@ test('a window that was left alone shows nothing any more once the memory is loc
   expect(await banner(page).count()).toBe(0);
 });
 
-test('a window whose session ended shows nothing any more (R-LOCK-02)', async () => {
+test('a window hides its content when its session ends (R-LOCK-02)', async () => {
   await using opened = await keyed({ allowedErrors: /401/ });
   const { page, advance: pass } = opened;
   await page.getByRole('option', { name: /frontend-framework/ }).click();
   await page.getByText('React over Vue (Konflux project constraint)').waitFor();
   await pass(10 * MINUTE);
   await pass(12 * HOUR);
-  // It reads on as long as it is told to, and comes back when that ends.
+  // The event stream ends with the session, and the window reconnects.
   await pass(MINUTE);
   await banner(page).getByText('This window is disconnected.').waitFor();
   await expect.poll(() => page.content()).not.toMatch(/React over Vue|frontend-framework/);
@@ -79,7 +79,7 @@ test.each([
   [{ at: 'found', key: Buffer.alloc(32, 7) }, 'This memory was sealed with another key.'],
   [{ at: 'locked', why: 'the keyring is closed' }, 'The keyring is closed. Unlock the keychain of the test'],
   [{ at: 'unavailable', why: 'the keyring is asleep' }, 'The keyring is asleep. Start this program where'],
-] as const)('a key that is %j is told with what to do about it (R-WIN-23)', async (reading, says) => {
+] as const)('the banner reports the key state %j with a remedy (R-WIN-23)', async (reading, says) => {
   await using opened = await keyed();
   const { page, store, source, advance: pass } = opened;
   store.lock();
@@ -95,7 +95,7 @@ test.each([
   await expect.poll(() => banner(page).count()).toBe(0);
 });
 
-test('a clock that jumped is told on every page, and the owner confirms it there (R-WIN-23, R-TIME-09)', async () => {
+test('every page reports a clock that jumped, and the owner confirms the date there (R-WIN-23, R-TIME-09)', async () => {
   await using opened = await keyed();
   const { page, store, advance: pass, clock } = opened;
   await page.getByRole('option', { name: /frontend-framework/ }).waitFor();
@@ -116,7 +116,7 @@ test('a clock that jumped is told on every page, and the owner confirms it there
   expect(store.status().clock).toEqual({ at: 'ok' });
 });
 
-test('a memory without a key says that nothing is kept', async () => {
+test('a memory without a key reports that it is not saved', async () => {
   const clock = manualClock();
   const store = new RamStore(clock);
   const { page } = await openWindow({ clock, store });
@@ -126,7 +126,7 @@ test('a memory without a key says that nothing is kept', async () => {
   await store[Symbol.asyncDispose]();
 });
 
-test('a program that has ended is told on every page, while somebody looks (R-WIN-23)', async () => {
+test('every page reports that the program has ended, while the owner is present (R-WIN-23)', async () => {
   const {
     page,
     served,
@@ -141,7 +141,7 @@ test('a program that has ended is told on every page, while somebody looks (R-WI
     .toEqual(['This window is disconnected. Helmdeck Memory is not running. Start it and open the window with the new link.']);
 });
 
-test('a window that was left alone asks for nothing (R-WIN-24)', async () => {
+test('an idle window sends no requests (R-WIN-24)', async () => {
   const { page, requests, advance: pass } = await openWindow({ clock: manualClock() });
   await page.getByText('No facts yet.').waitFor();
   await goTo(page, 'Connect');

@@ -15,7 +15,7 @@ const opened = async (over: WindowOptions = {}) => {
 };
 
 describe('tokens', () => {
-  test('are listed with program, memory, when they were made, last used, and expire', async () => {
+  test('are listed with program, memory and dates', async () => {
     const { page, served, tokens, advance: pass } = await opened();
     await page.getByText('No tokens yet.').waitFor();
     const token = await served.token('me', ['memory:read'], 'claude-code');
@@ -38,7 +38,7 @@ describe('tokens', () => {
     await expect.poll(() => tokens.first().innerText()).toMatch('Expired.');
   });
 
-  test('show by themselves that they were used, while somebody looks', async () => {
+  test('show their last use without a reload while the owner is present', async () => {
     const { page, served, tokens, advance: pass } = await opened();
     const token = await served.token('me', ['memory:read'], 'claude-code');
     await page.mouse.move(10, 10);
@@ -50,7 +50,7 @@ describe('tokens', () => {
     await expect.poll(() => tokens.first().innerText()).toMatch('Last used');
   });
 
-  test('are made for one program, and shown once (R-WIN-21)', async () => {
+  test('are created for one program and shown once (R-WIN-21)', async () => {
     const { page, served, tokens, as } = await opened();
     await page.getByRole('button', { name: 'Create a token…' }).click();
     const form = page.getByRole('dialog', { name: 'Create a token' });
@@ -72,7 +72,7 @@ describe('tokens', () => {
     await expect.poll(() => tokens.count()).toBe(1);
   });
 
-  test('that cannot be made say why, and what was typed stays', async () => {
+  test('that cannot be created show the reason and keep the form', async () => {
     const { page } = await opened();
     await page.getByRole('button', { name: 'Create a token…' }).click();
     const form = page.getByRole('dialog', { name: 'Create a token' });
@@ -85,7 +85,7 @@ describe('tokens', () => {
     expect(await form.getByRole('textbox', { name: 'Program' }).inputValue()).toBe('<b>');
   });
 
-  test('are revoked when that is meant (R-WIN-20)', async () => {
+  test('are revoked after a confirmation (R-WIN-20)', async () => {
     const { page, served, tokens } = await opened();
     const token = await served.token('me', ['memory:read'], 'claude-code');
     await goTo(page, 'Settings');
@@ -104,7 +104,7 @@ describe('tokens', () => {
   });
 });
 
-test('the lines for each agent are those of docs/connect.md, and are copied as they stand', async () => {
+test('the commands for each agent are those in docs/connect.md, and Copy copies them unchanged', async () => {
   const { page } = await opened();
   const blocks = await page.locator('.copyable pre').allTextContents();
   const guide = readFileSync('docs/connect.md', 'utf8');
@@ -114,7 +114,7 @@ test('the lines for each agent are those of docs/connect.md, and are copied as t
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe(blocks[1]);
 });
 
-describe('the agents on this machine', () => {
+describe('the agents on this computer', () => {
   const CODEX = '# mine\nmodel = "gpt-5"\n';
 
   const withCodex = async (over: WindowOptions = {}) => {
@@ -134,7 +134,7 @@ describe('the agents on this machine', () => {
     return { ...all, path, line, connect, now: () => readFileSync(path, 'utf8') };
   };
 
-  test('are shown what changes, connected by keys alone, tried and disconnected (R-CONN-11, R-CONN-02)', async () => {
+  test('are connected by keyboard after a preview, tested and disconnected (R-CONN-11, R-CONN-02)', async () => {
     const { page, line, path, now } = await withCodex();
     expect(await line.allInnerTexts()).toEqual([expect.stringMatching(/^Codex\s+Not connected\./)]);
     await page.getByText(/^Not found: .*Claude Code.*Gemini CLI/).waitFor();
@@ -163,7 +163,7 @@ describe('the agents on this machine', () => {
     await line.getByText('Not connected.').waitFor();
   });
 
-  test('that have a link for another profile show it, to be copied (R-BUNDLE-06)', async () => {
+  test('show a link for another profile if they support one (R-BUNDLE-06)', async () => {
     const { clients, put } = createClientHome();
     put('.cursor/mcp.json', '{}');
     const { page } = await openWindow({ clients, firstRun: true });
@@ -176,7 +176,7 @@ describe('the agents on this machine', () => {
     expect(await accessibilityViolations(page)).toEqual([]);
   });
 
-  test('by its bundle, which the page gives out (R-BUNDLE-07)', async () => {
+  test('include Claude Desktop, whose bundle can be downloaded (R-BUNDLE-07)', async () => {
     const { clients, put } = createClientHome();
     const folder = process.platform === 'darwin' ? 'Library/Application Support/Claude' : '.config/Claude';
     put(`${folder}/claude_desktop_config.json`, '{}');
@@ -193,7 +193,7 @@ describe('the agents on this machine', () => {
     expect(readFileSync(await download.path())).toEqual(bundle());
   });
 
-  test('are paused, let in again, and turned away (R-CONN-11, R-CONN-09)', async () => {
+  test('are paused, resumed and revoked (R-CONN-11, R-CONN-09)', async () => {
     const { page, line, connect } = await withCodex();
     await connect();
     await page.getByRole('button', { name: 'Pause Codex' }).click();
@@ -208,7 +208,7 @@ describe('the agents on this machine', () => {
     expect(await line.getByRole('button').allInnerTexts()).toEqual(['Repair…', 'Disconnect…']);
   });
 
-  test('that wiped our entry are noticed, and repaired (R-CONN-11, R-CONN-04)', async () => {
+  test('that lost our entry are detected and repaired (R-CONN-11, R-CONN-04)', async () => {
     const { page, line, path, connect, now } = await withCodex({ colorScheme: 'dark' });
     await connect();
     writeFileSync(path, '# wiped\n');
@@ -224,7 +224,7 @@ describe('the agents on this machine', () => {
     expect(now()).toMatch(/^# wiped\n\n\[mcp_servers\.helmdeck\]\n/);
   });
 
-  test('with an entry of their owner under our name are offered to be connected, and nothing else (R-CONN-04)', async () => {
+  test('with a foreign entry under our name can only be connected (R-CONN-04)', async () => {
     const { page, line, path } = await withCodex();
     writeFileSync(path, '[mcp_servers.helmdeck]\nurl = "http://mine"\n');
     await goTo(page, 'Settings');
@@ -233,7 +233,7 @@ describe('the agents on this machine', () => {
     expect(await line.getByRole('button').allInnerTexts()).toEqual(['Connect…']);
   });
 
-  test('whose files cannot be changed say why, and what changed since it was shown is shown anew (R-CONN-05, R-CONN-06)', async () => {
+  test('show a new plan if the configuration changed, and an error if it is invalid (R-CONN-05, R-CONN-06)', async () => {
     const { page, line, path, now } = await withCodex();
     await page.getByRole('button', { name: 'Connect Codex' }).click();
     const dialog = page.getByRole('dialog', { name: 'Connect Codex' });

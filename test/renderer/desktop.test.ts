@@ -12,7 +12,7 @@ import { aPack } from '../support/packs.ts';
 import { openWindow } from '../support/window.ts';
 import { goTo, toast } from './pages.ts';
 
-/** The window with the desktop's own calls behind it, as the preload would hand them over. */
+/** The window with the bridge of the desktop instead of the one for browsers. */
 async function desktop({ colours, ...over }: { colours?: (page: Page) => Promise<unknown>; [name: string]: unknown } = {}) {
   const asked: ConsentQuestion[] = [];
   const unsaved: boolean[] = [];
@@ -73,7 +73,7 @@ async function desktop({ colours, ...over }: { colours?: (page: Page) => Promise
 const rows = (page: Page) => page.getByRole('listbox', { name: 'Facts' }).getByRole('option');
 
 describe('on the desktop', () => {
-  test('forgetting many is asked once, by the program (R-DESK-40)', async () => {
+  test('only the program asks before many facts are forgotten (R-DESK-40)', async () => {
     const { page, asked, shell, as } = await desktop();
     shell.yes = false;
     await rows(page).first().waitFor();
@@ -92,7 +92,7 @@ describe('on the desktop', () => {
     expect((await as()('status', {})).facts).toBe(0);
   });
 
-  test('so are records, a new key and a recovery key (R-DESK-40)', async () => {
+  test('only the program asks before it deletes records or changes keys (R-DESK-40)', async () => {
     const { page, asked } = await desktop({ packs: { packs: [aPack(() => ({ said: '' }))] } });
     await goTo(page, 'Packs');
     await page.getByRole('button', { name: 'Echo' }).click();
@@ -108,7 +108,7 @@ describe('on the desktop', () => {
     expect(asked.map(({ yes }) => yes)).toEqual(['Forget', 'Rotate Key', 'Show Key']);
   });
 
-  test('the program is told while an edit is not saved, and when it is not any more (R-STAY-01)', async () => {
+  test('the window reports unsaved edits to the program (R-STAY-01)', async () => {
     const { page, unsaved } = await desktop();
     await expect.poll(() => unsaved).toEqual([false]);
     await rows(page).first().click();
@@ -116,7 +116,7 @@ describe('on the desktop', () => {
     const value = page.getByLabel('Value');
     await value.fill('something else');
     await expect.poll(() => unsaved).toEqual([false, true]);
-    // Whoever looks at another page meanwhile loses nothing of it yet.
+    // The edit stays while another page is open.
     await goTo(page, 'Settings');
     await page.keyboard.press('Control+1');
     expect(unsaved).toEqual([false, true]);
@@ -125,7 +125,7 @@ describe('on the desktop', () => {
     await expect.poll(() => unsaved).toEqual([false, true, false]);
   });
 
-  test('another accent colour of the system is taken over at once (R-DESK-43)', async () => {
+  test('a new accent colour of the system applies at once (R-DESK-43)', async () => {
     let colour = '0057b7';
     const { page } = await desktop({
       colours: (asked: Page) =>
@@ -138,7 +138,7 @@ describe('on the desktop', () => {
     await expect.poll(accent).toBe('rgb(122, 31, 162)');
   });
 
-  test('it is started at login by two settings, both off at first, as the menu has them (R-DESK-09)', async () => {
+  test('two settings control the start at login, and both are off by default (R-DESK-09)', async () => {
     const { page, shell } = await desktop();
     await goTo(page, 'Settings');
     const [starts, hidden] = [page.getByLabel('Start Helmdeck Memory'), page.getByLabel('Start in the tray')];
@@ -151,13 +151,13 @@ describe('on the desktop', () => {
     shell.atLogin = { starts: false, hidden: true };
     await page.evaluate(`changed({ namespace: '', kind: 'login' })`);
     await expect.poll(() => starts.isChecked()).toBe(false);
-    // A system that starts no programs has nothing to choose.
+    // The settings are hidden on a system without login items.
     shell.atLogin = { hidden: true };
     await page.evaluate(`changed({ namespace: '', kind: 'login' })`);
     await expect.poll(() => starts.count()).toBe(0);
   });
 
-  test('a run of a pack is cancelled (R-WIN-40)', async () => {
+  test('cancels a run of a pack (R-WIN-40)', async () => {
     const slow = aPack(() => new Promise(() => undefined), { name: 'test.slow', title: 'Slow' });
     const { page } = await desktop({ packs: { packs: [slow] } });
     await goTo(page, 'Packs');
@@ -167,7 +167,7 @@ describe('on the desktop', () => {
     await expect.poll(() => page.getByRole('alert').allTextContents()).toEqual([expect.stringMatching('The run was cancelled')]);
   });
 
-  test('every page says while no agent can come, and lets them in (R-DESK-07)', async () => {
+  test('every page reports that agents have no access, and can resume it (R-DESK-07)', async () => {
     const { page, shell } = await desktop();
     const banner = page.getByRole('status', { name: 'Memory status' });
     shell.listening = { at: 'failed', why: 'the port is taken; end what has it' };
@@ -181,7 +181,7 @@ describe('on the desktop', () => {
     await expect.poll(() => banner.textContent()).toBe('');
   });
 
-  test('the bundle for Claude Desktop is shown where it lies (R-BUNDLE-07)', async () => {
+  test('shows the bundle for Claude Desktop in the file manager (R-BUNDLE-07)', async () => {
     const { clients, put } = createClientHome();
     put(process.platform === 'darwin' ? 'Library/Application Support/Claude/x' : '.config/Claude/x', '');
     const { page, shell } = await desktop({ clients });

@@ -10,8 +10,8 @@ import { goTo } from './pages.ts';
 const HASH = 'ab12'.repeat(16);
 const PULL = 'Fetch the model once.';
 
-/** As the sidecar would be, moved by hand from state to state. */
-function standing(state: EmbeddingsReport['state']) {
+/** A fake sidecar whose state the test sets. */
+function fakeEmbeddings(state: EmbeddingsReport['state']) {
   const asked: string[] = [];
   let report: EmbeddingsReport = {
     state,
@@ -56,8 +56,8 @@ function standing(state: EmbeddingsReport['state']) {
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
 const state = (page: Page) => page.getByRole('status', { name: 'State' });
 
-test('embeddings are turned on, approved, fetched, tried and turned off, by keys too (R-EMB-06, R-WIN-09)', async () => {
-  const { embeddings, asked, become } = standing({ at: 'off' });
+test('embeddings are turned on, approved, downloaded, tested and turned off, also by keyboard (R-EMB-06, R-WIN-09)', async () => {
+  const { embeddings, asked, become } = fakeEmbeddings({ at: 'off' });
   const { page } = await openWindow({ embeddings });
   await page.keyboard.press('Control+6');
   await state(page).getByText('Off', { exact: true }).waitFor();
@@ -92,8 +92,8 @@ test('embeddings are turned on, approved, fetched, tried and turned off, by keys
   expect(asked).toEqual(['on', `approve ${HASH}`, 'pull', 'cancel', 'on adopt', 'off']);
 });
 
-test('what keeps them away is told with its remedy, in light and dark (R-EMB-08, R-WIN-09)', async () => {
-  const { embeddings, asked } = standing({
+test('a failure is shown with its remedy, in light and dark (R-EMB-08, R-WIN-09)', async () => {
+  const { embeddings, asked } = fakeEmbeddings({
     at: 'failed',
     trouble: 'crashed',
     why: 'Ollama exited unexpectedly.',
@@ -111,13 +111,13 @@ test('what keeps them away is told with its remedy, in light and dark (R-EMB-08,
   expect(asked).toEqual(['on']);
 });
 
-test("OpenClaw's own search is changed after a look at what changes, and put back (R-EMB-10)", async () => {
-  const { embeddings, become } = standing({ at: 'no_model', model: 'nomic-embed-text', remedy: PULL });
+test("OpenClaw's own search is configured after a preview, and restored (R-EMB-10)", async () => {
+  const { embeddings, become } = fakeEmbeddings({ at: 'no_model', model: 'nomic-embed-text', remedy: PULL });
   const ready = { at: 'ready', model: 'nomic-embed-text', whose: 'own' } as const;
   const asked: string[] = [];
   const client = 'openclaw-embeddings';
   const row = { id: client, name: 'OpenClaw', installed: true, config: '/home/ada/openclaw.json', transport: 'http' } as const;
-  const never = (): Promise<never> => Promise.reject(new Error('Nobody asks for this.'));
+  const never = (): Promise<never> => Promise.reject(new Error('This call is not expected.'));
   let connected = false;
   let why: string | undefined;
   let verified: ClientVerification = { works: false, why: 'The model is slow.', tools: 0 };
@@ -148,7 +148,7 @@ test("OpenClaw's own search is changed after a look at what changes, and put bac
   const { page } = await openWindow({ embeddings, clients: () => clients });
   await goTo(page, 'Embeddings');
   await page.getByText(PULL).waitFor();
-  // What finds nothing is not offered.
+  // Not offered before the embeddings are ready.
   expect(await page.getByRole('heading', { name: 'OpenClaw' }).count()).toBe(0);
   become({ state: ready });
   await press(page, 'Use for OpenClaw…');

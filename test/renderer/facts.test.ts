@@ -23,7 +23,7 @@ const says = (page: Page, text: string | RegExp) => toast(page).getByText(text).
 
 const focused = (place: Locator) => place.evaluate((element: { matches(is: string): boolean }) => element.matches(':focus'));
 
-/** Three facts of three writers, the last one going soon. */
+/** Opens a memory with three facts by three clients. The last one expires soon. */
 const three = (over: WindowOptions = {}) =>
   openWindow({
     clock: manualClock(),
@@ -52,7 +52,7 @@ const three = (over: WindowOptions = {}) =>
   });
 
 describe('the list', () => {
-  test('shows every fact, the one changed last on top, without any value, and says when each goes', async () => {
+  test('shows all facts with their expiry, last changed first, without values', async () => {
     const { page } = await three();
     await shows(page, ['project/branch', 'project/deploy', 'preferences/editor']);
     expect(await rows(page).first().locator('time').textContent()).toBe('5 h');
@@ -61,7 +61,7 @@ describe('the list', () => {
     expect(await page.content()).not.toMatch('Tuesdays');
   });
 
-  test('says how many they are in one line beside what can be chosen, at the usual size', async () => {
+  test('shows the count on one line with the menus', async () => {
     const { page, as } = await three();
     for (let more = 0; more < 60; more += 1)
       await as()('remember', { key: `more/${more}`, value: 'x', tags: ['a-tag-of-usual-length'] });
@@ -75,14 +75,14 @@ describe('the list', () => {
     expect(Math.abs((number?.y ?? 0) - (order?.y ?? 0))).toBeLessThan(10);
   });
 
-  test('shows what goes first on top when asked', async () => {
+  test('sorts by expiry', async () => {
     const { page, as } = await three();
     await as()('remember', { key: 'last', value: 'x', ttl_seconds: 3600 });
     await page.getByRole('combobox', { name: 'Sort by' }).selectOption({ label: 'Expires first' });
     await shows(page, ['last', 'project/branch', 'preferences/editor', 'project/deploy']);
   });
 
-  test('shows by its end what expires soon, until the owner chooses another order there (R-WIN-51)', async () => {
+  test('sorts Expiring soon by expiry, until the owner chooses another order there (R-WIN-51)', async () => {
     const { page, as } = await three();
     await as()('remember', { key: 'later', value: 'x', ttl_seconds: 6 * 24 * 3600 });
     await as()('remember', { key: 'sooner', value: 'x', ttl_seconds: 3600 });
@@ -97,7 +97,7 @@ describe('the list', () => {
     await shows(page, ['soon', 'sooner', 'later', 'project/branch', 'project/deploy', 'preferences/editor']);
   });
 
-  test('follows what agents write and forget, and what expires', async () => {
+  test('follows writes, deletions and expiry', async () => {
     const { page, as, advance: pass } = await three();
     await as()('remember', { key: 'new', value: 'x' });
     await shows(page, ['new', 'project/branch', 'project/deploy', 'preferences/editor']);
@@ -107,7 +107,7 @@ describe('the list', () => {
     await shows(page, ['new', 'preferences/editor']);
   });
 
-  test('has only the rows in sight, however many there are, and more as they are reached (R-WIN-10)', async () => {
+  test('renders only visible rows, and loads more while scrolling (R-WIN-10)', async () => {
     const store = new RamStore(manualClock(), { facts: 3000, bytes: 2 ** 30 });
     const space = store.space({ subject: 'me' }, 'fact');
     for (let index = 0; index < 2000; index += 1) await space.put(aDraft({ key: `k/${String(index).padStart(4, '0')}` }));
@@ -126,7 +126,7 @@ describe('the list', () => {
     await store[Symbol.asyncDispose]();
   });
 
-  test('looks again only at what is in sight, however much was reached (R-WIN-41)', async () => {
+  test('reads only visible pages again after a change (R-WIN-41)', async () => {
     const store = new RamStore(manualClock(), { facts: 3000, bytes: 2 ** 30 });
     const space = store.space({ subject: 'me' }, 'fact');
     for (let index = 0; index < 2000; index += 1) await space.put(aDraft({ key: `k/${String(index).padStart(4, '0')}` }));
@@ -138,7 +138,7 @@ describe('the list', () => {
       .poll(async () => (await page.keyboard.press('End'), chosen(page).locator('.key').textContent()), { timeout: 45_000 })
       .toBe('k/0000');
     const reached = lists();
-    // Eleven pages, and what is in sight once more where the window hears only now that it may follow the changes.
+    // Eleven pages, and the visible pages again if the event stream connects late.
     expect(reached).toBeLessThan(14);
     await as()('forget', { scope: 'key:k/0001' });
     await expect.poll(() => keys(page)).not.toContain('k/0001');
@@ -151,13 +151,13 @@ describe('the list', () => {
     await store[Symbol.asyncDispose]();
   });
 
-  test('makes only those of its rows anew that have changed, however far it is scrolled', async () => {
+  test('renders only new rows while scrolling', async () => {
     const store = new RamStore(manualClock());
     const space = store.space({ subject: 'me' }, 'fact');
     for (let index = 0; index < 100; index += 1) await space.put(aDraft({ key: `k/${String(index).padStart(4, '0')}` }));
     const { page } = await openWindow({ store });
     await expect.poll(() => said(page).textContent()).toBe('100 facts');
-    // Each row that is made spells one date.
+    // Each rendered row formats one date.
     await page.evaluate(`
       const { get } = Object.getOwnPropertyDescriptor(Intl.DateTimeFormat.prototype, 'format');
       let made = 0;
@@ -176,7 +176,7 @@ describe('the list', () => {
     await store[Symbol.asyncDispose]();
   });
 
-  test('keeps its first row in sight when it is entered from the search by arrow', async () => {
+  test('shows its first row when the arrow key moves there from the search box', async () => {
     const { page } = await openWindow({
       clock: manualClock(),
       async seed(as) {
@@ -195,7 +195,7 @@ describe('the list', () => {
     expect(await chosen(page).locator('.key').textContent()).toBe('k59');
   });
 
-  test('says what is true when there is nothing, and the next step', async () => {
+  test('says that it is empty, and offers the next step', async () => {
     const { page } = await openWindow();
     await page.getByText('No facts yet.').waitFor();
     await page.getByRole('button', { name: 'Connect an agent' }).waitFor();
@@ -203,8 +203,8 @@ describe('the list', () => {
   });
 });
 
-describe('what is shown', () => {
-  test('is narrowed by category, tag, writer and nearing end, and widened again', async () => {
+describe('the filter', () => {
+  test('narrows the list by category, tag, client and expiry, and can be cleared', async () => {
     const { page } = await three();
     const sidebar = page.getByRole('navigation', { name: 'Sections' });
     await sidebar.getByRole('button', { name: 'decisions 1' }).click();
@@ -223,7 +223,7 @@ describe('what is shown', () => {
     await shows(page, ['project/branch', 'project/deploy', 'preferences/editor']);
   });
 
-  test('is narrowed by the tags and clients that there are, chosen by keys alone (R-SEEK-05)', async () => {
+  test('offers all tags and clients, by keyboard too (R-SEEK-05)', async () => {
     const { page, as } = await three();
     await rows(page).first().waitFor();
     const names = page.getByRole('combobox', { name: 'Tag or client' });
@@ -234,7 +234,7 @@ describe('what is shown', () => {
     expect(await focused(names)).toBe(true);
     await names.selectOption('ops');
     await shows(page, ['project/deploy']);
-    // What changes meanwhile is looked at again where all is shown.
+    // The menu follows changes.
     await as({ client: 'zed' })('remember', { key: 'new', value: 'v', tags: ['fresh'] });
     await names.selectOption('cursor');
     await shows(page, ['project/branch']);
@@ -248,7 +248,7 @@ describe('what is shown', () => {
     expect(await names.inputValue()).toBe('client:nobody');
   });
 
-  test('offers what only the oldest of many facts has (R-SEEK-05)', async () => {
+  test('offers a tag that only the oldest of many facts has (R-SEEK-05)', async () => {
     const { page } = await openWindow({
       async seed(as) {
         await as({ client: 'first' })('remember', { key: 'oldest', value: 'v', tags: ['rare'] });
@@ -259,7 +259,7 @@ describe('what is shown', () => {
     await shows(page, ['oldest']);
   });
 
-  test('what it shows is forgotten by a button, after a look at what goes (R-WIN-12)', async () => {
+  test('offers to forget all matching facts after a preview (R-WIN-12)', async () => {
     const { page, as } = await three();
     await rows(page).first().waitFor();
     expect(await page.getByRole('button', { name: 'Forget all…' }).count()).toBe(0);
@@ -273,7 +273,7 @@ describe('what is shown', () => {
     expect((await as()('status', {})).facts).toBe(2);
   });
 
-  test('leaves the other pages in sight, however many categories there are', async () => {
+  test('keeps the other sections visible with many categories', async () => {
     const { page } = await openWindow({
       async seed(as) {
         for (let count = 10; count < 50; count += 1)
@@ -287,7 +287,7 @@ describe('what is shown', () => {
     await shows(page, ['49']);
   });
 
-  test('says how many go soon, as the list of them has it (R-SEEK-05)', async () => {
+  test('shows how many facts expire soon, the same number as the list (R-SEEK-05)', async () => {
     const { page, as } = await three();
     await page.getByRole('button', { name: 'Expiring soon 1' }).waitFor();
     await as()('remember', { key: 'week', value: 'v', ttl_seconds: 7 * 86_400 });
@@ -295,7 +295,7 @@ describe('what is shown', () => {
     await shows(page, ['project/branch', 'week']);
   });
 
-  test('shows a long name in one line, and the way back beside it', async () => {
+  test('cuts a long name and keeps the button that clears it visible', async () => {
     const name = 'n'.repeat(64);
     const { page } = await three({
       seed: async (as) => as({})('remember', { key: 'a', value: 'x', category: name, tags: [name] }),
@@ -309,7 +309,7 @@ describe('what is shown', () => {
     expect((cross?.x ?? 0) + (cross?.width ?? 0)).toBeLessThan((whole?.x ?? 0) + (whole?.width ?? 0));
   });
 
-  test('is narrowed by what is typed too', async () => {
+  test('can be typed in the search box', async () => {
     const { page } = await three();
     await search(page).fill('client:codex');
     await shows(page, ['project/deploy']);
@@ -321,7 +321,7 @@ describe('what is shown', () => {
     await shows(page, ['project/branch', 'project/deploy', 'preferences/editor']);
   });
 
-  test('is narrowed by what is typed for as long as it stands there (R-WIN-50)', async () => {
+  test('applies while it is in the search box (R-WIN-50)', async () => {
     const { page, as } = await three();
     await as()('remember', { key: 'quoted', value: 'Deploy "by hand"', tags: ['two words', 'a "b" c'] });
     await search(page).fill('tag:tools deploy');
@@ -340,13 +340,13 @@ describe('what is shown', () => {
     await shows(page, ['quoted']);
     await search(page).fill('client:codex');
     await shows(page, ['project/deploy']);
-    // Another choice takes the place of what was typed.
+    // A filter from the sidebar replaces the typed one.
     await page.getByRole('button', { name: 'conventions' }).click();
     await shows(page, ['project/branch']);
     expect(await search(page).inputValue()).toBe('');
   });
 
-  test('is found by words while they are typed, with the reason of each hit', async () => {
+  test('finds facts while words are typed, with the reason for each result', async () => {
     const { page } = await three();
     await search(page).fill('tuesdays');
     await shows(page, ['project/deploy']);
@@ -359,7 +359,7 @@ describe('what is shown', () => {
     await shows(page, ['project/branch', 'project/deploy', 'preferences/editor']);
   });
 
-  test('shows of a long value the words that were found, marked, and names each place once', async () => {
+  test('shows the matched part of a long value, and names each field once', async () => {
     const { page, as } = await three();
     const before = 'much else that nobody looks for, and more of it, ';
     await as()('remember', { key: 'long', value: `${before}then the staging cluster in Lisbon, ${'and so on, '.repeat(30)}` });
@@ -376,7 +376,7 @@ describe('what is shown', () => {
     expect(await rows(page).first().locator('mark').allTextContents()).toEqual(['Tuesdays']);
   });
 
-  test('is found among what is shown, and its chip says so (R-SEEK-01)', async () => {
+  test('applies to search results (R-SEEK-01)', async () => {
     const { page } = await three();
     await search(page).fill('tag:tools');
     await shows(page, ['project/deploy', 'preferences/editor']);
@@ -400,7 +400,7 @@ describe('what is shown', () => {
     await shows(page, ['project/branch']);
   });
 
-  test('is one memory at a time, and the owner chooses whose', async () => {
+  test('shows one memory at a time, which the owner chooses', async () => {
     const { page } = await three({
       async seed(as) {
         await as()('remember', { key: 'mine', value: 'x' });
@@ -413,8 +413,8 @@ describe('what is shown', () => {
   });
 });
 
-describe('one fact', () => {
-  test('says what it says, who wrote it, when, and when it goes', async () => {
+describe('a fact', () => {
+  test('shows its value, author, date and expiry', async () => {
     const { page, as } = await three();
     await as({ client: 'codex' })('remember', {
       key: 'project/draft',
@@ -429,7 +429,7 @@ describe('one fact', () => {
     expect(text).toMatch('Expires 3 June 2026 at 15:02 (1 hour)');
   });
 
-  test('shows its history with every change of a word and who made it, and is restored to what it said', async () => {
+  test('shows each change of its history, and can be restored to an earlier version', async () => {
     const { page, as, advance: pass } = await three();
     await pass(HOUR);
     await as({ client: 'codex' })('remember', {
@@ -458,7 +458,7 @@ describe('one fact', () => {
     ]);
   });
 
-  test('keeps the time it has when it is restored', async () => {
+  test('keeps its remaining lifetime when it is restored', async () => {
     const { page, as, advance: pass } = await three();
     await as()('remember', { key: 'project/release', value: 'second', ttl_seconds: 86_400 });
     await as()('remember', { key: 'project/release', value: 'third', ttl_seconds: 7200 });
@@ -477,7 +477,7 @@ describe('one fact', () => {
     { width: 920, height: 620, forcedColors: 'none' },
     { width: 640, height: 420, forcedColors: 'active' },
   ] as const)(
-    'keeps writer, end and buttons in reach below the longest value, in $width × $height (R-WIN-43)',
+    'keeps author, expiry and buttons reachable below a long value, in $width × $height (R-WIN-43)',
     async ({ forcedColors, ...viewport }) => {
       const { page, as } = await three({ viewport, forcedColors });
       await as()('remember', { key: 'long', value: 'A line that goes on.\n'.repeat(3120) + 'The end', tags: ['tools'] });
@@ -494,7 +494,7 @@ describe('one fact', () => {
       await fact(page).getByRole('button', { name: 'History' }).scrollIntoViewIfNeeded();
       await forget.scrollIntoViewIfNeeded();
       expect(await bottom(forget)).toBeLessThanOrEqual(viewport.height);
-      // The keys that open a fact go on to scroll it.
+      // The arrow keys then scroll the value.
       await list(page).focus();
       await page.keyboard.press('ArrowRight');
       expect(await focused(value)).toBe(true);
@@ -508,7 +508,7 @@ describe('one fact', () => {
         )
         .toEqual([true, true]);
       expect(await accessibilityViolations(page)).toEqual([]);
-      // A short one is no stop for the keys.
+      // A short value is no tab stop.
       await page.keyboard.press('Escape');
       await page.keyboard.press('ArrowDown');
       await page.keyboard.press('ArrowRight');
@@ -518,7 +518,7 @@ describe('one fact', () => {
     },
   );
 
-  test('stays where it is opened over the list when what stood above it is closed', async () => {
+  test('stays open over the list when a dialog above it closes', async () => {
     const { page } = await three({ viewport: { width: 640, height: 420 } });
     await rows(page).nth(1).click();
     await fact(page).getByRole('button', { name: 'Forget' }).waitFor();
@@ -532,7 +532,7 @@ describe('one fact', () => {
     }
   });
 
-  test('is peeked at until Escape, which closes the palette above it first (R-WIN-52)', async () => {
+  test('has a preview, which Escape closes after the palette above it (R-WIN-52)', async () => {
     const { page } = await three();
     await rows(page).first().click();
     await page.keyboard.press(' ');
@@ -546,7 +546,7 @@ describe('one fact', () => {
     await expect.poll(() => page.locator('.value-preview').count()).toBe(0);
   });
 
-  test('is copied, and peeked at', async () => {
+  test('is copied and previewed', async () => {
     const { page } = await three();
     await rows(page).nth(1).click();
     await list(page).focus();
@@ -561,7 +561,7 @@ describe('one fact', () => {
 });
 
 describe('a lifetime', () => {
-  test('is one of six, and its end is shown before it is kept', async () => {
+  test('is one of six presets, and its expiry is shown before it is saved', async () => {
     const { page, as } = await three();
     const editor = page.getByRole('form', { name: 'Lifetime of project/branch' });
     const ends = [
@@ -583,7 +583,7 @@ describe('a lifetime', () => {
     }
   });
 
-  test('ends on a day of the next year', async () => {
+  test('can end on a day within a year', async () => {
     const { page, as } = await three();
     await rows(page).first().click();
     await page.keyboard.press('e');
@@ -597,7 +597,7 @@ describe('a lifetime', () => {
     expect((await as()('recall', { key: 'project/branch' })).expires_at).toMatch(/^2026-12-24T14:0/);
   });
 
-  test('stays as it is when the editor is left, and the focus is back where it was', async () => {
+  test('stays unchanged when the editor is closed, and the focus returns', async () => {
     const { page, as } = await three();
     await rows(page).first().click();
     await list(page).focus();
@@ -610,7 +610,7 @@ describe('a lifetime', () => {
     expect((await as()('recall', { key: 'project/branch' })).expires_at).toBe('2026-06-03T19:02:00.000Z');
   });
 
-  test('that is refused says so in words', async () => {
+  test('that is rejected shows the error', async () => {
     const { page, as } = await three();
     await rows(page).first().click();
     await page.keyboard.press('e');
@@ -631,7 +631,7 @@ describe('an edit', () => {
     return editor;
   };
 
-  test('changes value, category and tags, and keeps the time that was left', async () => {
+  test('changes value, category and tags, and keeps the remaining lifetime', async () => {
     const { page, as } = await three();
     const editor = await editing(page, 'branch');
     await editor.getByLabel('Value').fill('Work on branches');
@@ -648,9 +648,9 @@ describe('an edit', () => {
     });
   });
 
-  test('and a restored version keep a lifetime that was changed a moment before (R-STAY-03)', async () => {
+  test('keeps a lifetime that was changed a moment before, and so does a restored version (R-STAY-03)', async () => {
     const { page, as } = await three({
-      // A window that has heard of no change yet.
+      // The window receives no change events.
       before: (fresh: Page) => fresh.route('**/window/events', (route) => route.abort()),
       allowedErrors: /ERR_FAILED/,
     });
@@ -666,7 +666,7 @@ describe('an edit', () => {
     expect((await as()('recall', { key: 'project/deploy' })).expires_at).toBe(end);
   });
 
-  test('of tags alone is no new value', async () => {
+  test('of the tags alone keeps the value', async () => {
     const { page, as } = await three();
     const editor = await editing(page, 'branch');
     await editor.getByLabel(/^Tags/).fill('git');
@@ -675,7 +675,7 @@ describe('an edit', () => {
     expect(await as()('recall', { key: 'project/branch' })).toMatchObject({ value: 'Work on main', tags: ['git'] });
   });
 
-  test('that is refused says why by the labels of the form, and loses nothing of what was typed (R-WIN-42)', async () => {
+  test('that is rejected names the fields by their labels and keeps the text (R-WIN-42)', async () => {
     const { page } = await three();
     const editor = await editing(page, 'branch');
     await editor.getByLabel('Value').fill('kept');
@@ -690,7 +690,7 @@ describe('an edit', () => {
     await alert.getByText('Tags: number 2 must have 1 to 64 characters; shorten it or leave it out.').waitFor();
   });
 
-  test('outlives what others write, and says what they wrote (R-WIN-11)', async () => {
+  test('survives writes by others and shows them (R-WIN-11)', async () => {
     const { page, as } = await three();
     const editor = await editing(page, 'branch');
     await editor.getByLabel('Value').fill('What I think');
@@ -708,7 +708,7 @@ describe('an edit', () => {
     ]);
   });
 
-  test('can take what others wrote instead', async () => {
+  test('can be replaced by the version of another client', async () => {
     const { page, as } = await three();
     const editor = await editing(page, 'branch');
     await editor.getByLabel('Value').fill('What I think');
@@ -717,7 +717,7 @@ describe('an edit', () => {
     expect(await editor.getByLabel('Value').inputValue()).toBe('Work on trunk');
   });
 
-  test('outlives that its fact is forgotten, and remembers it again (R-WIN-11)', async () => {
+  test('survives the deletion of its fact and can store it again (R-WIN-11)', async () => {
     const { page, as } = await three();
     const editor = await editing(page, 'branch');
     await editor.getByLabel('Value').fill('What I think');
@@ -730,19 +730,19 @@ describe('an edit', () => {
       .toEqual(['What I think']);
   });
 
-  test('is told of nobody having forgotten its fact when the fact cannot be read', async () => {
+  test('does not report a deletion when the fact cannot be read', async () => {
     const { page, as } = await three({ allowedErrors: /ERR_FAILED/ });
     const editor = await editing(page, 'branch');
     await editor.getByLabel('Value').fill('What I think');
     await page.route('**/window/call/recall?*', (route) => route.abort());
-    // That something changed has the window look again.
+    // A change makes the window read the fact again.
     await as()('forget', { scope: 'category:decisions' });
     await fact(page).getByRole('alert').waitFor();
     expect(await editor.getByText('This fact was deleted while you were editing').count()).toBe(0);
     expect(await editor.getByLabel('Value').inputValue()).toBe('What I think');
   });
 
-  test('is hidden while the memory is locked, and there again after that, if something was typed (R-WIN-11, R-LOCK-02)', async () => {
+  test('is hidden during a lock, and shown again after the unlock if it has changes (R-WIN-11, R-LOCK-02)', async () => {
     const { page, as } = await three();
     const admin = as({ scopes: new Set(['admin', 'memory:read']) });
     await editing(page, 'deploy');
@@ -760,7 +760,7 @@ describe('an edit', () => {
     await fact(page).locator('pre').getByText('Deploy on Tuesdays').waitFor();
   });
 
-  test('is marked in the list, and found again by whoever comes back to the facts (R-WIN-11)', async () => {
+  test('is marked in the list and stays while another page is open (R-WIN-11)', async () => {
     const { page } = await three();
     await (await editing(page, 'deploy')).getByLabel('Value').fill('What I think');
     await page.getByRole('button', { name: 'Activity' }).click();
@@ -775,7 +775,7 @@ describe('an edit', () => {
     expect(await rows(page).locator('.unsaved').count()).toBe(0);
   });
 
-  test('waits while its owner looks elsewhere (R-WIN-11)', async () => {
+  test('stays while another fact is selected (R-WIN-11)', async () => {
     const { page } = await three();
     const editor = await editing(page, 'branch');
     await editor.getByLabel('Value').fill('What I think');
@@ -792,7 +792,7 @@ describe('an edit', () => {
 });
 
 describe('forgetting', () => {
-  test('takes one fact for good, chooses the next, and offers to take it back for eight seconds (R-FORGET-13)', async () => {
+  test('deletes one fact, selects the next, and offers Undo for eight seconds (R-FORGET-13)', async () => {
     const { page, as, advance: pass } = await three();
     await rows(page).first().click();
     await list(page).focus();
@@ -810,7 +810,7 @@ describe('forgetting', () => {
     await shows(page, ['project/deploy', 'preferences/editor']);
   });
 
-  test('is taken back with the value and the time that was left (R-FORGET-13)', async () => {
+  test('is undone with value and remaining lifetime (R-FORGET-13)', async () => {
     const { page, as, advance: pass } = await three();
     await pass(2 * HOUR);
     await rows(page).first().click();
@@ -825,7 +825,7 @@ describe('forgetting', () => {
     expect(Math.abs(Date.parse(again.expires_at) - Date.parse('2026-06-03T19:02:00Z'))).toBeLessThan(10 * SECOND);
   });
 
-  test('and undone, returns to its row among facts of the same millisecond, and is selected again (R-USE-05)', async () => {
+  test('is undone at the same place among facts of one millisecond, and selects the fact again (R-USE-05)', async () => {
     const { page } = await openWindow({
       clock: manualClock(),
       async seed(as) {
@@ -860,7 +860,7 @@ describe('forgetting', () => {
     expect(await selected()).toBe('a');
   });
 
-  test('that was undone keeps its author and times, and is not what the window wrote (R-FORGET-16)', async () => {
+  test('is undone with author and times, and is no write by the window (R-FORGET-16)', async () => {
     const { page, as } = await three();
     const before = await as()('recall', { key: 'project/deploy' });
     await rows(page).nth(1).click();
@@ -874,7 +874,7 @@ describe('forgetting', () => {
     expect(undone).toMatchObject({ removed: 0, restored: 0, skipped: [] });
   });
 
-  test('is taken back by its key on every page that shows the way back, whatever the keys write (R-SEEK-02)', async () => {
+  test('is undone with Z on every page, in every keyboard layout (R-SEEK-02)', async () => {
     const { page, as } = await three();
     await rows(page).first().click();
     await page.keyboard.press('Backspace');
@@ -893,7 +893,7 @@ describe('forgetting', () => {
     await page.getByRole('dialog', { name: 'Actions' }).waitFor();
   });
 
-  test('of one after the other is taken back one by one, whatever is said meanwhile (R-USE-02)', async () => {
+  test('of several facts is undone one by one (R-USE-02)', async () => {
     const { page } = await three();
     await rows(page).first().click();
     for (const left of [2, 1]) {
@@ -910,7 +910,7 @@ describe('forgetting', () => {
     await shows(page, ['project/branch', 'project/deploy', 'preferences/editor']);
   });
 
-  test('that a lock came after is for good, and is said to be (R-FORGET-13)', async () => {
+  test('cannot be undone after a lock, and says so (R-FORGET-13)', async () => {
     const { page, as } = await three();
     const admin = as({ scopes: new Set(['admin']) });
     await rows(page).first().click();
@@ -923,7 +923,7 @@ describe('forgetting', () => {
     expect(await toast(page).getByRole('button', { name: 'Try again' }).count()).toBe(0);
   });
 
-  test('takes no more than one fact while its key is held down (R-USE-02)', async () => {
+  test('deletes only one fact while the key is held down (R-USE-02)', async () => {
     const { page, as } = await three();
     await rows(page).first().click();
     for (let times = 0; times < 4; times += 1) await page.keyboard.down('Backspace');
@@ -932,7 +932,7 @@ describe('forgetting', () => {
     expect((await as()('status', {})).facts).toBe(2);
   });
 
-  test('gives no more time to what comes back than was left (R-FORGET-16)', async () => {
+  test('does not extend the lifetime when it is undone (R-FORGET-16)', async () => {
     const clock = manualClock();
     const { page, as, advance: pass } = await three({ clock });
     await pass(4.5 * HOUR);
@@ -944,7 +944,7 @@ describe('forgetting', () => {
     expect(Math.abs(left - HOUR / 2)).toBeLessThan(5 * SECOND);
   });
 
-  test('of many shows what would go before it goes, and what stays stays', async () => {
+  test('of many facts shows a preview first', async () => {
     const { page, as } = await three();
     await search(page).fill('tag:tools');
     await shows(page, ['project/deploy', 'preferences/editor']);
@@ -960,7 +960,7 @@ describe('forgetting', () => {
     expect((await as()('list', {})).facts.map(({ key }) => key)).toEqual(['project/branch']);
   });
 
-  test('of many is done once, however often its button is pressed', async () => {
+  test('of many facts runs once on a double click', async () => {
     const { page } = await three();
     await page.getByRole('button', { name: 'decisions 1' }).click();
     await shows(page, ['project/deploy']);
@@ -971,7 +971,7 @@ describe('forgetting', () => {
     expect(await toast(page).innerText()).toBe('1 fact forgotten.');
   });
 
-  test('of everything asks for the name of the memory (R-WIN-12)', async () => {
+  test('of all facts asks for the name of the memory (R-WIN-12)', async () => {
     const { page, as } = await three();
     await rows(page).first().click();
     await page.keyboard.press('Shift+Backspace');
@@ -989,7 +989,7 @@ describe('forgetting', () => {
     expect((await as()('status', {})).facts).toBe(0);
   });
 
-  test('is not offered at once for what goes by itself, or for hits', async () => {
+  test('of many facts is not offered for Expiring soon or search results', async () => {
     const { page } = await three();
     await page.getByRole('button', { name: 'Expiring soon' }).click();
     await shows(page, ['project/branch']);
@@ -1003,21 +1003,21 @@ describe('forgetting', () => {
   });
 });
 
-test('a fact opens by a click also where the window scrolls as a whole (R-WIN-09)', async () => {
+test('a click opens a fact even if the window scrolls as a whole (R-WIN-09)', async () => {
   const { page } = await three({ fontSize: 32 });
   await rows(page).nth(2).click();
   await fact(page).getByRole('button', { name: 'Back' }).waitFor();
   expect(await fact(page).getByRole('heading').first().textContent()).toBe('preferences/editor');
 });
 
-test('a lifetime is changed beside what asked for it', async () => {
+test('the lifetime editor opens next to its row or button', async () => {
   const { page } = await three();
   await rows(page).nth(1).click();
   const editor = page.getByRole('form', { name: /^Lifetime/ });
-  /** Between the editor and what it stands beside; none where they touch. */
+  /** The vertical distance between the editor and an element; 0 or less if they touch. */
   const gap = async (place: Locator): Promise<number> => {
     const [one, other] = [await editor.boundingBox(), await place.boundingBox()];
-    if (!one || !other) throw new Error('One of them is not shown.');
+    if (!one || !other) throw new Error('One of the elements is hidden.');
     return Math.max(one.y - (other.y + other.height), other.y - (one.y + one.height));
   };
   const button = fact(page).getByRole('button', { name: 'Change lifetime' });
@@ -1030,7 +1030,7 @@ test('a lifetime is changed beside what asked for it', async () => {
 });
 
 describe('when something is wrong', () => {
-  test('a memory whose key is away says so once, with the remedy', async () => {
+  test('a missing key is reported once, with the remedy', async () => {
     const { page, served } = await three();
     await served.perform({ subject: 'me', client: 'x', transport: 'x', token: '', scopes: new Set(['admin']) }, 'lock', {});
     await page.reload();
@@ -1039,7 +1039,7 @@ describe('when something is wrong', () => {
     expect(await said(page).textContent()).toBe('');
   });
 
-  test('a program that has ended says so, and what was read stays to be read', async () => {
+  test('after the program ends, the error is shown and the loaded list stays', async () => {
     const { page, served } = await three({ allowedErrors: /Failed to load resource|ERR_/ });
     await rows(page).first().waitFor();
     await served.listener.close();
@@ -1050,7 +1050,7 @@ describe('when something is wrong', () => {
 });
 
 describe('the palette', () => {
-  test('has every action with its key, and runs what is chosen', async () => {
+  test('lists every action with its key, and runs the selected one', async () => {
     const { page } = await three();
     await rows(page).nth(1).click();
     await page.keyboard.press('Control+k');
@@ -1085,7 +1085,7 @@ describe('the palette', () => {
     await page.getByRole('form', { name: 'Lifetime of project/deploy' }).waitFor();
   });
 
-  test('shows all keys when asked, and gives the focus back', async () => {
+  test('lists all shortcuts and restores the focus', async () => {
     const { page } = await three();
     await rows(page).first().click();
     await list(page).focus();
@@ -1096,14 +1096,14 @@ describe('the palette', () => {
     expect(await focused(list(page))).toBe(true);
   });
 
-  test('hears letters with Caps Lock too', async () => {
+  test('accepts letters with Caps Lock', async () => {
     const { page } = await three();
     await rows(page).first().click();
     await page.evaluate(`dispatchEvent(new KeyboardEvent('keydown', { key: 'E' }))`);
     await expect.poll(() => page.getByRole('form', { name: 'Lifetime of project/branch' }).count()).toBe(1);
   });
 
-  test('leaves the keys of whoever composes a sign alone', async () => {
+  test('ignores keys of an input method', async () => {
     const { page } = await three();
     await search(page).fill('とうきょう');
     for (const key of ['Enter', 'Escape', 'ArrowDown']) {
@@ -1113,7 +1113,7 @@ describe('the palette', () => {
     expect(await search(page).inputValue()).toBe('とうきょう');
   });
 
-  test('lets single letters be letters where text is typed', async () => {
+  test('ignores single letters in a text field', async () => {
     const { page, as } = await three();
     await rows(page).first().click();
     await search(page).focus();

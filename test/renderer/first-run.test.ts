@@ -4,7 +4,7 @@ import { createClientHome } from '../support/clients.ts';
 import { manualClock, SECOND } from '../support/clock.ts';
 import { openWindow } from '../support/window.ts';
 
-test('an unused memory says what it is, where its key is, and how to connect an agent (R-WIN-22)', async () => {
+test('the first screen explains the program, the key and how to connect an agent (R-WIN-22)', async () => {
   const { clients, put } = createClientHome();
   put('.codex/config.toml', '');
   const { page } = await openWindow({ clock: manualClock(), firstRun: true, clients });
@@ -23,7 +23,7 @@ test('an unused memory says what it is, where its key is, and how to connect an 
   await page.getByRole('button', { name: 'Connect Codex' }).waitFor();
 });
 
-test('without a key it says first that nothing is kept, and how to make one', async () => {
+test('without a key, the first screen says that nothing is saved, and how to create a key', async () => {
   const clock = manualClock();
   const store = new RamStore(clock);
   const { page } = await openWindow({ clock, firstRun: true, store });
@@ -32,7 +32,7 @@ test('without a key it says first that nothing is kept, and how to make one', as
   await store[Symbol.asyncDispose]();
 });
 
-test('the first fact that is remembered appears by itself (R-WIN-22)', async () => {
+test('the first stored fact appears without a reload (R-WIN-22)', async () => {
   const { page, as } = await openWindow({ firstRun: true });
   await page.getByText('Where the key is').waitFor();
   await as()('remember', { key: 'editor', value: 'Helix' });
@@ -40,7 +40,7 @@ test('the first fact that is remembered appears by itself (R-WIN-22)', async () 
   expect(await page.getByText('Where the key is').count()).toBe(0);
 });
 
-test('so it does when a program has come and remembered nothing yet', async () => {
+test('the first use of a token replaces the first screen', async () => {
   const { page, served, advance: pass } = await openWindow({ clock: manualClock(), firstRun: true });
   await page.getByText('Where the key is').waitFor();
   await served.tokens.verify(await served.token(), 'mcp');

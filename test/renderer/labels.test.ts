@@ -12,14 +12,14 @@ test.each([
   ['inputs.word is missing; send it.', 'word is missing; send it.'],
   ['key is missing; send it.', 'key is missing; send it.'],
   ['constructor is missing; send it.', 'constructor is missing; send it.'],
-  ['The tags must be fewer.', 'The tags must be fewer.'],
-])('a refusal names the field by its label, where the form has it: %s (R-WIN-42)', (message, said) => {
+  ['Use fewer tags.', 'Use fewer tags.'],
+])('an error names the field by its label, if the form has one: %s (R-WIN-42)', (message, said) => {
   expect(errorText(refused(message), labels)).toBe(said);
 });
 
-test('what is no refusal of what was filled in stays as it is', () => {
+test('other errors stay unchanged', () => {
   const failed = new Failure('store_unavailable', 'tags cannot be read; try again.');
   expect(errorText(failed, labels)).toBe(failed.message);
-  expect(errorText(new Error('tags are gone'), labels)).toBe('tags are gone');
-  expect(errorText('gone', labels)).toBe('gone');
+  expect(errorText(new Error('tags are missing'), labels)).toBe('tags are missing');
+  expect(errorText('missing', labels)).toBe('missing');
 });

@@ -7,18 +7,18 @@ import { DAY, HOUR, MINUTE, START } from '../support/clock.ts';
 
 const at = (ms: number): string => new Date(START + ms).toISOString();
 
-describe('a lifetime that the window offers', () => {
-  test('is one that the memory takes, also at its bounds', () => {
+describe('the lifetimes that the window offers', () => {
+  test('are valid for the memory', () => {
     const offered = [...PRESETS.map(({ seconds }) => seconds), secondsLeft(at(-DAY), START), secondsLeft(at(999 * DAY), START)];
     expect(offered.map((seconds) => LifetimeField().parse(seconds))).toEqual(offered);
     expect(offered).toEqual([3600, 86_400, 604_800, 2_592_000, 7_776_000, 31_536_000, 3600, 31_536_000]);
   });
 
-  test('is what is left, to the second', () => {
+  test('are exact to the second', () => {
     expect(secondsLeft(at(2 * HOUR + 400), START)).toBe(7200);
   });
 
-  test('reaches a day at this time of it, from tomorrow to a year from now (R-SEEK-03)', () => {
+  test('end at the present time of a day, from tomorrow to a year from now (R-SEEK-03)', () => {
     const { first, last } = expiryRange(START);
     expect([first, last]).toEqual([dateField(START + DAY), dateField(START + 365 * DAY)]);
     expect(secondsUntil(first, START)).toBe(86_400);
@@ -52,7 +52,7 @@ test.each([
   expect(timeLeft(at(left), START)).toEqual({ label, long, soon });
 });
 
-describe('what is typed into the search', () => {
+describe('the text of the search box', () => {
   test.each([
     ['deploy pipeline ', { words: 'deploy pipeline' }],
     ['tag:konflux', { words: '', filter: { tag: 'konflux' } }],
@@ -61,12 +61,12 @@ describe('what is typed into the search', () => {
     ['category:preferences', { words: '', filter: { category: 'preferences' } }],
     ['tag:', { words: '' }],
     ['http://tag:x', { words: 'http://tag:x' }],
-  ])('%j is %j', (text, question) => {
+  ])('%j is parsed as %j', (text, question) => {
     expect(parseSearch(text)).toEqual(question);
   });
 });
 
-test('every filter has a name, and a scope if it can be forgotten at once', () => {
+test('every filter has a name, and a forget scope if there is one', () => {
   const filters = [{}, { tag: 'a:b' }, { client: 'c' }, { category: 'd' }, { expiring_within: 604_800 }];
   expect(filters.map(filterName)).toEqual([undefined, 'tagged a:b', 'written by c', 'in d', 'expiring within 7 days']);
   expect(filters.map(scopeOf)).toEqual(['facts', 'tag:a:b', 'client:c', 'category:d', undefined]);

@@ -40,7 +40,7 @@ const opened = async (over: WindowOptions = {}) => {
 };
 
 describe('packs', () => {
-  test('are listed with what they are for, what keeps one from running, and what was skipped and why', async () => {
+  test('are listed with the reasons why some cannot run or were skipped', async () => {
     const { page } = await opened();
     const away = page.getByRole('listitem').filter({ hasText: 'test.away' });
     await away.getByText("Can't run: There is no credential; set one.").waitFor();
@@ -48,7 +48,7 @@ describe('packs', () => {
     expect(await skipped.getByRole('listitem').innerText()).toMatch(/mine\.broken\s+Its file is no module; mend it\./);
   });
 
-  test('are left for the list of all by the sidebar, its keys, Escape and Back (R-WIN-53)', async () => {
+  test('lead back to the list by the sidebar, its shortcut, Escape and Back (R-WIN-53)', async () => {
     const { page } = await opened();
     const title = () => page.getByRole('main').getByRole('heading', { level: 1 }).textContent();
     const ways = [
@@ -69,7 +69,7 @@ describe('packs', () => {
     await expect.poll(title).toBe('Echo');
   });
 
-  test('are run from a form that their schema makes, and say when an answer was kept', async () => {
+  test('run from a form generated from their schema, and show cached results as such', async () => {
     const { page } = await opened();
     await page.getByRole('button', { name: 'Echo' }).click();
     await page.getByRole('textbox', { name: 'what (required)' }).fill('hello');
@@ -93,7 +93,7 @@ describe('packs', () => {
     await page.getByText('Cached result of an earlier run. Cached until 3 June 2026 at 15:02.').waitFor();
   });
 
-  test('are run with JSON, which begins with what was filled in', async () => {
+  test('run with JSON, which starts from the filled-in form', async () => {
     const { page } = await opened();
     await page.getByRole('button', { name: 'Echo' }).click();
     await page.getByRole('textbox', { name: 'what (required)' }).fill('hello');
@@ -111,7 +111,7 @@ describe('packs', () => {
     await page.locator('.output').getByText('bye').waitFor();
   });
 
-  test('are cancelled while they run (R-WIN-40)', async () => {
+  test('can be cancelled (R-WIN-40)', async () => {
     const heard = Promise.withResolvers<void>();
     const slow = aPack(({ signal }) => new Promise(() => signal.addEventListener('abort', () => heard.resolve())), {
       name: 'test.slow',
@@ -127,7 +127,7 @@ describe('packs', () => {
     await expect.poll(() => page.getByRole('button', { name: 'Cancel the run' }).count()).toBe(0);
   });
 
-  test('say in words why they failed', async () => {
+  test('show why they failed', async () => {
     const { page } = await opened();
     await page.getByRole('button', { name: 'Failing' }).click();
     await page.getByRole('textbox', { name: 'what' }).fill('x');
@@ -136,7 +136,7 @@ describe('packs', () => {
     expect(await page.getByRole('alert').textContent()).toMatch(/asleep|failed/);
   });
 
-  test('have their cache and record cleared, after a look at how much that is (R-WIN-20)', async () => {
+  test('have their cache and records cleared after a preview (R-WIN-20)', async () => {
     const { page, as } = await opened();
     await as()('runPack', { name: 'test.echo', input: { what: 'x' } });
     await as()('remember', { key: 'stays', value: 'x' });
@@ -151,7 +151,7 @@ describe('packs', () => {
   });
 });
 
-/** Pipelines of the owner run for everybody. */
+/** All agents can run pipelines of the owner. */
 const OWNER = { client: 'window', owner: true, may: ['admin'] } as const;
 
 describe('pipelines', () => {
@@ -165,7 +165,7 @@ describe('pipelines', () => {
     ],
   };
 
-  /** Each step waits until it is let go. */
+  /** Each step waits until the test continues it. */
   const waiting = async () => {
     const gates: (() => void)[] = [];
     const slow = aPack(
@@ -189,7 +189,7 @@ describe('pipelines', () => {
     return { ...all, next };
   };
 
-  test('are run, and show each step as it goes', async () => {
+  test('run, and show the progress of each step', async () => {
     const { page, next } = await waiting();
     await page.getByRole('textbox', { name: 'word (required)' }).fill('hey');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
@@ -207,7 +207,7 @@ describe('pipelines', () => {
     expect(await page.getByRole('button', { name: 'Cancel the run' }).count()).toBe(0);
   });
 
-  test('are cancelled while they run', async () => {
+  test('can be cancelled', async () => {
     const { page } = await waiting();
     await page.getByRole('textbox', { name: 'word (required)' }).fill('hey');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
@@ -218,7 +218,7 @@ describe('pipelines', () => {
     );
   });
 
-  test('list their runs, whoever began them, as they go, and open each to its steps (R-WIN-44)', async () => {
+  test('list the runs of all callers with their progress and steps (R-WIN-44)', async () => {
     const { page, as, next } = await waiting();
     const runs = page.getByRole('region', { name: 'Runs', exact: true });
     await runs.getByText('No runs in the last week.').waitFor();
@@ -241,7 +241,7 @@ describe('pipelines', () => {
     expect(await row.nth(1).locator('.output').count()).toBe(0);
   });
 
-  test('name in a refusal what stands beside the field (R-WIN-42)', async () => {
+  test('name the fields in errors by their labels (R-WIN-42)', async () => {
     const { page } = await waiting();
     await page.getByRole('button', { name: 'Write JSON' }).click();
     await page.getByRole('textbox', { name: 'Input as JSON' }).fill('{}');
@@ -249,7 +249,7 @@ describe('pipelines', () => {
     await expect.poll(() => page.getByRole('alert').allTextContents()).toEqual(['word is missing; send it.']);
   });
 
-  test('show who wrote them, and run when the owner has adopted them (R-DEFINE-04)', async () => {
+  test('show their author, and run after the owner adopts them (R-DEFINE-04)', async () => {
     const { page, as } = await openWindow({
       packs: { packs: [aPack(({ input: { what } }) => ({ said: what }), { name: 'test.slow', title: 'Slow' })] },
       seed: (all) => all({ client: 'codex' })('createPipeline', { ...pipeline, description: 'Line one.\nLine two.' }),
@@ -274,7 +274,7 @@ describe('pipelines', () => {
     });
   });
 
-  test('are deleted when that is meant (R-WIN-20)', async () => {
+  test('are deleted after a confirmation (R-WIN-20)', async () => {
     const { page, as } = await waiting();
     await page.getByRole('button', { name: 'Delete the pipeline…' }).click();
     const dialog = page.getByRole('dialog', { name: 'Delete the pipeline shout?' });

@@ -34,14 +34,14 @@ const press = (page: Page, name: string | RegExp) => page.getByRole('button', { 
 const states: States = [
   ['activity', async ({ page }) => (await goTo(page, 'Activity'), page.getByText('stored').first().waitFor())],
   [
-    'about to undo',
+    'before an undo',
     async ({ page }) => (
       await press(page, /^Undo from here… Changes by codex/),
       page.getByText('1 changed fact will be restored').waitFor()
     ),
   ],
   [
-    'what was learned',
+    'learned habits',
     async ({ page }) => {
       await page.keyboard.press('Escape');
       await goTo(page, 'Learned');
@@ -49,7 +49,7 @@ const states: States = [
     },
   ],
   [
-    'about to forget what was learned',
+    'before forgetting habits',
     async ({ page }) => (
       await press(page, 'Forget what was learned from packs…'),
       page.getByText('1 record will be deleted').waitFor()
@@ -64,7 +64,7 @@ const states: States = [
     },
   ],
   [
-    'a pack that ran',
+    'after a run of a pack',
     async ({ page }) => {
       await press(page, 'Echo');
       await press(page, 'Run');
@@ -72,7 +72,7 @@ const states: States = [
     },
   ],
   [
-    'a pipeline that ran',
+    'after a run of a pipeline',
     async ({ page }) => {
       await press(page, 'All packs');
       await press(page, 'Weekly');
@@ -81,7 +81,7 @@ const states: States = [
     },
   ],
   [
-    'making a token',
+    'creating a token',
     async ({ page }) => {
       await goTo(page, 'Connect');
       await press(page, 'Create a token…');
@@ -128,18 +128,18 @@ const bring = (page: Page) =>
   });
 
 describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
-  test('no rule of accessibility is broken on any page (R-WIN-09)', async () => {
+  test('every page passes the accessibility rules (R-WIN-09)', async () => {
     expect(await brokenIn(states, await aMemory({ colorScheme }), colorScheme)).toEqual({});
   });
 
-  test('nor on the first screen', async () => {
+  test('the first screen passes the accessibility rules', async () => {
     const { page } = await openWindow({ colorScheme, firstRun: true });
     await page.getByText('Where the key is').waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
   });
 });
 
-/** What is wider than the place it has, and what can be done in a dialog and is not in sight. */
+/** Elements whose content is wider than they are, and dialog buttons outside the view. */
 const OVERFLOWING = `[...[...document.querySelectorAll('.window, .page, .section, .line, .copyable, .output, .banner, dialog')]
   .filter((place) => place.clientWidth > 0 && place.scrollWidth > place.clientWidth + 1)
   .map((place) => place.className), ...[...document.querySelectorAll('dialog[open] .buttons button')]
@@ -149,12 +149,12 @@ const OVERFLOWING = `[...[...document.querySelectorAll('.window, .page, .section
 test.each([
   { width: 920, height: 620 },
   { width: 640, height: 420 },
-])('text of twice the size stays whole in a window of $width × $height (R-WIN-09)', async (viewport) => {
+])('text of 200 % fits a window of $width × $height (R-WIN-09)', async (viewport) => {
   const tooWide = (page: Page) => page.evaluate<string[]>(OVERFLOWING);
   expect(await foundIn(states, await aMemory({ fontSize: 32, viewport }), tooWide)).toEqual({});
 });
 
-/** As much of a page as is looked at here. */
+/** The DOM types that this test needs. */
 interface Element {
   getBoundingClientRect(): { readonly left: number; readonly top: number; readonly right: number; readonly bottom: number };
   contains(other: unknown): boolean;
@@ -169,7 +169,7 @@ describe.each([
   { what: 'zoom of 200 %', viewport: { width: 460, height: 310 } },
   { what: 'text of 200 %', viewport: { width: 920, height: 620 }, fontSize: 32 },
 ])('with $what (R-WIN-09)', ({ what: _what, ...looks }) => {
-  /** Whether the window shows all of it, and nothing lies over it. */
+  /** Whether the element is fully visible and not covered. */
   const shown = (place: Locator): Promise<boolean> =>
     place.evaluate((element: Element) => {
       const { left, top, right, bottom } = element.getBoundingClientRect();
@@ -178,7 +178,7 @@ describe.each([
       return inside && element.contains(document.elementFromPoint((left + right) / 2, (top + bottom) / 2));
     });
 
-  test('every section stays in sight as the window opens, and a page scrolls as one', async () => {
+  test('all sections are visible at first, and a page scrolls as a whole', async () => {
     const { page } = await aMemory(looks);
     const sections = await page.getByRole('navigation', { name: 'Sections' }).getByRole('button').all();
     const seen = await Promise.all(sections.map(shown));
@@ -190,7 +190,7 @@ describe.each([
     expect(await shown(last.getByText("This build can't check for updates"))).toBe(true);
   });
 
-  test('what the keys go to lies beneath nothing', async () => {
+  test('the focused element is never covered', async () => {
     const { page } = await aMemory(looks);
     const search = page.getByRole('searchbox', { name: 'Search facts' });
     const row = page.getByRole('listbox', { name: 'Facts' }).getByRole('option').first();
@@ -210,16 +210,16 @@ describe.each([
   });
 });
 
-test('every page is reached and used by keys alone (R-WIN-09)', async () => {
+test('every page can be used by keyboard alone (R-WIN-09)', async () => {
   const { page, as } = await aMemory();
   const here = () => page.evaluate('document.activeElement.textContent');
-  /** Goes on by Tab until this is where the keys act. */
+  /** Presses Tab until the named element has the focus. */
   const tabTo = async (name: string): Promise<void> => {
     for (let step = 0; step < 60; step += 1) {
       if ((await here()) === name) return;
       await page.keyboard.press('Tab');
     }
-    throw new Error(`The keys did not reach ${name}.`);
+    throw new Error(`Tab did not reach ${name}.`);
   };
   await page.keyboard.press('Control+2');
   await expect.poll(here).toBe('Activity');

@@ -24,7 +24,7 @@ const opened = async (over: WindowOptions = {}) => {
   return all;
 };
 
-test('browser sessions are listed, and one is ended after a question (R-WIN-46)', async () => {
+test('browser sessions are listed and ended after a confirmation (R-WIN-46)', async () => {
   const { page, served } = await opened();
   const link = /#link=(.+)$/.exec(served.listener.windowLink() ?? '')?.[1];
   const headers = { 'Content-Type': 'application/json', 'User-Agent': 'Firefox/142.0 Linux' };
@@ -44,7 +44,7 @@ test('browser sessions are listed, and one is ended after a question (R-WIN-46)'
 });
 
 describe('the key', () => {
-  test('is told with where it is, and the memory is locked and unlocked', async () => {
+  test('is shown with its place, and can be locked and unlocked', async () => {
     const { page, served } = await opened();
     const key = region(page, 'Key');
     await key.getByText('Sealed. The key for this memory is in the environment (HELMDECK_MEMORY_KEY).').waitFor();
@@ -57,7 +57,7 @@ describe('the key', () => {
     expect((await served.perform(theOwner, 'status', {})).store.key.at).toBe('ok');
   });
 
-  test('gets a recovery key, which is shown once (R-WIN-21)', async () => {
+  test('has a recovery key, which is shown once (R-WIN-21)', async () => {
     const { page } = await opened();
     const key = region(page, 'Key');
     await key.getByText('You have no recovery key.').waitFor();
@@ -71,7 +71,7 @@ describe('the key', () => {
     await key.getByText('You have a recovery key. A new one replaces it.').waitFor();
   });
 
-  test('is rotated, and the page says how far that is and when it is done', async () => {
+  test('is rotated, with progress and a message at the end', async () => {
     const folder = tempFolder();
     const clock = manualClock();
     const source = fileSource(folder);
@@ -86,14 +86,14 @@ describe('the key', () => {
     await store[Symbol.asyncDispose]();
   });
 
-  test('that cannot be rotated says why', async () => {
+  test('shows why it cannot be rotated', async () => {
     const { page } = await opened();
     await region(page, 'Key').getByRole('button', { name: 'Rotate the key…' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click();
     expect(await region(page, 'Key').getByRole('alert').textContent()).toMatch(/HELMDECK_MEMORY_KEY/);
   });
 
-  test('that is not there leaves nothing to keep up', async () => {
+  test('is required for backups', async () => {
     const clock = manualClock();
     const store = new RamStore(clock);
     const { page } = await opened({ store, clock });
@@ -104,7 +104,7 @@ describe('the key', () => {
 });
 
 describe('safety', () => {
-  test('is a backup, listed with where it lies and when it was made', async () => {
+  test('lists backups with path and date', async () => {
     const { page, served } = await opened({ seed: (as) => as()('remember', { key: 'k', value: 'v' }) });
     const safety = region(page, 'Safety');
     await safety.getByText('No backups yet.').waitFor();
@@ -116,14 +116,14 @@ describe('safety', () => {
     expect(await line.innerText()).toMatch('3 June 2026 at 14:02');
   });
 
-  test('is a look at every seal', async () => {
+  test('verifies all entries', async () => {
     const { page } = await opened({ seed: (as) => as()('remember', { key: 'k', value: 'v' }) });
     await region(page, 'Safety').getByRole('button', { name: 'Verify' }).click();
     await expect.poll(() => region(page, 'Safety').getByRole('status').innerText()).toMatch(/^\d+ entries verified\.$/);
   });
 });
 
-test('what is used of the quota is shown', async () => {
+test('shows the used part of the quota', async () => {
   const { page } = await opened({ seed: (as) => as()('remember', { key: 'k', value: 'v' }) });
   const room = region(page, 'Space');
   await room.getByText('Facts: 1 of 10,000').waitFor();
@@ -131,14 +131,14 @@ test('what is used of the quota is shown', async () => {
   expect(await room.getByRole('meter', { name: 'Facts' }).getAttribute('max')).toBe('10000');
 });
 
-describe('what is set', () => {
+describe('a setting', () => {
   const kept = (environment: Record<string, string> = {}) => {
     const folder = tempFolder();
     const config = readConfig({ environment, platform: 'linux', home: () => folder });
     return { path: join(folder, 'config.json'), settings: new SettingsEditor({ ...config, folder }, { environment }) };
   };
 
-  test('is changed in the file, and holds from the next start (R-SET-01, R-HTTP-13)', async () => {
+  test('is changed in the file and takes effect at the next start (R-SET-01, R-HTTP-13)', async () => {
     const { path, settings } = kept();
     const { page } = await opened({ settings, allowedErrors: /400/ });
     const choices = region(page, 'Preferences');
@@ -164,7 +164,7 @@ describe('what is set', () => {
     expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({ HELMDECK_LOCK_AFTER: 10, HELMDECK_SECRETS: 'warn' });
   });
 
-  test('and stands in the environment, or decides about keys and code, is only told (R-SET-01)', async () => {
+  test('from the environment, or about keys and code, is read-only (R-SET-01)', async () => {
     const { page } = await opened({ settings: kept({ HELMDECK_QUOTA_FACTS: '7' }).settings });
     await region(page, 'Preferences').getByText('7 from the environment').waitFor();
     expect(await page.getByRole('button', { name: 'Change HELMDECK_QUOTA_FACTS' }).count()).toBe(0);
@@ -189,7 +189,7 @@ describe('facts in a file', () => {
     await page.getByLabel('File to import').setInputFiles(path);
   };
 
-  test('are exported as the command line does, and come back elsewhere as they were', async () => {
+  test('are exported in the format of the command line and imported unchanged', async () => {
     const { page, as } = await opened({
       async seed(ask) {
         for (let index = 0; index < 450; index += 1) {
@@ -213,7 +213,7 @@ describe('facts in a file', () => {
     expect(await as()('recall', { key: 'k7' })).toMatchObject({ value: '7 ☃', client: 'window' });
   });
 
-  test('are looked at before any is written, and each refused line is told (R-WIN-25)', async () => {
+  test('are previewed before an import, and each rejected line is listed (R-WIN-25)', async () => {
     const { page, as } = await opened({ seed: (ask) => ask()('remember', { key: 'known', value: 'v' }) });
     await bring(page, [
       lineOf({ key: 'new' }),
@@ -234,19 +234,19 @@ describe('facts in a file', () => {
     expect((await as()('recall', { key: 'known' })).value).toBe('other');
   });
 
-  test('are left alone when the import is called off', async () => {
+  test('stay unchanged when the import is cancelled', async () => {
     const { page, as } = await opened();
     await bring(page, [lineOf({})]);
     await page.getByRole('group', { name: 'Import facts.jsonl' }).getByRole('button', { name: 'Cancel' }).click();
     expect((await as()('status', {})).facts).toBe(0);
-    await bring(page, ['nothing of use']);
+    await bring(page, ['not JSON either']);
     await page.getByText('1 line rejected').waitFor();
     expect(await page.getByRole('button', { name: 'Import 0 facts' }).isDisabled()).toBe(true);
   });
 });
 
 describe('the version', () => {
-  test('is told, and a newer one is looked for when the button is pressed and not before (R-NEWS-01, R-NEWS-02)', async () => {
+  test('is shown, and updates are checked only when the button is pressed (R-NEWS-01, R-NEWS-02)', async () => {
     const world = await startFakeInternet();
     const url = 'https://releases.example.com/notes/1.10.0';
     let newest: object | undefined;
@@ -278,7 +278,7 @@ describe('the version', () => {
     expect(requests.filter((asked) => asked.includes('releases'))).toEqual([]);
   });
 
-  test('of a build that has no place to ask says so, and offers no button (R-NEWS-01)', async () => {
+  test('of a build without an update address has no button (R-NEWS-01)', async () => {
     const { page } = await opened();
     const version = region(page, 'Version');
     await version.getByText("This build can't check for updates").waitFor();

@@ -5,7 +5,7 @@ import { importAll } from '../../src/renderer/src/settings/transfer-files.ts';
 
 const lines = (count: number, line = 'x'): string[] => Array.from({ length: count }, () => line);
 
-/** The requests that an import becomes: where each begins, and how many lines it has. */
+/** The requests of an import: the first line and the number of lines of each. */
 async function requestsOf(all: readonly string[]): Promise<[first: number, lines: number][]> {
   const requests: [number, number][] = [];
   const ask = (async (_name: string, input: { lines: string[]; first_line: number }) => {
@@ -16,8 +16,8 @@ async function requestsOf(all: readonly string[]): Promise<[first: number, lines
   return requests;
 }
 
-describe('lines on their way', () => {
-  test('go in batches that a request may hold, each with the number of its first line', async () => {
+describe('an import', () => {
+  test('sends batches of the allowed size, each with the number of its first line', async () => {
     expect(await requestsOf(lines(IMPORT_REQUEST.lines * 2 + 1))).toEqual([
       [1, IMPORT_REQUEST.lines],
       [IMPORT_REQUEST.lines + 1, IMPORT_REQUEST.lines],
@@ -26,12 +26,12 @@ describe('lines on their way', () => {
     expect(await requestsOf([])).toEqual([]);
   });
 
-  test('that are long go fewer at a time, and one by one if need be', async () => {
+  test('sends smaller batches of long lines', async () => {
     expect((await requestsOf(lines(10, 'ü'.repeat(100_000)))).map(([, count]) => count)).toEqual([2, 2, 2, 2, 2]);
     expect((await requestsOf(lines(2, 'x'.repeat(2 ** 20)))).map(([first]) => first)).toEqual([1, 2]);
   });
 
-  test('that no request could hold are told and not sent', async () => {
+  test('reports lines that are too long and does not send them', async () => {
     const sent: unknown[] = [];
     const ask = (async (_name: string, input: object) => {
       sent.push(input);
@@ -46,7 +46,7 @@ describe('lines on their way', () => {
     expect(report.errors).toEqual([{ line: 1, message: 'The line is too long for a fact. Export it again.' }]);
   });
 
-  test('stop where they are when they are stopped (R-WIN-25)', async () => {
+  test('stops when it is aborted (R-WIN-25)', async () => {
     const stop = new AbortController();
     const ask = (async () => {
       stop.abort();

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { manualClock } from '../support/clock.ts';
 import { openWindow } from '../support/window.ts';
 
-test('the whole life of a fact, by keys alone (R-WIN-09)', async () => {
+test('a fact is found, changed and forgotten by keyboard alone (R-WIN-09)', async () => {
   const { page, as } = await openWindow({
     clock: manualClock(),
     async seed(agent) {
@@ -21,7 +21,7 @@ test('the whole life of a fact, by keys alone (R-WIN-09)', async () => {
   const toast = page.locator('.toast');
   const recalled = () => as()('recall', { key: 'project/deploy' });
 
-  // It is found by a word, and read.
+  // Find the fact and read it.
   await keyboard.type('tuesdays');
   await page.getByRole('option', { name: /deploy/ }).waitFor();
   await keyboard.press('Enter');
@@ -35,7 +35,7 @@ test('the whole life of a fact, by keys alone (R-WIN-09)', async () => {
   await toast.getByText('Copied.').waitFor();
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe('Deploy on Tuesdays');
 
-  // It gets another lifetime.
+  // Change its lifetime.
   await keyboard.press('e');
   await page.getByRole('form', { name: /^Lifetime/ }).waitFor();
   await keyboard.press('ArrowDown');
@@ -44,7 +44,7 @@ test('the whole life of a fact, by keys alone (R-WIN-09)', async () => {
   expect((await recalled()).expires_at).toBe('2027-06-03T14:02:00.000Z');
   await expect.poll(at).toBe('Facts');
 
-  // It says something else, and then what it said before.
+  // Edit it and restore the earlier version.
   await keyboard.press('v');
   await page.getByRole('form', { name: /^Edit/ }).waitFor();
   await keyboard.press('Control+End');
@@ -62,7 +62,7 @@ test('the whole life of a fact, by keys alone (R-WIN-09)', async () => {
   await keyboard.press('Escape');
   await expect.poll(at).toBe('Facts');
 
-  // It is forgotten and taken back.
+  // Forget it and undo that.
   await keyboard.press('Backspace');
   await toast.getByText('Forgotten.').waitFor();
   await expect(recalled()).rejects.toMatchObject({ code: 'not_found' });
@@ -70,7 +70,7 @@ test('the whole life of a fact, by keys alone (R-WIN-09)', async () => {
   await toast.getByText('Restored with its author and history.').waitFor();
   expect(await recalled()).toMatchObject({ value: 'Deploy on Tuesdays', expires_at: '2027-06-03T14:02:00.000Z' });
 
-  // It is forgotten for good, with all others, through the palette.
+  // Forget all facts through the palette.
   await keyboard.press('/');
   await keyboard.press('Escape');
   await page.getByRole('option', { name: /other/ }).waitFor();

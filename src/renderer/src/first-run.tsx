@@ -3,6 +3,7 @@ import { describeKey } from './key-state.ts';
 import { useOperation } from './memory-context.tsx';
 import type { Place } from './place.ts';
 import { usePolledOperation } from './polling.ts';
+import { Button } from './ui/button.tsx';
 import { Page, Section } from './ui/page.tsx';
 
 const POLL_MS = 5000;
@@ -39,8 +40,8 @@ export function FirstRun({ go }: { go: (place: Place) => void }) {
         {key && state && <p>{key.at === 'ok' ? `The memory is sealed. ${state.text}` : `${state.title}. ${state.text}`}</p>}
         {settings && settings.folder !== '' && status?.store.kept === 'file' && (
           <p className="quiet">
-            The memory is stored in <span className="address">{settings.folder}</span>. Without the key, nobody can read it, not
-            even you. Create a recovery key in Settings and write it down.
+            The memory is stored in <span className="address">{settings.folder}</span>. Without the key, it can't be read, not
+            even by you. Create a recovery key in Settings and write it down.
           </p>
         )}
       </Section>
@@ -63,9 +64,7 @@ function InstalledAgents({ go }: { go: (place: Place) => void }) {
     <>
       {names.length > 0 && <p>Found on this computer: {names.join(', ')}.</p>}
       <p className="buttons">
-        <button type="button" className="button primary" onClick={() => go({ at: 'clients' })}>
-          Connect an agent
-        </button>
+        <Button label="Connect an agent" look="primary" onClick={() => go({ at: 'clients' })} />
       </p>
     </>
   );

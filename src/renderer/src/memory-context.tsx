@@ -61,7 +61,7 @@ export function useMemory(): OpenMemory {
 
 /**
  * Whether the program itself asks the owner before it deletes something. The desktop does, because a page must not confirm for the
- * owner; the window then shows no dialog of its own.
+ * owner; the window then shows no confirmation dialog.
  */
 export const useDesktopConfirms = (): boolean => useMemory().bridge.place === 'desktop';
 

@@ -1,4 +1,5 @@
 import { useTask } from './task.ts';
+import { Button } from './ui/button.tsx';
 
 export interface Notice {
   readonly title: string;
@@ -14,11 +15,7 @@ export function NoticeBanner({ notice: { title, text, button }, run }: { notice:
       <p>
         <strong>{title}.</strong> {task.failure ?? text}
       </p>
-      {button !== undefined && (
-        <button type="button" className="button" disabled={task.busy} onClick={() => void task.run(run)}>
-          {button}
-        </button>
-      )}
+      {button !== undefined && <Button label={button} disabled={task.busy} onClick={() => void task.run(run)} />}
     </div>
   );
 }

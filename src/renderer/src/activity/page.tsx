@@ -4,6 +4,7 @@ import type { Activity } from '../../../contract/history.ts';
 import { useMemory } from '../memory-context.tsx';
 import { dayOf, fullDate } from '../time.ts';
 import { useActions } from '../ui/actions.tsx';
+import { Button } from '../ui/button.tsx';
 import { LoadError } from '../ui/errors.tsx';
 import { Page } from '../ui/page.tsx';
 import { When } from '../ui/when.tsx';
@@ -59,9 +60,7 @@ export function ActivityPage() {
       <LoadError error={error} />
       {rows.length > 0 && (
         <p className="buttons">
-          <button type="button" className="button" onClick={startUndo}>
-            Undo a client's changes…
-          </button>
+          <Button label="Undo a client's changes…" onClick={startUndo} />
         </p>
       )}
       {[...days].map(([day, rowsOfDay]) => (
@@ -81,9 +80,7 @@ export function ActivityPage() {
       )}
       {showEarlier && (
         <p className="buttons">
-          <button type="button" className="button" disabled={isLoading} onClick={showEarlier}>
-            Show earlier
-          </button>
+          <Button label="Show earlier" disabled={isLoading} onClick={showEarlier} />
         </p>
       )}
       {undo && <UndoDialog start={undo} rows={rows} close={() => setUndo(undefined)} />}
@@ -133,14 +130,13 @@ function Line({ row, undo }: { row: Row; undo: () => void }) {
         {shortened && ` and made it expire on ${fullDate(shortened.to)} instead of ${fullDate(shortened.from)}`}
       </span>
       {WRITES.has(operation) && (
-        <button
-          type="button"
-          className="opener subtle"
+        <Button
+          label="Undo from here…"
+          look="link"
+          className="subtle"
           onClick={undo}
           aria-label={`Undo from here… Changes by ${client} since ${clock.format(new Date(at))}`}
-        >
-          Undo from here…
-        </button>
+        />
       )}
     </li>
   );

@@ -2,6 +2,7 @@ import { CLAUDE_BUNDLE } from '../../../contract/limits.ts';
 import { showBundle } from '../desktop-bridge.ts';
 import { useMemory } from '../memory-context.tsx';
 import { useTask } from '../task.ts';
+import { Button } from '../ui/button.tsx';
 import { ErrorText } from '../ui/errors.tsx';
 
 /** The bundle that Claude Desktop installs: shown in the file manager on the desktop, or downloaded in a browser. */
@@ -18,9 +19,7 @@ export function Bundle() {
       <ErrorText text={failure} />
       <p>
         {bridge.place === 'desktop' ? (
-          <button type="button" className="button" disabled={busy} onClick={() => void run(() => showBundle(bridge))}>
-            Show the bundle
-          </button>
+          <Button label="Show the bundle" disabled={busy} onClick={() => void run(() => showBundle(bridge))} />
         ) : (
           <a className="button" href={`/${CLAUDE_BUNDLE}`} download={CLAUDE_BUNDLE}>
             Download the bundle

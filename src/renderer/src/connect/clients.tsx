@@ -3,6 +3,7 @@ import type { ClientRow } from '../../../contract/client.ts';
 import { useMemory } from '../memory-context.tsx';
 import { usePolledOperation, useRefresh } from '../polling.ts';
 import { useTask } from '../task.ts';
+import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { ErrorText, LoadError } from '../ui/errors.tsx';
 import { Section } from '../ui/page.tsx';
@@ -113,43 +114,27 @@ function ClientLine({ client, openDialog }: { client: ClientRow; openDialog: (ki
       <span className="row-actions">
         {state === 'connected' ? (
           <>
-            <button type="button" className="opener" disabled={busy} aria-label={`Test ${name}`} onClick={test}>
-              Test
-            </button>
+            <Button label="Test" look="link" disabled={busy} aria-label={`Test ${name}`} onClick={test} />
             {token && (
-              <button
-                type="button"
-                className="opener"
+              <Button
+                label={token.paused ? 'Resume' : 'Pause'}
+                look="link"
                 disabled={busy}
                 aria-label={token.paused ? `Resume ${name}` : `Pause ${name}`}
                 onClick={() => setPaused(!token.paused)}
-              >
-                {token.paused ? 'Resume' : 'Pause'}
-              </button>
+              />
             )}
-            <button
-              type="button"
-              className="opener"
-              aria-label={`Revoke the token of ${name}`}
-              onClick={() => openDialog('revoke')}
-            >
-              Revoke…
-            </button>
+            <Button label="Revoke…" look="link" aria-label={`Revoke the token of ${name}`} onClick={() => openDialog('revoke')} />
           </>
         ) : (
-          <button
-            type="button"
-            className="button"
+          <Button
+            label={isForeign ? 'Connect…' : 'Repair…'}
             aria-label={`${isForeign ? 'Connect' : 'Repair'} ${name}`}
             onClick={() => openDialog('connect')}
-          >
-            {isForeign ? 'Connect…' : 'Repair…'}
-          </button>
+          />
         )}
         {!isForeign && (
-          <button type="button" className="opener" aria-label={`Disconnect ${name}`} onClick={() => openDialog('disconnect')}>
-            Disconnect…
-          </button>
+          <Button label="Disconnect…" look="link" aria-label={`Disconnect ${name}`} onClick={() => openDialog('disconnect')} />
         )}
       </span>
     </li>

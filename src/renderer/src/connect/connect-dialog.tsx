@@ -3,6 +3,7 @@ import type { ClientRow, ConnectionPlan, ConnectReceipt } from '../../../contrac
 import { useMemory } from '../memory-context.tsx';
 import { usePolledOperation, useRefresh } from '../polling.ts';
 import { useTask } from '../task.ts';
+import { Button } from '../ui/button.tsx';
 import { DialogButtons } from '../ui/confirm.tsx';
 import { Copyable } from '../ui/copyable.tsx';
 import { CloseButton, Dialog } from '../ui/dialog.tsx';
@@ -52,9 +53,7 @@ export function ConnectDialog({ client, close }: { client: ClientRow; close: () 
           {busy ? 'Connecting and testing…' : ''}
         </p>
         <DialogButtons close={close}>
-          <button className="button primary" disabled={busy || !plan}>
-            {verb}
-          </button>
+          <Button label={verb} type="submit" look="primary" disabled={busy || !plan} />
         </DialogButtons>
       </form>
     </Dialog>
@@ -120,7 +119,7 @@ function Connected({ name, receipt, close }: { name: string; receipt: ConnectRec
         <p className="warned">The configuration is in place, but the connection does not work yet. {verified.why}</p>
       )}
       {afterwards !== undefined && <p>{afterwards}</p>}
-      <CloseButton primary>Done</CloseButton>
+      <CloseButton label="Done" primary />
     </Dialog>
   );
 }

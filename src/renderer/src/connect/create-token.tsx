@@ -3,6 +3,7 @@ import { TOKEN_DAYS, TOKEN_SCOPES } from '../../../contract/limits.ts';
 import type { MintReceipt } from '../../../contract/token.ts';
 import { useMemory } from '../memory-context.tsx';
 import { useTask } from '../task.ts';
+import { Button } from '../ui/button.tsx';
 import { DialogButtons } from '../ui/confirm.tsx';
 import { Copyable } from '../ui/copyable.tsx';
 import { CloseButton, Dialog } from '../ui/dialog.tsx';
@@ -45,7 +46,7 @@ export function CreateToken({ close, onCreated }: { close: () => void; onCreated
       <Dialog title={`The token of ${receipt.name}`} close={close}>
         <p>Copy the token now. It is shown only once and stored nowhere.</p>
         <Copyable text={receipt.token} name="the token" />
-        <CloseButton primary>Done</CloseButton>
+        <CloseButton label="Done" primary />
       </Dialog>
     );
   }
@@ -86,9 +87,7 @@ export function CreateToken({ close, onCreated }: { close: () => void; onCreated
         </label>
         <ErrorText text={failure} />
         <DialogButtons close={close}>
-          <button className="button primary" disabled={busy || scopes.length === 0}>
-            Create
-          </button>
+          <Button label="Create" type="submit" look="primary" disabled={busy || scopes.length === 0} />
         </DialogButtons>
       </form>
     </Dialog>

@@ -4,6 +4,7 @@ import { useMemory } from '../memory-context.tsx';
 import { usePolledOperation, useRefresh } from '../polling.ts';
 import { timeLeft, useNow } from '../time.ts';
 import { useActions } from '../ui/actions.tsx';
+import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { LoadError } from '../ui/errors.tsx';
 import { Page, Section } from '../ui/page.tsx';
@@ -56,9 +57,7 @@ function Tokens() {
       </ul>
       {data?.tokens.length === 0 && <p className="quiet">No tokens yet.</p>}
       <p className="buttons">
-        <button type="button" className="button" onClick={() => setCreating(true)}>
-          Create a token…
-        </button>
+        <Button label="Create a token…" onClick={() => setCreating(true)} />
       </p>
       {creating && <CreateToken close={() => setCreating(false)} onCreated={refresh} />}
       {revoking && (
@@ -115,9 +114,7 @@ function TokenLine({ token, revoke }: { token: Token; revoke: () => void }) {
           )}
         </span>
       </span>
-      <button type="button" className="opener" aria-label={`Revoke ${name}`} onClick={revoke}>
-        Revoke…
-      </button>
+      <Button label="Revoke…" look="link" aria-label={`Revoke ${name}`} onClick={revoke} />
     </li>
   );
 }

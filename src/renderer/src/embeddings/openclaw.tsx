@@ -4,6 +4,7 @@ import { FileDiff } from '../connect/connect-dialog.tsx';
 import { useMemory } from '../memory-context.tsx';
 import { usePolledOperation, useRefresh } from '../polling.ts';
 import { useTask } from '../task.ts';
+import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { ErrorText } from '../ui/errors.tsx';
 import { Section } from '../ui/page.tsx';
@@ -46,15 +47,9 @@ export function OpenClaw({ ready }: { ready: boolean }) {
       {row.why !== undefined && <p className="warned">{row.why}</p>}
       <p className="buttons">
         {ready && row.state !== 'connected' && (
-          <button type="button" className="button" disabled={busy} onClick={showPlan}>
-            {off ? 'Use for OpenClaw…' : 'Repair…'}
-          </button>
+          <Button label={off ? 'Use for OpenClaw…' : 'Repair…'} disabled={busy} onClick={showPlan} />
         )}
-        {!off && (
-          <button type="button" className="button" disabled={busy} onClick={disconnect}>
-            Restore OpenClaw's settings
-          </button>
-        )}
+        {!off && <Button label="Restore OpenClaw's settings" disabled={busy} onClick={disconnect} />}
       </p>
       <ErrorText text={failure ?? problem} />
       {plan && (

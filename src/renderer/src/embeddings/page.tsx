@@ -3,6 +3,7 @@ import { useMemory } from '../memory-context.tsx';
 import { usePolledOperation, useRefresh } from '../polling.ts';
 import { useTask } from '../task.ts';
 import { useActions } from '../ui/actions.tsx';
+import { Button } from '../ui/button.tsx';
 import { LoadError } from '../ui/errors.tsx';
 import { Page, Section } from '../ui/page.tsx';
 import { ApproveOllama, DownloadModel } from './dialogs.tsx';
@@ -39,29 +40,16 @@ function Embeddings({ report }: { report: Report }) {
     <>
       <StateText state={state} failure={failure} />
       <p className="buttons">
-        <button type="button" className={on ? 'button' : 'button primary'} disabled={busy} onClick={() => configure({ on: !on })}>
-          {on ? 'Turn off' : 'Turn on'}
-        </button>
-        {state.at === 'failed' && (
-          <button type="button" className="button" disabled={busy} onClick={() => configure({ on: true })}>
-            Try again
-          </button>
-        )}
-        {state.at === 'unapproved' && (
-          <button type="button" className="button primary" onClick={() => setDialog('approve')}>
-            Approve Ollama…
-          </button>
-        )}
-        {needsModel(state) && (
-          <button type="button" className="button primary" onClick={() => setDialog('download')}>
-            Download the model…
-          </button>
-        )}
-        {state.at === 'pulling' && (
-          <button type="button" className="button" disabled={busy} onClick={cancelDownload}>
-            Cancel
-          </button>
-        )}
+        <Button
+          label={on ? 'Turn off' : 'Turn on'}
+          look={on ? undefined : 'primary'}
+          disabled={busy}
+          onClick={() => configure({ on: !on })}
+        />
+        {state.at === 'failed' && <Button label="Try again" disabled={busy} onClick={() => configure({ on: true })} />}
+        {state.at === 'unapproved' && <Button label="Approve Ollama…" look="primary" onClick={() => setDialog('approve')} />}
+        {needsModel(state) && <Button label="Download the model…" look="primary" onClick={() => setDialog('download')} />}
+        {state.at === 'pulling' && <Button label="Cancel" disabled={busy} onClick={cancelDownload} />}
       </p>
       {on && (
         <p className="fields">

@@ -2,6 +2,7 @@ import { type FormEvent, useState } from 'react';
 import type { OperationOutput } from '../../../contract/operations.ts';
 import { useMemory } from '../memory-context.tsx';
 import { useTask } from '../task.ts';
+import { Button } from '../ui/button.tsx';
 import { ErrorText } from '../ui/errors.tsx';
 import { TextField } from '../ui/field.tsx';
 import { Section } from '../ui/page.tsx';
@@ -23,9 +24,7 @@ export function SimilarityTest() {
         <TextField label="First sentence" required value={one} change={setOne} />
         <TextField label="Second sentence" required value={other} change={setOther} />
         <p className="buttons">
-          <button className="button" disabled={busy}>
-            Compare
-          </button>
+          <Button label="Compare" type="submit" disabled={busy} />
         </p>
         <div role="status" aria-label="Similarity">
           {result && (

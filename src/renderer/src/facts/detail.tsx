@@ -4,6 +4,7 @@ import { Failure } from '../../../contract/failure.ts';
 import { useOperation } from '../memory-context.tsx';
 import type { FactsFilter } from '../place.ts';
 import { dayOf, fullDate, timeLeft, useNow } from '../time.ts';
+import { Button } from '../ui/button.tsx';
 import { ErrorText } from '../ui/errors.tsx';
 import { useDraft } from './drafts.tsx';
 import { FactEditor } from './editor.tsx';
@@ -49,23 +50,11 @@ export function FactDetail({ factKey, why, show, history, toggleHistory, command
           <Provenance fact={fact} show={show} />
           {why !== undefined && <p className="meta">Matched: {groupReasons(why)}</p>}
           <p className="buttons">
-            <button type="button" className="button" onClick={commands.copy}>
-              Copy
-            </button>
-            <button type="button" className="button lifetime" onClick={commands.changeLifetime}>
-              Change lifetime
-            </button>
-            {!draft && (
-              <button type="button" className="button" onClick={commands.edit}>
-                Edit
-              </button>
-            )}
-            <button type="button" className="button" aria-expanded={history} onClick={toggleHistory}>
-              History
-            </button>
-            <button type="button" className="button danger" onClick={commands.forget}>
-              Forget
-            </button>
+            <Button label="Copy" onClick={commands.copy} />
+            <Button label="Change lifetime" className="lifetime" onClick={commands.changeLifetime} />
+            {!draft && <Button label="Edit" onClick={commands.edit} />}
+            <Button label="History" aria-expanded={history} onClick={toggleHistory} />
+            <Button label="Forget" look="danger" onClick={commands.forget} />
           </p>
           {history && <FactHistory fact={fact} />}
         </>
@@ -74,7 +63,7 @@ export function FactDetail({ factKey, why, show, history, toggleHistory, command
   );
 }
 
-/** A long value scrolls by itself, so that the rest of the fact stays within reach (R-WIN-43). */
+/** A long value scrolls separately, so that the rest of the fact stays within reach (R-WIN-43). */
 function Value({ text }: { text: string }) {
   const place = useRef<HTMLPreElement>(null);
   const [scrolls, setScrolls] = useState(false);

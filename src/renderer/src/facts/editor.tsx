@@ -4,6 +4,7 @@ import type { FactDetail } from '../../../contract/fact.ts';
 import { TAGS } from '../../../contract/limits.ts';
 import { useMemory } from '../memory-context.tsx';
 import { fullDate } from '../time.ts';
+import { Button } from '../ui/button.tsx';
 import { ErrorText } from '../ui/errors.tsx';
 import { errorText } from '../ui/labels.ts';
 import { ChangedFiling, ChangedText, filingText } from './changed-text.tsx';
@@ -82,12 +83,8 @@ export function FactEditor({ draft, present, deleted, setDraft }: Props) {
       </label>
       <ErrorText text={failure} />
       <p className="buttons">
-        <button type="button" className="button" onClick={leave}>
-          {isChanged(draft) ? 'Discard' : 'Cancel'}
-        </button>
-        <button className="button primary" disabled={saving || !isChanged(draft)}>
-          Save
-        </button>
+        <Button label={isChanged(draft) ? 'Discard' : 'Cancel'} onClick={leave} />
+        <Button label="Save" type="submit" look="primary" disabled={saving || !isChanged(draft)} />
       </p>
     </form>
   );
@@ -126,12 +123,8 @@ function Conflict({ draft: { base, ...typed }, present, deleted, setDraft }: Pro
           <ChangedText before={base.value} after={present.value} />
           <ChangedFiling before={base} after={present} />
           <p className="buttons">
-            <button type="button" className="button" onClick={() => setDraft({ ...typed, base: present })}>
-              Keep mine
-            </button>
-            <button type="button" className="button" onClick={() => setDraft(draftOf(present))}>
-              Use theirs
-            </button>
+            <Button label="Keep mine" onClick={() => setDraft({ ...typed, base: present })} />
+            <Button label="Use theirs" onClick={() => setDraft(draftOf(present))} />
           </p>
         </>
       ) : (

@@ -1,4 +1,5 @@
 import type { FactsFilter, Place } from '../place.ts';
+import { Button } from '../ui/button.tsx';
 import { filterName } from './filter.ts';
 
 interface Props {
@@ -16,9 +17,7 @@ export function EmptyList({ filter, words, go, clear }: Props) {
       <div className="empty">
         <p>No facts yet.</p>
         <p>Connect an agent and tell it something to remember.</p>
-        <button type="button" className="button" onClick={() => go({ at: 'clients' })}>
-          Connect an agent
-        </button>
+        <Button label="Connect an agent" onClick={() => go({ at: 'clients' })} />
       </div>
     );
   }
@@ -34,9 +33,7 @@ export function EmptyList({ filter, words, go, clear }: Props) {
           </>
         )}
       </p>
-      <button type="button" className="button" onClick={clear}>
-        {words === '' ? 'Show all' : 'Clear search'}
-      </button>
+      <Button label={words === '' ? 'Show all' : 'Clear search'} onClick={clear} />
     </div>
   );
 }

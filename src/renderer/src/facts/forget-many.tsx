@@ -4,6 +4,7 @@ import { useMemory, useOperation } from '../memory-context.tsx';
 import type { FactsFilter } from '../place.ts';
 import { useTask } from '../task.ts';
 import { counted } from '../time.ts';
+import { Button } from '../ui/button.tsx';
 import { DialogButtons } from '../ui/confirm.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { ErrorText } from '../ui/errors.tsx';
@@ -62,12 +63,12 @@ export function ForgetMany({ filter, scope, close, onForgotten }: Props) {
         )}
         <ErrorText text={failure ?? error?.message} />
         <DialogButtons close={close}>
-          <button
-            className="button danger"
+          <Button
+            label="Forget"
+            type="submit"
+            look="danger"
             disabled={busy || !preview || count === 0 || (name === undefined && typed !== subject)}
-          >
-            Forget
-          </button>
+          />
         </DialogButtons>
       </form>
     </Dialog>

@@ -2,6 +2,7 @@ import type { FactDetail, FactVersion } from '../../../contract/fact.ts';
 import { useMemory, useOperation } from '../memory-context.tsx';
 import { useTask } from '../task.ts';
 import { fullDate } from '../time.ts';
+import { Button } from '../ui/button.tsx';
 import { ErrorText } from '../ui/errors.tsx';
 import { ChangedFiling, ChangedText } from './changed-text.tsx';
 import { currentSecondsLeft } from './lifetime.ts';
@@ -38,9 +39,7 @@ export function FactHistory({ fact }: { fact: FactDetail }) {
                 Earlier version by <bdi>{authorOf(version)}</bdi>,{' '}
                 <time dateTime={version.written_at}>{fullDate(version.written_at)}</time>
               </p>
-              <button type="button" className="button" onClick={() => restore(version)}>
-                Restore the version by {version.client}
-              </button>
+              <Button label={`Restore the version by ${version.client}`} onClick={() => restore(version)} />
             </li>
           );
         })}

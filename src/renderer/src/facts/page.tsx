@@ -7,6 +7,7 @@ import type { FactsFilter, Place } from '../place.ts';
 import { counted, dayOf } from '../time.ts';
 import type { Action } from '../ui/action.ts';
 import { useActions } from '../ui/actions.tsx';
+import { Button } from '../ui/button.tsx';
 import { isKeyUnavailable } from '../ui/errors.tsx';
 import { Footer } from '../ui/footer.tsx';
 import { useToast } from '../ui/toast.tsx';
@@ -169,9 +170,7 @@ export function FactsPage({ filter, go }: Props) {
         {selected === undefined && rows.length > 0 && <p className="quiet hint">Select a fact to read it.</p>}
         {selected !== undefined && (
           <>
-            <button type="button" className="button back" onClick={backToList}>
-              Back
-            </button>
+            <Button label="Back" className="back" onClick={backToList} />
             <FactDetail
               key={selected}
               factKey={selected}
@@ -201,7 +200,7 @@ export function FactsPage({ filter, go }: Props) {
   );
 }
 
-/** Expiring soon has a sort order of its own, and starts with the fact that expires first (R-WIN-51). */
+/** Expiring soon has a separate sort order, which lists the earliest expiry first (R-WIN-51). */
 function useSort(filter: FactsFilter): readonly [Sort, (sort: Sort) => void] {
   const [sorts, setSorts] = useState<Readonly<Record<'all' | 'soon', Sort>>>({ all: 'updated', soon: 'expires' });
   const group = filter.expiring_within === undefined ? 'all' : 'soon';

@@ -3,6 +3,7 @@ import { TTL } from '../../../contract/limits.ts';
 import { useMemory } from '../memory-context.tsx';
 import { useTask } from '../task.ts';
 import { fullDate } from '../time.ts';
+import { Button } from '../ui/button.tsx';
 import { ErrorText } from '../ui/errors.tsx';
 import { dateField, expiryRange, PRESETS, secondsUntil } from './lifetime.ts';
 
@@ -79,12 +80,8 @@ export function TtlEditor({ factKey, anchor, close, onSaved }: Props) {
       </output>
       <ErrorText text={failure} />
       <p className="buttons">
-        <button type="button" className="button" onClick={() => popover.current?.hidePopover()}>
-          Cancel
-        </button>
-        <button className="button primary" disabled={seconds === undefined}>
-          Save
-        </button>
+        <Button label="Cancel" onClick={() => popover.current?.hidePopover()} />
+        <Button label="Save" type="submit" look="primary" disabled={seconds === undefined} />
       </p>
     </form>
   );

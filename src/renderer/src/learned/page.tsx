@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { useOperation } from '../memory-context.tsx';
 import { counted } from '../time.ts';
+import { Button } from '../ui/button.tsx';
 import { LoadError } from '../ui/errors.tsx';
 import { useForgetScope } from '../ui/forget-scope.tsx';
 import { Page, Section } from '../ui/page.tsx';
@@ -23,7 +24,7 @@ const FORGET_REQUESTS = {
   },
 } as const;
 
-/** The habits that agents are told about, as their owner sees them. */
+/** The habits that agents receive, shown to the owner. */
 export function LearnedPage() {
   const { data, error } = useOperation('myDefaults', {});
   const [forgetScope, dialog] = useForgetScope();
@@ -82,9 +83,7 @@ export function LearnedPage() {
           </ol>
           {!showAll && recent.length > RUNS_SHOWN && (
             <p className="buttons">
-              <button type="button" className="button" onClick={() => setShowAll(true)}>
-                Show all {recent.length.toLocaleString()}
-              </button>
+              <Button label={`Show all ${recent.length.toLocaleString()}`} onClick={() => setShowAll(true)} />
             </p>
           )}
         </Section>
@@ -93,12 +92,16 @@ export function LearnedPage() {
         <Section title="Forget">
           <p className="quiet">Habits are deleted together with the run records they were learned from. Facts stay.</p>
           <p className="buttons">
-            <button type="button" className="button danger" onClick={() => forgetScope(FORGET_REQUESTS.packs)}>
-              Forget what was learned from packs…
-            </button>
-            <button type="button" className="button danger" onClick={() => forgetScope(FORGET_REQUESTS.pipelines)}>
-              Forget what was learned from pipelines…
-            </button>
+            <Button
+              label="Forget what was learned from packs…"
+              look="danger"
+              onClick={() => forgetScope(FORGET_REQUESTS.packs)}
+            />
+            <Button
+              label="Forget what was learned from pipelines…"
+              look="danger"
+              onClick={() => forgetScope(FORGET_REQUESTS.pipelines)}
+            />
           </p>
         </Section>
       )}

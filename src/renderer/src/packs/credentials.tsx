@@ -2,6 +2,7 @@ import { type FormEvent, useState } from 'react';
 import { useDesktopConfirms, useMemory, useOperation } from '../memory-context.tsx';
 import { useRefresh } from '../polling.ts';
 import { useTask } from '../task.ts';
+import { Button } from '../ui/button.tsx';
 import { Confirm, DialogButtons } from '../ui/confirm.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { ErrorText, LoadError } from '../ui/errors.tsx';
@@ -47,14 +48,10 @@ export function Credentials() {
                 </>
               )}{' '}
               {source !== 'settings' && (
-                <button type="button" className="opener" aria-label={`Set ${name}`} onClick={() => setSetting(name)}>
-                  Set…
-                </button>
+                <Button label="Set…" look="link" aria-label={`Set ${name}`} onClick={() => setSetting(name)} />
               )}{' '}
               {source === 'keychain' && (
-                <button type="button" className="opener" aria-label={`Remove ${name}`} onClick={() => startRemoving(name)}>
-                  Remove…
-                </button>
+                <Button label="Remove…" look="link" aria-label={`Remove ${name}`} onClick={() => startRemoving(name)} />
               )}
             </span>
           </li>
@@ -103,9 +100,7 @@ function SetCredential({ name, close }: { name: string; close: () => void }) {
         />
         <ErrorText text={failure} />
         <DialogButtons close={close}>
-          <button className="button primary" disabled={busy}>
-            Save
-          </button>
+          <Button label="Save" type="submit" look="primary" disabled={busy} />
         </DialogButtons>
       </form>
     </Dialog>

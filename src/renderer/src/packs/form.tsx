@@ -1,4 +1,5 @@
 import { type FormEvent, useState } from 'react';
+import { Button } from '../ui/button.tsx';
 import { ErrorText } from '../ui/errors.tsx';
 import { Field } from '../ui/field.tsx';
 import { type FieldSpec, fieldsOf, inputOf, parseObject } from './schema.ts';
@@ -54,13 +55,9 @@ export function InputForm({ schema, busy, run }: Props) {
       )}
       <ErrorText text={failure} />
       <p className="buttons">
-        <button className="button primary" disabled={busy}>
-          Run
-        </button>
+        <Button label="Run" type="submit" look="primary" disabled={busy} />
         {fields !== undefined && fields.length > 0 && (
-          <button type="button" className="button" onClick={switchMode}>
-            {asJson ? 'Use the form' : 'Write JSON'}
-          </button>
+          <Button label={asJson ? 'Use the form' : 'Write JSON'} onClick={switchMode} />
         )}
       </p>
     </form>

@@ -3,6 +3,7 @@ import type { PackResult } from '../../../contract/pack.ts';
 import { useMemory, useOperation } from '../memory-context.tsx';
 import { useTask } from '../task.ts';
 import { duration, fullDate } from '../time.ts';
+import { Button } from '../ui/button.tsx';
 import { ErrorText, LoadError } from '../ui/errors.tsx';
 import { useForgetScope } from '../ui/forget-scope.tsx';
 import { Page, Section } from '../ui/page.tsx';
@@ -48,9 +49,7 @@ export function PackPage({ name, back }: { name: string; back: () => void }) {
             </div>
             {busy && (
               <p className="buttons">
-                <button type="button" className="button" onClick={() => controller.current.abort()}>
-                  Cancel the run
-                </button>
+                <Button label="Cancel the run" onClick={() => controller.current.abort()} />
               </p>
             )}
             <ErrorText text={failure} />
@@ -58,9 +57,7 @@ export function PackPage({ name, back }: { name: string; back: () => void }) {
           <Section title="Cache and run records">
             <p className="quiet">Cached results, and records of its runs from which habits are learned.</p>
             <p className="buttons">
-              <button type="button" className="button danger" onClick={clear}>
-                Clear cache and records…
-              </button>
+              <Button label="Clear cache and records…" look="danger" onClick={clear} />
             </p>
           </Section>
         </>

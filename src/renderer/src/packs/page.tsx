@@ -4,6 +4,7 @@ import type { OpenedPack, Place } from '../place.ts';
 import { counted } from '../time.ts';
 import type { Action } from '../ui/action.ts';
 import { useActions } from '../ui/actions.tsx';
+import { Button } from '../ui/button.tsx';
 import { LoadError } from '../ui/errors.tsx';
 import { Page, Section } from '../ui/page.tsx';
 import { Credentials } from './credentials.tsx';
@@ -101,10 +102,7 @@ function Item({ title, open, about, description, problem }: ItemProps) {
   return (
     <li className="line">
       <span>
-        <button type="button" className="opener" onClick={open}>
-          <bdi>{title}</bdi>
-        </button>{' '}
-        <span className="quiet">{about}</span>
+        <Button label={<bdi>{title}</bdi>} look="link" onClick={open} /> <span className="quiet">{about}</span>
         {description !== undefined && (
           <>
             <br />

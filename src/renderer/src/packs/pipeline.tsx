@@ -2,6 +2,7 @@ import { useState } from 'react';
 import type { PipelineDetail } from '../../../contract/pipeline.ts';
 import { useDesktopConfirms, useMemory, useOperation } from '../memory-context.tsx';
 import { useTask } from '../task.ts';
+import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { ErrorText, LoadError } from '../ui/errors.tsx';
 import { useForgetScope } from '../ui/forget-scope.tsx';
@@ -105,18 +106,12 @@ function Manage({ pipeline, back }: { pipeline: PipelineDetail; back: () => void
     <Section title="Manage">
       {!pipeline.by_owner && (
         <p className="buttons">
-          <button type="button" className="button" onClick={() => setAdopting(pipeline.updated_at)}>
-            Adopt the pipeline…
-          </button>
+          <Button label="Adopt the pipeline…" onClick={() => setAdopting(pipeline.updated_at)} />
         </p>
       )}
       <p className="buttons">
-        <button type="button" className="button danger" onClick={forgetRecords}>
-          Forget its run records…
-        </button>
-        <button type="button" className="button danger" onClick={startDeleting}>
-          Delete the pipeline…
-        </button>
+        <Button label="Forget its run records…" look="danger" onClick={forgetRecords} />
+        <Button label="Delete the pipeline…" look="danger" onClick={startDeleting} />
       </p>
       {adopting !== undefined && (
         <Confirm title={`Adopt the pipeline ${id}?`} button="Adopt" harmless run={adopt} close={() => setAdopting(undefined)}>

@@ -2,6 +2,7 @@ import type { PipelineRun } from '../../../contract/pipeline.ts';
 import { useMemory } from '../memory-context.tsx';
 import { usePolledOperation, useRefresh } from '../polling.ts';
 import { useTask } from '../task.ts';
+import { Button } from '../ui/button.tsx';
 import { ErrorText, LoadError } from '../ui/errors.tsx';
 import { Output } from './output.tsx';
 
@@ -48,9 +49,7 @@ export function Run({ runId }: { runId: string }) {
           )}
           {data.status === 'running' && (
             <p className="buttons">
-              <button type="button" className="button" disabled={busy} onClick={cancel}>
-                Cancel the run
-              </button>
+              <Button label="Cancel the run" disabled={busy} onClick={cancel} />
             </p>
           )}
         </>

@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { useOperation } from '../memory-context.tsx';
+import { Button } from '../ui/button.tsx';
 import { LoadError } from '../ui/errors.tsx';
 import { Section } from '../ui/page.tsx';
 import { When } from '../ui/when.tsx';
@@ -29,14 +30,12 @@ export function Runs({ pipeline }: { pipeline: string }) {
         {runs?.map(({ run_id: id, status, started_at: at, duration_ms: ms }) => (
           <li key={id} className="line">
             <span>
-              <button
-                type="button"
-                className="opener"
+              <Button
+                label={<When at={at} />}
+                look="link"
                 aria-expanded={opened === id}
                 onClick={() => setOpened(opened === id ? undefined : id)}
-              >
-                <When at={at} />
-              </button>
+              />
             </span>
             <span className={status === 'failed' ? 'warned small' : 'quiet'}>
               {status}

@@ -2,6 +2,7 @@ import { useState } from 'react';
 import type { ImportPreview, ImportSource } from '../../../contract/import-preview.ts';
 import { PRESETS } from '../facts/lifetime.ts';
 import { counted } from '../time.ts';
+import { Button } from '../ui/button.tsx';
 
 export const SOURCE_NAMES: Readonly<Record<ImportSource, string>> = {
   'mcp-memory': 'MCP memory server (memory.json)',
@@ -71,18 +72,19 @@ export function ImportChoice({ preview, back, importFacts }: Props) {
       <ShowMore shown={shown} of={facts.length} setShown={setShown} />
       {skipped.length > 0 && <Skipped entries={skipped} />}
       <p className="buttons">
-        <button type="button" className="button" onClick={back}>
-          Back
-        </button>
-        <button className="button primary" disabled={included.length === 0}>
-          Import {counted(included.length, 'fact')}
-        </button>
+        <Button label="Back" onClick={back} />
+        <Button
+          label={`Import ${counted(included.length, 'fact')}`}
+          type="submit"
+          look="primary"
+          disabled={included.length === 0}
+        />
       </p>
     </form>
   );
 }
 
-/** Opens by itself if an entry has a problem that the owner should see. */
+/** Starts expanded if an entry has a problem that the owner should see. */
 function Skipped({ entries }: { entries: ImportPreview['left_out'] }) {
   const [shown, setShown] = useState(ROWS);
   const isProblem = ({ why }: ImportPreview['left_out'][number]): boolean => why === 'secret' || why === 'invalid';
@@ -104,9 +106,5 @@ function Skipped({ entries }: { entries: ImportPreview['left_out'] }) {
 
 function ShowMore({ shown, of, setShown }: { shown: number; of: number; setShown: (shown: number) => void }) {
   if (shown >= of) return undefined;
-  return (
-    <button type="button" className="opener" onClick={() => setShown(shown + ROWS)}>
-      Show more of {of.toLocaleString()}
-    </button>
-  );
+  return <Button label={`Show more of ${of.toLocaleString()}`} look="link" onClick={() => setShown(shown + ROWS)} />;
 }

@@ -5,6 +5,7 @@ import { previewInParts } from '../../../contract/preview-in-parts.ts';
 import { PRESETS } from '../facts/lifetime.ts';
 import { useMemory } from '../memory-context.tsx';
 import { useTask } from '../task.ts';
+import { Button } from '../ui/button.tsx';
 import { DialogButtons } from '../ui/confirm.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { ErrorText } from '../ui/errors.tsx';
@@ -66,9 +67,7 @@ export function ImportDialog({ close, importFacts }: Props) {
         </Field>
         <ErrorText text={form.failure} />
         <DialogButtons close={close}>
-          <button className="button primary" disabled={form.busy || values.text.trim() === ''}>
-            Preview
-          </button>
+          <Button label="Preview" type="submit" look="primary" disabled={form.busy || values.text.trim() === ''} />
         </DialogButtons>
       </form>
       <FileInput
@@ -139,15 +138,11 @@ function TextSource({ picker, values: { text, file }, change }: TextSourceProps)
   return (
     <>
       <p className="from-file">
-        <button type="button" className="button" onClick={() => picker.current?.click()}>
-          Choose a file…
-        </button>
+        <Button label="Choose a file…" onClick={() => picker.current?.click()} />
         {file !== undefined && (
           <>
             <bdi>{file}</bdi>
-            <button type="button" className="opener" onClick={() => change({ text: '', file: undefined })}>
-              Paste text instead
-            </button>
+            <Button label="Paste text instead" look="link" onClick={() => change({ text: '', file: undefined })} />
           </>
         )}
       </p>

@@ -4,6 +4,7 @@ import { useDesktopConfirms, useMemory, useOperation } from '../memory-context.t
 import { usePolledOperation, useRefresh } from '../polling.ts';
 import { useTask } from '../task.ts';
 import { useActions } from '../ui/actions.tsx';
+import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { Copyable } from '../ui/copyable.tsx';
 import { CloseButton, Dialog } from '../ui/dialog.tsx';
@@ -41,34 +42,25 @@ export function KeySection() {
           <p className="quiet">
             {hasRecoveryKey
               ? 'You have a recovery key. A new one replaces it.'
-              : 'You have no recovery key. If the key is lost, nobody can open this memory.'}
+              : "You have no recovery key. If you lose the key, this memory can't be opened."}
           </p>
           <p className="buttons">
-            <button
-              type="button"
-              className="button"
+            <Button
+              label={isOpen ? 'Lock' : 'Unlock'}
               disabled={commands.locking}
               onClick={isOpen ? commands.lock : commands.unlock}
-            >
-              {isOpen ? 'Lock' : 'Unlock'}
-            </button>
+            />
             {isOpen && (
               <>
-                <button
-                  type="button"
-                  className="button"
+                <Button
+                  label="Create a recovery key…"
                   onClick={() => (desktopConfirms ? commands.runRecovery() : setDialog('recovery'))}
-                >
-                  Create a recovery key…
-                </button>
-                <button
-                  type="button"
-                  className="button"
+                />
+                <Button
+                  label="Rotate the key…"
                   disabled={commands.rotating || rotation?.at === 'running'}
                   onClick={() => (desktopConfirms ? rotate() : setDialog('rotate'))}
-                >
-                  Rotate the key…
-                </button>
+                />
               </>
             )}
           </p>
@@ -99,7 +91,7 @@ export function KeySection() {
         <Dialog title="Your recovery key" close={commands.hideRecoveryKey}>
           <p>Write it down now and keep it in a safe place. It is shown only once and stored nowhere.</p>
           <Copyable text={commands.recoveryKey} name="the recovery key" />
-          <CloseButton primary>I have written it down</CloseButton>
+          <CloseButton label="I have written it down" primary />
         </Dialog>
       )}
     </Section>

@@ -5,6 +5,7 @@ import { usePolledOperation, useRefresh } from '../polling.ts';
 import { useTask } from '../task.ts';
 import { counted } from '../time.ts';
 import { useActions } from '../ui/actions.tsx';
+import { Button } from '../ui/button.tsx';
 import { ErrorText, LoadError } from '../ui/errors.tsx';
 import { Section } from '../ui/page.tsx';
 import { When } from '../ui/when.tsx';
@@ -39,12 +40,8 @@ export function SafetySection() {
         the program and run <code>{settings?.command ?? 'helmdeck-memory'} restore</code>.
       </p>
       <p className="buttons">
-        <button type="button" className="button" disabled={backup.busy} onClick={backUp}>
-          Back up now
-        </button>
-        <button type="button" className="button" disabled={verification.busy} onClick={verify}>
-          Verify
-        </button>
+        <Button label="Back up now" disabled={backup.busy} onClick={backUp} />
+        <Button label="Verify" disabled={verification.busy} onClick={verify} />
       </p>
       <div role="status">
         {backup.busy && <p>Writing and verifying a backup…</p>}

@@ -2,6 +2,7 @@ import { useState } from 'react';
 import type { WindowSession } from '../../../contract/window-session.ts';
 import { useMemory } from '../memory-context.tsx';
 import { usePolledOperation, useRefresh } from '../polling.ts';
+import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { LoadError } from '../ui/errors.tsx';
 import { Section } from '../ui/page.tsx';
@@ -36,9 +37,7 @@ export function SessionsSection() {
                 <When at={session.expires_at} />.
               </span>
             </span>
-            <button type="button" className="opener" aria-label={`End ${session.browser}`} onClick={() => setEnding(session)}>
-              End…
-            </button>
+            <Button label="End…" look="link" aria-label={`End ${session.browser}`} onClick={() => setEnding(session)} />
           </li>
         ))}
       </ul>

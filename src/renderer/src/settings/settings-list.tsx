@@ -2,6 +2,7 @@ import { useState } from 'react';
 import type { SettingRow, SettingsReport } from '../../../contract/settings.ts';
 import { useMemory } from '../memory-context.tsx';
 import { useRefresh } from '../polling.ts';
+import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { Field } from '../ui/field.tsx';
 import { Section } from '../ui/page.tsx';
@@ -67,9 +68,7 @@ export function SettingsList({ settings: { folder, file, settings } }: { setting
               <span>
                 <Value {...row} />{' '}
                 {row.changeable && (
-                  <button type="button" className="opener" aria-label={`Change ${row.name}`} onClick={() => setChanging(row)}>
-                    Change…
-                  </button>
+                  <Button label="Change…" look="link" aria-label={`Change ${row.name}`} onClick={() => setChanging(row)} />
                 )}
               </span>
             </li>

@@ -4,6 +4,7 @@ import { useMemory, useOperation } from '../memory-context.tsx';
 import { useTask } from '../task.ts';
 import { counted } from '../time.ts';
 import { useActions } from '../ui/actions.tsx';
+import { Button } from '../ui/button.tsx';
 import { ErrorText } from '../ui/errors.tsx';
 import { FileInput } from '../ui/field.tsx';
 import { Section } from '../ui/page.tsx';
@@ -35,15 +36,9 @@ export function TransferSection() {
         or Claude.
       </p>
       <p className="buttons">
-        <button type="button" className="button" disabled={busy} onClick={transfer.save}>
-          Export…
-        </button>
-        <button type="button" className="button" disabled={busy} onClick={pick}>
-          Import…
-        </button>
-        <button type="button" className="button" disabled={busy} onClick={() => setDialog('import')}>
-          Import from another memory…
-        </button>
+        <Button label="Export…" disabled={busy} onClick={transfer.save} />
+        <Button label="Import…" disabled={busy} onClick={pick} />
+        <Button label="Import from another memory…" disabled={busy} onClick={() => setDialog('import')} />
         <FileInput
           ref={picker}
           label="File to import"
@@ -60,9 +55,7 @@ export function TransferSection() {
           <Errors errors={report.errors} />
           {report.written && (
             <p className="buttons">
-              <button type="button" className="button" disabled={busy} onClick={() => setDialog('undo')}>
-                Undo the import…
-              </button>
+              <Button label="Undo the import…" disabled={busy} onClick={() => setDialog('undo')} />
             </p>
           )}
         </div>
@@ -163,7 +156,7 @@ function useTransfer() {
       void run(async () => {
         const file = await withProgress('Exporting', status?.facts ?? 0, (onProgress) => exportAll(call, onProgress));
         download(`helmdeck-memory-${subject.replaceAll(/[^\w.-]/g, '_')}.jsonl`, file);
-        showToast({ text: 'The exported file is not encrypted. Keep it where nobody else can read it.' });
+        showToast({ text: 'The exported file is not encrypted. Keep it where only you can read it.' });
       }),
   };
 }
@@ -173,11 +166,7 @@ function ProgressBar({ progress: { title, done, of }, stop }: { progress: Progre
     <div>
       <p role="status">{title}…</p>
       <progress aria-label={title} max={Math.max(1, of)} value={done} />
-      {title !== 'Exporting' && (
-        <button type="button" className="button" onClick={stop}>
-          Stop
-        </button>
-      )}
+      {title !== 'Exporting' && <Button label="Stop" onClick={stop} />}
     </div>
   );
 }
@@ -198,12 +187,8 @@ function FilePreview({ chosen: { name, preview }, cancel, importLines }: FilePre
       </p>
       <Errors errors={preview.errors} />
       <p className="buttons">
-        <button type="button" className="button" onClick={cancel}>
-          Cancel
-        </button>
-        <button type="button" className="button primary" disabled={facts === 0} onClick={importLines}>
-          Import {counted(facts, 'fact')}
-        </button>
+        <Button label="Cancel" onClick={cancel} />
+        <Button label={`Import ${counted(facts, 'fact')}`} look="primary" disabled={facts === 0} onClick={importLines} />
       </p>
     </div>
   );

@@ -3,6 +3,7 @@ import type { OperationOutput } from '../../../contract/operations.ts';
 import { useMemory, useOperation } from '../memory-context.tsx';
 import { useTask } from '../task.ts';
 import { useActions } from '../ui/actions.tsx';
+import { Button } from '../ui/button.tsx';
 import { Copyable } from '../ui/copyable.tsx';
 import { ErrorText } from '../ui/errors.tsx';
 import { Section } from '../ui/page.tsx';
@@ -37,9 +38,7 @@ function UpdateCheck({ place }: { place: string }) {
         The program contacts <span className="address">{place}</span> only when you press this button.
       </p>
       <p className="buttons">
-        <button type="button" className="button" disabled={busy} onClick={check}>
-          Check for updates
-        </button>
+        <Button label="Check for updates" disabled={busy} onClick={check} />
       </p>
       <div role="status">
         {busy && <p>Checking…</p>}

@@ -1,5 +1,6 @@
 import type { FormEvent, ReactNode } from 'react';
 import { useTask } from '../task.ts';
+import { Button } from './button.tsx';
 import { Dialog } from './dialog.tsx';
 import { ErrorText } from './errors.tsx';
 import type { Labels } from './labels.ts';
@@ -32,9 +33,7 @@ export function Confirm({ title, button, run, close, ready = true, harmless, lab
         {children}
         <ErrorText text={task.failure} />
         <DialogButtons close={close}>
-          <button className={`button ${harmless ? 'primary' : 'danger'}`} disabled={!ready || task.busy}>
-            {button}
-          </button>
+          <Button label={button} type="submit" look={harmless ? 'primary' : 'danger'} disabled={!ready || task.busy} />
         </DialogButtons>
       </form>
     </Dialog>
@@ -45,9 +44,7 @@ export function Confirm({ title, button, run, close, ready = true, harmless, lab
 export function DialogButtons({ close, children }: { close: () => void; children: ReactNode }) {
   return (
     <p className="buttons">
-      <button type="button" className="button" onClick={close}>
-        Cancel
-      </button>
+      <Button label="Cancel" onClick={close} />
       {children}
     </p>
   );

@@ -1,3 +1,4 @@
+import { Button } from './button.tsx';
 import { useToast } from './toast.tsx';
 
 /** Text with a Copy button. */
@@ -12,9 +13,7 @@ export function Copyable({ text, name }: { text: string; name: string }) {
   return (
     <div className="copyable">
       <pre>{text}</pre>
-      <button type="button" className="button" onClick={copy} aria-label={`Copy ${name}`}>
-        Copy
-      </button>
+      <Button label="Copy" onClick={copy} aria-label={`Copy ${name}`} />
     </div>
   );
 }

@@ -1,4 +1,5 @@
 import { type ReactNode, useId, useLayoutEffect, useRef } from 'react';
+import { Button } from './button.tsx';
 
 interface Props {
   readonly title: string;
@@ -30,10 +31,10 @@ export function Dialog({ title, close, className = '', hideTitle, children }: Pr
 }
 
 /** The one button of a dialog that only informs. */
-export function CloseButton({ children, primary }: { children: string; primary?: true }) {
+export function CloseButton({ label, primary }: { label: string; primary?: true }) {
   return (
     <form method="dialog" className="buttons">
-      <button className={primary ? 'button primary' : 'button'}>{children}</button>
+      <Button label={label} type="submit" look={primary && 'primary'} />
     </form>
   );
 }

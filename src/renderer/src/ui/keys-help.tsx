@@ -25,7 +25,7 @@ export function KeysHelp({ actions, close }: { actions: readonly Action[]; close
         ))}
       </dl>
       <p className="quiet">In the search box, tag:name, client:name and category:name filter the list.</p>
-      <CloseButton>Close</CloseButton>
+      <CloseButton label="Close" />
     </Dialog>
   );
 }

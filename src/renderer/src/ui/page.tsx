@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useId, useRef } from 'react';
+import { Button } from './button.tsx';
 
 interface Props {
   readonly title: string;
@@ -17,10 +18,15 @@ export function Page({ title, description, back, children }: Props) {
     <main className="page" aria-labelledby={id}>
       {back && (
         <p className="buttons">
-          <button type="button" className="button" onClick={back.go}>
-            <span aria-hidden="true">‹ </span>
-            {back.to}
-          </button>
+          <Button
+            label={
+              <>
+                <span aria-hidden="true">‹ </span>
+                {back.to}
+              </>
+            }
+            onClick={back.go}
+          />
         </p>
       )}
       <h1 id={id} ref={heading} tabIndex={-1}>
