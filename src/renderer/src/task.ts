@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { type FormEvent, useState } from 'react';
 import { type Labels, errorText } from './ui/labels.ts';
 
 export interface Task {
@@ -7,6 +7,8 @@ export interface Task {
   readonly failure: string | undefined;
   /** Resolves with undefined if the work fails. */
   readonly run: <T>(work: () => Promise<T>) => Promise<T | undefined>;
+  /** Returns a submit handler that runs the work. */
+  readonly submit: (work: () => Promise<unknown>) => (event: FormEvent) => void;
 }
 
 const NO_LABELS: Labels = {};
@@ -15,20 +17,21 @@ const NO_LABELS: Labels = {};
 export function useTask(labels = NO_LABELS): Task {
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<string>();
-  return {
-    busy,
-    failure,
-    async run(work) {
-      setBusy(true);
-      setFailure(undefined);
-      try {
-        return await work();
-      } catch (error) {
-        setFailure(errorText(error, labels));
-        return undefined;
-      } finally {
-        setBusy(false);
-      }
-    },
+  const run = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
+    setBusy(true);
+    setFailure(undefined);
+    try {
+      return await work();
+    } catch (error) {
+      setFailure(errorText(error, labels));
+      return undefined;
+    } finally {
+      setBusy(false);
+    }
   };
+  const submit = (work: () => Promise<unknown>) => (event: FormEvent) => {
+    event.preventDefault();
+    void run(work);
+  };
+  return { busy, failure, run, submit };
 }

@@ -1,4 +1,4 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import type { ClientRow, ConnectionPlan, ConnectReceipt } from '../../../contract/client.ts';
 import { useMemory } from '../memory-context.tsx';
 import { usePolledOperation, useRefresh } from '../polling.ts';
@@ -16,23 +16,20 @@ export function ConnectDialog({ client, close }: { client: ClientRow; close: () 
   const { id, name, state } = client;
   const { call, subject: openSubject } = useMemory();
   const refresh = useRefresh();
-  const { busy, failure, run } = useTask({ subject: 'Memory' });
+  const { busy, failure, submit } = useTask({ subject: 'Memory' });
   const [subject, setSubject] = useState(client.subject ?? openSubject);
   const [receipt, setReceipt] = useState<ConnectReceipt>();
   const planned = usePolledOperation('planConnection', { client: id }, undefined, receipt === undefined);
   // The configuration may have changed since a cached plan was made.
   const plan = planned.isFetching || planned.isError ? undefined : planned.data;
-  const onSubmit = (event: FormEvent): void => {
-    event.preventDefault();
-    void run(async () => {
-      try {
-        setReceipt(await call('connectClient', { client: id, subject, ...(plan && { basis: plan.basis }) }));
-      } finally {
-        // The call fails if the plan is out of date.
-        refresh();
-      }
-    });
-  };
+  const onSubmit = submit(async () => {
+    try {
+      setReceipt(await call('connectClient', { client: id, subject, ...(plan && { basis: plan.basis }) }));
+    } finally {
+      // The call fails if the plan is out of date.
+      refresh();
+    }
+  });
   if (receipt) return <Connected name={name} receipt={receipt} close={close} />;
   const verb = state === 'not_connected' ? 'Connect' : 'Repair';
   return (

@@ -1,4 +1,4 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { TOKEN_DAYS, TOKEN_SCOPES } from '../../../contract/limits.ts';
 import type { MintReceipt } from '../../../contract/token.ts';
 import { useMemory } from '../memory-context.tsx';
@@ -23,7 +23,7 @@ export function CreateToken({ close, onCreated }: { close: () => void; onCreated
   const [client, setClient] = useState('');
   const [name, setName] = useState('');
   const unnamed = name.trim() === '';
-  const { busy, failure, run } = useTask({
+  const { busy, failure, submit } = useTask({
     client: 'Program',
     // An empty name defaults to that of the program.
     name: unnamed ? 'Program' : 'Name',
@@ -32,15 +32,12 @@ export function CreateToken({ close, onCreated }: { close: () => void; onCreated
   const [days, setDays] = useState(String(TOKEN_DAYS));
   const [scopes, setScopes] = useState<readonly string[]>(TOKEN_SCOPES.filter((scope) => scope !== 'admin'));
   const [receipt, setReceipt] = useState<MintReceipt>();
-  const onSubmit = (event: FormEvent): void => {
-    event.preventDefault();
-    void run(async () => {
-      const selected = TOKEN_SCOPES.filter((scope) => scopes.includes(scope));
-      const input = { name: unnamed ? client : name, client, subject, scopes: selected, days: Number(days) };
-      setReceipt(await call('mintToken', input));
-      onCreated();
-    });
-  };
+  const onSubmit = submit(async () => {
+    const selected = TOKEN_SCOPES.filter((scope) => scopes.includes(scope));
+    const input = { name: unnamed ? client : name, client, subject, scopes: selected, days: Number(days) };
+    setReceipt(await call('mintToken', input));
+    onCreated();
+  });
   if (receipt) {
     return (
       <Dialog title={`The token of ${receipt.name}`} close={close}>

@@ -1,4 +1,4 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import type { OperationOutput } from '../../../contract/operations.ts';
 import { useMemory } from '../memory-context.tsx';
 import { useTask } from '../task.ts';
@@ -10,14 +10,11 @@ import { Section } from '../ui/page.tsx';
 /** Tests the embeddings with two sentences. */
 export function SimilarityTest() {
   const { call } = useMemory();
-  const { busy, failure, run } = useTask({ one: 'First sentence', other: 'Second sentence' });
+  const { busy, failure, submit } = useTask({ one: 'First sentence', other: 'Second sentence' });
   const [one, setOne] = useState('');
   const [other, setOther] = useState('');
   const [result, setResult] = useState<OperationOutput<'testEmbeddings'>>();
-  const onSubmit = (event: FormEvent): void => {
-    event.preventDefault();
-    void run(async () => setResult(await call('testEmbeddings', { one, other })));
-  };
+  const onSubmit = submit(async () => setResult(await call('testEmbeddings', { one, other })));
   return (
     <Section title="Compare two sentences">
       <form className="fields" onSubmit={onSubmit}>

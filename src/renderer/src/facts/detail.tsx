@@ -110,17 +110,11 @@ function Provenance({ fact, show }: { fact: Fact; show: Props['show'] }) {
   return (
     <>
       <p className="meta">
-        Written by{' '}
-        <button type="button" className="inline" onClick={() => show({ client })}>
-          {client}
-        </button>
+        Written by <Button label={client} look="link" onClick={() => show({ client })} />
         {definedBy !== undefined && (
           <>
             {' '}
-            through a pipeline of{' '}
-            <button type="button" className="inline" onClick={() => show({ client: definedBy })}>
-              {definedBy}
-            </button>
+            through a pipeline of <Button label={definedBy} look="link" onClick={() => show({ client: definedBy })} />
           </>
         )}
         , <time dateTime={updated}>{fullDate(updated)}</time>

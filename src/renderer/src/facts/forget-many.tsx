@@ -1,4 +1,4 @@
-import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import type { ForgetReceipt } from '../../../contract/forget.ts';
 import { useMemory, useOperation } from '../memory-context.tsx';
 import type { FactsFilter } from '../place.ts';
@@ -25,7 +25,7 @@ export function ForgetMany({ filter, scope, close, onForgotten }: Props) {
   const { data: preview, error } = useOperation('forget', { scope, dry_run: true });
   const { data: list } = useOperation('list', { ...filter, limit: EXAMPLES });
   const [typed, setTyped] = useState('');
-  const { busy, failure, run } = useTask();
+  const { busy, failure, submit } = useTask();
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => {
     // In a small window, the loaded preview pushes the field out of view.
@@ -34,14 +34,11 @@ export function ForgetMany({ filter, scope, close, onForgotten }: Props) {
   const name = filterName(filter);
   const count = preview?.deleted ?? 0;
   const more = list ? count - list.facts.length : 0;
-  const onSubmit = (event: FormEvent): void => {
-    event.preventDefault();
-    void run(async () => {
-      const receipt = await call('forget', { scope });
-      close();
-      onForgotten(receipt);
-    });
-  };
+  const onSubmit = submit(async () => {
+    const receipt = await call('forget', { scope });
+    close();
+    onForgotten(receipt);
+  });
   return (
     <Dialog title={name === undefined ? `Forget all facts of ${subject}?` : `Forget all facts ${name}?`} close={close}>
       <form onSubmit={onSubmit}>

@@ -1,6 +1,7 @@
 import type { KeyboardEvent, RefObject } from 'react';
 import type { FactsFilter } from '../place.ts';
 import { counted } from '../time.ts';
+import { Button } from '../ui/button.tsx';
 import { isKeyUnavailable } from '../ui/errors.tsx';
 import { filterName } from './filter.ts';
 import type { Sort, useRows } from './rows.ts';
@@ -64,11 +65,7 @@ export function ListHeader({ names, filter, show, words, list, sort, setSort, fo
       <p className="status" role="status" aria-live="polite">
         {failure ? !isKeyUnavailable(failure) && failure.message : <span className="count">{countOf(list, words)}</span>}
       </p>
-      {name !== undefined && forgetAll && (
-        <button type="button" className="inline danger" onClick={forgetAll}>
-          Forget all…
-        </button>
-      )}
+      {name !== undefined && forgetAll && <Button label="Forget all…" look="link" className="danger" onClick={forgetAll} />}
       <span className="choosers">
         <TagOrClient ref={names} filter={filter} show={show} ready={!list.pending} />
         {words === '' && (

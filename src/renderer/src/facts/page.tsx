@@ -2,12 +2,13 @@ import { useEffect, useRef, useState } from 'react';
 import { flushSync } from 'react-dom';
 import type { ForgetReceipt } from '../../../contract/forget.ts';
 import { useContentHidden } from '../hidden.ts';
-import { useDesktopConfirms, useMemory, useOperation } from '../memory-context.tsx';
+import { useMemory, useOperation } from '../memory-context.tsx';
 import type { FactsFilter, Place } from '../place.ts';
 import { counted, dayOf } from '../time.ts';
 import type { Action } from '../ui/action.ts';
 import { useActions } from '../ui/actions.tsx';
 import { Button } from '../ui/button.tsx';
+import { useConfirmed } from '../ui/confirm.tsx';
 import { isKeyUnavailable } from '../ui/errors.tsx';
 import { Footer } from '../ui/footer.tsx';
 import { useToast } from '../ui/toast.tsx';
@@ -230,14 +231,11 @@ function useFactCommands(selected: string | undefined) {
 function useForgetMany(filter: FactsFilter, words: string, openDialog: () => void) {
   const { call } = useMemory();
   const { showToast } = useToast();
-  const desktopConfirms = useDesktopConfirms();
+  const confirmed = useConfirmed();
   const scope = words === '' ? scopeOf(filter) : undefined;
   const onForgotten = ({ deleted }: ForgetReceipt): void => showToast({ text: `${counted(deleted, 'fact')} forgotten.` });
   const forgetAll = (): void => {
-    if (!desktopConfirms) openDialog();
-    else if (scope !== undefined) {
-      call('forget', { scope }).then(onForgotten, (error: Error) => showToast({ text: error.message }));
-    }
+    if (scope !== undefined) confirmed(() => call('forget', { scope }).then(onForgotten), openDialog);
   };
   return { scope, forgetAll, onForgotten };
 }

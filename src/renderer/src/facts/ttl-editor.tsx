@@ -1,4 +1,4 @@
-import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { TTL } from '../../../contract/limits.ts';
 import { useMemory } from '../memory-context.tsx';
 import { useTask } from '../task.ts';
@@ -24,7 +24,7 @@ export function TtlEditor({ factKey, anchor, close, onSaved }: Props) {
   const [now] = useState(() => Date.now());
   const [selected, setSelected] = useState<string>('90 days');
   const [date, setDate] = useState(() => dateField(now + TTL.default * 1000));
-  const { failure, run } = useTask(LABELS);
+  const { failure, submit } = useTask(LABELS);
   const popover = useRef<HTMLFormElement>(null);
   useEffect(() => {
     popover.current?.showPopover();
@@ -32,14 +32,11 @@ export function TtlEditor({ factKey, anchor, close, onSaved }: Props) {
   }, []);
   const { first, last } = expiryRange(now);
   const seconds = selected === DATE ? secondsUntil(date, now) : PRESETS.find(({ name }) => name === selected)?.seconds;
-  const onSubmit = (event: FormEvent): void => {
-    event.preventDefault();
+  const save = async (): Promise<void> => {
     if (seconds === undefined) return;
-    void run(async () => {
-      const { expires_at: end } = await call('patch', { key: factKey, ttl_seconds: seconds });
-      popover.current?.hidePopover();
-      onSaved(end);
-    });
+    const { expires_at: end } = await call('patch', { key: factKey, ttl_seconds: seconds });
+    popover.current?.hidePopover();
+    onSaved(end);
   };
   return (
     <form
@@ -48,7 +45,7 @@ export function TtlEditor({ factKey, anchor, close, onSaved }: Props) {
       className="popover"
       data-anchor={anchor}
       aria-label={`Lifetime of ${factKey}`}
-      onSubmit={onSubmit}
+      onSubmit={(event) => submit(save)(event)}
       onToggle={({ newState }) => {
         if (newState === 'closed') close();
       }}

@@ -1,9 +1,9 @@
-import { type FormEvent, useState } from 'react';
-import { useDesktopConfirms, useMemory, useOperation } from '../memory-context.tsx';
+import { useState } from 'react';
+import { useMemory, useOperation } from '../memory-context.tsx';
 import { useRefresh } from '../polling.ts';
 import { useTask } from '../task.ts';
 import { Button } from '../ui/button.tsx';
-import { Confirm, DialogButtons } from '../ui/confirm.tsx';
+import { Confirm, DialogButtons, useConfirmed } from '../ui/confirm.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { ErrorText, LoadError } from '../ui/errors.tsx';
 import { TextField } from '../ui/field.tsx';
@@ -16,8 +16,7 @@ const SOURCES = { settings: 'from a setting', keychain: 'in the keychain' } as c
 /** The credentials of packs for other services. Secrets are never shown. */
 export function Credentials() {
   const { call } = useMemory();
-  const { showToast } = useToast();
-  const desktopConfirms = useDesktopConfirms();
+  const confirmed = useConfirmed();
   const refresh = useRefresh();
   const { data, error } = useOperation('credentials', {});
   const [setting, setSetting] = useState<string>();
@@ -27,10 +26,11 @@ export function Credentials() {
     await call('dropCredential', { name });
     refresh();
   };
-  const startRemoving = (name: string): void => {
-    if (desktopConfirms) remove(name).catch((failure: Error) => showToast({ text: failure.message }));
-    else setRemoving(name);
-  };
+  const startRemoving = (name: string): void =>
+    confirmed(
+      () => remove(name),
+      () => setRemoving(name),
+    );
   return (
     <Section title="Credentials">
       <LoadError error={error} />
@@ -76,17 +76,14 @@ function SetCredential({ name, close }: { name: string; close: () => void }) {
   const { call } = useMemory();
   const { showToast } = useToast();
   const refresh = useRefresh();
-  const { busy, failure, run } = useTask({ secret: 'Secret' });
+  const { busy, failure, submit } = useTask({ secret: 'Secret' });
   const [secret, setSecret] = useState('');
-  const onSubmit = (event: FormEvent): void => {
-    event.preventDefault();
-    void run(async () => {
-      await call('setCredential', { name, secret });
-      close();
-      showToast({ text: 'Saved in the keychain.' }, 4000);
-      refresh();
-    });
-  };
+  const onSubmit = submit(async () => {
+    await call('setCredential', { name, secret });
+    close();
+    showToast({ text: 'Saved in the keychain.' }, 4000);
+    refresh();
+  });
   return (
     <Dialog title={`Set the credential ${name}`} close={close}>
       <form className="fields" onSubmit={onSubmit}>

@@ -1,14 +1,13 @@
 import { useState } from 'react';
 import type { PipelineDetail } from '../../../contract/pipeline.ts';
-import { useDesktopConfirms, useMemory, useOperation } from '../memory-context.tsx';
+import { useMemory, useOperation } from '../memory-context.tsx';
 import { useTask } from '../task.ts';
 import { Button } from '../ui/button.tsx';
-import { Confirm } from '../ui/confirm.tsx';
+import { Confirm, useConfirmed } from '../ui/confirm.tsx';
 import { ErrorText, LoadError } from '../ui/errors.tsx';
 import { useForgetScope } from '../ui/forget-scope.tsx';
 import type { Labels } from '../ui/labels.ts';
 import { Page, Section } from '../ui/page.tsx';
-import { useToast } from '../ui/toast.tsx';
 import { When } from '../ui/when.tsx';
 import { InputForm } from './form.tsx';
 import { Run } from './run.tsx';
@@ -78,8 +77,7 @@ function RunForm({ pipeline }: { pipeline: PipelineDetail }) {
 function Manage({ pipeline, back }: { pipeline: PipelineDetail; back: () => void }) {
   const { id } = pipeline;
   const { call } = useMemory();
-  const { showToast } = useToast();
-  const desktopConfirms = useDesktopConfirms();
+  const confirmed = useConfirmed();
   const [deleting, setDeleting] = useState(false);
   /** The version that the owner was shown. Adoption fails if the pipeline has changed since. */
   const [adopting, setAdopting] = useState<string>();
@@ -87,10 +85,6 @@ function Manage({ pipeline, back }: { pipeline: PipelineDetail; back: () => void
   const remove = async (): Promise<void> => {
     await call('deletePipeline', { id });
     back();
-  };
-  const startDeleting = (): void => {
-    if (desktopConfirms) remove().catch((failure: Error) => showToast({ text: failure.message }));
-    else setDeleting(true);
   };
   const adopt = async (): Promise<void> => {
     await call('adoptPipeline', { id, updated_at: adopting ?? '' });
@@ -111,7 +105,7 @@ function Manage({ pipeline, back }: { pipeline: PipelineDetail; back: () => void
       )}
       <p className="buttons">
         <Button label="Forget its run records…" look="danger" onClick={forgetRecords} />
-        <Button label="Delete the pipeline…" look="danger" onClick={startDeleting} />
+        <Button label="Delete the pipeline…" look="danger" onClick={() => confirmed(remove, () => setDeleting(true))} />
       </p>
       {adopting !== undefined && (
         <Confirm title={`Adopt the pipeline ${id}?`} button="Adopt" harmless run={adopt} close={() => setAdopting(undefined)}>

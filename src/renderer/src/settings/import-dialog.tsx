@@ -1,4 +1,4 @@
-import { type FormEvent, type RefObject, useRef, useState } from 'react';
+import { type RefObject, useRef, useState } from 'react';
 import type { ImportPreview } from '../../../contract/import-preview.ts';
 import { IMPORT_SOURCES, TTL } from '../../../contract/limits.ts';
 import { previewInParts } from '../../../contract/preview-in-parts.ts';
@@ -92,7 +92,7 @@ interface Values {
 
 function useImportForm() {
   const { call } = useMemory();
-  const { busy, failure, run } = useTask({ text: 'The text', category: 'Category for all facts' });
+  const { busy, failure, run, submit } = useTask({ text: 'The text', category: 'Category for all facts' });
   const [values, setValues] = useState<Values>({ text: '', file: undefined, source: '', category: '', ttl: TTL.default });
   const [preview, setPreview] = useState<ImportPreview>();
   const change = (changed: Partial<Values>): void => setValues((before) => ({ ...before, ...changed }));
@@ -108,22 +108,18 @@ function useImportForm() {
         if (file.size > MAX_BYTES) throw new Error('The file is larger than 16 MiB. Split it and import the parts one by one.');
         change({ text: await file.text(), file: file.name });
       }),
-    loadPreview: (event: FormEvent): void => {
-      event.preventDefault();
+    loadPreview: submit(async () => {
       const { text, file, source, category, ttl } = values;
       const from = IMPORT_SOURCES.find((known) => known === source);
-      void run(async () =>
-        setPreview(
-          await previewInParts(call, {
-            text,
-            ttl_seconds: ttl,
-            ...(file !== undefined && { name: file }),
-            ...(from && { from }),
-            ...(category.trim() !== '' && { category }),
-          }),
-        ),
-      );
-    },
+      const input = {
+        text,
+        ttl_seconds: ttl,
+        ...(file !== undefined && { name: file }),
+        ...(from && { from }),
+        ...(category.trim() !== '' && { category }),
+      };
+      setPreview(await previewInParts(call, input));
+    }),
   };
 }
 

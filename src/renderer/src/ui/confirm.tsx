@@ -1,9 +1,11 @@
-import type { FormEvent, ReactNode } from 'react';
+import type { ReactNode } from 'react';
+import { useDesktopConfirms } from '../memory-context.tsx';
 import { useTask } from '../task.ts';
 import { Button } from './button.tsx';
 import { Dialog } from './dialog.tsx';
 import { ErrorText } from './errors.tsx';
 import type { Labels } from './labels.ts';
+import { useToast } from './toast.tsx';
 
 interface Props {
   readonly title: string;
@@ -20,13 +22,10 @@ interface Props {
 /** Asks before an action. Cancel has the focus first, so pressing Enter at once changes nothing (R-WIN-20). */
 export function Confirm({ title, button, run, close, ready = true, harmless, labels, children }: Props) {
   const task = useTask(labels);
-  const onSubmit = (event: FormEvent): void => {
-    event.preventDefault();
-    void task.run(async () => {
-      await run();
-      close();
-    });
-  };
+  const onSubmit = task.submit(async () => {
+    await run();
+    close();
+  });
   return (
     <Dialog title={title} close={close}>
       <form onSubmit={onSubmit}>
@@ -38,6 +37,19 @@ export function Confirm({ title, button, run, close, ready = true, harmless, lab
       </form>
     </Dialog>
   );
+}
+
+/**
+ * Returns a function that starts a destructive action. On the desktop, the program itself asks the owner, so the action runs at once;
+ * in a browser, `openDialog` asks first.
+ */
+export function useConfirmed(): (run: () => Promise<unknown>, openDialog: () => void) => void {
+  const desktopConfirms = useDesktopConfirms();
+  const { showToast } = useToast();
+  return (run, openDialog) => {
+    if (desktopConfirms) run().catch((error: Error) => showToast({ text: error.message }));
+    else openDialog();
+  };
 }
 
 /** The buttons at the end of a form in a dialog: Cancel and the given ones. */

@@ -1,7 +1,7 @@
 import { type ReactNode, useState } from 'react';
-import { useDesktopConfirms, useMemory, useOperation } from '../memory-context.tsx';
+import { useMemory, useOperation } from '../memory-context.tsx';
 import { counted } from '../time.ts';
-import { Confirm } from './confirm.tsx';
+import { Confirm, useConfirmed } from './confirm.tsx';
 import { LoadError } from './errors.tsx';
 import { useToast } from './toast.tsx';
 
@@ -18,16 +18,17 @@ interface ForgetRequest {
 export function useForgetScope(): readonly [start: (request: ForgetRequest) => void, dialog: ReactNode] {
   const { call } = useMemory();
   const { showToast } = useToast();
-  const desktopConfirms = useDesktopConfirms();
+  const confirmed = useConfirmed();
   const [request, setRequest] = useState<ForgetRequest>();
   const forget = async ({ scope, noun }: ForgetRequest): Promise<void> => {
     const { deleted } = await call('forget', { scope });
     showToast({ text: `${counted(deleted, noun)} forgotten.` });
   };
-  const start = (next: ForgetRequest): void => {
-    if (desktopConfirms) forget(next).catch((error: Error) => showToast({ text: error.message }));
-    else setRequest(next);
-  };
+  const start = (next: ForgetRequest): void =>
+    confirmed(
+      () => forget(next),
+      () => setRequest(next),
+    );
   const dialog = request && <ForgetDialog {...request} forget={() => forget(request)} close={() => setRequest(undefined)} />;
   return [start, dialog];
 }
