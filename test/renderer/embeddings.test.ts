@@ -97,12 +97,12 @@ test('a failure is shown with its remedy, in light and dark (R-EMB-08, R-WIN-09)
     at: 'failed',
     trouble: 'crashed',
     why: 'Ollama exited unexpectedly.',
-    remedy: 'It is started again by itself.',
+    remedy: 'It restarts automatically.',
     retry_at: new Date(Date.now() + 60_000).toISOString(),
   });
   const { page } = await openWindow({ embeddings });
   await goTo(page, 'Embeddings');
-  await state(page).getByText('Ollama exited unexpectedly. It is started again by itself.').waitFor();
+  await state(page).getByText('Ollama exited unexpectedly. It restarts automatically.').waitFor();
   expect(await accessibilityViolations(page)).toEqual([]);
   await page.emulateMedia({ colorScheme: 'dark' });
   expect(await accessibilityViolations(page)).toEqual([]);

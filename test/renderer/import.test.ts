@@ -95,7 +95,7 @@ describe('an import from another memory (R-BRING-09)', () => {
     await paste.fill(`The token is ${secret}`);
     await look(page);
     await dialog.getByText('0 facts from ChatGPT memory page, 1 skipped.').waitFor();
-    // The list opens by itself, because it contains a problem.
+    // The list starts expanded, because it contains a problem.
     expect(await dialog.getByRole('list', { name: 'Skipped' }).innerText()).toMatch(/^Line 1: \w+ looks like a GitHub token/);
     expect(await dialog.innerText()).not.toContain('wYq2');
     expect(await dialog.getByRole('button', { name: 'Import 0 facts' }).isDisabled()).toBe(true);
