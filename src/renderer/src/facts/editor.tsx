@@ -34,7 +34,7 @@ export function FactEditor({ draft, present, deleted, setDraft }: Props) {
     try {
       const fact = present ?? base;
       const input = { key: fact.key, category: draft.category, tags: tagsOf(draft) };
-      // `patch` keeps the author of an unchanged value. A new value keeps the remaining lifetime (R-STAY-03).
+      // `patch` leaves value and expiry unchanged. A new value is stored with the remaining lifetime (R-STAY-03).
       if (present && draft.value === present.value) await call('patch', input);
       else await call('remember', { ...input, value: draft.value, ttl_seconds: await currentSecondsLeft(call, fact) });
       leave();

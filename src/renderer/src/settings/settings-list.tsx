@@ -24,7 +24,7 @@ const count = (value: number): string => value.toLocaleString();
 const DESCRIPTIONS: Readonly<Record<string, Description>> = {
   HELMDECK_ADDR: {
     label: 'Address and port',
-    hint: '127.0.0.1, localhost or [::1], with a port. Agents must be connected again after a change.',
+    hint: '127.0.0.1, localhost or [::1], with a port. Agents need the new address.',
   },
   HELMDECK_QUOTA_FACTS: { label: 'Maximum number of facts per memory', hint: 'A whole number.', format: count },
   HELMDECK_QUOTA_BYTES: {
