@@ -128,7 +128,7 @@ const browser = await driver.launch({
 });
 mkdirSync(PICTURES, { recursive: true });
 
-await picture('first-run', (page) => page.getByText(/^Found on this machine/).waitFor());
+await picture('first-run', (page) => page.getByText(/^Found on this computer/).waitFor());
 for (const [client, key, value, category, tags, hours] of facts) {
   now += 7 * 60_000;
   await perform(caller(client), 'remember', {

@@ -19,7 +19,7 @@ const opened = (runs: number) =>
     },
   });
 
-test('what was learned is shown as agents are told of it, and follows what runs', async () => {
+test('habits are shown as agents see them, and follow new runs', async () => {
   const { page, as } = await opened(3);
   await goTo(page, 'Learned');
   await page.getByRole('region', { name: 'Packs' }).getByText('3 times, last 3 June 2026 at 14:02').waitFor();
@@ -29,14 +29,14 @@ test('what was learned is shown as agents are told of it, and follows what runs'
   await page.getByRole('region', { name: 'Packs' }).getByText('4 times').waitFor();
 });
 
-test('where nothing has run, the page says why it is empty and offers nothing to forget', async () => {
+test('without runs, the page says why it is empty and has no Forget button', async () => {
   const { page } = await opened(0);
   await goTo(page, 'Learned');
   await page.getByText('Nothing has run yet, or its record has expired or been forgotten.').waitFor();
   expect(await page.getByRole('button', { name: /^Forget/ }).count()).toBe(0);
 });
 
-test('of many runs the latest are shown, and all when asked', async () => {
+test('the latest runs are shown first, and all on request', async () => {
   const { page } = await opened(30);
   await goTo(page, 'Learned');
   const runs = page.getByRole('region', { name: 'Latest runs' }).getByRole('listitem');
@@ -45,7 +45,7 @@ test('of many runs the latest are shown, and all when asked', async () => {
   expect(await runs.count()).toBe(30);
 });
 
-test('what was learned from packs is forgotten after a look at how much that is, and the rest stays (R-WIN-20)', async () => {
+test('habits from packs are forgotten after a preview, and those from pipelines stay (R-WIN-20)', async () => {
   const { page, as, advance: pass } = await opened(2);
   await as()('createPipeline', { id: 'weekly', steps });
   const { run_id: runId } = await as()('runPipeline', { id: 'weekly' });
@@ -54,7 +54,7 @@ test('what was learned from packs is forgotten after a look at how much that is,
   await goTo(page, 'Learned');
   await page.getByRole('button', { name: 'Forget what was learned from packs…' }).click();
   const dialog = page.getByRole('dialog', { name: 'Forget what was learned from packs?' });
-  await dialog.getByText('3 records will go. There is no undo.').waitFor();
+  await dialog.getByText("3 records will be deleted. You can't undo this.").waitFor();
   await page.keyboard.press('Enter');
   await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
   expect((await as()('myDefaults', {})).packs).toHaveLength(1);

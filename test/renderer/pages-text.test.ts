@@ -9,7 +9,7 @@ import { openWindow } from '../support/window.ts';
 import { goTo } from './pages.ts';
 import { payloads } from './payloads.ts';
 
-/** Elements and attributes that the window itself never makes. */
+/** Elements and attributes that the window never creates. */
 const FOREIGN = `[...document.querySelectorAll('*')].filter((element) =>
   element.matches('a, area, audio, base, button[formaction], embed, foreignObject, frame, frameset, iframe, img, marquee, math, meta[http-equiv], noscript, object, portal, style, template, video, [src^="javascript:" i], [href^="javascript:" i], [srcdoc]') ||
   [...element.attributes].some(({ name }) => name.startsWith('on') || name === 'xlink:href'))
@@ -41,7 +41,7 @@ const audit = (id: string, payload: string): EntryDraft => ({
   lifetime: 60 * MINUTE,
 });
 
-async function besieged() {
+async function openHostile() {
   const store = new RamStore(manualClock());
   const me = { subject: 'me' };
   const facts = store.space(me, 'fact');
@@ -64,7 +64,7 @@ async function besieged() {
       name: `test.p${index}`,
       title: payload,
       description: payload,
-      // Those that are run here can be.
+      // The test runs the other packs.
       ...(index % 20 > 0 && { unavailable: () => payload }),
     }),
   );
@@ -89,7 +89,7 @@ async function besieged() {
   const { page, served, requests } = opened;
   return {
     ...opened,
-    /** That nothing of it became more than text. */
+    /** Checks that the payloads were shown as text only. */
     unharmed: async () => {
       expect(await page.evaluate(FOREIGN)).toEqual([]);
       expect(await page.evaluate('globalThis.pwned')).toBeUndefined();
@@ -102,11 +102,11 @@ async function besieged() {
   };
 }
 
-/** As the page has it, with its spaces as they are. */
+/** The text of the page with its whitespace. */
 const textOf = async (page: Page): Promise<string> => ((await page.locator('main').textContent()) ?? '').replaceAll('\r', '');
 
-test('text in clients, keys and scopes is text in the activity and where it is undone (R-WIN-07)', async () => {
-  await using opened = await besieged();
+test('hostile clients, keys and scopes stay text in Activity and the undo dialog (R-WIN-07)', async () => {
+  await using opened = await openHostile();
   const { page, unharmed } = opened;
   await goTo(page, 'Activity');
   await page.locator('main .line').first().waitFor();
@@ -116,12 +116,12 @@ test('text in clients, keys and scopes is text in the activity and where it is u
     await expect.poll(() => page.locator('main .line').count(), { timeout: 45_000 }).toBeGreaterThan(before);
   }
   const text = await textOf(page);
-  // Half a character does not come over whole.
+  // The store encodes text as UTF-8, which has no lone surrogates.
   const whole = payloads.map((payload, index) => `${index} ${payload}`.replaceAll('\r', '')).filter((key) => key.isWellFormed());
   expect(whole.length).toBeGreaterThan(190);
   expect(whole.filter((key) => !text.includes(key))).toEqual([]);
   await unharmed();
-  await page.getByRole('button', { name: 'Undo what a client wrote…' }).click();
+  await page.getByRole('button', { name: "Undo a client's changes…" }).click();
   const client = page.getByRole('dialog').getByRole('combobox');
   for (let index = 0; index < 20; index += 1) {
     await client.selectOption({ index });
@@ -129,17 +129,17 @@ test('text in clients, keys and scopes is text in the activity and where it is u
   }
 });
 
-test('so it is in what was learned', async () => {
-  await using opened = await besieged();
+test('hostile values stay text in Learned', async () => {
+  await using opened = await openHostile();
   const { page, unharmed } = opened;
   await goTo(page, 'Learned');
   await page.getByRole('button', { name: /^Show all/ }).click();
-  await page.getByRole('region', { name: 'Found most often' }).waitFor();
+  await page.getByRole('region', { name: 'Most frequent findings' }).waitFor();
   await unharmed();
 });
 
-test('so it is in packs, in what they answer, in pipelines, and in what was skipped', async () => {
-  await using opened = await besieged();
+test('hostile text stays text in packs, results, pipelines and skipped packs', async () => {
+  await using opened = await openHostile();
   const { page, unharmed } = opened;
   await goTo(page, 'Packs');
   await page.getByRole('region', { name: 'Pipelines' }).getByRole('button').first().waitFor();
@@ -151,11 +151,11 @@ test('so it is in packs, in what they answer, in pipelines, and in what was skip
       .first()
       .getByRole('button')
       .click();
-    await page.getByRole('button', { name: 'Clear cache and record…' }).waitFor();
+    await page.getByRole('button', { name: 'Clear cache and records…' }).waitFor();
     await page.getByRole('button', { name: 'Run', exact: true }).click();
-    await page.getByText('Ran just now').waitFor();
+    await page.getByText('Finished in').waitFor();
     await unharmed();
-    await page.getByRole('button', { name: 'Clear cache and record…' }).click();
+    await page.getByRole('button', { name: 'Clear cache and records…' }).click();
     await page.getByRole('dialog').waitFor();
     await unharmed();
     await page.keyboard.press('Escape');
@@ -166,8 +166,8 @@ test('so it is in packs, in what they answer, in pipelines, and in what was skip
   await unharmed();
 });
 
-test('so it is in the names of tokens, and in the lines of a file', async () => {
-  await using opened = await besieged();
+test('hostile text stays text in token names and imported lines', async () => {
+  await using opened = await openHostile();
   const { page, served, unharmed } = opened;
   let made = 0;
   for (const payload of payloads) {
@@ -197,6 +197,6 @@ test('so it is in the names of tokens, and in the lines of a file', async () => 
     mimeType: 'application/json',
     buffer: Buffer.from(payloads.map((one) => JSON.stringify({ key: one, value: one, category: one, [payload]: 1 })).join('\n')),
   });
-  await page.getByRole('list', { name: 'Refused lines' }).waitFor();
+  await page.getByRole('list', { name: 'Rejected lines' }).waitFor();
   await unharmed();
 });

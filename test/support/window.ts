@@ -19,25 +19,25 @@ import { tempFolder } from './temp-folder.ts';
 
 const PAGES = 'out/renderer';
 
-interface Options extends Pick<BrowserContextOptions, 'viewport' | 'colorScheme' | 'forcedColors'> {
-  /** Set by hand, for the memory and the page alike; unless given, both follow the system's. */
+export interface WindowOptions extends Pick<BrowserContextOptions, 'viewport' | 'colorScheme' | 'forcedColors'> {
+  /** A manual clock for the memory and the page. By default, both use the system clock. */
   readonly clock?: ManualClock;
-  /** A memory that is there already. */
+  /** An existing store to open instead of a new one. */
   readonly store?: MemoryStore;
-  /** What is in the memory before the window opens. */
+  /** Fills the memory before the window opens. */
   readonly seed?: (as: As) => Promise<unknown>;
-  /** No program has ever come, so the window begins with its first screen. */
+  /** No program has used a token, so the window shows its first screen. */
   readonly firstRun?: true;
   readonly packs?: Omit<PackServicesOptions, 'store' | 'clock'>;
   readonly settings?: OwnerSettings;
   readonly clients?: ServeOptions['clients'];
   readonly embeddings?: Embeddings;
   readonly updates?: ServeOptions['updates'];
-  /** In px; browsers begin with 16. */
+  /** In px; the default of browsers is 16. */
   readonly fontSize?: number;
-  /** Done to the page before it loads. */
+  /** Prepares the page before it loads. */
   readonly before?: (page: Page, served: ServedMemory) => Promise<unknown>;
-  /** What the page may complain about: a refusal shows in its console. */
+  /** Console errors that the test expects, for example from rejected requests. */
   readonly allowedErrors?: RegExp;
 }
 
@@ -48,21 +48,21 @@ type As = (
 export interface OpenedWindow {
   readonly page: Page;
   readonly served: ServedMemory;
-  /** Asks the same memory as an agent would. */
+  /** Calls operations of the same memory as another caller. */
   readonly as: As;
-  /** Time passes for the memory and the page. */
+  /** Advances the clock of the memory and the page. */
   readonly advance: (ms: number) => Promise<void>;
-  /** Every address that the page asked for, without those of the first load. */
+  /** The URLs that the page requested after the first load. */
   readonly requests: readonly string[];
 }
 
 let opening: Promise<Browser> | undefined;
 
-/** One for all tests of a file; it goes with this process, however that ends, because it holds the other end of its pipe. */
+/** One browser per test file. It exits with this process, because its pipe closes. */
 async function browser(): Promise<Browser> {
   opening ??= driver.launch({
     executablePath: process.env['CHROME_PATH'] ?? (await chromium.executablePath()),
-    // Its sandbox needs rights that containers do not give; what it shows is ours.
+    // The sandbox does not work in containers, and the pages are our own.
     args: ['--no-sandbox', '--font-render-hinting=none', '--force-color-profile=srgb'],
     headless: true,
   });
@@ -71,24 +71,24 @@ async function browser(): Promise<Browser> {
 
 afterAll(async () => (await opening)?.close());
 
-/** A page that has followed a fresh link to the window of a real memory. What it complains about fails the test. */
+/** Opens the window of a real memory in a browser. Console errors fail the test. */
 export async function openWindow({
   clock,
   store: given,
-  seed: filled,
-  firstRun: unused,
+  seed,
+  firstRun,
   packs,
   settings,
   clients,
   embeddings,
   updates,
-  fontSize: textSize,
+  fontSize,
   before,
-  allowedErrors: mayComplain,
+  allowedErrors,
   ...looks
-}: Options = {}): Promise<OpenedWindow> {
+}: WindowOptions = {}): Promise<OpenedWindow> {
   const store = given ?? (await openStore({ folder: tempFolder(), clock: clock ?? systemClock, sources: withKey() }));
-  // Closed in the other order than opened.
+  // Callbacks run in reverse order, so the store is closed last.
   if (!given) onTestFinished(() => store[Symbol.asyncDispose]());
   const served = await serve({
     store,
@@ -101,8 +101,8 @@ export async function openWindow({
     updates,
   });
   const as: As = (caller) => (name, input) => served.perform(aCaller(caller), name, input);
-  if (!unused) await served.tokens.verify(await served.token(), 'mcp');
-  await filled?.(as);
+  if (!firstRun) await served.tokens.verify(await served.token(), 'mcp');
+  await seed?.(as);
   const context = await (
     await browser()
   ).newContext({
@@ -118,18 +118,18 @@ export async function openWindow({
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   if (clock) {
     await page.clock.install({ time: clock.now() });
-    // Timers run, and time stands still, as it does for the memory.
+    // Timers run, but the time only changes with `advance`, as for the memory.
     await page.clock.setFixedTime(clock.now());
   }
-  if (textSize !== undefined) {
+  if (fontSize !== undefined) {
     const session = await context.newCDPSession(page);
-    await session.send('Page.setFontSizes', { fontSizes: { standard: textSize, fixed: (textSize * 13) / 16 } });
+    await session.send('Page.setFontSizes', { fontSizes: { standard: fontSize, fixed: (fontSize * 13) / 16 } });
   }
-  const complaints = collectPageErrors(page);
-  onTestFinished(() => expect(complaints.filter((text) => mayComplain?.test(text) !== true)).toEqual([]));
+  const errors = collectPageErrors(page);
+  onTestFinished(() => expect(errors.filter((text) => allowedErrors?.test(text) !== true)).toEqual([]));
   await before?.(page, served);
   await page.goto(served.listener.windowLink() ?? '');
-  await (unused ? page.getByRole('heading', { level: 1 }) : page.getByRole('searchbox', { name: 'Search facts' }))
+  await (firstRun ? page.getByRole('heading', { level: 1 }) : page.getByRole('searchbox', { name: 'Search facts' }))
     .first()
     .waitFor();
   const requests: string[] = [];
@@ -147,20 +147,20 @@ export async function openWindow({
   };
 }
 
-/** Whatever went wrong in the page, as it comes. */
+/** Collects the console errors and warnings of a page. */
 export function collectPageErrors(page: Page): string[] {
-  const complaints: string[] = [];
+  const errors: string[] = [];
   page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
+    if (message.type() === 'error' || message.type() === 'warning') errors.push(message.text());
   });
-  page.on('pageerror', (error) => complaints.push(error.message));
-  page.on('crash', () => complaints.push('The page crashed.'));
-  return complaints;
+  page.on('pageerror', (error) => errors.push(error.message));
+  page.on('crash', () => errors.push('The page crashed.'));
+  return errors;
 }
 
-/** The rules of accessibility that are broken as the page stands, a line each; only one of them, if it is named. */
+/** The accessibility violations of the page. `only` limits the check to one rule. */
 export async function accessibilityViolations(page: Page, only?: string): Promise<string[]> {
-  // As text: the page's policy lets no script in by an element.
+  // The content security policy of the page blocks script elements.
   await page.evaluate(axe.source);
   const options = only === undefined ? {} : { runOnly: [only] };
   const { violations } = (await page.evaluate(`axe.run(${JSON.stringify(options)})`)) as AxeResults;
@@ -169,7 +169,7 @@ export async function accessibilityViolations(page: Page, only?: string): Promis
   );
 }
 
-/** How large the one script is that the window loads. */
+/** The size of the window's script. */
 export const scriptBytes = (): number => {
   const [, name = ''] = /src="\.(\/assets\/[^"]+\.js)"/.exec(readFileSync(`${PAGES}/index.html`, 'utf8')) ?? [];
   return readFileSync(`${PAGES}${name}`).length;

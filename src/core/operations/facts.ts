@@ -7,7 +7,7 @@ import { collectPage } from '../store/collect-page.ts';
 import { isWrittenFor } from '../store/entry.ts';
 import { selectionOf } from '../store/scope.ts';
 import { signatures } from '../store/signatures.ts';
-import { type Entry, type Space, STEP_BYTES, type FactWithHistory } from '../store/store.ts';
+import { type Entry, STEP_BYTES } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
 import { noteOf } from './activity.ts';
 import { encodeCursor, decodeCursor } from './cursor.ts';
@@ -101,7 +101,7 @@ export const facts = ({ store, scheduler, secrets, forgotten, packs: { pipelines
     const note = noteOf(caller, 'forget', details);
     const at = store.now();
     const space = store.space(namespaceOf(caller), 'fact');
-    const fact = scope.kind === 'key' && isWindow(caller) ? await wholeFact(space, scope.name) : undefined;
+    const fact = scope.kind === 'key' && isWindow(caller) ? await space.withHistory(scope.name) : undefined;
     // Facts that this forget covers must not be restored by undoing an earlier forget.
     forgotten.discard(subject, scope.kind === 'key' ? scope.name : undefined);
     const { deleted, purged, olderBackups } = await store.forget(subject, selection, note, between);
@@ -148,11 +148,6 @@ export const isRunOf =
 
 /** True only for the window. No token gives an agent this transport. */
 const isWindow = ({ transport }: Caller): boolean => transport === 'window';
-
-async function wholeFact(space: Space, key: string): Promise<FactWithHistory | undefined> {
-  const [entry, versions] = await Promise.all([space.get(key), space.history(key)]);
-  return entry && { entry, versions };
-}
 
 export const RAM_ONLY_NOTE =
   'This memory has no key, so it is stored in RAM only and lost when the program ends; tell its owner.';

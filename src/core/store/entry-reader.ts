@@ -1,7 +1,16 @@
 import { type Connection, INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
 import type { SealedRows } from './sealed-rows.ts';
 import type { KindStatements } from './statements.ts';
-import { type EntryCursor, type Entry, type Kind, type Namespace, type EntryPage, type PageQuery, STEP_BYTES } from './store.ts';
+import {
+  type EntryCursor,
+  type Entry,
+  type Kind,
+  type Namespace,
+  type EntryPage,
+  type FactWithHistory,
+  type PageQuery,
+  STEP_BYTES,
+} from './store.ts';
 import { writerOf } from './writer.ts';
 
 interface Deps {
@@ -51,6 +60,11 @@ export class EntryReader {
   history(namespace: Namespace, key: string): Entry[] {
     const fact = this.findLiving(namespace, 'fact', key);
     return fact ? this.versions(namespace, fact.row) : [];
+  }
+
+  withHistory(namespace: Namespace, key: string): FactWithHistory | undefined {
+    const fact = this.findLiving(namespace, 'fact', key);
+    return fact && { entry: fact.entry, versions: this.versions(namespace, fact.row), row: fact.row.row };
   }
 
   versions(namespace: Namespace, fact: EntryRow): Entry[] {

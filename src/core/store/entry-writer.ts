@@ -123,11 +123,16 @@ export class EntryWriter {
     return this.#ends(updated);
   }
 
-  restoreForgotten(namespace: Namespace, { entry, versions }: FactWithHistory, forgottenAt: number, note: ActivityNote): boolean {
+  restoreForgotten(
+    namespace: Namespace,
+    { entry, versions, row }: FactWithHistory,
+    forgottenAt: number,
+    note: ActivityNote,
+  ): boolean {
     return this.#inRoom(namespace, 'fact', () => {
       const { connection, keys, rows, now } = this.#deps;
       if (entry.expiresAt <= now() || rows.find(namespace, 'fact', entry.key)) return false;
-      rows.insert(namespace, 'fact', this.#ends(entry));
+      rows.insert(namespace, 'fact', this.#ends(entry), row);
       for (const version of versions.toReversed()) rows.insert(namespace, 'history', this.#ends(version));
       const secret = keys.tombstoneKey();
       if (secret) connection.sql.deleteHashTombstone.run(tombstoneHash(secret, namespace, 'fact', entry.key), forgottenAt);

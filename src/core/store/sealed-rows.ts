@@ -114,12 +114,14 @@ export class SealedRows {
     this.#places.clear();
   }
 
-  insert(namespace: Namespace, kind: Kind, entry: Entry): void {
+  /** Inserts the entry at `row` if no other entry has taken that row. */
+  insert(namespace: Namespace, kind: Kind, entry: Entry, row?: number): void {
     const id = this.#connection.ensureNamespace(namespace);
     const { hash, sealed } = this.#seal(namespace, kind, entry);
     const { category, createdAt, updatedAt, expiresAt } = entry;
-    const { insert } = this.#connection.sql;
-    const { lastInsertRowid } = insert.run(id, KIND_NUMBERS[kind], hash, category, createdAt, updatedAt, expiresAt, sealed);
+    const { insert, rowExists } = this.#connection.sql;
+    const free = row !== undefined && rowExists.get(row) === undefined ? row : null;
+    const { lastInsertRowid } = insert.run(free, id, KIND_NUMBERS[kind], hash, category, createdAt, updatedAt, expiresAt, sealed);
     this.#journal?.record({ what: 'kept', namespace, kind, row: Number(lastInsertRowid), entry });
   }
 

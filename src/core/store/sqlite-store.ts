@@ -157,6 +157,7 @@ export class SqliteStore implements MemoryStore {
       count: (category) => this.#readUnopened(() => reader.count(namespace, kind, category)),
       countExpiringBefore: (before) => this.#readUnopened(() => reader.countEnding(namespace, kind, before)),
       history: (key) => this.#read(() => (kind === 'fact' ? reader.history(namespace, key) : [])),
+      withHistory: (key) => this.#read(() => (kind === 'fact' ? reader.withHistory(namespace, key) : undefined)),
       overview: (most) => this.#read(() => this.#overviews.overview(namespace, kind, most)),
       restoreForgotten: (fact, forgottenAt, note) =>
         write(note.author, note, () => writer.restoreForgotten(namespace, fact, forgottenAt, note)),

@@ -94,8 +94,9 @@ export function prepare(db: Database) {
     ),
 
     insert: db.prepare(
-      'INSERT INTO entry (namespace, kind, key_hash, category, created_at, updated_at, expires_at, sealed) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+      'INSERT INTO entry (rowid, namespace, kind, key_hash, category, created_at, updated_at, expires_at, sealed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
     ),
+    rowExists: db.prepare('SELECT 1 FROM entry WHERE rowid = ?').pluck(),
     update: db.prepare(
       'UPDATE entry SET key_hash = ?, category = ?, created_at = ?, updated_at = ?, expires_at = ?, sealed = ? WHERE rowid = ?',
     ),

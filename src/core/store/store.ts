@@ -121,6 +121,8 @@ export interface FactWithHistory {
   readonly entry: Entry;
   /** Newest first. */
   readonly versions: readonly Entry[];
+  /** Facts that were written in the same millisecond are listed in the order of their rows. */
+  readonly row: number;
 }
 
 /** Categories, counts and keys of one kind in a namespace, without values. */
@@ -172,6 +174,8 @@ export interface Space {
   countExpiringBefore(before: number): Promise<number>;
   /** Earlier versions of a living fact, newest first. */
   history(key: string): Promise<readonly Entry[]>;
+  /** A living fact, as `restoreForgotten` needs it. */
+  withHistory(key: string): Promise<FactWithHistory | undefined>;
   /** Right at every moment: kept counters and kept keys, less what has just expired. */
   overview(most: { readonly categories: number; readonly keys: number }): Promise<Overview>;
   /**

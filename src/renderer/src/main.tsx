@@ -3,37 +3,64 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import type { PreloadBridge } from '../../contract/window.ts';
 import { App } from './app.tsx';
-import { Closed } from './closed.tsx';
 import { desktopBridge } from './desktop-bridge.ts';
-import { newestOf } from './facts/rows.ts';
-import { followAccent } from './follow-accent.ts';
+import { newestFacts } from './facts/rows.ts';
 import { httpBridge } from './http-bridge.ts';
-import { clientOf } from './memory.ts';
+import { memoryClient } from './memory-context.tsx';
+import './ui/page.css';
+import './settings/import.css';
 import './theme.css';
+import './layout.css';
+import './facts/facts.css';
+import './ui/overlays.css';
+import './narrow.css';
 
 declare global {
   interface Window {
-    /** Put there by the preload; in a browser there is none. */
+    /** Set by the preload script; undefined in a browser. */
     readonly helmdeck?: PreloadBridge;
   }
 }
 
-/** Whose memory is open at first. */
+/** The subject whose memory is open at first. */
 const OWNER = 'me';
 
 const queries = new QueryClient({
-  // What changes is told; asking again by the clock or on focus would only repeat it.
+  // The program reports every change, so queries need no refetching on a timer or on focus.
   defaultOptions: { queries: { staleTime: Infinity, retry: false, refetchOnWindowFocus: false } },
 });
 
-const place = document.querySelector('#window');
-if (!place) throw new Error('The page has no place for the window.');
+const root = document.querySelector('#window');
+if (!root) throw new Error('The page has no #window element.');
 if (window.helmdeck) followAccent(window.helmdeck);
 const bridge = window.helmdeck ? desktopBridge(window.helmdeck) : await httpBridge();
-// Where a page is shown anew it goes on where it was.
-if (bridge && history.state === null) void queries.prefetchQuery(newestOf(clientOf(bridge, OWNER), OWNER));
-createRoot(place).render(
+// A reloaded page may reopen on a page other than Facts.
+if (bridge && history.state === null) void queries.prefetchQuery(newestFacts(memoryClient(bridge, OWNER), OWNER));
+createRoot(root).render(
   <StrictMode>
-    <QueryClientProvider client={queries}>{bridge ? <App bridge={bridge} owner={OWNER} /> : <Closed />}</QueryClientProvider>
+    <QueryClientProvider client={queries}>
+      {bridge ? <App bridge={bridge} owner={OWNER} /> : <WindowClosed />}
+    </QueryClientProvider>
   </StrictMode>,
 );
+
+/** Reloads the style sheet with the system's accent colour when the owner changes that colour. */
+function followAccent(preload: Pick<PreloadBridge, 'onChange'>): void {
+  let version = 0;
+  preload.onChange((change) => {
+    if (change?.kind !== 'accent') return;
+    version += 1;
+    document.querySelector('link[rel=stylesheet][href*="accent"]')?.setAttribute('href', `./accent.css?${version}`);
+  });
+}
+
+/** Shown in a browser that has no session and brought no valid link. */
+function WindowClosed() {
+  return (
+    <main className="closed">
+      <h1>This window is closed</h1>
+      <p>Each window link works once and expires after five minutes. To get a new link, run:</p>
+      <code>npx helmdeck-memory window</code>
+    </main>
+  );
+}

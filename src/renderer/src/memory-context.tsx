@@ -1,68 +1,78 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { createContext, type ReactNode, useContext, useEffect, useMemo } from 'react';
+import { Failure } from '../../contract/failure.ts';
 import type { OperationName, OperationOutput, OperationRequest } from '../../contract/operations.ts';
 import type { Bridge, MemoryClient } from '../../contract/window.ts';
-import { clientOf } from './memory.ts';
 
 interface OpenMemory {
   readonly bridge: Bridge;
-  /** Whose memory is open. */
+  /** The subject whose memory is open. */
   readonly subject: string;
-  readonly ask: MemoryClient;
+  readonly call: MemoryClient;
 }
 
 const Context = createContext<OpenMemory | undefined>(undefined);
 
-/** One write is told of more than once. */
-const TOGETHER_MS = 30;
+/** One write is reported more than once, so refetching waits for the other reports. */
+const DEBOUNCE_MS = 30;
 
-/** Opens one subject's memory for all that stands below, and looks again at what has changed. */
+/** Opens one subject's memory for the components below, and refetches their queries when the memory changes. */
 export function MemoryProvider({ bridge, subject, children }: { bridge: Bridge; subject: string; children: ReactNode }) {
   const queries = useQueryClient();
   useEffect(() => {
-    let state: 'still' | 'looking' | 'changed' = 'still';
-    // One look at a time: a long list under many writes would never be looked at to its end.
-    const look = async (): Promise<void> => {
+    let state: 'idle' | 'refetching' | 'stale' = 'idle';
+    // One refetch at a time: each new one would cancel the page of a long list that is being read.
+    const refetch = async (): Promise<void> => {
       do {
-        state = 'looking';
-        await new Promise((resolve) => setTimeout(resolve, TOGETHER_MS));
+        state = 'refetching';
+        await new Promise((resolve) => setTimeout(resolve, DEBOUNCE_MS));
         await queries.invalidateQueries({ queryKey: [subject] });
-      } while (changed());
-      state = 'still';
+      } while (isStale());
+      state = 'idle';
     };
-    const changed = (): boolean => state === 'changed';
+    const isStale = (): boolean => state === 'stale';
     return bridge.onChange((change) => {
       if (change?.namespace === subject || change === undefined) {
-        if (state === 'still') void look();
-        else state = 'changed';
+        if (state === 'idle') void refetch();
+        else state = 'stale';
       } else if (change.kind === 'key') void queries.invalidateQueries({ queryKey: [subject, 'status'] });
       else void queries.invalidateQueries({ queryKey: [subject, 'callers'] });
     });
   }, [bridge, subject, queries]);
-  const open = useMemo(() => ({ bridge, subject, ask: clientOf(bridge, subject) }), [bridge, subject]);
+  const open = useMemo(() => ({ bridge, subject, call: memoryClient(bridge, subject) }), [bridge, subject]);
   return <Context value={open}>{children}</Context>;
 }
 
+/** Calls operations in one subject's memory and throws a failure with its code. */
+export const memoryClient =
+  (bridge: Bridge, subject: string): MemoryClient =>
+  async <Name extends OperationName>(name: Name, input: OperationRequest<Name>, signal?: AbortSignal) => {
+    const response = await bridge.call(subject, name, input, signal);
+    if (!response.ok) throw new Failure(response.code, response.message);
+    // The program uses the same table of operations.
+    return response.value as OperationOutput<Name>;
+  };
+
 export function useMemory(): OpenMemory {
   const open = useContext(Context);
-  if (!open) throw new Error('No memory is open here.');
+  if (!open) throw new Error('useMemory needs a MemoryProvider.');
   return open;
 }
 
 /**
- * Whether the program itself asks before anything goes that cannot be brought back: the desktop does, where no page can answer for its
- * owner, and the window asks nothing beside it.
+ * Whether the program itself asks the owner before it deletes something. The desktop does, because a page must not confirm for the
+ * owner; the window then shows no confirmation dialog.
  */
-export const useIsAsked = (): boolean => useMemory().bridge.place === 'desktop';
+export const useDesktopConfirms = (): boolean => useMemory().bridge.place === 'desktop';
 
-/** What an operation answers, kept until something in this memory changes. */
-export function useAsked<Name extends OperationName>(name: Name, input: OperationRequest<Name>, enabled = true) {
-  const { ask, subject } = useMemory();
+/** Runs a read operation and caches the result until this memory changes. */
+export function useOperation<Name extends OperationName>(name: Name, input: OperationRequest<Name>, enabled = true) {
+  const { call, subject } = useMemory();
   return useQuery<OperationOutput<Name>>({
     queryKey: [subject, name, input],
-    queryFn: () => ask(name, input),
+    queryFn: () => call(name, input),
     enabled,
-    // The old answer stays until the new one is there: nothing flickers while somebody types.
+    // Shows the previous result until the new one arrives, so that nothing flickers during typing.
     placeholderData: (before) => before as never,
   });
 }

@@ -44,6 +44,21 @@ describe.each([
     await expect(window('undoForget', { undo })).rejects.toMatchObject({ code: 'not_found' });
   });
 
+  test('is undone in the same place among facts of one millisecond (R-USE-05)', async () => {
+    const { as } = await openTestMemory({ keyless });
+    for (const each of ['a', 'b', 'c']) await as(aCaller())('remember', { key: each, value: 'v' });
+    const window = as(theWindow);
+    const keys = async () => (await window('list', {})).facts.map((fact) => fact.key);
+    const { undo } = await window('forget', { scope: 'key:b' });
+    expect(await keys()).toEqual(['c', 'a']);
+    await window('undoForget', { undo: undo! });
+    expect(await keys()).toEqual(['c', 'b', 'a']);
+    const again = await window('forget', { scope: 'key:c' });
+    await window('remember', { key: 'd', value: 'v' });
+    await window('undoForget', { undo: again.undo! });
+    expect(await keys()).toEqual(['d', 'c', 'b', 'a']);
+  });
+
   test('is for good after ten seconds (R-FORGET-12, R-FORGET-13)', async () => {
     const { memory, window, undo } = await forgotten();
     await memory.clock.advance(10_000);

@@ -424,14 +424,14 @@ export const life: readonly Check[] = [
       const taken = await aTakenPort();
       const { app, page } = await start({ folder: aFolder(folder), address: taken.address });
       await eventually('the text appears', async () => /is taken by/.test((await labels(app))[0] ?? ''));
-      await page.getByText(/^Agents cannot come\. .* is taken by .*; stop it, or set HELMDECK_ADDR/).waitFor();
+      await page.getByText(/^Agents can't connect\. .* is taken by .*; stop it, or set HELMDECK_ADDR/).waitFor();
       must('the window works', (await askFrom(page, 'me', 'remember', { key: 'a', value: 'b' })).ok);
       await press(app, 'Try Again');
       must('it is still taken', /is taken by/.test((await labels(app))[0] ?? ''));
       await taken[Symbol.asyncDispose]();
       await page.getByRole('button', { name: 'Try again' }).click();
       await eventually('agents can connect', async () => (await labels(app))[0] === `Listening on ${taken.address}.`);
-      await page.getByText(/^Agents cannot come/).waitFor({ state: 'hidden' });
+      await page.getByText(/^Agents can't connect/).waitFor({ state: 'hidden' });
       await app.close();
       return taken.address;
     },

@@ -49,7 +49,7 @@ export const use: readonly Check[] = [
       await page.getByRole('button', { name: 'Change lifetime' }).click();
       const editor = page.getByRole('form', { name: 'Lifetime of editor/name' });
       await editor.getByRole('radio', { name: '1 week' }).check();
-      await editor.getByRole('button', { name: 'Keep' }).click();
+      await editor.getByRole('button', { name: 'Save' }).click();
       await editor.waitFor({ state: 'detached' });
       const { structuredContent } = await agent.client.callTool({ name: 'memory_recall', arguments: { key: 'editor/name' } });
       const { expires_at: end } = structuredContent as { expires_at: string };
@@ -115,7 +115,7 @@ export const use: readonly Check[] = [
           () => true,
         ),
       );
-      await page.getByText('Agents cannot reach this memory.').waitFor();
+      await page.getByText('Agent access is paused.').waitFor();
       const asked = await answerDialogs(app, 1);
       await page.getByRole('button', { name: 'Resume' }).click();
       await says('Listening on');

@@ -1,26 +1,26 @@
 import type { FactVersion } from '../../../contract/fact.ts';
 import { diffWords } from './diff.ts';
 
-/** What became of a text, word by word; told by more than colour. */
+/** The word-by-word difference of two texts. `<ins>` and `<del>` mark changes by more than colour. */
 export function ChangedText({ before, after }: { before: string; after: string }) {
   return (
     <div className="value changed">
-      {diffWords(before, after).map(({ what, text }, index) => {
-        // Pieces have no name but their place.
+      {diffWords(before, after).map(({ change, text }, index) => {
+        // A piece has no identity other than its position.
         const key = `${index}`;
-        if (what === 'same') return <span key={key}>{text}</span>;
-        return what === 'added' ? <ins key={key}>{text}</ins> : <del key={key}>{text}</del>;
+        if (change === 'same') return <span key={key}>{text}</span>;
+        return change === 'added' ? <ins key={key}>{text}</ins> : <del key={key}>{text}</del>;
       })}
     </div>
   );
 }
 
-type Filed = Pick<FactVersion, 'category' | 'tags'>;
+type Filing = Pick<FactVersion, 'category' | 'tags'>;
 
-/** What became of category and tags, name by name; nothing where they are the same. */
-export function ChangedFiling({ before, after }: { before: Filed; after: Filed }) {
-  if (filing(before) === filing(after)) return undefined;
-  const left = before.tags.filter((tag) => !after.tags.includes(tag));
+/** The changes of the category and tags; nothing if there are none. */
+export function ChangedFiling({ before, after }: { before: Filing; after: Filing }) {
+  if (filingText(before) === filingText(after)) return undefined;
+  const removed = before.tags.filter((tag) => !after.tags.includes(tag));
   return (
     <p className="changed">
       {before.category !== after.category && (
@@ -32,7 +32,7 @@ export function ChangedFiling({ before, after }: { before: Filed; after: Filed }
       {after.tags.map((tag) => (
         <span key={tag}> · {before.tags.includes(tag) ? tag : <ins>{tag}</ins>}</span>
       ))}
-      {left.map((tag) => (
+      {removed.map((tag) => (
         <span key={tag}>
           {' '}
           · <del>{tag}</del>
@@ -42,4 +42,4 @@ export function ChangedFiling({ before, after }: { before: Filed; after: Filed }
   );
 }
 
-export const filing = ({ category, tags }: Filed): string => [category, ...tags].join(' · ');
+export const filingText = ({ category, tags }: Filing): string => [category, ...tags].join(' · ');

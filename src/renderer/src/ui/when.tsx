@@ -1,6 +1,6 @@
 import { fullDate } from '../time.ts';
 
-/** A moment in full; a narrow row may show less of it, and has the rest in its title. */
+/** A time. The tooltip has the full date where a narrow row shows only a part of it. */
 export function When({ at, short }: { at: string | number; short?: string }) {
   const full = fullDate(at);
   return (

@@ -1,0 +1,54 @@
+import { useState } from 'react';
+import type { Draft } from './drafts.tsx';
+import type { Row } from './pages.ts';
+
+interface Selection {
+  readonly key: string;
+  readonly index: number;
+  /** The list in which the key was selected. */
+  readonly list: string;
+  /** Selected keys that disappeared from this list one after another; the selection moved to the next row each time. */
+  readonly replaced: readonly string[];
+}
+
+interface SelectionControl {
+  readonly selected: string | undefined;
+  readonly select: (key: string) => void;
+  /** Selects a restored fact again, unless the owner has selected another row since it disappeared. */
+  readonly reselect: (key: string) => void;
+}
+
+/**
+ * The selected fact. If it disappears, the row that takes its place is selected; in another list no row is. A fact with a draft stays
+ * selected even when it is not listed.
+ */
+export function useSelection(rows: readonly Row[], list: string, drafts: ReadonlyMap<string, Draft>): SelectionControl {
+  const [selection, setSelection] = useState<Selection>();
+  const [restored, setRestored] = useState<string>();
+  const indexOf = (key: string): number => rows.findIndex((row) => row.key === key);
+  const next = nextSelection();
+  if (next && (next.key !== selection?.key || next.index !== selection.index || next.list !== selection.list)) setSelection(next);
+  return {
+    selected: next?.key,
+    select: (key) => setSelection({ key, index: indexOf(key), list, replaced: [] }),
+    reselect: setRestored,
+  };
+
+  function nextSelection(): Selection | undefined {
+    if (!selection) {
+      const drafted = [...drafts.keys()].at(-1);
+      return drafted === undefined ? undefined : { key: drafted, index: indexOf(drafted), list, replaced: [] };
+    }
+    const isSameList = selection.list === list;
+    const replaced = isSameList ? selection.replaced : [];
+    const back = restored === undefined || drafts.has(selection.key) ? -1 : replaced.lastIndexOf(restored);
+    if (restored !== undefined && back !== -1 && indexOf(restored) !== -1) {
+      return { key: restored, index: indexOf(restored), list, replaced: replaced.slice(0, back) };
+    }
+    const found = indexOf(selection.key);
+    const index = found === -1 && isSameList ? Math.min(selection.index, rows.length - 1) : found;
+    if (found !== -1 || drafts.has(selection.key)) return { key: selection.key, index, list, replaced };
+    const row = rows[index];
+    return row && { key: row.key, index, list, replaced: [...replaced, selection.key] };
+  }
+}

@@ -1,0 +1,56 @@
+/** Characters to show before the first match. A row shows about fifty. */
+const CONTEXT = 16;
+
+/** Matches one word of a search result's reason, and the fields that contain it. */
+const REASON = /"([^"]+)"(?: for "[^"]*")? in ([a-z, ]+)/g;
+
+const REGEXP_SYNTAX = /[\\^$.*+?()[\]{}|/]/g;
+
+/** The reason of a search result with its words grouped by field. */
+export function groupReasons(why: string): string {
+  const fieldAt = (part: string): number => part.lastIndexOf(' in ');
+  const fields = Map.groupBy(why.split('; '), (part) => part.slice(fieldAt(part)));
+  return [...fields].map(([field, parts]) => parts.map((part) => part.slice(0, fieldAt(part))).join(', ') + field).join('; ');
+}
+
+/** The part of a value that matched a search, with the matched words marked. */
+export function Snippet({ text, why }: { text: string; why: string }) {
+  const spans = spansOf(text, why);
+  const start = startOf(text, spans[0]?.from ?? 0);
+  const ends = [start, ...spans.map(({ to }) => to)];
+  return (
+    <>
+      {start > 0 && '…'}
+      {spans.map(({ from, to }, index) => (
+        <span key={from}>
+          {text.slice(ends[index], from)}
+          <mark>{text.slice(from, to)}</mark>
+        </span>
+      ))}
+      {text.slice(ends.at(-1))}
+    </>
+  );
+}
+
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+function spansOf(text: string, why: string): Span[] {
+  const words = [...why.matchAll(REASON)].filter(([, , fields]) => fields?.includes('value')).map(([, word = '']) => word);
+  if (words.length === 0) return [];
+  // Longest first, because one word may be a prefix of another. The reason has stems, so the rest of the word follows.
+  const patterns = words
+    .toSorted((one, other) => other.length - one.length)
+    .map((word) => word.replaceAll(REGEXP_SYNTAX, String.raw`\$&`));
+  const found = text.matchAll(new RegExp(`(?<![\\p{L}\\p{N}])(?:${patterns.join('|')})[\\p{L}\\p{N}]*`, 'giu'));
+  return [...found].map(({ index, 0: { length } }) => ({ from: index, to: index + length }));
+}
+
+/** Where the snippet starts: between two words if possible. */
+function startOf(text: string, first: number): number {
+  if (first <= CONTEXT) return 0;
+  const blank = text.indexOf(' ', first - CONTEXT);
+  return blank === -1 || blank >= first ? first : blank + 1;
+}
