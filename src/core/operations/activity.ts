@@ -28,10 +28,12 @@ export const noteOf = (caller: Caller, operation: Row['operation'], about: About
 // Only `noteOf` writes these, and the seal says that nobody changed them.
 const parse = ({ value }: Entry): Kept => JSON.parse(value) as Kept;
 
-/** What a row says was written: the key, and the moment that the fact itself bears. */
-export function writeOf(entry: Entry): { readonly key: string | undefined; readonly at: number } {
-  const { key, written = entry.updatedAt } = parse(entry);
-  return { key, at: written };
+const PIPELINE_CHANGES: ReadonlySet<Row['operation']> = new Set(['createPipeline', 'replacePipeline', 'adoptPipeline']);
+
+/** The fact or the pipeline that a row says was written, and the time that the fact or pipeline itself bears. */
+export function writeOf(entry: Entry): { key: string | undefined; pipeline: string | undefined; at: number } {
+  const { operation, key, target, written = entry.updatedAt } = parse(entry);
+  return { key, pipeline: PIPELINE_CHANGES.has(operation) ? target : undefined, at: written };
 }
 
 export function activityRowOf(entry: Entry): Omit<Row, 'id'> {

@@ -6,7 +6,7 @@ import { collectPage } from '../store/collect-page.ts';
 import { isWrittenFor } from '../store/entry.ts';
 import { selectionOf } from '../store/scope.ts';
 import { signatures } from '../store/signatures.ts';
-import { type Entry, type Space, STEP_BYTES, type FactWithHistory } from '../store/store.ts';
+import { type Entry, STEP_BYTES } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
 import { noteOf } from './activity.ts';
 import { encodeCursor, decodeCursor } from './cursor.ts';
@@ -94,26 +94,36 @@ export const facts = ({ store, scheduler: turns, secrets, forgotten }: MemoryDep
     }
     const about = scope.kind === 'key' ? { key: scope.name } : { scope: spelled };
     const note = noteOf(caller, 'forget', about);
-    const at = store.now();
-    const space = store.space(namespaceOf(caller), 'fact');
-    const fact = scope.kind === 'key' && isWindow(caller) ? await wholeFact(space, scope.name) : undefined;
-    // What this forget covers, an earlier one must not bring back.
-    forgotten.discard(subject, scope.kind === 'key' ? scope.name : undefined);
-    const { deleted, purged, olderBackups } = await store.forget(subject, selection, note, between);
-    const undo = fact && deleted > 0 ? forgotten.add({ namespace: namespaceOf(caller), fact, at }) : undefined;
-    return { scope: spelled, deleted, purged, older_backups: olderBackups, ...(undo !== undefined && { undo }) };
+    const namespace = namespaceOf(caller);
+    const isUndoable = scope.kind === 'key' && isWindow(caller);
+    const fact = isUndoable ? await store.space(namespace, 'fact').withHistory(scope.name) : undefined;
+    // Held before it is forgotten, so that a lock or a wider forget in between drops it.
+    const undo = fact && forgotten.add({ namespace, fact });
+    // An earlier forget must not bring back what this forget covers.
+    const excluded = fact ? undefined : forgotten.exclude(subject, ({ key }) => scope.kind !== 'key' || key === scope.name);
+    let deleted = 0;
+    try {
+      const result = await store.forget(subject, selection, note, between);
+      deleted = result.deleted;
+      const { purged, olderBackups } = result;
+      const isHeld = undo !== undefined && deleted > 0 && forgotten.find(subject, undo) !== undefined;
+      return { scope: spelled, deleted, purged, older_backups: olderBackups, ...(isHeld && { undo }) };
+    } finally {
+      excluded?.[Symbol.dispose]();
+      if (undo !== undefined && deleted === 0) forgotten.drop(undo);
+    }
   },
 
   async undoForget(caller, { undo }) {
     if (!isWindow(caller)) throw new Failure('insufficient_scope', 'Only the window can undo a forget, and only its own.');
     const held = forgotten.find(caller.subject, undo);
     if (!held) throw new Failure('not_found', 'It is too late to undo this; the fact is forgotten for good.');
-    const { namespace, fact, at } = held;
+    const { namespace, fact } = held;
     const note = noteOf(caller, 'undoForget', { key: fact.entry.key });
-    const isBack = await store.space(namespace, 'fact').restoreForgotten(fact, at, note);
+    const isBack = await store.space(namespace, 'fact').restoreForgotten(fact, note);
     if (!isBack)
       throw new Failure('not_found', 'The fact has expired, or another was stored under its key; nothing was changed.');
-    forgotten.discard(caller.subject, fact.entry.key);
+    forgotten.drop(undo);
     return summary(fact.entry);
   },
 
@@ -137,11 +147,6 @@ export const facts = ({ store, scheduler: turns, secrets, forgotten }: MemoryDep
 
 /** No agent comes by this door, whatever its token is good for. */
 const isWindow = ({ transport }: Caller): boolean => transport === 'window';
-
-async function wholeFact(space: Space, key: string): Promise<FactWithHistory | undefined> {
-  const [entry, versions] = await Promise.all([space.get(key), space.history(key)]);
-  return entry && { entry, versions };
-}
 
 export const RAM_ONLY_NOTE = 'This memory has no key, so it is kept in RAM only and gone when the program ends; tell its owner.';
 

@@ -158,15 +158,16 @@ export class DefinitionStore {
   }
 
   /** Undoes a client's changes by the same rule as for facts. With `dry`, only reports what would happen. */
-  undo(caller: Caller, unwanted: UndoRange, dry: boolean, noteOf: NoteOf): Promise<Undone> {
+  undo(caller: Caller, rangeOf: (id: string) => UndoRange, dry: boolean, noteOf: NoteOf): Promise<Undone> {
     return this.#inTurn(caller.subject, async () => {
       const undone: Undone = { removed: [], restored: [], skipped: [] };
       const suspects: Found[] = [];
-      for await (const found of this.#each(caller.subject)) if (isInUndoRange(found.entry, unwanted)) suspects.push(found);
+      for await (const found of this.#each(caller.subject))
+        if (isInUndoRange(found.entry, rangeOf(found.stored.definition.id))) suspects.push(found);
       for (const found of suspects) {
         const { id } = found.stored.definition;
         const present = withoutNumber(found);
-        const reversal = planRevert(present, await this.#versions(caller.subject, found), unwanted);
+        const reversal = planRevert(present, await this.#versions(caller.subject, found), rangeOf(id));
         if (reversal.what === 'untouched') continue;
         if (reversal.what === 'skipped' || !mayChange(caller, keptOf(found).author)) undone.skipped.push(id);
         else {

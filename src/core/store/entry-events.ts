@@ -18,6 +18,11 @@ export class EntryEvents {
     if (this.#listeners.size > 0) this.#pending.push(change);
   }
 
+  /** Changes of the running transaction. */
+  get pending(): readonly EntryEvent[] {
+    return this.#pending;
+  }
+
   /** From here on it may be taken back apart from what came before. */
   savepoint(): void {
     this.#mark = this.#pending.length;

@@ -1,7 +1,16 @@
 import { type Connection, INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
 import type { SealedRows } from './sealed-rows.ts';
 import type { KindStatements } from './statements.ts';
-import { type EntryCursor, type Entry, type Kind, type Namespace, type EntryPage, type PageQuery, STEP_BYTES } from './store.ts';
+import {
+  type EntryCursor,
+  type Entry,
+  type FactWithHistory,
+  type Kind,
+  type Namespace,
+  type EntryPage,
+  type PageQuery,
+  STEP_BYTES,
+} from './store.ts';
 import { writerOf } from './writer.ts';
 
 interface Deps {
@@ -53,6 +62,13 @@ export class EntryReader {
     return fact ? this.versions(namespace, fact.row) : [];
   }
 
+  withHistory(namespace: Namespace, key: string): FactWithHistory | undefined {
+    const fact = this.findLiving(namespace, 'fact', key);
+    if (!fact) return undefined;
+    const lastTombstone = this.#deps.connection.sql.lastTombstone.get() as number;
+    return { entry: fact.entry, versions: this.versions(namespace, fact.row), lastTombstone };
+  }
+
   versions(namespace: Namespace, fact: EntryRow): Entry[] {
     const { connection, rows, now } = this.#deps;
     const found = connection.sql.versions.all(connection.namespaceId(namespace), fact.key_hash, now()) as EntryRow[];
@@ -60,19 +76,18 @@ export class EntryReader {
   }
 
   /** Rows with their writers. Rows whose seal is broken share one name, which no writer can have. */
-  writersOf(namespace: Namespace, kind: Kind, found: readonly EntryRow[]): { row: number; writer: string }[] {
+  writersOf(namespace: Namespace, kind: Kind, found: readonly EntryRow[]): (EntryCursor & { readonly writer: string })[] {
     return found.map((row) => {
       const entry = this.#deps.rows.open(namespace, kind, row);
-      return { row: row.row, writer: entry ? writerOf(entry.author) : '' };
+      return { at: row.updated_at, row: row.row, writer: entry ? writerOf(entry.author) : '' };
     });
   }
 
-  /** The oldest rows of a kind, expired ones included. */
-  oldest(namespace: Namespace, kind: Kind, limit: number): { row: number; writer: string }[] {
+  /** The next rows of a kind with their writers, oldest first, expired rows included. */
+  writersAfter(namespace: Namespace, kind: Kind, { at, row }: EntryCursor, limit: number): (EntryCursor & { writer: string })[] {
     const { connection } = this.#deps;
     const id = connection.namespaceId(namespace);
     if (id === undefined) return [];
-    const { at, row } = FIRST;
     const found = connection
       .statementsOf(kind)
       .oldest.all(id, INCLUDE_EXPIRED, Number.MAX_SAFE_INTEGER, at, at, row, limit) as EntryRow[];

@@ -3,10 +3,11 @@ import type { KeyKeeper } from '../crypto/key-keeper.ts';
 import { type FreeSpace, lowDiskSpace } from '../file/free-space.ts';
 import { activityEntryOf, outcomeOf } from './activity-note.ts';
 import { type Connection, INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
+import type { EntryEvents } from './entry-events.ts';
 import type { EntryReader } from './entry-reader.ts';
 import { expiryOf, entryOf, sameContent } from './entry.ts';
 import { expiryWithGrace, type Grace, shortens } from './expiry-grace.ts';
-import { fairEviction } from './fair-eviction.ts';
+import { FairEviction, fairEviction } from './fair-eviction.ts';
 import { type Forgetting, tombstoneHash } from './forgetting.ts';
 import { type QuotaKind, isQuotaKind, isSharedKind, rowLimit, quotaExceeded, quotaOf } from './quota.ts';
 import type { SealedRows } from './sealed-rows.ts';
@@ -31,6 +32,7 @@ interface Deps {
   readonly connection: Connection;
   readonly keys: KeyKeeper;
   readonly rows: SealedRows;
+  readonly events: EntryEvents;
   readonly reader: EntryReader;
   readonly forgetting: Forgetting;
   readonly quota: Quota | undefined;
@@ -48,8 +50,6 @@ interface Deps {
 
 /** Rows evicted at once, so that not every write has to clear one. */
 const TRIM = 100;
-/** The oldest rows, among which the client with the most loses its own. More would have to be opened than a write may wait for. */
-const TRIM_WINDOW = 1000 + TRIM;
 /** No write of a fact takes so many bytes more: the longest value with all its tags, and the version that it supersedes. */
 const MOST_ADDED = 4 * VALUE_BYTES;
 
@@ -58,9 +58,11 @@ export class EntryWriter {
   readonly #deps: Deps;
   /** Who wrote last, and how many more writes of theirs fit for certain: so often nobody has to look. */
   #room = { subject: '', writes: 0 };
+  readonly #fairEviction: FairEviction;
 
   constructor(deps: Deps) {
     this.#deps = deps;
+    this.#fairEviction = new FairEviction(deps);
     if (deps.quota) deps.connection.startCounting();
   }
 
@@ -121,14 +123,15 @@ export class EntryWriter {
     return this.#ends(updated);
   }
 
-  restoreForgotten(namespace: Namespace, { entry, versions }: FactWithHistory, forgottenAt: number, note: ActivityNote): boolean {
+  restoreForgotten(namespace: Namespace, { entry, versions, lastTombstone }: FactWithHistory, note: ActivityNote): boolean {
     return this.#inRoom(namespace, 'fact', () => {
       const { connection, keys, rows, now } = this.#deps;
       if (entry.expiresAt <= now() || rows.find(namespace, 'fact', entry.key)) return false;
       rows.insert(namespace, 'fact', this.#ends(entry));
       for (const version of versions.toReversed()) rows.insert(namespace, 'history', this.#ends(version));
       const secret = keys.tombstoneKey();
-      if (secret) connection.sql.deleteHashTombstone.run(tombstoneHash(secret, namespace, 'fact', entry.key), forgottenAt);
+      // By row and not by time: an older tombstone can bear a later time, from when the clock was wrong.
+      if (secret) connection.sql.deleteTombstonesAfter.run(tombstoneHash(secret, namespace, 'fact', entry.key), lastTombstone);
       this.recordActivity(namespace, note);
       return true;
     });
@@ -200,19 +203,17 @@ export class EntryWriter {
   }
 
   #trim(namespace: Namespace, kind: Kind): void {
-    const { connection, rows, reader, quota, purgeSoon } = this.#deps;
+    const { connection, rows, quota, purgeSoon } = this.#deps;
     const most = rowLimit(kind);
     if (!quota || most === Infinity) return;
     const id = connection.ensureNamespace(namespace);
-    if (connection.usageCounters.rows(id, kind) < most + TRIM) return;
-    if (isSharedKind(kind)) {
-      const oldest = reader.oldest(namespace, kind, TRIM_WINDOW);
-      const writers = oldest.map(({ writer }) => writer);
-      for (const position of fairEviction(writers, TRIM)) {
-        const row = oldest[position];
-        if (row) rows.deleteRow(row);
-      }
-    } else rows.deleteOldest(id, kind, TRIM);
+    const surplus = connection.usageCounters.rows(id, kind) - most;
+    if (surplus <= 0) return;
+    const isShared = isSharedKind(kind);
+    if (isShared && !this.#fairEviction.scan(namespace, kind)) return;
+    if (surplus < TRIM) return;
+    if (isShared) this.#fairEviction.evict(namespace, kind, surplus);
+    else rows.deleteOldest(id, kind, surplus);
     purgeSoon();
   }
 

@@ -116,6 +116,7 @@ export class SqliteStore implements MemoryStore {
       ...deps,
       reader: this.#reader,
       forgetting: this.#forgetting,
+      events: this.#journal,
       quota: parts.quota,
       room: parts.room,
       inDoubt: () => this.#time.inDoubt,
@@ -158,8 +159,8 @@ export class SqliteStore implements MemoryStore {
       countExpiringBefore: (before) => this.#readUnopened(() => reader.countEnding(namespace, kind, before)),
       history: (key) => this.#read(() => (kind === 'fact' ? reader.history(namespace, key) : [])),
       overview: (most) => this.#read(() => this.#overviews.overview(namespace, kind, most)),
-      restoreForgotten: (fact, forgottenAt, note) =>
-        write(note.author, note, () => writer.restoreForgotten(namespace, fact, forgottenAt, note)),
+      withHistory: (key) => this.#read(() => reader.withHistory(namespace, key)),
+      restoreForgotten: (fact, note) => write(note.author, note, () => writer.restoreForgotten(namespace, fact, note)),
       revert: (key, unwanted, note) => {
         const revert = (): RevertOutcome => writer.revert(namespace, kind, key, unwanted, note);
         return note ? write(note.author, note, revert) : this.#read(revert);

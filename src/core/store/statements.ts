@@ -140,7 +140,8 @@ export function prepare(db: Database) {
     countRows: db.prepare('SELECT count(*) FROM entry').pluck(),
 
     insertHashTombstone: db.prepare('INSERT INTO tombstone (at, trusted, hash) VALUES (?, ?, ?)'),
-    deleteHashTombstone: db.prepare('DELETE FROM tombstone WHERE hash = ? AND at >= ?'),
+    lastTombstone: db.prepare('SELECT coalesce(max(rowid), 0) FROM tombstone').pluck(),
+    deleteTombstonesAfter: db.prepare('DELETE FROM tombstone WHERE hash = ? AND rowid > ?'),
     insertScopeTombstone: db.prepare(
       'INSERT INTO tombstone (at, trusted, subject, session, kind, category) VALUES (?, ?, ?, ?, ?, ?)',
     ),

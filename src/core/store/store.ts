@@ -121,6 +121,8 @@ export interface FactWithHistory {
   readonly entry: Entry;
   /** Newest first. */
   readonly versions: readonly Entry[];
+  /** The newest tombstone of the memory when the fact was read. Putting the fact back deletes only later tombstones. */
+  readonly lastTombstone: number;
 }
 
 /** Categories, counts and keys of one kind in a namespace, without values. */
@@ -174,11 +176,13 @@ export interface Space {
   history(key: string): Promise<readonly Entry[]>;
   /** Right at every moment: kept counters and kept keys, less what has just expired. */
   overview(most: { readonly categories: number; readonly keys: number }): Promise<Overview>;
+  /** What `restoreForgotten` needs to put a fact back. Read it before the forget. */
+  withHistory(key: string): Promise<FactWithHistory | undefined>;
   /**
-   * Puts back a fact that was forgotten at `forgottenAt` or later exactly as it was, unless another stands under its key by now
-   * or its life is over. A backup that is restored later keeps it as well.
+   * Puts a forgotten fact back exactly as it was. False if another fact is stored under its key or it has expired. A backup that
+   * is restored later keeps the fact too.
    */
-  restoreForgotten(fact: FactWithHistory, forgottenAt: number, note: ActivityNote): Promise<boolean>;
+  restoreForgotten(fact: FactWithHistory, note: ActivityNote): Promise<boolean>;
   /** Takes back what was written to a fact. Without a note nothing is changed, and it only says what would happen. */
   revert(key: string, unwanted: UndoRange, note?: ActivityNote): Promise<RevertOutcome>;
 }

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { HISTORY_VERSIONS } from '../../../src/contract/limits.ts';
+import { noteOf } from '../../../src/core/operations/activity.ts';
 import { openDatabase } from '../../../src/core/store/database.ts';
 import { sameContent } from '../../../src/core/store/entry.ts';
 import { prepare } from '../../../src/core/store/statements.ts';
@@ -9,7 +10,7 @@ import type { Entry } from '../../../src/core/store/store.ts';
 import { type RevertPlan, planRevert, restoredVersion } from '../../../src/core/store/undo.ts';
 import { DAY, HOUR, MINUTE, START } from '../../support/clock.ts';
 import { aCaller, openTestMemory, theOwner } from '../../support/memory.ts';
-import { anAuthor } from '../../support/store.ts';
+import { aDraft, anAuthor } from '../../support/store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 const clients = ['claude', 'codex', 'vandal'] as const;
@@ -214,5 +215,20 @@ describe.each([
     const { facts } = await owner('list', { values: true });
     expect(Object.fromEntries(facts.map(({ key, value }) => [key, value]))).toEqual({ old: 'good', same: 'three', before: 'v' });
     expect(await owner('undo', input)).toMatchObject({ removed: 0, restored: 0 });
+  });
+
+  test('leaves what others wrote before that row by running its pipeline, in the same millisecond', async () => {
+    const { store, ...memory } = await openTestMemory({ keyless });
+    const facts = store.space({ subject: 'me' }, 'fact');
+    const author = { client: 'runner', transport: 'mcp', token: 'token-3', definedBy: 'vandal' };
+    const runner = { ...aCaller({ client: 'runner', token: 'token-3' }), definedBy: 'vandal' };
+    for (const key of ['before', 'after']) {
+      await facts.put(aDraft({ key, author }), noteOf(runner, 'remember', { key }));
+    }
+    const owner = memory.as(theOwner);
+    const { activity } = await owner('activity', {});
+    const row = activity.find(({ key }) => key === 'after')!;
+    expect(await owner('undo', { client: 'vandal', since: row.at, from: row.id })).toMatchObject({ removed: 1 });
+    expect((await owner('list', {})).facts).toMatchObject([{ key: 'before' }]);
   });
 });
