@@ -109,6 +109,10 @@ export const Activity = lazy(() =>
           key: z.string().exactOptional().describe('The fact it was done to; absent when it was more than one.'),
           target: z.string().exactOptional().describe('The pipeline, token, client, setting or credential that was changed.'),
           scope: z.string().exactOptional().describe('What was forgotten, when it was more than one fact.'),
+          failed: z
+            .literal(true)
+            .exactOptional()
+            .describe('Present when the action ended with an error; part of it may have been done.'),
           shortened: z
             .object({
               from: Time().describe('When the fact would have expired.'),

@@ -7,7 +7,7 @@ import type { Entry, ActivityNote, WriteOutcome } from '../store/store.ts';
 import { formatTime } from '../time/format-time.ts';
 
 type Row = Activity['activity'][number];
-type About = Pick<Row, 'key' | 'scope' | 'target'>;
+type About = Pick<Row, 'key' | 'scope' | 'target' | 'failed'>;
 /** The sealed value of a row. */
 type Kept = Pick<Row, 'operation'> & About & WriteOutcome;
 
@@ -37,7 +37,7 @@ export function writeOf(entry: Entry): { key: string | undefined; pipeline: stri
 }
 
 export function activityRowOf(entry: Entry): Omit<Row, 'id'> {
-  const { operation, key, scope, target, shortened } = parse(entry);
+  const { operation, key, scope, target, failed, shortened } = parse(entry);
   return {
     at: formatTime(entry.updatedAt),
     operation,
@@ -45,6 +45,7 @@ export function activityRowOf(entry: Entry): Omit<Row, 'id'> {
     ...(key !== undefined && { key }),
     ...(scope !== undefined && { scope }),
     ...(target !== undefined && { target }),
+    ...(failed && { failed }),
     ...(shortened && { shortened: { from: formatTime(shortened.from), to: formatTime(shortened.to) } }),
   };
 }

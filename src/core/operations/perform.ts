@@ -1,7 +1,7 @@
 import { withCliCommands } from '../../contract/cli-command.ts';
 import { needsConsent } from '../../contract/effect.ts';
 import { explainIssue } from '../../contract/explain.ts';
-import { asFailure, Failure } from '../../contract/failure.ts';
+import { asFailure, Failure, type FailureCode } from '../../contract/failure.ts';
 import { effectOf, isOperation, type OperationName, operations, type OperationOutput } from '../../contract/operations.ts';
 import { isRecordedAction, RECORDED_ACTIONS, type RecordedAction } from '../../contract/recorded-actions.ts';
 import { type Caller, hasScope } from '../access/caller.ts';
@@ -47,11 +47,9 @@ export function createPerform(
       }
       if (scope === 'memory:write') limit.count(caller, writesOf(parsed.data));
       const action = isRecordedAction(name) && !isDryRun(parsed.data) ? name : undefined;
-      // Once the memory is locked nothing can be sealed.
-      if (action === 'lock') await recordAction(store, caller, action, parsed.data);
       // The table pairs each schema with its method; the compiler cannot follow the pairing through a union.
-      const answer = (await memory[name](caller, parsed.data as never, during)) as never;
-      if (action && action !== 'lock') await recordAction(store, caller, action, parsed.data);
+      const run = async (): Promise<never> => (await memory[name](caller, parsed.data as never, during)) as never;
+      const answer = action ? await runRecorded(store, caller, { action, input: parsed.data }, run) : await run();
       return SUGGESTING.has(name) ? withCliCommands(answer) : answer;
     } catch (error) {
       throw asFailure(error);
@@ -59,16 +57,41 @@ export function createPerform(
   };
 }
 
-/** The action is done: its caller must not hear that it failed because no key or no room was left to record it. */
-async function recordAction(
+/** With these an action was refused before it changed anything. */
+const REFUSALS: ReadonlySet<FailureCode> = new Set([
+  'invalid_input',
+  'not_found',
+  'insufficient_scope',
+  'declined',
+  'key_unavailable',
+]);
+
+/** Runs an administrator's action and leaves a row in the activity record, also when the action failed part way (R-VIEW-07). */
+async function runRecorded<T>(
   store: Pick<MemoryStore, 'recordActivity'>,
   caller: Caller,
-  action: RecordedAction,
-  input: object,
-): Promise<void> {
+  { action, input }: { readonly action: RecordedAction; readonly input: object },
+  run: () => Promise<T>,
+): Promise<T> {
   const target: unknown = Object.entries(input).find(([field]) => field === RECORDED_ACTIONS[action])?.[1];
-  const about = typeof target === 'string' ? { target } : {};
-  await store.recordActivity(caller.subject, noteOf(caller, action, about)).catch(() => undefined);
+  // The action is done by then: its caller must not be told that it failed because its row could not be written.
+  const record = (outcome: { failed?: true } = {}): Promise<void> =>
+    store
+      .recordActivity(caller.subject, noteOf(caller, action, { ...(typeof target === 'string' && { target }), ...outcome }))
+      .catch(() => undefined);
+  // A locked memory cannot seal a row until it is unlocked, so the row of a lock is written first.
+  if (action === 'lock') {
+    await record();
+    return run();
+  }
+  try {
+    const answer = await run();
+    await record();
+    return answer;
+  } catch (error) {
+    if (!REFUSALS.has(asFailure(error).code)) await record({ failed: true });
+    throw error;
+  }
 }
 
 const isDryRun = (input: object): boolean => 'dry_run' in input && input.dry_run === true;

@@ -98,7 +98,7 @@ export class EntryWriter {
     const updatedAt = this.#dateOf(before, expiresAt);
     const updated = { ...fresh, expiresAt, createdAt: before.createdAt, updatedAt };
     this.#supersede(namespace, kind, found, before, updated);
-    if (note) this.recordActivity(namespace, note, outcomeOf(before, updated, now()));
+    if (note) this.recordActivity(namespace, note, { outcome: outcomeOf(before, updated, now()) });
     return { status: 'updated', entry: this.#ends(updated) };
   }
 
@@ -119,7 +119,7 @@ export class EntryWriter {
     }
     const updated = { ...changed, author, updatedAt: this.#dateOf(before, expiresAt) };
     this.#supersede(namespace, kind, row, before, updated);
-    if (note) this.recordActivity(namespace, note, outcomeOf(before, updated, now()));
+    if (note) this.recordActivity(namespace, note, { outcome: outcomeOf(before, updated, now()) });
     return this.#ends(updated);
   }
 
@@ -159,14 +159,18 @@ export class EntryWriter {
         if (this.#hasGrownTooMuch(namespace, 'fact', before)) this.#dropVersion(namespace, version);
       }
       this.#ends(back);
-      this.recordActivity(namespace, note, outcomeOf(undefined, back, this.#deps.now()));
+      this.recordActivity(namespace, note, { outcome: outcomeOf(undefined, back, this.#deps.now()) });
     }
     return reversal.what;
   }
 
-  recordActivity(namespace: Namespace, note: ActivityNote, outcome?: WriteOutcome): void {
-    const { rows, now } = this.#deps;
-    rows.insert(namespace, 'activity', this.#ends(activityEntryOf(note, outcome, now())));
+  /** `at` is when it happened, if that was before now. */
+  recordActivity(
+    namespace: Namespace,
+    note: ActivityNote,
+    { outcome, at = this.#deps.now() }: { outcome?: WriteOutcome | undefined; at?: number } = {},
+  ): void {
+    this.#deps.rows.insert(namespace, 'activity', this.#ends(activityEntryOf(note, outcome, at)));
     this.#trim(namespace, 'activity');
   }
 

@@ -71,6 +71,8 @@ export interface ForgetProgress {
   readonly partlyDeleted: EntryRow | undefined;
   /** Whether the tombstone for the whole scope is kept. */
   readonly tombstoned: boolean;
+  /** Whether the activity record has a row for this forget. */
+  readonly recorded: boolean;
 }
 
 export const FORGET_START: ForgetProgress = {
@@ -80,6 +82,7 @@ export const FORGET_START: ForgetProgress = {
   row: 0,
   partlyDeleted: undefined,
   tombstoned: false,
+  recorded: false,
 };
 
 /** One kind of entry in one namespace. */

@@ -49,6 +49,8 @@ const FIRST_SWEEP_MS = 500;
 /** While the clock is in doubt, it is looked at again this often. */
 const REVIEW_MS = 3_600_000;
 const AT_ONCE = 0;
+/** Notes that wait in RAM for the key or for disk space. When there are more, the oldest is dropped. */
+const UNRECORDED = 1000;
 
 export interface SqliteParts {
   readonly connection: Connection;
@@ -84,6 +86,8 @@ export class SqliteStore implements MemoryStore {
   readonly #journal = new EntryEvents();
   /** A sweep goes on whose bytes are not cleared yet. */
   #unpurged = false;
+  /** Notes of actions whose rows could not be written yet, oldest first. */
+  readonly #unrecorded: { readonly subject: string; readonly note: ActivityNote; readonly at: number }[] = [];
   #closed = false;
 
   constructor(parts: SqliteParts) {
@@ -185,59 +189,89 @@ export class SqliteStore implements MemoryStore {
       .attempt(() => this.#connection.namespaces().map(namespaceOf))
       .filter((each) => each.subject === subject);
     const job = this.#disk.attempt(() => this.#forgetting.begin(subject, selection));
-    // Who cleared the record must stand in it, also where nothing else was left to forget.
     const clearsRecord = selection.kinds.includes('activity');
     let progress = FORGET_START;
     try {
       while (!progress.done) {
         if (progress !== FORGET_START) await between();
         this.#requireOpen();
-        progress = await this.#forgetSlice(subject, job, progress, { note, clearsRecord });
+        progress = await this.#forgetSlice(job, progress, { subject, note, clearsRecord });
         await this.#disk.shortenLog(LOG_PAGES, between);
       }
     } catch (error) {
-      // What is deleted stays deleted, and its bytes go.
+      // What is deleted stays deleted, and its bytes are purged.
       this.#disk.purgeSoon();
       throw error;
     } finally {
-      if (progress.entries > 0 || (clearsRecord && progress.done)) {
+      if (isRecordDue(progress, clearsRecord)) {
         this.#tellOfForgetting(theirs, selection);
         if (note) this.#changes.notify({ namespace: { subject }, kind: 'activity' });
+        if (note && !progress.recorded) this.#addUnrecorded(subject, note);
       }
     }
     // Copies made before are outside the live files, and their owner must know of them.
     return { deleted: progress.entries, purged: await this.#disk.purge(), olderBackups: this.upkeep?.backups().length ?? 0 };
   }
 
-  /** One commit, shared with other writers; on a full disk one of its own, with the reserve for its log. */
-  #forgetSlice(
-    subject: string,
+  /** One commit, shared with other writers. On a full disk it is a commit of its own, with the reserve for its log. */
+  async #forgetSlice(
     job: ForgetJob,
     from: ForgetProgress,
-    { note, clearsRecord }: { note: ActivityNote | undefined; clearsRecord: boolean },
+    { subject, note, clearsRecord }: { subject: string; note: ActivityNote | undefined; clearsRecord: boolean },
   ): Promise<ForgetProgress> {
     const slice = (): ForgetProgress => {
       const to = job.delete(from);
-      const isDue = from.entries === 0 && (to.entries > 0 || (clearsRecord && to.done));
-      // Without a key there is nothing to seal the record with, and the forgetting matters more.
-      if (note && isDue && this.#keys.heldKeys) {
-        this.#writer.recordActivity({ subject }, note);
-        this.#time.saveIfDue();
-      }
-      return to;
+      if (!note || to.recorded || !isRecordDue(to, clearsRecord) || !this.#keys.heldKeys) return to;
+      this.#writer.recordActivity({ subject }, note);
+      this.#time.saveIfDue();
+      return { ...to, recorded: true };
     };
-    return this.#queue.run(slice, subject).catch((error: unknown) => {
+    try {
+      return await this.#queue.run(slice, subject);
+    } catch (error) {
       if (asFailure(error).code !== 'disk_full') throw error;
+    }
+    try {
+      return this.#disk.commitInReserve(slice);
+    } catch (error) {
+      if (asFailure(error).code !== 'disk_full') throw error;
+      // Forgetting matters more than its row.
       return this.#disk.commitInReserve(() => job.delete(from));
-    });
+    }
   }
 
   async recordActivity(subject: string, note: ActivityNote): Promise<void> {
-    await this.#write(
-      () => this.#writer.recordActivity({ subject }, note),
-      `${subject} ${note.author.token} ${note.author.client}`,
-    );
-    this.#changes.notify({ namespace: { subject }, kind: 'activity' });
+    this.#requireOpen();
+    this.#addUnrecorded(subject, note);
+    if (!this.#keys.heldKeys) await this.#awake();
+    await this.#recordPending();
+  }
+
+  #addUnrecorded(subject: string, note: ActivityNote): void {
+    this.#unrecorded.push({ subject, note, at: this.now() });
+    if (this.#unrecorded.length > UNRECORDED) this.#unrecorded.shift();
+  }
+
+  /** Writes the rows of actions that could not be recorded when they were done: the memory was locked, or the disk full. */
+  async #recordPending(): Promise<void> {
+    if (!this.#keys.heldKeys || this.#unrecorded.length === 0) return;
+    const pending = this.#unrecorded.splice(0);
+    const record = (): void => {
+      for (const { subject, note, at } of pending) this.#writer.recordActivity({ subject }, note, { at });
+    };
+    try {
+      const lane = pending.at(-1);
+      await this.#queue
+        .run(record, lane && `${lane.subject} ${lane.note.author.token} ${lane.note.author.client}`)
+        .catch((error: unknown) => {
+          if (asFailure(error).code !== 'disk_full') throw error;
+          this.#disk.commitInReserve(record);
+        });
+    } catch (error) {
+      this.#unrecorded.unshift(...pending);
+      throw error;
+    }
+    for (const { subject } of pending) this.#changes.notify({ namespace: { subject }, kind: 'activity' });
   }
 
   async countMatching(subject: string, selection: Selection, between: YieldTurn = nextTurn): Promise<number> {
@@ -370,6 +404,7 @@ export class SqliteStore implements MemoryStore {
       // A program that runs for a moment only has no sweep that would do it.
       await this.#time.review();
       await this.#queue.run(() => this.#time.save()).catch(() => undefined);
+      await this.#recordPending().catch(() => undefined);
     }
     await this.#disk.close();
     this.#parts.lock?.[Symbol.dispose]();
@@ -470,6 +505,7 @@ export class SqliteStore implements MemoryStore {
     this.#disk.attempt(() => this.#time.load());
     // A memory in RAM is new: nothing in it can have expired yet.
     if (!this.upkeep) return;
+    void this.#recordPending().catch(() => undefined);
     this.upkeep.resume();
     // The time of the last run is known now, and with it what may go.
     this.#sweeper.scheduleAt(this.now() + FIRST_SWEEP_MS);
@@ -480,3 +516,6 @@ export class SqliteStore implements MemoryStore {
     this.#disk.require();
   }
 }
+
+/** Whoever clears the record must be named in it, even when nothing else was left to forget. */
+const isRecordDue = ({ entries, done }: ForgetProgress, clearsRecord: boolean): boolean => entries > 0 || (clearsRecord && done);

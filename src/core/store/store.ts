@@ -273,7 +273,10 @@ export interface MemoryStore extends AsyncDisposable {
   countMatching(subject: string, selection: Selection, between?: YieldTurn): Promise<number>;
   /** How much of what it may hold a subject uses, earlier versions included; told in every key state. */
   usage(subject: string): Promise<{ readonly used: Quota; readonly most: Quota }>;
-  /** Adds a note about something that is not a write to the activity record of a subject. Needs the key. */
+  /**
+   * Adds a row about something that is not a write to the activity record of a subject. While the memory is locked or its disk
+   * full, the note waits in RAM.
+   */
   recordActivity(subject: string, note: ActivityNote): Promise<void>;
   /** Removes up to `limit` expired entries. */
   sweep(limit: number): Promise<SweepResult>;

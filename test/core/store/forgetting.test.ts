@@ -2,6 +2,11 @@ import { copyFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { KeyKeeper } from '../../../src/core/crypto/key-keeper.ts';
+import { DiskReserve } from '../../../src/core/file/folder.ts';
+import { Connection } from '../../../src/core/store/connection.ts';
+import { openDatabase } from '../../../src/core/store/database.ts';
+import { SqliteStore } from '../../../src/core/store/sqlite-store.ts';
 import type { MemoryStore, ActivityNote, Selection } from '../../../src/core/store/store.ts';
 import { restoreBackup } from '../../../src/core/upkeep/restore.ts';
 import { type ManualClock, manualClock, SECOND } from '../../support/clock.ts';
@@ -207,4 +212,41 @@ describe('while a large forget is under way', () => {
     expect((await facts(store).get('k'))?.value).toBe(stays ? 'new' : undefined);
     expect(await facts(store).history('k')).toEqual([]);
   });
+});
+
+/** A connection whose commits find no space, except with the reserve released. */
+class FullDisk extends Connection {
+  isFull = false;
+  #inReserve = false;
+
+  override commit(): void {
+    if (this.isFull && !this.#inReserve) throw Object.assign(new Error('full'), { code: 'SQLITE_FULL' });
+    super.commit();
+  }
+
+  override withoutPreallocation<T>(step: () => T): T {
+    this.#inReserve = true;
+    try {
+      return super.withoutPreallocation(step);
+    } finally {
+      this.#inReserve = false;
+    }
+  }
+}
+
+test('forgetting everything on a full disk leaves its row, and so does another action (R-FORGET-04, R-VIEW-07, R-DUR-03)', async () => {
+  const [folder, clock] = [tempFolder(), manualClock()];
+  const file = join(folder, 'memory.db');
+  const connection = new FullDisk(file, openDatabase(file));
+  const keys = new KeyKeeper(connection, clock, withKey()('test'));
+  await keys.unlock();
+  await using store = new SqliteStore({ connection, keys, clock, folder, reserve: new DiskReserve(folder) });
+  await fill(store);
+  connection.isFull = true;
+  await expect(facts(store).put(aDraft())).rejects.toMatchObject({ code: 'disk_full' });
+  const all: Selection = { kinds: ['activity', 'fact', 'history'] };
+  expect(await store.forget('me', all, aNote)).toMatchObject({ deleted: FACTS });
+  await store.recordActivity('me', aDraft({ key: 'other', value: 'action' }));
+  const { entries } = await store.space({ subject: 'me' }, 'activity').page({ sort: 'updated', limit: 5 });
+  expect(entries.map(({ value }) => value)).toEqual(['action', 'forget']);
 });
