@@ -1,7 +1,7 @@
 import { Failure } from '../../contract/failure.ts';
 import { TOKEN_SCOPES } from '../../contract/limits.ts';
 import type { TokenScope } from '../../contract/token.ts';
-import { clientId } from '../store/writer.ts';
+import { clientId } from '../store/entry.ts';
 import { type Caller, hasScope } from './caller.ts';
 import type { TokenGrant, TokenRegistry } from './token-registry.ts';
 

@@ -2,11 +2,11 @@ import { asFailure, Failure } from '../../contract/failure.ts';
 import { type FileState, describeFileFailure } from '../../contract/status.ts';
 import type { Transactions } from '../store/commit-queue.ts';
 import type { Connection } from '../store/connection.ts';
-import type { EntryEvents } from '../store/entry-events.ts';
+import type { EntryEvents } from '../store/events.ts';
 import type { YieldTurn } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
 import { type DiskFailure, diskFailureOf } from './disk-failure.ts';
-import type { DiskReserve } from './folder.ts';
+import type { DiskReserve } from './disk-space.ts';
 import { Purger } from './purger.ts';
 
 /** Asking a full disk for space costs as much as a write. */
@@ -35,6 +35,7 @@ export class Disk {
   #state: FileState = { at: 'open' };
   /** Whether the file has been looked through for what an earlier run left. */
   #surveyed: Promise<boolean> | undefined;
+  #isSurveyed = false;
   readonly #planned: Disposable | undefined;
   #keepingLog = false;
   #refilledAt = -Infinity;
@@ -115,8 +116,12 @@ export class Disk {
     };
   }
 
-  /** True once no byte of what was deleted is left. On a full disk the reserve makes room for it. */
-  async purge(): Promise<boolean> {
+  /**
+   * True once no deleted byte is left. On a full disk the reserve makes room for the purge. Where nothing was deleted and no
+   * earlier purge is due, it costs nothing, because every other request waits for a flush of the file.
+   */
+  async purge(hasDeleted: boolean): Promise<boolean> {
+    if (!hasDeleted && this.#isSurveyed && !this.#purger.isDue) return true;
     const surveyed = await this.#survey();
     if (this.#closed) return false;
     if (this.#purger.purgeNow()) return surveyed;
@@ -226,6 +231,7 @@ export class Disk {
   async #lookThrough(): Promise<boolean> {
     try {
       if (await this.#deps.connection.scanForRemnants()) this.#purger.purgeSoon();
+      this.#isSurveyed = true;
       return true;
     } catch {
       return false;
@@ -237,6 +243,7 @@ export class Disk {
     try {
       this.#deps.connection.reopen();
       this.#state = { at: 'open' };
+      this.#isSurveyed = false;
       this.#surveyed = this.#lookThrough();
     } catch {
       this.#state = {

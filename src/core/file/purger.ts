@@ -27,6 +27,10 @@ export class Purger {
     return gone;
   }
 
+  get isDue(): boolean {
+    return this.#planned !== undefined;
+  }
+
   purgeSoon(): void {
     if (this.#stopped) return;
     this.#planned ??= this.#clock.after(SOON_MS, () => {

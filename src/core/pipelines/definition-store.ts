@@ -3,9 +3,9 @@ import { HISTORY_VERSIONS, PIPELINE } from '../../contract/limits.ts';
 import type { PipelineDefinition, PipelineReceipt } from '../../contract/pipeline.ts';
 import { type DefinitionAuthor, mayChange } from '../access/authorship.ts';
 import { authorOf, type Caller } from '../access/caller.ts';
+import { clientId } from '../store/entry.ts';
 import type { Author, Entry, MemoryStore, ActivityNote, Space, UndoRange } from '../store/store.ts';
 import { isInUndoRange, planRevert, restoredVersion } from '../store/undo.ts';
-import { clientId } from '../store/writer.ts';
 import { formatTime } from '../time/format-time.ts';
 import { allEntries } from './every-entry.ts';
 

@@ -1,4 +1,5 @@
 import { type Connection, INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
+import { writerOf } from './entry.ts';
 import type { SealedRows } from './sealed-rows.ts';
 import type { KindStatements } from './statements.ts';
 import {
@@ -11,7 +12,6 @@ import {
   type PageQuery,
   STEP_BYTES,
 } from './store.ts';
-import { writerOf } from './writer.ts';
 
 interface Deps {
   readonly connection: Connection;

@@ -1,12 +1,10 @@
 import { HISTORY_VERSIONS, VALUE_BYTES } from '../../contract/limits.ts';
 import type { KeyKeeper } from '../crypto/key-keeper.ts';
-import { type FreeSpace, lowDiskSpace } from '../file/free-space.ts';
-import { activityEntryOf, outcomeOf } from './activity-note.ts';
+import { type FreeSpace, lowDiskSpace } from '../file/disk-space.ts';
 import { type Connection, INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
-import type { EntryEvents } from './entry-events.ts';
 import type { EntryReader } from './entry-reader.ts';
-import { expiryOf, entryOf, sameContent } from './entry.ts';
-import { expiryWithGrace, type Grace, shortens } from './expiry-grace.ts';
+import { activityEntryOf, outcomeOf, expiryOf, entryOf, sameContent, writerOf, shortens } from './entry.ts';
+import type { EntryEvents } from './events.ts';
 import { FairEviction, fairEviction } from './fair-eviction.ts';
 import { type Forgetting, tombstoneHash } from './forgetting.ts';
 import { type QuotaKind, isQuotaKind, isSharedKind, rowLimit, quotaExceeded, quotaOf } from './quota.ts';
@@ -25,8 +23,7 @@ import type {
   FactWithHistory,
   WriteOutcome,
 } from './store.ts';
-import { planRevert, restoredVersion } from './undo.ts';
-import { writerOf } from './writer.ts';
+import { expiryWithGrace, type Grace, planRevert, restoredVersion } from './undo.ts';
 
 interface Deps {
   readonly connection: Connection;

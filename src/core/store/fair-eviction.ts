@@ -1,10 +1,10 @@
 import type { Connection } from './connection.ts';
-import type { EntryEvents } from './entry-events.ts';
 import type { EntryReader } from './entry-reader.ts';
+import { writerOf } from './entry.ts';
+import type { EntryEvents } from './events.ts';
 import type { SealedRows } from './sealed-rows.ts';
 import { KIND_NUMBERS } from './statements.ts';
 import type { EntryCursor, EntryEvent, Kind, Namespace } from './store.ts';
-import { writerOf } from './writer.ts';
 
 /**
  * Chooses rows to evict: each time the oldest row of the writer that holds the most, so that a writer that writes a lot

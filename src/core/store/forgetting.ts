@@ -65,6 +65,8 @@ export interface ForgetProgress {
   readonly done: boolean;
   /** Entries deleted, or counted, that a caller could have seen. */
   readonly entries: number;
+  /** Rows deleted, versions included. */
+  readonly rows: number;
   readonly group: number;
   readonly row: number;
   /** The fact whose versions are being deleted, as it was when it was judged and buried. */
@@ -78,6 +80,7 @@ export interface ForgetProgress {
 export const FORGET_START: ForgetProgress = {
   done: false,
   entries: 0,
+  rows: 0,
   group: 0,
   row: 0,
   partlyDeleted: undefined,
@@ -159,7 +162,15 @@ export class ForgetJob {
     this.#requireKey();
     const budget = new Budget();
     let { group: index, row: place, entries, partlyDeleted } = from;
-    const progress = (done: boolean): ForgetProgress => ({ ...from, done, entries, group: index, row: place, partlyDeleted });
+    const progress = (done: boolean): ForgetProgress => ({
+      ...from,
+      done,
+      entries,
+      rows: from.rows + budget.deletedRows,
+      group: index,
+      row: place,
+      partlyDeleted,
+    });
     while (!budget.spent) {
       const group = this.#groups[index];
       if (!group) return progress(true);
@@ -322,6 +333,10 @@ class Budget {
   get spent(): boolean {
     if (this.#rows >= SLICE.rows || this.#bytes >= SLICE.bytes) return true;
     return this.#begun && performance.now() >= this.#until;
+  }
+
+  get deletedRows(): number {
+    return this.#rows;
   }
 
   /** Every slice deletes at least one row of those it has to delete, however long reading it took. */

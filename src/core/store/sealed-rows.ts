@@ -2,7 +2,7 @@ import { Failure } from '../../contract/failure.ts';
 import { BrokenSeal, openEntry, type SealContext, sealEntry, keyIdOf } from '../crypto/cipher.ts';
 import type { KeyKeeper } from '../crypto/key-keeper.ts';
 import { type Connection, INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
-import type { EntryEvents } from './entry-events.ts';
+import type { EntryEvents } from './events.ts';
 import { KIND_NUMBERS } from './statements.ts';
 import type { Entry, Kind, Namespace } from './store.ts';
 

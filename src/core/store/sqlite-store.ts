@@ -3,20 +3,18 @@ import { asFailure, Failure } from '../../contract/failure.ts';
 import { QUOTA, TOMBSTONE_TTL } from '../../contract/limits.ts';
 import type { KeyState, StoreStatus } from '../../contract/status.ts';
 import type { KeyKeeper } from '../crypto/key-keeper.ts';
+import type { DiskReserve, FreeSpace } from '../file/disk-space.ts';
 import { Disk } from '../file/disk.ts';
-import type { DiskReserve } from '../file/folder.ts';
-import type { FreeSpace } from '../file/free-space.ts';
 import type { Clock } from '../time/clock.ts';
 import { StoredClock } from '../time/stored-clock.ts';
 import { FileUpkeep } from '../upkeep/upkeep.ts';
-import { ChangeNotifier } from './change-notifier.ts';
 import { CommitQueue } from './commit-queue.ts';
 import type { Connection, EntryRow } from './connection.ts';
 import { correctDates } from './correct-dates.ts';
-import { EntryEvents } from './entry-events.ts';
 import { EntryReader } from './entry-reader.ts';
 import { EntryWriter } from './entry-writer.ts';
 import { isUnchanged } from './entry.ts';
+import { ChangeNotifier, EntryEvents } from './events.ts';
 import { type ForgetJob, Forgetting, namespaceOf, needsKey, type ForgetProgress, FORGET_START } from './forgetting.ts';
 import { OverviewReader } from './overview.ts';
 import { SealedRows } from './sealed-rows.ts';
@@ -210,7 +208,11 @@ export class SqliteStore implements MemoryStore {
       }
     }
     // Copies made before are outside the live files, and their owner must know of them.
-    return { deleted: progress.entries, purged: await this.#disk.purge(), olderBackups: this.upkeep?.backups().length ?? 0 };
+    return {
+      deleted: progress.entries,
+      purged: await this.#disk.purge(progress.rows > 0),
+      olderBackups: this.upkeep?.backups().length ?? 0,
+    };
   }
 
   /** One commit, shared with other writers. On a full disk it is a commit of its own, with the reserve for its log. */

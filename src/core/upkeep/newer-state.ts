@@ -8,7 +8,7 @@ import { wrapKey, RECOVERY_WRAPPED_KEY, RECOVERY_PUBLIC_KEY } from '../crypto/re
 import { Connection } from '../store/connection.ts';
 import { openDatabase } from '../store/database.ts';
 import { migrations } from '../store/migrations/index.ts';
-import { CREDENTIAL, PAUSED_TOKEN, SIGNING_SECRET, TOKEN_RECORD, VAULT_PREFIX } from '../store/vault-names.ts';
+import { CREDENTIAL, PAUSED_TOKEN, SIGNING_SECRET, TOKEN_RECORD, VAULT_PREFIX } from '../store/vault.ts';
 
 /** Expiry of a revocation whose token has an unknown expiry. */
 const FOR_GOOD = Number.MAX_SAFE_INTEGER;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
-import { ChangeNotifier } from '../../../src/core/store/change-notifier.ts';
+import { ChangeNotifier } from '../../../src/core/store/events.ts';
 import { openStore } from '../../../src/core/store/open-store.ts';
 import type { SpaceChange } from '../../../src/core/store/store.ts';
 import { manualClock, HOUR } from '../../support/clock.ts';

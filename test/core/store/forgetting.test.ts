@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { KeyKeeper } from '../../../src/core/crypto/key-keeper.ts';
-import { DiskReserve } from '../../../src/core/file/folder.ts';
+import { DiskReserve } from '../../../src/core/file/disk-space.ts';
 import { Connection } from '../../../src/core/store/connection.ts';
 import { openDatabase } from '../../../src/core/store/database.ts';
 import { SqliteStore } from '../../../src/core/store/sqlite-store.ts';
