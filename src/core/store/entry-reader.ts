@@ -1,7 +1,7 @@
-import { type Connection, INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
+import { INCLUDE_EXPIRED, type EntryRow } from './connection.ts';
 import { writerOf } from './entry.ts';
-import type { SealedRows } from './sealed-rows.ts';
 import type { KindStatements } from './statements.ts';
+import type { StoreContext } from './store-context.ts';
 import {
   type EntryCursor,
   type Entry,
@@ -12,12 +12,6 @@ import {
   type PageQuery,
   STEP_BYTES,
 } from './store.ts';
-
-interface Deps {
-  readonly connection: Connection;
-  readonly rows: SealedRows;
-  readonly now: () => number;
-}
 
 const FIRST: EntryCursor = { at: Number.MIN_SAFE_INTEGER, row: Number.MIN_SAFE_INTEGER };
 const LAST: EntryCursor = { at: Number.MAX_SAFE_INTEGER, row: Number.MAX_SAFE_INTEGER };
@@ -43,16 +37,16 @@ const ORDERS: Record<PageQuery['sort'], Order> = {
 
 /** What lives in the file at this moment. Everything here is one synchronous step. */
 export class EntryReader {
-  readonly #deps: Deps;
+  readonly #context: Pick<StoreContext, 'connection' | 'rows' | 'time'>;
 
-  constructor(deps: Deps) {
-    this.#deps = deps;
+  constructor(context: Pick<StoreContext, 'connection' | 'rows' | 'time'>) {
+    this.#context = context;
   }
 
   findLiving(namespace: Namespace, kind: Kind, key: string): { row: EntryRow; entry: Entry } | undefined {
-    const { rows, now } = this.#deps;
+    const { rows, time } = this.#context;
     const row = rows.find(namespace, kind, key);
-    if (!row || row.expires_at <= now()) return undefined;
+    if (!row || row.expires_at <= time.now()) return undefined;
     const entry = rows.openCached(namespace, kind, row);
     return entry && { row, entry };
   }
@@ -65,27 +59,27 @@ export class EntryReader {
   withHistory(namespace: Namespace, key: string): FactWithHistory | undefined {
     const fact = this.findLiving(namespace, 'fact', key);
     if (!fact) return undefined;
-    const lastTombstone = this.#deps.connection.sql.lastTombstone.get() as number;
+    const lastTombstone = this.#context.connection.sql.lastTombstone.get() as number;
     return { entry: fact.entry, versions: this.versions(namespace, fact.row), lastTombstone };
   }
 
   versions(namespace: Namespace, fact: EntryRow): Entry[] {
-    const { connection, rows, now } = this.#deps;
-    const found = connection.sql.versions.all(connection.namespaceId(namespace), fact.key_hash, now()) as EntryRow[];
+    const { connection, rows, time } = this.#context;
+    const found = connection.sql.versions.all(connection.namespaceId(namespace), fact.key_hash, time.now()) as EntryRow[];
     return found.map((row) => rows.open(namespace, 'history', row)).filter((entry) => entry !== undefined);
   }
 
   /** Rows with their writers. Rows whose seal is broken share one name, which no writer can have. */
   writersOf(namespace: Namespace, kind: Kind, found: readonly EntryRow[]): (EntryCursor & { readonly writer: string })[] {
     return found.map((row) => {
-      const entry = this.#deps.rows.open(namespace, kind, row);
+      const entry = this.#context.rows.open(namespace, kind, row);
       return { at: row.updated_at, row: row.row, writer: entry ? writerOf(entry.author) : '' };
     });
   }
 
   /** The next rows of a kind with their writers, oldest first, expired rows included. */
   writersAfter(namespace: Namespace, kind: Kind, { at, row }: EntryCursor, limit: number): (EntryCursor & { writer: string })[] {
-    const { connection } = this.#deps;
+    const { connection } = this.#context;
     const id = connection.namespaceId(namespace);
     if (id === undefined) return [];
     const found = connection
@@ -95,25 +89,25 @@ export class EntryReader {
   }
 
   count(namespace: Namespace, kind: Kind, category?: string): number {
-    const { connection, now } = this.#deps;
+    const { connection, time } = this.#context;
     const id = connection.namespaceId(namespace);
     if (id === undefined) return 0;
     const { count, countInCategory, countExpired } = connection.statementsOf(kind);
     if (category === undefined && connection.hasUsageCounters) {
-      return connection.usageCounters.rows(id, kind) - (countExpired.get(id, now()) as number);
+      return connection.usageCounters.rows(id, kind) - (countExpired.get(id, time.now()) as number);
     }
-    return (category === undefined ? count.get(id, now()) : countInCategory.get(id, now(), category)) as number;
+    return (category === undefined ? count.get(id, time.now()) : countInCategory.get(id, time.now(), category)) as number;
   }
 
   /** What ends in between lies side by side in an index: a look costs what there is to count, and nothing is opened. */
   countEnding(namespace: Namespace, kind: Kind, before: number): number {
-    const { connection, now } = this.#deps;
+    const { connection, time } = this.#context;
     const id = connection.namespaceId(namespace);
-    return id === undefined ? 0 : (connection.statementsOf(kind).countEnding.get(id, now(), before) as number);
+    return id === undefined ? 0 : (connection.statementsOf(kind).countEnding.get(id, time.now(), before) as number);
   }
 
   page(namespace: Namespace, kind: Kind, query: PageQuery): EntryPage {
-    const { connection, rows } = this.#deps;
+    const { connection, rows } = this.#context;
     const id = connection.namespaceId(namespace);
     if (id === undefined) return { entries: [], rows: [] };
     const { limit, matches, bytes = STEP_BYTES, uncached: once = false } = query;
@@ -152,9 +146,9 @@ export class EntryReader {
     { at, row }: EntryCursor,
     limit: number,
   ): EntryRow[] {
-    const { connection, now } = this.#deps;
+    const { connection, time } = this.#context;
     const { all, inCategory } = ORDERS[sort];
-    const scope = [id, now(), expiresBefore ?? Number.MAX_SAFE_INTEGER];
+    const scope = [id, time.now(), expiresBefore ?? Number.MAX_SAFE_INTEGER];
     const place = [at, at, row, limit];
     const statements = connection.statementsOf(kind);
     if (category === undefined) return statements[all].all(...scope, ...place) as EntryRow[];

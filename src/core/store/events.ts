@@ -62,7 +62,7 @@ function callOrReset(listener: (event: EntryEvent) => void, event: EntryEvent): 
 export class ChangeNotifier {
   readonly #listeners = new Set<(changed: SpaceChange) => void>();
   readonly #pending = new Map<string, SpaceChange>();
-  #scheduled: NodeJS.Immediate | undefined;
+  #scheduled = false;
 
   subscribe(listener: (changed: SpaceChange) => void): Disposable {
     // A wrapper of its own lets the same function subscribe twice.
@@ -75,11 +75,12 @@ export class ChangeNotifier {
     if (this.#listeners.size === 0) return;
     const { subject, session = '' } = changed.namespace;
     this.#pending.set(JSON.stringify([subject, session, changed.kind]), changed);
-    this.#scheduled ??= setImmediate(() => this.#publish());
+    if (!this.#scheduled) setImmediate(() => this.#publish());
+    this.#scheduled = true;
   }
 
   #publish(): void {
-    this.#scheduled = undefined;
+    this.#scheduled = false;
     const changes = [...this.#pending.values()];
     this.#pending.clear();
     for (const changed of changes) for (const listener of this.#listeners) listener(changed);

@@ -1,7 +1,6 @@
 import type { Connection } from './connection.ts';
 import type { EntryReader } from './entry-reader.ts';
 import { writerOf } from './entry.ts';
-import type { EntryEvents } from './events.ts';
 import type { SealedRows } from './sealed-rows.ts';
 import { KIND_NUMBERS } from './statements.ts';
 import type { EntryCursor, EntryEvent, Kind, Namespace } from './store.ts';
@@ -38,31 +37,28 @@ interface RecordWriters {
   next: EntryCursor | undefined;
 }
 
-interface Deps {
-  readonly connection: Connection;
-  readonly events: EntryEvents;
-  readonly reader: EntryReader;
-  readonly rows: SealedRows;
-}
-
 /**
  * Evicts rows from records that several clients write to, so that each client keeps its fair share. Who wrote a row is sealed,
  * so the writers of a full record are read once, a few rows per write, and then follow the entry events.
  */
 export class FairEviction {
-  readonly #deps: Deps;
+  readonly #connection: Connection;
+  readonly #rows: SealedRows;
+  readonly #reader: EntryReader;
   readonly #records = new Map<string, RecordWriters>();
   #subscribed = false;
 
-  constructor(deps: Deps) {
-    this.#deps = deps;
+  constructor(connection: Connection, rows: SealedRows, reader: EntryReader) {
+    this.#connection = connection;
+    this.#rows = rows;
+    this.#reader = reader;
   }
 
   /** Reads some more writers of a full record. True once all are known. Call it in a transaction. */
   scan(namespace: Namespace, kind: Kind): boolean {
     const record = this.#record(namespace, kind);
     if (!record.next) return true;
-    const found = this.#deps.reader.writersAfter(namespace, kind, record.next, SCANNED_PER_WRITE);
+    const found = this.#reader.writersAfter(namespace, kind, record.next, SCANNED_PER_WRITE);
     for (const { row, writer } of found) record.writers.set(row, writer);
     const last = found.at(-1);
     record.next = found.length < SCANNED_PER_WRITE ? undefined : last && { at: last.at, row: last.row };
@@ -71,19 +67,18 @@ export class FairEviction {
 
   /** Call it in a transaction, after `scan` returned true. */
   evict(namespace: Namespace, kind: Kind, count: number): void {
-    const { connection, events, rows } = this.#deps;
     const record = this.#record(namespace, kind);
     const writers = new Map(record.writers);
     // Changes of this transaction, which are not published yet.
-    for (const event of events.pending) follow({ ...record, writers }, event);
+    for (const event of this.#connection.events.pending) follow({ ...record, writers }, event);
     const numbers = [...writers.keys()];
-    const id = connection.namespaceId(namespace);
+    const id = this.#connection.namespaceId(namespace);
     for (const position of fairEviction([...writers.values()], count)) {
       const row = numbers[position] ?? NaN;
-      const found = connection.sql.rowById.get(row) as { namespace: number; kind: number } | undefined;
+      const found = this.#connection.sql.rowById.get(row) as { namespace: number; kind: number } | undefined;
       // The row was read in a transaction that was rolled back.
       if (found?.namespace !== id || found?.kind !== KIND_NUMBERS[kind]) record.writers.delete(row);
-      else rows.deleteRow({ row });
+      else this.#rows.deleteRow({ row });
     }
   }
 
@@ -99,7 +94,7 @@ export class FairEviction {
 
   #subscribe(): void {
     this.#subscribed = true;
-    this.#deps.events.subscribe((event) => {
+    this.#connection.events.subscribe((event) => {
       // Names of clients are sealed, so none stays in memory after a lock.
       if (event.what === 'doubt') this.#records.clear();
       else for (const record of this.#records.values()) follow(record, event);

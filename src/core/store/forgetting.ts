@@ -1,10 +1,9 @@
 import { createHmac } from 'node:crypto';
 import { encodeFrame } from '../crypto/frame.ts';
-import type { KeyKeeper } from '../crypto/key-keeper.ts';
-import type { Connection, NamespaceRow, EntryRow } from './connection.ts';
+import type { NamespaceRow, EntryRow } from './connection.ts';
 import { isVersionCategory } from './entry.ts';
-import type { SealedRows } from './sealed-rows.ts';
 import { KIND_NUMBERS } from './statements.ts';
+import type { StoreContext } from './store-context.ts';
 import { type Kind, type Namespace, type Selection, STEP_BYTES } from './store.ts';
 
 /** Kinds that a restored backup could bring back. Versions go with their fact. */
@@ -25,14 +24,7 @@ const SLICE = { ms: 0.3, rows: 12, bytes: STEP_BYTES };
 /** Row numbers read at once: an index holds them, so they cost little. */
 const LISTED = 1000;
 
-interface Deps {
-  readonly connection: Connection;
-  readonly keys: KeyKeeper;
-  readonly rows: SealedRows;
-  now(): number;
-  /** The latest moment that is not in doubt. */
-  trusted(): number;
-}
+type Deps = Pick<StoreContext, 'connection' | 'keys' | 'rows' | 'time'>;
 
 /** Starts forgets. */
 export class Forgetting {
@@ -198,7 +190,7 @@ export class ForgetJob {
           continue;
         }
         const { category, expires_at: end } = matching.row;
-        if (!UNSEEN.has(group.kind) && !isVersionCategory(category) && end > this.#deps.now()) entries += 1;
+        if (!UNSEEN.has(group.kind) && !isVersionCategory(category) && end > this.#deps.time.now()) entries += 1;
       }
       partlyDeleted = undefined;
       place += 1;
@@ -311,12 +303,12 @@ export class ForgetJob {
 
   /** The failure that says why there is no key: the memory may be locked between two slices. */
   #requireKey(): void {
-    if (needsKey(this.#selection)) void this.#deps.keys.ring;
+    if (needsKey(this.#selection)) this.#deps.keys.requireKeys();
   }
 
   #moment(): { at: number; trusted: number } {
-    const at = this.#deps.now();
-    return { at, trusted: Math.min(at, this.#deps.trusted()) };
+    const at = this.#deps.time.now();
+    return { at, trusted: Math.min(at, this.#deps.time.trusted()) };
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Database, Statement } from 'better-sqlite3';
-import type { Connection, EntryRow } from './connection.ts';
-import type { SealedRows } from './sealed-rows.ts';
+import type { EntryRow } from './connection.ts';
 import { KIND_NUMBERS } from './statements.ts';
+import type { StoreContext } from './store-context.ts';
 import type { Kind, Namespace, Overview } from './store.ts';
 
 interface OpenedKey {
@@ -38,12 +38,6 @@ interface Place {
   readonly id: number;
 }
 
-interface Deps {
-  readonly connection: Connection;
-  readonly rows: SealedRows;
-  now(): number;
-}
-
 const NEVER = Number.MAX_SAFE_INTEGER;
 /** Categories whose newest keys are kept open; more are opened each time. */
 const KEPT = 4096;
@@ -54,20 +48,20 @@ const KEPT = 4096;
  * so asking again costs next to nothing. Where nothing changed at all, the whole answer stands.
  */
 export class OverviewReader {
-  readonly #deps: Deps;
+  readonly #context: Pick<StoreContext, 'connection' | 'rows' | 'time'>;
   readonly #recent = new Map<string, Recent>();
   readonly #answered = new Map<string, Answered>();
   #countedBy: CategoryCounters | undefined;
 
-  constructor(deps: Deps) {
-    this.#deps = deps;
+  constructor(context: Pick<StoreContext, 'connection' | 'rows' | 'time'>) {
+    this.#context = context;
   }
 
   overview(namespace: Namespace, kind: Kind, most: Most): Overview {
-    const { connection, rows } = this.#deps;
+    const { connection, rows } = this.#context;
     const id = connection.namespaceId(namespace);
     if (id === undefined) return { categories: [], more: 0 };
-    const now = this.#deps.now();
+    const now = this.#context.time.now();
     const { categoryCounters: categories } = connection;
     // Others count the changes from the beginning again.
     if (categories !== this.#countedBy) this.clear();
@@ -84,11 +78,11 @@ export class OverviewReader {
 
   #look({ namespace, kind, id }: Place, most: Most, now: number): Overview {
     const gone = new Map(
-      (this.#deps.connection.statementsOf(kind).expiredByCategory.all(id, now) as { category: string; count: number }[]).map(
+      (this.#context.connection.statementsOf(kind).expiredByCategory.all(id, now) as { category: string; count: number }[]).map(
         ({ category, count }) => [category, count],
       ),
     );
-    const living = this.#deps.connection.categoryCounters
+    const living = this.#context.connection.categoryCounters
       .of(id, kind)
       .map(({ category, rows, version }) => ({ name: category, count: rows - (gone.get(category) ?? 0), version }))
       .filter(({ count }) => count > 0);
@@ -124,7 +118,7 @@ export class OverviewReader {
     { name, most, now }: { name: string; most: number; now: number },
     known: readonly OpenedKey[],
   ): OpenedKey[] {
-    const { connection, rows } = this.#deps;
+    const { connection, rows } = this.#context;
     const keys: OpenedKey[] = [];
     let [at, row] = [NEVER, NEVER];
     for (;;) {

@@ -38,7 +38,7 @@ export function planRevert(entry: Entry, versions: readonly Entry[], range: Undo
  * The versions that were not undone, newest first. A restored version is dated by its original. The versions between the two were
  * undone, and no later undo may restore them.
  */
-export function standingVersions(versions: readonly Entry[]): Entry[] {
+function standingVersions(versions: readonly Entry[]): Entry[] {
   const standing: Entry[] = [];
   for (let at = 0; at < versions.length; at += 1) {
     const version = versions[at];

@@ -99,8 +99,7 @@ function secretsIn(connection: Connection, names: readonly string[], ring: KeyRi
  * The restored memory has the secret that signed them, so they would otherwise be valid but not listed.
  */
 export function applyNewerState(connection: Connection, keys: KeyKeeper, newer: NewerState): number {
-  connection.begin();
-  try {
+  return connection.transaction(() => {
     for (const { id, expires_at } of newer.revocations) connection.sql.insertRevocation.run(id, expires_at);
     carrySegments(connection, keys, newer);
     const revoked = carryTokens(connection, keys, newer);
@@ -117,12 +116,8 @@ export function applyNewerState(connection: Connection, keys: KeyKeeper, newer: 
       carryRecoveryKey(connection, keys, newer);
     }
     carryClock(keys, newer);
-    connection.commit();
     return revoked;
-  } catch (error) {
-    connection.rollback();
-    throw error;
-  }
+  });
 }
 
 /** A segment opened after the backup must not be opened again, because each segment limits the use of one derived key. */

@@ -9,7 +9,7 @@ import { diskFailureOf } from '../file/disk-failure.ts';
 import { syncFile, syncFolder } from '../file/files.ts';
 import { lockFolder } from '../file/folder.ts';
 import { prepareFolder } from '../file/prepare-folder.ts';
-import { CommitQueue, type Transactions } from '../store/commit-queue.ts';
+import { CommitQueue } from '../store/commit-queue.ts';
 import { Connection } from '../store/connection.ts';
 import { MEMORY_FILE, openDatabase } from '../store/database.ts';
 import { tombstoneHash } from '../store/forgetting.ts';
@@ -224,21 +224,6 @@ const covers = (
   (scope.session === null || scope.session === session) &&
   (scope.category === null || scope.category === category);
 
-const keepingLogShort = (connection: Connection): Transactions => ({
-  begin: () => connection.begin(),
-  commit: () => {
-    connection.commit();
-    connection.checkpointLongLog();
-  },
-  rollback: () => connection.rollback(),
-  savepoint: () => connection.savepoint(),
-  releaseSavepoint: () => connection.releaseSavepoint(),
-  rollbackToSavepoint: () => connection.rollbackToSavepoint(),
-  get inTransaction() {
-    return connection.inTransaction;
-  },
-});
-
 /** If this machine has a key for this memory, reseals with it. Otherwise stores the recovered key. */
 async function bringUnderPresentKey(
   parts: Omit<ConstructorParameters<typeof Rotation>[0], 'queue'>,
@@ -252,7 +237,10 @@ async function bringUnderPresentKey(
     if (present.key.equals(recovered.current)) return;
     const source: KeySource = { name: place.name, createsOnFirstStart: false, read: () => Promise.resolve(present) };
     keys.replaceKeys({ ...keys.requireKeys(), source });
-    const queue = new CommitQueue(keepingLogShort(connection), (told) => ({ told, doubtful: true }));
+    const queue = new CommitQueue(connection, {
+      explain: (told) => ({ told, doubtful: true }),
+      committed: () => connection.checkpointLongLog(),
+    });
     await new Rotation({ ...parts, queue }).run();
     return;
   }

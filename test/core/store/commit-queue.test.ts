@@ -47,7 +47,7 @@ describe('writes that arrive together (R-DUR-01)', () => {
         return connection.inTransaction;
       },
     };
-    queue = new CommitQueue(counted, (told) => ({ told, doubtful: doubt }));
+    queue = new CommitQueue(counted, { explain: (told) => ({ told, doubtful: doubt }) });
   });
 
   test('are committed together, and each gets its own answer', async () => {
@@ -307,7 +307,7 @@ describe('writes that arrive together (R-DUR-01)', () => {
         rollbackToSavepoint: () => connection.rollbackToSavepoint(),
         inTransaction: true,
       },
-      (told) => ({ told, doubtful: true }),
+      { explain: (told) => ({ told, doubtful: true }) },
     );
     const fails = (): never => {
       throw new Error('no');
@@ -331,9 +331,11 @@ describe('writes that arrive together (R-DUR-01)', () => {
           return connection.inTransaction;
         },
       },
-      (told) => {
-        asked.push(told);
-        return { told, doubtful: true };
+      {
+        explain: (told) => {
+          asked.push(told);
+          return { told, doubtful: true };
+        },
       },
     );
     const error = new Error('flush failed');
