@@ -2,16 +2,16 @@ import { statfsSync } from 'node:fs';
 import { Failure } from '../../contract/failure.ts';
 import { errorCodeOf } from './files.ts';
 
-/** Less than this free counts as a full disk when a flush fails without saying why. */
-const NEARLY_NOTHING = 1024 * 1024;
+/** With less free space than this, an I/O error without a reason counts as a full disk. */
+const NEARLY_FULL_BYTES = 1024 * 1024;
 
 export interface DiskFailure {
   readonly told: Failure;
-  /** What the connection believes may not be what the disk holds: it must be replaced. */
+  /** The connection may hold pages that never reached the disk, so it must be replaced. */
   readonly doubtful: boolean;
 }
 
-/** What an error of the database or of the disk under it means to a caller; undefined for any other. */
+/** The meaning of an error of SQLite or of the disk; undefined for any other error. */
 export function diskFailureOf(error: unknown, folder: string): DiskFailure | undefined {
   const code = errorCodeOf(error);
   if (code === 'ENOSPC' || code === 'EDQUOT') return { told: diskFull(error), doubtful: false };
@@ -31,7 +31,7 @@ export function diskFailureOf(error: unknown, folder: string): DiskFailure | und
 function nearlyFull(folder: string): boolean {
   try {
     const { bavail, bsize } = statfsSync(folder);
-    return bavail * bsize < NEARLY_NOTHING;
+    return bavail * bsize < NEARLY_FULL_BYTES;
   } catch {
     return false;
   }

@@ -7,17 +7,17 @@ import { diskFailureOf } from './disk-failure.ts';
 import { errorCodeOf } from './files.ts';
 
 /**
- * One process per data folder, for life: an exclusive transaction on a database of its own. The operating system
- * ends it with the process, however that ends, so there is never a stale lock (R-DUR).
+ * Locks a data folder for one process, by an exclusive transaction on a database of its own. The operating system releases the lock
+ * when the process ends, so there is never a stale lock.
  */
 export function lockFolder(folder: string): Disposable {
   const file = join(folder, 'lock.db');
   let db: Database | undefined;
   try {
     createPrivately(file);
-    // Two that start at once may hold each other off for a moment; one of them gets it.
+    // Two processes that start at once may block each other for a moment, and one of them gets the lock.
     db = new Sqlite(file, { timeout: 200 });
-    // Nothing is ever written to it, and a full disk must not keep anybody out.
+    // Nothing is written to it, so that a start on a full disk works.
     db.pragma('journal_mode = MEMORY');
     db.exec('BEGIN EXCLUSIVE');
   } catch (cause) {
@@ -50,7 +50,7 @@ function refused(cause: unknown, folder: string): Failure {
   );
 }
 
-/** SQLite would make it with whatever the umask allows. */
+/** SQLite would create it with the permissions of the umask. */
 function createPrivately(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));

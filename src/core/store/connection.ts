@@ -1,10 +1,10 @@
 import type { Database, Statement } from 'better-sqlite3';
 import { DatabaseFile } from '../file/database-file.ts';
 import { errorCodeOf } from '../file/files.ts';
+import { CategoryCounters } from './category-counters.ts';
 import { connect, PAGE_BYTES, damaged } from './database.ts';
 import { EntryEvents } from './events.ts';
 import { migrations } from './migrations/index.ts';
-import { CategoryCounters } from './overview.ts';
 import { UsageCounters } from './quota.ts';
 import { requireSchema } from './schema.ts';
 import { type KindStatements, prepare, prepareKind, type Statements } from './statements.ts';

@@ -16,9 +16,9 @@ import {
 const FIRST: EntryCursor = { at: Number.MIN_SAFE_INTEGER, row: Number.MIN_SAFE_INTEGER };
 const LAST: EntryCursor = { at: Number.MAX_SAFE_INTEGER, row: Number.MAX_SAFE_INTEGER };
 
-/** Rows opened in one step while looking for those that match; more would keep others waiting. */
+/** Rows opened in one step while searching for matching ones. More would delay other requests. */
 const LOOKED_AT = 500;
-/** Rows read at once. Nobody knows at first how long they are; then of long ones no more are read than will be opened. */
+/** Rows read at once. The first chunk shows how long the rows are, and so how many of them one step will open. */
 const CHUNK = 50;
 const FIRST_CHUNK = 2;
 
@@ -35,7 +35,7 @@ const ORDERS: Record<PageQuery['sort'], Order> = {
   expires: { all: 'soonest', inCategory: 'soonestInCategory', start: FIRST, by: 'expires_at' },
 };
 
-/** What lives in the file at this moment. Everything here is one synchronous step. */
+/** Reads the entries that have not expired. Each method is one synchronous step. */
 export class EntryReader {
   readonly #context: Pick<StoreContext, 'connection' | 'rows' | 'time'>;
 
@@ -99,7 +99,7 @@ export class EntryReader {
     return (category === undefined ? count.get(id, time.now()) : countInCategory.get(id, time.now(), category)) as number;
   }
 
-  /** What ends in between lies side by side in an index: a look costs what there is to count, and nothing is opened. */
+  /** Counts in an index, and opens no entry. */
   countEnding(namespace: Namespace, kind: Kind, before: number): number {
     const { connection, time } = this.#context;
     const id = connection.namespaceId(namespace);
@@ -116,7 +116,7 @@ export class EntryReader {
     const named: number[] = [];
     let after = query.after ?? start;
     let opened = 0;
-    // Rows whose seal is broken, and those that do not match, leave gaps, which the next rows fill.
+    // Rows with a broken seal and rows that do not match are skipped.
     for (let seen = 0; seen < LOOKED_AT;) {
       const likely = seen === 0 ? FIRST_CHUNK : Math.ceil(((bytes - opened) * seen) / opened);
       const chunk = Math.min(CHUNK, likely, matches ? CHUNK : limit - entries.length);
@@ -124,7 +124,7 @@ export class EntryReader {
       for (const [index, row] of found.slice(0, chunk).entries()) {
         const entry = once ? rows.open(namespace, kind, row) : rows.openCached(namespace, kind, row);
         after = { at: row[by], row: row.row };
-        // Whatever its type says: in a row of a damaged page there may be nothing.
+        // On a damaged page the blob may be missing, whatever its type says.
         opened += Buffer.isBuffer(row.sealed) ? row.sealed.length : 0;
         if (entry && (matches?.(entry) ?? true)) {
           entries.push(entry);

@@ -6,10 +6,10 @@ import { KIND_NUMBERS } from './statements.ts';
 import type { StoreContext } from './store-context.ts';
 import { type Kind, type Namespace, type Selection, STEP_BYTES } from './store.ts';
 
-/** Kinds that a restored backup could bring back. Versions go with their fact. */
-const LASTING: ReadonlySet<Kind> = new Set(['fact', 'audit', 'cache', 'pack', 'activity']);
-/** Kinds no caller can list: they go with what they belong to. */
-const UNSEEN: ReadonlySet<Kind> = new Set(['history', 'activity']);
+/** Kinds with tombstones, because a restored backup could bring them back. Versions are deleted with their fact. */
+const TOMBSTONED: ReadonlySet<Kind> = new Set(['fact', 'audit', 'cache', 'pack', 'activity']);
+/** Kinds that do not count as deleted entries. */
+const UNCOUNTED: ReadonlySet<Kind> = new Set(['history', 'activity']);
 /**
  * Activity goes first: the record of this forget is written later and may get the row number of a deleted row. Versions
  * go last: by then only those without a fact are left.
@@ -40,7 +40,7 @@ export class Forgetting {
 
   /** Counting skips the kinds that are never counted. */
   beginCount(subject: string, selection: Selection): ForgetJob {
-    return new ForgetJob(this.#deps, subject, { ...selection, kinds: selection.kinds.filter((kind) => !UNSEEN.has(kind)) });
+    return new ForgetJob(this.#deps, subject, { ...selection, kinds: selection.kinds.filter((kind) => !UNCOUNTED.has(kind)) });
   }
 
   /** Deletes everything in one go, for a single key. Only inside a transaction. */
@@ -61,9 +61,9 @@ export interface ForgetProgress {
   readonly rows: number;
   readonly group: number;
   readonly row: number;
-  /** The fact whose versions are being deleted, as it was when it was judged and buried. */
+  /** The fact whose versions are being deleted, as it was when it matched and its tombstone was written. */
   readonly partlyDeleted: EntryRow | undefined;
-  /** Whether the tombstone for the whole scope is kept. */
+  /** Whether the tombstone of the whole scope is written. */
   readonly tombstoned: boolean;
   /** Whether the activity record has a row for this forget. */
   readonly recorded: boolean;
@@ -96,12 +96,12 @@ interface Matching {
   readonly key: string | undefined;
 }
 
-/** Whether the selection asks about what only the key opens. */
+/** Whether entries must be opened to know if they match. */
 export const needsKey = (selection: Selection): boolean => selection.key !== undefined || selection.matches !== undefined;
 
 /**
- * Deletes, or counts, what a selection names, one slice at a time, and keeps keyed hashes of what a restored backup must
- * not bring back. It lists row numbers first and judges each row when it gets there, so it ends even if others keep
+ * Deletes, or counts, the entries of a selection, one slice at a time. Writes tombstones, so that a restored backup does not bring
+ * them back. It lists row numbers first and judges each row when it gets there, so it ends even if others keep
  * writing, and misses no row that stays in place.
  */
 export class ForgetJob {
@@ -115,7 +115,7 @@ export class ForgetJob {
     this.#deps = deps;
     this.#subject = subject;
     this.#selection = selection;
-    this.#began = this.#moment();
+    this.#began = this.#times();
     this.#requireKey();
     const namespaces = deps.connection
       .namespaces()
@@ -133,13 +133,13 @@ export class ForgetJob {
 
   /** Deletes one slice. Only inside a transaction. */
   delete(from: ForgetProgress): ForgetProgress {
-    let { tombstoned: buried } = from;
-    if (this.#isWhole && !buried) {
-      this.#buryWhole();
-      buried = true;
+    let { tombstoned } = from;
+    if (this.#coversScope && !tombstoned) {
+      this.#writeScopeTombstones();
+      tombstoned = true;
     }
-    const to = this.#slice({ ...from, tombstoned: buried }, (group, matching, budget, partlyDeleted) => {
-      if (!partlyDeleted) this.#bury(group, matching);
+    const to = this.#slice({ ...from, tombstoned }, (group, matching, budget, partlyDeleted) => {
+      if (!partlyDeleted) this.#writeTombstone(group, matching);
       return this.#deleteRow(group, matching.row, budget);
     });
     if (to.done) this.#deps.connection.deleteEmptySessions();
@@ -190,7 +190,7 @@ export class ForgetJob {
           continue;
         }
         const { category, expires_at: end } = matching.row;
-        if (!UNSEEN.has(group.kind) && !isVersionCategory(category) && end > this.#deps.time.now()) entries += 1;
+        if (!UNCOUNTED.has(group.kind) && !isVersionCategory(category) && end > this.#deps.time.now()) entries += 1;
       }
       partlyDeleted = undefined;
       place += 1;
@@ -266,47 +266,47 @@ export class ForgetJob {
     return true;
   }
 
-  /** A whole kind, or a category when there is no key to hash names with, is remembered as what it is. */
-  get #isWhole(): boolean {
+  /** Whether one tombstone covers the whole scope: a kind, or a category if there is no key to hash names with. */
+  get #coversScope(): boolean {
     return !needsKey(this.#selection) && (this.#selection.category === undefined || !this.#deps.keys.heldKeys);
   }
 
   /**
-   * Before the first row goes, so that an interrupted forget stays forgotten in older backups. It covers what was written
-   * until the forget began: what is written meanwhile may stay.
+   * Written before the first row is deleted, so that an interrupted forget also holds for older backups. It covers entries written
+   * before the forget began, because those written meanwhile may stay.
    */
-  #buryWhole(): void {
+  #writeScopeTombstones(): void {
     const { kinds, session, category } = this.#selection;
     const { at, trusted } = this.#began;
-    for (const kind of kinds.filter((one) => LASTING.has(one))) {
-      this.#keepScope(at, trusted, session ?? null, KIND_NUMBERS[kind], category ?? null);
+    for (const kind of kinds.filter((one) => TOMBSTONED.has(one))) {
+      this.#insertScopeTombstone(at, trusted, session ?? null, KIND_NUMBERS[kind], category ?? null);
     }
   }
 
-  #bury({ namespace, kind }: Group, { row, key = this.#selection.key }: Matching): void {
-    if (!LASTING.has(kind) || (this.#isWhole && row.updated_at <= this.#began.at)) return;
+  #writeTombstone({ namespace, kind }: Group, { row, key = this.#selection.key }: Matching): void {
+    if (!TOMBSTONED.has(kind) || (this.#coversScope && row.updated_at <= this.#began.at)) return;
     const { connection, keys, rows } = this.#deps;
-    const { at, trusted } = this.#moment();
+    const { at, trusted } = this.#times();
     const name = key ?? (keys.heldKeys && rows.open(namespaceOf(namespace), kind, row)?.key);
     const secret = keys.heldKeys && keys.tombstoneKey();
     if (secret && name !== undefined) {
       connection.sql.insertHashTombstone.run(at, trusted, tombstoneHash(secret, namespaceOf(namespace), kind, name));
     } else {
-      // Its name is lost with its seal, or what hashes names is; but a copy in a backup may be whole.
-      this.#keepScope(at, trusted, namespace.session, KIND_NUMBERS[kind], row.category);
+      // The name cannot be read or hashed here, but the copy in a backup may be intact.
+      this.#insertScopeTombstone(at, trusted, namespace.session, KIND_NUMBERS[kind], row.category);
     }
   }
 
-  #keepScope(at: number, trusted: number, session: string | null, kind: number, category: string | null): void {
+  #insertScopeTombstone(at: number, trusted: number, session: string | null, kind: number, category: string | null): void {
     this.#deps.connection.sql.insertScopeTombstone.run(at, trusted, this.#subject, session, kind, category);
   }
 
-  /** The failure that says why there is no key: the memory may be locked between two slices. */
+  /** Throws if the memory was locked since the last slice. */
   #requireKey(): void {
     if (needsKey(this.#selection)) this.#deps.keys.requireKeys();
   }
 
-  #moment(): { at: number; trusted: number } {
+  #times(): { at: number; trusted: number } {
     const at = this.#deps.time.now();
     return { at, trusted: Math.min(at, this.#deps.time.trusted()) };
   }
@@ -314,7 +314,7 @@ export class ForgetJob {
 
 const FIRST = { at: Number.MIN_SAFE_INTEGER, row: Number.MIN_SAFE_INTEGER };
 
-/** What is left of a slice. */
+/** The remaining work of a slice. */
 class Budget {
   readonly #until = performance.now() + SLICE.ms;
   #begun = false;
@@ -357,11 +357,11 @@ class Budget {
 const isUnchanged = (row: EntryRow, judged: EntryRow): boolean =>
   row.row === judged.row && row.key_hash.equals(judged.key_hash) && sameSeal(row.sealed, judged.sealed);
 
-/** Whatever their type says: in a row of a damaged page there may be nothing. */
+/** On a damaged page the blobs may be missing, whatever their type says. */
 const sameSeal = (one: unknown, other: unknown): boolean =>
   Buffer.isBuffer(one) && Buffer.isBuffer(other) ? one.equals(other) : one === other;
 
-/** Whatever its type says: in a row of a damaged page there may be nothing. */
+/** On a damaged page the blob may be missing, whatever its type says. */
 const sizeOf = ({ sealed }: EntryRow): number => (Buffer.isBuffer(sealed) ? sealed.length : 0);
 
 export const tombstoneHash = (secret: Buffer, { subject, session }: Namespace, kind: Kind, key: string): Buffer =>

@@ -1,12 +1,11 @@
-import type { Database, Statement } from 'better-sqlite3';
+import type { CategoryCounters } from './category-counters.ts';
 import type { EntryRow } from './connection.ts';
-import { KIND_NUMBERS } from './statements.ts';
 import type { StoreContext } from './store-context.ts';
 import type { Kind, Namespace, Overview } from './store.ts';
 
 interface OpenedKey {
   readonly row: number;
-  /** Tells this state of the row from every other. */
+  /** Identifies this state of the row. */
   readonly seal: string;
   readonly key: string;
   readonly expiresAt: number;
@@ -19,9 +18,9 @@ interface Recent {
   readonly keys: readonly OpenedKey[];
 }
 
-/** What was answered, and from when until when it would be answered again if nothing changed. */
-interface Answered {
-  readonly changes: number;
+/** A cached overview, and the time in which it is right unless an entry changes. */
+interface CachedOverview {
+  readonly revision: number;
   readonly from: number;
   readonly until: number;
   readonly overview: Overview;
@@ -39,19 +38,18 @@ interface Place {
 }
 
 const NEVER = Number.MAX_SAFE_INTEGER;
-/** Categories whose newest keys are kept open; more are opened each time. */
-const KEPT = 4096;
+const MAX_CACHED = 4096;
 
 /**
- * The table of contents of one kind of entry in a namespace. Counters say how many, and the newest keys of a category stay
- * opened. They are looked up again when something in it changed or one of them expired, and then only what is new is opened,
- * so asking again costs next to nothing. Where nothing changed at all, the whole answer stands.
+ * The table of contents of one kind of entry in a namespace. Counters give the numbers, and the newest keys of each category are
+ * cached. When an entry of a category changes or expires, only its new rows are opened. If nothing changed, the whole overview
+ * comes from the cache.
  */
 export class OverviewReader {
   readonly #context: Pick<StoreContext, 'connection' | 'rows' | 'time'>;
   readonly #recent = new Map<string, Recent>();
-  readonly #answered = new Map<string, Answered>();
-  #countedBy: CategoryCounters | undefined;
+  readonly #overviews = new Map<string, CachedOverview>();
+  #counters: CategoryCounters | undefined;
 
   constructor(context: Pick<StoreContext, 'connection' | 'rows' | 'time'>) {
     this.#context = context;
@@ -63,20 +61,20 @@ export class OverviewReader {
     if (id === undefined) return { categories: [], more: 0 };
     const now = this.#context.time.now();
     const { categoryCounters: categories } = connection;
-    // Others count the changes from the beginning again.
-    if (categories !== this.#countedBy) this.clear();
-    this.#countedBy = categories;
+    // New counters begin again with the same version numbers.
+    if (categories !== this.#counters) this.clear();
+    this.#counters = categories;
     const where = `${id} ${kind} ${most.categories} ${most.keys}`;
-    const known = this.#answered.get(where);
-    if (known?.changes === rows.revision && known.from <= now && known.until > now) return known.overview;
-    const overview = this.#look({ namespace, kind, id }, most, now);
+    const known = this.#overviews.get(where);
+    if (known?.revision === rows.revision && known.from <= now && known.until > now) return known.overview;
+    const overview = this.#read({ namespace, kind, id }, most, now);
     const [soonest] = connection.statementsOf(kind).soonest.all(id, now, NEVER, now, now, 0, 1) as EntryRow[];
-    if (this.#answered.size >= KEPT) this.#answered.clear();
-    this.#answered.set(where, { changes: rows.revision, from: now, until: soonest?.expires_at ?? NEVER, overview });
+    if (this.#overviews.size >= MAX_CACHED) this.#overviews.clear();
+    this.#overviews.set(where, { revision: rows.revision, from: now, until: soonest?.expires_at ?? NEVER, overview });
     return overview;
   }
 
-  #look({ namespace, kind, id }: Place, most: Most, now: number): Overview {
+  #read({ namespace, kind, id }: Place, most: Most, now: number): Overview {
     const gone = new Map(
       (this.#context.connection.statementsOf(kind).expiredByCategory.all(id, now) as { category: string; count: number }[]).map(
         ({ category, count }) => [category, count],
@@ -94,25 +92,25 @@ export class OverviewReader {
     return { categories, more: living.length - categories.length };
   }
 
-  /** Keys are what the seal hides: none stays open when the memory is locked. */
+  /** Keys are sealed, so none stays in RAM after a lock. */
   clear(): void {
-    this.#answered.clear();
+    this.#overviews.clear();
     this.#recent.clear();
   }
 
   #recentOf(place: Place, { name, version, most, now }: { name: string; version: number; most: number; now: number }): string[] {
     const where = `${place.id} ${place.kind} ${name}`;
     const known = this.#recent.get(where);
-    // A clock that was put right may show again what had expired.
+    // After a correction of the clock, expired entries may show again.
     const fits = known?.version === version && known.most === most && known.at <= now;
     if (fits && known.keys.every(({ expiresAt }) => expiresAt > now)) return known.keys.map(({ key }) => key);
     const keys = this.#newest(place, { name, most, now }, known?.keys ?? []);
-    if (!known && this.#recent.size >= KEPT) this.#recent.clear();
+    if (!known && this.#recent.size >= MAX_CACHED) this.#recent.clear();
     this.#recent.set(where, { version, most, at: now, keys });
     return keys.map(({ key }) => key);
   }
 
-  /** Rows whose seal is broken leave gaps, which the next rows fill. */
+  /** Rows with a broken seal are skipped. */
   #newest(
     { namespace, kind, id }: Place,
     { name, most, now }: { name: string; most: number; now: number },
@@ -136,100 +134,6 @@ export class OverviewReader {
   }
 }
 
-/** The seal's last bytes vouch for all before them; the times beside it are cheap to compare, so they need not be trusted. */
+/** The authentication tag of the seal, which covers the whole row, and the times. */
 const sealOf = ({ created_at, updated_at, expires_at, sealed }: EntryRow): string =>
   `${created_at} ${updated_at} ${expires_at} ${sealed.toString('latin1', Math.max(0, sealed.length - 16))}`;
-
-interface CategoryCount {
-  readonly category: string;
-  readonly rows: number;
-  /** Another number after every change in this category, also when it was empty in between. */
-  readonly version: number;
-}
-
-const { history, activity } = KIND_NUMBERS;
-const inCategories = Object.values(KIND_NUMBERS)
-  .filter((kind) => kind !== history && kind !== activity)
-  .map((kind) => `(${kind})`)
-  .join(', ');
-
-/** Apart from the others: an index has all of it, while the bytes are read row by row, and the first look needs only this. */
-const CATEGORIES = `
-  CREATE TEMP TABLE category_tally (
-    namespace INTEGER NOT NULL, kind INTEGER NOT NULL, category TEXT NOT NULL, rows INTEGER NOT NULL, version INTEGER NOT NULL,
-    PRIMARY KEY (namespace, kind, category)
-  ) WITHOUT ROWID;
-  -- One for all: a category that is empty leaves no row behind, and must not get an old number when it comes back.
-  CREATE TEMP TABLE change (last INTEGER NOT NULL);
-
-  INSERT INTO change VALUES (0);
-  -- From one category to the next by the index, and each counted in it as a stretch: that steps along the same rows as a GROUP BY does,
-  -- with half of the work at each. The condition on the kind is that of the index, word for word, without which it is not used.
-  INSERT INTO category_tally
-    WITH RECURSIVE place (namespace, kind, category) AS (
-      SELECT id, column1, (SELECT min(category) FROM main.entry
-          WHERE namespace = id AND kind = column1 AND kind <> ${history} AND kind <> ${activity})
-        FROM main.namespace CROSS JOIN (VALUES ${inCategories})
-      UNION ALL
-      SELECT namespace, kind, (SELECT min(category) FROM main.entry AS next
-          WHERE next.namespace = place.namespace AND next.kind = place.kind AND next.category > place.category
-            AND next.kind <> ${history} AND next.kind <> ${activity})
-        FROM place WHERE category IS NOT NULL
-    )
-    SELECT namespace, kind, category, (SELECT count(*) FROM main.entry AS one
-        WHERE one.namespace = place.namespace AND one.kind = place.kind AND one.category = place.category
-          AND one.kind <> ${history} AND one.kind <> ${activity}), 0
-      FROM place WHERE category IS NOT NULL
-    UNION ALL
-    -- Activity is in no index by category. Counted apart, namespace by namespace, which CROSS JOIN keeps SQLite to.
-    SELECT namespace, kind, category, count(*), 0 FROM main.namespace CROSS JOIN main.entry ON namespace = id
-      WHERE kind = ${activity} GROUP BY namespace, kind, category;
-
-  CREATE TEMP TRIGGER category_insert AFTER INSERT ON main.entry WHEN new.kind <> ${history} BEGIN
-    UPDATE change SET last = last + 1;
-    INSERT INTO category_tally VALUES (new.namespace, new.kind, new.category, 1, (SELECT last FROM change))
-      ON CONFLICT DO UPDATE SET rows = rows + 1, version = excluded.version;
-  END;
-  CREATE TEMP TRIGGER category_delete AFTER DELETE ON main.entry WHEN old.kind <> ${history} BEGIN
-    UPDATE change SET last = last + 1;
-    UPDATE category_tally SET rows = rows - 1, version = (SELECT last FROM change)
-      WHERE namespace = old.namespace AND kind = old.kind AND category = old.category;
-    DELETE FROM category_tally
-      WHERE namespace = old.namespace AND kind = old.kind AND category = old.category AND rows = 0;
-  END;
-  CREATE TEMP TRIGGER category_change AFTER UPDATE ON main.entry
-    WHEN new.kind <> ${history} AND new.category = old.category
-  BEGIN
-    UPDATE change SET last = last + 1;
-    UPDATE category_tally SET version = (SELECT last FROM change)
-      WHERE namespace = new.namespace AND kind = new.kind AND category = new.category;
-  END;
-  CREATE TEMP TRIGGER category_move AFTER UPDATE OF category ON main.entry
-    WHEN new.kind <> ${history} AND new.category <> old.category
-  BEGIN
-    UPDATE change SET last = last + 1;
-    UPDATE category_tally SET rows = rows - 1, version = (SELECT last FROM change)
-      WHERE namespace = old.namespace AND kind = old.kind AND category = old.category;
-    DELETE FROM category_tally
-      WHERE namespace = old.namespace AND kind = old.kind AND category = old.category AND rows = 0;
-    INSERT INTO category_tally VALUES (new.namespace, new.kind, new.category, 1, (SELECT last FROM change))
-      ON CONFLICT DO UPDATE SET rows = rows + 1, version = excluded.version;
-  END;
-`;
-
-/** How much there is in each category: what an overview asks. */
-export class CategoryCounters {
-  readonly #categories: Statement;
-
-  constructor(db: Database) {
-    db.transaction(() => db.exec(CATEGORIES))();
-    this.#categories = db.prepare(
-      'SELECT category, rows, version FROM temp.category_tally WHERE namespace = ? AND kind = ? ORDER BY category',
-    );
-  }
-
-  /** A to Z. */
-  of(namespaceId: number, kind: Kind): CategoryCount[] {
-    return this.#categories.all(namespaceId, KIND_NUMBERS[kind]) as CategoryCount[];
-  }
-}

@@ -6,25 +6,25 @@ import type { Kind, Quota } from './store.ts';
 
 const MOST: Partial<Record<Kind, number>> = RECORD_ROWS;
 
-/** Rows of a kind that one namespace keeps; the oldest make room. */
+/** The most rows of a kind in one namespace. The oldest are evicted. */
 export const rowLimit = (kind: Kind): number => MOST[kind] ?? Infinity;
 
 /**
- * Kinds that the clients of a memory share: one of them must not evict what the others left. Answers of packs are not among
- * them: they are long, and whoever needs one that was evicted runs the pack again.
+ * Kinds in which one client must not evict the rows of another. Cached pack results are not among them, because the pack can run
+ * again.
  */
 export const isSharedKind = (kind: Kind): boolean => kind === 'activity' || kind === 'audit';
 
-/** What takes a place that somebody has to make. */
+/** Kinds with a quota. Their writes are refused instead of evicting other entries. */
 export type QuotaKind = 'fact' | 'pack';
 
 export const isQuotaKind = (kind: Kind): kind is QuotaKind => kind === 'fact' || kind === 'pack';
 
-/** Packs cannot use up what a person has for facts, nor facts what packs have. */
+/** Facts and entries of packs have separate quotas. */
 export const quotaOf = (kind: QuotaKind, quota: Quota): Quota =>
   kind === 'fact' ? quota : { facts: PACK.memory, bytes: quota.bytes };
 
-/** What is said to a subject that has used up its share (R-FACT-16, R-PACK-28). */
+/** The refusal of a write beyond the quota (R-FACT-16, R-PACK-28). */
 export function quotaExceeded(kind: QuotaKind, what: keyof Quota, quota: Quota): Failure {
   if (kind === 'pack') {
     const most = what === 'facts' ? `${quota.facts} entries` : size(quota.bytes);
@@ -48,10 +48,8 @@ const SETTING: Record<keyof Quota, string> = { facts: 'HELMDECK_QUOTA_FACTS', by
 const { fact, history, pack } = KIND_NUMBERS;
 
 /**
- * Counters beside the entries, in memory and gone with the connection. SQLite keeps them by triggers, so they follow every
- * way in which a row may come, go or change, and are taken back with whatever is taken back.
- *
- * They count rows, expired or not: a row that has just expired is still there until the sweep. Whoever asks subtracts those.
+ * Counters in temporary tables of the connection. Triggers update them, so they include every change and are rolled back with it.
+ * They count expired rows too, until the sweep deletes these.
  */
 const ROWS = `
   CREATE TEMP TABLE tally (
@@ -75,7 +73,7 @@ const ROWS = `
   END;
 `;
 
-/** How much there is: what the quota asks. */
+/** The room that subjects use, for the quotas. */
 export class UsageCounters {
   readonly #usage: Readonly<Record<QuotaKind, Statement>>;
   readonly #expired: Readonly<Record<QuotaKind, Statement>>;
@@ -90,7 +88,7 @@ export class UsageCounters {
            FROM temp.tally WHERE kind IN (${kinds}) AND ${subject}`,
       );
     this.#usage = { fact: usage(fact, `${fact}, ${history}`), pack: usage(pack, `${pack}`) };
-    // An expired fact takes all of its versions along; a version may also end before its fact.
+    // The versions of an expired fact do not count either. A version can also expire before its fact.
     const expiredFacts = db.prepare(
       `SELECT count(*) FILTER (WHERE kind = ${fact}) AS facts, coalesce(sum(length(sealed)), 0) AS bytes FROM (
          SELECT kind, sealed FROM entry WHERE ${subject} AND kind IN (${fact}, ${history}) AND expires_at <= @now
@@ -107,12 +105,12 @@ export class UsageCounters {
     this.#rows = db.prepare('SELECT rows FROM temp.tally WHERE namespace = ? AND kind = ?').pluck();
   }
 
-  /** What a subject holds of what it may hold, its sessions included. */
+  /** The room a subject uses, its sessions included, with expired entries. */
   usage(subject: string, kind: QuotaKind): Quota {
     return this.#usage[kind].get({ subject }) as Quota;
   }
 
-  /** How much of that nobody sees any more: it waits for the sweep. */
+  /** The part of it that has expired and waits for the sweep. */
   expired(subject: string, kind: QuotaKind, now: number): Quota {
     return this.#expired[kind].get({ subject, now }) as Quota;
   }

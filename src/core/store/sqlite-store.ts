@@ -64,7 +64,7 @@ export class SqliteStore implements MemoryStore {
   readonly upkeep: FileUpkeep | undefined;
   readonly vault: SqliteVault;
   readonly #parts: SqliteParts;
-  readonly #context: StoreContext;
+  readonly #context: StoreContext & { readonly sweeper: Sweeper };
   readonly #forgetting: Forgetting;
   readonly #reader: EntryReader;
   readonly #writer: EntryWriter;

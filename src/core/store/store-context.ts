@@ -7,7 +7,6 @@ import type { Connection } from './connection.ts';
 import type { ChangeNotifier } from './events.ts';
 import type { SealedRows } from './sealed-rows.ts';
 import type { Quota } from './store.ts';
-import type { Sweeper } from './sweeper.ts';
 
 /** The parts of one open memory. */
 export interface StoreContext {
@@ -17,7 +16,7 @@ export interface StoreContext {
   readonly time: StoredClock;
   readonly disk: Disk;
   readonly queue: CommitQueue;
-  readonly sweeper: Sweeper;
+  readonly sweeper: { scheduleAt(time: number): void };
   readonly changes: ChangeNotifier;
   /** Undefined if nothing is limited. */
   readonly quota: Quota | undefined;

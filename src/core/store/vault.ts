@@ -3,14 +3,14 @@ import type { Vault } from './store.ts';
 
 /** Marks the vault's texts among the secrets of the database. */
 export const VAULT_PREFIX = 'vault ';
-/** Names in the vault. A restore decides by them which state of the replaced memory survives. */
+/** Names in the vault. By these a restore decides which state of the replaced memory to keep. */
 export const SIGNING_SECRET = 'signing secret';
 export const TOKEN_RECORD = 'token ';
-/** Beside the record, so that a start learns of the pause by the name alone. */
+/** Separate from the token record, so that a start finds paused tokens by name, without the key. */
 export const PAUSED_TOKEN = 'paused token ';
 export const CREDENTIAL = 'credential ';
 
-/** The first name after all of those. */
+/** Sorts after all names with the prefix. */
 const AFTER = 'vault!';
 
 /** How the vault reads and writes. The unopened variants need no key. */
@@ -21,7 +21,7 @@ interface Access {
   readUnopened<T>(query: () => T): Promise<T>;
 }
 
-/** Texts sealed like the database's own secrets, and the tokens that were taken back, in clear. */
+/** Texts, sealed like the secrets of the database, and the ids of revoked tokens, which are not sealed. */
 export class SqliteVault implements Vault {
   readonly #context: Pick<StoreContext, 'connection' | 'keys' | 'time'>;
   readonly #access: Access;
