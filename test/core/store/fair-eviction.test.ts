@@ -37,7 +37,7 @@ describe('fair eviction', () => {
         for (const client of new Set(clients)) {
           const held = clients.flatMap((one, position) => (one === client ? [position] : []));
           const gone = held.filter((position) => evicted.includes(position));
-          // Its oldest go first, and none while others hold more.
+          // Its oldest rows are evicted first, and none while others hold more.
           expect(gone).toEqual(held.slice(0, held.length <= share ? 0 : gone.length));
         }
       }),
@@ -50,7 +50,7 @@ describe.each([
   { kept: 'in a file', keyless: false },
   { kept: 'in RAM', keyless: true },
 ])('a memory $kept', ({ keyless }) => {
-  test('keeps the last words of every client, however much another client writes (R-HIST-02)', async () => {
+  test('keeps the last versions of every client, however much another client writes (R-HIST-02)', async () => {
     const memory = await openTestMemory({ keyless });
     const [good, bad, owner] = [memory.as(aCaller()), memory.as(attacker), memory.as(theOwner)];
     await good('remember', { key: 'k', value: 'first' });
@@ -65,7 +65,7 @@ describe.each([
     expect((await owner('recall', { key: 'k' })).value).toBe('original');
   });
 
-  test('keeps the last words of as many clients as there are versions, also when one of them goes on (R-HIST-02)', async () => {
+  test('keeps the last version of each of 20 clients while another client writes (R-HIST-02)', async () => {
     const memory = await openTestMemory({ keyless });
     const names = Array.from({ length: HISTORY_VERSIONS }, (_, index) => `client-${index}`);
     for (const client of names) await memory.as(aCaller({ client }))('remember', { key: 'k', value: client });
@@ -100,7 +100,7 @@ describe.each([
   );
 
   test.each(['activity', 'audit'] as const)(
-    'keeps the fair share of %s rows of three clients that write a lot, also after a restart (R-OPS-08, R-PACK-28)',
+    'keeps the fair share of %s rows of three clients that write a lot, also after a lock (R-OPS-08, R-PACK-28)',
     async (kind) => {
       const memory = await openTestMemory({ keyless, quota: QUOTA });
       const { store } = memory;
@@ -135,7 +135,7 @@ describe.each([
     },
   );
 
-  test('says nothing in the record of what changed nothing (R-VIEW-05)', async () => {
+  test('records no write that changed nothing (R-VIEW-05)', async () => {
     const memory = await openTestMemory({ keyless });
     const [good, bad] = [memory.as(aCaller()), memory.as(attacker)];
     await good('remember', { key: 'k', value: 'v' });

@@ -40,17 +40,17 @@ describe.each([
       { operation: 'undoForget', client: 'window', key },
       { operation: 'forget', client: 'window', key },
     ]);
-    // Once: it cannot be done over what came after it.
+    // The handle works only once.
     await expect(window('undoForget', { undo })).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('is for good after ten seconds (R-FORGET-12, R-FORGET-13)', async () => {
+  test('cannot be undone after ten seconds (R-FORGET-12, R-FORGET-13)', async () => {
     const { memory, window, undo } = await forgotten();
     await memory.clock.advance(10_000);
     await expect(window('undoForget', { undo })).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('is undone by nobody else, and nobody else is given the way (R-FORGET-13)', async () => {
+  test('can be undone only by the window, and only the window gets a handle (R-FORGET-13)', async () => {
     const { memory, claude, undo } = await forgotten();
     for (const caller of [aCaller({ may: ['admin'] }), theOwner]) {
       await expect(memory.as(caller)('undoForget', { undo })).rejects.toMatchObject({ code: 'insufficient_scope' });
@@ -63,7 +63,7 @@ describe.each([
   });
 
   test.each(['all', 'facts', `key:${key}`, 'client:codex'])(
-    'is not undone once %s was forgotten after it (R-FORGET-12)',
+    'cannot be undone after a forget of %s (R-FORGET-12)',
     async (scope) => {
       const { claude, window, undo } = await forgotten();
       await claude('forget', { scope });
@@ -71,7 +71,7 @@ describe.each([
     },
   );
 
-  test('is not undone over what was stored since (R-FORGET-16)', async () => {
+  test('cannot be undone when the key was stored again (R-FORGET-16)', async () => {
     const { claude, window, undo } = await forgotten();
     await claude('remember', { key, value: 'new' });
     await expect(window('undoForget', { undo })).rejects.toMatchObject({ code: 'not_found' });
@@ -79,7 +79,7 @@ describe.each([
   });
 });
 
-test('a lock drops what the window could bring back (R-FORGET-13, R-LOCK-02)', async () => {
+test('a lock drops the forgotten facts (R-FORGET-13, R-LOCK-02)', async () => {
   const memory = await openTestMemory();
   const [window, owner] = [memory.as(theWindow), memory.as(theOwner)];
   await window('remember', { key, value: 'v' });
@@ -159,7 +159,7 @@ test('the undo keeps an older tombstone, also one from when the clock was wrong 
   expect(tombstones()).toBe(1);
 });
 
-test('what was brought back is not forgotten again by a restored backup (R-FORGET-16)', async () => {
+test('a restored backup keeps a fact that was put back (R-FORGET-16)', async () => {
   const memory = await openTestMemory();
   const window = memory.as(theWindow);
   await window('remember', { key, value: 'v' });
