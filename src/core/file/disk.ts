@@ -51,13 +51,13 @@ export class Disk {
     try {
       return step();
     } catch (error) {
-      throw this.explain(error).told;
+      throw this.explain(error).failure;
     }
   }
 
-  /** What callers are told about an error. Reopens the file if its contents are in doubt. */
+  /** Returns the failure for the callers. Reopens the file if its contents are in doubt. */
   explain(error: unknown): DiskFailure {
-    const failure = diskFailureOf(error, this.#deps.folder ?? '.') ?? { told: asFailure(error), doubtful: false };
+    const failure = diskFailureOf(error, this.#deps.folder ?? '.') ?? { failure: asFailure(error), doubtful: false };
     if (failure.doubtful) this.#reopen();
     return failure;
   }
@@ -71,7 +71,7 @@ export class Disk {
     }
   }
 
-  /** After a commit, keeps the log short. Each step has an event loop turn of its own, so that requests run in between. */
+  /** After a commit, keeps the log short. Each step runs in a separate event loop turn, so that requests run in between. */
   committed(): void {
     if (this.#isShorteningLog) return;
     this.#isShorteningLog = true;
@@ -186,7 +186,7 @@ export class Disk {
       this.#state = {
         at: 'failed',
         why: 'the disk reports errors',
-        remedy: 'Check the disk; the program goes on by itself when it works again.',
+        remedy: 'Check the disk. The program resumes when the disk works again.',
       };
     }
   }

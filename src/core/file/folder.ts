@@ -7,7 +7,7 @@ import { diskFailureOf } from './disk-failure.ts';
 import { errorCodeOf } from './files.ts';
 
 /**
- * Locks a data folder for one process, by an exclusive transaction on a database of its own. The operating system releases the lock
+ * Locks a data folder for one process, by an exclusive transaction on a separate database. The operating system releases the lock
  * when the process ends, so there is never a stale lock.
  */
 export function lockFolder(folder: string): Disposable {
@@ -45,7 +45,7 @@ function refused(cause: unknown, folder: string): Failure {
     );
   }
   return (
-    diskFailureOf(cause, folder)?.told ??
+    diskFailureOf(cause, folder)?.failure ??
     new Failure('invalid_config', 'The data folder cannot be written; check its permissions and its disk.', { cause })
   );
 }

@@ -9,17 +9,17 @@ export function prepareFolder(folder: string): void {
   if ((mode & 0o170000) !== 0o040000) {
     throw new Failure(
       'invalid_config',
-      'The data folder must be a folder and not a link; set HELMDECK_DATA_DIR to the real one.',
+      'The data folder must be a folder and not a link. Set HELMDECK_DATA_DIR to the folder itself.',
     );
   }
   if (process.platform === 'win32') return;
   if (uid !== process.getuid?.()) {
-    throw new Failure('invalid_config', 'The data folder belongs to another user; set HELMDECK_DATA_DIR to one of your own.');
+    throw new Failure('invalid_config', 'The data folder belongs to another user. Set HELMDECK_DATA_DIR to a folder of yours.');
   }
   if ((mode & 0o077) !== 0) {
     throw new Failure(
       'invalid_config',
-      'Others may look into the data folder; run chmod 700 on it, or set HELMDECK_DATA_DIR to another.',
+      'Other users can read the data folder. Run chmod 700 on it, or set HELMDECK_DATA_DIR to another folder.',
     );
   }
 }
@@ -63,7 +63,7 @@ function made(folder: string): Stats {
   } catch (cause) {
     throw new Failure(
       'invalid_config',
-      'The data folder cannot be made or read; set HELMDECK_DATA_DIR to a folder of your own.',
+      'The data folder cannot be created or read. Set HELMDECK_DATA_DIR to a folder of yours.',
       { cause },
     );
   }

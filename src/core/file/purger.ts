@@ -1,6 +1,6 @@
 import type { Clock } from '../time/clock.ts';
 
-/** Deleted bytes must be gone within a second (R-PURGE-02). One flush serves all deletes of half a second. */
+/** Deleted bytes must be purged within a second (R-PURGE-02). One flush serves all deletes of half a second. */
 const SOON_MS = 500;
 
 /**

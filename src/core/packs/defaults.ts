@@ -93,8 +93,8 @@ export class Defaults implements Disposable {
 
   #hear(change: EntryEvent): void {
     // The memory may have been locked, and everything here was decrypted with its key.
-    if (change.what === 'doubt') this.#shelves.clear();
-    else if (change.what === 'gone') {
+    if (change.what === 'reset') this.#shelves.clear();
+    else if (change.what === 'deleted') {
       for (const shelf of this.#shelves.values()) drop(shelf, change.row);
     } else if (change.kind === 'audit') {
       const shelf = this.#shelves.get(change.namespace.subject);

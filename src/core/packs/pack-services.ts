@@ -82,7 +82,7 @@ export function createPackServices(options: PackServicesOptions): PackServices &
   });
   const locks = store.onEntryEvent(({ what }) => {
     const { key } = store.status();
-    if (what !== 'doubt' || isKeyAvailable(key)) return;
+    if (what !== 'reset' || isKeyAvailable(key)) return;
     const why = new Failure('key_unavailable', `The memory was locked before this run ended. ${key.remedy}`);
     pipelines.cancelAllRuns(why);
     engine.cancelAllRuns(why);

@@ -9,8 +9,8 @@ type Transactions = Pick<
 interface Host {
   /** Called before each transaction. Throws if the file is not open. */
   readonly require?: () => void;
-  /** Says what callers are told about an error, and whether the contents of the disk are in doubt after it. */
-  readonly explain: (error: unknown) => Pick<DiskFailure, 'doubtful'> & { readonly told: unknown };
+  /** Returns the failure for the callers, and whether the error leaves the contents of the disk in doubt. */
+  readonly explain: (error: unknown) => Pick<DiskFailure, 'doubtful'> & { readonly failure: unknown };
   /** Called after each commit. */
   readonly committed?: () => void;
 }
@@ -23,12 +23,12 @@ interface Job {
 
 /** Ends the whole transaction, because a job met an error after which the contents of the disk are in doubt. */
 class DoubtfulDisk extends Error {
-  readonly told: unknown;
+  readonly failure: unknown;
   readonly doubtful = true;
 
-  constructor(told: unknown) {
+  constructor(failure: unknown) {
     super('The contents of the disk are in doubt.');
-    this.told = told;
+    this.failure = failure;
   }
 }
 
@@ -73,8 +73,8 @@ export class CommitQueue {
   }
 
   /**
-   * Runs a job that is not urgent, one per transaction and for a small part of the time while others wait. The job is told
-   * whether it is alone in its transaction, so that it can do less if it is not.
+   * Runs a job that is not urgent, one per transaction and for a small part of the time while others wait. `isAlone` is
+   * true if it is alone in its transaction; otherwise it should do less.
    */
   runInBackground<T>(job: (isAlone: boolean) => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -151,11 +151,11 @@ export class CommitQueue {
       this.#host.committed?.();
     } catch (error) {
       this.#rollback();
-      const { told, doubtful } = error instanceof DoubtfulDisk ? error : this.#host.explain(error);
+      const { failure, doubtful } = error instanceof DoubtfulDisk ? error : this.#host.explain(error);
       // One job can use up a resource of all, such as disk space. Nothing was committed, so each job is tried alone. A failed flush
       // is never repeated, because the disk may have lost the first attempt without saying so.
       if (jobs.length > 1 && !doubtful) for (const job of jobs) this.#commit([job]);
-      else for (const job of jobs) job.reject(told);
+      else for (const job of jobs) job.reject(failure);
       return;
     }
     for (const settle of outcomes) settle();
@@ -165,7 +165,7 @@ export class CommitQueue {
     try {
       this.#transactions.rollback();
     } catch {
-      // The connection lost the transaction. Callers are told the error that ended it.
+      // The connection lost the transaction. Callers get the error that ended it.
     }
   }
 
@@ -184,9 +184,9 @@ export class CommitQueue {
     } catch (error) {
       if (!this.#transactions.inTransaction) throw error;
       this.#transactions.rollbackToSavepoint();
-      const { told, doubtful } = this.#host.explain(error);
-      if (doubtful) throw new DoubtfulDisk(told);
-      return () => job.reject(told);
+      const { failure, doubtful } = this.#host.explain(error);
+      if (doubtful) throw new DoubtfulDisk(failure);
+      return () => job.reject(failure);
     }
   }
 }

@@ -60,7 +60,7 @@ export class Connection {
   /** The schema version that was last compared with the migrations. */
   #schemaVersion: number | undefined;
 
-  /** Without a path the database is in RAM, and all that concerns its file does nothing. */
+  /** Without a path the database is in RAM, and the methods for its file do nothing. */
   constructor(path: string | undefined, db: Database) {
     this.#path = path;
     this.#db = db;
@@ -123,7 +123,7 @@ export class Connection {
     this.#file?.close();
   }
 
-  /** Runs a step in a transaction of its own. */
+  /** Runs a step in its own transaction: commits it, or rolls it back if it throws. */
   transaction<T>(step: () => T): T {
     try {
       this.begin();
@@ -259,8 +259,8 @@ export class Connection {
   }
 
   /**
-   * Moves a long log into the file. Runs after the commit, so that no response waits for it. True if so many pages have changed
-   * that they should be scrubbed, in a step of its own.
+   * Moves a long log into the file. Runs after the commit, so that no response waits for it. True if enough pages have changed
+   * to scrub them at once, in a separate step.
    */
   checkpointLongLog(): boolean {
     const frames = this.#logFrames();
@@ -272,7 +272,7 @@ export class Connection {
     return this.#file.changedPages >= CHANGED_PAGES;
   }
 
-  /** Moves a log of at least this many pages into the file. If true, the log can be truncated, in a step of its own. */
+  /** Moves a log of at least this many pages into the file. If true, the log can be truncated, in a separate step. */
   checkpointLogFrom(frames: number): boolean {
     const length = this.#logFrames();
     if (!this.#file || length < frames) return false;

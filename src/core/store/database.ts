@@ -38,7 +38,7 @@ export function openDatabase(
 ): Database {
   if (existsSync(file)) inspect(file, steps.length);
   // SQLite would apply the log of the lost file to the new one.
-  else if (hasLog(file)) throw damaged('it is missing while its log memory.db-wal is still there');
+  else if (hasLog(file)) throw damaged('it is missing, but its log memory.db-wal exists');
   else create(file, steps);
   let db: Database | undefined;
   try {
@@ -48,8 +48,8 @@ export function openDatabase(
   } catch (error) {
     db?.close();
     // The statements are correct, so the file does not match its header.
-    if (errorCodeOf(error) === 'SQLITE_ERROR') throw damaged('its header does not fit what is in it', error);
-    throw diskFailureOf(error, dirname(file))?.told ?? error;
+    if (errorCodeOf(error) === 'SQLITE_ERROR') throw damaged('its header does not match its contents', error);
+    throw diskFailureOf(error, dirname(file))?.failure ?? error;
   }
 }
 
@@ -101,7 +101,7 @@ function closeUnchanged(db: Database, file: string): void {
 function requireOurs(db: Database, steps: readonly Migration[], check: SchemaCheck): void {
   const version = db.pragma('user_version', { simple: true });
   const objects = db.prepare('SELECT count(*) FROM main.sqlite_schema').pluck().get();
-  if (version === 0 && objects !== 0) throw damaged('its header does not fit what is in it');
+  if (version === 0 && objects !== 0) throw damaged('its header does not match its contents');
   requireSchema(db, steps, check);
 }
 
@@ -130,7 +130,7 @@ function requireSettings(db: Database): void {
     ['page_size', PAGE_BYTES],
   ] as const) {
     if (db.pragma(name, { simple: true }) === wanted) continue;
-    throw new Failure('invalid_config', `SQLite does not take ${name} = ${wanted} here; keep the data folder on a local disk.`);
+    throw new Failure('invalid_config', `SQLite cannot set ${name} = ${wanted} here. Keep the data folder on a local disk.`);
   }
 }
 
@@ -178,7 +178,7 @@ function inspect(file: string, version: number): void {
   } finally {
     closeSync(handle);
   }
-  if (header.subarray(0, 16).toString('latin1') !== 'SQLite format 3\0') throw damaged('its beginning is not that of a database');
+  if (header.subarray(0, 16).toString('latin1') !== 'SQLite format 3\0') throw damaged('it has no SQLite header');
   if (header.readUInt32BE(68) !== APPLICATION_ID) {
     throw new Failure(
       'store_unavailable',
@@ -214,7 +214,10 @@ function requireVersion(db: Database): void {
   const parts = version.split('.').map(Number);
   const at = OLDEST_SQLITE.findIndex((wanted, index) => parts[index] !== wanted);
   if (at >= 0 && (parts[at] ?? 0) < (OLDEST_SQLITE[at] ?? 0)) {
-    throw new Failure('store_unavailable', `SQLite ${version} can damage a memory; use one from ${OLDEST_SQLITE.join('.')} on.`);
+    throw new Failure(
+      'store_unavailable',
+      `SQLite ${version} can damage a memory. Use version ${OLDEST_SQLITE.join('.')} or later.`,
+    );
   }
 }
 

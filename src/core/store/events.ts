@@ -45,7 +45,7 @@ export class EntryEvents {
   /** Listeners can no longer rely on earlier events. */
   publishReset(): void {
     this.rollback();
-    for (const listener of this.#listeners) listener({ what: 'doubt' });
+    for (const listener of this.#listeners) listener({ what: 'reset' });
   }
 }
 
@@ -54,7 +54,7 @@ function callOrReset(listener: (event: EntryEvent) => void, event: EntryEvent): 
   try {
     listener(event);
   } catch {
-    listener({ what: 'doubt' });
+    listener({ what: 'reset' });
   }
 }
 
@@ -65,7 +65,7 @@ export class ChangeNotifier {
   #scheduled = false;
 
   subscribe(listener: (changed: SpaceChange) => void): Disposable {
-    // A wrapper of its own lets the same function subscribe twice.
+    // A separate wrapper lets the same function subscribe twice.
     const entry = (changed: SpaceChange): void => listener(changed);
     this.#listeners.add(entry);
     return { [Symbol.dispose]: () => void this.#listeners.delete(entry) };

@@ -96,7 +96,7 @@ export class FairEviction {
     this.#subscribed = true;
     this.#connection.events.subscribe((event) => {
       // Names of clients are sealed, so none stays in memory after a lock.
-      if (event.what === 'doubt') this.#records.clear();
+      if (event.what === 'reset') this.#records.clear();
       else for (const record of this.#records.values()) follow(record, event);
     });
   }
@@ -105,8 +105,8 @@ export class FairEviction {
 const FIRST: EntryCursor = { at: Number.MIN_SAFE_INTEGER, row: Number.MIN_SAFE_INTEGER };
 
 function follow({ namespace, kind, writers, next }: RecordWriters, event: EntryEvent): void {
-  if (event.what === 'gone') writers.delete(event.row);
-  if (event.what !== 'kept' || event.kind !== kind) return;
+  if (event.what === 'deleted') writers.delete(event.row);
+  if (event.what !== 'stored' || event.kind !== kind) return;
   if (event.namespace.subject !== namespace.subject || event.namespace.session !== namespace.session) return;
   // A row that the scan has not reached yet is read by the scan, in its order.
   if (!next || writers.has(event.row)) writers.set(event.row, writerOf(event.entry.author));

@@ -11,8 +11,8 @@ const TOMBSTONED: ReadonlySet<Kind> = new Set(['fact', 'audit', 'cache', 'pack',
 /** Kinds that do not count as deleted entries. */
 const UNCOUNTED: ReadonlySet<Kind> = new Set(['history', 'activity']);
 /**
- * Activity goes first: the record of this forget is written later and may get the row number of a deleted row. Versions
- * go last: by then only those without a fact are left.
+ * Activity rows are deleted first: the row of this forget is written later and may get the number of a deleted row. Versions are
+ * deleted last: by then only versions without a fact are left.
  */
 const ORDER: readonly Kind[] = ['activity', 'fact', 'audit', 'cache', 'pack', 'history'];
 
@@ -43,7 +43,7 @@ export class Forgetting {
     return new ForgetJob(this.#deps, subject, { ...selection, kinds: selection.kinds.filter((kind) => !UNCOUNTED.has(kind)) });
   }
 
-  /** Deletes everything in one go, for a single key. Only inside a transaction. */
+  /** Deletes everything in one step, for a single key. Call it in a transaction. */
   run(subject: string, selection: Selection): number {
     const job = this.begin(subject, selection);
     let progress = FORGET_START;
@@ -52,7 +52,7 @@ export class Forgetting {
   }
 }
 
-/** How far a forget has come. A slice that is rolled back starts again from the progress it was given. */
+/** The progress of a forget. A slice that is rolled back starts again from the progress it was given. */
 export interface ForgetProgress {
   readonly done: boolean;
   /** Entries deleted, or counted, that a caller could have seen. */
@@ -86,7 +86,7 @@ interface Group {
   readonly kind: Kind;
   /** The rows that existed when this group was listed. */
   readonly listed: number[];
-  /** Where listing goes on; undefined when it is complete. */
+  /** Where listing continues; undefined when it is complete. */
   next: { at: number; row: number } | undefined;
 }
 
@@ -101,8 +101,8 @@ export const needsKey = (selection: Selection): boolean => selection.key !== und
 
 /**
  * Deletes, or counts, the entries of a selection, one slice at a time. Writes tombstones, so that a restored backup does not bring
- * them back. It lists row numbers first and judges each row when it gets there, so it ends even if others keep
- * writing, and misses no row that stays in place.
+ * them back. It lists row numbers first and checks each row when it reaches it. So it ends even if
+ * other clients keep writing, and misses no row that stays in place.
  */
 export class ForgetJob {
   readonly #deps: Deps;
@@ -131,7 +131,7 @@ export class ForgetJob {
     return this.#slice(from, () => true);
   }
 
-  /** Deletes one slice. Only inside a transaction. */
+  /** Deletes one slice. Call it in a transaction. */
   delete(from: ForgetProgress): ForgetProgress {
     let { tombstoned } = from;
     if (this.#coversScope && !tombstoned) {
@@ -146,7 +146,7 @@ export class ForgetJob {
     return to;
   }
 
-  /** Visits rows until the slice is used up. The visitor returns false when it has to see the row again. */
+  /** Visits rows until the slice is used up. The visitor returns false if it needs the row again in the next slice. */
   #slice(
     from: ForgetProgress,
     visit: (group: Group, matching: Matching, budget: Budget, partlyDeleted: boolean) => boolean,
@@ -179,7 +179,7 @@ export class ForgetJob {
       const row = this.#read(group, number, budget);
       const isJudged = row !== undefined && partlyDeleted !== undefined && isUnchanged(row, partlyDeleted);
       if (partlyDeleted && !isJudged) {
-        // The fact was written again or deleted. The versions that were judged with it are still deleted.
+        // The fact was written again or deleted. The versions that matched with it are still deleted.
         if (!this.#deleteVersions(group, partlyDeleted, partlyDeleted.updated_at, budget)) continue;
         partlyDeleted = undefined;
       }
@@ -200,7 +200,7 @@ export class ForgetJob {
     return progress(false);
   }
 
-  /** Expired rows are listed too: after a clock was wrong they might otherwise come back. */
+  /** Lists expired rows too. After a correction of the clock they could otherwise return. */
   #list(group: Group): number {
     const { connection, rows } = this.#deps;
     const { key, category } = this.#selection;
@@ -244,7 +244,7 @@ export class ForgetJob {
     return entry && matches(entry, kind) ? { row, key: entry.key } : undefined;
   }
 
-  /** Deletes the versions of a fact before the fact, so that an interrupted forget finds it again. False when it has to go on. */
+  /** Deletes the versions of a fact before the fact, so that an interrupted forget finds the fact again. False if versions are left. */
   #deleteRow(group: Group, row: EntryRow, budget: Budget): boolean {
     if (group.kind === 'fact') {
       if (!this.#deleteVersions(group, row, Number.MAX_SAFE_INTEGER, budget) || !budget.allowsDelete) return false;
@@ -254,7 +254,7 @@ export class ForgetJob {
     return true;
   }
 
-  /** Deletes the versions of a fact that were written until a moment. False when it has to go on. */
+  /** Deletes the versions of a fact that were written until a time. False if some are left. */
   #deleteVersions({ namespace, kind }: Group, { key_hash: hash }: EntryRow, until: number, budget: Budget): boolean {
     const { connection, rows } = this.#deps;
     if (kind !== 'fact' || connection.namespaceId(namespaceOf(namespace)) !== namespace.id) return true;
@@ -331,12 +331,12 @@ class Budget {
     return this.#rows;
   }
 
-  /** Every slice deletes at least one row of those it has to delete, however long reading it took. */
+  /** Every slice deletes at least one row, however long it took to read it. */
   get allowsDelete(): boolean {
     return this.#rows === 0 || !this.spent;
   }
 
-  /** A short list costs next to nothing; most groups are empty. */
+  /** Most groups are empty, and listing them costs little. */
   listed(rows: number): void {
     this.#listed += 10 + rows;
     this.#begun ||= this.#listed > LISTED / 2;
@@ -353,7 +353,7 @@ class Budget {
   }
 }
 
-/** Every write seals its row anew, even one with the same content. */
+/** Every write makes a new seal, even one with the same content. */
 const isUnchanged = (row: EntryRow, judged: EntryRow): boolean =>
   row.row === judged.row && row.key_hash.equals(judged.key_hash) && sameSeal(row.sealed, judged.sealed);
 

@@ -51,7 +51,7 @@ export async function openStore(options: StoreOptions): Promise<MemoryStore> {
     return await openKept(options, lock, made);
   } catch (error) {
     lock[Symbol.dispose]();
-    throw diskFailureOf(error, folder)?.told ?? error;
+    throw diskFailureOf(error, folder)?.failure ?? error;
   }
 }
 

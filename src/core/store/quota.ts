@@ -30,13 +30,13 @@ export function quotaExceeded(kind: QuotaKind, what: keyof Quota, quota: Quota):
     const most = what === 'facts' ? `${quota.facts} entries` : size(quota.bytes);
     return new Failure(
       'quota_exceeded',
-      `Packs may remember ${most} of their own for one subject, and do; end sessions, or let the pack forget what it does not need.`,
+      `Packs have reached their limit of ${most} for this subject. End sessions, or let the pack forget entries that it does not need.`,
     );
   }
   const holds = what === 'facts' ? `${quota.facts} facts` : `${size(quota.bytes)}, earlier versions included`;
   return new Failure(
     'quota_exceeded',
-    `This memory may hold ${holds}, and has; forget what is no longer needed, or have its owner raise ${SETTING[what]}.`,
+    `This memory has reached its limit of ${holds}. Forget facts that are no longer needed, or ask its owner to raise ${SETTING[what]}.`,
   );
 }
 

@@ -39,7 +39,7 @@ export class SealedRows {
     // The cache holds no deleted entry, and nothing at all after a lock.
     events?.subscribe((event) => {
       this.#revision += 1;
-      if (event.what === 'doubt') this.#clearCache();
+      if (event.what === 'reset') this.#clearCache();
       else this.#uncache(event.row);
     });
   }
@@ -117,12 +117,12 @@ export class SealedRows {
     const { category, createdAt, updatedAt, expiresAt } = entry;
     const { insert } = this.#connection.sql;
     const { lastInsertRowid } = insert.run(id, KIND_NUMBERS[kind], hash, category, createdAt, updatedAt, expiresAt, sealed);
-    this.#events?.record({ what: 'kept', namespace, kind, row: Number(lastInsertRowid), entry });
+    this.#events?.record({ what: 'stored', namespace, kind, row: Number(lastInsertRowid), entry });
   }
 
   replace(namespace: Namespace, kind: Kind, row: EntryRow, entry: Entry): void {
     this.reseal(namespace, kind, row, entry);
-    this.#events?.record({ what: 'kept', namespace, kind, row: row.row, entry });
+    this.#events?.record({ what: 'stored', namespace, kind, row: row.row, entry });
   }
 
   /** Seals the same entry with the current key. Publishes no event. */
@@ -158,7 +158,7 @@ export class SealedRows {
 
   #gone(row: number): void {
     this.#broken.delete(row);
-    this.#events?.record({ what: 'gone', row });
+    this.#events?.record({ what: 'deleted', row });
   }
 
   /** A fact and its versions always have the same hash, so that versions can be found without the master key. */

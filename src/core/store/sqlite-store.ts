@@ -170,7 +170,7 @@ export class SqliteStore implements MemoryStore {
     return { deleted: progress.entries, purged: await disk.purge(progress.rows > 0), olderBackups };
   }
 
-  /** One commit, shared with other writers. On a full disk it is a commit of its own, with the reserve for its log. */
+  /** One commit, shared with other writers. On a full disk it is a separate commit, with the reserve for its log. */
   async #forgetSlice(
     job: ForgetJob,
     from: ForgetProgress,
@@ -290,7 +290,7 @@ export class SqliteStore implements MemoryStore {
     const { disk, keys } = this.#context;
     this.#beginCall();
     const state = await keys.unlock().catch((error: unknown) => {
-      throw disk.explain(error).told;
+      throw disk.explain(error).failure;
     });
     this.#beginCall();
     // The key was removed from its source while the memory was open. As after a lock, no opened entry stays in RAM.
@@ -394,7 +394,7 @@ export class SqliteStore implements MemoryStore {
   async #retryUnlock(): Promise<void> {
     const { disk, keys } = this.#context;
     await keys.retryUnlock().catch((error: unknown) => {
-      throw disk.explain(error).told;
+      throw disk.explain(error).failure;
     });
     this.#keyAvailable();
   }

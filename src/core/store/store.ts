@@ -228,13 +228,13 @@ export interface SpaceChange {
 }
 
 /**
- * `kept`: an entry was stored or changed. Its row number identifies it until it is deleted. `gone`: an entry was deleted. `doubt`: the
- * memory was locked or its file reopened, so listeners must drop all they know and read it again.
+ * `stored`: an entry was stored or changed. Its row number identifies it until it is deleted. `deleted`: an entry was deleted.
+ * `reset`: the memory was locked or its file reopened, so listeners must drop all they know and read it again.
  */
 export type EntryEvent =
-  | { readonly what: 'kept'; readonly namespace: Namespace; readonly kind: Kind; readonly row: number; readonly entry: Entry }
-  | { readonly what: 'gone'; readonly row: number }
-  | { readonly what: 'doubt' };
+  | { readonly what: 'stored'; readonly namespace: Namespace; readonly kind: Kind; readonly row: number; readonly entry: Entry }
+  | { readonly what: 'deleted'; readonly row: number }
+  | { readonly what: 'reset' };
 
 /** Named texts that the program itself stores, sealed like entries. */
 export interface Vault {

@@ -145,7 +145,7 @@ function requireSound(connection: Connection): void {
     connection.db.exec('REINDEX main.entry; REINDEX main.namespace; REINDEX main.tombstone');
     [damage] = integrityErrors(connection);
   } catch (error) {
-    if (diskFailureOf(error, '')?.told.code === 'disk_full') throw error;
+    if (diskFailureOf(error, '')?.failure.code === 'disk_full') throw error;
     cause = error;
     damage = error instanceof Error ? error.message : String(error);
   }
@@ -238,7 +238,7 @@ async function bringUnderPresentKey(
     const source: KeySource = { name: place.name, createsOnFirstStart: false, read: () => Promise.resolve(present) };
     keys.replaceKeys({ ...keys.requireKeys(), source });
     const queue = new CommitQueue(connection, {
-      explain: (told) => ({ told, doubtful: true }),
+      explain: (failure) => ({ failure, doubtful: true }),
       committed: () => connection.checkpointLongLog(),
     });
     await new Rotation({ ...parts, queue }).run();
@@ -329,7 +329,7 @@ function copy(backup: string, draft: string): void {
     if (existsSync(`${backup}-wal`)) copyFileSync(`${backup}-wal`, `${draft}-wal`, constants.COPYFILE_EXCL);
   } catch (cause) {
     throw (
-      diskFailureOf(cause, dirname(draft))?.told ??
+      diskFailureOf(cause, dirname(draft))?.failure ??
       new Failure('invalid_input', 'The backup cannot be read; check its path with: helmdeck-memory backup --list.', {
         cause,
       })

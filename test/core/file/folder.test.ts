@@ -37,7 +37,7 @@ describe('the data folder (R-STORE-03)', () => {
   test.runIf(process.platform === 'linux')('is refused at once where the system cannot create it and gives no reason', () => {
     const code = "import { prepareFolder } from './src/core/file/prepare-folder.ts'; prepareFolder('/proc/none/deeper');";
     const { signal, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', code], { timeout: 30_000 });
-    expect([signal, String(stderr)]).toEqual([null, expect.stringContaining('The data folder cannot be made or read')]);
+    expect([signal, String(stderr)]).toEqual([null, expect.stringContaining('The data folder cannot be created or read')]);
   });
 
   test('can be created by several processes at once', async () => {
@@ -62,7 +62,7 @@ describe('the data folder (R-STORE-03)', () => {
     expect(() => prepareFolder(join(file, 'data'))).toThrow(
       expect.objectContaining({
         code: 'invalid_config',
-        message: expect.stringMatching(/cannot be made.*HELMDECK_DATA_DIR/) as string,
+        message: expect.stringMatching(/cannot be created.*HELMDECK_DATA_DIR/) as string,
       }),
     );
   });

@@ -47,7 +47,7 @@ describe('writes that arrive together (R-DUR-01)', () => {
         return connection.inTransaction;
       },
     };
-    queue = new CommitQueue(counted, { explain: (told) => ({ told, doubtful: doubt }) });
+    queue = new CommitQueue(counted, { explain: (failure) => ({ failure, doubtful: doubt }) });
   });
 
   test('are committed together, and each gets its own result', async () => {
@@ -307,7 +307,7 @@ describe('writes that arrive together (R-DUR-01)', () => {
         rollbackToSavepoint: () => connection.rollbackToSavepoint(),
         inTransaction: true,
       },
-      { explain: (told) => ({ told, doubtful: true }) },
+      { explain: (failure) => ({ failure, doubtful: true }) },
     );
     const fails = (): never => {
       throw new Error('no');
@@ -332,9 +332,9 @@ describe('writes that arrive together (R-DUR-01)', () => {
         },
       },
       {
-        explain: (told) => {
-          asked.push(told);
-          return { told, doubtful: true };
+        explain: (failure) => {
+          asked.push(failure);
+          return { failure, doubtful: true };
         },
       },
     );

@@ -154,7 +154,7 @@ describe('a damaged or foreign file is refused and does not change (R-DUR-05, R-
     const file = await filled();
     rmSync(file);
     writeFileSync(`${file}-wal`, 'the last changes');
-    expect(() => openDatabase(file)).toThrow(/missing while its log/);
+    expect(() => openDatabase(file)).toThrow(/missing, but its log/);
     expect(readFileSync(`${file}-wal`, 'utf8')).toBe('the last changes');
   });
 

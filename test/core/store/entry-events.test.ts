@@ -7,8 +7,8 @@ import { aCaller, openTestMemory, theOwner } from '../../support/memory.ts';
 function followed(changes: readonly EntryEvent[]): string[] {
   const known = new Map<number, string>();
   for (const change of changes) {
-    if (change.what === 'doubt') known.clear();
-    else if (change.what === 'gone') known.delete(change.row);
+    if (change.what === 'reset') known.clear();
+    else if (change.what === 'deleted') known.delete(change.row);
     else if (change.kind === 'fact')
       known.set(change.row, `${change.namespace.subject} ${change.entry.key}=${change.entry.value}`);
   }
@@ -58,8 +58,8 @@ test('a lock resets the listeners', async () => {
   await memory.as(aCaller())('remember', { key: 'a', value: '1' });
   // The row of the lock is written first, while there is a key.
   memory.store.onEntryEvent((change) => {
-    if (change.what !== 'kept' || change.kind !== 'activity') heard.push(change);
+    if (change.what !== 'stored' || change.kind !== 'activity') heard.push(change);
   });
   await memory.as(theOwner)('lock', {});
-  expect(heard).toEqual([{ what: 'doubt' }]);
+  expect(heard).toEqual([{ what: 'reset' }]);
 });

@@ -94,7 +94,7 @@ test('a lock in the middle of a forget drops the fact (R-FORGET-13, R-LOCK-02)',
   const [window, owner] = [memory.as(theWindow), memory.as(theOwner)];
   await window('remember', { key, value: 'v' });
   using _subscription = memory.store.onEntryEvent(({ what }) => {
-    if (what === 'gone') memory.store.lock();
+    if (what === 'deleted') memory.store.lock();
   });
   const { deleted, undo } = await window('forget', { scope: `key:${key}` });
   expect(deleted).toBe(1);

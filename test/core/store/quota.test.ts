@@ -214,16 +214,16 @@ describe('the last 100 MiB of a disk (R-DUR-03)', () => {
 
 describe('the message of a refusal', () => {
   test.each([
-    { kind: 'fact', what: 'facts', quota: { facts: 10_000, bytes: 1 }, says: /10000 facts.*forget.*HELMDECK_QUOTA_FACTS/ },
+    { kind: 'fact', what: 'facts', quota: { facts: 10_000, bytes: 1 }, says: /10000 facts.*Forget.*HELMDECK_QUOTA_FACTS/ },
     {
       kind: 'fact',
       what: 'bytes',
       quota: { facts: 1, bytes: QUOTA.bytes },
-      says: /64 MiB, earlier.*forget.*HELMDECK_QUOTA_BYTES/,
+      says: /64 MiB, earlier.*Forget.*HELMDECK_QUOTA_BYTES/,
     },
     { kind: 'fact', what: 'bytes', quota: { facts: 1, bytes: 5000 }, says: /5000 bytes, earlier/ },
-    { kind: 'pack', what: 'facts', quota: { facts: 10_000, bytes: 1 }, says: /10000 entries.*end sessions/ },
-    { kind: 'pack', what: 'bytes', quota: QUOTA, says: /64 MiB of their own.*end sessions/ },
+    { kind: 'pack', what: 'facts', quota: { facts: 10_000, bytes: 1 }, says: /10000 entries.*End sessions/ },
+    { kind: 'pack', what: 'bytes', quota: QUOTA, says: /64 MiB for this subject.*End sessions/ },
   ] as const)('names it and the remedy: $kind, $what', ({ kind, what, quota, says }) => {
     expect(quotaExceeded(kind, what, quota)).toMatchObject({ ...tooMuch, message: expect.stringMatching(says) as string });
   });

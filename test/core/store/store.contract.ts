@@ -551,7 +551,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       await put(facts, 'c');
       await expect(put(facts, 'd')).rejects.toMatchObject({
         ...tooMuch,
-        message: expect.stringMatching(/3 facts.*forget/) as string,
+        message: expect.stringMatching(/3 facts.*Forget/) as string,
       });
       await expect(put(session, 'd')).rejects.toMatchObject(tooMuch);
       // A new version is not a new fact, and other kinds do not count.
@@ -655,7 +655,7 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
       expect(turn).toBe(4);
       await expect(put(facts, 'a', { value: valueOf(turn) })).rejects.toMatchObject({
         ...tooMuch,
-        message: expect.stringMatching(/bytes.*forget/) as string,
+        message: expect.stringMatching(/bytes.*Forget/) as string,
       });
       await expect(facts.change('a', { category: 'other', author: anAuthor })).rejects.toMatchObject(tooMuch);
       expect(await facts.get('a')).toMatchObject({ value: valueOf(3), category: 'preferences' });
@@ -1063,8 +1063,8 @@ export function promisesOfAStore(name: string, open: (clock: ManualClock, quota:
         const { store } = await opened();
         const here = new Set<number>();
         store.onEntryEvent((change) => {
-          if (change.what === 'kept') here.add(change.row);
-          if (change.what === 'gone') here.delete(change.row);
+          if (change.what === 'stored') here.add(change.row);
+          if (change.what === 'deleted') here.delete(change.row);
         });
         const [rows, others] = [store.space(me, kind), store.space({ subject: 'you' }, kind)];
         await others.put(aDraft());
